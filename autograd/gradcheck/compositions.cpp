@@ -1,0 +1,115 @@
+#include "autograd/gradcheck/compositions.h"
+
+#include <cmath>
+
+namespace difftape::composition {
+
+namespace {
+
+/// (rows, V) with a one at each token.
+Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
+  Tensor hot = Tensor::zeros({static_cast<Index>(tokens.size()), vocab});
+  for (size_t i = 0; i < tokens.size(); ++i) hot.row(static_cast<Index>(i))[tokens[i]] = 1;
+  return tape.constant(hot);
+}
+
+Var as_matrix(const Var& x) { return reshape(x, {x.shape().rows(), x.shape().last()}); }
+
+/// (T, T): 0 where the key is visible, -inf where it comes after the query.
+Var causal_mask(Tape& tape, Index seq) {
+  Tensor mask = Tensor::zeros({seq, seq});
+  for (Index t = 0; t < seq; ++t) {
+    for (Index s = t + 1; s < seq; ++s) mask.row(t)[s] = -std::numeric_limits<real>::infinity();
+  }
+  return tape.constant(mask);
+}
+
+/// Head number `head` of (B, T, H, D) as (B, T, D).
+Var head_of(const Var& x, Index head) {
+  const Shape& s = x.shape();
+  return reshape(slice(x, 2, head, 1), {s[0], s[1], s[3]});
+}
+
+Var softmax_map(const Var& q, const Var& k) {
+  const double scale = 1 / std::sqrt(static_cast<double>(q.shape().last()));
+  const Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
+  return softmax(add(scores, causal_mask(q.tape(), q.shape()[1])));
+}
+
+/// Puts (B, T, E) at position `head` of zeros (B, T, heads, E), so that a sum of all concatenates.
+Var place_head(const Var& x, Index head, Index heads) {
+  const Shape& s = x.shape();
+  Tensor selector = Tensor::zeros({1, 1, heads, 1});
+  selector.data()[head] = 1;
+  return mul(reshape(x, {s[0], s[1], 1, s[2]}), x.tape().constant(selector));
+}
+
+}  // namespace
+
+Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table) {
+  const Var rows = matmul(one_hot(table.tape(), tokens, table.shape()[0]), table);
+  std::vector<Index> extents(shape.begin(), shape.end());
+  extents.push_back(table.shape()[1]);
+  return reshape(rows, Shape(std::span<const Index>(extents)));
+}
+
+Var linear(const Var& x, const Var& weight) {
+  const Var y = matmul(as_matrix(x), transpose(weight, 0, 1));
+  return reshape(y, x.shape().with(-1, weight.shape()[0]));
+}
+
+Var rms_norm(const Var& x, const Var& gain, double eps) {
+  const double n = static_cast<double>(x.shape().last());
+  const Var r = rsqrt(affine(sum_last(mul(x, x)), 1 / n, eps));
+  return mul(mul(x, r), gain);
+}
+
+Var rope(const Var& x, double theta) {
+  const Index seq = x.shape()[1], width = x.shape()[3];
+  Tensor cosine = Tensor::zeros({seq, 1, width}), sine = Tensor::like(cosine);
+  Tensor turn = Tensor::zeros({width, width});  // (a, b) -> (-b, a) in every plane
+  for (Index c = 0; c < width; ++c) {
+    turn.row(c)[c ^ 1] = c % 2 == 0 ? 1 : -1;
+    for (Index t = 0; t < seq; ++t) {
+      const double exponent = -2.0 * static_cast<double>(c / 2) / static_cast<double>(width);
+      const double angle = static_cast<double>(t) * std::pow(theta, exponent);
+      cosine.row(t)[c] = static_cast<real>(std::cos(angle));
+      sine.row(t)[c] = static_cast<real>(std::sin(angle));
+    }
+  }
+  Tape& tape = x.tape();
+  const Var turned = reshape(matmul(as_matrix(x), tape.constant(turn)), x.shape());
+  return add(mul(x, tape.constant(cosine)), mul(turned, tape.constant(sine)));
+}
+
+Var swiglu(const Var& gate, const Var& up) { return mul(mul(gate, sigmoid(gate)), up); }
+
+Var attention(const Var& q, const Var& k, const Var& v, const Var* lambda,
+              const HeadLayout& layout) {
+  const auto heads = static_cast<Index>(layout.routes.size());
+  Var out;
+  for (Index i = 0; i < heads; ++i) {
+    const HeadRoute& route = layout.routes[static_cast<size_t>(i)];
+    const auto attend = [&](size_t map) {
+      const Var weights = softmax_map(head_of(q, route.query[map]), head_of(k, route.key[map]));
+      return matmul(weights, head_of(v, route.value[map]));
+    };
+    Var y = attend(0);
+    if (layout.maps == 2) {
+      const Var factor = lambda->value().size() == 1 ? *lambda : slice(*lambda, 2, i, 1);
+      y = sub(y, mul(factor, attend(1)));
+    }
+    const Var placed = place_head(y, i, heads);
+    out = i == 0 ? placed : add(out, placed);
+  }
+  return out;
+}
+
+Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets) {
+  const Var probabilities = softmax(composition::linear(as_matrix(hidden), weight));
+  const Var hot = one_hot(hidden.tape(), targets, weight.shape()[0]);
+  const Var of_target = sum_last(mul(probabilities, hot));
+  return affine(sum(log(of_target)), -1 / static_cast<double>(targets.size()), 0);
+}
+
+}  // namespace difftape::composition

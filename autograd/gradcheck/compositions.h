@@ -1,0 +1,18 @@
+#pragma once
+// The coarse ops written with primitives, formula by formula: slow, obvious, and independent of
+// the kernels they are compared with.
+
+#include "autograd/ops.h"
+
+namespace difftape::composition {
+
+Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
+Var linear(const Var& x, const Var& weight);
+Var rms_norm(const Var& x, const Var& gain, double eps);
+Var rope(const Var& x, double theta);
+Var swiglu(const Var& gate, const Var& up);
+Var attention(const Var& q, const Var& k, const Var& v, const Var* lambda,
+              const HeadLayout& layout);
+Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets);
+
+}  // namespace difftape::composition

@@ -1,0 +1,128 @@
+#include "autograd/gradcheck/op_cases.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "autograd/gradcheck/compositions.h"
+#include "core/random.h"
+
+namespace difftape {
+
+namespace {
+
+using Vars = std::vector<Var>&;
+
+const std::vector<std::int32_t> kTokens{3, 0, 6, 3, 1, 3};
+
+std::shared_ptr<const RopeTable> table(Index seq, Index width) {
+  return std::make_shared<const RopeTable>(seq, width, 100.0);
+}
+
+/// Attention of B = 2 sequences: q, k, v and, with two maps, lambda of the given shape.
+OpCase attention_case(const char* variant, const HeadLayout& layout, Index seq, Index head_dim,
+                      Index value_dim, bool one_lambda = false) {
+  const bool differential = layout.maps == 2;
+  OpCase result{differential ? "diff_attention" : "attention", variant, {}, {}, {}, 1, false};
+  result.inputs = {{2, seq, layout.query_heads, head_dim},
+                   {2, seq, layout.key_heads, head_dim},
+                   {2, seq, layout.value_heads, value_dim}};
+  if (differential) {
+    const auto heads = static_cast<Index>(layout.routes.size());
+    result.inputs.push_back(one_lambda ? Shape{} : Shape{2, seq, heads});
+  }
+  result.f = [layout, differential](Vars v) {
+    return differential ? attention(v[0], v[1], v[2], v[3], layout)
+                        : attention(v[0], v[1], v[2], layout);
+  };
+  result.composition = [layout, differential](Vars v) {
+    return composition::attention(v[0], v[1], v[2], differential ? &v[3] : nullptr, layout);
+  };
+  return result;
+}
+
+/// Two maps that read different value heads, as pairing across groups does.
+HeadLayout crossed_values() {
+  HeadLayout layout{2, 4, 2, 2, {}};
+  layout.routes = {{{0, 2}, {0, 1}, {0, 1}}, {{1, 3}, {0, 1}, {0, 1}}};
+  return layout;
+}
+
+void add_primitives(std::vector<OpCase>& cases) {
+  const std::vector<OpCase> primitives{
+      {"add", "", {{3, 4}, {3, 4}}, [](Vars v) { return add(v[0], v[1]); }},
+      {"add", "broadcast", {{2, 3, 4}, {3, 1}}, [](Vars v) { return add(v[0], v[1]); }},
+      {"add", "itself", {{3, 4}}, [](Vars v) { return add(v[0], v[0]); }},
+      {"sub", "", {{3, 4}, {3, 4}}, [](Vars v) { return sub(v[0], v[1]); }},
+      {"sub", "broadcast", {{4}, {2, 3, 4}}, [](Vars v) { return sub(v[0], v[1]); }},
+      {"mul", "", {{3, 4}, {3, 4}}, [](Vars v) { return mul(v[0], v[1]); }},
+      {"mul", "broadcast", {{2, 1, 4}, {3, 1}}, [](Vars v) { return mul(v[0], v[1]); }},
+      {"mul", "scalar", {{3, 4}, {}}, [](Vars v) { return mul(v[0], v[1]); }},
+      {"affine", "", {{3, 5}}, [](Vars v) { return affine(v[0], -1.5, 0.25); }},
+      {"exp", "", {{3, 5}}, [](Vars v) { return exp(v[0]); }},
+      {"log", "", {{3, 5}}, [](Vars v) { return log(v[0]); }, {}, 1, true},
+      {"sigmoid", "", {{3, 5}}, [](Vars v) { return sigmoid(v[0]); }},
+      {"rsqrt", "", {{3, 5}}, [](Vars v) { return rsqrt(v[0]); }, {}, 1, true},
+      {"softmax", "", {{3, 5}}, [](Vars v) { return softmax(v[0]); }},
+      {"sum", "", {{3, 5}}, [](Vars v) { return sum(v[0]); }},
+      {"sum_last", "", {{2, 3, 5}}, [](Vars v) { return sum_last(v[0]); }},
+      {"matmul", "", {{5, 3}, {3, 4}}, [](Vars v) { return matmul(v[0], v[1]); }},
+      {"matmul", "batched", {{2, 5, 3}, {2, 3, 4}}, [](Vars v) { return matmul(v[0], v[1]); }},
+      {"transpose", "", {{2, 3, 4}}, [](Vars v) { return transpose(v[0], 0, -1); }},
+      {"slice", "", {{2, 5, 3}}, [](Vars v) { return slice(v[0], 1, 1, 3); }},
+      {"reshape", "", {{2, 6}}, [](Vars v) { return reshape(v[0], {3, 4}); }},
+  };
+  cases.insert(cases.end(), primitives.begin(), primitives.end());
+}
+
+void add_coarse(std::vector<OpCase>& cases) {
+  const std::vector<OpCase> coarse{
+      {"embedding", "", {{7, 3}}, [](Vars v) { return embedding(kTokens, {2, 3}, v[0]); },
+       [](Vars v) { return composition::embedding(kTokens, {2, 3}, v[0]); }},
+      {"linear", "", {{2, 3, 5}, {4, 5}}, [](Vars v) { return linear(v[0], v[1]); },
+       [](Vars v) { return composition::linear(v[0], v[1]); }},
+      {"rms_norm", "", {{2, 3, 7}, {7}}, [](Vars v) { return rms_norm(v[0], v[1], 1e-5); },
+       [](Vars v) { return composition::rms_norm(v[0], v[1], 1e-5); }},
+      {"rope", "", {{2, 5, 3, 6}}, [](Vars v) { return rope(v[0], table(9, 6)); },
+       [](Vars v) { return composition::rope(v[0], 100.0); }},
+      {"swiglu", "", {{3, 5}, {3, 5}}, [](Vars v) { return swiglu(v[0], v[1]); },
+       [](Vars v) { return composition::swiglu(v[0], v[1]); }},
+      {"cross_entropy", "", {{6, 3}, {7, 3}},
+       [](Vars v) { return cross_entropy(v[0], v[1], kTokens); },
+       [](Vars v) { return composition::cross_entropy(v[0], v[1], kTokens); }},
+      {"cross_entropy", "scaled", {{2, 3, 3}, {7, 3}},
+       [](Vars v) { return affine(cross_entropy(v[0], v[1], kTokens), 0.5, 0); }},
+      attention_case("mha", HeadLayout::softmax(2, 2), 5, 4, 4),
+      attention_case("gqa", HeadLayout::softmax(4, 2), 3, 3, 5),
+      attention_case("blocks", HeadLayout::softmax(1, 1), 67, 2, 3),
+      attention_case("v1", HeadLayout::diff_v1(4, 4), 5, 3, 6, true),
+      attention_case("v1_gqa", HeadLayout::diff_v1(8, 4), 3, 2, 4, true),
+      attention_case("v2", HeadLayout::diff_v2(2, 2), 5, 4, 4),
+      attention_case("v2_mqa", HeadLayout::diff_v2(3, 1), 4, 2, 2),
+      attention_case("v2_blocks", HeadLayout::diff_v2(1, 1), 67, 2, 2),
+      attention_case("crossed_values", crossed_values(), 5, 3, 4),
+  };
+  cases.insert(cases.end(), coarse.begin(), coarse.end());
+}
+
+}  // namespace
+
+std::vector<Tensor> OpCase::make_inputs() const {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Tensor tensor = Tensor::empty(inputs[i]);
+    fill_normal(tensor, RandomStream(1, fmt::format("{}/{}", name(), i)), scale);
+    for (real& x : tensor.values()) x = positive ? std::abs(x) + real(0.5) : x;
+    tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+std::vector<OpCase> op_cases() {
+  std::vector<OpCase> cases;
+  add_primitives(cases);
+  add_coarse(cases);
+  return cases;
+}
+
+}  // namespace difftape

@@ -1,0 +1,41 @@
+#include "autograd/parameter.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/random.h"
+
+namespace difftape {
+
+Parameter& ParameterSet::declare(std::string name, Shape shape, Role role, Init init) {
+  if (find(name) != nullptr) throw std::logic_error("parameter declared twice: " + name);
+  return parameters_.emplace_back(
+      Parameter{std::move(name), shape, role, init, Tensor(), Tensor(), false});
+}
+
+void ParameterSet::initialize(std::uint64_t seed) {
+  for (Parameter& p : parameters_) {
+    p.value = Tensor::empty(p.shape);
+    p.grad = Tensor::empty(p.shape);
+    p.has_gradient = false;
+    if (p.init.kind == Init::Kind::constant) {
+      p.value.fill(static_cast<real>(p.init.value));
+    } else {
+      fill_normal(p.value, RandomStream(seed, p.name), p.init.value);
+    }
+  }
+}
+
+Parameter* ParameterSet::find(std::string_view name) {
+  const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                  [name](const Parameter& p) { return p.name == name; });
+  return found == parameters_.end() ? nullptr : &*found;
+}
+
+Index ParameterSet::count() const {
+  Index total = 0;
+  for (const Parameter& p : parameters_) total += p.shape.size();
+  return total;
+}
+
+}  // namespace difftape

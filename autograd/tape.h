@@ -1,0 +1,122 @@
+#pragma once
+// Reverse-mode differentiation: the tape is a vector of nodes in the order of execution, and
+// backward runs it in reverse (Griewank & Walther 2008, chapter 3).
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/parameter.h"
+#include "core/gemm.h"
+
+namespace difftape {
+
+class Tape;
+
+/// Where pullbacks add the gradient of one op input. A handle that holds no value, so that
+/// capturing it keeps no activation alive. Inputs that need no gradient have `wanted() == false`
+/// and must then be left alone.
+class Gradient {
+ public:
+  Gradient() = default;
+  bool wanted() const { return node_ >= 0; }
+
+  /// The accumulated gradient, zero-filled if nothing has been added yet: for `+=`.
+  Tensor sum() const;
+  /// For writers that can overwrite: if `into` is overwrite the contents are undefined and every
+  /// element must be written, otherwise the result must be added.
+  struct Slot {
+    Tensor out;
+    Into into;
+  };
+  Slot slot() const;
+  /// Adds a whole tensor of the input's size. The first one is shared, not copied.
+  void add(const Tensor& gradient) const;
+
+ private:
+  friend class Tape;
+  friend class Var;
+  Gradient(Tape* tape, int node) : tape_(tape), node_(node) {}
+  Tape* tape_ = nullptr;
+  int node_ = -1;
+};
+
+/// A value on a tape. Copies are handles to the same value.
+class Var {
+ public:
+  Var() = default;
+  const Tensor& value() const { return value_; }
+  const Shape& shape() const { return value_.shape(); }
+  Gradient gradient() const { return {tape_, node_}; }
+  Tape& tape() const { return *tape_; }
+
+ private:
+  friend class Tape;
+  Var(Tensor value, Tape* tape, int node) : value_(std::move(value)), tape_(tape), node_(node) {}
+  Tensor value_;
+  Tape* tape_ = nullptr;
+  int node_ = -1;  // -1: no gradient flows here
+};
+
+class Tape {
+ public:
+  enum class Mode { training, inference };
+  /// In inference mode nothing is recorded and values live only as long as their Vars.
+  explicit Tape(Mode mode = Mode::training) : recording_(mode == Mode::training) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// A value that gradients do not flow into.
+  Var constant(Tensor value) { return {std::move(value), this, -1}; }
+  /// A leaf whose gradient is read with `gradient_of` after backward.
+  Var input(Tensor value);
+  /// A leaf whose gradient is the parameter's; the same Var for the same parameter.
+  Var parameter(Parameter& parameter);
+
+  using Pullback = std::function<void(const Tensor& dy)>;
+  /// Puts the result of an op on the tape. The pullback receives the gradient of `value` and adds
+  /// to the gradients of the inputs; it is dropped if no input needs one.
+  Var record(const char* op, Tensor value, std::initializer_list<Var> inputs, Pullback pullback);
+
+  /// Runs all pullbacks in reverse from the scalar `loss`, dloss/dloss = 1. Captured tensors are
+  /// released as soon as their pullback ran. Afterwards every parameter that is on this tape has a
+  /// gradient (zero where none reached it). Runs once a tape.
+  void backward(const Var& loss);
+  /// The same from any value with the given cotangent of its shape.
+  void backward(const Var& from, const Tensor& cotangent);
+
+  /// Gradient of an input leaf after backward, zeros if none reached it.
+  Tensor gradient_of(const Var& leaf) const;
+
+  /// Number of recorded nodes.
+  size_t size() const { return nodes_.size(); }
+  bool recording() const { return recording_; }
+  /// Names of the recorded ops in the order of execution.
+  std::vector<std::string> ops() const;
+
+ private:
+  friend class Gradient;
+  struct Node {
+    const char* op;
+    std::string scope;  // the layer that recorded it
+    Shape shape;
+    bool is_leaf = false;
+    Parameter* parameter = nullptr;
+    Pullback pullback{};
+    Tensor grad{};
+    bool has_gradient = false;
+  };
+  Tensor& gradient_memory(Node& node);
+  int add_node(Node node);
+
+  std::vector<Node> nodes_;
+  bool recording_;
+};
+
+/// record on the tape of the inputs.
+Var record(const char* op, Tensor value, std::initializer_list<Var> inputs,
+           Tape::Pullback pullback);
+
+}  // namespace difftape

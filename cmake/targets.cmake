@@ -1,0 +1,63 @@
+# add_difftape(f32 difftape): the library difftape_f32 and the program difftape.
+set(DIFFTAPE_LIBRARY_FOLDERS core autograd layers optim train)
+
+add_custom_target(difftape_commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DBINARY_DIR=${PROJECT_BINARY_DIR}
+    -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/commit.h)
+
+function(difftape_flags target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -fno-math-errno
+    # GCC 12 reports its own AVX-512 intrinsics (bug 105593), fmt and std::string (bug 105329).
+    -Wno-uninitialized -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-restrict)
+  if(DIFFTAPE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(DIFFTAPE_NATIVE)
+    target_compile_options(${target} PRIVATE -march=native)
+  endif()
+  if(DIFFTAPE_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${DIFFTAPE_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${DIFFTAPE_SANITIZE})
+  endif()
+endfunction()
+
+function(add_difftape precision program)
+  set(library difftape_${precision})
+  set(globs ${DIFFTAPE_LIBRARY_FOLDERS})
+  list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/)
+  list(TRANSFORM globs APPEND /*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
+  list(FILTER sources EXCLUDE REGEX "/train/cli/main\\.cpp$")
+
+  add_library(${library} STATIC ${sources})
+  difftape_flags(${library})
+  add_dependencies(${library} difftape_commit)
+  target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
+  target_include_directories(${library} SYSTEM PUBLIC ${RANDOM123_INCLUDE})
+  if(precision STREQUAL "f64")
+    target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
+  endif()
+  # The HTML page of the report and the libraries inlined into it are read by the assembler.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/report/assets.cpp PROPERTIES
+    COMPILE_DEFINITIONS
+      "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${PROJECT_SOURCE_DIR}/train/report\""
+    OBJECT_DEPENDS
+      "${PROJECT_SOURCE_DIR}/train/report/page.html;${PROJECT_SOURCE_DIR}/train/report/page.js;${PROJECT_SOURCE_DIR}/train/report/page.css")
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/data/default_text.cpp PROPERTIES
+    COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/core/build_info.cpp PROPERTIES
+    COMPILE_DEFINITIONS
+      "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
+  target_link_libraries(${library} PUBLIC
+    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm yaml-cpp fmt::fmt
+    nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PkgConfig::XXHASH)
+  target_precompile_headers(${library} PRIVATE
+    <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>
+    <Eigen/Core> <fmt/format.h>)
+
+  add_executable(${program} ${PROJECT_SOURCE_DIR}/train/cli/main.cpp)
+  difftape_flags(${program})
+  target_link_libraries(${program} PRIVATE ${library})
+endfunction()

@@ -1,0 +1,27 @@
+# One test program a precision. Kernels are tested in both, proofs in double, what a user touches in float.
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+include(GoogleTest)
+
+function(add_difftape_tests precision)
+  set(globs ${ARGN})
+  list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/tests/)
+  list(TRANSFORM globs APPEND /*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
+  set(target difftape_tests_${precision})
+  add_executable(${target} ${sources})
+  difftape_flags(${target})
+  target_compile_options(${target} PRIVATE -O1)  # the library is what is optimised
+  target_link_libraries(${target} PRIVATE difftape_${precision} GTest::gmock GTest::gtest_main rapidcheck)
+  target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector> <cmath>)
+  target_compile_definitions(${target} PRIVATE
+    DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    DIFFTAPE_TEST_PROGRAM="$<TARGET_FILE:difftape>"
+    DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>")
+  add_dependencies(${target} difftape difftape-f64)
+  gtest_discover_tests(${target} TEST_PREFIX ${precision}. DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)  # tests about threads set their own
+endfunction()
+
+add_difftape_tests(f32 support core train golden)
+add_difftape_tests(f64 support core autograd layers optim golden)

@@ -1,0 +1,45 @@
+#pragma once
+// Causal attention with one or two softmax maps an output head, fused: with P1, P2 the maps and
+// W = P1 - lambda P2, the output is one product W V. Nothing of size T x T is stored; backward
+// recomputes the maps from their row statistics (Dao 2023, FlashAttention-2).
+//
+// Letters: B batch, T sequence, D head size of q and k, E head size of v, M maps.
+
+#include "core/attention/heads.h"
+#include "core/gemm.h"
+#include "core/tensor.h"
+
+namespace difftape {
+
+/// The operands of one attention call. Lambda is absent (nullptr) with one map, one scalar, or one
+/// a token and output head.
+struct AttentionInputs {
+  Tensor q;                      ///< (B, T, query_heads, D)
+  Tensor k;                      ///< (B, T, key_heads, D)
+  Tensor v;                      ///< (B, T, value_heads, E)
+  const Tensor* lambda = nullptr;  ///< () or (B, T, output heads)
+  double scale = 1;              ///< multiplies q k^T, usually 1/sqrt(D)
+};
+
+/// out (B, T, output heads, E), and of each row of each map its largest scaled score and the
+/// reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward repeats
+/// the maps bit for bit.
+struct AttentionOutputs {
+  Tensor out;
+  Tensor row_stats;
+};
+AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInputs& in);
+
+/// Where the gradients of q, k and v go; dlambda (B, T, output heads) is overwritten if allocated.
+struct AttentionGradients {
+  Tensor dq, dk, dv;
+  Into into_q, into_k, into_v;
+  Tensor dlambda;
+};
+/// Per head: dP = dO V^T, r_m = rowsum(P_m o dP), dV = W^T dO, dS1 = P1 o (dP - r1),
+/// dS2 = -lambda P2 o (dP - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
+/// (Differential Transformer, Appendix G, equation 7).
+void attention_backward(const HeadLayout& layout, const AttentionInputs& in, const Tensor& row_stats,
+                        const Tensor& dout, AttentionGradients& gradients);
+
+}  // namespace difftape

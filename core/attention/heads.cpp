@@ -1,0 +1,71 @@
+#include "core/attention/heads.h"
+
+#include <numeric>
+
+namespace difftape {
+
+namespace {
+
+/// Disjoint sets with path halving (Tarjan & van Leeuwen 1984).
+class Sets {
+ public:
+  explicit Sets(Index count) : parent_(static_cast<size_t>(count)) {
+    std::iota(parent_.begin(), parent_.end(), Index{0});
+  }
+  Index find(Index i) {
+    while (at(i) != i) i = at(i) = at(at(i));
+    return i;
+  }
+  void join(Index a, Index b) { at(find(b)) = find(a); }
+
+ private:
+  Index& at(Index i) { return parent_[static_cast<size_t>(i)]; }
+  std::vector<Index> parent_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Index>> HeadLayout::groups() const {
+  const auto count = static_cast<Index>(routes.size());
+  Sets sets(count + key_heads + value_heads);  // output heads, then key heads, then value heads
+  for (Index i = 0; i < count; ++i) {
+    const HeadRoute& route = routes[static_cast<size_t>(i)];
+    for (size_t map = 0; map < static_cast<size_t>(maps); ++map) {
+      sets.join(i, count + route.key[map]);
+      sets.join(i, count + key_heads + route.value[map]);
+    }
+  }
+  std::vector<std::vector<Index>> by_root(static_cast<size_t>(count + key_heads + value_heads));
+  for (Index i = 0; i < count; ++i) by_root[static_cast<size_t>(sets.find(i))].push_back(i);
+  std::erase_if(by_root, [](const auto& group) { return group.empty(); });
+  return by_root;
+}
+
+HeadLayout HeadLayout::softmax(Index heads, Index kv_heads) {
+  HeadLayout layout{1, heads, kv_heads, kv_heads, {}};
+  for (Index i = 0; i < heads; ++i) {
+    const Index group = i / (heads / kv_heads);
+    layout.routes.push_back({{i, i}, {group, group}, {group, group}});
+  }
+  return layout;
+}
+
+HeadLayout HeadLayout::diff_v1(Index heads, Index kv_heads) {
+  HeadLayout layout{2, heads, kv_heads, kv_heads / 2, {}};
+  for (Index i = 0; i < heads / 2; ++i) {
+    const Index group = i / (heads / kv_heads);
+    layout.routes.push_back({{2 * i, 2 * i + 1}, {2 * group, 2 * group + 1}, {group, group}});
+  }
+  return layout;
+}
+
+HeadLayout HeadLayout::diff_v2(Index heads, Index kv_heads) {
+  HeadLayout layout{2, 2 * heads, kv_heads, kv_heads, {}};
+  for (Index i = 0; i < heads; ++i) {
+    const Index group = i / (heads / kv_heads);
+    layout.routes.push_back({{2 * i, 2 * i + 1}, {group, group}, {group, group}});
+  }
+  return layout;
+}
+
+}  // namespace difftape

@@ -1,0 +1,39 @@
+#pragma once
+// Which query, key and value heads make one output head of (differential) attention.
+
+#include <array>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape {
+
+/// The heads that one output head reads, for each of its one or two softmax maps:
+///   out = softmax(q[0] k[0]^T) v[0]  -  lambda softmax(q[1] k[1]^T) v[1]
+struct HeadRoute {
+  std::array<Index, 2> query{};
+  std::array<Index, 2> key{};
+  std::array<Index, 2> value{};
+};
+
+/// The wiring of an attention layer. Head counts are those of the tensors q, k and v.
+struct HeadLayout {
+  Index maps = 1;  ///< 1: softmax attention, 2: differential attention
+  Index query_heads = 0, key_heads = 0, value_heads = 0;
+  std::vector<HeadRoute> routes;  ///< one an output head
+
+  /// Output heads that share a key or value head, directly or through others. Groups touch
+  /// disjoint key and value heads, so each can own the sums of its gradients.
+  std::vector<std::vector<Index>> groups() const;
+
+  /// Grouped-query attention: query head i reads key and value head i / (heads / kv_heads).
+  static HeadLayout softmax(Index heads, Index kv_heads);
+  /// V1: the heads are cut into pairs. Pair i reads query heads 2i and 2i+1 and, with
+  /// n = heads / kv_heads, key heads 2(i/n) and 2(i/n)+1 and the double-width value head i/n.
+  static HeadLayout diff_v1(Index heads, Index kv_heads);
+  /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are of the
+  /// same group and share its key and value head.
+  static HeadLayout diff_v2(Index heads, Index kv_heads);
+};
+
+}  // namespace difftape

@@ -1,0 +1,18 @@
+#pragma once
+// What this program was built from and with.
+
+#include <string>
+
+namespace difftape {
+
+struct BuildInfo {
+  std::string version;     ///< of difftape, "0.1.0"
+  std::string commit;      ///< of the sources, with "-dirty" if they were changed; may be "unknown"
+  std::string compiler;    ///< "GCC 12.2.0"
+  std::string build_type;  ///< "Release"
+  std::string precision;   ///< "f32" or "f64"
+  std::string vectors;     ///< widest vector instructions compiled for, "AVX512"
+};
+BuildInfo build_info();
+
+}  // namespace difftape

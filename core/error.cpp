@@ -1,0 +1,23 @@
+#include "core/error.h"
+
+namespace difftape {
+
+namespace {
+thread_local ErrorScope* innermost = nullptr;
+
+std::string with_scope(const std::string& message) {
+  const std::string_view scope = ErrorScope::current();
+  return scope.empty() ? message : fmt::format("{}\nin {}", message, scope);
+}
+}  // namespace
+
+Error::Error(Exit exit, const std::string& message)
+    : std::runtime_error(with_scope(message)), exit_(exit) {}
+
+ErrorScope::ErrorScope(std::string_view name) : name_(name), outer_(innermost) { innermost = this; }
+
+ErrorScope::~ErrorScope() { innermost = outer_; }
+
+std::string_view ErrorScope::current() { return innermost ? innermost->name_ : std::string_view{}; }
+
+}  // namespace difftape

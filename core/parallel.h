@@ -1,0 +1,66 @@
+#pragma once
+// The one door to OpenMP. Work is cut into blocks whose size never depends on the number of
+// threads, each block has one owner, and sums over blocks are added in block order by one thread:
+// results are bitwise equal for every number of threads.
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape {
+
+/// Threads that a parallel call uses: OMP_NUM_THREADS, or one a core.
+int num_threads();
+void set_num_threads(int count);
+/// Position of the calling thread within the running parallel call, from 0.
+int thread_index();
+
+/// Elements in one block of a cheap element-wise loop.
+inline constexpr Index kElementGrain = 16384;
+/// Rows in one block, for rows of `width` elements.
+constexpr Index row_grain(Index width) {
+  return width >= kElementGrain ? 1 : kElementGrain / (width > 0 ? width : 1);
+}
+
+namespace detail {
+/// Calls body(context, i) for each i in [0, n), each by one thread.
+void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context);
+}  // namespace detail
+
+/// Calls f(i) for each i in [0, n); each i runs on one thread, in no promised order.
+/// f must not throw and must only write what belongs to its i. Nested calls run serially.
+template <class F>
+void parallel_for(Index n, F&& f) {
+  if (n == 1) {
+    f(Index{0});
+    return;
+  }
+  detail::parallel_blocks(
+      n, [](void* context, Index i) { (*static_cast<std::remove_reference_t<F>*>(context))(i); },
+      const_cast<void*>(static_cast<const void*>(&f)));
+}
+
+/// Calls f(begin, count) for consecutive ranges of `grain` elements (the last may be shorter).
+template <class F>
+void parallel_ranges(Index n, Index grain, F&& f) {
+  parallel_for((n + grain - 1) / grain, [&](Index block) {
+    const Index begin = block * grain;
+    f(begin, n - begin < grain ? n - begin : grain);
+  });
+}
+
+/// Sum of f(begin, count) -> double over ranges of `grain`, added in the order of the ranges.
+template <class F>
+double parallel_sum(Index n, Index grain, F&& f) {
+  std::vector<double> partial(static_cast<std::size_t>((n + grain - 1) / grain));
+  parallel_ranges(n, grain, [&](Index begin, Index count) {
+    partial[static_cast<std::size_t>(begin / grain)] = f(begin, count);
+  });
+  double total = 0;
+  for (double part : partial) total += part;
+  return total;
+}
+
+}  // namespace difftape

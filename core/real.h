@@ -1,0 +1,24 @@
+#pragma once
+// The one number type of the library. The same sources are built twice: `float` for training
+// (difftape_f32) and `double` for proof (difftape_f64).
+
+#include <cstddef>
+#include <cstdint>
+
+namespace difftape {
+
+using std::size_t;
+
+#ifdef DIFFTAPE_F64
+using real = double;
+#else
+using real = float;
+#endif
+
+/// Sizes and positions, counted in elements.
+using Index = std::int64_t;
+
+/// "f32" or "f64": how a precision is called in logs, files and on the command line.
+constexpr const char* kRealName = sizeof(real) == 8 ? "f64" : "f32";
+
+}  // namespace difftape

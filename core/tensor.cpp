@@ -1,0 +1,92 @@
+#include "core/tensor.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/pool.h"
+#include "core/rows.h"
+
+namespace difftape {
+
+Tensor Tensor::empty(const Shape& shape) {
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.memory_ = pool::allocate(static_cast<size_t>(shape.size()) * sizeof(real));
+  tensor.data_ = static_cast<real*>(tensor.memory_.get());
+  return tensor;
+}
+
+Tensor Tensor::full(const Shape& shape, real value) {
+  Tensor tensor = empty(shape);
+  tensor.fill(value);
+  return tensor;
+}
+
+Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
+  require_shape(shape.size() == static_cast<Index>(values.size()), "tensor",
+                "{} values do not fill the shape {}", values.size(), shape.str());
+  Tensor tensor = empty(shape);
+  std::copy(values.begin(), values.end(), tensor.data_);
+  return tensor;
+}
+
+real Tensor::item() const {
+  require_shape(size() == 1, "item", "the tensor is {}; need exactly one element", shape_.str());
+  return data_[0];
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  require_shape(shape.size() == size(), "reshape", "{} has {} elements, {} has {}", shape_.str(),
+                size(), shape.str(), shape.size());
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::slice_outer(Index begin, Index count) const {
+  require_shape(shape_.rank() > 0 && begin >= 0 && count >= 0 && begin + count <= shape_[0],
+                "slice", "rows [{}, {}) are not within {}", begin, begin + count, shape_.str());
+  Tensor view = *this;
+  view.shape_ = shape_.with(0, count);
+  view.data_ = data_ + begin * (shape_[0] == 0 ? 0 : size() / shape_[0]);
+  return view;
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy = empty(shape_);
+  copy.copy_from(*this);
+  return copy;
+}
+
+void Tensor::fill(real value) {
+  parallel_ranges(size(), kElementGrain,
+                  [this, value](Index i, Index n) { std::fill_n(data_ + i, n, value); });
+}
+
+void Tensor::add(const Tensor& other) {
+  require_shape(size() == other.size(), "add", "sizes differ: {} and {}", shape_.str(),
+                other.shape().str());
+  parallel_ranges(size(), kElementGrain, [this, &other](Index i, Index n) {
+    Row(data_ + i, n) += ConstRow(other.data_ + i, n);
+  });
+}
+
+void Tensor::copy_from(const Tensor& other) {
+  require_shape(size() == other.size(), "copy", "sizes differ: {} and {}", shape_.str(),
+                other.shape().str());
+  parallel_ranges(size(), kElementGrain, [this, &other](Index i, Index n) {
+    std::copy_n(other.data_ + i, n, data_ + i);
+  });
+}
+
+bool Tensor::all_finite() const {
+  return parallel_sum(size(), kElementGrain, [this](Index i, Index n) {
+           return ConstRow(data_ + i, n).isFinite().all() ? 0.0 : 1.0;
+         }) == 0.0;
+}
+
+}  // namespace difftape

@@ -1,0 +1,61 @@
+#pragma once
+// A dense row-major array of `real`, 64-byte aligned, whose memory comes from the pool.
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/shape.h"
+
+namespace difftape {
+
+/// A handle: copies share the memory. `clone` makes an independent tensor.
+class Tensor {
+ public:
+  /// No memory, shape (0).
+  Tensor() : shape_{0} {}
+
+  static Tensor empty(const Shape& shape);  ///< contents undefined
+  static Tensor zeros(const Shape& shape) { return full(shape, 0); }
+  static Tensor full(const Shape& shape, real value);
+  static Tensor from(const Shape& shape, std::span<const real> values);
+  static Tensor scalar(real value) { return full({}, value); }
+  /// Undefined contents in the shape of another tensor.
+  static Tensor like(const Tensor& other) { return empty(other.shape()); }
+
+  const Shape& shape() const { return shape_; }
+  Index size() const { return shape_.size(); }
+  bool allocated() const { return memory_ != nullptr; }
+  /// True if no other handle shares the memory.
+  bool unique() const { return memory_.use_count() == 1; }
+
+  real* data() { return data_; }
+  const real* data() const { return data_; }
+  std::span<real> values() { return {data_, static_cast<size_t>(size())}; }
+  std::span<const real> values() const { return {data_, static_cast<size_t>(size())}; }
+  real* row(Index i) { return data_ + i * shape_.last(); }
+  const real* row(Index i) const { return data_ + i * shape_.last(); }
+  /// The only element. Throws ShapeError if there is not exactly one.
+  real item() const;
+
+  /// The same memory in another shape of the same size. Throws ShapeError otherwise.
+  Tensor reshaped(const Shape& shape) const;
+  /// Rows [begin, begin + count) of the outermost axis, sharing the memory.
+  Tensor slice_outer(Index begin, Index count) const;
+  Tensor clone() const;
+
+  void fill(real value);
+  /// Element-wise this += other (same size), in parallel.
+  void add(const Tensor& other);
+  /// Copies the elements of a tensor of the same size.
+  void copy_from(const Tensor& other);
+  /// True if no element is NaN or infinite.
+  bool all_finite() const;
+
+ private:
+  Shape shape_;
+  std::shared_ptr<void> memory_;
+  real* data_ = nullptr;
+};
+
+}  // namespace difftape

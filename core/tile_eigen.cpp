@@ -1,0 +1,36 @@
+#include <Eigen/Core>
+
+#include "core/tile.h"
+
+namespace difftape::tile {
+
+namespace {
+
+using RowMajor = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using ColMajor = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
+using Stride = Eigen::OuterStride<>;
+
+template <class MatrixA>
+void multiply_as(const Product& p, const real* a, const real* b, real* c) {
+  const Eigen::Map<const MatrixA, 0, Stride> left(a, p.m, p.k, Stride(p.a_stride));
+  const Eigen::Map<const RowMajor, 0, Stride> right(b, p.k, p.n, Stride(p.b_stride));
+  Eigen::Map<RowMajor, 0, Stride> out(c, p.m, p.n, Stride(p.c_stride));
+  if (p.add) {
+    out.noalias() += left * right;
+  } else {
+    out.noalias() = left * right;
+  }
+}
+
+void multiply(const Product& p, const real* a, const real* b, real* c) {
+  p.a_transposed ? multiply_as<ColMajor>(p, a, b, c) : multiply_as<RowMajor>(p, a, b, c);
+}
+
+}  // namespace
+
+const Engine* eigen_engine() {
+  static const Engine engine{"Eigen", multiply};
+  return &engine;
+}
+
+}  // namespace difftape::tile

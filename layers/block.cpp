@@ -1,0 +1,26 @@
+#include "layers/block.h"
+
+#include <fmt/format.h>
+
+namespace difftape {
+
+namespace {
+std::string place(Index layer, const char* part) {
+  return fmt::format("model.layers.{}.{}", layer, part);
+}
+}  // namespace
+
+TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& config,
+                                   Index layer, std::shared_ptr<const RopeTable> rope)
+    : input_norm_(parameters, place(layer, "input_layernorm"), config.d_model, config.norm_eps),
+      attention_({parameters, place(layer, "self_attn"), layer, config}, std::move(rope)),
+      post_attention_norm_(parameters, place(layer, "post_attention_layernorm"), config.d_model,
+                           config.norm_eps),
+      mlp_(parameters, place(layer, "mlp"), config) {}
+
+Var TransformerBlock::operator()(const Var& x) const {
+  const Var h = add(x, attention_(input_norm_(x)));
+  return add(h, mlp_(post_attention_norm_(h)));
+}
+
+}  // namespace difftape

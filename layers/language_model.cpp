@@ -1,0 +1,64 @@
+#include "layers/language_model.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "layers/init.h"
+
+namespace difftape {
+
+LanguageModel::LanguageModel(const ModelConfig& config)
+    : config_(matched(config)),
+      embedding_(&parameters_.declare("model.embed_tokens.weight",
+                                      {config.vocab_size, config.d_model}, Role::embedding,
+                                      Init::normal(kProjectionStd))) {
+  const auto rope = std::make_shared<const RopeTable>(config_.max_seq_len, head_dim_of(config_),
+                                                      config_.rope_theta);
+  for (Index layer = 0; layer < config_.num_layers; ++layer) {
+    blocks_.emplace_back(parameters_, config_, layer, rope);
+  }
+  norm_ = std::make_unique<RmsNorm>(parameters_, "model.norm", config_.d_model, config_.norm_eps);
+  head_ = config_.tie_embeddings
+              ? embedding_
+              : &parameters_.declare("lm_head.weight", {config_.vocab_size, config_.d_model},
+                                     Role::projection, Init::normal(kProjectionStd));
+}
+
+Var LanguageModel::hidden(Tape& tape, const Tokens& tokens) {
+  Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
+  for (const TransformerBlock& block : blocks_) x = block(x);
+  return (*norm_)(x);
+}
+
+Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
+
+Var LanguageModel::loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets) {
+  const Var x = hidden(tape, tokens);
+  return cross_entropy(x, head(tape), targets);
+}
+
+Var LanguageModel::logits(Tape& tape, const Tokens& tokens) {
+  const Var x = hidden(tape, tokens);
+  return linear(x, head(tape));
+}
+
+ModelConfig matched(const ModelConfig& config) {
+  if (config.match != "parameters") return config;
+  ModelConfig plain = config, baseline = config;
+  plain.match = baseline.match = "none";
+  baseline.attention = {};
+  const Index surplus =
+      LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
+  const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers);
+  const double exact = static_cast<double>(config.d_ff) - static_cast<double>(surplus) / per_unit;
+  if (surplus != 0) plain.d_ff = 8 * static_cast<Index>(std::llround(exact / 8));
+  if (plain.d_ff < 8) {
+    throw ConfigError(fmt::format(
+        "model.match: parameters: {} has {} parameters more than softmax, more than a d_ff of {} "
+        "can give up; raise model.d_ff or set model.match: none",
+        config.attention.kind, surplus, config.d_ff));
+  }
+  return plain;
+}
+
+}  // namespace difftape

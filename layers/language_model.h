@@ -1,0 +1,51 @@
+#pragma once
+// A decoder-only transformer over tokens, with the parameter names of Llama in Hugging Face
+// transformers.
+
+#include <deque>
+
+#include "layers/block.h"
+
+namespace difftape {
+
+/// Token ids of B sequences, row-major (B, T).
+struct Tokens {
+  std::span<const std::int32_t> ids;
+  Index batch, seq;
+};
+
+class LanguageModel {
+ public:
+  /// Declares all parameters; nothing is allocated until parameters().initialize(seed).
+  explicit LanguageModel(const ModelConfig& config);
+
+  const ModelConfig& config() const { return config_; }
+  ParameterSet& parameters() { return parameters_; }
+  const ParameterSet& parameters() const { return parameters_; }
+
+  /// The attention of the first block; all blocks are wired alike.
+  const Attention& attention() const { return blocks_.front().attention(); }
+
+  /// Mean cross-entropy in nats a token; `targets` holds the token after each of `tokens`.
+  Var loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets);
+  /// (B, T, V)
+  Var logits(Tape& tape, const Tokens& tokens);
+
+ private:
+  Var hidden(Tape& tape, const Tokens& tokens);  // (B, T, C), after the final norm
+  Var head(Tape& tape);                          // (V, C)
+
+  ModelConfig config_;
+  ParameterSet parameters_;
+  Parameter* embedding_;
+  std::deque<TransformerBlock> blocks_;
+  std::unique_ptr<RmsNorm> norm_;
+  Parameter* head_;
+};
+
+/// The configuration with `match` carried out: for "parameters", d_ff is the multiple of 8 that
+/// brings the number of parameters nearest to that of the softmax kind. Throws ConfigError if none
+/// is left for the feed-forward layers.
+ModelConfig matched(const ModelConfig& config);
+
+}  // namespace difftape

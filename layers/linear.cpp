@@ -1,0 +1,17 @@
+#include "layers/linear.h"
+
+#include "core/error.h"
+
+namespace difftape {
+
+Linear::Linear(ParameterSet& parameters, const std::string& name, Index in, Index out, double std)
+    : name_(name),
+      weight_(parameters.declare(name + ".weight", {out, in}, Role::projection,
+                                 Init::normal(std))) {}
+
+Var Linear::operator()(const Var& x) const {
+  const ErrorScope scope(name_);
+  return linear(x, x.tape().parameter(weight_));
+}
+
+}  // namespace difftape

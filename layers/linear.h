@@ -1,0 +1,20 @@
+#pragma once
+// x W^T without bias.
+
+#include "autograd/ops.h"
+
+namespace difftape {
+
+class Linear {
+ public:
+  /// Declares `<name>.weight` (out, in), N(0, std^2).
+  Linear(ParameterSet& parameters, const std::string& name, Index in, Index out, double std);
+  /// x (..., in) -> (..., out).
+  Var operator()(const Var& x) const;
+
+ private:
+  std::string name_;
+  Parameter& weight_;
+};
+
+}  // namespace difftape

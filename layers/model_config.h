@@ -1,0 +1,39 @@
+#pragma once
+// What a model is made of, as plain values. Ranges and documentation are in train/config.
+
+#include <string>
+
+#include "core/real.h"
+
+namespace difftape {
+
+struct AttentionConfig {
+  std::string kind = "softmax";  ///< one of attention_kinds()
+};
+
+struct ModelConfig {
+  Index d_model = 128;
+  Index num_layers = 4;
+  Index num_heads = 4;     ///< head count H of the softmax baseline, whatever the kind
+  Index num_kv_heads = 0;  ///< 0: num_heads
+  Index head_dim = 0;      ///< 0: d_model / num_heads
+  Index d_ff = 344;
+  Index max_seq_len = 256;
+  Index vocab_size = 256;
+  double rope_theta = 10000;
+  double norm_eps = 1e-5;
+  bool tie_embeddings = false;
+  std::string match = "none";  ///< "parameters": d_ff shrinks until the softmax total is met
+  AttentionConfig attention{};
+};
+
+/// head_dim with its default resolved.
+inline Index head_dim_of(const ModelConfig& config) {
+  return config.head_dim != 0 ? config.head_dim : config.d_model / config.num_heads;
+}
+/// num_kv_heads with its default resolved.
+inline Index kv_heads_of(const ModelConfig& config) {
+  return config.num_kv_heads != 0 ? config.num_kv_heads : config.num_heads;
+}
+
+}  // namespace difftape

@@ -1,0 +1,17 @@
+#include "layers/norm.h"
+
+#include "core/error.h"
+
+namespace difftape {
+
+RmsNorm::RmsNorm(ParameterSet& parameters, const std::string& name, Index width, double eps)
+    : name_(name),
+      weight_(parameters.declare(name + ".weight", {width}, Role::gain, Init::constant(1))),
+      eps_(eps) {}
+
+Var RmsNorm::operator()(const Var& x) const {
+  const ErrorScope scope(name_);
+  return rms_norm(x, x.tape().parameter(weight_), eps_);
+}
+
+}  // namespace difftape

@@ -1,0 +1,61 @@
+#include "optim/grad_norm.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+#include "optim/blocks.h"
+
+namespace difftape {
+
+namespace {
+
+/// In double, on independent lanes so that additions overlap.
+double sum_of_squares(const real* x, Index n) {
+  constexpr int kLanes = 16;
+  using Lanes = Eigen::Array<double, kLanes, 1>;
+  Lanes lanes = Lanes::Zero();
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    lanes += Eigen::Map<const Eigen::Array<real, kLanes, 1>>(x + i).cast<double>().square();
+  }
+  double total = lanes.sum();
+  for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return total;
+}
+
+}  // namespace
+
+GradNorms grad_norms(const ParameterSet& parameters) {
+  const std::vector<GradientBlock> blocks = gradient_blocks(parameters);
+  std::vector<double> sums(blocks.size());
+  parallel_for(static_cast<Index>(blocks.size()), [&](Index i) {
+    const GradientBlock& block = blocks[static_cast<size_t>(i)];
+    const Parameter& p = parameters.begin()[static_cast<Index>(block.parameter)];
+    sums[static_cast<size_t>(i)] = sum_of_squares(p.grad.data() + block.begin, block.count);
+  });
+
+  GradNorms norms;
+  norms.per_parameter.resize(parameters.size());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    norms.per_parameter[blocks[i].parameter] += sums[i];
+    norms.global += sums[i];
+  }
+  for (double& norm : norms.per_parameter) norm = std::sqrt(norm);
+  norms.global = std::sqrt(norms.global);
+  return norms;
+}
+
+double clip_scale(double norm, double clip_norm) {
+  return clip_norm > 0 ? std::min(1.0, clip_norm / (norm + 1e-6)) : 1.0;
+}
+
+const Parameter* first_non_finite_gradient(const ParameterSet& parameters) {
+  for (const Parameter& p : parameters) {
+    if (p.has_gradient && !p.grad.all_finite()) return &p;
+  }
+  return nullptr;
+}
+
+}  // namespace difftape

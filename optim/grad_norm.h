@@ -1,0 +1,27 @@
+#pragma once
+// The size of the gradient, and clipping to it. Sums are taken in double over fixed blocks: the
+// same for every number of threads.
+
+#include <vector>
+
+#include "autograd/parameter.h"
+
+namespace difftape {
+
+/// L2 norms of the gradients; NaN or infinite if an element is.
+struct GradNorms {
+  double global = 0;                  ///< over all elements of all parameters
+  std::vector<double> per_parameter;  ///< in the order of the parameters
+};
+/// Every parameter must have a gradient (std::logic_error).
+GradNorms grad_norms(const ParameterSet& parameters);
+
+/// Factor that brings a gradient of the given finite norm to at most `clip_norm`, as PyTorch's
+/// clip_grad_norm_ has it: min(1, clip_norm / (norm + 1e-6)). clip_norm 0: always 1.
+double clip_scale(double norm, double clip_norm);
+
+/// The first parameter, in the order of declaration, whose gradient has a NaN or infinite element;
+/// null if there is none.
+const Parameter* first_non_finite_gradient(const ParameterSet& parameters);
+
+}  // namespace difftape

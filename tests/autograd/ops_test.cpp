@@ -1,0 +1,107 @@
+// Every op: gradient against finite differences, coarse ops against their composition.
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "autograd/gradcheck/op_cases.h"
+#include "autograd/ops.h"
+#include "core/random.h"
+
+namespace difftape {
+
+void PrintTo(const OpCase& c, std::ostream* out) { *out << c.name(); }
+
+namespace {
+
+class EveryOp : public testing::TestWithParam<OpCase> {};
+
+TEST_P(EveryOp, gradient_matches_finite_differences) {
+  const OpCase& c = GetParam();
+  const GradcheckResult result = gradcheck(c.make_inputs(), c.f);
+  EXPECT_EQ(result.failure, "");
+  EXPECT_GT(result.elements, 0);
+}
+
+struct Evaluated {
+  Tensor value;
+  std::vector<Tensor> gradients;
+};
+Evaluated evaluate(const std::vector<Tensor>& inputs, const OpFunction& f) {
+  Tape tape;
+  std::vector<Var> vars;
+  for (const Tensor& input : inputs) vars.push_back(tape.input(input));
+  const Var y = f(vars);
+  Tensor cotangent = Tensor::empty(y.shape());
+  fill_normal(cotangent, RandomStream(3, "cotangent"), 1);
+  tape.backward(y, cotangent);
+  Evaluated result{y.value(), {}};
+  for (const Var& var : vars) result.gradients.push_back(tape.gradient_of(var));
+  return result;
+}
+
+class EveryCoarseOp : public testing::TestWithParam<OpCase> {};
+
+TEST_P(EveryCoarseOp, equals_its_composition_from_primitives) {
+  const OpCase& c = GetParam();
+  const Evaluated coarse = evaluate(c.make_inputs(), c.f);
+  const Evaluated composed = evaluate(c.make_inputs(), c.composition);
+  EXPECT_EQ(coarse.value.shape(), composed.value.shape());
+  EXPECT_LE(relative_error(coarse.value, composed.value), 1e-12);
+  for (size_t i = 0; i < coarse.gradients.size(); ++i) {
+    EXPECT_LE(relative_error(coarse.gradients[i], composed.gradients[i]), 1e-12) << "input " << i;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<OpCase>& test) {
+  return std::regex_replace(test.param.name(), std::regex("/"), "_");
+}
+std::vector<OpCase> cases_with_composition() {
+  std::vector<OpCase> cases = op_cases();
+  std::erase_if(cases, [](const OpCase& c) { return !c.composition; });
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(op_cases()), test_name);
+INSTANTIATE_TEST_SUITE_P(Ops, EveryCoarseOp, testing::ValuesIn(cases_with_composition()), test_name);
+
+std::set<std::string> ops_with_cases() {
+  std::set<std::string> names;
+  for (const OpCase& c : op_cases()) names.insert(c.op);
+  return names;
+}
+
+TEST(OpCoverage, every_name_that_an_op_file_records_has_a_case) {
+  const std::filesystem::path folder =
+      std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "autograd" / "ops";
+  const std::set<std::string> covered = ops_with_cases();
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    const std::string source = text.str();
+    const std::regex recorded("record\\(\\s*\"(\\w+)\"");
+    auto match = std::sregex_iterator(source.begin(), source.end(), recorded);
+    EXPECT_NE(match, std::sregex_iterator()) << entry.path() << " records no op";
+    for (; match != std::sregex_iterator(); ++match) {
+      EXPECT_TRUE(covered.contains((*match)[1])) << (*match)[1] << " has no gradcheck case";
+    }
+    ++files;
+  }
+  EXPECT_GE(files, 20);
+}
+
+TEST(OpCoverage, each_case_ends_with_the_op_it_is_named_after) {
+  for (const OpCase& c : op_cases()) {
+    Tape tape;
+    std::vector<Var> vars;
+    for (const Tensor& input : c.make_inputs()) vars.push_back(tape.input(input));
+    c.f(vars);
+    const std::vector<std::string> ops = tape.ops();
+    EXPECT_TRUE(std::find(ops.begin(), ops.end(), c.op) != ops.end()) << c.name();
+  }
+}
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,149 @@
+#include "autograd/tape.h"
+
+#include "autograd/ops.h"
+#include "core/error.h"
+#include "core/pool.h"
+
+namespace difftape {
+namespace {
+
+TEST(Tape, a_value_used_twice_gets_the_sum_of_both_gradients) {
+  Tape tape;
+  const Var x = tape.input(Tensor::full({3}, 2));
+  const Var y = sum(add(mul(x, x), x));
+  tape.backward(y);
+  for (real g : tape.gradient_of(x).values()) EXPECT_EQ(g, 5);
+}
+
+TEST(Tape, a_shared_gradient_is_not_changed_for_the_other_owner) {
+  Tape tape;
+  const Var a = tape.input(Tensor::full({2}, 1)), b = tape.input(Tensor::full({2}, 1));
+  const Var y = add(a, b);  // hands the same dy to both
+  tape.backward(sum(add(y, affine(a, 3, 0))));
+  EXPECT_EQ(tape.gradient_of(a).data()[0], 4);
+  EXPECT_EQ(tape.gradient_of(b).data()[0], 1);
+}
+
+TEST(Tape, parameters_accumulate_over_tapes_until_they_are_zeroed) {
+  ParameterSet parameters;
+  Parameter& w = parameters.declare("w", {2}, Role::gain, Init::constant(3));
+  parameters.initialize(1);
+  const auto pass = [&] {
+    Tape tape;
+    tape.backward(sum(affine(tape.parameter(w), 2, 0)));
+  };
+  pass();
+  EXPECT_EQ(w.grad.data()[1], 2);
+  pass();
+  EXPECT_EQ(w.grad.data()[1], 4);
+  w.zero_grad();
+  pass();
+  EXPECT_EQ(w.grad.data()[1], 2);
+}
+
+TEST(Tape, a_parameter_that_no_gradient_reaches_gets_zeros) {
+  ParameterSet parameters;
+  Parameter& used = parameters.declare("used", {2}, Role::gain, Init::constant(1));
+  Parameter& idle = parameters.declare("idle", {2}, Role::gain, Init::constant(1));
+  parameters.initialize(1);
+  idle.grad.fill(7);
+  Tape tape;
+  tape.parameter(idle);
+  tape.backward(sum(tape.parameter(used)));
+  EXPECT_TRUE(idle.has_gradient);
+  EXPECT_EQ(idle.grad.data()[0], 0);
+}
+
+TEST(Tape, backward_releases_saved_tensors_as_it_goes) {
+  const size_t before = pool::stats().bytes_in_use;
+  Tape tape;
+  Var x = tape.input(Tensor::full({1000}, real(0.5)));
+  for (int i = 0; i < 8; ++i) x = exp(x);
+  const Var y = sum(x);
+  x = Var();
+  EXPECT_GE(pool::stats().bytes_in_use - before, 8 * 1000 * sizeof(real));
+  tape.backward(y);
+  EXPECT_LT(pool::stats().bytes_in_use - before, 3 * 1001 * sizeof(real));
+}
+
+TEST(Tape, inference_records_nothing) {
+  Tape tape(Tape::Mode::inference);
+  const Var y = exp(tape.input(Tensor::full({3}, 0)));
+  EXPECT_EQ(tape.size(), 0u);
+  EXPECT_EQ(y.value().data()[0], 1);
+  EXPECT_THROW(tape.backward(y, y.value()), ShapeError);
+}
+
+TEST(Parameters, equal_declarations_start_equal_in_every_model) {
+  const auto draw = [](std::uint64_t seed, bool with_another) {
+    ParameterSet parameters;
+    if (with_another) parameters.declare("other", {5}, Role::gain, Init::normal(1));
+    Parameter& w = parameters.declare("w", {3, 4}, Role::projection, Init::normal(0.02));
+    parameters.initialize(seed);
+    return w.value.clone();
+  };
+  const Tensor a = draw(1, false), b = draw(1, true), c = draw(2, false);
+  EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
+  EXPECT_FALSE(std::equal(a.values().begin(), a.values().end(), c.values().begin()));
+}
+
+TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
+  Tape tape;
+  const auto var = [&](const Shape& shape) { return tape.input(Tensor::zeros(shape)); };
+  const auto message = [](auto&& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message([&] { matmul(var({8, 64, 128}), var({8, 96, 256})); }),
+            "matmul: inner sizes differ: a is (8, 64, 128), b is (8, 96, 256); need a.shape[-1] == "
+            "b.shape[-2]");
+  EXPECT_EQ(message([&] { linear(var({2, 3}), var({4, 5})); }),
+            "linear: inner sizes differ: x is (2, 3), weight is (4, 5); need x.shape[-1] == "
+            "weight.shape[1]");
+  EXPECT_EQ(message([&] { add(var({2, 3}), var({4})); }),
+            "add: shapes do not broadcast: a is (2, 3), b is (4); need equal extents or 1 at axis "
+            "-1");
+  EXPECT_EQ(message([&] { rms_norm(var({2, 3}), var({4}), 1e-5); }),
+            "rms_norm: x is (2, 3), gain is (4); need gain.shape == (x.shape[-1])");
+  EXPECT_EQ(message([&] { swiglu(var({2, 3}), var({3, 2})); }),
+            "swiglu: gate is (2, 3), up is (3, 2); need equal shapes");
+  EXPECT_EQ(message([&] { softmax(var({})); }),
+            "softmax: x is (); need a last axis that is not empty");
+  EXPECT_EQ(message([&] { slice(var({4, 3}), 0, 2, 3); }),
+            "slice: [2, 5) is not within axis 0 of (4, 3)");
+  EXPECT_EQ(message([&] { transpose(var({4, 3}), 0, 2); }),
+            "transpose: x is (4, 3); it has no axes 0 and 2");
+}
+
+TEST(Ops, name_a_token_or_target_that_is_out_of_range) {
+  Tape tape;
+  const Var table = tape.input(Tensor::zeros({4, 2})), hidden = tape.input(Tensor::zeros({2, 2}));
+  const std::vector<std::int32_t> ids{1, 4};
+  EXPECT_THROW(
+      {
+        try {
+          embedding(ids, {2}, table);
+        } catch (const DataError& error) {
+          EXPECT_STREQ(error.what(), "embedding: token 4 at position 1 is not in [0, 4)");
+          throw;
+        }
+      },
+      DataError);
+  EXPECT_THROW(
+      {
+        try {
+          cross_entropy(hidden, table, ids);
+        } catch (const DataError& error) {
+          EXPECT_STREQ(error.what(), "cross_entropy: target 4 of row 1 is not in [0, 4)");
+          throw;
+        }
+      },
+      DataError);
+}
+
+}  // namespace
+}  // namespace difftape

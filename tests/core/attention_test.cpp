@@ -1,0 +1,157 @@
+// The fused attention kernel: wiring, structure, and independence of threads.
+#include "core/attention/attention.h"
+
+#include <cmath>
+#include <functional>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "tests/support/threads.h"
+
+namespace difftape {
+namespace {
+
+Tensor random(const Shape& shape, const char* name) {
+  Tensor x = Tensor::empty(shape);
+  fill_normal(x, RandomStream(1, name), 1);
+  return x;
+}
+
+struct Problem {
+  HeadLayout layout;
+  AttentionInputs in;
+  Tensor lambda;
+
+  Problem(HeadLayout wiring, Index batch, Index seq, Index width, Index value_width)
+      : layout(std::move(wiring)) {
+    in.q = random({batch, seq, layout.query_heads, width}, "q");
+    in.k = random({batch, seq, layout.key_heads, width}, "k");
+    in.v = random({batch, seq, layout.value_heads, value_width}, "v");
+    in.scale = 1 / std::sqrt(static_cast<double>(width));
+    lambda = random({batch, seq, static_cast<Index>(layout.routes.size())}, "lambda");
+  }
+  AttentionOutputs forward() {
+    in.lambda = layout.maps == 2 ? &lambda : nullptr;
+    return attention_forward(layout, in);
+  }
+  AttentionGradients backward() {
+    const AttentionOutputs result = forward();
+    AttentionGradients to{Tensor::like(in.q), Tensor::like(in.k),   Tensor::like(in.v),
+                          Into::overwrite,    Into::overwrite,      Into::overwrite,
+                          Tensor::like(lambda)};
+    attention_backward(layout, in, result.row_stats, random(result.out.shape(), "dout"), to);
+    return to;
+  }
+};
+
+void expect_equal(const Tensor& a, const Tensor& b) {
+  EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
+}
+
+TEST(HeadLayout, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
+  const HeadLayout layout = HeadLayout::diff_v1(8, 4);
+  EXPECT_EQ(layout.routes.size(), 4u);
+  EXPECT_EQ(layout.value_heads, 2);
+  EXPECT_THAT(layout.routes[1].query, testing::ElementsAre(2, 3));
+  EXPECT_THAT(layout.routes[1].key, testing::ElementsAre(0, 1));
+  EXPECT_THAT(layout.routes[2].key, testing::ElementsAre(2, 3));
+  EXPECT_THAT(layout.routes[3].value, testing::ElementsAre(1, 1));
+}
+
+TEST(HeadLayout, v2_pairs_neighbours_of_one_group) {
+  const HeadLayout layout = HeadLayout::diff_v2(4, 2);
+  EXPECT_EQ(layout.query_heads, 8);
+  EXPECT_EQ(layout.routes.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    const Index head = static_cast<Index>(i);
+    EXPECT_THAT(layout.routes[i].query, testing::ElementsAre(2 * head, 2 * head + 1));
+    EXPECT_THAT(layout.routes[i].key, testing::ElementsAre(head / 2, head / 2));
+  }
+  EXPECT_EQ(layout.groups().size(), 2u);
+}
+
+TEST(Attention, the_future_has_no_influence) {
+  for (const HeadLayout& layout : {HeadLayout::softmax(2, 1), HeadLayout::diff_v2(2, 1)}) {
+    Problem problem(layout, 1, 130, 8, 8);
+    const Tensor before = problem.forward().out;
+    for (Index t = 100; t < 130; ++t) {
+      problem.in.k.row(t * layout.key_heads)[0] += 1;
+      problem.in.v.row(t * layout.value_heads)[0] += 1;
+    }
+    const Tensor after = problem.forward().out;
+    const Index width = before.size() / 130;
+    for (Index i = 0; i < 100 * width; ++i) ASSERT_EQ(before.data()[i], after.data()[i]);
+    EXPECT_NE(before.data()[100 * width], after.data()[100 * width]);
+  }
+}
+
+TEST(Attention, lambda_zero_leaves_the_first_map) {
+  Problem two(HeadLayout::diff_v2(1, 1), 1, 20, 4, 4);
+  two.lambda.fill(0);
+  Problem one(HeadLayout::softmax(1, 1), 1, 20, 4, 4);
+  one.in.k = two.in.k;
+  one.in.v = two.in.v;
+  for (Index t = 0; t < 20; ++t) std::copy_n(two.in.q.row(2 * t), 4, one.in.q.row(t));
+  expect_equal(two.forward().out, one.forward().out);
+}
+
+TEST(Attention, equal_maps_with_lambda_one_give_zero) {
+  Problem problem(HeadLayout::diff_v2(2, 2), 2, 70, 4, 6);
+  problem.lambda.fill(1);
+  for (Index t = 0; t < 2 * 70 * 2; ++t) {
+    std::copy_n(problem.in.q.row(2 * t), 4, problem.in.q.row(2 * t + 1));
+  }
+  for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
+}
+
+TEST(Attention, rows_sum_to_one_minus_lambda) {
+  Problem problem(HeadLayout::diff_v1(2, 2), 1, 33, 4, 2);
+  problem.in.v.fill(1);
+  const Tensor out = problem.forward().out;
+  for (Index t = 0; t < 33; ++t) {
+    EXPECT_NEAR(out.row(t)[0], 1 - problem.lambda.data()[t], 2e-6 * (1 + std::abs(out.row(t)[0])));
+  }
+}
+
+TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
+  for (const HeadLayout& layout :
+       {HeadLayout::softmax(4, 2), HeadLayout::diff_v1(4, 2), HeadLayout::diff_v2(2, 2)}) {
+    const auto run = [&](int threads) {
+      const test::Threads scope(threads);
+      return Problem(layout, 2, 150, 8, 16).backward();
+    };
+    const AttentionGradients expected = run(1);
+    for (int threads : {2, 4}) {
+      const AttentionGradients result = run(threads);
+      expect_equal(result.dq, expected.dq);
+      expect_equal(result.dk, expected.dk);
+      expect_equal(result.dv, expected.dv);
+      expect_equal(result.dlambda, expected.dlambda);
+    }
+  }
+}
+
+TEST(Attention, stays_finite_for_enormous_logits) {
+  Problem problem(HeadLayout::diff_v2(1, 1), 1, 40, 4, 4);
+  for (real& x : problem.in.q.values()) x *= 1e4;
+  EXPECT_TRUE(problem.forward().out.all_finite());
+  const AttentionGradients gradients = problem.backward();
+  EXPECT_TRUE(gradients.dq.all_finite());
+  EXPECT_TRUE(gradients.dlambda.all_finite());
+}
+
+TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {
+  Problem problem(HeadLayout::softmax(2, 1), 1, 4, 4, 4);
+  problem.in.k = random({1, 4, 2, 4}, "k");
+  try {
+    problem.forward();
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(),
+                 "attention: q is (1, 4, 2, 4), k is (1, 4, 2, 4), v is (1, 4, 1, 4); need 2 query, "
+                 "1 key and 1 value heads");
+  }
+}
+
+}  // namespace
+}  // namespace difftape

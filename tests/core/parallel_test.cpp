@@ -1,0 +1,50 @@
+#include "core/parallel.h"
+
+#include <atomic>
+
+#include "tests/support/threads.h"
+
+namespace difftape {
+namespace {
+
+TEST(Parallel, every_index_runs_exactly_once_for_any_number_of_threads) {
+  for (int threads : {1, 2, 4, 7}) {
+    const test::Threads scope(threads);
+    std::vector<std::atomic<int>> runs(1000);
+    parallel_for(1000, [&](Index i) { ++runs[static_cast<size_t>(i)]; });
+    for (const auto& count : runs) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(Parallel, ranges_cover_everything_with_blocks_of_one_size) {
+  std::vector<Index> counts(5);
+  parallel_ranges(1000, 232, [&](Index begin, Index count) {
+    counts[static_cast<size_t>(begin / 232)] = count;
+  });
+  EXPECT_THAT(counts, testing::ElementsAre(232, 232, 232, 232, 72));
+}
+
+TEST(Parallel, sums_are_bitwise_equal_for_any_number_of_threads) {
+  const auto sum = [] {
+    return parallel_sum(100000, 1000, [](Index begin, Index count) {
+      double part = 0;
+      for (Index i = begin; i < begin + count; ++i) part += 1.0 / static_cast<double>(i + 1);
+      return part;
+    });
+  };
+  const test::Threads one(1);
+  const double expected = sum();
+  EXPECT_NEAR(expected, 12.0901461298634279, 1e-12);
+  for (int threads : {2, 3, 16}) {
+    const test::Threads scope(threads);
+    EXPECT_EQ(sum(), expected);
+  }
+}
+
+TEST(Parallel, nothing_runs_for_nothing) {
+  parallel_for(0, [](Index) { FAIL(); });
+  EXPECT_EQ(parallel_sum(0, 10, [](Index, Index) { return 1.0; }), 0);
+}
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,101 @@
+#include "core/tensor.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "core/error.h"
+#include "core/pool.h"
+
+namespace difftape {
+namespace {
+
+TEST(Shape, counts_elements_and_rows_and_prints_as_a_tuple) {
+  const Shape shape{2, 3, 4};
+  EXPECT_EQ(shape.size(), 24);
+  EXPECT_EQ(shape.rows(), 6);
+  EXPECT_EQ(shape[-1], 4);
+  EXPECT_EQ(shape.with(1, 7), (Shape{2, 7, 4}));
+  EXPECT_EQ(shape.str(), "(2, 3, 4)");
+  EXPECT_EQ(Shape{}.size(), 1);
+}
+
+TEST(Shape, refuses_negative_extents_and_too_many_axes) {
+  EXPECT_THROW((Shape{2, -1}), ShapeError);
+  EXPECT_THROW((Shape{1, 1, 1, 1, 1, 1}), ShapeError);
+}
+
+TEST(Tensor, memory_is_aligned_to_64_bytes) {
+  for (Index n : {1, 3, 17, 1000}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(Tensor::empty({n}).data()) % 64, 0u);
+  }
+}
+
+TEST(Tensor, copies_share_memory_and_clones_do_not) {
+  Tensor a = Tensor::full({4}, 1);
+  Tensor shared = a;
+  const Tensor cloned = a.clone();
+  shared.data()[2] = 5;
+  EXPECT_EQ(a.data()[2], 5);
+  EXPECT_EQ(cloned.data()[2], 1);
+  EXPECT_FALSE(a.unique());
+  EXPECT_TRUE(cloned.unique());
+}
+
+TEST(Tensor, reshape_keeps_the_elements_and_refuses_another_size) {
+  const Tensor a = Tensor::from({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(a.reshaped({3, 2}).row(1)[0], 3);
+  EXPECT_EQ(a.slice_outer(1, 1).data()[0], 4);
+  try {
+    a.reshaped({4, 2});
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "reshape: (2, 3) has 6 elements, (4, 2) has 8");
+  }
+}
+
+TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {
+  Tensor a = Tensor::zeros({100000});
+  EXPECT_TRUE(a.all_finite());
+  for (const real bad : {std::numeric_limits<real>::quiet_NaN(),
+                         -std::numeric_limits<real>::infinity()}) {
+    a.data()[99999] = bad;
+    EXPECT_FALSE(a.all_finite());
+  }
+}
+
+TEST(Pool, memory_that_was_given_back_serves_the_next_tensor_of_its_size) {
+  { const Tensor warm = Tensor::empty({12345}); }
+  const auto before = pool::stats();
+  for (int i = 0; i < 10; ++i) const Tensor again = Tensor::empty({12345});
+  const auto after = pool::stats();
+  EXPECT_EQ(after.system_allocations, before.system_allocations);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+}
+
+TEST(Pool, counts_the_peak_and_gives_memory_back_on_request) {
+  pool::trim();
+  pool::reset_peak();
+  const size_t before = pool::stats().bytes_in_use;
+  { const Tensor big = Tensor::empty({1 << 20}); }
+  EXPECT_EQ(pool::stats().peak_bytes_in_use - before, sizeof(real) << 20);
+  const size_t reserved = pool::stats().bytes_reserved;
+  pool::trim();
+  EXPECT_EQ(reserved - pool::stats().bytes_reserved, sizeof(real) << 20);
+}
+
+TEST(Error, ends_with_the_innermost_open_scope) {
+  const ErrorScope outer("model.layers.2");
+  try {
+    const ErrorScope inner("model.layers.2.self_attn.q_proj");
+    require_shape(false, "matmul", "inner sizes differ: a is {}", Shape{8, 64}.str());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "matmul: inner sizes differ: a is (8, 64)\nin model.layers.2.self_attn.q_proj");
+    EXPECT_EQ(error.exit(), Exit::bad_data);
+  }
+  EXPECT_EQ(ErrorScope::current(), "model.layers.2");
+}
+
+}  // namespace
+}  // namespace difftape

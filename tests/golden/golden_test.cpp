@@ -1,0 +1,66 @@
+// Loss, logits and every gradient against an independent PyTorch model in double precision. The
+// reference files hold weights and results; README.md says how they were made.
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "train/checkpoint/h5.h"
+#include "train/config/reader.h"
+#include "train/loop/grads.h"
+
+namespace difftape {
+namespace {
+
+constexpr double kGate = sizeof(real) == 8 ? 1e-12 : 1e-5;  // relative to the largest magnitude
+
+std::filesystem::path path_of(const std::string& name) {
+  return std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/golden" / (name + ".h5");
+}
+
+/// Largest |ours - theirs| over the largest |theirs|, in double: the reference is not rounded.
+double error_of(const Tensor& ours, const std::vector<double>& theirs) {
+  EXPECT_EQ(ours.size(), static_cast<Index>(theirs.size()));
+  double worst = 0, top = 0;
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(ours.values()[i]) - theirs[i]));
+    top = std::max(top, std::abs(theirs[i]));
+  }
+  EXPECT_GT(top, 0);
+  EXPECT_TRUE(ours.all_finite());
+  return worst / top;
+}
+
+class Golden : public testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
+  const std::filesystem::path path = path_of(GetParam());
+  const h5::File file = h5::File::open(path);
+  const Config config = config_from_yaml(file.string_attribute("/", "config_yaml"), path.string());
+  LanguageModel model(config.model);
+  model.parameters().initialize(1);
+  ASSERT_EQ(file.children("model").size(), model.parameters().size());
+  for (Parameter& parameter : model.parameters()) {
+    ASSERT_EQ(file.shape("model/" + parameter.name), parameter.shape) << parameter.name;
+    file.read<real>("model/" + parameter.name, parameter.value.values());
+  }
+  const LossAndLogits result = forward_backward(model, read_token_batch(path));
+  EXPECT_LE(error_of(Tensor::scalar(result.loss), file.read<double>("loss")), kGate);
+  EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kGate);
+  double worst = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    const double error = error_of(parameter.grad, file.read<double>("grad/" + parameter.name));
+    EXPECT_LE(error, kGate) << parameter.name;
+    worst = std::max(worst, error);
+  }
+  RecordProperty("worst_gradient_error", fmt::format("{:.2e}", worst));
+}
+
+INSTANTIATE_TEST_SUITE_P(PyTorch, Golden,
+                         testing::Values("softmax_mha", "softmax_gqa", "softmax_tied",
+                                         "diff_v1_mha", "diff_v1_gqa", "diff_v2_mha",
+                                         "diff_v2_gqa", "diff_v2_mqa"),
+                         [](const auto& golden) { return std::string(golden.param); });
+
+}  // namespace
+}  // namespace difftape

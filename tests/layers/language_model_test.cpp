@@ -1,0 +1,218 @@
+#include "layers/language_model.h"
+
+#include <set>
+
+#include "autograd/gradcheck/op_cases.h"
+#include "core/error.h"
+#include "core/pool.h"
+#include "layers/cost.h"
+
+namespace difftape {
+namespace {
+
+ModelConfig config_of(const std::string& kind) {
+  ModelConfig config;
+  config.d_model = 32;
+  config.num_layers = 2;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.d_ff = 88;
+  config.max_seq_len = 16;
+  config.vocab_size = 50;
+  config.attention.kind = kind;
+  return config;
+}
+
+const std::vector<std::int32_t> kTokens{1, 2, 3, 4, 5, 6, 7, 8}, kTargets{2, 3, 4, 5, 6, 7, 8, 9};
+
+std::map<std::string, std::string> shapes(const ModelConfig& config) {
+  const LanguageModel model(config);
+  std::map<std::string, std::string> result;
+  for (const Parameter& p : model.parameters()) result[p.name] = p.shape.str();
+  return result;
+}
+
+TEST(LanguageModel, has_the_names_and_shapes_of_llama) {
+  const auto s = shapes(config_of("softmax"));
+  EXPECT_EQ(s.size(), 1u + 2 * 9 + 2);
+  EXPECT_EQ(s.at("model.embed_tokens.weight"), "(50, 32)");
+  EXPECT_EQ(s.at("model.layers.1.input_layernorm.weight"), "(32)");
+  EXPECT_EQ(s.at("model.layers.1.self_attn.q_proj.weight"), "(32, 32)");
+  EXPECT_EQ(s.at("model.layers.1.self_attn.k_proj.weight"), "(16, 32)");
+  EXPECT_EQ(s.at("model.layers.1.self_attn.v_proj.weight"), "(16, 32)");
+  EXPECT_EQ(s.at("model.layers.1.self_attn.o_proj.weight"), "(32, 32)");
+  EXPECT_EQ(s.at("model.layers.1.post_attention_layernorm.weight"), "(32)");
+  EXPECT_EQ(s.at("model.layers.1.mlp.gate_proj.weight"), "(88, 32)");
+  EXPECT_EQ(s.at("model.layers.1.mlp.up_proj.weight"), "(88, 32)");
+  EXPECT_EQ(s.at("model.layers.1.mlp.down_proj.weight"), "(32, 88)");
+  EXPECT_EQ(s.at("model.norm.weight"), "(32)");
+  EXPECT_EQ(s.at("lm_head.weight"), "(50, 32)");
+}
+
+TEST(LanguageModel, v1_and_v2_add_their_parameters) {
+  const auto v1 = shapes(config_of("diff_v1")), v2 = shapes(config_of("diff_v2"));
+  for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
+    EXPECT_EQ(v1.at(std::string("model.layers.0.self_attn.") + name), "(8)");
+  }
+  EXPECT_EQ(v1.at("model.layers.0.self_attn.subln.weight"), "(16)");
+  EXPECT_EQ(v1.at("model.layers.0.self_attn.o_proj.weight"), "(32, 32)");
+  EXPECT_EQ(v2.at("model.layers.0.self_attn.q_proj.weight"), "(64, 32)");
+  EXPECT_EQ(v2.at("model.layers.0.self_attn.lambda_proj.weight"), "(4, 32)");
+  EXPECT_EQ(v2.at("model.layers.0.self_attn.o_proj.weight"), "(32, 32)");
+}
+
+TEST(LanguageModel, tensors_that_variants_share_start_byte_identical) {
+  LanguageModel softmax(config_of("softmax")), v1(config_of("diff_v1")), v2(config_of("diff_v2"));
+  for (LanguageModel* model : {&softmax, &v1, &v2}) model->parameters().initialize(3);
+  int shared = 0;
+  for (const Parameter& p : softmax.parameters()) {
+    for (LanguageModel* model : {&v1, &v2}) {
+      const Parameter* other = model->parameters().find(p.name);
+      ASSERT_NE(other, nullptr) << p.name;
+      if (other->shape != p.shape) continue;
+      EXPECT_TRUE(std::equal(p.value.values().begin(), p.value.values().end(),
+                             other->value.values().begin()))
+          << p.name;
+      ++shared;
+    }
+  }
+  EXPECT_EQ(shared, 2 * 21 - 2) << "all but V2's two q_proj";
+}
+
+TEST(LanguageModel, initial_values_follow_the_one_rule) {
+  LanguageModel model(config_of("diff_v1"));
+  model.parameters().initialize(1);
+  const auto std_of = [&](const std::string& name) {
+    double square = 0;
+    const Tensor& x = model.parameters().find(name)->value;
+    for (real v : x.values()) square += static_cast<double>(v) * static_cast<double>(v);
+    return std::sqrt(square / static_cast<double>(x.size()));
+  };
+  EXPECT_NEAR(std_of("model.layers.0.mlp.gate_proj.weight"), 0.02, 0.001);
+  EXPECT_NEAR(std_of("model.layers.0.mlp.down_proj.weight"), 0.02 / 2, 0.0006);
+  EXPECT_NEAR(std_of("model.layers.0.self_attn.o_proj.weight"), 0.02 / 2, 0.0007);
+  EXPECT_EQ(std_of("model.layers.0.self_attn.subln.weight"), 1);
+  double lambda = 0;
+  for (const char* name : {"q1", "k1", "q2", "k2"}) {
+    lambda += std::pow(std_of(std::string("model.layers.1.self_attn.lambda_") + name), 2);
+  }
+  EXPECT_NEAR(std::sqrt(lambda / 4), 0.1, 0.04);
+}
+
+TEST(LanguageModel, lambda_init_counts_layers_from_zero) {
+  EXPECT_DOUBLE_EQ(lambda_init_of_layer(0), 0.2);
+  EXPECT_DOUBLE_EQ(lambda_init_of_layer(1), 0.8 - 0.6 * std::exp(-0.3));
+}
+
+TEST(LanguageModel, loss_at_initialisation_is_that_of_a_uniform_guess) {
+  for (const std::string& kind : attention_kinds()) {
+    LanguageModel model(config_of(kind));
+    model.parameters().initialize(1);
+    Tape tape;
+    EXPECT_NEAR(model.loss(tape, {kTokens, 2, 4}, kTargets).value().item(), std::log(50.0), 0.05);
+  }
+}
+
+TEST(LanguageModel, every_op_of_every_variant_has_a_gradcheck_case) {
+  std::set<std::string> covered;
+  for (const OpCase& c : op_cases()) covered.insert(c.op);
+  for (const std::string& kind : attention_kinds()) {
+    LanguageModel model(config_of(kind));
+    model.parameters().initialize(1);
+    Tape tape;
+    model.loss(tape, {kTokens, 2, 4}, kTargets);
+    EXPECT_GT(tape.ops().size(), 20u);
+    for (const std::string& op : tape.ops()) EXPECT_TRUE(covered.contains(op)) << op;
+  }
+}
+
+TEST(LanguageModel, no_tensor_memory_is_asked_of_the_system_after_the_second_step) {
+  for (const std::string& kind : attention_kinds()) {
+    LanguageModel model(config_of(kind));
+    model.parameters().initialize(1);
+    const auto step = [&] {
+      for (Parameter& p : model.parameters()) p.zero_grad();
+      Tape tape;
+      tape.backward(model.loss(tape, {kTokens, 2, 4}, kTargets));
+    };
+    step();
+    step();
+    const auto before = pool::stats().system_allocations;
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(pool::stats().system_allocations, before) << kind;
+  }
+}
+
+TEST(LanguageModel, errors_name_the_layer_they_happened_in) {
+  LanguageModel model(config_of("softmax"));
+  model.parameters().initialize(1);
+  const std::vector<std::int32_t> long_row(17, 1);
+  Tape tape;
+  try {
+    model.loss(tape, {long_row, 1, 17}, long_row);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), testing::EndsWith("\nin model.layers.0.self_attn"));
+  }
+}
+
+TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
+  ModelConfig config = config_of("diff_v2");
+  config.d_model = 128;
+  config.head_dim = 32;
+  config.d_ff = 344;
+  config.match = "parameters";
+  ModelConfig baseline = config;
+  baseline.attention.kind = "softmax";
+  const Index matched_count = LanguageModel(config).parameters().count();
+  const Index target = LanguageModel(baseline).parameters().count();
+  EXPECT_EQ(LanguageModel(baseline).config().d_ff, 344);
+  EXPECT_EQ(LanguageModel(config).config().d_ff % 8, 0);
+  EXPECT_LE(std::abs(matched_count - target), 4 * 3 * 128 * 2);
+}
+
+TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
+  ModelConfig config = config_of("diff_v2");
+  config.d_ff = 8;
+  config.match = "parameters";
+  try {
+    LanguageModel model(config);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("raise model.d_ff or set model.match: none"));
+  }
+}
+
+TEST(Cost, counts_parameters_by_component_and_work_by_hand) {
+  const ModelCost cost = model_cost(config_of("softmax"), 16);
+  Index total = 0;
+  for (const auto& [name, count] : cost.parameters) total += count;
+  EXPECT_EQ(total, cost.total_parameters);
+  const double weights = 2.0 * (32 * 32 * 2 + 16 * 32 * 2 + 3 * 88 * 32) + 50 * 32;
+  // Forward: 4 heads, T/2 keys on average, 2 products of width 8, 2 operations; backward twice it.
+  const double attention = 3.0 * 2 * 4 * 8 * (2 * 8) * 2;
+  EXPECT_DOUBLE_EQ(cost.attention_flops_per_token, attention);
+  EXPECT_DOUBLE_EQ(cost.train_flops_per_token, 6 * weights + attention);
+  EXPECT_EQ(cost.kv_cache_per_token, 2 * 2 * 2 * 8);
+}
+
+TEST(Cost, predicts_the_measured_activation_memory_within_ten_percent) {
+  for (const std::string& kind : attention_kinds()) {
+    ModelConfig config = config_of(kind);
+    config.d_model = 64;
+    config.num_layers = 4;
+    config.max_seq_len = 128;
+    LanguageModel model(config);
+    model.parameters().initialize(1);
+    const std::vector<std::int32_t> tokens(4 * 128, 7);
+    const auto before = pool::stats().bytes_in_use;
+    Tape tape;
+    const Var loss = model.loss(tape, {tokens, 4, 128}, tokens);
+    const auto held = static_cast<double>(pool::stats().bytes_in_use - before);
+    const double predicted = model_cost(config, 128).activations_per_token * 4 * 128 * sizeof(real);
+    EXPECT_NEAR(held / predicted, 1, 0.1) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,167 @@
+#include "train/report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "tests/train/report/synthetic_run.h"
+#include "train/report/assets.h"
+
+namespace difftape {
+namespace {
+
+using test::contents;
+using testing::HasSubstr;
+using testing::Not;
+using test::ScratchDir;
+using test::SyntheticRun;
+using testing::ThrowsMessage;
+using test::write_run;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLimit = 2'000'000;
+
+std::string report_of(const ScratchDir& dir, const std::vector<SyntheticRun>& runs,
+                      const std::string& title = "A comparison") {
+  std::vector<std::filesystem::path> dirs;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    dirs.push_back(write_run(dir / std::to_string(i), runs[i]));
+  }
+  write_report(dirs, dir / "report.html", title);
+  return contents(dir / "report.html");
+}
+
+/// What stands between two markers; the text must be there.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin);
+  if (from == std::string::npos) return ADD_FAILURE() << "no " << begin, "";
+  return text.substr(from + begin.size(), text.find(end, from) - from - begin.size());
+}
+
+Json data_of(const std::string& page) {
+  return Json::parse(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST(Report, loads_nothing_from_anywhere) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}, {.name = "diff_v2", .kind = "diff_v2"}});
+  // A licence comment may name a URL; nothing that loads may.
+  const std::regex loads(
+      R"re((src|href)\s*=\s*["'](?!data:)|url\(|@import|<link|<img|<iframe|import\s*\(|fetch\s*\(|sourceMappingURL)re",
+      std::regex::icase);
+  std::smatch found;
+  EXPECT_FALSE(std::regex_search(page, found, loads)) << found.str();
+  EXPECT_THAT(page, HasSubstr("Content-Security-Policy\" content=\"default-src 'none';"));
+}
+
+TEST(Report, inlines_styles_scripts_and_data_once_each_and_none_ends_its_element_early) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}});
+  EXPECT_EQ(count(page, "<script"), 4u) << "data, dygraphs, its synchronizer, the page's own";
+  EXPECT_EQ(count(page, "</script"), 4u);
+  EXPECT_EQ(count(page, "</style"), 1u);
+  EXPECT_THAT(page, HasSubstr("Dygraph.synchronize = synchronize"));
+  for (const std::string_view script :
+       {assets::dygraph_js(), assets::synchronizer_js(), assets::page_js()}) {
+    EXPECT_GT(script.size(), 1000u);
+    EXPECT_EQ(script.find("<!--"), std::string_view::npos);
+  }
+}
+
+TEST(Report, reads_without_javascript) {
+  const ScratchDir dir;
+  std::string page = report_of(dir, {{.command = {"difftape", "train", "a b.yaml"}},
+                                     {.name = "diff_v1", .kind = "diff_v1", .diverge_at = 400}});
+  page = page.substr(0, page.find("<script"));
+  EXPECT_THAT(page, HasSubstr("<title>A comparison</title>"));
+  EXPECT_THAT(page, HasSubstr("<h1>A comparison</h1>"));
+  EXPECT_THAT(page, HasSubstr("820,224"));
+  EXPECT_THAT(page, HasSubstr("diverged at step 400 (train/loss)"));
+  EXPECT_THAT(page, HasSubstr("<pre>difftape train &#39;a b.yaml&#39;</pre>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">build/commit</th><td>0123abcd</td>"));
+  EXPECT_THAT(page,
+              HasSubstr("[&quot;a.txt&quot;,&quot;b.txt&quot;,&quot;c.txt&quot;] and 2 more"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">model.attention.kind</th><td>softmax</td>"
+                              "<td>diff_v1</td>"));
+  EXPECT_EQ(page.find("<th scope=\"row\">run.name"), std::string::npos)
+      << "a name is not a difference";
+}
+
+TEST(Report, arms_of_one_command_show_it_once) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}, {.name = "diff_v2"}});
+  EXPECT_EQ(count(page, "<pre>difftape sweep configs/quickstart.yaml</pre>"), 1u);
+}
+
+TEST(Report, draws_the_logged_curves_with_spikes_and_divergence) {
+  const ScratchDir dir;
+  const Json data = data_of(
+      report_of(dir, {{.spike_at = 300}, {.name = "diff_v1", .steps = 500, .diverge_at = 400}}));
+  EXPECT_EQ(data["runs"][0]["name"], "softmax");
+  EXPECT_TRUE(data["runs"][0]["diverged"].is_null());
+  EXPECT_EQ(data["runs"][1]["diverged"], 400);
+  ASSERT_EQ(data["charts"].size(), 3u);
+  const Json &loss = data["charts"][0], &val = data["charts"][1], &grad = data["charts"][2];
+  EXPECT_EQ(loss["metric"], "train/loss");
+  EXPECT_EQ(val["metric"], "val/loss");
+  EXPECT_EQ(grad["metric"], "optim/grad_norm");
+  EXPECT_FALSE(loss["log"]);
+  EXPECT_TRUE(grad["log"]);
+  EXPECT_EQ(loss["curves"][0]["step"].size(), 500u);
+  EXPECT_EQ(loss["curves"][1]["step"].back(), 399) << "the value at 400 is not finite";
+  EXPECT_EQ(val["curves"][0]["step"].dump(), "[50,100,150,200,250,300,350,400,450,500]");
+  EXPECT_EQ(grad["curves"][0]["spike_step"].dump(), "[300]");
+  EXPECT_EQ(grad["curves"][1]["spike_step"].dump(), "[]");
+  const double written = read_metrics(dir / "0/metrics.jsonl").columns.at("optim/grad_norm")[299];
+  EXPECT_NEAR(grad["curves"][0]["spike_value"][0].get<double>(), written, 1e-5 * written);
+}
+
+TEST(Report, stays_below_2_mb_for_many_long_runs_and_keeps_their_peaks) {
+  const ScratchDir dir;
+  std::vector<SyntheticRun> runs;
+  for (int i = 0; i < 12; ++i) {
+    runs.push_back({.name = "run" + std::to_string(i), .steps = 5000, .spike_at = 3456});
+  }
+  const std::string page = report_of(dir, runs);
+  EXPECT_LT(page.size(), kLimit);
+  const Json data = data_of(page);
+  for (const Json& curve : data["charts"][2]["curves"]) {
+    EXPECT_THAT(curve["step"].get<std::vector<int>>(), testing::Contains(3456));
+    EXPECT_THAT(curve["spike_step"].get<std::vector<int>>(), testing::Contains(3456));
+  }
+}
+
+TEST(Report, text_from_a_run_stays_text) {
+  const ScratchDir dir;
+  const std::string attack = "</script><script>alert(1)</script>{{data}}";
+  const std::string page = report_of(dir, {{.name = attack, .kind = attack}}, attack);
+  EXPECT_EQ(count(page, "<script"), 4u);
+  EXPECT_EQ(data_of(page)["runs"][0]["name"], attack);
+  EXPECT_THAT(page, HasSubstr("<h1>&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+TEST(Report, needs_runs_and_a_place_to_write) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { write_report({}, dir / "r.html", ""); },
+              ThrowsMessage<UsageError>("report: no runs; give at least one run directory"));
+  const std::vector<std::filesystem::path> runs = {write_run(dir / "a", {})};
+  EXPECT_THAT(
+      [&] { write_report(runs, "/nowhere/r.html", ""); },
+      ThrowsMessage<OutputError>("cannot write /nowhere/r.html: No such file or directory"));
+  const std::vector<std::filesystem::path> missing = {dir / "b"};
+  EXPECT_THAT([&] { write_report(missing, dir / "r.html", ""); },
+              ThrowsMessage<MissingInput>(HasSubstr("is not a run directory")));
+}
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,35 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "train/cli/commands.h"
+#include "train/loop/grads.h"
+
+namespace difftape::cli {
+
+void add_grads(CLI::App& app, Context&) {
+  struct Arguments {
+    std::string model, batch, out;
+    std::vector<std::string> overrides;
+  };
+  CLI::App* command = app.add_subcommand(
+      "grads", "Write loss, logits and every gradient of a batch, for other frameworks");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("CONFIG_OR_CKPT", arguments->model,
+                      "Configuration (initial weights), checkpoint or run directory")
+      ->required();
+  command->add_option("--batch", arguments->batch, "HDF5 file with /tokens, int32 (B, T + 1)")
+      ->required();
+  command->add_option("--out", arguments->out, "HDF5 file to write")->required();
+  add_set_option(*command, arguments->overrides);
+  command->callback([arguments] {
+    const NamedModel named = open_model(arguments->model, arguments->overrides);
+    const TokenBatch batch = read_token_batch(arguments->batch);
+    const LossAndLogits result = forward_backward(*named.model, batch);
+    write_grads(arguments->out, named, batch, result);
+    fmt::print("loss {:.9g} nats per token, {} gradients: {}\n", static_cast<double>(result.loss),
+               named.model->parameters().size(), arguments->out);
+  });
+}
+
+}  // namespace difftape::cli

@@ -1,0 +1,33 @@
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "train/cli/commands.h"
+#include "train/report/report.h"
+#include "train/report/table.h"
+
+namespace difftape::cli {
+
+void add_report(CLI::App& app, Context&) {
+  struct Arguments {
+    std::vector<std::string> runs;
+    std::string out = "report.html";
+  };
+  CLI::App* command =
+      app.add_subcommand("report", "Compare runs: a table here and curves in an HTML page");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("RUN_DIR", arguments->runs, "Run directories; the first is the baseline")
+      ->required();
+  command->add_option("--out", arguments->out, "The page to write")->capture_default_str();
+  command->callback([arguments] {
+    const std::vector<std::filesystem::path> dirs(arguments->runs.begin(), arguments->runs.end());
+    std::vector<RunSummary> summaries;
+    for (const auto& dir : dirs) summaries.push_back(summarize(dir));
+    fmt::print("{}", comparison_table(summaries));
+    write_report(dirs, arguments->out, "difftape");
+    fmt::print("\nreport: {}\n", arguments->out);
+  });
+}
+
+}  // namespace difftape::cli

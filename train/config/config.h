@@ -1,0 +1,53 @@
+#pragma once
+// A whole training run as plain values. train/config/fields.cpp documents every key and its range.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layers/model_config.h"
+#include "optim/optim_config.h"
+
+namespace difftape {
+
+struct RunConfig {
+  std::string name = "run";
+  std::uint64_t seed = 1;
+  std::string out;  ///< empty: runs/<name>
+};
+
+struct DataConfig {
+  std::string kind = "text";
+  std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
+  Index seq_len = 256;
+  Index batch_size = 16;
+  double val_fraction = 0.05;
+};
+
+struct TrainConfig {
+  Index steps = 500;
+  Index eval_every = 100;  ///< 0: only at the end
+  Index eval_batches = 8;
+  Index checkpoint_every = 0;  ///< 0: only at the end
+  Index grad_accumulation = 1;
+};
+
+/// Logging, and what counts as a spike (OLMo 2, section 3.2).
+struct LogConfig {
+  Index every = 1;
+  Index parameters_every = 10;  ///< gradient norm of each parameter; 0: only at the end
+  Index spike_window = 1000;
+  double spike_threshold = 7;  ///< population standard deviations
+  Index spike_min_history = 50;
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  DataConfig data;
+  OptimConfig optim;
+  TrainConfig train;
+  LogConfig log;
+};
+
+}  // namespace difftape

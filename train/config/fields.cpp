@@ -1,0 +1,162 @@
+#include "train/config/fields.h"
+
+#include <algorithm>
+
+#include "layers/attention/attention.h"
+#include "optim/schedule.h"
+#include "train/config/field_access.h"
+
+namespace difftape {
+namespace {
+
+using detail::field;
+constexpr double kMaxSize = 1 << 20;
+
+std::vector<Field> run_fields() {
+  constexpr auto at = &Config::run;
+  using R = RunConfig;
+  return {
+      field<at, &R::name>("run.name", anything(), "",
+                          "Name of the run in logs and reports; one word, used as a folder name."),
+      field<at, &R::seed>("run.seed", at_least(0), "",
+                          "Seed of the initial values and of the order of the data."),
+      field<at, &R::out>("run.out", anything(), "",
+                         "Folder the run writes to; empty means runs/<run.name>."),
+  };
+}
+
+std::vector<Field> model_fields() {
+  constexpr auto at = &Config::model;
+  using M = ModelConfig;
+  return {
+      field<at, &M::d_model>("model.d_model", between(1, kMaxSize), "features",
+                             "Width of the residual stream."),
+      field<at, &M::num_layers>("model.num_layers", between(1, 1024), "layers",
+                                "Number of transformer blocks."),
+      field<at, &M::num_heads>(
+          "model.num_heads", between(1, 4096), "heads",
+          "Head count H of the softmax baseline, whatever the attention kind."),
+      field<at, &M::num_kv_heads>("model.num_kv_heads", between(0, 4096), "heads",
+                                  "Key and value heads of the baseline; 0 means num_heads."),
+      field<at, &M::head_dim>("model.head_dim", between(0, 4096), "features",
+                              "Width of one head, even; 0 means d_model / num_heads."),
+      field<at, &M::d_ff>("model.d_ff", between(1, kMaxSize), "features",
+                          "Inner width of the SwiGLU feed-forward layer."),
+      field<at, &M::max_seq_len>("model.max_seq_len", between(1, kMaxSize), "tokens",
+                                 "Longest sequence the model can read."),
+      field<at, &M::vocab_size>("model.vocab_size", between(2, kMaxSize), "tokens",
+                                "Number of different tokens; text data needs 256."),
+      field<at, &M::rope_theta>("model.rope_theta", above(0), "",
+                                "Base of the rotary position frequencies."),
+      field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
+                              "Added to the mean square in RMSNorm."),
+      field<at, &M::tie_embeddings>("model.tie_embeddings", anything(), "",
+                                    "Use the embedding matrix as the output projection too."),
+      field<at, &M::match>(
+          "model.match", one_of({"none", "parameters"}), "",
+          "With 'parameters', d_ff shrinks until the total of the softmax baseline is "
+          "met."),
+      field<at, &M::attention, &AttentionConfig::kind>(
+          "model.attention.kind", one_of(attention_kinds()), "", "The attention variant."),
+  };
+}
+
+std::vector<Field> data_fields() {
+  constexpr auto at = &Config::data;
+  using D = DataConfig;
+  return {
+      field<at, &D::kind>("data.kind", one_of({"text"}), "",
+                          "What the tokens are; text means the bytes of files."),
+      field<at, &D::path>("data.path", anything(), "",
+                          "Files or globs, seen from the working directory; empty means the Eigen "
+                          "headers."),
+      field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
+                             "Length of a training sequence."),
+      field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
+                                "Sequences in one micro-batch."),
+      field<at, &D::val_fraction>("data.val_fraction", strictly_between(0, 1), "share",
+                                  "Share of the data held out for validation."),
+  };
+}
+
+std::vector<Field> optim_fields() {
+  constexpr auto at = &Config::optim;
+  using O = OptimConfig;
+  return {
+      field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
+      field<at, &O::min_lr>("optim.min_lr", at_least(0), "", "Learning rate at the last step."),
+      field<at, &O::schedule>("optim.schedule",
+                              one_of({schedule_kinds().begin(), schedule_kinds().end()}), "",
+                              "Course of the learning rate after warm-up; wsd is "
+                              "warmup-stable-decay."),
+      field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0), "steps",
+                                  "Steps in which the learning rate rises to its peak."),
+      field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "share",
+                                    "wsd only: share of the steps in the final decay."),
+      field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
+                                  "Decoupled weight decay of the projections."),
+      field<at, &O::decay_embeddings>("optim.decay_embeddings", anything(), "",
+                                      "Apply weight decay to the embeddings too."),
+      field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
+                           "AdamW averaging of the gradient and of its square."),
+      field<at, &O::eps>("optim.eps", above(0), "", "AdamW's addition to the denominator."),
+      field<at, &O::clip_norm>("optim.clip_norm", at_least(0), "",
+                               "Global L2 norm to which gradients are clipped; 0 clips nothing."),
+  };
+}
+
+std::vector<Field> train_fields() {
+  constexpr auto at = &Config::train;
+  using T = TrainConfig;
+  return {
+      field<at, &T::steps>("train.steps", at_least(1), "steps",
+                           "Optimiser steps of the whole run."),
+      field<at, &T::eval_every>("train.eval_every", at_least(0), "steps",
+                                "Validate this often; 0 means only at the end."),
+      field<at, &T::eval_batches>("train.eval_batches", at_least(1), "batches",
+                                  "Batches in one validation."),
+      field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
+                                      "Write a checkpoint this often; 0 means only at the end."),
+      field<at, &T::grad_accumulation>("train.grad_accumulation", at_least(1), "batches",
+                                       "Micro-batches whose gradients are averaged in one step."),
+  };
+}
+
+std::vector<Field> log_fields() {
+  constexpr auto at = &Config::log;
+  using L = LogConfig;
+  return {
+      field<at, &L::every>("log.every", at_least(1), "steps", "Log metrics this often."),
+      field<at, &L::parameters_every>(
+          "log.parameters_every", at_least(0), "steps",
+          "Log the gradient norm of every parameter this often; 0 means only at the end."),
+      field<at, &L::spike_window>("log.spike_window", at_least(1), "steps",
+                                  "Preceding values a spike is judged by."),
+      field<at, &L::spike_threshold>("log.spike_threshold", above(0), "standard deviations",
+                                     "Distance from their mean that makes a spike."),
+      field<at, &L::spike_min_history>("log.spike_min_history", at_least(1), "steps",
+                                       "Values needed before the first verdict."),
+  };
+}
+
+}  // namespace
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> joined;
+    for (const auto& section : {run_fields(), model_fields(), data_fields(), optim_fields(),
+                                train_fields(), log_fields()}) {
+      joined.insert(joined.end(), section.begin(), section.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+const Field* find_field(const std::string& key) {
+  const auto found = std::find_if(fields().begin(), fields().end(),
+                                  [&](const Field& field) { return field.key == key; });
+  return found == fields().end() ? nullptr : &*found;
+}
+
+}  // namespace difftape

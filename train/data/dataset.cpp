@@ -1,0 +1,55 @@
+#include "train/data/dataset.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "train/data/text.h"
+
+namespace difftape {
+
+namespace {
+
+struct Kind {
+  std::string_view name;
+  std::unique_ptr<Dataset> (*make)(const DataConfig&, std::uint64_t seed);
+};
+constexpr std::array kKinds{Kind{"text", make_text}};
+
+}  // namespace
+
+std::vector<std::int32_t> Batch::columns(Index first) const {
+  std::vector<std::int32_t> out(static_cast<size_t>(batch * seq));
+  for (Index b = 0; b < batch; ++b) {
+    std::copy_n(tokens.begin() + b * (seq + 1) + first, seq, out.begin() + b * seq);
+  }
+  return out;
+}
+
+std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
+                                      std::uint64_t seed) {
+  const auto kind = std::ranges::find(kKinds, config.kind, &Kind::name);
+  if (kind == kKinds.end()) {
+    throw ConfigError(fmt::format("data.kind is '{}'; need one of {}", config.kind,
+                                  fmt::join(dataset_kinds(), ", ")));
+  }
+  auto dataset = kind->make(config, seed);
+  if (model.vocab_size < dataset->vocab_size()) {
+    throw ConfigError(fmt::format("model.vocab_size is {}; data.kind '{}' needs at least {}",
+                                  model.vocab_size, config.kind, dataset->vocab_size()));
+  }
+  return dataset;
+}
+
+std::span<const std::string_view> dataset_kinds() {
+  static const auto names = [] {
+    std::array<std::string_view, kKinds.size()> all;
+    std::ranges::transform(kKinds, all.begin(), &Kind::name);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace difftape

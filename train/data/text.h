@@ -1,0 +1,15 @@
+#pragma once
+// data.kind text: the bytes of files, one token a byte.
+
+#include <memory>
+
+#include "train/data/dataset.h"
+
+namespace difftape {
+
+/// Reads the files of data.path. Training sequences begin at random positions, drawn with
+/// replacement from the whole training part; validation sequences do not overlap. Throws
+/// MissingInput, and DataError if the text is too short for one sequence of each part.
+std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed);
+
+}  // namespace difftape

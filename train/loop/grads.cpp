@@ -1,0 +1,87 @@
+#include "train/loop/grads.h"
+
+#include "core/error.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/h5.h"
+#include "train/config/reader.h"
+#include "train/config/writer.h"
+
+namespace difftape {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
+  if (batch.seq > config.max_seq_len) {
+    throw DataError(fmt::format("/tokens has {} tokens a row, model.max_seq_len is {}; need at "
+                                "most one more than that",
+                                batch.seq + 1, config.max_seq_len));
+  }
+}
+
+}  // namespace
+
+TokenBatch read_token_batch(const fs::path& path) {
+  const h5::File file = h5::File::open(path);
+  const Shape shape = file.shape("tokens");
+  if (shape.rank() != 2 || shape[0] < 1 || shape[1] < 2) {
+    throw DataError(fmt::format("{}: /tokens is {}; need (B, T + 1) with at least one row of two",
+                                path.string(), shape.str()));
+  }
+  return {shape[0], shape[1] - 1, file.read<std::int32_t>("tokens")};
+}
+
+NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
+  NamedModel named;
+  const bool is_checkpoint = fs::is_directory(where) || where.extension() == ".h5";
+  if (is_checkpoint) {
+    if (!overrides.empty()) {
+      throw UsageError("--set changes a configuration; a checkpoint has its own");
+    }
+    const fs::path path = find_checkpoint(where);
+    named.config_yaml = read_checkpoint_meta(path).config_yaml;
+    const Config config = config_from_yaml(named.config_yaml, path.string());
+    named.model = std::make_unique<LanguageModel>(config.model);
+    named.model->parameters().initialize(config.run.seed);
+    load_checkpoint(path, named.model->parameters(), nullptr);
+  } else {
+    const Config config = load_config(where.string(), overrides).config;
+    named.config_yaml = to_yaml(config);
+    named.model = std::make_unique<LanguageModel>(config.model);
+    named.model->parameters().initialize(config.run.seed);
+  }
+  return named;
+}
+
+LossAndLogits forward_backward(LanguageModel& model, const TokenBatch& batch) {
+  check_tokens(batch, model.config());
+  std::vector<std::int32_t> inputs, targets;
+  for (Index b = 0; b < batch.batch; ++b) {
+    const auto row = batch.tokens.begin() + b * (batch.seq + 1);
+    inputs.insert(inputs.end(), row, row + batch.seq);
+    targets.insert(targets.end(), row + 1, row + batch.seq + 1);
+  }
+  const Tokens tokens{inputs, batch.batch, batch.seq};
+  for (Parameter& parameter : model.parameters()) parameter.zero_grad();
+  Tape tape, logits_tape(Tape::Mode::inference);
+  const Var loss = model.loss(tape, tokens, targets);
+  tape.backward(loss);
+  return {loss.value().item(), model.logits(logits_tape, tokens).value()};
+}
+
+void write_grads(const fs::path& path, const NamedModel& named, const TokenBatch& batch,
+                 const LossAndLogits& result) {
+  h5::File file = h5::File::create(path);
+  file.set_attribute("/", "config_yaml", named.config_yaml);
+  file.write("loss", Tensor::scalar(result.loss));
+  file.write("logits", result.logits);
+  file.write<std::int32_t>("tokens", {batch.batch, batch.seq + 1}, batch.tokens);
+  for (const Parameter& parameter : named.model->parameters()) {
+    file.write("grad/" + parameter.name, parameter.grad);
+    file.write("model/" + parameter.name, parameter.value);
+  }
+  file.save();
+}
+
+}  // namespace difftape

@@ -1,0 +1,137 @@
+#include "train/loop/run_writer.h"
+
+#include <cmath>
+#include <iostream>
+
+#include "core/build_info.h"
+#include "core/gemm.h"
+#include "core/peak.h"
+#include "layers/cost.h"
+#include "train/checkpoint/metrics_h5.h"
+#include "train/config/writer.h"
+#include "train/log/files.h"
+
+namespace difftape {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json describe_build() {
+  const BuildInfo build = build_info();
+  return {{"version", build.version},     {"commit", build.commit},
+          {"compiler", build.compiler},   {"build_type", build.build_type},
+          {"precision", build.precision}, {"vectors", build.vectors},
+          {"matrix_engine", gemm_engine()}};
+}
+
+void open_directory(Session& session, const TrainRequest& request) {
+  const fs::path& dir = request.out;
+  if (request.resume) {
+    require_run_dir(dir);
+    session.restore(find_checkpoint(dir));
+    truncate_metrics(dir / "metrics.jsonl", session.step);
+    return;
+  }
+  create_run_dir(dir);
+  replace_text(dir / "config.yaml", to_yaml(session.config));
+  write_env(dir, request.command, {{"build", describe_build()}, {"data", session.data->info()}},
+            flat_config(session.config));
+}
+
+/// Nowhere, for runs without a console.
+std::ostream& silence() {
+  static std::ostream stream(nullptr);
+  return stream;
+}
+
+}  // namespace
+
+bool due(Index step, Index interval, Index steps) {
+  return step == steps || (interval > 0 && step % interval == 0);
+}
+
+RunWriter::RunWriter(Session& session, const TrainRequest& request) : dir_(request.out) {
+  open_directory(session, request);
+  const Config& config = session.config;
+  flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
+  peak_ = measure_fma_peak();
+  metrics_ = std::make_unique<MetricsWriter>(dir_ / "metrics.jsonl");
+  progress_ = std::make_unique<Progress>(
+      request.console ? *request.console : silence(),
+      request.console_descriptor >= 0 ? console_style(request.console_descriptor) : ConsoleStyle{},
+      dir_ / "stdout.log", config.train.steps, session.step);
+  if (request.resume) status_.started = read_status(dir_).started;
+  status_.steps = config.train.steps;
+  status_.parameters = session.model.parameters().count();
+  status_.tokens_per_step = tokens_per_step(config);
+  write_state(session, RunState::running);
+}
+
+void RunWriter::step(const Session& session, const Step& step) {
+  const LogConfig& log = session.config.log;
+  const Index steps = session.config.train.steps;
+  StepReport report{step.number, step.loss, step.norms.global, step.lr};
+  report.tokens_per_sec = static_cast<double>(tokens_per_step(session.config)) / step.seconds;
+  report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
+  report.val_loss = step.val_loss;
+  report.spikes = session.loss_spikes.spikes();
+  const bool validated = !std::isnan(step.val_loss) || (step.diverged && step.diverged->quantity == "val/loss");
+  if (step.diverged || step.spike || validated || due(step.number, log.every, steps)) {
+    Metrics metrics{{"train/loss", step.loss},
+                    {"optim/lr", step.lr},
+                    {"optim/grad_norm", step.norms.global},
+                    {"spike/score_loss", session.loss_spikes.score()},
+                    {"spike/score_grad", session.grad_spikes.score()},
+                    {"throughput/tokens_per_sec", report.tokens_per_sec},
+                    {"throughput/mfu", report.peak_share}};
+    if (validated) metrics.emplace_back("val/loss", step.val_loss);
+    if (step.diverged || due(step.number, log.parameters_every, steps)) {
+      size_t i = 0;
+      for (const Parameter& parameter : session.model.parameters()) {
+        metrics.emplace_back("optim/grad_norm/" + parameter.name, step.norms.per_parameter[i++]);
+      }
+    }
+    metrics_->write(step.number, metrics);
+  }
+  progress_->step(report);
+}
+
+void RunWriter::checkpoint(const Session& session) {
+  session.save(dir_ / "checkpoints");
+  write_metrics_h5(dir_ / "metrics.h5", read_metrics(dir_ / "metrics.jsonl"));
+  write_state(session, RunState::running);
+}
+
+void RunWriter::end(const Session& session, RunState state, Exit exit, const std::string& line) {
+  write_metrics_h5(dir_ / "metrics.h5", read_metrics(dir_ / "metrics.jsonl"));
+  status_.exit_code = static_cast<int>(exit);
+  write_state(session, state);
+  progress_->note(line);
+}
+
+void RunWriter::end_diverged(const Session& session, const Divergence& where) {
+  status_.diverged = where;
+  const std::string first =
+      where.parameter.empty() ? "" : fmt::format(", first in {}", where.parameter);
+  end(session, RunState::diverged, Exit::diverged,
+      fmt::format("diverged at step {}: {} is not finite{}", where.step, where.quantity, first));
+}
+
+void RunWriter::failed() noexcept {
+  try {
+    status_.state = RunState::failed;
+    write_status(dir_, status_);
+  } catch (const std::exception&) {
+    // The disk may be what failed; the error that led here is the one to report.
+  }
+}
+
+void RunWriter::write_state(const Session& session, RunState state) {
+  status_.state = state;
+  status_.step = session.step;
+  write_status(dir_, status_);
+}
+
+}  // namespace difftape

@@ -1,0 +1,40 @@
+#pragma once
+// The run directory as it grows.
+
+#include "train/log/metrics.h"
+#include "train/log/progress.h"
+#include "train/loop/step.h"
+#include "train/loop/trainer.h"
+
+namespace difftape {
+
+class RunWriter {
+ public:
+  /// Starts a new directory with config.yaml and env.json, or, to resume, restores `session` from
+  /// the latest checkpoint and drops the metrics after it. Throws what these throw.
+  RunWriter(Session& session, const TrainRequest& request);
+
+  /// Logs a step, and shows it.
+  void step(const Session& session, const Step& step);
+  /// Writes a checkpoint and brings metrics.h5 and status.json up to date.
+  void checkpoint(const Session& session);
+  /// The last word: state, exit code and, for the console, a line. Writes metrics.h5.
+  void end(const Session& session, RunState state, Exit exit, const std::string& line);
+  void end_diverged(const Session& session, const Divergence& where);
+  /// Records that the run broke off with an error; throws nothing.
+  void failed() noexcept;
+
+ private:
+  void write_state(const Session& session, RunState state);
+
+  std::filesystem::path dir_;
+  RunStatus status_;
+  std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<Progress> progress_;
+  double flops_per_token_, peak_;
+};
+
+/// True at every `interval`-th step and at the last one; interval 0 means only at the last.
+bool due(Index step, Index interval, Index steps);
+
+}  // namespace difftape

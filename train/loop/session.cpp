@@ -1,0 +1,83 @@
+#include "train/loop/session.h"
+
+#include "core/error.h"
+#include "train/config/writer.h"
+
+namespace difftape {
+
+namespace {
+
+ParameterSet& initialized(ParameterSet& parameters, std::uint64_t seed) {
+  parameters.initialize(seed);
+  return parameters;
+}
+
+SpikeRule rule_of(const LogConfig& log) {
+  return {log.spike_window, log.spike_threshold, log.spike_min_history};
+}
+
+nlohmann::json state_of(const SpikeDetector& spikes) {
+  return {{"history", spikes.history()}, {"count", spikes.count()}, {"spikes", spikes.spikes()}};
+}
+
+void restore_state(SpikeDetector& spikes, const nlohmann::json& state) {
+  spikes.restore(state.at("history").get<std::vector<double>>(), state.at("count").get<Index>(),
+                 state.at("spikes").get<Index>());
+}
+
+/// The configuration without what may differ between a run and its continuation.
+std::string identity(Config config) {
+  config.run.out.clear();
+  return to_yaml(config);
+}
+
+}  // namespace
+
+Session::Session(const Config& the_config)
+    : config(the_config),
+      data(make_dataset(config.data, config.model, config.run.seed)),
+      model(config.model),
+      optimizer(initialized(model.parameters(), config.run.seed), config.optim),
+      schedule(make_schedule(config.optim, config.train.steps)),
+      loss_spikes(rule_of(config.log)),
+      grad_spikes(rule_of(config.log)) {}
+
+Var Session::loss(Tape& tape, const Batch& batch) {
+  const std::vector<std::int32_t> inputs = batch.inputs();
+  return model.loss(tape, {inputs, batch.batch, batch.seq}, batch.targets());
+}
+
+double Session::validate() {
+  const Index batches = std::min(config.train.eval_batches, data->val_batches());
+  double total = 0;
+  for (Index i = 0; i < batches; ++i) {
+    Tape tape(Tape::Mode::inference);
+    total += static_cast<double>(loss(tape, data->val_batch(i)).value().item());
+  }
+  return total / static_cast<double>(batches);
+}
+
+void Session::save(const std::filesystem::path& directory) const {
+  CheckpointMeta meta;
+  meta.step = step;
+  meta.config_yaml = to_yaml(config);
+  meta.extra_state = {{"loss_spikes", state_of(loss_spikes)}, {"grad_spikes", state_of(grad_spikes)}};
+  meta.seed = config.run.seed;
+  save_checkpoint(directory, model.parameters(), &optimizer, meta);
+}
+
+void Session::restore(const std::filesystem::path& checkpoint) {
+  const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
+  if (identity(config_from_yaml(meta.config_yaml, checkpoint.string())) != identity(config)) {
+    throw ConfigError(fmt::format(
+        "{}: was made with another configuration; resume with the run's own config.yaml, or start "
+        "a new run with another --out",
+        checkpoint.string()));
+  }
+  load_checkpoint(checkpoint, model.parameters(), &optimizer);
+  restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
+  restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
+  step = meta.step;
+}
+
+}  // namespace difftape

@@ -1,0 +1,38 @@
+#pragma once
+// Everything a run holds while it trains: model, data, optimiser, spike detectors.
+
+#include <memory>
+
+#include "layers/language_model.h"
+#include "optim/adamw.h"
+#include "optim/schedule.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/config.h"
+#include "train/data/dataset.h"
+#include "train/log/spikes.h"
+
+namespace difftape {
+
+struct Session {
+  /// Builds all of it at step 0, parameters drawn from run.seed. Throws what the data throws.
+  explicit Session(const Config& config);
+
+  /// Loss of one batch on a tape.
+  Var loss(Tape& tape, const Batch& batch);
+  /// Mean loss in nats a token over the first train.eval_batches validation batches.
+  double validate();
+
+  void save(const std::filesystem::path& directory) const;
+  /// Continues from a checkpoint. Throws ConfigError if its configuration is another one.
+  void restore(const std::filesystem::path& checkpoint);
+
+  Config config;
+  std::unique_ptr<Dataset> data;
+  LanguageModel model;
+  AdamW optimizer;
+  std::unique_ptr<Schedule> schedule;
+  SpikeDetector loss_spikes, grad_spikes;
+  Index step = 0;  ///< steps done
+};
+
+}  // namespace difftape

@@ -1,0 +1,55 @@
+#include "train/loop/step.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace difftape {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Mean loss of the step; leaves its gradients in the parameters.
+double forward_backward(Session& session) {
+  const Index micros = session.config.train.grad_accumulation;
+  for (Parameter& parameter : session.model.parameters()) parameter.zero_grad();
+  double total = 0;
+  for (Index micro = 0; micro < micros; ++micro) {
+    Tape tape;
+    const Var loss = session.loss(tape, session.data->train_batch(session.step, micro));
+    total += static_cast<double>(loss.value().item());
+    tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
+  }
+  return total / static_cast<double>(micros);
+}
+
+}  // namespace
+
+Step take_step(Session& session) {
+  const Clock::time_point started = Clock::now();
+  Step step;
+  step.number = session.step + 1;
+  step.lr = session.schedule->lr(session.step);
+  step.loss = forward_backward(session);
+  step.norms = grad_norms(session.model.parameters());
+  if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
+    session.optimizer.step(step.lr,
+                           clip_scale(step.norms.global, session.config.optim.clip_norm));
+  } else {
+    const Parameter* first = first_non_finite_gradient(session.model.parameters());
+    step.diverged = {step.number, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
+                     first ? first->name : ""};
+  }
+  session.step = step.number;
+  const bool loss_spike = session.loss_spikes.add(step.loss);
+  const bool grad_spike = session.grad_spikes.add(step.norms.global);
+  step.spike = loss_spike || grad_spike;
+  step.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  return step;
+}
+
+Index tokens_per_step(const Config& config) {
+  return config.data.batch_size * config.data.seq_len * config.train.grad_accumulation;
+}
+
+}  // namespace difftape

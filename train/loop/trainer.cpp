@@ -1,0 +1,62 @@
+#include "train/loop/trainer.h"
+
+#include <cmath>
+
+#include "train/loop/run_writer.h"
+#include "train/loop/stop.h"
+
+namespace difftape {
+
+namespace {
+
+Exit run_steps(Session& session, RunWriter& writer) {
+  const TrainConfig& config = session.config.train;
+  const StopRequest stop;
+  while (session.step < config.steps) {
+    Step step = take_step(session);
+    if (!step.diverged && due(step.number, config.eval_every, config.steps)) {
+      step.val_loss = session.validate();
+      if (!std::isfinite(step.val_loss)) step.diverged = {step.number, "val/loss", ""};
+    }
+    writer.step(session, step);
+    if (step.diverged) {
+      writer.end_diverged(session, *step.diverged);
+      return Exit::diverged;
+    }
+    const Exit signal = session.step < config.steps ? stop.received() : Exit::ok;
+    if (signal != Exit::ok || due(step.number, config.checkpoint_every, config.steps)) {
+      writer.checkpoint(session);
+    }
+    if (signal != Exit::ok) {
+      writer.end(session, RunState::stopped, signal,
+                 fmt::format("stopped at step {}; continue with --resume", session.step));
+      return signal;
+    }
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+std::filesystem::path default_out(const Config& config) {
+  return config.run.out.empty() ? std::filesystem::path("runs") / config.run.name
+                                : std::filesystem::path(config.run.out);
+}
+
+Exit train(const Config& config, const TrainRequest& request) {
+  Session session(config);
+  RunWriter writer(session, request);
+  try {
+    const Exit exit = run_steps(session, writer);
+    if (exit == Exit::ok) {
+      writer.end(session, RunState::finished, exit,
+                 fmt::format("finished; results are in {}", request.out.string()));
+    }
+    return exit;
+  } catch (...) {
+    writer.failed();
+    throw;
+  }
+}
+
+}  // namespace difftape

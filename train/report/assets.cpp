@@ -1,0 +1,40 @@
+#include "train/report/assets.h"
+
+// Lets the assembler read one file into read-only data between two symbols.
+#define DIFFTAPE_ASSET(name, path)                                                                 \
+  asm(".pushsection .rodata\n" #name "_begin: .incbin \"" path "\"\n" #name "_end:\n.popsection"); \
+  extern "C" const char name##_begin[];                                                            \
+  extern "C" const char name##_end[];
+
+DIFFTAPE_ASSET(difftape_page_html, DIFFTAPE_PAGE_DIR "/page.html")
+DIFFTAPE_ASSET(difftape_page_css, DIFFTAPE_PAGE_DIR "/page.css")
+DIFFTAPE_ASSET(difftape_page_js, DIFFTAPE_PAGE_DIR "/page.js")
+DIFFTAPE_ASSET(difftape_dygraph_js, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.js")
+DIFFTAPE_ASSET(difftape_dygraph_css, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.css")
+DIFFTAPE_ASSET(difftape_synchronizer_js, DIFFTAPE_DYGRAPHS_DIR "/extras/synchronizer.js")
+
+namespace difftape::assets {
+
+namespace {
+
+/// The text of an asset without the pointer to its source map, which would be a URL.
+std::string_view text(const char* begin, const char* end) {
+  const std::string_view all(begin, static_cast<std::size_t>(end - begin));
+  const std::size_t map = all.find("# sourceMappingURL=");
+  return map == std::string_view::npos ? all : all.substr(0, map - 2);
+}
+
+}  // namespace
+
+std::string_view page_html() { return text(difftape_page_html_begin, difftape_page_html_end); }
+std::string_view page_css() { return text(difftape_page_css_begin, difftape_page_css_end); }
+std::string_view page_js() { return text(difftape_page_js_begin, difftape_page_js_end); }
+std::string_view dygraph_js() { return text(difftape_dygraph_js_begin, difftape_dygraph_js_end); }
+std::string_view dygraph_css() {
+  return text(difftape_dygraph_css_begin, difftape_dygraph_css_end);
+}
+std::string_view synchronizer_js() {
+  return text(difftape_synchronizer_js_begin, difftape_synchronizer_js_end);
+}
+
+}  // namespace difftape::assets

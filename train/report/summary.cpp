@@ -1,0 +1,159 @@
+#include "train/report/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace difftape {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// The values of a metric where it was logged, infinities included.
+std::vector<double> logged(const MetricsTable& metrics, const std::string& name) {
+  std::vector<double> values;
+  const auto found = metrics.columns.find(name);
+  if (found == metrics.columns.end()) return values;
+  std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(values),
+               [](double value) { return !std::isnan(value); });
+  return values;
+}
+
+std::span<const double> tail(const std::vector<double>& values, std::size_t count) {
+  return std::span(values).last(std::min(count, values.size()));
+}
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double variance(std::span<const double> values) {
+  const double center = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - center) * (value - center);
+  return squares / static_cast<double>(values.size());
+}
+
+double last(const std::vector<double>& values) { return values.empty() ? kNaN : values.back(); }
+
+RunSummary summary_of(std::string name, RunStatus status, const MetricsTable& metrics) {
+  const bool diverged = status.state == RunState::diverged;
+  const std::vector<double> train = logged(metrics, "train/loss");
+  const std::vector<double> grad = logged(metrics, "optim/grad_norm");
+  return {.name = std::move(name),
+          .status = std::move(status),
+          .train_loss =
+              diverged ? kNaN : mean(tail(train, std::max<std::size_t>(10, train.size() / 20))),
+          .val_loss = diverged ? kNaN : last(logged(metrics, "val/loss")),
+          .spike_score_loss = last(logged(metrics, "spike/score_loss")),
+          .spike_score_grad = last(logged(metrics, "spike/score_grad")),
+          .grad_norm_median = quantile(grad, 0.5),
+          .grad_norm_p99 = quantile(grad, 0.99),
+          .grad_norm_max = quantile(grad, 1),
+          .grad_norm_late_variance = variance(tail(grad, (grad.size() + 3) / 4)),
+          .tokens_per_sec = quantile(logged(metrics, "throughput/tokens_per_sec"), 0.5)};
+}
+
+}  // namespace
+
+RunRecord load_run(const std::filesystem::path& dir) {
+  RunStatus status = read_status(dir);
+  RunRecord run{dir, read_env(dir), read_metrics(dir / "metrics.jsonl"), {}};
+  const std::string name = run.env["config"].value("run.name", dir.filename().string());
+  run.summary = summary_of(name, std::move(status), run.metrics);
+  return run;
+}
+
+std::vector<RunRecord> load_runs(std::span<const std::filesystem::path> dirs) {
+  std::vector<RunRecord> runs;
+  std::map<std::string, int> uses;
+  for (const std::filesystem::path& dir : dirs) {
+    runs.push_back(load_run(dir));
+    uses[runs.back().summary.name] += 1;
+  }
+  for (RunRecord& run : runs) {
+    if (uses[run.summary.name] > 1) run.summary.name = run.dir.string();
+  }
+  return runs;
+}
+
+RunSummary summarize(const std::filesystem::path& dir) { return load_run(dir).summary; }
+
+Curve curve(const MetricsTable& metrics, const std::string& name) {
+  Curve result;
+  const auto found = metrics.columns.find(name);
+  if (found == metrics.columns.end()) return result;
+  for (std::size_t i = 0; i < metrics.step.size(); ++i) {
+    if (!std::isfinite(found->second[i])) continue;
+    result.step.push_back(metrics.step[i]);
+    result.value.push_back(found->second[i]);
+  }
+  return result;
+}
+
+Curve spikes(const Curve& curve, const SpikeRule& rule) {
+  Curve result;
+  SpikeDetector detector(rule);
+  for (std::size_t i = 0; i < curve.step.size(); ++i) {
+    if (!detector.add(curve.value[i])) continue;
+    result.step.push_back(curve.step[i]);
+    result.value.push_back(curve.value[i]);
+  }
+  return result;
+}
+
+SpikeRule spike_rule(const nlohmann::ordered_json& env) {
+  const SpikeRule usual;
+  const auto number = [&](const char* key, double fallback) {
+    const std::string text = env.at("config").value(key, fmt::to_string(fallback));
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0') {
+      throw DataError(fmt::format("env.json: {} is \"{}\"; need a number", key, text));
+    }
+    return value;
+  };
+  return {.window = static_cast<Index>(number("log.spike_window", double(usual.window))),
+          .threshold = number("log.spike_threshold", usual.threshold),
+          .min_history =
+              static_cast<Index>(number("log.spike_min_history", double(usual.min_history)))};
+}
+
+Curve decimate(const Curve& curve, std::size_t points) {
+  const std::size_t size = curve.step.size(), buckets = points / 2;
+  if (size <= points || buckets == 0) return curve;
+  std::vector<std::size_t> kept = {0};
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    const auto begin = curve.value.begin() + static_cast<std::ptrdiff_t>(bucket * size / buckets);
+    const auto end =
+        curve.value.begin() + static_cast<std::ptrdiff_t>((bucket + 1) * size / buckets);
+    const auto [low, high] = std::minmax_element(begin, end);
+    kept.push_back(static_cast<std::size_t>(std::min(low, high) - curve.value.begin()));
+    kept.push_back(static_cast<std::size_t>(std::max(low, high) - curve.value.begin()));
+  }
+  kept.push_back(size - 1);
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  Curve result;
+  for (const std::size_t i : kept) {
+    result.step.push_back(curve.step[i]);
+    result.value.push_back(curve.value[i]);
+  }
+  return result;
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return kNaN;
+  std::sort(values.begin(), values.end());
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const double low = values[below], high = values[std::min(below + 1, values.size() - 1)];
+  return low == high ? low : low + (position - static_cast<double>(below)) * (high - low);
+}
+
+}  // namespace difftape

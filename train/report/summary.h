@@ -1,0 +1,62 @@
+#pragma once
+// What a finished, stopped or diverged run amounts to, read back from its directory.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/log/metrics.h"
+#include "train/log/run_files.h"
+#include "train/log/spikes.h"
+
+namespace difftape {
+
+/// The numbers by which runs are compared. NaN: not logged, or no such number.
+struct RunSummary {
+  std::string name;  ///< run.name
+  RunStatus status;
+  double train_loss;  ///< nats a token, mean of the last 5 % of logged steps, at least 10; NaN if
+                      ///< diverged
+  double val_loss;    ///< nats a token, the last one; NaN if diverged
+  double spike_score_loss, spike_score_grad;  ///< percent of all steps
+  double grad_norm_median, grad_norm_p99, grad_norm_max;
+  double grad_norm_late_variance;  ///< population variance over the last quarter of logged steps
+  double tokens_per_sec;           ///< median
+};
+
+/// A run directory in memory.
+struct RunRecord {
+  std::filesystem::path dir;
+  nlohmann::ordered_json env;
+  MetricsTable metrics;
+  RunSummary summary;
+};
+
+/// Throws MissingInput if `dir` is not a run directory and DataError if a file in it is damaged.
+RunRecord load_run(const std::filesystem::path& dir);
+/// Loads several; runs that share a name are called by their directory instead.
+std::vector<RunRecord> load_runs(std::span<const std::filesystem::path> dirs);
+/// The summary alone. Throws as load_run does.
+RunSummary summarize(const std::filesystem::path& dir);
+
+/// A metric of a run where it is finite. No points if it was never logged.
+struct Curve {
+  std::vector<double> step, value;  ///< same length
+};
+Curve curve(const MetricsTable& metrics, const std::string& name);
+
+/// The points of a curve that are spikes by the rule in the config of the run.
+Curve spikes(const Curve& curve, const SpikeRule& rule);
+/// The `log.spike_*` keys of the config in env.json.
+SpikeRule spike_rule(const nlohmann::ordered_json& env);
+
+/// At most about `points` points of a curve: its first, its last, and the smallest and the largest
+/// of each of points / 2 equal stretches, so that no peak is lost.
+Curve decimate(const Curve& curve, std::size_t points);
+
+/// Quantile with linear interpolation between order statistics (numpy's default); NaN if empty.
+double quantile(std::vector<double> values, double q);
+
+}  // namespace difftape

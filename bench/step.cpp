@@ -1,0 +1,134 @@
+// Whole training steps (batch, forward, backward, clipping, AdamW) of several attention kinds, in
+// turns within one run: tokens per second and the share of the measured peak.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/gemm.h"
+#include "core/parallel.h"
+#include "core/peak.h"
+#include "core/pool.h"
+#include "layers/cost.h"
+#include "train/config/reader.h"
+#include "train/log/table.h"
+#include "train/loop/step.h"
+
+namespace difftape {
+namespace {
+
+/// Every kind, the baseline before those that are compared with it.
+std::vector<std::string> baseline_first() {
+  std::vector<std::string> kinds = attention_kinds();
+  std::stable_partition(kinds.begin(), kinds.end(),
+                        [](const std::string& kind) { return kind == AttentionConfig().kind; });
+  return kinds;
+}
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> kinds = baseline_first(), overrides;
+  int rounds = 10, steps = 3;
+};
+
+/// One kind with all its measured steps.
+struct Contestant {
+  std::unique_ptr<Session> session;
+  double flops_per_token;
+  std::vector<double> tokens_per_sec, peak_share;
+};
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(at);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+std::vector<Contestant> make_contestants(const Arguments& arguments) {
+  std::vector<Contestant> all;
+  for (const std::string& kind : arguments.kinds) {
+    Config config = load_config(arguments.config, arguments.overrides).config;
+    config.model.attention.kind = kind;
+    const ModelCost cost = model_cost(config.model, config.data.seq_len);
+    all.push_back({std::make_unique<Session>(config), cost.train_flops_per_token, {}, {}});
+    for (int warm = 0; warm < 2; ++warm) take_step(*all.back().session);
+  }
+  return all;
+}
+
+void race(std::vector<Contestant>& all, const Arguments& arguments) {
+  for (int round = 0; round < arguments.rounds; ++round) {
+    for (Contestant& each : all) {
+      const double peak = measure_fma_peak(0.02);
+      for (int i = 0; i < arguments.steps; ++i) {
+        const double seconds = take_step(*each.session).seconds;
+        const double rate =
+            static_cast<double>(tokens_per_step(each.session->config)) / seconds;
+        each.tokens_per_sec.push_back(rate);
+        each.peak_share.push_back(rate * each.flops_per_token / peak);
+      }
+    }
+  }
+}
+
+void print(const std::vector<Contestant>& all) {
+  Table table{{{"", "attention", true},
+               {"", "parameters"},
+               {"tokens/s", "median"},
+               {"tokens/s", "10 %"},
+               {"tokens/s", "90 %"},
+               {"", "of peak"},
+               {"", "vs first"}},
+              {}};
+  const double first = quantile(all.front().tokens_per_sec, 0.5);
+  for (const Contestant& each : all) {
+    const auto rate = [&](double q) {
+      return grouped(static_cast<Index>(quantile(each.tokens_per_sec, q)));
+    };
+    table.rows.push_back({each.session->config.model.attention.kind,
+                          grouped(each.session->model.parameters().count()), rate(0.5), rate(0.1),
+                          rate(0.9), fmt::format("{:.1f} %", 100 * quantile(each.peak_share, 0.5)),
+                          fmt::format("{:.3f}", quantile(each.tokens_per_sec, 0.5) / first)});
+  }
+  fmt::print("{}", to_text(table));
+}
+
+void run(const Arguments& arguments) {
+  const BuildInfo build = build_info();
+  std::vector<Contestant> all = make_contestants(arguments);
+  const Config& config = all.front().session->config;
+  fmt::print("difftape {} ({}), {}, {}, {}, {}\n", build.version, build.commit, build.compiler,
+             build.build_type, build.vectors, gemm_engine());
+  fmt::print("{} threads on {}, peak {:.0f} GFLOP/s {}\n", num_threads(), cpu_model(),
+             measure_fma_peak(0.3) / 1e9, build.precision);
+  fmt::print("d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
+             config.model.d_model, config.model.num_layers, config.model.num_heads,
+             config.model.d_ff, config.model.vocab_size, config.data.seq_len,
+             config.data.batch_size, config.model.match);
+  race(all, arguments);
+  print(all);
+}
+
+}  // namespace
+}  // namespace difftape
+
+int main(int argc, char** argv) {
+  CLI::App app("whole training steps of several attention kinds, in turns");
+  difftape::Arguments arguments;
+  app.add_option("CONFIG", arguments.config)->required();
+  app.add_option("--kinds", arguments.kinds)->delimiter(',');
+  app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
+  app.add_option("--rounds", arguments.rounds);
+  app.add_option("--steps", arguments.steps, "steps of one kind before the next has its turn");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    difftape::run(arguments);
+  } catch (const difftape::Error& error) {
+    fmt::print(stderr, "bench_step: {}\n", error.what());
+    return static_cast<int>(error.exit());
+  }
+}

@@ -118,8 +118,7 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
       file.write(moment_path(*state.parameter, "v"), state.v);
     }
   }
-  seal(file.image());
-  file.save();
+  file.save(seal);
   sync_directory(directory);
   replace_text(directory / "latest", path.filename().string() + "\n");
   sync_directory(directory);

@@ -123,19 +123,17 @@ void File::set_attribute(const std::string& object, const std::string& name, std
   set_attribute(object, name, H5T_NATIVE_INT64, &value);
 }
 
-std::span<std::byte> File::image() {
+void File::save(const std::function<void(std::span<std::byte>)>& finish) {
   void* handle = nullptr;  // the in-memory driver gives the address of its pointer to the bytes
   if (H5Fflush(state_->file, H5F_SCOPE_LOCAL) < 0 ||
       H5Fget_vfd_handle(state_->file, H5P_DEFAULT, &handle) < 0) {
     throw state_->cannot_write("the file");
   }
+  // Flushed once only: a second flush may give space back and make the image shorter.
   const auto size = static_cast<std::size_t>(H5Fget_file_image(state_->file, nullptr, 0));
-  return {*static_cast<std::byte**>(handle), size + state_->user_block};
-}
-
-void File::save() {
-  const std::span<const std::byte> bytes = image();
-  replace_text(state_->path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::span<std::byte> image{*static_cast<std::byte**>(handle), size + state_->user_block};
+  if (finish) finish(image);
+  replace_text(state_->path, {reinterpret_cast<const char*>(image.data()), image.size()});
 }
 
 bool File::exists(const std::string& object) const {

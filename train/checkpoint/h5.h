@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,10 +47,9 @@ class File {
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
   void set_attribute(const std::string& object, const std::string& name, std::int64_t value);
 
-  /// The whole file as it would be saved, valid until the next call that writes.
-  std::span<std::byte> image();
-  /// Replaces the file at the path given to create(), all or nothing. Throws OutputError.
-  void save();
+  /// Replaces the file at the path given to create(), all or nothing. `finish` may fill in the user
+  /// block of the finished bytes before they are written. Throws OutputError.
+  void save(const std::function<void(std::span<std::byte>)>& finish = {});
 
   bool exists(const std::string& object) const;
   /// Names of what is directly in a group, sorted.

@@ -92,8 +92,9 @@ TEST(H5, leaves_the_user_block_to_the_caller) {
   const ScratchDir dir;
   h5::File out = h5::File::create(dir / "a.h5", 512);
   out.write("x", Tensor::full({3}, 3));
-  std::ranges::fill(out.image().first(512), std::byte{'#'});
-  out.save();
+  out.save([](std::span<std::byte> image) {
+    std::ranges::fill(image.first(512), std::byte{'#'});
+  });
   EXPECT_EQ(contents(dir / "a.h5").substr(0, 513), std::string(512, '#') + "\x89");
   EXPECT_EQ(h5::File::open(dir / "a.h5").read<real>("x")[2], 3);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Every op: a function that computes a value and records its pullback. The file autograd/ops/<op>.cpp
-// has the formulas. Wrong shapes throw ShapeError with op, shapes and rule.
+// Every op: a function that computes a value and records its pullback. The file
+// autograd/ops/<op>.cpp has the formulas. Wrong shapes throw ShapeError with op, shapes and rule.
 //
 // Letters: B batch, T sequence, C d_model, H heads, D head_dim, F d_ff, V vocabulary.
 
@@ -16,17 +16,17 @@ namespace difftape {
 
 // Primitives: small, general, composing the same mathematics as the coarse ops below.
 
-Var add(const Var& a, const Var& b);   ///< a + b with NumPy's broadcasting
-Var sub(const Var& a, const Var& b);   ///< a - b with NumPy's broadcasting
-Var mul(const Var& a, const Var& b);   ///< element-wise a b with NumPy's broadcasting
+Var add(const Var& a, const Var& b);  ///< a + b with NumPy's broadcasting
+Var sub(const Var& a, const Var& b);  ///< a - b with NumPy's broadcasting
+Var mul(const Var& a, const Var& b);  ///< element-wise a b with NumPy's broadcasting
 Var affine(const Var& x, double scale, double shift);  ///< scale x + shift
 Var exp(const Var& x);
-Var log(const Var& x);      ///< of positive elements; log(0) is -inf, as IEEE has it
-Var sigmoid(const Var& x);  ///< 1 / (1 + exp(-x))
-Var rsqrt(const Var& x);    ///< 1 / sqrt(x) of positive elements
-Var softmax(const Var& x);  ///< over the last axis
-Var sum(const Var& x);      ///< of all elements, a scalar
-Var sum_last(const Var& x);  ///< over the last axis, which stays with extent 1
+Var log(const Var& x);                   ///< of positive elements; log(0) is -inf, as IEEE has it
+Var sigmoid(const Var& x);               ///< 1 / (1 + exp(-x))
+Var rsqrt(const Var& x);                 ///< 1 / sqrt(x) of positive elements
+Var softmax(const Var& x);               ///< over the last axis
+Var sum(const Var& x);                   ///< of all elements, a scalar
+Var sum_last(const Var& x);              ///< over the last axis, which stays with extent 1
 Var matmul(const Var& a, const Var& b);  ///< (..., M, K) (..., K, N) -> (..., M, N)
 Var transpose(const Var& x, int axis_a, int axis_b);          ///< exchanges two axes
 Var slice(const Var& x, int axis, Index begin, Index count);  ///< [begin, begin + count) of an axis
@@ -34,7 +34,8 @@ Var reshape(const Var& x, const Shape& shape);                ///< the same elem
 
 // Coarse ops: where the time goes.
 
-/// Rows of table (V, C) for tokens of any shape: shape + (C). Tokens must lie in [0, V) (DataError).
+/// Rows of table (V, C) for tokens of any shape: shape + (C). Tokens must lie in [0, V)
+/// (DataError).
 Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
 /// x (..., K) times weight (N, K) transposed: (..., N).
 Var linear(const Var& x, const Var& weight);
@@ -50,7 +51,8 @@ Var attention(const Var& q, const Var& k, const Var& v, const HeadLayout& layout
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda,
               const HeadLayout& layout);
 /// Mean over all N rows of -log softmax(hidden weight^T)[target], in nats. hidden (..., C) with N
-/// rows, weight (V, C), N targets in [0, V) (DataError). Logits exist for a chunk of rows at a time.
+/// rows, weight (V, C), N targets in [0, V) (DataError). Logits exist for a chunk of rows at a
+/// time.
 Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets);
 
 }  // namespace difftape

@@ -26,8 +26,8 @@ struct Parameter {
   Role role = Role::projection;
   Init init;
   Tensor value;
-  Tensor grad;                 ///< same shape; valid if has_gradient
-  bool has_gradient = false;   ///< false: the next backward pass overwrites grad
+  Tensor grad;                ///< same shape; valid if has_gradient
+  bool has_gradient = false;  ///< false: the next backward pass overwrites grad
 
   /// Forgets the gradient; the memory stays.
   void zero_grad() { has_gradient = false; }

@@ -64,9 +64,8 @@ Var Tape::input(Tensor value) {
 
 Var Tape::parameter(Parameter& parameter) {
   if (!recording_) return {parameter.value, this, -1};
-  const auto known = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-    return node.parameter == &parameter;
-  });
+  const auto known = std::find_if(nodes_.begin(), nodes_.end(),
+                                  [&](const Node& node) { return node.parameter == &parameter; });
   if (known != nodes_.end()) {
     return {parameter.value, this, static_cast<int>(known - nodes_.begin())};
   }
@@ -76,12 +75,11 @@ Var Tape::parameter(Parameter& parameter) {
 
 Var Tape::record(const char* op, Tensor value, std::initializer_list<Var> inputs,
                  Pullback pullback) {
-  const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(), [](const Var& x) {
-                        return x.gradient().wanted();
-                      });
+  const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(),
+                                                [](const Var& x) { return x.gradient().wanted(); });
   if (!wanted) return constant(std::move(value));
-  Node node{op, std::string(ErrorScope::current()), value.shape(), false, nullptr,
-            std::move(pullback)};
+  Node node{
+      op, std::string(ErrorScope::current()), value.shape(), false, nullptr, std::move(pullback)};
   return {std::move(value), this, add_node(std::move(node))};
 }
 

@@ -56,7 +56,10 @@ void linear_product(benchmark::State& state, Product product) {
 }
 
 void linear_sizes(benchmark::internal::Benchmark* b) {
-  b->Args({4096, 128, 128})->Args({4096, 128, 344})->Args({2048, 384, 384})->Args({2048, 384, 1024});
+  b->Args({4096, 128, 128})
+      ->Args({4096, 128, 344})
+      ->Args({2048, 384, 384})
+      ->Args({2048, 384, 1024});
   b->Args({2048, 768, 2048})->ArgNames({"tokens", "in", "out"})->UseRealTime();
 }
 BENCHMARK_CAPTURE(linear_product, forward, Product::forward)->Apply(linear_sizes);
@@ -122,7 +125,8 @@ void adamw_step(benchmark::State& state) {
   w.has_gradient = true;
   AdamW optimizer(parameters, {});
   for (auto _ : state) optimizer.step(1e-3);
-  state.SetBytesProcessed(state.iterations() * w.shape.size() * 7 * static_cast<Index>(sizeof(real)));
+  state.SetBytesProcessed(state.iterations() * w.shape.size() * 7 *
+                          static_cast<Index>(sizeof(real)));
 }
 BENCHMARK(adamw_step)->Arg(1 << 20)->Arg(10 << 20)->ArgName("N")->UseRealTime();
 

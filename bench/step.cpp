@@ -66,8 +66,7 @@ void race(std::vector<Contestant>& all, const Arguments& arguments) {
       const double peak = measure_fma_peak(0.02);
       for (int i = 0; i < arguments.steps; ++i) {
         const double seconds = take_step(*each.session).seconds;
-        const double rate =
-            static_cast<double>(tokens_per_step(each.session->config)) / seconds;
+        const double rate = static_cast<double>(tokens_per_step(each.session->config)) / seconds;
         each.tokens_per_sec.push_back(rate);
         each.peak_share.push_back(rate * each.flops_per_token / peak);
       }
@@ -105,10 +104,10 @@ void run(const Arguments& arguments) {
              build.build_type, build.vectors, gemm_engine());
   fmt::print("{} threads on {}, peak {:.0f} GFLOP/s {}\n", num_threads(), cpu_model(),
              measure_fma_peak(0.3) / 1e9, build.precision);
-  fmt::print("d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
-             config.model.d_model, config.model.num_layers, config.model.num_heads,
-             config.model.d_ff, config.model.vocab_size, config.data.seq_len,
-             config.data.batch_size, config.model.match);
+  fmt::print(
+      "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
+      config.model.d_model, config.model.num_layers, config.model.num_heads, config.model.d_ff,
+      config.model.vocab_size, config.data.seq_len, config.data.batch_size, config.model.match);
   race(all, arguments);
   print(all);
 }

@@ -18,8 +18,8 @@ std::string compiler() {
 }  // namespace
 
 BuildInfo build_info() {
-  return {DIFFTAPE_VERSION, DIFFTAPE_COMMIT, compiler(), DIFFTAPE_BUILD_TYPE, kRealName,
-          Eigen::SimdInstructionSetsInUse()};
+  return {DIFFTAPE_VERSION,    DIFFTAPE_COMMIT, compiler(),
+          DIFFTAPE_BUILD_TYPE, kRealName,       Eigen::SimdInstructionSetsInUse()};
 }
 
 }  // namespace difftape

@@ -60,8 +60,7 @@ template <class... Args>
 void require_shape(bool holds, std::string_view op, fmt::format_string<Args...> message,
                    Args&&... args) {
   if (!holds) {
-    throw ShapeError(
-        fmt::format("{}: {}", op, fmt::format(message, std::forward<Args>(args)...)));
+    throw ShapeError(fmt::format("{}: {}", op, fmt::format(message, std::forward<Args>(args)...)));
   }
 }
 

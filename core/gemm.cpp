@@ -86,9 +86,8 @@ const tile::Engine* engine_named(std::string_view name) {
                                : name == "eigen" ? tile::eigen_engine()
                                                  : nullptr;
   if (engine == nullptr) {
-    throw UsageError(fmt::format(
-        "matrix engine '{}' is not available here; use {}eigen", name,
-        tile::libxsmm_engine() != nullptr ? "libxsmm or " : ""));
+    throw UsageError(fmt::format("matrix engine '{}' is not available here; use {}eigen", name,
+                                 tile::libxsmm_engine() != nullptr ? "libxsmm or " : ""));
   }
   return engine;
 }
@@ -99,7 +98,7 @@ const tile::Engine& tile::engine() {
   const Engine* engine = chosen.load(std::memory_order_relaxed);
   if (engine == nullptr) {
     const char* wanted = std::getenv("DIFFTAPE_GEMM");
-    engine = wanted != nullptr           ? engine_named(wanted)
+    engine = wanted != nullptr && *wanted  ? engine_named(wanted)
              : libxsmm_engine() != nullptr ? libxsmm_engine()
                                            : eigen_engine();
     chosen.store(engine, std::memory_order_relaxed);

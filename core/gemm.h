@@ -46,7 +46,8 @@ constexpr Index packed_size(Index k, Index n) { return (n + kPanel - 1) / kPanel
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Into into);
 
-/// What multiplies tiles here: "libxsmm 1.17 (avx512)" or "Eigen 3.4.0 (...)".
+/// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "Eigen". Throws UsageError if DIFFTAPE_GEMM
+/// in the environment names an engine that is not available; programs call it before anything else.
 const char* gemm_engine();
 
 /// Chooses the engine by name, "libxsmm" or "eigen"; DIFFTAPE_GEMM in the environment sets the

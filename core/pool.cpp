@@ -75,7 +75,8 @@ Pool& shared_pool() {
 }  // namespace
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
-  const std::size_t padded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t padded =
+      std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   void* block = shared_pool().take(padded);
   return {block, [padded](void* p) { shared_pool().give_back(p, padded); }};
 }

@@ -2,9 +2,9 @@
 
 #include <xxhash.h>
 
-#include <Random123/boxmuller.hpp>
 #include <Random123/philox.h>
 #include <Random123/u01fixedpt.h>
+#include <Random123/boxmuller.hpp>
 
 #include "core/parallel.h"
 

@@ -7,25 +7,31 @@
 
 namespace difftape {
 
-RopeTable::RopeTable(Index max_seq_len, Index head_dim, double theta) {
+RopeTable::RopeTable(Index max_seq_len, Index head_dim, double theta)
+    : max_seq_len_(max_seq_len), head_dim_(head_dim), theta_(theta) {
   require_shape(head_dim % 2 == 0, "rope", "head_dim is {}; need an even number", head_dim);
-  cosine_ = Tensor::empty({max_seq_len, head_dim / 2});
+}
+
+void RopeTable::fill() const {
+  const Index planes = head_dim_ / 2;
+  cosine_ = Tensor::empty({max_seq_len_, planes});
   sine_ = Tensor::like(cosine_);
-  for (Index t = 0; t < max_seq_len; ++t) {
-    for (Index i = 0; i < head_dim / 2; ++i) {
+  parallel_for(max_seq_len_, [&](Index t) {
+    for (Index i = 0; i < planes; ++i) {
       const double frequency =
-          std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+          std::pow(theta_, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim_));
       const double angle = static_cast<double>(t) * frequency;
       cosine_.row(t)[i] = static_cast<real>(std::cos(angle));
       sine_.row(t)[i] = static_cast<real>(std::sin(angle));
     }
-  }
+  });
 }
 
 void RopeTable::rotate(const Tensor& x, Tensor& y, real direction) const {
   const Shape& s = x.shape();
   require_shape(s.rank() == 4 && s[3] == head_dim() && s[1] <= max_seq_len(), "rope",
                 "x is {}; need (B, T <= {}, H, {})", s.str(), max_seq_len(), head_dim());
+  std::call_once(filled_, [this] { fill(); });
   const Index seq = s[1], heads = s[2], planes = s[3] / 2, width = heads * s[3];
   parallel_ranges(s[0] * seq, row_grain(width), [&](Index begin, Index count) {
     for (Index token = begin; token < begin + count; ++token) {

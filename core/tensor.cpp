@@ -78,9 +78,8 @@ void Tensor::add(const Tensor& other) {
 void Tensor::copy_from(const Tensor& other) {
   require_shape(size() == other.size(), "copy", "sizes differ: {} and {}", shape_.str(),
                 other.shape().str());
-  parallel_ranges(size(), kElementGrain, [this, &other](Index i, Index n) {
-    std::copy_n(other.data_ + i, n, data_ + i);
-  });
+  parallel_ranges(size(), kElementGrain,
+                  [this, &other](Index i, Index n) { std::copy_n(other.data_ + i, n, data_ + i); });
 }
 
 bool Tensor::all_finite() const {

@@ -10,8 +10,8 @@ std::string place(Index layer, const char* part) {
 }
 }  // namespace
 
-TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& config,
-                                   Index layer, std::shared_ptr<const RopeTable> rope)
+TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& config, Index layer,
+                                   std::shared_ptr<const RopeTable> rope)
     : input_norm_(parameters, place(layer, "input_layernorm"), config.d_model, config.norm_eps),
       attention_({parameters, place(layer, "self_attn"), layer, config}, std::move(rope)),
       post_attention_norm_(parameters, place(layer, "post_attention_layernorm"), config.d_model,

@@ -17,8 +17,8 @@ double block_activations(const ModelConfig& config, const HeadLayout& layout, In
                          bool head_norm) {
   const auto heads_out = static_cast<Index>(layout.routes.size());
   const Index head_dim = head_dim_of(config), context = heads_out * value_dim;
-  const Index norms = 2 * (config.d_model + 1);    // x and 1/rms of both norms
-  const Index products = 2 * config.d_model;       // their outputs, read by the projections
+  const Index norms = 2 * (config.d_model + 1);  // x and 1/rms of both norms
+  const Index products = 2 * config.d_model;     // their outputs, read by the projections
   const Index attention = (layout.query_heads + layout.key_heads) * head_dim +
                           layout.value_heads * value_dim + context +
                           2 * heads_out * layout.maps;  // q, k, v, context, row statistics
@@ -39,7 +39,8 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   }
   double products = 0;  // weights that multiply each token
   for (const Parameter& p : model.parameters()) {
-    for (auto& [name, count] : cost.parameters) count += name == component_of(p) ? p.shape.size() : 0;
+    for (auto& [name, count] : cost.parameters)
+      count += name == component_of(p) ? p.shape.size() : 0;
     if (p.role == Role::projection) products += static_cast<double>(p.shape.size());
   }
   if (used.tie_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);

@@ -47,8 +47,8 @@ void enlarge(ParameterSet& parameters) {
 GradcheckResult check_layer(const ModelConfig& config) {
   ParameterSet parameters;
   Parameter& x = parameters.declare("x", {2, 5, config.d_model}, Role::projection, Init::normal(1));
-  const auto rope = std::make_shared<const RopeTable>(config.max_seq_len, head_dim_of(config),
-                                                      config.rope_theta);
+  const auto rope =
+      std::make_shared<const RopeTable>(config.max_seq_len, head_dim_of(config), config.rope_theta);
   const Attention attention({parameters, "self_attn", 1, config}, rope);
   enlarge(parameters);
   fill_normal(x.value, RandomStream(4, "x"), 1);
@@ -59,8 +59,9 @@ GradcheckResult check_model(const ModelConfig& config) {
   LanguageModel model(config);
   enlarge(model.parameters());
   const std::vector<std::int32_t> tokens{3, 1, 4, 1, 5, 2, 6, 5}, targets{1, 4, 1, 5, 2, 6, 5, 0};
-  return gradcheck(model.parameters(),
-                   [&](Tape& tape) { return model.loss(tape, {tokens, 2, 4}, targets); });
+  return gradcheck(model.parameters(), [&](Tape& tape) {
+    return model.loss(tape, {tokens, 2, 4}, targets);
+  });
 }
 
 }  // namespace
@@ -71,8 +72,10 @@ std::vector<GradcheckCase> gradcheck_cases() {
     cases.push_back({c.name(), [c] { return gradcheck(c.make_inputs(), c.f); }});
   }
   for (const std::string& kind : attention_kinds()) {
-    cases.push_back({"layer/" + kind + "/mha", [kind] { return check_layer(small_config(kind, 4)); }});
-    cases.push_back({"layer/" + kind + "/gqa", [kind] { return check_layer(small_config(kind, 2)); }});
+    cases.push_back(
+        {"layer/" + kind + "/mha", [kind] { return check_layer(small_config(kind, 4)); }});
+    cases.push_back(
+        {"layer/" + kind + "/gqa", [kind] { return check_layer(small_config(kind, 2)); }});
     cases.push_back({"model/" + kind, [kind] { return check_model(small_config(kind, 4)); }});
   }
   ModelConfig tied = small_config("softmax", 2);

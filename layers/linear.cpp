@@ -6,8 +6,8 @@ namespace difftape {
 
 Linear::Linear(ParameterSet& parameters, const std::string& name, Index in, Index out, double std)
     : name_(name),
-      weight_(parameters.declare(name + ".weight", {out, in}, Role::projection,
-                                 Init::normal(std))) {}
+      weight_(
+          parameters.declare(name + ".weight", {out, in}, Role::projection, Init::normal(std))) {}
 
 Var Linear::operator()(const Var& x) const {
   const ErrorScope scope(name_);

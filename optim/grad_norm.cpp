@@ -51,11 +51,13 @@ double clip_scale(double norm, double clip_norm) {
   return clip_norm > 0 ? std::min(1.0, clip_norm / (norm + 1e-6)) : 1.0;
 }
 
-const Parameter* first_non_finite_gradient(const ParameterSet& parameters) {
+const Parameter* first_non_finite(const ParameterSet& parameters) {
+  const Parameter* found = nullptr;
   for (const Parameter& p : parameters) {
-    if (p.has_gradient && !p.grad.all_finite()) return &p;
+    if (!p.value.all_finite()) return &p;
+    if (p.has_gradient && !p.grad.all_finite()) found = &p;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace difftape

@@ -20,8 +20,9 @@ GradNorms grad_norms(const ParameterSet& parameters);
 /// clip_grad_norm_ has it: min(1, clip_norm / (norm + 1e-6)). clip_norm 0: always 1.
 double clip_scale(double norm, double clip_norm);
 
-/// The first parameter, in the order of declaration, whose gradient has a NaN or infinite element;
-/// null if there is none.
-const Parameter* first_non_finite_gradient(const ParameterSet& parameters);
+/// Where a NaN or infinity came in: the first parameter, in the order of declaration, whose value
+/// is not finite; else the last one whose gradient is not, which the backward pass reached first;
+/// else null.
+const Parameter* first_non_finite(const ParameterSet& parameters);
 
 }  // namespace difftape

@@ -70,7 +70,8 @@ void compare(GradcheckResult& result, const std::string& name, const Tensor& ana
 
 bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!std::equal(a[i].values().begin(), a[i].values().end(), b[i].values().begin())) return false;
+    if (!std::equal(a[i].values().begin(), a[i].values().end(), b[i].values().begin()))
+      return false;
   }
   return true;
 }
@@ -118,8 +119,7 @@ void check_bookkeeping(GradcheckResult& result, const std::vector<Tensor>& input
     if (!(relative_error(added[i], expected) <= 1e-13)) {
       fail(result, fmt::format("input {}: the pullback does not add to the gradient", i));
     }
-    const std::vector<Tensor> others =
-        op_gradients(inputs, f, cotangent, {}, static_cast<int>(i));
+    const std::vector<Tensor> others = op_gradients(inputs, f, cotangent, {}, static_cast<int>(i));
     for (size_t j = 0; j < inputs.size(); ++j) {
       if (j != i && !same({others[j]}, {plain[j]})) {
         fail(result, fmt::format("input {} changes when input {} needs no gradient", j, i));
@@ -176,8 +176,7 @@ GradcheckResult gradcheck(const std::vector<Tensor>& inputs, const OpFunction& f
     return op_gradients(inputs, f, cotangent, {});
   };
   GradcheckResult result = gradcheck(function);
-  check_bookkeeping(result, inputs, f,
-                    random_tensor(function.value().shape(), 2, "cotangent"));
+  check_bookkeeping(result, inputs, f, random_tensor(function.value().shape(), 2, "cotangent"));
   return result;
 }
 

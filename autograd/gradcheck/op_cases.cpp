@@ -70,27 +70,55 @@ void add_primitives(std::vector<OpCase>& cases) {
       {"matmul", "batched", {{2, 5, 3}, {2, 3, 4}}, [](Vars v) { return matmul(v[0], v[1]); }},
       {"transpose", "", {{2, 3, 4}}, [](Vars v) { return transpose(v[0], 0, -1); }},
       {"slice", "", {{2, 5, 3}}, [](Vars v) { return slice(v[0], 1, 1, 3); }},
-      {"reshape", "", {{2, 6}}, [](Vars v) { return reshape(v[0], {3, 4}); }},
+      {"reshape",
+       "",
+       {{2, 6}},
+       [](Vars v) {
+         return reshape(v[0], {3, 4});
+       }},
   };
   cases.insert(cases.end(), primitives.begin(), primitives.end());
 }
 
 void add_coarse(std::vector<OpCase>& cases) {
   const std::vector<OpCase> coarse{
-      {"embedding", "", {{7, 3}}, [](Vars v) { return embedding(kTokens, {2, 3}, v[0]); },
-       [](Vars v) { return composition::embedding(kTokens, {2, 3}, v[0]); }},
-      {"linear", "", {{2, 3, 5}, {4, 5}}, [](Vars v) { return linear(v[0], v[1]); },
+      {"embedding",
+       "",
+       {{7, 3}},
+       [](Vars v) {
+         return embedding(kTokens, {2, 3}, v[0]);
+       },
+       [](Vars v) {
+         return composition::embedding(kTokens, {2, 3}, v[0]);
+       }},
+      {"linear",
+       "",
+       {{2, 3, 5}, {4, 5}},
+       [](Vars v) { return linear(v[0], v[1]); },
        [](Vars v) { return composition::linear(v[0], v[1]); }},
-      {"rms_norm", "", {{2, 3, 7}, {7}}, [](Vars v) { return rms_norm(v[0], v[1], 1e-5); },
+      {"rms_norm",
+       "",
+       {{2, 3, 7}, {7}},
+       [](Vars v) { return rms_norm(v[0], v[1], 1e-5); },
        [](Vars v) { return composition::rms_norm(v[0], v[1], 1e-5); }},
-      {"rope", "", {{2, 5, 3, 6}}, [](Vars v) { return rope(v[0], table(9, 6)); },
+      {"rope",
+       "",
+       {{2, 5, 3, 6}},
+       [](Vars v) { return rope(v[0], table(9, 6)); },
        [](Vars v) { return composition::rope(v[0], 100.0); }},
-      {"swiglu", "", {{3, 5}, {3, 5}}, [](Vars v) { return swiglu(v[0], v[1]); },
+      {"swiglu",
+       "",
+       {{3, 5}, {3, 5}},
+       [](Vars v) { return swiglu(v[0], v[1]); },
        [](Vars v) { return composition::swiglu(v[0], v[1]); }},
-      {"cross_entropy", "", {{6, 3}, {7, 3}},
+      {"cross_entropy",
+       "",
+       {{6, 3}, {7, 3}},
        [](Vars v) { return cross_entropy(v[0], v[1], kTokens); },
        [](Vars v) { return composition::cross_entropy(v[0], v[1], kTokens); }},
-      {"cross_entropy", "scaled", {{2, 3, 3}, {7, 3}},
+      {"cross_entropy",
+       "scaled",
+       {{2, 3, 3}, {7, 3}},
        [](Vars v) { return affine(cross_entropy(v[0], v[1], kTokens), 0.5, 0); }},
       attention_case("mha", HeadLayout::softmax(2, 2), 5, 4, 4),
       attention_case("gqa", HeadLayout::softmax(4, 2), 3, 3, 5),

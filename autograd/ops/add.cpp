@@ -25,17 +25,16 @@ Var add(const Var& a, const Var& b) {
   Tensor y;
   if (a.shape() == b.shape()) {
     y = Tensor::like(a.value());
-    for_each_row(a.value(), b.value(), y,
-                 [](ConstRow ai, ConstRow bi, Row yi) { yi = ai + bi; });
+    for_each_row(a.value(), b.value(), y, [](ConstRow ai, ConstRow bi, Row yi) { yi = ai + bi; });
   } else {
     y = broadcast_map("add", a.value(), b.value(), [](real ai, real bi) { return ai + bi; });
   }
-  return record("add", y, {a, b},
-                [da = a.gradient(), db = b.gradient(), sa = a.shape(),
-                 sb = b.shape()](const Tensor& dy) {
-                  add_gradient(da, sa, dy);
-                  add_gradient(db, sb, dy);
-                });
+  return record(
+      "add", y, {a, b},
+      [da = a.gradient(), db = b.gradient(), sa = a.shape(), sb = b.shape()](const Tensor& dy) {
+        add_gradient(da, sa, dy);
+        add_gradient(db, sb, dy);
+      });
 }
 
 }  // namespace difftape

@@ -6,10 +6,10 @@
 //             dS1 = P1 o (dP - r1);  dS2 = -lambda P2 o (dP - r2)
 //             dq_m += scale dS_m k_m;  dk_m += scale dS_m^T q_m
 //             dlambda += -r2          (one lambda: minus the sum of r2 over tokens and heads)
-//   saves     q, k, v, lambda, maximum and reciprocal sum of each softmax row (B, heads, maps, T, 2)
-//   fails     heads or shapes do not fit the layout; two maps without lambda, or one map with it
-#include "autograd/ops.h"
+//   saves     q, k, v, lambda, maximum and reciprocal sum of each softmax row (B, heads, maps, T,
+//   2) fails     heads or shapes do not fit the layout; two maps without lambda, or one map with it
 #include "core/attention/attention.h"
+#include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
 
@@ -30,12 +30,14 @@ struct Saved {
 Tensor attention_pullback(const Saved& saved, const Tensor* lambda, const Tensor& dy,
                           const Gradient& dq, const Gradient& dk, const Gradient& dv) {
   const auto slot = [](const Gradient& gradient, const Tensor& like) {
-    return gradient.wanted() ? gradient.slot() : Gradient::Slot{Tensor::like(like), Into::overwrite};
+    return gradient.wanted() ? gradient.slot()
+                             : Gradient::Slot{Tensor::like(like), Into::overwrite};
   };
   const Gradient::Slot to_q = slot(dq, saved.q), to_k = slot(dk, saved.k), to_v = slot(dv, saved.v);
   AttentionGradients gradients{to_q.out, to_k.out, to_v.out, to_q.into, to_k.into, to_v.into, {}};
-  if (lambda) gradients.dlambda = Tensor::empty(dy.shape().with(3, 1)).reshaped(
-      {dy.shape()[0], dy.shape()[1], dy.shape()[2]});
+  if (lambda)
+    gradients.dlambda = Tensor::empty(dy.shape().with(3, 1))
+                            .reshaped({dy.shape()[0], dy.shape()[1], dy.shape()[2]});
   attention_backward(saved.layout, inputs(saved.q, saved.k, saved.v, lambda), saved.row_stats, dy,
                      gradients);
   return gradients.dlambda;
@@ -67,9 +69,10 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda,
                     dlambda.add(each);
                     return;
                   }
-                  const double total = parallel_sum(each.size(), kElementGrain, [&](Index i, Index n) {
-                    return ConstRow(each.data() + i, n).cast<double>().sum();
-                  });
+                  const double total =
+                      parallel_sum(each.size(), kElementGrain, [&](Index i, Index n) {
+                        return ConstRow(each.data() + i, n).cast<double>().sum();
+                      });
                   dlambda.sum().data()[0] += static_cast<real>(total);
                 });
 }

@@ -1,5 +1,5 @@
-// Cross-entropy of a linear classifier, mean over N rows, in nats. With z = hidden W^T of a chunk of
-// rows, never of all,
+// Cross-entropy of a linear classifier, mean over N rows, in nats. With z = hidden W^T of a chunk
+// of rows, never of all,
 //   forward   y = mean_i(log(sum_v exp(z[i, v])) - z[i, target_i])
 //   backward  with dz = (softmax(z) - onehot(target)) / N, computed during forward,
 //             dhidden += dy dz W
@@ -90,7 +90,8 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   }
   double total = 0;
   for (double loss : losses) total += loss;
-  return record("cross_entropy", Tensor::scalar(static_cast<real>(total / static_cast<double>(rows))),
+  return record("cross_entropy",
+                Tensor::scalar(static_cast<real>(total / static_cast<double>(rows))),
                 {hidden, weight},
                 [dhidden, dweight, to_hidden = hidden.gradient(),
                  to_weight = weight.gradient()](const Tensor& dy) {

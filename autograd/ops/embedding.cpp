@@ -18,8 +18,8 @@ Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Va
   const Index vocab = st[0], width = st[1];
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= vocab) {
-      throw DataError(fmt::format("embedding: token {} at position {} is not in [0, {})", tokens[i],
-                                  i, vocab));
+      throw DataError(
+          fmt::format("embedding: token {} at position {} is not in [0, {})", tokens[i], i, vocab));
     }
   }
   std::vector<Index> extents(shape.begin(), shape.end());

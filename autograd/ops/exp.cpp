@@ -13,8 +13,7 @@ Var exp(const Var& x) {
   for_each_row(x.value(), y, [](ConstRow xi, Row yi) { yi = xi.exp(); });
   return record("exp", y, {x}, [y, dx = x.gradient()](const Tensor& dy) {
     Tensor out = dx.sum();
-    for_each_row(y, dy, out,
-                 [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += dyi * yi; });
+    for_each_row(y, dy, out, [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += dyi * yi; });
   });
 }
 

@@ -10,9 +10,7 @@
 namespace difftape {
 
 namespace {
-Operand rows_of(const Tensor& x) {
-  return matrix(x.data(), x.shape().rows(), x.shape().last());
-}
+Operand rows_of(const Tensor& x) { return matrix(x.data(), x.shape().rows(), x.shape().last()); }
 }  // namespace
 
 Var linear(const Var& x, const Var& weight) {

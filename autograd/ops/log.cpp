@@ -13,8 +13,7 @@ Var log(const Var& x) {
   for_each_row(x.value(), y, [](ConstRow xi, Row yi) { yi = xi.log(); });
   return record("log", y, {x}, [x = x.value(), dx = x.gradient()](const Tensor& dy) {
     Tensor out = dx.sum();
-    for_each_row(x, dy, out,
-                 [](ConstRow xi, ConstRow dyi, Row dxi) { dxi += dyi / xi; });
+    for_each_row(x, dy, out, [](ConstRow xi, ConstRow dyi, Row dxi) { dxi += dyi / xi; });
   });
 }
 

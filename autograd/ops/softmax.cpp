@@ -19,9 +19,8 @@ Var softmax(const Var& x) {
   });
   return record("softmax", y, {x}, [y, dx = x.gradient()](const Tensor& dy) {
     Tensor out = dx.sum();
-    for_each_row(y, dy, out, [](ConstRow yi, ConstRow dyi, Row dxi) {
-      dxi += yi * (dyi - (dyi * yi).sum());
-    });
+    for_each_row(y, dy, out,
+                 [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += yi * (dyi - (dyi * yi).sum()); });
   });
 }
 

@@ -14,9 +14,8 @@ Var swiglu(const Var& gate, const Var& up) {
   require_shape(gate.shape() == up.shape(), "swiglu", "gate is {}, up is {}; need equal shapes",
                 gate.shape().str(), up.shape().str());
   Tensor y = Tensor::like(up.value());
-  for_each_row(gate.value(), up.value(), y, [](ConstRow gi, ConstRow ui, Row yi) {
-    yi = gi * ui / (1 + (-gi).exp());
-  });
+  for_each_row(gate.value(), up.value(), y,
+               [](ConstRow gi, ConstRow ui, Row yi) { yi = gi * ui / (1 + (-gi).exp()); });
   const auto pullback = [g = gate.value(), u = up.value(), dgate = gate.gradient(),
                          dup = up.gradient()](const Tensor& dy) {
     Gradient::Slot to_gate, to_up;

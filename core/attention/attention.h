@@ -14,16 +14,16 @@ namespace difftape {
 /// The operands of one attention call. Lambda is absent (nullptr) with one map, one scalar, or one
 /// a token and output head.
 struct AttentionInputs {
-  Tensor q;                      ///< (B, T, query_heads, D)
-  Tensor k;                      ///< (B, T, key_heads, D)
-  Tensor v;                      ///< (B, T, value_heads, E)
+  Tensor q;                        ///< (B, T, query_heads, D)
+  Tensor k;                        ///< (B, T, key_heads, D)
+  Tensor v;                        ///< (B, T, value_heads, E)
   const Tensor* lambda = nullptr;  ///< () or (B, T, output heads)
-  double scale = 1;              ///< multiplies q k^T, usually 1/sqrt(D)
+  double scale = 1;                ///< multiplies q k^T, usually 1/sqrt(D)
 };
 
 /// out (B, T, output heads, E), and of each row of each map its largest scaled score and the
-/// reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward repeats
-/// the maps bit for bit.
+/// reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward
+/// repeats the maps bit for bit.
 struct AttentionOutputs {
   Tensor out;
   Tensor row_stats;
@@ -39,7 +39,7 @@ struct AttentionGradients {
 /// Per head: dP = dO V^T, r_m = rowsum(P_m o dP), dV = W^T dO, dS1 = P1 o (dP - r1),
 /// dS2 = -lambda P2 o (dP - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
 /// (Differential Transformer, Appendix G, equation 7).
-void attention_backward(const HeadLayout& layout, const AttentionInputs& in, const Tensor& row_stats,
-                        const Tensor& dout, AttentionGradients& gradients);
+void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
+                        const Tensor& row_stats, const Tensor& dout, AttentionGradients& gradients);
 
 }  // namespace difftape

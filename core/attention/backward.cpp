@@ -47,7 +47,7 @@ real softmax_row_backward(Row p, Row dp, const RowStats& stats, real scale, real
 
 /// Both maps of row t over one dP: p_m := dS_m, dp := P1 - lambda P2; returns r2.
 real differential_row_backward(Row p1, Row p2, Row dp, const RowStats (&stats)[2], real scale,
-                                 real lambda) {
+                               real lambda) {
   repeat_softmax(p1, stats[0], scale);
   repeat_softmax(p2, stats[1], scale);
   const real r1 = (p1 * dp).sum(), r2 = (p2 * dp).sum();
@@ -67,10 +67,9 @@ void rows_backward(Call& call, const HeadRoute& route, const Block& block, bool 
   const Dims& dims = call.dims;
   const Head dout = head_of(call.dout, block.b, block.head);
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    multiply_panels(head_of(call.in.q, block.b, route.query[map])
-                        .rows(block.begin, block.rows, dims.head_dim),
-                    call.keys.panels(block.b, route.key[map]), block.keys(), to.p[map],
-                    dims.stride);
+    multiply_panels(
+        head_of(call.in.q, block.b, route.query[map]).rows(block.begin, block.rows, dims.head_dim),
+        call.keys.panels(block.b, route.key[map]), block.keys(), to.p[map], dims.stride);
     if (map == 0 || !shared_value) {
       multiply_panels(dout.rows(block.begin, block.rows, dims.value_dim),
                       call.values.panels(block.b, route.value[map]), block.keys(), to.dp[map],
@@ -138,12 +137,18 @@ void backward_block(Call& call, const Block& block, const Buffers& buffers) {
 
 }  // namespace
 
-void attention_backward(const HeadLayout& layout, const AttentionInputs& in, const Tensor& row_stats,
-                        const Tensor& dout, AttentionGradients& gradients) {
+void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
+                        const Tensor& row_stats, const Tensor& dout,
+                        AttentionGradients& gradients) {
   const Dims dims = dims_of(layout, in);
-  Call call{layout, in, row_stats, dout, dims,
+  Call call{layout,
+            in,
+            row_stats,
+            dout,
+            dims,
             TransposedHeads(in.k, layout.key_heads, dims.head_dim),
-            TransposedHeads(in.v, layout.value_heads, dims.value_dim), gradients};
+            TransposedHeads(in.v, layout.value_heads, dims.value_dim),
+            gradients};
   if (gradients.into_k == Into::overwrite) gradients.dk.fill(0);
   if (gradients.into_v == Into::overwrite) gradients.dv.fill(0);
   const auto groups = layout.groups();

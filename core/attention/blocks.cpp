@@ -27,12 +27,18 @@ Dims dims_of(const HeadLayout& layout, const AttentionInputs& in) {
   const auto heads_out = static_cast<Index>(layout.routes.size());
   require_shape((layout.maps == 2) == (in.lambda != nullptr), "attention",
                 "two maps need lambda, one map has none");
-  require_shape(!in.lambda || in.lambda->size() == 1 ||
-                    in.lambda->shape() == Shape{q[0], q[1], heads_out},
-                "attention", "lambda is {}; need one scalar or ({}, {}, {})",
-                in.lambda ? in.lambda->shape().str() : "", q[0], q[1], heads_out);
-  return {q[0], q[1], q[3], v[3], heads_out, layout.maps,
-          q[1] >= kLongSeq ? kLongBlockRows : kBlockRows, (q[1] + kPanel - 1) / kPanel * kPanel};
+  require_shape(
+      !in.lambda || in.lambda->size() == 1 || in.lambda->shape() == Shape{q[0], q[1], heads_out},
+      "attention", "lambda is {}; need one scalar or ({}, {}, {})",
+      in.lambda ? in.lambda->shape().str() : "", q[0], q[1], heads_out);
+  return {q[0],
+          q[1],
+          q[3],
+          v[3],
+          heads_out,
+          layout.maps,
+          q[1] >= kLongSeq ? kLongBlockRows : kBlockRows,
+          (q[1] + kPanel - 1) / kPanel * kPanel};
 }
 
 Head head_of(const Tensor& x, Index b, Index head) {

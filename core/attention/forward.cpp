@@ -49,8 +49,7 @@ void forward_block(const HeadRoute& route, const Dims& dims, const AttentionInpu
   for (Index map = 0; map < (shared_value ? 1 : 2); ++map) {
     const Head value = head_of(in.v, block.b, route.value[static_cast<size_t>(map)]);
     tile_gemm({scratch + map * map_size, block.rows, block.keys(), stride}, value.data,
-              value.stride, dims.value_dim,
-              head_data(result.out, block.b, block.head, block.begin),
+              value.stride, dims.value_dim, head_data(result.out, block.b, block.head, block.begin),
               dims.heads_out * dims.value_dim, map == 0 ? Into::overwrite : Into::add);
   }
 }
@@ -59,9 +58,8 @@ void forward_block(const HeadRoute& route, const Dims& dims, const AttentionInpu
 
 AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInputs& in) {
   const Dims dims = dims_of(layout, in);
-  AttentionOutputs result{
-      Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
-      Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
+  AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
+                          Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
   const TransposedHeads keys(in.k, layout.key_heads, dims.head_dim);
   const Index scratch_size = dims.maps * dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), scratch_size});

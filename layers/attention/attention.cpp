@@ -63,8 +63,8 @@ Attention::Attention(const AttentionPlace& place, std::shared_ptr<const RopeTabl
       parts_(kind_named(place.config.attention.kind).parts(place)),
       q_proj_(projection(place, ".q_proj", place.config.d_model,
                          parts_.layout.query_heads * head_dim_)),
-      k_proj_(projection(place, ".k_proj", place.config.d_model,
-                         parts_.layout.key_heads * head_dim_)),
+      k_proj_(
+          projection(place, ".k_proj", place.config.d_model, parts_.layout.key_heads * head_dim_)),
       v_proj_(projection(place, ".v_proj", place.config.d_model,
                          parts_.layout.value_heads * parts_.value_dim)),
       o_proj_(projection(place, ".o_proj",

@@ -32,7 +32,7 @@ struct HeadNorm {
 
 struct AttentionParts {
   HeadLayout layout;
-  Index value_dim = 0;                 ///< width of one value head
+  Index value_dim = 0;                   ///< width of one value head
   std::unique_ptr<LambdaRule> lambda{};  ///< with two maps
   std::optional<HeadNorm> head_norm{};
 };

@@ -1,5 +1,6 @@
-// Differential Transformer, V1 (Ye et al. 2024): the baseline's H heads become H/2 pairs with values
-// of twice the width; one lambda a layer; each head is normalised and scaled by 1 - lambda_init.
+// Differential Transformer, V1 (Ye et al. 2024): the baseline's H heads become H/2 pairs with
+// values of twice the width; one lambda a layer; each head is normalised and scaled by 1 -
+// lambda_init.
 #include "layers/attention/attention.h"
 
 namespace difftape {

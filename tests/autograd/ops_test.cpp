@@ -63,7 +63,8 @@ std::vector<OpCase> cases_with_composition() {
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(op_cases()), test_name);
-INSTANTIATE_TEST_SUITE_P(Ops, EveryCoarseOp, testing::ValuesIn(cases_with_composition()), test_name);
+INSTANTIATE_TEST_SUITE_P(Ops, EveryCoarseOp, testing::ValuesIn(cases_with_composition()),
+                         test_name);
 
 std::set<std::string> ops_with_cases() {
   std::set<std::string> names;

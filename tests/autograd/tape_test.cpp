@@ -98,24 +98,38 @@ TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
     }
     return "no error";
   };
-  EXPECT_EQ(message([&] { matmul(var({8, 64, 128}), var({8, 96, 256})); }),
+  EXPECT_EQ(message([&] {
+              matmul(var({8, 64, 128}), var({8, 96, 256}));
+            }),
             "matmul: inner sizes differ: a is (8, 64, 128), b is (8, 96, 256); need a.shape[-1] == "
             "b.shape[-2]");
-  EXPECT_EQ(message([&] { linear(var({2, 3}), var({4, 5})); }),
+  EXPECT_EQ(message([&] {
+              linear(var({2, 3}), var({4, 5}));
+            }),
             "linear: inner sizes differ: x is (2, 3), weight is (4, 5); need x.shape[-1] == "
             "weight.shape[1]");
-  EXPECT_EQ(message([&] { add(var({2, 3}), var({4})); }),
+  EXPECT_EQ(message([&] {
+              add(var({2, 3}), var({4}));
+            }),
             "add: shapes do not broadcast: a is (2, 3), b is (4); need equal extents or 1 at axis "
             "-1");
-  EXPECT_EQ(message([&] { rms_norm(var({2, 3}), var({4}), 1e-5); }),
+  EXPECT_EQ(message([&] {
+              rms_norm(var({2, 3}), var({4}), 1e-5);
+            }),
             "rms_norm: x is (2, 3), gain is (4); need gain.shape == (x.shape[-1])");
-  EXPECT_EQ(message([&] { swiglu(var({2, 3}), var({3, 2})); }),
+  EXPECT_EQ(message([&] {
+              swiglu(var({2, 3}), var({3, 2}));
+            }),
             "swiglu: gate is (2, 3), up is (3, 2); need equal shapes");
   EXPECT_EQ(message([&] { softmax(var({})); }),
             "softmax: x is (); need a last axis that is not empty");
-  EXPECT_EQ(message([&] { slice(var({4, 3}), 0, 2, 3); }),
+  EXPECT_EQ(message([&] {
+              slice(var({4, 3}), 0, 2, 3);
+            }),
             "slice: [2, 5) is not within axis 0 of (4, 3)");
-  EXPECT_EQ(message([&] { transpose(var({4, 3}), 0, 2); }),
+  EXPECT_EQ(message([&] {
+              transpose(var({4, 3}), 0, 2);
+            }),
             "transpose: x is (4, 3); it has no axes 0 and 2");
 }
 

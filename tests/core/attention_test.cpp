@@ -36,8 +36,8 @@ struct Problem {
   }
   AttentionGradients backward() {
     const AttentionOutputs result = forward();
-    AttentionGradients to{Tensor::like(in.q), Tensor::like(in.k),   Tensor::like(in.v),
-                          Into::overwrite,    Into::overwrite,      Into::overwrite,
+    AttentionGradients to{Tensor::like(in.q),  Tensor::like(in.k), Tensor::like(in.v),
+                          Into::overwrite,     Into::overwrite,    Into::overwrite,
                           Tensor::like(lambda)};
     attention_backward(layout, in, result.row_stats, random(result.out.shape(), "dout"), to);
     return to;
@@ -147,9 +147,10 @@ TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {
     problem.forward();
     FAIL() << "no error";
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(),
-                 "attention: q is (1, 4, 2, 4), k is (1, 4, 2, 4), v is (1, 4, 1, 4); need 2 query, "
-                 "1 key and 1 value heads");
+    EXPECT_STREQ(
+        error.what(),
+        "attention: q is (1, 4, 2, 4), k is (1, 4, 2, 4), v is (1, 4, 1, 4); need 2 query, "
+        "1 key and 1 value heads");
   }
 }
 

@@ -133,7 +133,8 @@ TEST(Gemm, an_unknown_engine_is_a_usage_error_that_names_the_others) {
     set_gemm_engine("cublas");
     FAIL() << "no error";
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("matrix engine 'cublas' is not available here; use"));
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("matrix engine 'cublas' is not available here; use"));
   }
 }
 

@@ -48,7 +48,8 @@ TEST(Layering, includes_point_from_train_to_core_and_never_back) {
       {"train", {"train", "layers", "optim", "autograd", "core"}}};
   int edges = 0;
   for (const auto& [file, included] : includes()) {
-    const std::string from = file.substr(0, file.find('/')), to = included.substr(0, included.find('/'));
+    const std::string from = file.substr(0, file.find('/')),
+                      to = included.substr(0, included.find('/'));
     if (!allowed.contains(to)) continue;
     EXPECT_TRUE(allowed.at(from).contains(to)) << file << " includes " << included;
     ++edges;

@@ -56,8 +56,8 @@ TEST(Tensor, reshape_keeps_the_elements_and_refuses_another_size) {
 TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {
   Tensor a = Tensor::zeros({100000});
   EXPECT_TRUE(a.all_finite());
-  for (const real bad : {std::numeric_limits<real>::quiet_NaN(),
-                         -std::numeric_limits<real>::infinity()}) {
+  for (const real bad :
+       {std::numeric_limits<real>::quiet_NaN(), -std::numeric_limits<real>::infinity()}) {
     a.data()[99999] = bad;
     EXPECT_FALSE(a.all_finite());
   }

@@ -58,8 +58,8 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
 
 INSTANTIATE_TEST_SUITE_P(PyTorch, Golden,
                          testing::Values("softmax_mha", "softmax_gqa", "softmax_tied",
-                                         "diff_v1_mha", "diff_v1_gqa", "diff_v2_mha",
-                                         "diff_v2_gqa", "diff_v2_mqa"),
+                                         "diff_v1_mha", "diff_v1_gqa", "diff_v2_mha", "diff_v2_gqa",
+                                         "diff_v2_mqa"),
                          [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

@@ -66,14 +66,16 @@ TEST(GradNorm, clip_norm_zero_never_clips) { EXPECT_EQ(clip_scale(1e9, 0), 1.0);
 
 TEST(GradNorm, names_the_first_parameter_that_went_non_finite) {
   Model model;
-  EXPECT_EQ(first_non_finite_gradient(model.set), nullptr);
+  EXPECT_EQ(first_non_finite(model.set), nullptr);
   model.set.find("b")->grad.data()[5] = std::numeric_limits<real>::infinity();
-  ASSERT_NE(first_non_finite_gradient(model.set), nullptr);
-  EXPECT_EQ(first_non_finite_gradient(model.set)->name, "b");
+  ASSERT_NE(first_non_finite(model.set), nullptr);
+  EXPECT_EQ(first_non_finite(model.set)->name, "b");
   EXPECT_TRUE(std::isinf(grad_norms(model.set).global));
   model.fill("a", std::numeric_limits<real>::quiet_NaN());
-  EXPECT_EQ(first_non_finite_gradient(model.set)->name, "a");
+  EXPECT_EQ(first_non_finite(model.set)->name, "b") << "backward reaches the last one first";
   EXPECT_TRUE(std::isnan(grad_norms(model.set).global));
+  model.set.find("a")->value.data()[0] = std::numeric_limits<real>::infinity();
+  EXPECT_EQ(first_non_finite(model.set)->name, "a") << "a value comes before any gradient";
 }
 
 }  // namespace

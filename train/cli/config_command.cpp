@@ -30,11 +30,8 @@ void add_show(CLI::App& config) {
 }
 
 /// A subcommand without arguments that prints one text.
-void add_print(CLI::App& config, const char* name, const char* help,
-               std::string (*text)()) {
-  config.add_subcommand(name, help)->callback([text] {
-    fmt::print("{}", text());
-  });
+void add_print(CLI::App& config, const char* name, const char* help, std::string (*text)()) {
+  config.add_subcommand(name, help)->callback([text] { fmt::print("{}", text()); });
 }
 
 }  // namespace
@@ -43,10 +40,8 @@ void add_config(CLI::App& app, Context&) {
   CLI::App* config = app.add_subcommand("config", "Show and explain configurations");
   config->require_subcommand(1);
   add_show(*config);
-  add_print(*config, "keys", "List every key: type, default, range, unit, meaning",
-            describe_keys);
-  add_print(*config, "schema", "Print the JSON Schema of configuration files",
-            config_schema);
+  add_print(*config, "keys", "List every key: type, default, range, unit, meaning", describe_keys);
+  add_print(*config, "schema", "Print the JSON Schema of configuration files", config_schema);
 }
 
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {

@@ -28,7 +28,8 @@ std::string vector_instructions() {
     if (!line.starts_with("flags")) continue;
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-      for (const char* known : {"sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16"}) {
+      for (const char* known :
+           {"sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16"}) {
         if (word == known) found.push_back(word);
       }
     }
@@ -73,8 +74,8 @@ void add_doctor(CLI::App& app, Context&) {
     line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
     line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",
                                        product / 1e9, 100 * product / peak));
-    line("Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION,
-                              EIGEN_MINOR_VERSION));
+    line("Eigen",
+         fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION));
     line("HDF5", h5::library_version());
     line("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));

@@ -15,14 +15,16 @@ void add_grads(CLI::App& app, Context&) {
   CLI::App* command = app.add_subcommand(
       "grads", "Write loss, logits and every gradient of a batch, for other frameworks");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("CONFIG_OR_CKPT", arguments->model,
-                      "Configuration (initial weights), checkpoint or run directory")
+  command
+      ->add_option("CONFIG_OR_CKPT", arguments->model,
+                   "Configuration (initial weights), checkpoint or run directory")
       ->required();
   command->add_option("--batch", arguments->batch, "HDF5 file with /tokens, int32 (B, T + 1)")
       ->required();
   command->add_option("--out", arguments->out, "HDF5 file to write")->required();
   add_set_option(*command, arguments->overrides);
   command->callback([arguments] {
+    require_grads_file(arguments->out, {arguments->model, arguments->batch});
     const NamedModel named = open_model(arguments->model, arguments->overrides);
     const TokenBatch batch = read_token_batch(arguments->batch);
     const LossAndLogits result = forward_backward(*named.model, batch);

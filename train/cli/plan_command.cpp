@@ -45,7 +45,8 @@ void print_plan(const Config& config) {
   row("  of it attention scores and values",
       [](const ModelCost& c) { return fmt::format("{:.3f}", c.attention_flops_per_token / 1e6); });
   row("weights, gradients, moments, MB", [](const ModelCost& c) {
-    return fmt::format("{:.1f}", 4.0 * sizeof(real) * static_cast<double>(c.total_parameters) / kMegabyte);
+    return fmt::format("{:.1f}",
+                       4.0 * sizeof(real) * static_cast<double>(c.total_parameters) / kMegabyte);
   });
   row("activations of a batch, MB", [&](const ModelCost& c) {
     return fmt::format("{:.1f}", c.activations_per_token * batch_tokens * sizeof(real) / kMegabyte);
@@ -55,8 +56,8 @@ void print_plan(const Config& config) {
   });
   row("the whole run, PFLOP", [&](const ModelCost& c) {
     return fmt::format("{:.4f}", c.train_flops_per_token *
-                                     static_cast<double>(tokens_per_step(config) *
-                                                         config.train.steps) / 1e15);
+                                     static_cast<double>(tokens_per_step(config)) *
+                                     static_cast<double>(config.train.steps) / 1e15);
   });
   fmt::print("{}\n* the kind of this configuration. Sequences of {}, batches of {}, {}.\n",
              to_text(table), config.data.seq_len, config.data.batch_size, kRealName);
@@ -74,9 +75,8 @@ void add_plan(CLI::App& app, Context&) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("CONFIG", arguments->config, "Configuration file (YAML)")->required();
   add_set_option(*command, arguments->overrides);
-  command->callback([arguments] {
-    print_plan(load_config(arguments->config, arguments->overrides).config);
-  });
+  command->callback(
+      [arguments] { print_plan(load_config(arguments->config, arguments->overrides).config); });
 }
 
 }  // namespace difftape::cli

@@ -21,9 +21,10 @@ void add_report(CLI::App& app, Context&) {
       ->required();
   command->add_option("--out", arguments->out, "The page to write")->capture_default_str();
   command->callback([arguments] {
+    require_output_file(arguments->out, ".html");
     const std::vector<std::filesystem::path> dirs(arguments->runs.begin(), arguments->runs.end());
     std::vector<RunSummary> summaries;
-    for (const auto& dir : dirs) summaries.push_back(summarize(dir));
+    for (const RunRecord& run : load_runs(dirs)) summaries.push_back(run.summary);
     fmt::print("{}", comparison_table(summaries));
     write_report(dirs, arguments->out, "difftape");
     fmt::print("\nreport: {}\n", arguments->out);

@@ -20,11 +20,11 @@ void add_sweep(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("SWEEP", arguments->sweep, "Sweep file (YAML)")->required();
   add_set_option(*command, arguments->overrides);
-  command->add_option("--out", arguments->out, "Directory of the sweep (default: runs/<sweep.name>)");
+  command->add_option("--out", arguments->out,
+                      "Directory of the sweep (default: runs/<sweep.name>)");
   command->add_flag("--dry-run", arguments->dry_run, "Say what would be trained, and stop");
   command->callback([arguments, &context] {
-    const SweepConfig sweep =
-        load_sweep(arguments->sweep, arguments->overrides, arguments->out);
+    const SweepConfig sweep = load_sweep(arguments->sweep, arguments->overrides, arguments->out);
     if (arguments->dry_run) {
       fmt::print("{}", describe_sweep(sweep));
       return;

@@ -19,12 +19,15 @@ void add_train(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("CONFIG", arguments->config, "Configuration file (YAML)")->required();
   add_set_option(*command, arguments->overrides);
-  command->add_option("--out", arguments->out, "Run directory (default: run.out, or runs/<run.name>)");
-  command->add_flag("--resume", arguments->resume, "Continue from the latest checkpoint of the run");
+  command->add_option("--out", arguments->out,
+                      "Run directory (default: run.out, or runs/<run.name>)");
+  command->add_flag("--resume", arguments->resume,
+                    "Continue from the latest checkpoint of the run");
   command->callback([arguments, &context] {
     const Config config = load_config(arguments->config, arguments->overrides).config;
     TrainRequest request;
-    request.out = arguments->out.empty() ? default_out(config) : std::filesystem::path(arguments->out);
+    request.out =
+        arguments->out.empty() ? default_out(config) : std::filesystem::path(arguments->out);
     request.resume = arguments->resume;
     request.command = context.command_line;
     request.console = &std::cout;

@@ -34,7 +34,6 @@ struct TrainConfig {
 
 /// Logging, and what counts as a spike (OLMo 2, section 3.2).
 struct LogConfig {
-  Index every = 1;
   Index parameters_every = 10;  ///< gradient norm of each parameter; 0: only at the end
   Index spike_window = 1000;
   double spike_threshold = 7;  ///< population standard deviations

@@ -99,7 +99,7 @@ std::vector<Field> optim_fields() {
                                       "Apply weight decay to the embeddings too."),
       field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
                            "AdamW averaging of the gradient and of its square."),
-      field<at, &O::eps>("optim.eps", above(0), "", "AdamW's addition to the denominator."),
+      field<at, &O::eps>("optim.eps", at_least(1e-30), "", "AdamW's addition to the denominator."),
       field<at, &O::clip_norm>("optim.clip_norm", at_least(0), "",
                                "Global L2 norm to which gradients are clipped; 0 clips nothing."),
   };
@@ -113,11 +113,11 @@ std::vector<Field> train_fields() {
                            "Optimiser steps of the whole run."),
       field<at, &T::eval_every>("train.eval_every", at_least(0), "steps",
                                 "Validate this often; 0 means only at the end."),
-      field<at, &T::eval_batches>("train.eval_batches", at_least(1), "batches",
+      field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
                                   "Batches in one validation."),
       field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
                                       "Write a checkpoint this often; 0 means only at the end."),
-      field<at, &T::grad_accumulation>("train.grad_accumulation", at_least(1), "batches",
+      field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
   };
 }
@@ -126,7 +126,6 @@ std::vector<Field> log_fields() {
   constexpr auto at = &Config::log;
   using L = LogConfig;
   return {
-      field<at, &L::every>("log.every", at_least(1), "steps", "Log metrics this often."),
       field<at, &L::parameters_every>(
           "log.parameters_every", at_least(0), "steps",
           "Log the gradient norm of every parameter this often; 0 means only at the end."),

@@ -17,8 +17,7 @@ std::size_t extent(const ColumnGroup& group, const std::vector<std::size_t>& wid
   return sum;
 }
 
-std::vector<std::size_t> widths_of(const Table& table,
-                                   const std::vector<ColumnGroup>& groups) {
+std::vector<std::size_t> widths_of(const Table& table, const std::vector<ColumnGroup>& groups) {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     std::size_t width = table.columns[c].name.size();

@@ -14,9 +14,17 @@ namespace fs = std::filesystem;
 
 void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
   if (batch.seq > config.max_seq_len) {
-    throw DataError(fmt::format("/tokens has {} tokens a row, model.max_seq_len is {}; need at "
-                                "most one more than that",
-                                batch.seq + 1, config.max_seq_len));
+    throw DataError(
+        fmt::format("/tokens has {} tokens a row, model.max_seq_len is {}; need at "
+                    "most one more than that",
+                    batch.seq + 1, config.max_seq_len));
+  }
+  for (size_t i = 0; i < batch.tokens.size(); ++i) {
+    if (batch.tokens[i] >= 0 && batch.tokens[i] < config.vocab_size) continue;
+    const auto width = static_cast<size_t>(batch.seq + 1);
+    throw DataError(fmt::format("/tokens[{}, {}] is {}; need 0 to {}, as model.vocab_size is {}",
+                                i / width, i % width, batch.tokens[i], config.vocab_size - 1,
+                                config.vocab_size));
   }
 }
 

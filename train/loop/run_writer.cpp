@@ -20,21 +20,42 @@ using Json = nlohmann::ordered_json;
 
 Json describe_build() {
   const BuildInfo build = build_info();
-  return {{"version", build.version},     {"commit", build.commit},
-          {"compiler", build.compiler},   {"build_type", build.build_type},
-          {"precision", build.precision}, {"vectors", build.vectors},
+  return {{"version", build.version},      {"commit", build.commit},
+          {"compiler", build.compiler},    {"build_type", build.build_type},
+          {"precision", build.precision},  {"vectors", build.vectors},
           {"matrix_engine", gemm_engine()}};
+}
+
+/// What a run that was killed left behind: its latest checkpoint, or, before the first one, nothing
+/// but the configuration, from which the same steps follow again.
+void restore(Session& session, const fs::path& dir) {
+  if (fs::exists(dir / "checkpoints" / "latest")) {
+    session.restore(find_checkpoint(dir));
+  } else if (!same_run(dir, session.config)) {
+    throw ConfigError(fmt::format(
+        "{}: has no checkpoint and was made with another configuration; resume with its own "
+        "config.yaml, or start a new run with another --out",
+        dir.string()));
+  }
+  if (fs::exists(dir / "metrics.jsonl")) truncate_metrics(dir / "metrics.jsonl", session.step);
+}
+
+/// Makes or checks the directory; from then on no other process trains there.
+DirectoryLock take_directory(const TrainRequest& request) {
+  if (request.resume) {
+    require_run_dir(request.out);
+  } else {
+    create_run_dir(request.out);
+  }
+  return DirectoryLock(request.out);
 }
 
 void open_directory(Session& session, const TrainRequest& request) {
   const fs::path& dir = request.out;
   if (request.resume) {
-    require_run_dir(dir);
-    session.restore(find_checkpoint(dir));
-    truncate_metrics(dir / "metrics.jsonl", session.step);
+    restore(session, dir);
     return;
   }
-  create_run_dir(dir);
   replace_text(dir / "config.yaml", to_yaml(session.config));
   write_env(dir, request.command, {{"build", describe_build()}, {"data", session.data->info()}},
             flat_config(session.config));
@@ -52,7 +73,18 @@ bool due(Index step, Index interval, Index steps) {
   return step == steps || (interval > 0 && step % interval == 0);
 }
 
-RunWriter::RunWriter(Session& session, const TrainRequest& request) : dir_(request.out) {
+bool same_run(const fs::path& dir, const Config& config) {
+  try {
+    Config found = config_from_yaml(read_text(dir / "config.yaml"), (dir / "config.yaml").string());
+    found.run.out = config.run.out;
+    return to_yaml(found) == to_yaml(config);
+  } catch (const Error&) {
+    return false;  // no configuration, or one that cannot be read
+  }
+}
+
+RunWriter::RunWriter(Session& session, const TrainRequest& request)
+    : dir_(request.out), lock_(take_directory(request)) {
   open_directory(session, request);
   const Config& config = session.config;
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
@@ -70,6 +102,7 @@ RunWriter::RunWriter(Session& session, const TrainRequest& request) : dir_(reque
 }
 
 void RunWriter::step(const Session& session, const Step& step) {
+  status_.step = step.number;  // what failed() would record
   const LogConfig& log = session.config.log;
   const Index steps = session.config.train.steps;
   StepReport report{step.number, step.loss, step.norms.global, step.lr};
@@ -77,24 +110,23 @@ void RunWriter::step(const Session& session, const Step& step) {
   report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
   report.val_loss = step.val_loss;
   report.spikes = session.loss_spikes.spikes();
-  const bool validated = !std::isnan(step.val_loss) || (step.diverged && step.diverged->quantity == "val/loss");
-  if (step.diverged || step.spike || validated || due(step.number, log.every, steps)) {
-    Metrics metrics{{"train/loss", step.loss},
-                    {"optim/lr", step.lr},
-                    {"optim/grad_norm", step.norms.global},
-                    {"spike/score_loss", session.loss_spikes.score()},
-                    {"spike/score_grad", session.grad_spikes.score()},
-                    {"throughput/tokens_per_sec", report.tokens_per_sec},
-                    {"throughput/mfu", report.peak_share}};
-    if (validated) metrics.emplace_back("val/loss", step.val_loss);
-    if (step.diverged || due(step.number, log.parameters_every, steps)) {
-      size_t i = 0;
-      for (const Parameter& parameter : session.model.parameters()) {
-        metrics.emplace_back("optim/grad_norm/" + parameter.name, step.norms.per_parameter[i++]);
-      }
+  const bool validated =
+      !std::isnan(step.val_loss) || (step.diverged && step.diverged->quantity == "val/loss");
+  Metrics metrics{{"train/loss", step.loss},
+                  {"optim/lr", step.lr},
+                  {"optim/grad_norm", step.norms.global},
+                  {"spike/score_loss", session.loss_spikes.score()},
+                  {"spike/score_grad", session.grad_spikes.score()},
+                  {"throughput/tokens_per_sec", report.tokens_per_sec},
+                  {"throughput/mfu", report.peak_share}};
+  if (validated) metrics.emplace_back("val/loss", step.val_loss);
+  if (step.diverged || due(step.number, log.parameters_every, steps)) {
+    size_t i = 0;
+    for (const Parameter& parameter : session.model.parameters()) {
+      metrics.emplace_back("optim/grad_norm/" + parameter.name, step.norms.per_parameter[i++]);
     }
-    metrics_->write(step.number, metrics);
   }
+  metrics_->write(step.number, metrics);
   progress_->step(report);
 }
 

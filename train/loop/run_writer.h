@@ -1,6 +1,7 @@
 #pragma once
 // The run directory as it grows.
 
+#include "train/log/lock.h"
 #include "train/log/metrics.h"
 #include "train/log/progress.h"
 #include "train/loop/step.h"
@@ -11,7 +12,8 @@ namespace difftape {
 class RunWriter {
  public:
   /// Starts a new directory with config.yaml and env.json, or, to resume, restores `session` from
-  /// the latest checkpoint and drops the metrics after it. Throws what these throw.
+  /// the latest checkpoint (or leaves it at step 0 if there is none) and drops the metrics after
+  /// it. Throws what these throw, and OutputError if another process trains in the directory.
   RunWriter(Session& session, const TrainRequest& request);
 
   /// Logs a step, and shows it.
@@ -28,11 +30,15 @@ class RunWriter {
   void write_state(const Session& session, RunState state);
 
   std::filesystem::path dir_;
+  DirectoryLock lock_;
   RunStatus status_;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
   double flops_per_token_, peak_;
 };
+
+/// Whether `dir` holds a run of this configuration, made wherever it was then.
+bool same_run(const std::filesystem::path& dir, const Config& config);
 
 /// True at every `interval`-th step and at the last one; interval 0 means only at the last.
 bool due(Index step, Index interval, Index steps);

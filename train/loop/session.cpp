@@ -61,7 +61,9 @@ void Session::save(const std::filesystem::path& directory) const {
   CheckpointMeta meta;
   meta.step = step;
   meta.config_yaml = to_yaml(config);
-  meta.extra_state = {{"loss_spikes", state_of(loss_spikes)}, {"grad_spikes", state_of(grad_spikes)}};
+  meta.extra_state = {{"loss_spikes", state_of(loss_spikes)},
+                      {"grad_spikes", state_of(grad_spikes)},
+                      {"data", data->info()}};
   meta.seed = config.run.seed;
   save_checkpoint(directory, model.parameters(), &optimizer, meta);
 }
@@ -73,6 +75,17 @@ void Session::restore(const std::filesystem::path& checkpoint) {
         "{}: was made with another configuration; resume with the run's own config.yaml, or start "
         "a new run with another --out",
         checkpoint.string()));
+  }
+  if (meta.precision != kRealName) {
+    throw DataError(fmt::format("{}: was made in {}, this program computes in {}; resume with {}",
+                                checkpoint.string(), meta.precision, kRealName,
+                                meta.precision == "f64" ? "difftape-f64" : "difftape"));
+  }
+  if (meta.extra_state.at("data") != nlohmann::json(data->info())) {
+    throw DataError(fmt::format(
+        "{}: the data changed since this checkpoint: it was {}, it is {}; restore the files, or "
+        "start a new run with another --out",
+        checkpoint.string(), meta.extra_state.at("data").dump(), data->info().dump()));
   }
   load_checkpoint(checkpoint, model.parameters(), &optimizer);
   restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));

@@ -33,10 +33,9 @@ Step take_step(Session& session) {
   step.loss = forward_backward(session);
   step.norms = grad_norms(session.model.parameters());
   if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
-    session.optimizer.step(step.lr,
-                           clip_scale(step.norms.global, session.config.optim.clip_norm));
+    session.optimizer.step(step.lr, clip_scale(step.norms.global, session.config.optim.clip_norm));
   } else {
-    const Parameter* first = first_non_finite_gradient(session.model.parameters());
+    const Parameter* first = first_non_finite(session.model.parameters());
     step.diverged = {step.number, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
                      first ? first->name : ""};
   }

@@ -18,7 +18,7 @@ struct Step {
   double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< after the update, if validated
   GradNorms norms;                                             ///< before clipping
   double seconds = 0;  ///< batch, forward, backward and update
-  bool spike = false;    ///< the loss or the gradient norm is a spike
+  bool spike = false;  ///< the loss or the gradient norm is a spike
   std::optional<Divergence> diverged;
 };
 

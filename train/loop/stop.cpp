@@ -7,6 +7,8 @@ namespace difftape {
 namespace {
 
 volatile std::sig_atomic_t last_signal = 0;
+int nesting = 0;
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 extern "C" void remember_signal(int signal) {
   if (signal == SIGINT && last_signal == SIGINT) {
@@ -16,21 +18,28 @@ extern "C" void remember_signal(int signal) {
   last_signal = signal;
 }
 
+/// What was to be ignored stays so: nohup ignores SIGHUP for the program it starts.
+void handle(void (*handler)(int)) {
+  for (const int signal : kSignals) {
+    if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+}
+
 }  // namespace
 
 StopRequest::StopRequest() {
+  if (nesting++ > 0) return;
   last_signal = 0;
-  std::signal(SIGINT, remember_signal);
-  std::signal(SIGTERM, remember_signal);
+  handle(remember_signal);
 }
 
 StopRequest::~StopRequest() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  if (--nesting == 0) handle(SIG_DFL);
 }
 
 Exit StopRequest::received() const {
-  return last_signal == SIGINT ? Exit::sigint : last_signal == SIGTERM ? Exit::sigterm : Exit::ok;
+  if (last_signal == 0) return Exit::ok;
+  return last_signal == SIGINT ? Exit::sigint : Exit::sigterm;
 }
 
 }  // namespace difftape

@@ -5,8 +5,10 @@
 
 namespace difftape {
 
-/// While it lives, SIGINT and SIGTERM are remembered instead of ending the process; the second
-/// SIGINT ends it. One at a time.
+/// While one lives, SIGINT, SIGTERM and SIGHUP (a closed terminal, taken as SIGTERM) are remembered
+/// instead of ending the process; the second SIGINT ends it. A signal that was ignored before stays
+/// ignored. They nest: an inner one, of a run, knows what an outer one, of a sweep, received. Main
+/// thread only.
 class StopRequest {
  public:
   StopRequest();
@@ -14,7 +16,7 @@ class StopRequest {
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  /// The exit code of the signal that came, Exit::ok if none did.
+  /// The exit code of the last signal since the outermost began, Exit::ok if none came.
   Exit received() const;
 };
 

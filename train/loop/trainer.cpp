@@ -9,9 +9,8 @@ namespace difftape {
 
 namespace {
 
-Exit run_steps(Session& session, RunWriter& writer) {
+Exit run_steps(Session& session, RunWriter& writer, const StopRequest& stop) {
   const TrainConfig& config = session.config.train;
-  const StopRequest stop;
   while (session.step < config.steps) {
     Step step = take_step(session);
     if (!step.diverged && due(step.number, config.eval_every, config.steps)) {
@@ -44,10 +43,11 @@ std::filesystem::path default_out(const Config& config) {
 }
 
 Exit train(const Config& config, const TrainRequest& request) {
+  const StopRequest stop;  // from here on a signal costs no work
   Session session(config);
   RunWriter writer(session, request);
   try {
-    const Exit exit = run_steps(session, writer);
+    const Exit exit = run_steps(session, writer, stop);
     if (exit == Exit::ok) {
       writer.end(session, RunState::finished, exit,
                  fmt::format("finished; results are in {}", request.out.string()));

@@ -1,6 +1,7 @@
 #include "train/sweep/sweep.h"
 
 #include <filesystem>
+#include <new>
 #include <ostream>
 
 #include "core/error.h"
@@ -8,7 +9,8 @@
 #include "train/config/writer.h"
 #include "train/log/files.h"
 #include "train/log/run_files.h"
-#include "train/loop/step.h"
+#include "train/loop/run_writer.h"
+#include "train/loop/stop.h"
 #include "train/loop/trainer.h"
 #include "train/report/report.h"
 #include "train/report/table.h"
@@ -24,39 +26,48 @@ enum class Found { nothing, complete, interrupted };
 
 Found look(const Config& config) {
   const fs::path dir = config.run.out;
-  if (!fs::exists(dir) || fs::is_empty(dir)) return Found::nothing;
-  if (!fs::exists(dir / "config.yaml") || read_text(dir / "config.yaml") != to_yaml(config)) {
+  std::error_code ignored;  // what is wrong with the place is said when the run is created
+  if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return Found::nothing;
+  if (!same_run(dir, config)) {
     throw OutputError(fmt::format(
-        "{}: holds something else than this arm; remove it or choose another --out", dir.string()));
+        "{} exists and holds something else than this arm; nothing is overwritten: remove it, or "
+        "choose another directory with --out",
+        dir.string()));
   }
-  const RunState state = read_status(dir).state;
-  if (state == RunState::finished || state == RunState::diverged) return Found::complete;
-  if (fs::exists(dir / "checkpoints" / "latest")) return Found::interrupted;
-  throw OutputError(fmt::format(
-      "{}: was interrupted before its first checkpoint; remove it or choose another --out",
-      dir.string()));
+  const bool has_status = fs::exists(dir / "status.json", ignored);
+  const RunState state = has_status ? read_status(dir).state : RunState::running;
+  const bool complete = state == RunState::finished || state == RunState::diverged;
+  if (!complete) static_cast<void>(DirectoryLock(dir));  // an error if it is being trained now
+  return complete ? Found::complete : Found::interrupted;
 }
 
-bool is_signal(Exit exit) { return exit == Exit::sigint || exit == Exit::sigterm; }
+void create_sweep_dir(const fs::path& dir) {
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) {
+    throw OutputError(
+        fmt::format("cannot create sweep directory {}: {}", dir.string(), error.message()));
+  }
+}
 
 /// Trains one arm unless it is complete.
-Exit run_arm(const SweepArm& arm, Found found, const SweepRequest& request) {
+void run_arm(const SweepArm& arm, Found found, const SweepRequest& request) {
   const Config& config = arm.resolved.config;
   *request.console << fmt::format("== {}: {}\n", config.run.name, config.run.out);
   if (found == Found::complete) {
     *request.console << "already trained\n";
-    return Exit::ok;
+    return;
   }
   TrainRequest train_request{config.run.out, found == Found::interrupted, request.command,
                              request.console, request.console_descriptor};
-  return train(config, train_request);
+  train(config, train_request);
 }
 
 void compare_arms(const SweepConfig& sweep, const std::vector<fs::path>& dirs,
                   std::ostream& console) {
   if (dirs.empty()) return;
   std::vector<RunSummary> summaries;
-  for (const fs::path& dir : dirs) summaries.push_back(summarize(dir));
+  for (const RunRecord& run : load_runs(dirs)) summaries.push_back(run.summary);
   console << "\n" << comparison_table(summaries);
   const fs::path report = fs::path(sweep.out) / "report.html";
   write_report(dirs, report, sweep.name);
@@ -68,18 +79,27 @@ void compare_arms(const SweepConfig& sweep, const std::vector<fs::path>& dirs,
 Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   std::vector<Found> found;
   for (const SweepArm& arm : sweep.arms) found.push_back(look(arm.resolved.config));
+  create_sweep_dir(sweep.out);
+  const StopRequest stop;
   std::vector<fs::path> baseline, others;
   Exit result = Exit::ok;
   for (size_t i = 0; i < sweep.arms.size(); ++i) {
     const SweepArm& arm = sweep.arms[i];
+    const auto failed = [&](Exit exit, std::string_view reason) {
+      *request.console << fmt::format("{}: failed: {}\n", arm.resolved.config.run.name, reason);
+      if (result == Exit::ok) result = exit;
+    };
     try {
-      const Exit exit = run_arm(arm, found[i], request);
+      run_arm(arm, found[i], request);
       (arm.name == sweep.baseline ? baseline : others).push_back(arm.resolved.config.run.out);
-      if (is_signal(exit)) return exit;
     } catch (const Error& error) {
-      *request.console << fmt::format("{}: failed: {}\n", arm.resolved.config.run.name,
-                                      error.what());
-      if (result == Exit::ok) result = error.exit();
+      failed(error.exit(), error.what());
+    } catch (const std::bad_alloc&) {
+      failed(Exit::bad_data, "out of memory");
+    }
+    if (stop.received() != Exit::ok) {
+      *request.console << "sweep stopped; the same command continues it\n" << std::flush;
+      return stop.received();
     }
   }
   baseline.insert(baseline.end(), others.begin(), others.end());
@@ -94,12 +114,13 @@ std::string describe_sweep(const SweepConfig& sweep) {
   for (const SweepArm& arm : sweep.arms) {
     const Config& config = arm.resolved.config;
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
-    const Index tokens = tokens_per_step(config) * config.train.steps;
-    const double petaflop = cost.train_flops_per_token * static_cast<double>(tokens) / 1e15;
+    const double tokens =
+        static_cast<double>(tokens_per_step(config)) * static_cast<double>(config.train.steps);
+    const double petaflop = cost.train_flops_per_token * tokens / 1e15;
     total += petaflop;
-    text += fmt::format("{:<24}{:>14}{:>14}{:>10}{:>12.4f}  {}\n", config.run.name,
-                        cost.total_parameters, tokens, config.train.steps, petaflop,
-                        config.run.out);
+    text +=
+        fmt::format("{:<24}{:>14}{:>14.0f}{:>10}{:>12.4f}  {}\n", config.run.name,
+                    cost.total_parameters, tokens, config.train.steps, petaflop, config.run.out);
   }
   return text + fmt::format("{} arms, {:.4f} PFLOP in all\n", sweep.arms.size(), total);
 }

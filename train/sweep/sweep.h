@@ -19,7 +19,7 @@ struct SweepRequest {
 /// is kept, one that was interrupted continues from its checkpoint. A diverged arm is a result; an
 /// arm that fails is reported and does not stop the others. Returns ok, the code of the signal
 /// that stopped it, or the code of the first arm that failed. Throws OutputError, before anything
-/// is trained, if an arm's directory holds another run.
+/// is trained, if an arm's directory holds another run or the sweep's cannot be made.
 Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 /// What would be trained: one line an arm with parameters, tokens and floating-point operations.

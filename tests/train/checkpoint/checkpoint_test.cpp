@@ -13,12 +13,12 @@ namespace difftape {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
 using test::contents;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using test::put;
 using test::ScratchDir;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 

@@ -13,10 +13,10 @@ namespace difftape {
 namespace {
 
 using test::contents;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using test::put;
 using test::ScratchDir;
+using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 TEST(H5, reads_back_shapes_values_and_attributes) {
@@ -92,9 +92,7 @@ TEST(H5, leaves_the_user_block_to_the_caller) {
   const ScratchDir dir;
   h5::File out = h5::File::create(dir / "a.h5", 512);
   out.write("x", Tensor::full({3}, 3));
-  out.save([](std::span<std::byte> image) {
-    std::ranges::fill(image.first(512), std::byte{'#'});
-  });
+  out.save([](std::span<std::byte> image) { std::ranges::fill(image.first(512), std::byte{'#'}); });
   EXPECT_EQ(contents(dir / "a.h5").substr(0, 513), std::string(512, '#') + "\x89");
   EXPECT_EQ(h5::File::open(dir / "a.h5").read<real>("x")[2], 3);
 }

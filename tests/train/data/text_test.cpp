@@ -14,9 +14,9 @@ namespace difftape {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
 using test::put;
 using test::ScratchDir;
+using testing::ElementsAre;
 using testing::ThrowsMessage;
 
 /// Numbers in base 200, two bytes each, low first: every window of 3 bytes tells where it begins.

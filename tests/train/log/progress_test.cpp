@@ -13,9 +13,9 @@ namespace difftape {
 namespace {
 
 using test::contents;
+using test::ScratchDir;
 using testing::HasSubstr;
 using testing::Not;
-using test::ScratchDir;
 
 constexpr ConsoleStyle kPiped{.tty = false, .color = false, .width = 80};
 constexpr ConsoleStyle kTerminal{.tty = true, .color = false, .width = 200};

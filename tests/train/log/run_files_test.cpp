@@ -13,10 +13,10 @@ namespace difftape {
 namespace {
 
 using test::contents;
-using testing::HasSubstr;
-using testing::MatchesRegex;
 using test::put;
 using test::ScratchDir;
+using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::ThrowsMessage;
 namespace fs = std::filesystem;
 

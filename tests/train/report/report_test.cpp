@@ -15,12 +15,12 @@ namespace difftape {
 namespace {
 
 using test::contents;
-using testing::HasSubstr;
-using testing::Not;
 using test::ScratchDir;
 using test::SyntheticRun;
-using testing::ThrowsMessage;
 using test::write_run;
+using testing::HasSubstr;
+using testing::Not;
+using testing::ThrowsMessage;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLimit = 2'000'000;

@@ -15,12 +15,12 @@
 namespace difftape {
 namespace {
 
-using testing::HasSubstr;
 using test::put;
 using test::ScratchDir;
 using test::SyntheticRun;
-using testing::ThrowsMessage;
 using test::write_run;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

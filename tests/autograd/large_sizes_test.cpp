@@ -1,0 +1,53 @@
+// Sizes at which the kernels change their blocks, against the compositions from primitives.
+#include "autograd/gradcheck/compositions.h"
+#include "autograd/gradcheck/gradcheck.h"
+#include "core/random.h"
+
+namespace difftape {
+namespace {
+
+Tensor random(const Shape& shape, const char* name) {
+  Tensor x = Tensor::empty(shape);
+  fill_normal(x, RandomStream(1, name), 1);
+  return x;
+}
+
+/// Value and all gradients of two functions of the same inputs agree.
+void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
+                  const OpFunction& composed) {
+  std::vector<Tensor> results[2];
+  for (size_t side = 0; side < 2; ++side) {
+    Tape tape;
+    std::vector<Var> vars;
+    for (const Tensor& input : inputs) vars.push_back(tape.input(input));
+    const Var y = side == 0 ? ours(vars) : composed(vars);
+    results[side].push_back(y.value());
+    tape.backward(y, random(y.shape(), "cotangent"));
+    for (const Var& var : vars) results[side].push_back(tape.gradient_of(var));
+  }
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    EXPECT_LE(relative_error(results[0][i], results[1][i]), 1e-12) << "result " << i;
+  }
+}
+
+TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
+  constexpr Index kSeq = 801;
+  const HeadLayout layout = HeadLayout::diff_v2(1, 1);
+  expect_equal(
+      {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
+       random({1, kSeq, 1}, "lambda")},
+      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], layout); },
+      [&](std::vector<Var>& v) { return composition::attention(v[0], v[1], v[2], &v[3], layout); });
+}
+
+TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
+  std::vector<std::int32_t> targets;
+  for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);
+  expect_equal(
+      {random({1300, 5}, "hidden"), random({7, 5}, "weight")},
+      [&](std::vector<Var>& v) { return cross_entropy(v[0], v[1], targets); },
+      [&](std::vector<Var>& v) { return composition::cross_entropy(v[0], v[1], targets); });
+}
+
+}  // namespace
+}  // namespace difftape

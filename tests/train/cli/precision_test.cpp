@@ -1,0 +1,76 @@
+// difftape-f64: the same command line in double precision, and gradcheck, which hands over to it.
+#include <regex>
+
+#include "tests/train/loop/tiny.h"
+
+namespace difftape {
+namespace {
+
+namespace fs = std::filesystem;
+using test::metrics_lines;
+using test::Outcome;
+using test::TinyProject;
+using testing::HasSubstr;
+
+TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    ASSERT_EQ(project.train("f32"), Exit::ok);
+    const Outcome outcome = project.difftape({"train", "tiny.yaml", "--out", "f64"},
+                                             {.program = DIFFTAPE_TEST_PROGRAM_F64});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    const auto single = metrics_lines(project / "f32"), exact = metrics_lines(project / "f64");
+    ASSERT_EQ(exact.size(), single.size());
+    for (const char* metric : {"train/loss", "optim/grad_norm"}) {
+      const double a = single[0][metric], b = exact[0][metric];
+      EXPECT_NEAR(a, b, 1e-5 * b) << kind << " " << metric;
+      EXPECT_NE(a, b) << "both programs are the same";
+    }
+    const double a = single.back()["val/loss"], b = exact.back()["val/loss"];
+    EXPECT_NEAR(a, b, 1e-3 * b) << kind << ": after 12 steps";
+    EXPECT_EQ(read_checkpoint_meta(find_checkpoint(project / "f64")).precision, "f64");
+  }
+}
+
+TEST(Gradcheck, runs_in_double_precision_and_prints_a_table_of_what_it_checked) {
+  const Outcome outcome = test::run({"gradcheck", "--filter", "^(softmax|linear|layer/.*)"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, HasSubstr("worst error"));
+  for (const std::string& kind : attention_kinds()) {
+    EXPECT_TRUE(std::regex_search(
+        outcome.out,
+        std::regex("\nlayer/" + kind + "/gqa +[0-9]+ +[0-9.]+e-1[0-9] +[0-9.]+  ok\n")))
+        << outcome.out;
+  }
+  std::smatch last;
+  ASSERT_TRUE(std::regex_search(
+      outcome.out, last,
+      std::regex("\n([0-9]+) cases, worst relative error ([0-9.e-]+), gate 1e-10, 0 failed\n")));
+  EXPECT_GE(std::stoi(last[1]), 8);
+  EXPECT_LT(std::stod(last[2]), 1e-10);
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";
+}
+
+TEST(Gradcheck, a_filter_that_matches_nothing_or_is_no_pattern_is_a_usage_error) {
+  const Outcome nothing = test::run({"gradcheck", "--filter", "sofmax"});
+  EXPECT_EQ(nothing.exit, 64);
+  EXPECT_EQ(nothing.err, "difftape: --filter: no case matches 'sofmax'\n");
+  EXPECT_EQ(nothing.out, "");
+  const Outcome broken = test::run({"gradcheck", "--filter", "("});
+  EXPECT_EQ(broken.exit, 64);
+  EXPECT_THAT(broken.err, HasSubstr("difftape: --filter: '(' is not a regular expression: "));
+}
+
+TEST(Gradcheck, without_the_program_in_double_precision_says_what_is_missing) {
+  const test::ScratchDir dir;
+  fs::copy_file(DIFFTAPE_TEST_PROGRAM, dir / "difftape");
+  const Outcome outcome = test::run({"gradcheck"}, {.program = dir / "difftape"});
+  EXPECT_EQ(outcome.exit, 66);
+  EXPECT_EQ(outcome.err, "difftape: " + (dir / "difftape-f64").string() +
+                             ": No such file or directory; gradients are proven in double "
+                             "precision by this program, which `./dev build` makes\n");
+}
+
+}  // namespace
+}  // namespace difftape

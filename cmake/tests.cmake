@@ -20,7 +20,7 @@ function(add_difftape_tests precision)
     DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>")
   add_dependencies(${target} difftape difftape-f64)
   gtest_discover_tests(${target} TEST_PREFIX ${precision}. DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)  # tests about threads set their own
+    PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
 add_difftape_tests(f32 support core train golden)

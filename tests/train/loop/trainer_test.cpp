@@ -200,22 +200,21 @@ class AllocationsByLine : public std::stringbuf {
 
 TEST(Trainer, allocates_no_tensor_after_the_second_step) {
   for (const std::string& kind : attention_kinds()) {
-    TinyProject project(kind);
-    const test::Threads use(2);  // each has memory of its own
-    Config config = test::wider(project.config);
-    config.train.steps = 5;
-    config.train.grad_accumulation = 2;
-    config.train.eval_every = 2;
-    config.train.eval_batches = 1;
-    config.train.checkpoint_every = 2;
-    pool::trim();
-    const auto before = pool::stats().system_allocations;
-    AllocationsByLine lines;
-    std::ostream console(&lines);
-    ASSERT_EQ(train(config, {project / "run", false, {}, &console}), Exit::ok);
-    ASSERT_EQ(lines.seen.size(), 6u) << "a line a step, and the last word";
-    EXPECT_GT(lines.seen[1], before + 50) << "the pool was empty before";
-    EXPECT_EQ(lines.seen[1], lines.seen.back()) << kind;
+    for (const int threads : {1, 2}) {
+      TinyProject project(kind);
+      const test::Threads use(threads);
+      Config config = threads == 1 ? test::wider(project.config) : project.config;
+      config.train.grad_accumulation = 2;
+      config.train.eval_every = config.train.checkpoint_every = 2;
+      pool::trim();
+      const auto before = pool::stats().system_allocations;
+      AllocationsByLine lines;
+      std::ostream console(&lines);
+      ASSERT_EQ(train(config, {project / "run", false, {}, &console}), Exit::ok);
+      ASSERT_EQ(lines.seen.size(), 13u) << "a line a step, and the last word";
+      EXPECT_GT(lines.seen[1], before + 50) << "the pool was empty before";
+      EXPECT_EQ(lines.seen[1], lines.seen.back()) << kind << ", threads " << threads;
+    }
   }
 }
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "autograd/tape.h"
-#include "core/attention/heads.h"
+#include "core/attention/attention.h"
 #include "core/rope.h"
 
 namespace difftape {
@@ -45,11 +45,11 @@ Var rms_norm(const Var& x, const Var& gain, double eps);
 Var rope(const Var& x, std::shared_ptr<const RopeTable> table);
 /// silu(gate) up, element-wise (Shazeer 2020).
 Var swiglu(const Var& gate, const Var& up);
-/// Causal attention with one map: q (B, T, query_heads, D), k, v -> (B, T, output heads, E).
-Var attention(const Var& q, const Var& k, const Var& v, const HeadLayout& layout);
-/// Causal differential attention; lambda is one scalar or (B, T, output heads).
-Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda,
-              const HeadLayout& layout);
+/// Causal attention with one map, or the difference of two: q (B, T, query_heads, D), k, v
+/// -> (B, T, output heads, E). Lambda is one scalar or (B, T, output heads), Var() with one map;
+/// sinks (query_heads) are one more logit in every softmax of a query head, or Var().
+Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
+              const HeadLayout& layout, const Visibility& visible = {});
 /// Mean over all N rows of -log softmax(hidden weight^T)[target], in nats. hidden (..., C) with N
 /// rows, weight (V, C), N targets in [0, V) (DataError). Logits exist for a chunk of rows at a
 /// time.

@@ -10,7 +10,8 @@
 namespace difftape {
 
 /// What a parameter is, which decides whether weight decay applies to it.
-enum class Role { projection, embedding, gain, lambda };
+/// A `vector` is neither: V1's lambda vectors, sinks.
+enum class Role { projection, embedding, gain, vector };
 
 /// Initial values. `normal` draws N(0, std^2) from the stream named like the parameter.
 struct Init {

@@ -46,7 +46,9 @@ class Gradient {
 /// A value on a tape. Copies are handles to the same value.
 class Var {
  public:
+  /// Stands for an operand that is absent; `defined` is false.
   Var() = default;
+  bool defined() const { return tape_ != nullptr; }
   const Tensor& value() const { return value_; }
   const Shape& shape() const { return value_.shape(); }
   Gradient gradient() const { return {tape_, node_}; }

@@ -76,9 +76,15 @@ void attention_both(benchmark::State& state, const HeadLayout& layout, Index val
                k = random({batch, seq, layout.key_heads, kHeadDim}),
                v = random({batch, seq, layout.value_heads, value_dim}),
                dout = random({batch, seq, heads_out, value_dim}), lambda = Tensor::scalar(0.5);
-  const AttentionInputs in{q, k, v, layout.maps == 2 ? &lambda : nullptr, 0.125};
-  AttentionGradients to{Tensor::like(q), Tensor::like(k), Tensor::like(v), Into::overwrite,
-                        Into::overwrite, Into::overwrite, Tensor()};
+  const AttentionInputs in{q, k, v, layout.maps == 2 ? &lambda : nullptr, 0.125, nullptr, {}};
+  AttentionGradients to{Tensor::like(q),
+                        Tensor::like(k),
+                        Tensor::like(v),
+                        Into::overwrite,
+                        Into::overwrite,
+                        Into::overwrite,
+                        {},
+                        {}};
   if (layout.maps == 2) to.dlambda = Tensor::empty({batch, seq, heads_out});
   for (auto _ : state) {
     const AttentionOutputs result = attention_forward(layout, in);
@@ -91,9 +97,9 @@ void attention_both(benchmark::State& state, const HeadLayout& layout, Index val
 void sequences(benchmark::internal::Benchmark* b) {
   b->Arg(256)->Arg(512)->Arg(1024)->Arg(2048)->ArgName("T")->UseRealTime();
 }
-BENCHMARK_CAPTURE(attention_both, softmax, HeadLayout::softmax(6, 6), 64)->Apply(sequences);
-BENCHMARK_CAPTURE(attention_both, diff_v1, HeadLayout::diff_v1(6, 6), 128)->Apply(sequences);
-BENCHMARK_CAPTURE(attention_both, diff_v2, HeadLayout::diff_v2(6, 6), 64)->Apply(sequences);
+BENCHMARK_CAPTURE(attention_both, softmax, HeadLayout::single(6, 6), 64)->Apply(sequences);
+BENCHMARK_CAPTURE(attention_both, diff_v1, HeadLayout::pairs(6, 6), 128)->Apply(sequences);
+BENCHMARK_CAPTURE(attention_both, diff_v2, HeadLayout::doubled(6, 6), 64)->Apply(sequences);
 
 void rms_norm_both(benchmark::State& state) {
   const Tensor x = random({2048, state.range(0)}), gain = random({state.range(0)});

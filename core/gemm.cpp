@@ -45,11 +45,17 @@ void multiply_panel(const Operand& a, const real* b, Index b_stride, Index n, re
   for (Index k = 0; k < a.cols; k += chunk) {
     const Index length = std::min(chunk, a.cols - k);
     const bool add = into == Into::add || k > 0;
-    for (Index i = 0; i < a.rows; i += kRowTile) {
-      engine.multiply({std::min(kRowTile, a.rows - i), n, length, a.stride, b_stride, c_stride,
-                       a.transposed, add},
-                      element(a, i, k), b + k * b_stride, c + i * c_stride);
-    }
+    const auto tiles = [&](Index begin, Index end, Index rows) {
+      if (begin == end) return;
+      const tile::Kernel multiply =
+          engine.kernel({rows, n, length, a.stride, b_stride, c_stride, a.transposed, add});
+      for (Index i = begin; i < end; i += rows) {
+        multiply(element(a, i, k), b + k * b_stride, c + i * c_stride);
+      }
+    };
+    const Index whole = a.rows / kRowTile * kRowTile;
+    tiles(0, whole, kRowTile);
+    tiles(whole, a.rows, a.rows - whole);
   }
 }
 

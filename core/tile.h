@@ -14,9 +14,18 @@ struct Product {
   bool add;
 };
 
+/// The code for one shape of product; looking it up costs as much as a small tile, so it is done
+/// once for many tiles.
+struct Kernel {
+  Product shape;
+  void (*run)(const Kernel& self, const real* a, const real* b, real* c);
+  void (*generated)() = nullptr;  ///< the machine code behind `run`, if there is any
+  void operator()(const real* a, const real* b, real* c) const { run(*this, a, b, c); }
+};
+
 struct Engine {
   const char* name;
-  void (*multiply)(const Product& shape, const real* a, const real* b, real* c);
+  Kernel (*kernel)(const Product& shape);
 };
 
 /// libxsmm, or nullptr where it is not compiled in or generates no code for this processor.

@@ -22,14 +22,15 @@ void multiply_as(const Product& p, const real* a, const real* b, real* c) {
   }
 }
 
-void multiply(const Product& p, const real* a, const real* b, real* c) {
+void multiply(const Kernel& kernel, const real* a, const real* b, real* c) {
+  const Product& p = kernel.shape;
   p.a_transposed ? multiply_as<ColMajor>(p, a, b, c) : multiply_as<RowMajor>(p, a, b, c);
 }
 
 }  // namespace
 
 const Engine* eigen_engine() {
-  static const Engine engine{"Eigen", multiply};
+  static const Engine engine{"Eigen", [](const Product& p) { return Kernel{p, multiply}; }};
   return &engine;
 }
 

@@ -11,7 +11,7 @@ namespace difftape::tile {
 namespace {
 
 // libxsmm is column-major: its (m, n, k, A, B) is our (n, m, k, B, A), and nothing is moved.
-auto kernel(const Product& p) {
+auto generate(const Product& p) {
   const auto m = static_cast<int>(p.n), n = static_cast<int>(p.m), k = static_cast<int>(p.k);
   const auto lda = static_cast<int>(p.b_stride), ldb = static_cast<int>(p.a_stride);
   const auto ldc = static_cast<int>(p.c_stride);
@@ -26,15 +26,18 @@ auto kernel(const Product& p) {
   }
 }
 
-void multiply(const Product& p, const real* a, const real* b, real* c) {
-  const auto generated = kernel(p);
-  if (generated == nullptr) {
-    eigen_engine()->multiply(p, a, b, c);
-    return;
-  }
+void multiply(const Kernel& kernel, const real* a, const real* b, real* c) {
+  using Generated = decltype(generate(kernel.shape));
   using Argument = std::conditional_t<sizeof(real) == 4, float, double>;
-  generated(reinterpret_cast<const Argument*>(b), reinterpret_cast<const Argument*>(a),
-            reinterpret_cast<Argument*>(c));
+  reinterpret_cast<Generated>(kernel.generated)(reinterpret_cast<const Argument*>(b),
+                                                reinterpret_cast<const Argument*>(a),
+                                                reinterpret_cast<Argument*>(c));
+}
+
+Kernel kernel(const Product& p) {
+  const auto generated = generate(p);
+  if (generated == nullptr) return eigen_engine()->kernel(p);
+  return {p, multiply, reinterpret_cast<void (*)()>(generated)};
 }
 
 }  // namespace
@@ -45,8 +48,8 @@ const Engine* libxsmm_engine() {
     const char* target = libxsmm_get_target_arch();
     return fmt::format("libxsmm {} ({})", LIBXSMM_VERSION, target ? target : "no target");
   }();
-  static const Engine engine{name.c_str(), multiply};
-  static const bool usable = kernel({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
+  static const Engine engine{name.c_str(), kernel};
+  static const bool usable = generate({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
   return usable ? &engine : nullptr;
 }
 

@@ -12,7 +12,7 @@ class TransformerBlock {
   TransformerBlock(ParameterSet& parameters, const ModelConfig& config, Index layer,
                    std::shared_ptr<const RopeTable> rope);
   /// x (B, T, C) -> (B, T, C).
-  Var operator()(const Var& x) const;
+  Var operator()(const Var& x, const DocumentStarts& document_starts) const;
 
   const Attention& attention() const { return attention_; }
 

@@ -13,17 +13,11 @@ std::string component_of(const Parameter& p) {
 }
 
 /// Activations of one block that its pullbacks keep, for one token.
-double block_activations(const ModelConfig& config, const HeadLayout& layout, Index value_dim,
-                         bool head_norm) {
-  const auto heads_out = static_cast<Index>(layout.routes.size());
-  const Index head_dim = head_dim_of(config), context = heads_out * value_dim;
+double block_activations(const ModelConfig& config, const Attention& attention) {
   const Index norms = 2 * (config.d_model + 1);  // x and 1/rms of both norms
   const Index products = 2 * config.d_model;     // their outputs, read by the projections
-  const Index attention = (layout.query_heads + layout.key_heads) * head_dim +
-                          layout.value_heads * value_dim + context +
-                          2 * heads_out * layout.maps;  // q, k, v, context, row statistics
-  const Index after = head_norm ? context + heads_out : 0;
-  return static_cast<double>(norms + products + attention + after + 3 * config.d_ff);
+  return static_cast<double>(norms + products + attention.activations_per_token() +
+                             3 * config.d_ff);
 }
 
 }  // namespace
@@ -55,8 +49,7 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
   // Above the blocks: the input and output of the last norm, and dhidden of the loss.
   cost.activations_per_token =
-      layers * block_activations(used, layout, value_dim, attention.has_head_norm()) +
-      static_cast<double>(3 * used.d_model);
+      layers * block_activations(used, attention) + static_cast<double>(3 * used.d_model);
   cost.kv_cache_per_token =
       used.num_layers * (layout.key_heads * head_dim + layout.value_heads * value_dim);
   return cost;

@@ -12,8 +12,10 @@ LanguageModel::LanguageModel(const ModelConfig& config)
       embedding_(&parameters_.declare("model.embed_tokens.weight",
                                       {config.vocab_size, config.d_model}, Role::embedding,
                                       Init::normal(kProjectionStd))) {
-  const auto rope = std::make_shared<const RopeTable>(config_.max_seq_len, head_dim_of(config_),
-                                                      config_.rope_theta);
+  const auto rope = config_.rope
+                        ? std::make_shared<const RopeTable>(
+                              config_.max_seq_len, head_dim_of(config_), config_.rope_theta)
+                        : nullptr;
   for (Index layer = 0; layer < config_.num_layers; ++layer) {
     blocks_.emplace_back(parameters_, config_, layer, rope);
   }
@@ -26,7 +28,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
 
 Var LanguageModel::hidden(Tape& tape, const Tokens& tokens) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
-  for (const TransformerBlock& block : blocks_) x = block(x);
+  for (const TransformerBlock& block : blocks_) x = block(x, tokens.document_starts);
   return (*norm_)(x);
 }
 
@@ -47,6 +49,7 @@ ModelConfig matched(const ModelConfig& config) {
   ModelConfig plain = config, baseline = config;
   plain.match = baseline.match = "none";
   baseline.attention = {};
+  baseline.attention.qk_norm = config.attention.qk_norm;
   const Index surplus =
       LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
   const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers);

@@ -8,10 +8,11 @@
 
 namespace difftape {
 
-/// Token ids of B sequences, row-major (B, T).
+/// Token ids of B sequences, row-major (B, T), and where their documents begin.
 struct Tokens {
   std::span<const std::int32_t> ids;
   Index batch, seq;
+  DocumentStarts document_starts{};
 };
 
 class LanguageModel {

@@ -7,8 +7,21 @@
 
 namespace difftape {
 
+/// The word that leaves a field of the attention to its kind.
+inline constexpr const char* kPreset = "preset";
+
+/// What the fields mean is in layers/attention/fields.h, which words they take too.
 struct AttentionConfig {
   std::string kind = "softmax";  ///< one of attention_kinds()
+  std::string pairing = kPreset;
+  std::string lambda = kPreset;
+  std::string lambda_init = kPreset;
+  double lambda_init_value = 0.8;
+  std::string normaliser = kPreset;
+  std::string subln = kPreset;
+  std::string gate = kPreset;
+  bool qk_norm = false;  ///< RMSNorm of every query and key head, before RoPE
+  Index window = 0;      ///< keys that a query sees, itself included; 0: all
 };
 
 struct ModelConfig {
@@ -20,6 +33,7 @@ struct ModelConfig {
   Index d_ff = 344;
   Index max_seq_len = 256;
   Index vocab_size = 256;
+  bool rope = true;
   double rope_theta = 10000;
   double norm_eps = 1e-5;
   bool tie_embeddings = false;

@@ -15,13 +15,23 @@ Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
 
 Var as_matrix(const Var& x) { return reshape(x, {x.shape().rows(), x.shape().last()}); }
 
-/// (T, T): 0 where the key is visible, -inf where it comes after the query.
-Var causal_mask(Tape& tape, Index seq) {
-  Tensor mask = Tensor::zeros({seq, seq});
-  for (Index t = 0; t < seq; ++t) {
-    for (Index s = t + 1; s < seq; ++s) mask.row(t)[s] = -std::numeric_limits<real>::infinity();
+/// (B, T, T): 0 where the key is visible, -inf where it is not.
+Var mask(Tape& tape, Index batch, Index seq, const Visibility& visible) {
+  Tensor result = Tensor::zeros({batch, seq, seq});
+  const auto sees = [&](Index b, Index t, Index s) {
+    const bool near = visible.window == 0 || t - s < visible.window;
+    const bool same_document = !visible.document_starts ||
+                               s >= (*visible.document_starts)[static_cast<size_t>(b * seq + t)];
+    return s <= t && near && same_document;
+  };
+  for (Index row = 0; row < batch * seq; ++row) {
+    for (Index s = 0; s < seq; ++s) {
+      if (!sees(row / seq, row % seq, s)) {
+        result.data()[row * seq + s] = -std::numeric_limits<real>::infinity();
+      }
+    }
   }
-  return tape.constant(mask);
+  return tape.constant(result);
 }
 
 /// Head number `head` of (B, T, H, D) as (B, T, D).
@@ -30,10 +40,31 @@ Var head_of(const Var& x, Index head) {
   return reshape(slice(x, 2, head, 1), {s[0], s[1], s[3]});
 }
 
-Var softmax_map(const Var& q, const Var& k) {
+/// x (B, T, S) with the scalar `logit` as one more column in front.
+Var with_column(const Var& x, const Var& logit) {
+  const Shape& s = x.shape();
+  Tensor shift = Tensor::zeros({s[2], s[2] + 1}), first = Tensor::zeros({1, 1, s[2] + 1});
+  for (Index i = 0; i < s[2]; ++i) shift.row(i)[i + 1] = 1;
+  first.data()[0] = 1;
+  Tape& tape = x.tape();
+  const Var moved = reshape(matmul(as_matrix(x), tape.constant(shift)), {s[0], s[1], s[2] + 1});
+  return add(moved, mul(logit, tape.constant(first)));
+}
+
+/// Scores of q k^T as (B, T, T) probabilities; `sink` is a scalar or undefined. The mask is added
+/// after the column, because a product with -inf would not be a number.
+Var softmax_map(const Var& q, const Var& k, const Var& sink, const Visibility& visible) {
   const double scale = 1 / std::sqrt(static_cast<double>(q.shape().last()));
   const Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
-  return softmax(add(scores, causal_mask(q.tape(), q.shape()[1])));
+  const Index batch = q.shape()[0], seq = q.shape()[1];
+  const Var hidden = mask(q.tape(), batch, seq, visible);
+  if (!sink.defined()) return softmax(add(scores, hidden));
+  Tensor wide = Tensor::zeros({batch, seq, seq + 1});
+  for (Index row = 0; row < batch * seq; ++row) {
+    std::copy_n(hidden.value().data() + row * seq, seq, wide.data() + row * (seq + 1) + 1);
+  }
+  const Var all = softmax(add(with_column(scores, sink), q.tape().constant(wide)));
+  return slice(all, 2, 1, seq);
 }
 
 /// Puts (B, T, E) at position `head` of zeros (B, T, heads, E), so that a sum of all concatenates.
@@ -84,19 +115,21 @@ Var rope(const Var& x, double theta) {
 
 Var swiglu(const Var& gate, const Var& up) { return mul(mul(gate, sigmoid(gate)), up); }
 
-Var attention(const Var& q, const Var& k, const Var& v, const Var* lambda,
-              const HeadLayout& layout) {
+Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
+              const HeadLayout& layout, const Visibility& visible) {
   const auto heads = static_cast<Index>(layout.routes.size());
   Var out;
   for (Index i = 0; i < heads; ++i) {
     const HeadRoute& route = layout.routes[static_cast<size_t>(i)];
     const auto attend = [&](size_t map) {
-      const Var weights = softmax_map(head_of(q, route.query[map]), head_of(k, route.key[map]));
+      const Var sink = sinks.defined() ? reshape(slice(sinks, 0, route.query[map], 1), {}) : Var();
+      const Var weights =
+          softmax_map(head_of(q, route.query[map]), head_of(k, route.key[map]), sink, visible);
       return matmul(weights, head_of(v, route.value[map]));
     };
     Var y = attend(0);
     if (layout.maps == 2) {
-      const Var factor = lambda->value().size() == 1 ? *lambda : slice(*lambda, 2, i, 1);
+      const Var factor = lambda.value().size() == 1 ? lambda : slice(lambda, 2, i, 1);
       y = sub(y, mul(factor, attend(1)));
     }
     const Var placed = place_head(y, i, heads);

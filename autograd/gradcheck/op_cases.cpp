@@ -19,29 +19,45 @@ std::shared_ptr<const RopeTable> table(Index seq, Index width) {
   return std::make_shared<const RopeTable>(seq, width, 100.0);
 }
 
-/// Attention of B = 2 sequences: q, k, v and, with two maps, lambda of the given shape.
-OpCase attention_case(const char* variant, const HeadLayout& layout, Index seq, Index head_dim,
-                      Index value_dim, bool one_lambda = false) {
+/// What makes an attention case besides its wiring.
+struct AttentionShape {
+  Index seq, head_dim, value_dim;
+  bool one_lambda = false;
+  bool sinks = false;
+  Visibility visible{};
+};
+
+/// Attention of B = 2 sequences: q, k, v, with two maps lambda, with sinks those.
+OpCase attention_case(const char* variant, const HeadLayout& layout, const AttentionShape& shape) {
   const bool differential = layout.maps == 2;
-  OpCase result{differential ? "diff_attention" : "attention", variant, {}, {}, {}, 1, false};
-  result.inputs = {{2, seq, layout.query_heads, head_dim},
-                   {2, seq, layout.key_heads, head_dim},
-                   {2, seq, layout.value_heads, value_dim}};
+  const Index seq = shape.seq;
+  OpCase result{"attention", variant, {}, {}, {}, 1, false};
+  result.inputs = {{2, seq, layout.query_heads, shape.head_dim},
+                   {2, seq, layout.key_heads, shape.head_dim},
+                   {2, seq, layout.value_heads, shape.value_dim}};
   if (differential) {
     const auto heads = static_cast<Index>(layout.routes.size());
-    result.inputs.push_back(one_lambda ? Shape{} : Shape{2, seq, heads});
+    result.inputs.push_back(shape.one_lambda ? Shape{} : Shape{2, seq, heads});
   }
-  result.f = [layout, differential](Vars v) {
-    return differential ? attention(v[0], v[1], v[2], v[3], layout)
-                        : attention(v[0], v[1], v[2], layout);
+  if (shape.sinks) result.inputs.push_back({layout.query_heads});
+  const auto with = [layout, shape, differential](auto attend) {
+    return [=](Vars v) {
+      return attend(v[0], v[1], v[2], differential ? v[3] : Var(), shape.sinks ? v.back() : Var(),
+                    layout, shape.visible);
+    };
   };
-  result.composition = [layout, differential](Vars v) {
-    return composition::attention(v[0], v[1], v[2], differential ? &v[3] : nullptr, layout);
-  };
+  result.f = with([](auto&&... operands) { return attention(operands...); });
+  result.composition = with([](auto&&... operands) { return composition::attention(operands...); });
   return result;
 }
 
-/// Two maps that read different value heads, as pairing across groups does.
+/// Where the documents of 2 rows of 7 tokens begin.
+Visibility three_documents() {
+  const std::vector<std::int32_t> starts{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 1, 6};
+  return {0, std::make_shared<const std::vector<std::int32_t>>(starts)};
+}
+
+/// Two maps that read different value heads and share some with others.
 HeadLayout crossed_values() {
   HeadLayout layout{2, 4, 2, 2, {}};
   layout.routes = {{{0, 2}, {0, 1}, {0, 1}}, {{1, 3}, {0, 1}, {0, 1}}};
@@ -120,15 +136,27 @@ void add_coarse(std::vector<OpCase>& cases) {
        "scaled",
        {{2, 3, 3}, {7, 3}},
        [](Vars v) { return affine(cross_entropy(v[0], v[1], kTokens), 0.5, 0); }},
-      attention_case("mha", HeadLayout::softmax(2, 2), 5, 4, 4),
-      attention_case("gqa", HeadLayout::softmax(4, 2), 3, 3, 5),
-      attention_case("blocks", HeadLayout::softmax(1, 1), 67, 2, 3),
-      attention_case("v1", HeadLayout::diff_v1(4, 4), 5, 3, 6, true),
-      attention_case("v1_gqa", HeadLayout::diff_v1(8, 4), 3, 2, 4, true),
-      attention_case("v2", HeadLayout::diff_v2(2, 2), 5, 4, 4),
-      attention_case("v2_mqa", HeadLayout::diff_v2(3, 1), 4, 2, 2),
-      attention_case("v2_blocks", HeadLayout::diff_v2(1, 1), 67, 2, 2),
-      attention_case("crossed_values", crossed_values(), 5, 3, 4),
+      attention_case("mha", HeadLayout::single(2, 2), {5, 4, 4}),
+      attention_case("gqa", HeadLayout::single(4, 2), {3, 3, 5}),
+      attention_case("blocks", HeadLayout::single(1, 1), {67, 2, 3}),
+      attention_case("sinks", HeadLayout::single(4, 2), {5, 3, 2, false, true}),
+      attention_case("window", HeadLayout::single(2, 1), {9, 3, 2, false, false, {3}}),
+      attention_case("window_blocks", HeadLayout::single(1, 1), {133, 2, 2, false, false, {5}}),
+      attention_case("documents", HeadLayout::single(2, 1),
+                     {7, 3, 2, false, false, three_documents()}),
+      attention_case("v1", HeadLayout::pairs(4, 4), {5, 3, 6, true}),
+      attention_case("v1_gqa", HeadLayout::pairs(8, 4), {3, 2, 4, true}),
+      attention_case("v1_sinks", HeadLayout::pairs(4, 2), {5, 2, 4, true, true}),
+      attention_case("v2", HeadLayout::doubled(2, 2), {5, 4, 4}),
+      attention_case("v2_mqa", HeadLayout::doubled(3, 1), {4, 2, 2}),
+      attention_case("v2_blocks", HeadLayout::doubled(1, 1), {67, 2, 2}),
+      attention_case("v2_window_sinks", HeadLayout::doubled(2, 1), {9, 2, 3, false, true, {4}}),
+      attention_case("v2_documents", HeadLayout::doubled(2, 2),
+                     {7, 2, 2, false, false, three_documents()}),
+      attention_case("v2_split_half", HeadLayout::doubled(4, 2, true), {5, 3, 3}),
+      attention_case("v2_split_half_sinks", HeadLayout::doubled(2, 2, true),
+                     {5, 2, 3, false, true, {3}}),
+      attention_case("crossed_values", crossed_values(), {5, 3, 4}),
   };
   cases.insert(cases.end(), coarse.begin(), coarse.end());
 }

@@ -1,13 +1,15 @@
 // Causal attention with one map, or the difference of two (core/attention). With P1, P2 the maps
-// softmax(scale q_m k_m^T), W = P1 - lambda P2 and scale = 1/sqrt(D), each output head:
+// softmax(scale q_m k_m^T), over the keys a query sees and, with sinks, one more logit whose
+// probability p_m goes nowhere; W = P1 - lambda P2 and scale = 1/sqrt(D); each output head:
 //   forward   y = W v
 //   backward  dP = dy v^T;  r_m = rowsum(P_m o dP)
 //             dv += W^T dy
 //             dS1 = P1 o (dP - r1);  dS2 = -lambda P2 o (dP - r2)
 //             dq_m += scale dS_m k_m;  dk_m += scale dS_m^T q_m
 //             dlambda += -r2          (one lambda: minus the sum of r2 over tokens and heads)
-//   saves     q, k, v, lambda, maximum and reciprocal sum of each softmax row (B, heads, maps, T,
-//   2) fails     heads or shapes do not fit the layout; two maps without lambda, or one map with it
+//             dsink1 += -p1 r1;  dsink2 += lambda p2 r2         (sums over tokens)
+//   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row
+//   fails     heads or shapes do not fit the layout; two maps without lambda, or one map with it
 #include "core/attention/attention.h"
 #include "autograd/ops.h"
 #include "core/error.h"
@@ -17,63 +19,77 @@ namespace difftape {
 
 namespace {
 
-AttentionInputs inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor* lambda) {
-  return {q, k, v, lambda, 1 / std::sqrt(static_cast<double>(q.shape().last()))};
-}
-
-/// dq, dk, dv of any number of maps; returns dlambda (B, T, output heads), or nothing.
+/// What the pullback reads. Lambda and sinks are not allocated if there are none.
 struct Saved {
   HeadLayout layout;
-  Tensor q, k, v, row_stats;
+  Tensor q, k, v, lambda, sinks;
+  Visibility visible;
+  Tensor row_stats{};
+
+  AttentionInputs inputs() const {
+    return {q,
+            k,
+            v,
+            lambda.allocated() ? &lambda : nullptr,
+            1 / std::sqrt(static_cast<double>(q.shape().last())),
+            sinks.allocated() ? &sinks : nullptr,
+            visible};
+  }
 };
 
-Tensor attention_pullback(const Saved& saved, const Tensor* lambda, const Tensor& dy,
-                          const Gradient& dq, const Gradient& dk, const Gradient& dv) {
-  const auto slot = [](const Gradient& gradient, const Tensor& like) {
-    return gradient.wanted() ? gradient.slot()
-                             : Gradient::Slot{Tensor::like(like), Into::overwrite};
-  };
-  const Gradient::Slot to_q = slot(dq, saved.q), to_k = slot(dk, saved.k), to_v = slot(dv, saved.v);
-  AttentionGradients gradients{to_q.out, to_k.out, to_v.out, to_q.into, to_k.into, to_v.into, {}};
-  if (lambda)
-    gradients.dlambda = Tensor::empty(dy.shape().with(3, 1))
-                            .reshaped({dy.shape()[0], dy.shape()[1], dy.shape()[2]});
-  attention_backward(saved.layout, inputs(saved.q, saved.k, saved.v, lambda), saved.row_stats, dy,
-                     gradients);
-  return gradients.dlambda;
+Gradient::Slot slot(const Gradient& gradient, const Tensor& like) {
+  return gradient.wanted() ? gradient.slot() : Gradient::Slot{Tensor::like(like), Into::overwrite};
+}
+
+/// Sums of each column of (rows, n) added to n numbers, each in a fixed order.
+void add_column_sums(const Tensor& x, Tensor& to) {
+  const Index n = to.size(), rows = x.size() / n;
+  for (Index column = 0; column < n; ++column) {
+    const double total = parallel_sum(rows, kElementGrain, [&](Index begin, Index count) {
+      double part = 0;
+      for (Index i = begin; i < begin + count; ++i) {
+        part += static_cast<double>(x.data()[i * n + column]);
+      }
+      return part;
+    });
+    to.data()[column] += static_cast<real>(total);
+  }
+}
+
+/// Adds what the kernel found for each token to a gradient that is one number a token and head, one
+/// a head, or one alone.
+void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operand) {
+  if (operand.size() == each.size()) {
+    gradient.add(each.reshaped(operand.shape()));
+    return;
+  }
+  Tensor total = gradient.sum();
+  add_column_sums(each, total);
 }
 
 }  // namespace
 
-Var attention(const Var& q, const Var& k, const Var& v, const HeadLayout& layout) {
-  AttentionOutputs result =
-      attention_forward(layout, inputs(q.value(), k.value(), v.value(), nullptr));
-  const Saved saved{layout, q.value(), k.value(), v.value(), result.row_stats};
-  return record("attention", result.out, {q, k, v},
-                [saved, dq = q.gradient(), dk = k.gradient(), dv = v.gradient()](const Tensor& dy) {
-                  attention_pullback(saved, nullptr, dy, dq, dk, dv);
-                });
-}
-
-Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda,
-              const HeadLayout& layout) {
-  AttentionOutputs result =
-      attention_forward(layout, inputs(q.value(), k.value(), v.value(), &lambda.value()));
-  const Saved saved{layout, q.value(), k.value(), v.value(), result.row_stats};
-  return record("diff_attention", result.out, {q, k, v, lambda},
-                [saved, lambda = lambda.value(), dq = q.gradient(), dk = k.gradient(),
-                 dv = v.gradient(), dlambda = lambda.gradient()](const Tensor& dy) {
-                  const Tensor each = attention_pullback(saved, &lambda, dy, dq, dk, dv);
-                  if (!dlambda.wanted()) return;
-                  if (lambda.size() == each.size()) {
-                    dlambda.add(each);
-                    return;
+Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
+              const HeadLayout& layout, const Visibility& visible) {
+  Saved saved{layout, q.value(), k.value(), v.value(), lambda.value(), sinks.value(), visible};
+  AttentionOutputs result = attention_forward(layout, saved.inputs());
+  saved.row_stats = result.row_stats;
+  return record("attention", result.out, {q, k, v, lambda, sinks},
+                [saved, to_q = q.gradient(), to_k = k.gradient(), to_v = v.gradient(),
+                 to_lambda = lambda.gradient(), to_sinks = sinks.gradient()](const Tensor& dy) {
+                  const Gradient::Slot dq = slot(to_q, saved.q), dk = slot(to_k, saved.k),
+                                       dv = slot(to_v, saved.v);
+                  AttentionGradients gradients{dq.out,  dk.out,  dv.out, dq.into,
+                                               dk.into, dv.into, {},     {}};
+                  const Index batch = dy.shape()[0], seq = dy.shape()[1];
+                  if (to_lambda.wanted())
+                    gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
+                  if (to_sinks.wanted()) {
+                    gradients.dsinks = Tensor::empty({batch, seq, saved.layout.query_heads});
                   }
-                  const double total =
-                      parallel_sum(each.size(), kElementGrain, [&](Index i, Index n) {
-                        return ConstRow(each.data() + i, n).cast<double>().sum();
-                      });
-                  dlambda.sum().data()[0] += static_cast<real>(total);
+                  attention_backward(saved.layout, saved.inputs(), saved.row_stats, dy, gradients);
+                  if (to_lambda.wanted()) add_sums(to_lambda, gradients.dlambda, saved.lambda);
+                  if (to_sinks.wanted()) add_sums(to_sinks, gradients.dsinks, saved.sinks);
                 });
 }
 

@@ -5,11 +5,25 @@
 //
 // Letters: B batch, T sequence, D head size of q and k, E head size of v, M maps.
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 #include "core/attention/heads.h"
 #include "core/gemm.h"
 #include "core/tensor.h"
 
 namespace difftape {
+
+/// Packed documents: for each token of (B, T) the position in its row at which its document begins,
+/// from 0 and never decreasing. Null: every row is one document.
+using DocumentStarts = std::shared_ptr<const std::vector<std::int32_t>>;
+
+/// Which of the tokens up to itself a query sees.
+struct Visibility {
+  Index window = 0;  ///< itself and the window - 1 tokens before (Beltagy et al. 2020); 0: all
+  DocumentStarts document_starts{};  ///< a query sees its own document only
+};
 
 /// The operands of one attention call. Lambda is absent (nullptr) with one map, one scalar, or one
 /// a token and output head.
@@ -19,26 +33,34 @@ struct AttentionInputs {
   Tensor v;                        ///< (B, T, value_heads, E)
   const Tensor* lambda = nullptr;  ///< () or (B, T, output heads)
   double scale = 1;                ///< multiplies q k^T, usually 1/sqrt(D)
+  /// (query_heads), an extra logit in every softmax whose probability goes nowhere (gpt-oss 2025;
+  /// zeros: Miller 2023, "off by one"); absent: nullptr.
+  const Tensor* sinks = nullptr;
+  Visibility visible{};
 };
 
-/// out (B, T, output heads, E), and of each row of each map its largest scaled score and the
-/// reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward
+/// out (B, T, output heads, E), and of each row of each map its largest scaled score (or sink) and
+/// the reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward
 /// repeats the maps bit for bit.
 struct AttentionOutputs {
   Tensor out;
   Tensor row_stats;
 };
+/// Throws ShapeError if the operands do not fit the layout or each other.
 AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInputs& in);
 
-/// Where the gradients of q, k and v go; dlambda (B, T, output heads) is overwritten if allocated.
+/// Where the gradients of q, k and v go; those of lambda and the sinks are overwritten if
+/// allocated.
 struct AttentionGradients {
   Tensor dq, dk, dv;
   Into into_q, into_k, into_v;
-  Tensor dlambda;
+  Tensor dlambda;  ///< (B, T, output heads)
+  Tensor dsinks;   ///< (B, T, query_heads)
 };
 /// Per head: dP = dO V^T, r_m = rowsum(P_m o dP), dV = W^T dO, dS1 = P1 o (dP - r1),
 /// dS2 = -lambda P2 o (dP - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
-/// (Differential Transformer, Appendix G, equation 7).
+/// (Differential Transformer, Appendix G, equation 7). With p the sinks' probability,
+/// dsink1 = -p1 r1 and dsink2 = lambda p2 r2.
 void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
                         const Tensor& row_stats, const Tensor& dout, AttentionGradients& gradients);
 

@@ -1,5 +1,7 @@
 #include "core/attention/blocks.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -9,7 +11,43 @@ namespace difftape::attention {
 namespace {
 constexpr Index kBlockRows = 64;      // short rows: both maps and dP of a block fit the L2 cache
 constexpr Index kLongBlockRows = 32;  // long rows
-constexpr Index kLongSeq = 768;
+constexpr Index kLongReach = 768;     // keys
+
+/// Keys that one query can see, whatever its position.
+Index reach_of(const AttentionInputs& in) {
+  const Index seq = in.q.shape()[1], window = in.visible.window;
+  return window > 0 ? std::min(seq, window) : seq;
+}
+
+/// The first token that token t of sequence b sees.
+Index first_visible(const AttentionInputs& in, Index b, Index t) {
+  const Visibility& visible = in.visible;
+  Index first = visible.window > 0 ? std::max(Index{0}, t + 1 - visible.window) : 0;
+  if (visible.document_starts) {
+    const auto at = static_cast<size_t>(b * in.q.shape()[1] + t);
+    first = std::max(first, static_cast<Index>((*visible.document_starts)[at]));
+  }
+  return first;
+}
+
+void require_visibility(const AttentionInputs& in) {
+  const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
+  require_shape(in.visible.window >= 0, "attention", "the window is {}; need 0 (all) or more",
+                in.visible.window);
+  if (!in.visible.document_starts) return;
+  const std::vector<std::int32_t>& starts = *in.visible.document_starts;
+  require_shape(static_cast<Index>(starts.size()) == batch * seq, "attention",
+                "{} document starts for ({}, {}) tokens; need one a token", starts.size(), batch,
+                seq);
+  for (Index i = 0; i < batch * seq; ++i) {
+    const Index start = starts[static_cast<size_t>(i)], t = i % seq;
+    const Index before = t == 0 ? 0 : starts[static_cast<size_t>(i - 1)];
+    require_shape(before <= start && start <= t, "attention",
+                  "the document of token {} of sequence {} starts at {}; need {} to {}", t, i / seq,
+                  start, before, t);
+  }
+}
+
 }  // namespace
 
 Dims dims_of(const HeadLayout& layout, const AttentionInputs& in) {
@@ -31,14 +69,14 @@ Dims dims_of(const HeadLayout& layout, const AttentionInputs& in) {
       !in.lambda || in.lambda->size() == 1 || in.lambda->shape() == Shape{q[0], q[1], heads_out},
       "attention", "lambda is {}; need one scalar or ({}, {}, {})",
       in.lambda ? in.lambda->shape().str() : "", q[0], q[1], heads_out);
-  return {q[0],
-          q[1],
-          q[3],
-          v[3],
-          heads_out,
-          layout.maps,
-          q[1] >= kLongSeq ? kLongBlockRows : kBlockRows,
-          (q[1] + kPanel - 1) / kPanel * kPanel};
+  require_shape(!in.sinks || in.sinks->shape() == Shape{layout.query_heads}, "attention",
+                "sinks are {}; need ({}), one a query head",
+                in.sinks ? in.sinks->shape().str() : "", layout.query_heads);
+  require_visibility(in);
+  const Index reach = reach_of(in), block = reach >= kLongReach ? kLongBlockRows : kBlockRows;
+  const Index span = std::min(q[1], reach + block + kPanel);
+  const Index stride = (span + kPanel - 1) / kPanel * kPanel;
+  return {q[0], q[1], q[3], v[3], heads_out, layout.maps, block, stride};
 }
 
 Head head_of(const Tensor& x, Index b, Index head) {
@@ -57,6 +95,11 @@ real lambda_at(const AttentionInputs& in, const Dims& dims, Index b, Index t, In
   return in.lambda->data()[(b * dims.seq + t) * dims.heads_out + head];
 }
 
+Sink sink_of(const AttentionInputs& in, Index query_head) {
+  if (!in.sinks) return {};
+  return {true, in.sinks->data()[query_head]};
+}
+
 const RowStats& row_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t) {
   const Shape& s = stats.shape();  // (B, output heads, M, T, 2)
   const real* at = stats.data() + (((b * s[1] + head) * s[2] + map) * s[3] + t) * 2;
@@ -65,6 +108,19 @@ const RowStats& row_stats_at(const Tensor& stats, Index b, Index head, Index map
 
 RowStats& row_stats_at(Tensor& stats, Index b, Index head, Index map, Index t) {
   return const_cast<RowStats&>(row_stats_at(std::as_const(stats), b, head, map, t));
+}
+
+Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin) {
+  // Later queries never see further back than the first one does.
+  const Index first_key = first_visible(in, b, begin) / kPanel * kPanel;
+  return {b, head, begin, std::min(dims.block, dims.seq - begin), first_key};
+}
+
+void hide(const AttentionInputs& in, const Block& block, Index i, real* scores) {
+  constexpr real kHidden = -std::numeric_limits<real>::infinity();
+  const Index t = block.begin + i;
+  std::fill(scores, scores + (first_visible(in, block.b, t) - block.first_key), kHidden);
+  std::fill(scores + (t + 1 - block.first_key), scores + block.width(i), kHidden);
 }
 
 TransposedHeads::TransposedHeads(const Tensor& x, Index heads, Index width)
@@ -81,10 +137,11 @@ const real* TransposedHeads::panels(Index b, Index head) const {
   return packed_.data() + (b * heads_ + head) * size_;
 }
 
-void multiply_panels(const Operand& rows, const real* panels, Index columns, real* out,
+void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
                      Index stride) {
-  for (Index j = 0; j < columns; j += kPanel) {
-    tile_gemm(rows, panels + j * rows.cols, kPanel, kPanel, out + j, stride, Into::overwrite);
+  const real* first = panels + block.first_key * rows.cols;
+  for (Index j = 0; j < block.keys(); j += kPanel) {
+    tile_gemm(rows, first + j * rows.cols, kPanel, kPanel, out + j, stride, Into::overwrite);
   }
 }
 

@@ -2,15 +2,17 @@
 // What the forward and the backward attention kernels share: sizes, head views, one block of maps.
 
 #include "core/attention/attention.h"
-#include "core/rows.h"
+#include "core/attention/rows.h"
+#include "core/parallel.h"
 
 namespace difftape::attention {
 
 /// Sizes of one call.
 struct Dims {
   Index batch, seq, head_dim, value_dim, heads_out, maps;
-  Index block;   ///< query rows that are worked on together; depends on seq alone
-  Index stride;  ///< row stride of the score buffers: seq rounded up to whole panels
+  Index block;   ///< query rows that are worked on together; depends on the sizes alone
+  Index stride;  ///< row stride of the score buffers: the keys that a block can reach
+  Index blocks() const { return (seq + block - 1) / block; }
 };
 Dims dims_of(const HeadLayout& layout, const AttentionInputs& in);
 
@@ -29,13 +31,26 @@ real* head_data(Tensor& x, Index b, Index head, Index t);
 
 /// lambda of one token and output head, 0 if there is none.
 real lambda_at(const AttentionInputs& in, const Dims& dims, Index b, Index t, Index head);
+/// The extra logit of a query head.
+Sink sink_of(const AttentionInputs& in, Index query_head);
 
-/// The two row statistics of one token in one map.
-struct RowStats {
-  real max, inverse_sum;
-};
+/// The row statistics of one token in one map.
 RowStats& row_stats_at(Tensor& stats, Index b, Index head, Index map, Index t);
 const RowStats& row_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t);
+
+/// Queries [begin, begin + rows) of one output head and all keys that any of them sees. Their
+/// scores lie in buffers of `rows` rows, column 0 being first_key.
+struct Block {
+  Index b, head, begin, rows;
+  Index first_key;  ///< a multiple of kPanel
+  Index keys() const { return begin + rows - first_key; }
+  /// Columns of row i that can hold visible keys: up to the query itself, in whole lanes.
+  Index width(Index i) const { return whole_lanes(begin + i + 1 - first_key); }
+};
+Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
+
+/// Puts -inf on the columns of row i of a block, up to its width, that its query does not see.
+void hide(const AttentionInputs& in, const Block& block, Index i, real* scores);
 
 /// Transposed heads as panels: element (d, t) of each head of each sequence, ready to be the right
 /// operand of q k^T. One pack serves every query block and every query head of the group.
@@ -49,9 +64,9 @@ class TransposedHeads {
   Tensor packed_;
 };
 
-/// out (m x columns, row stride dims.stride) = rows (m x width) times the first `columns` packed
-/// columns, rounded up to whole panels.
-void multiply_panels(const Operand& rows, const real* panels, Index columns, real* out,
+/// out (rows x keys of the block, row stride `stride`) = rows times the packed columns of its keys,
+/// rounded up to whole panels.
+void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
                      Index stride);
 
 }  // namespace difftape::attention

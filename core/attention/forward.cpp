@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/attention/blocks.h"
 
 namespace difftape {
@@ -6,50 +8,66 @@ namespace {
 
 using namespace attention;
 
-/// One block of queries of one output head.
-struct Block {
-  Index b, head, begin, rows;
-  Index keys() const { return begin + rows; }
+/// Everything that the blocks of one call read and write.
+struct Call {
+  const HeadLayout& layout;
+  const AttentionInputs& in;
+  Dims dims;
+  TransposedHeads keys;
+  AttentionOutputs& result;
 };
 
-/// scores := softmax over the visible keys and 0 beyond.
-RowStats normalise(real* scores, Index visible, Index keys, real scale) {
-  Row row(scores, visible);
-  const real top = scale * row.maxCoeff();
-  row = (row * scale - top).exp();
-  const real inverse_sum = 1 / row.sum();
-  row *= inverse_sum;
-  std::fill(scores + visible, scores + keys, real{0});
-  return {top, inverse_sum};
+/// Row i of each map, `scores` apart: numerators of its softmax, statistics saved.
+std::array<RowStats, 2> softmax_rows(Call& call, const HeadRoute& route, const Block& block,
+                                     Index i, const std::array<real*, 2>& scores) {
+  std::array<RowStats, 2> stats{};
+  for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
+    hide(call.in, block, i, scores[map]);
+    stats[map] = softmax_numerators(scores[map], block.width(i), static_cast<real>(call.in.scale),
+                                    sink_of(call.in, route.query[map]));
+    row_stats_at(call.result.row_stats, block.b, block.head, static_cast<Index>(map),
+                 block.begin + i) = stats[map];
+  }
+  return stats;
 }
 
-void forward_block(const HeadRoute& route, const Dims& dims, const AttentionInputs& in,
-                   const TransposedHeads& keys, const Block& block, real* scratch,
-                   AttentionOutputs& result) {
-  const Index stride = dims.stride, map_size = dims.block * stride;
-  for (Index map = 0; map < dims.maps; ++map) {
-    const auto m = static_cast<size_t>(map);
+/// Row i of the weights of V: of one product, P1 - lambda P2; of two, P1 and -lambda P2.
+void weigh(const Call& call, const Block& block, Index i, const std::array<real*, 2>& scores,
+           const std::array<RowStats, 2>& stats, bool shared_value) {
+  const Index width = block.width(i);
+  const real lambda = lambda_at(call.in, call.dims, block.b, block.begin + i, block.head);
+  if (call.dims.maps == 2 && shared_value) {
+    subtract_maps(scores[0], scores[1], width, stats[0], stats[1], lambda);
+  } else {
+    normalise(scores[0], width, stats[0], 1);
+    if (call.dims.maps == 2) normalise(scores[1], width, stats[1], -lambda);
+  }
+}
+
+void forward_block(Call& call, const Block& block, real* scratch) {
+  const Dims& dims = call.dims;
+  const HeadRoute& route = call.layout.routes[static_cast<size_t>(block.head)];
+  const std::array<real*, 2> maps{scratch, scratch + dims.block * dims.stride};
+  for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
     multiply_panels(
-        head_of(in.q, block.b, route.query[m]).rows(block.begin, block.rows, dims.head_dim),
-        keys.panels(block.b, route.key[m]), block.keys(), scratch + map * map_size, stride);
+        head_of(call.in.q, block.b, route.query[map]).rows(block.begin, block.rows, dims.head_dim),
+        call.keys.panels(block.b, route.key[map]), block, maps[map], dims.stride);
   }
   const bool shared_value = dims.maps == 1 || route.value[0] == route.value[1];
+  const size_t products = shared_value ? 1 : 2;
   for (Index i = 0; i < block.rows; ++i) {
-    const Index t = block.begin + i;
-    const real lambda = lambda_at(in, dims, block.b, t, block.head);
-    for (Index map = 0; map < dims.maps; ++map) {
-      row_stats_at(result.row_stats, block.b, block.head, map, t) = normalise(
-          scratch + map * map_size + i * stride, t + 1, block.keys(), static_cast<real>(in.scale));
-    }
-    if (dims.maps == 2) Row(scratch + map_size + i * stride, t + 1) *= -lambda;
-    if (dims.maps == 2 && shared_value) {
-      Row(scratch + i * stride, t + 1) += ConstRow(scratch + map_size + i * stride, t + 1);
+    const std::array<real*, 2> rows{maps[0] + i * dims.stride, maps[1] + i * dims.stride};
+    weigh(call, block, i, rows, softmax_rows(call, route, block, i, rows), shared_value);
+    for (size_t map = 0; map < products; ++map) {
+      std::fill(rows[map] + std::min(block.width(i), block.keys()), rows[map] + block.keys(),
+                real{0});
     }
   }
-  for (Index map = 0; map < (shared_value ? 1 : 2); ++map) {
-    const Head value = head_of(in.v, block.b, route.value[static_cast<size_t>(map)]);
-    tile_gemm({scratch + map * map_size, block.rows, block.keys(), stride}, value.data,
-              value.stride, dims.value_dim, head_data(result.out, block.b, block.head, block.begin),
+  for (size_t map = 0; map < products; ++map) {
+    const Head value = head_of(call.in.v, block.b, route.value[map]);
+    tile_gemm({maps[map], block.rows, block.keys(), dims.stride}, value.row(block.first_key),
+              value.stride, dims.value_dim,
+              head_data(call.result.out, block.b, block.head, block.begin),
               dims.heads_out * dims.value_dim, map == 0 ? Into::overwrite : Into::add);
   }
 }
@@ -60,18 +78,16 @@ AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInpu
   const Dims dims = dims_of(layout, in);
   AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
                           Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
-  const TransposedHeads keys(in.k, layout.key_heads, dims.head_dim);
+  Call call{layout, in, dims, TransposedHeads(in.k, layout.key_heads, dims.head_dim), result};
   const Index scratch_size = dims.maps * dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), scratch_size});
-  const Index blocks = (dims.seq + dims.block - 1) / dims.block;
-  parallel_for(blocks * dims.batch * dims.heads_out, [&](Index task) {
+  const Index heads = dims.batch * dims.heads_out;
+  parallel_for(dims.blocks() * heads, [&](Index task) {
     // The longest blocks, those at the end of the sequence, start first.
-    const Index begin = (blocks - 1 - task / (dims.batch * dims.heads_out)) * dims.block;
-    const Index pair = task % (dims.batch * dims.heads_out);
-    const Index head = pair % dims.heads_out;
-    forward_block(layout.routes[static_cast<size_t>(head)], dims, in, keys,
-                  {pair / dims.heads_out, head, begin, std::min(dims.block, dims.seq - begin)},
-                  scratch.data() + thread_index() * scratch_size, result);
+    const Index begin = (dims.blocks() - 1 - task / heads) * dims.block;
+    const Index b = task % heads / dims.heads_out, head = task % dims.heads_out;
+    forward_block(call, make_block(in, dims, b, head, begin),
+                  scratch.data() + thread_index() * scratch_size);
   });
   return result;
 }

@@ -41,7 +41,7 @@ std::vector<std::vector<Index>> HeadLayout::groups() const {
   return by_root;
 }
 
-HeadLayout HeadLayout::softmax(Index heads, Index kv_heads) {
+HeadLayout HeadLayout::single(Index heads, Index kv_heads) {
   HeadLayout layout{1, heads, kv_heads, kv_heads, {}};
   for (Index i = 0; i < heads; ++i) {
     const Index group = i / (heads / kv_heads);
@@ -50,7 +50,7 @@ HeadLayout HeadLayout::softmax(Index heads, Index kv_heads) {
   return layout;
 }
 
-HeadLayout HeadLayout::diff_v1(Index heads, Index kv_heads) {
+HeadLayout HeadLayout::pairs(Index heads, Index kv_heads) {
   HeadLayout layout{2, heads, kv_heads, kv_heads / 2, {}};
   for (Index i = 0; i < heads / 2; ++i) {
     const Index group = i / (heads / kv_heads);
@@ -59,11 +59,13 @@ HeadLayout HeadLayout::diff_v1(Index heads, Index kv_heads) {
   return layout;
 }
 
-HeadLayout HeadLayout::diff_v2(Index heads, Index kv_heads) {
+HeadLayout HeadLayout::doubled(Index heads, Index kv_heads, bool split_half) {
   HeadLayout layout{2, 2 * heads, kv_heads, kv_heads, {}};
+  const Index group_size = 2 * heads / kv_heads;  // query heads that share a key head
   for (Index i = 0; i < heads; ++i) {
-    const Index group = i / (heads / kv_heads);
-    layout.routes.push_back({{2 * i, 2 * i + 1}, {group, group}, {group, group}});
+    const Index first = split_half ? i : 2 * i, second = split_half ? i + heads : 2 * i + 1;
+    const std::array<Index, 2> kv{first / group_size, second / group_size};
+    layout.routes.push_back({{first, second}, kv, kv});
   }
   return layout;
 }

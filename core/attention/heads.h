@@ -26,14 +26,16 @@ struct HeadLayout {
   /// disjoint key and value heads, so each can own the sums of its gradients.
   std::vector<std::vector<Index>> groups() const;
 
-  /// Grouped-query attention: query head i reads key and value head i / (heads / kv_heads).
-  static HeadLayout softmax(Index heads, Index kv_heads);
+  /// One map: query head i reads key and value head i / (heads / kv_heads) (grouped-query
+  /// attention, Ainslie et al. 2023).
+  static HeadLayout single(Index heads, Index kv_heads);
   /// V1: the heads are cut into pairs. Pair i reads query heads 2i and 2i+1 and, with
   /// n = heads / kv_heads, key heads 2(i/n) and 2(i/n)+1 and the double-width value head i/n.
-  static HeadLayout diff_v1(Index heads, Index kv_heads);
+  static HeadLayout pairs(Index heads, Index kv_heads);
   /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are of the
-  /// same group and share its key and value head.
-  static HeadLayout diff_v2(Index heads, Index kv_heads);
+  /// same group and share its key and value head. With `split_half` it subtracts query head
+  /// i + heads from i, which are of different groups: the error of the V2 article's ablation 1.
+  static HeadLayout doubled(Index heads, Index kv_heads, bool split_half = false);
 };
 
 }  // namespace difftape

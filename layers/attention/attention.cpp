@@ -1,9 +1,5 @@
 #include "layers/attention/attention.h"
 
-#include <fmt/ranges.h>
-
-#include <map>
-
 #include "core/error.h"
 #include "layers/init.h"
 
@@ -11,27 +7,18 @@ namespace difftape {
 
 namespace {
 
-struct Kind {
-  AttentionParts (*parts)(const AttentionPlace&);
-  bool pairs_heads = false;
-};
+constexpr double kHeadNormEps = 1e-5;  // of the reference code, whatever the model's norm_eps
 
-const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> table{
-      {"diff_v1", {diff_v1_attention, true}},
-      {"diff_v2", {diff_v2_attention}},
-      {"softmax", {softmax_attention}},
-  };
-  return table;
-}
-
-const Kind& kind_named(const std::string& name) {
-  const auto kind = kinds().find(name);
-  if (kind == kinds().end()) {
-    throw ConfigError(fmt::format("model.attention.kind: '{}' is not one of {}", name,
-                                  fmt::join(attention_kinds(), ", ")));
+HeadLayout layout_of(const AttentionFields& fields, const ModelConfig& config) {
+  const Index heads = config.num_heads, kv_heads = kv_heads_of(config);
+  switch (fields.wiring) {
+    case Wiring::pairs:
+      return HeadLayout::pairs(heads, kv_heads);
+    case Wiring::doubled:
+      return HeadLayout::doubled(heads, kv_heads, fields.pairing == Pairing::split_half);
+    default:
+      return HeadLayout::single(fields.query_multiple * heads, kv_heads);
   }
-  return kind->second;
 }
 
 Linear projection(const AttentionPlace& place, const char* suffix, Index in, Index out,
@@ -39,52 +26,101 @@ Linear projection(const AttentionPlace& place, const char* suffix, Index in, Ind
   return Linear(place.parameters, place.name + suffix, in, out, std);
 }
 
+std::optional<RmsNorm> norm_if(bool wanted, const AttentionPlace& place, const char* suffix,
+                               Index width, double eps) {
+  if (!wanted) return std::nullopt;
+  return RmsNorm(place.parameters, place.name + suffix, width, eps);
+}
+
 /// (B, T, heads * width) -> (B, T, heads, width)
 Var split_heads(const Var& x, Index heads, Index width) {
   return reshape(x, {x.shape()[0], x.shape()[1], heads, width});
 }
 
+Index heads_out(const HeadLayout& layout) { return static_cast<Index>(layout.routes.size()); }
+
 }  // namespace
 
-Index AttentionPlace::head_dim() const { return head_dim_of(config); }
-Index AttentionPlace::kv_heads() const { return kv_heads_of(config); }
-
-std::vector<std::string> attention_kinds() {
-  std::vector<std::string> names;
-  for (const auto& [name, kind] : kinds()) names.push_back(name);
-  return names;
+Attention::Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope)
+    : fields_(attention_fields(place.config.attention)),
+      name_(place.name),
+      head_dim_(head_dim_of(place.config)),
+      window_(place.config.attention.window),
+      layout_(layout_of(fields_, place.config)),
+      value_dim_(fields_.wiring == Wiring::pairs ? 2 * head_dim_ : head_dim_),
+      q_proj_(projection(place, ".q_proj", place.config.d_model, layout_.query_heads * head_dim_)),
+      k_proj_(projection(place, ".k_proj", place.config.d_model, layout_.key_heads * head_dim_)),
+      v_proj_(projection(place, ".v_proj", place.config.d_model, layout_.value_heads * value_dim_)),
+      o_proj_(projection(place, ".o_proj", heads_out(layout_) * value_dim_, place.config.d_model,
+                         residual_std(place.config.num_layers))),
+      q_norm_(norm_if(place.config.attention.qk_norm, place, ".q_norm", head_dim_,
+                      place.config.norm_eps)),
+      k_norm_(norm_if(place.config.attention.qk_norm, place, ".k_norm", head_dim_,
+                      place.config.norm_eps)),
+      head_norm_(norm_if(fields_.head_norm, place, ".subln", value_dim_, kHeadNormEps)),
+      rope_(std::move(rope)) {
+  if (fields_.maps() == 2) {
+    lambda_ = make_lambda(fields_, place.parameters, place.name,
+                          {place.layer, head_dim_, place.config.d_model, heads_out(layout_)});
+    head_factor_ = fields_.head_norm ? lambda_->head_factor() : 1;
+  }
+  if (fields_.normaliser == Normaliser::sink) {
+    sinks_ = &place.parameters.declare(place.name + ".sinks", {layout_.query_heads}, Role::vector,
+                                       Init::constant(0));
+  }
+  if (fields_.gate != Gate::none) {
+    const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
+    gate_.emplace(
+        projection(place, ".gate_proj", place.config.d_model, heads_out(layout_) * width));
+  }
 }
 
-bool attention_pairs_heads(const std::string& kind) { return kind_named(kind).pairs_heads; }
+Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNorm>& norm,
+                            const Var& x, Index heads) const {
+  Var y = split_heads(projection(x), heads, head_dim_);
+  if (norm) y = (*norm)(y);
+  return rope_ ? rope(y, rope_) : y;
+}
 
-Attention::Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope)
-    : name_(place.name),
-      head_dim_(place.head_dim()),
-      parts_(kind_named(place.config.attention.kind).parts(place)),
-      q_proj_(projection(place, ".q_proj", place.config.d_model,
-                         parts_.layout.query_heads * head_dim_)),
-      k_proj_(
-          projection(place, ".k_proj", place.config.d_model, parts_.layout.key_heads * head_dim_)),
-      v_proj_(projection(place, ".v_proj", place.config.d_model,
-                         parts_.layout.value_heads * parts_.value_dim)),
-      o_proj_(projection(place, ".o_proj",
-                         static_cast<Index>(parts_.layout.routes.size()) * parts_.value_dim,
-                         place.config.d_model, residual_std(place.config.num_layers))),
-      rope_(std::move(rope)) {}
+Var Attention::sink_logits(Tape& tape) const {
+  if (sinks_) return tape.parameter(*sinks_);
+  if (fields_.normaliser == Normaliser::softmax) return {};
+  return tape.constant(Tensor::zeros({layout_.query_heads}));
+}
 
-Var Attention::operator()(const Var& x) const {
-  const ErrorScope scope(name_);
-  const HeadLayout& layout = parts_.layout;
-  const Var q = difftape::rope(split_heads(q_proj_(x), layout.query_heads, head_dim_), rope_);
-  const Var k = difftape::rope(split_heads(k_proj_(x), layout.key_heads, head_dim_), rope_);
-  const Var v = split_heads(v_proj_(x), layout.value_heads, parts_.value_dim);
-  Var context = parts_.lambda ? attention(q, k, v, (*parts_.lambda)(x), layout)
-                              : attention(q, k, v, layout);  // (B, T, output heads, value_dim)
-  if (parts_.head_norm) {
-    context = affine(parts_.head_norm->norm(context), parts_.head_norm->factor, 0);
+/// Norm and gate of the heads (B, T, output heads, value_dim).
+Var Attention::finished(Var context, const Var& x) const {
+  if (head_norm_) context = (*head_norm_)(context);
+  if (head_factor_ != 1) context = affine(context, head_factor_, 0);
+  if (gate_) {
+    const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
+    context = mul(context, sigmoid(split_heads((*gate_)(x), heads_out(layout_), width)));
   }
+  return context;
+}
+
+Var Attention::operator()(const Var& x, const DocumentStarts& document_starts) const {
+  const ErrorScope scope(name_);
+  const Var q = query_or_key(q_proj_, q_norm_, x, layout_.query_heads);
+  const Var k = query_or_key(k_proj_, k_norm_, x, layout_.key_heads);
+  const Var v = split_heads(v_proj_(x), layout_.value_heads, value_dim_);
+  const Var lambda = lambda_ ? (*lambda_)(x) : Var();
+  const Var context =
+      attention(q, k, v, lambda, sink_logits(x.tape()), layout_, {window_, document_starts});
   const Shape& s = context.shape();
-  return o_proj_(reshape(context, {s[0], s[1], s[2] * s[3]}));
+  return o_proj_(reshape(finished(context, x), {s[0], s[1], s[2] * s[3]}));
+}
+
+Index Attention::activations_per_token() const {
+  const Index heads = heads_out(layout_), context = heads * value_dim_;
+  const Index qk_heads = layout_.query_heads + layout_.key_heads;
+  Index count = qk_heads * head_dim_ + layout_.value_heads * value_dim_ + context +
+                2 * heads * layout_.maps;  // q, k, v, context, row statistics
+  if (q_norm_) count += qk_heads * (head_dim_ + 1);
+  if (head_norm_) count += context + heads;
+  if (gate_) count += context + (fields_.gate == Gate::elementwise ? context : heads);
+  if (lambda_ && lambda_->per_token()) count += heads;
+  return count;
 }
 
 }  // namespace difftape

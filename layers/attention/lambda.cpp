@@ -14,7 +14,7 @@ class ExponentialLambda : public LambdaRule {
                     double lambda_init)
       : lambda_init_(lambda_init) {
     const auto declare = [&](const char* suffix) {
-      return &parameters.declare(name + suffix, {head_dim}, Role::lambda, Init::normal(kLambdaStd));
+      return &parameters.declare(name + suffix, {head_dim}, Role::vector, Init::normal(kLambdaStd));
     };
     q1_ = declare(".lambda_q1");
     k1_ = declare(".lambda_k1");
@@ -29,21 +29,34 @@ class ExponentialLambda : public LambdaRule {
     };
     return affine(sub(exp_dot(q1_, k1_), exp_dot(q2_, k2_)), 1, lambda_init_);
   }
+  double head_factor() const override { return 1 - lambda_init_; }
 
  private:
   double lambda_init_;
   Parameter *q1_, *k1_, *q2_, *k2_;
 };
 
-class SigmoidLambda : public LambdaRule {
+class ProjectedLambda : public LambdaRule {
  public:
-  SigmoidLambda(ParameterSet& parameters, const std::string& name, Index d_model, Index heads)
-      : projection_(parameters, name + ".lambda_proj", d_model, heads, kProjectionStd) {}
+  ProjectedLambda(ParameterSet& parameters, const std::string& name, const LambdaPlace& place,
+                  bool squashed)
+      : projection_(parameters, name + ".lambda_proj", place.d_model, place.heads, kProjectionStd),
+        squashed_(squashed) {}
 
-  Var operator()(const Var& x) const override { return sigmoid(projection_(x)); }
+  Var operator()(const Var& x) const override {
+    const Var raw = projection_(x);
+    return squashed_ ? sigmoid(raw) : raw;
+  }
+  bool per_token() const override { return true; }
 
  private:
   Linear projection_;
+  bool squashed_;
+};
+
+class ConstantLambda : public LambdaRule {
+ public:
+  Var operator()(const Var& x) const override { return x.tape().constant(Tensor::scalar(1)); }
 };
 
 }  // namespace
@@ -52,14 +65,21 @@ double lambda_init_of_layer(Index layer) {
   return 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(layer));
 }
 
-std::unique_ptr<LambdaRule> exponential_lambda(ParameterSet& parameters, const std::string& name,
-                                               Index head_dim, double lambda_init) {
-  return std::make_unique<ExponentialLambda>(parameters, name, head_dim, lambda_init);
-}
-
-std::unique_ptr<LambdaRule> sigmoid_lambda(ParameterSet& parameters, const std::string& name,
-                                           Index d_model, Index heads) {
-  return std::make_unique<SigmoidLambda>(parameters, name, d_model, heads);
+std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, ParameterSet& parameters,
+                                        const std::string& name, const LambdaPlace& place) {
+  switch (fields.lambda) {
+    case LambdaKind::exponential:
+      return std::make_unique<ExponentialLambda>(parameters, name, place.head_dim,
+                                                 fields.lambda_init == LambdaInit::schedule
+                                                     ? lambda_init_of_layer(place.layer)
+                                                     : fields.lambda_init_value);
+    case LambdaKind::sigmoid:
+    case LambdaKind::raw:
+      return std::make_unique<ProjectedLambda>(parameters, name, place,
+                                               fields.lambda == LambdaKind::sigmoid);
+    default:
+      return std::make_unique<ConstantLambda>();
+  }
 }
 
 }  // namespace difftape

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "layers/attention/fields.h"
 #include "layers/linear.h"
 
 namespace difftape {
@@ -12,20 +13,30 @@ class LambdaRule {
   virtual ~LambdaRule() = default;
   /// lambda for the layer's input x (B, T, C): one scalar, or (B, T, output heads).
   virtual Var operator()(const Var& x) const = 0;
+  virtual bool per_token() const { return false; }
+  /// The fixed factor that follows the norm of a head: 1 - lambda_init, if there is one.
+  virtual double head_factor() const { return 1; }
+};
+
+/// What a rule needs to know of its layer.
+struct LambdaPlace {
+  Index layer;  ///< from 0
+  Index head_dim, d_model, heads;
 };
 
 /// V1's initial value of lambda: 0.8 - 0.6 exp(-0.3 layer), layers counted from 0 (Ye et al. 2024,
 /// section 2.1).
 double lambda_init_of_layer(Index layer);
 
-/// V1: exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init, one scalar a layer
-/// (Ye et al. 2024, equation 2). Declares `<name>.lambda_{q1,k1,q2,k2}` (head_dim).
-std::unique_ptr<LambdaRule> exponential_lambda(ParameterSet& parameters, const std::string& name,
-                                               Index head_dim, double lambda_init);
-
-/// V2: sigmoid(x W^T), one a token and output head (Ye et al. 2026). Declares
-/// `<name>.lambda_proj.weight` (heads, d_model).
-std::unique_ptr<LambdaRule> sigmoid_lambda(ParameterSet& parameters, const std::string& name,
-                                           Index d_model, Index heads);
+/// The rule that the fields name:
+///   exponential  exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init, one scalar
+///                a layer (Ye et al. 2024, equation 2); declares `<name>.lambda_{q1,k1,q2,k2}`
+///                (head_dim)
+///   sigmoid      sigmoid(x W^T), one a token and output head (Ye et al. 2026); declares
+///                `<name>.lambda_proj.weight` (heads, d_model)
+///   raw          x W^T, likewise (V2 article, ablation 3)
+///   one          1, no parameters (V2 article, ablation 2)
+std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, ParameterSet& parameters,
+                                        const std::string& name, const LambdaPlace& place);
 
 }  // namespace difftape

@@ -1,10 +1,8 @@
 // The baseline: causal grouped-query softmax attention (Vaswani et al. 2017; Ainslie et al. 2023).
-#include "layers/attention/attention.h"
+#include "layers/attention/fields.h"
 
 namespace difftape {
 
-AttentionParts softmax_attention(const AttentionPlace& place) {
-  return {HeadLayout::softmax(place.config.num_heads, place.kv_heads()), place.head_dim()};
-}
+AttentionFields softmax_preset() { return {}; }
 
 }  // namespace difftape

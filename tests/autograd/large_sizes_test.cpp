@@ -32,12 +32,14 @@ void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
 
 TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
   constexpr Index kSeq = 801;
-  const HeadLayout layout = HeadLayout::diff_v2(1, 1);
+  const HeadLayout layout = HeadLayout::doubled(1, 1);
   expect_equal(
       {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
        random({1, kSeq, 1}, "lambda")},
-      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], layout); },
-      [&](std::vector<Var>& v) { return composition::attention(v[0], v[1], v[2], &v[3], layout); });
+      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], Var(), layout); },
+      [&](std::vector<Var>& v) {
+        return composition::attention(v[0], v[1], v[2], v[3], Var(), layout);
+      });
 }
 
 TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {

@@ -36,9 +36,9 @@ struct Problem {
   }
   AttentionGradients backward() {
     const AttentionOutputs result = forward();
-    AttentionGradients to{Tensor::like(in.q),  Tensor::like(in.k), Tensor::like(in.v),
-                          Into::overwrite,     Into::overwrite,    Into::overwrite,
-                          Tensor::like(lambda)};
+    AttentionGradients to{
+        Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Into::overwrite,
+        Into::overwrite,    Into::overwrite,    Tensor::like(lambda), {}};
     attention_backward(layout, in, result.row_stats, random(result.out.shape(), "dout"), to);
     return to;
   }
@@ -49,7 +49,7 @@ void expect_equal(const Tensor& a, const Tensor& b) {
 }
 
 TEST(HeadLayout, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
-  const HeadLayout layout = HeadLayout::diff_v1(8, 4);
+  const HeadLayout layout = HeadLayout::pairs(8, 4);
   EXPECT_EQ(layout.routes.size(), 4u);
   EXPECT_EQ(layout.value_heads, 2);
   EXPECT_THAT(layout.routes[1].query, testing::ElementsAre(2, 3));
@@ -59,7 +59,7 @@ TEST(HeadLayout, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
 }
 
 TEST(HeadLayout, v2_pairs_neighbours_of_one_group) {
-  const HeadLayout layout = HeadLayout::diff_v2(4, 2);
+  const HeadLayout layout = HeadLayout::doubled(4, 2);
   EXPECT_EQ(layout.query_heads, 8);
   EXPECT_EQ(layout.routes.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
@@ -71,7 +71,7 @@ TEST(HeadLayout, v2_pairs_neighbours_of_one_group) {
 }
 
 TEST(Attention, the_future_has_no_influence) {
-  for (const HeadLayout& layout : {HeadLayout::softmax(2, 1), HeadLayout::diff_v2(2, 1)}) {
+  for (const HeadLayout& layout : {HeadLayout::single(2, 1), HeadLayout::doubled(2, 1)}) {
     Problem problem(layout, 1, 130, 8, 8);
     const Tensor before = problem.forward().out;
     for (Index t = 100; t < 130; ++t) {
@@ -86,9 +86,9 @@ TEST(Attention, the_future_has_no_influence) {
 }
 
 TEST(Attention, lambda_zero_leaves_the_first_map) {
-  Problem two(HeadLayout::diff_v2(1, 1), 1, 20, 4, 4);
+  Problem two(HeadLayout::doubled(1, 1), 1, 20, 4, 4);
   two.lambda.fill(0);
-  Problem one(HeadLayout::softmax(1, 1), 1, 20, 4, 4);
+  Problem one(HeadLayout::single(1, 1), 1, 20, 4, 4);
   one.in.k = two.in.k;
   one.in.v = two.in.v;
   for (Index t = 0; t < 20; ++t) std::copy_n(two.in.q.row(2 * t), 4, one.in.q.row(t));
@@ -96,7 +96,7 @@ TEST(Attention, lambda_zero_leaves_the_first_map) {
 }
 
 TEST(Attention, equal_maps_with_lambda_one_give_zero) {
-  Problem problem(HeadLayout::diff_v2(2, 2), 2, 70, 4, 6);
+  Problem problem(HeadLayout::doubled(2, 2), 2, 70, 4, 6);
   problem.lambda.fill(1);
   for (Index t = 0; t < 2 * 70 * 2; ++t) {
     std::copy_n(problem.in.q.row(2 * t), 4, problem.in.q.row(2 * t + 1));
@@ -105,7 +105,7 @@ TEST(Attention, equal_maps_with_lambda_one_give_zero) {
 }
 
 TEST(Attention, rows_sum_to_one_minus_lambda) {
-  Problem problem(HeadLayout::diff_v1(2, 2), 1, 33, 4, 2);
+  Problem problem(HeadLayout::pairs(2, 2), 1, 33, 4, 2);
   problem.in.v.fill(1);
   const Tensor out = problem.forward().out;
   for (Index t = 0; t < 33; ++t) {
@@ -115,7 +115,7 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
 
 TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   for (const HeadLayout& layout :
-       {HeadLayout::softmax(4, 2), HeadLayout::diff_v1(4, 2), HeadLayout::diff_v2(2, 2)}) {
+       {HeadLayout::single(4, 2), HeadLayout::pairs(4, 2), HeadLayout::doubled(2, 2)}) {
     const auto run = [&](int threads) {
       const test::Threads scope(threads);
       return Problem(layout, 2, 150, 8, 16).backward();
@@ -132,7 +132,7 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
 }
 
 TEST(Attention, stays_finite_for_enormous_logits) {
-  Problem problem(HeadLayout::diff_v2(1, 1), 1, 40, 4, 4);
+  Problem problem(HeadLayout::doubled(1, 1), 1, 40, 4, 4);
   for (real& x : problem.in.q.values()) x *= 1e4;
   EXPECT_TRUE(problem.forward().out.all_finite());
   const AttentionGradients gradients = problem.backward();
@@ -141,7 +141,7 @@ TEST(Attention, stays_finite_for_enormous_logits) {
 }
 
 TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {
-  Problem problem(HeadLayout::softmax(2, 1), 1, 4, 4, 4);
+  Problem problem(HeadLayout::single(2, 1), 1, 4, 4, 4);
   problem.in.k = random({1, 4, 2, 4}, "k");
   try {
     problem.forward();

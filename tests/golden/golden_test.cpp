@@ -44,7 +44,8 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
     ASSERT_EQ(file.shape("model/" + parameter.name), parameter.shape) << parameter.name;
     file.read<real>("model/" + parameter.name, parameter.value.values());
   }
-  const LossAndLogits result = forward_backward(model, read_token_batch(path));
+  const LossAndLogits result =
+      forward_backward(model, read_token_batch(path), config.data.document_end);
   EXPECT_LE(error_of(Tensor::scalar(result.loss), file.read<double>("loss")), kGate);
   EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kGate);
   double worst = 0;

@@ -59,7 +59,7 @@ TEST(AdamW, decays_projections_only_and_embeddings_on_request) {
     one(set, "projection", Role::projection);
     one(set, "embedding", Role::embedding);
     one(set, "gain", Role::gain);
-    one(set, "lambda", Role::lambda);
+    one(set, "lambda", Role::vector);
     set.initialize(1);
     for (Parameter& p : set) set_gradient(p, {0});
     AdamW(set, {.weight_decay = 0.5, .decay_embeddings = decay_embeddings}).step(0.1);

@@ -26,8 +26,9 @@ void add_grads(CLI::App& app, Context&) {
   command->callback([arguments] {
     require_grads_file(arguments->out, {arguments->model, arguments->batch});
     const NamedModel named = open_model(arguments->model, arguments->overrides);
-    const TokenBatch batch = read_token_batch(arguments->batch);
-    const LossAndLogits result = forward_backward(*named.model, batch);
+    const Batch batch = read_token_batch(arguments->batch);
+    const LossAndLogits result =
+        forward_backward(*named.model, batch, named.config.data.document_end);
     write_grads(arguments->out, named, batch, result);
     fmt::print("loss {:.9g} nats per token, {} gradients: {}\n", static_cast<double>(result.loss),
                named.model->parameters().size(), arguments->out);

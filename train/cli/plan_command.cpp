@@ -20,9 +20,7 @@ void print_plan(const Config& config) {
   for (const std::string& kind : attention_kinds()) {
     ModelConfig model = config.model;
     model.attention.kind = kind;
-    if (attention_pairs_heads(kind) && (model.num_heads % 2 != 0 || kv_heads_of(model) % 2 != 0)) {
-      continue;  // no pairs to make
-    }
+    if (!attention_errors(model).empty()) continue;  // no pairs to make
     kinds.emplace_back(kind + (kind == config.model.attention.kind ? " *" : ""),
                        model_cost(model, config.data.seq_len));
   }

@@ -21,6 +21,7 @@ struct DataConfig {
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
   Index seq_len = 256;
   Index batch_size = 16;
+  Index document_end = -1;  ///< the token that ends a document; -1: no documents
   double val_fraction = 0.05;
 };
 

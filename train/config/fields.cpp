@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layers/attention/attention.h"
+#include "layers/attention/fields.h"
 #include "optim/schedule.h"
 #include "train/config/field_access.h"
 
@@ -46,6 +46,8 @@ std::vector<Field> model_fields() {
                                  "Longest sequence the model can read."),
       field<at, &M::vocab_size>("model.vocab_size", between(2, kMaxSize), "tokens",
                                 "Number of different tokens; text data needs 256."),
+      field<at, &M::rope>("model.rope", anything(), "",
+                          "Turn queries and keys by their positions (RoPE)."),
       field<at, &M::rope_theta>("model.rope_theta", above(0), "",
                                 "Base of the rotary position frequencies."),
       field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
@@ -56,8 +58,38 @@ std::vector<Field> model_fields() {
           "model.match", one_of({"none", "parameters"}), "",
           "With 'parameters', d_ff shrinks until the total of the softmax baseline is "
           "met."),
-      field<at, &M::attention, &AttentionConfig::kind>(
-          "model.attention.kind", one_of(attention_kinds()), "", "The attention variant."),
+  };
+}
+
+std::vector<Field> attention_section() {
+  constexpr auto at = &Config::model;
+  constexpr auto in = &ModelConfig::attention;
+  using A = AttentionConfig;
+  return {
+      field<at, in, &A::kind>("model.attention.kind", one_of(attention_kinds()), "",
+                              "The attention variant, a preset of the fields below."),
+      field<at, in, &A::pairing>(
+          "model.attention.pairing", one_of(field_words(kPairings)), "",
+          "Which query heads V2 subtracts: neighbours, or the second half from the first."),
+      field<at, in, &A::lambda>("model.attention.lambda", one_of(field_words(kLambdas)), "",
+                                "Weight of the second map; none subtracts it as it is."),
+      field<at, in, &A::lambda_init>(
+          "model.attention.lambda_init", one_of(field_words(kLambdaInits)), "",
+          "The constant in the exponential lambda: by layer, or lambda_init_value."),
+      field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", between(0, 1), "",
+                                           "The constant of lambda_init: constant."),
+      field<at, in, &A::normaliser>(
+          "model.attention.normaliser", one_of(field_words(kNormalisers)), "",
+          "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
+      field<at, in, &A::subln>("model.attention.subln", one_of(field_words(kHeadNorms)), "",
+                               "RMSNorm of each head's result, as in V1."),
+      field<at, in, &A::gate>(
+          "model.attention.gate", one_of(field_words(kGates)), "",
+          "Sigmoid gate of the input on each element of the result, or on each head."),
+      field<at, in, &A::qk_norm>("model.attention.qk_norm", anything(), "",
+                                 "RMSNorm of every query and key head, before RoPE."),
+      field<at, in, &A::window>("model.attention.window", between(0, kMaxSize), "tokens",
+                                "Tokens a query sees, itself included; 0 means all before it."),
   };
 }
 
@@ -74,6 +106,9 @@ std::vector<Field> data_fields() {
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
                                 "Sequences in one micro-batch."),
+      field<at, &D::document_end>(
+          "data.document_end", between(-1, kMaxSize), "token",
+          "This token ends a document, and attention stays within each; -1: no documents."),
       field<at, &D::val_fraction>("data.val_fraction", strictly_between(0, 1), "share",
                                   "Share of the data held out for validation."),
   };
@@ -143,8 +178,8 @@ std::vector<Field> log_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
-    for (const auto& section : {run_fields(), model_fields(), data_fields(), optim_fields(),
-                                train_fields(), log_fields()}) {
+    for (const auto& section : {run_fields(), model_fields(), attention_section(), data_fields(),
+                                optim_fields(), train_fields(), log_fields()}) {
       joined.insert(joined.end(), section.begin(), section.end());
     }
     return joined;

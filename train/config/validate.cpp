@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "layers/attention/attention.h"
+#include "layers/attention/fields.h"
 
 namespace difftape {
 namespace {
@@ -53,21 +53,15 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   const Index head_dim = head_dim_of(m);
   const std::vector<std::string> dim_keys =
       m.head_dim == 0 ? std::vector{heads, std::string("model.d_model"), dim} : std::vector{dim};
-  rules.check(!divides || (head_dim > 0 && head_dim % 2 == 0), dim_keys,
-              "head_dim is {}{}; need an even number, because RoPE turns pairs of features",
+  rules.check(!divides || !m.rope || head_dim % 2 == 0, dim_keys,
+              "head_dim is {}{}; need an even number, because RoPE turns pairs of features; or set "
+              "model.rope: false",
               head_dim, m.head_dim == 0 ? " (d_model / num_heads)" : "");
   rules.check(m.num_heads % kv_heads == 0, {kv, heads},
               "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
               m.num_heads);
-  const bool paired = attention_pairs_heads(m.attention.kind);
-  rules.check(!paired || m.num_heads % 2 == 0, {heads, "model.attention.kind"},
-              "{} pairs the heads of the baseline, but num_heads is {}; need an even number. "
-              "num_heads is always the baseline's head count: its pairs follow from it",
-              m.attention.kind, m.num_heads);
-  rules.check(!paired || kv_heads % 2 == 0 || m.num_kv_heads == 0, {kv, "model.attention.kind"},
-              "{} pairs the key and value heads of the baseline, but num_kv_heads is {}; need an "
-              "even number",
-              m.attention.kind, kv_heads);
+  for (const FieldError& error : attention_errors(m))
+    rules.check(false, error.keys, "{}", error.message);
 }
 
 void validate_data(const DataConfig& data, const ModelConfig& model, const Rules& rules) {
@@ -75,6 +69,9 @@ void validate_data(const DataConfig& data, const ModelConfig& model, const Rules
               "seq_len {} is longer than model.max_seq_len {}; lower data.seq_len or raise "
               "model.max_seq_len",
               data.seq_len, model.max_seq_len);
+  rules.check(data.document_end < model.vocab_size, {"data.document_end", "model.vocab_size"},
+              "document_end {} is no token; need one below model.vocab_size, {}", data.document_end,
+              model.vocab_size);
 }
 
 void validate_training(const Config& c, const Rules& rules) {

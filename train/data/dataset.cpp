@@ -28,6 +28,21 @@ std::vector<std::int32_t> Batch::columns(Index first) const {
   return out;
 }
 
+DocumentStarts Batch::document_starts(Index document_end) const {
+  if (document_end < 0) return nullptr;
+  std::vector<std::int32_t> starts(static_cast<size_t>(batch * seq));
+  for (Index i = 0; i < batch * seq; ++i) {
+    const Index t = i % seq;
+    const bool ended =
+        t > 0 && tokens[static_cast<size_t>(i / seq * (seq + 1) + t - 1)] == document_end;
+    starts[static_cast<size_t>(i)] =
+        static_cast<std::int32_t>(t == 0  ? 0
+                                  : ended ? t
+                                          : starts[static_cast<size_t>(i - 1)]);
+  }
+  return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
+}
+
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed) {
   const auto kind = std::ranges::find(kKinds, config.kind, &Kind::name);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/attention/attention.h"
 #include "train/config/config.h"
 
 namespace difftape {
@@ -20,6 +21,9 @@ struct Batch {
 
   std::vector<std::int32_t> inputs() const { return columns(0); }   ///< (B, T)
   std::vector<std::int32_t> targets() const { return columns(1); }  ///< (B, T), inputs one later
+  /// Where the document of each input token begins in its row, the token `document_end` being the
+  /// last of a document; null if it is negative.
+  DocumentStarts document_starts(Index document_end) const;
 
  private:
   std::vector<std::int32_t> columns(Index first) const;

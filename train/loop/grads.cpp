@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
+void check_tokens(const Batch& batch, const ModelConfig& config) {
   if (batch.seq > config.max_seq_len) {
     throw DataError(
         fmt::format("/tokens has {} tokens a row, model.max_seq_len is {}; need at "
@@ -30,7 +30,7 @@ void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
 
 }  // namespace
 
-TokenBatch read_token_batch(const fs::path& path) {
+Batch read_token_batch(const fs::path& path) {
   const h5::File file = h5::File::open(path);
   const Shape shape = file.shape("tokens");
   if (shape.rank() != 2 || shape[0] < 1 || shape[1] < 2) {
@@ -48,29 +48,22 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
       throw UsageError("--set changes a configuration; a checkpoint has its own");
     }
     const fs::path path = find_checkpoint(where);
-    named.config_yaml = read_checkpoint_meta(path).config_yaml;
-    const Config config = config_from_yaml(named.config_yaml, path.string());
-    named.model = std::make_unique<LanguageModel>(config.model);
-    named.model->parameters().initialize(config.run.seed);
+    named.config = config_from_yaml(read_checkpoint_meta(path).config_yaml, path.string());
+    named.model = std::make_unique<LanguageModel>(named.config.model);
+    named.model->parameters().initialize(named.config.run.seed);
     load_checkpoint(path, named.model->parameters(), nullptr);
   } else {
-    const Config config = load_config(where.string(), overrides).config;
-    named.config_yaml = to_yaml(config);
-    named.model = std::make_unique<LanguageModel>(config.model);
-    named.model->parameters().initialize(config.run.seed);
+    named.config = load_config(where.string(), overrides).config;
+    named.model = std::make_unique<LanguageModel>(named.config.model);
+    named.model->parameters().initialize(named.config.run.seed);
   }
   return named;
 }
 
-LossAndLogits forward_backward(LanguageModel& model, const TokenBatch& batch) {
+LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end) {
   check_tokens(batch, model.config());
-  std::vector<std::int32_t> inputs, targets;
-  for (Index b = 0; b < batch.batch; ++b) {
-    const auto row = batch.tokens.begin() + b * (batch.seq + 1);
-    inputs.insert(inputs.end(), row, row + batch.seq);
-    targets.insert(targets.end(), row + 1, row + batch.seq + 1);
-  }
-  const Tokens tokens{inputs, batch.batch, batch.seq};
+  const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
+  const Tokens tokens{inputs, batch.batch, batch.seq, batch.document_starts(document_end)};
   for (Parameter& parameter : model.parameters()) parameter.zero_grad();
   Tape tape, logits_tape(Tape::Mode::inference);
   const Var loss = model.loss(tape, tokens, targets);
@@ -78,10 +71,10 @@ LossAndLogits forward_backward(LanguageModel& model, const TokenBatch& batch) {
   return {loss.value().item(), model.logits(logits_tape, tokens).value()};
 }
 
-void write_grads(const fs::path& path, const NamedModel& named, const TokenBatch& batch,
+void write_grads(const fs::path& path, const NamedModel& named, const Batch& batch,
                  const LossAndLogits& result) {
   h5::File file = h5::File::create(path);
-  file.set_attribute("/", "config_yaml", named.config_yaml);
+  file.set_attribute("/", "config_yaml", to_yaml(named.config));
   file.write("loss", Tensor::scalar(result.loss));
   file.write("logits", result.logits);
   file.write<std::int32_t>("tokens", {batch.batch, batch.seq + 1}, batch.tokens);

@@ -44,7 +44,9 @@ Session::Session(const Config& the_config)
 
 Var Session::loss(Tape& tape, const Batch& batch) {
   const std::vector<std::int32_t> inputs = batch.inputs();
-  return model.loss(tape, {inputs, batch.batch, batch.seq}, batch.targets());
+  return model.loss(
+      tape, {inputs, batch.batch, batch.seq, batch.document_starts(config.data.document_end)},
+      batch.targets());
 }
 
 double Session::validate() {

@@ -22,10 +22,11 @@ TEST_F(ConfigRules, num_heads_divides_d_model_unless_head_dim_is_given) {
 TEST_F(ConfigRules, head_dim_is_even) {
   EXPECT_EQ(error("model.head_dim: 33\n"),
             "a.yaml:1:1: error: model.head_dim: head_dim is 33; need an even number, because RoPE "
-            "turns pairs of features");
+            "turns pairs of features; or set model.rope: false");
   EXPECT_EQ(error("model: {d_model: 60, num_heads: 4}\n"),
             "a.yaml:1:22: error: model.num_heads: head_dim is 15 (d_model / num_heads); need an "
-            "even number, because RoPE turns pairs of features");
+            "even number, because RoPE turns pairs of features; or set model.rope: false");
+  EXPECT_EQ(config("model: {head_dim: 33, rope: false}\n").model.head_dim, 33);
 }
 
 TEST_F(ConfigRules, num_kv_heads_divides_num_heads) {

@@ -24,12 +24,14 @@ Config unusual() {
              .d_ff = 100,
              .max_seq_len = 300,
              .vocab_size = 512,
+             .rope = false,
              .rope_theta = 1e300,
              .norm_eps = 1.0 / 3,
              .tie_embeddings = true,
              .match = "parameters",
-             .attention = {"diff_v2"}};
-  c.data = {"text", {"null", "1.5", "a, b]", "true"}, 299, 7, 0.1 + 0.2};
+             .attention = {"diff_v2", "split_half", "exponential", "constant", 0.3, "sink", "false",
+                           "head", true, 77}};
+  c.data = {"text", {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
   c.optim = {.lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
              .schedule = "wsd",

@@ -40,10 +40,8 @@ TEST(Step, the_order_of_the_data_is_the_same_for_every_variant) {
     const Batch val = session.data->val_batch(0);
     seen.insert(seen.end(), val.tokens.begin(), val.tokens.end());
   }
-  ASSERT_EQ(tokens.size(), 3u);
   EXPECT_EQ(tokens[0].size(), 11u * 2 * 17);
-  EXPECT_EQ(tokens[0], tokens[1]);
-  EXPECT_EQ(tokens[0], tokens[2]);
+  for (const auto& of_kind : tokens) EXPECT_EQ(of_kind, tokens[0]);
 }
 
 TEST(Step, shared_parameters_of_all_variants_begin_byte_identical) {

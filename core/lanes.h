@@ -1,0 +1,112 @@
+#pragma once
+// One vector register of numbers, for loops that Eigen cannot fuse. Arithmetic is element-wise (the
+// vector extension of GCC and Clang, lowered to whatever the processor has), so that results are
+// the same on each.
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/real.h"
+
+namespace difftape {
+
+inline constexpr Index kLanes = 64 / static_cast<Index>(sizeof(real));
+
+using Lanes = real __attribute__((vector_size(64)));
+using LaneInt = std::conditional_t<sizeof(real) == 4, std::int32_t, std::int64_t>;
+using LaneInts = LaneInt __attribute__((vector_size(64)));
+
+/// kLanes numbers from anywhere, and back.
+inline Lanes load(const real* from) {
+  Lanes x;
+  std::memcpy(&x, from, sizeof x);
+  return x;
+}
+inline void store(const Lanes& x, real* to) { std::memcpy(to, &x, sizeof x); }
+
+/// The same number in every lane.
+inline Lanes lanes(real x) { return Lanes{} + x; }
+
+/// Sum of the lanes, by halves.
+inline real sum(const Lanes& x) {
+  Lanes total = x;
+  for (Index width = kLanes / 2; width > 0; width /= 2) {
+    for (Index i = 0; i < width; ++i) total[i] += total[i + width];
+  }
+  return total[0];
+}
+
+/// Largest lane; what it is if one is NaN is not specified.
+inline real largest(const Lanes& x) {
+  real top = x[0];
+  for (Index i = 1; i < kLanes; ++i) top = x[i] > top ? x[i] : top;
+  return top;
+}
+
+/// Multiples of kLanes that hold n numbers.
+constexpr Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+namespace detail {
+
+/// How exp splits its argument in this precision: x = n ln 2 + f, |f| <= ln 2 / 2.
+struct ExpConstants {
+  real lowest;              ///< below it the result is no normal number: 0
+  real shift;               ///< adding it rounds to a whole number and leaves that in the low bits
+  real ln2_high, ln2_low;   ///< their sum is ln 2, n * ln2_high is exact
+  int mantissa_bits, bias;  ///< of the exponent field
+  int degree;               ///< of the Taylor polynomial; the next term is below the last digit
+};
+inline constexpr ExpConstants kExp = sizeof(real) == 4
+                                         ? ExpConstants{real(-87.33654),
+                                                        real(12582912),
+                                                        real(0.693359375),
+                                                        real(-2.12194440054690583e-4),
+                                                        23,
+                                                        127,
+                                                        7}
+                                         : ExpConstants{real(-708.396418532264),
+                                                        real(6755399441055744),
+                                                        real(0.693147180369123816490),
+                                                        real(1.90821492927058770002e-10),
+                                                        52,
+                                                        1023,
+                                                        13};
+
+/// 1 / k!
+constexpr real inverse_factorial(int k) {
+  double product = 1;
+  for (int i = 2; i <= k; ++i) product *= i;
+  return static_cast<real>(1 / product);
+}
+
+template <int k>
+inline Lanes exp_horner(const Lanes& f, Lanes sum_so_far) {
+  sum_so_far = sum_so_far * f + inverse_factorial(k);
+  if constexpr (k == 0) {
+    return sum_so_far;
+  } else {
+    return exp_horner<k - 1>(f, sum_so_far);
+  }
+}
+
+}  // namespace detail
+
+/// exp(x) of each lane for x <= 1, to within two units of the last digit; 0 where the result would
+/// be below the smallest normal number, NaN for NaN (Cody & Waite 1980, chapter 6).
+inline Lanes exp_lanes(const Lanes& x) {
+  constexpr const detail::ExpConstants& c = detail::kExp;
+  const Lanes bounded = x < c.lowest ? lanes(c.lowest) : x;
+  const Lanes shifted = bounded * static_cast<real>(1.4426950408889634074) + c.shift;
+  const Lanes n = shifted - c.shift;
+  const Lanes f = bounded - n * c.ln2_high - n * c.ln2_low;
+  const Lanes power =
+      detail::exp_horner<c.degree - 1>(f, lanes(detail::inverse_factorial(c.degree)));
+  const LaneInts exponent =
+      (std::bit_cast<LaneInts>(shifted) << c.mantissa_bits) + (LaneInt{c.bias} << c.mantissa_bits);
+  const Lanes result = power * std::bit_cast<Lanes>(exponent);
+  return x < c.lowest ? Lanes{} : result;
+}
+
+}  // namespace difftape

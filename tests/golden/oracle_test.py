@@ -1,61 +1,67 @@
 #!/usr/bin/env python3
 """The oracle against formulas it does not use: finite differences, the dense matrices of Appendix G
-of the Differential Transformer paper, complex rotations, and heads that are repeated by hand."""
+of the Differential Transformer paper, complex rotations, and heads that are repeated by hand. Then
+the committed files."""
 
 import dataclasses
 import math
 import pathlib
 import unittest
+from typing import NamedTuple
 
 import torch
 
+import attention
+import cases
 import make_golden
 import oracle
-
-torch.set_default_dtype(torch.float64)
-
-
-def random(*shape, seed=0, scale=1.0):
-    return scale * torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def model(seq_len=7, **fields):
-    """A small model, its weights and a batch of tokens."""
-    spec = oracle.ModelSpec(**dict(d_model=16, num_layers=2, num_heads=4, d_ff=12, vocab_size=11)
-                            | fields)
-    rng = make_golden.np.random.default_rng(5)
-    weights = make_golden.tensors(make_golden.draw(spec, rng))
-    return spec, weights, torch.from_numpy(rng.integers(0, spec.vocab_size, (2, seq_len + 1)))
+import vectorised
+from samples import adapt, assert_same, causal, model, random
+from spec import PRESETS, ModelSpec
 
 
 class Attention(unittest.TestCase):
-    def gradcheck(self, function, *inputs):
-        inputs = [x.requires_grad_() for x in inputs]
-        self.assertTrue(torch.autograd.gradcheck(function, inputs, eps=1e-6, atol=1e-8))
+    def gradcheck(self, wires, q, k, v, lam=None, normaliser="softmax", sinks=None, visible=None):
+        given = {"q": q, "k": k, "v": v, "lam": lam, "sinks": sinks}
+        given = {name: x.requires_grad_() for name, x in given.items() if x is not None}
+        visible = causal(5) if visible is None else visible
 
-    def test_softmax_gradients_match_finite_differences(self):
+        def contexts(*inputs):
+            return attention.contexts(wires, **dict(zip(given, inputs)), visible=visible,
+                                      normalise=attention.NORMALISERS[normaliser])
+
+        self.assertTrue(torch.autograd.gradcheck(contexts, tuple(given.values()), eps=1e-6,
+                                                 atol=1e-8))
+
+    def test_gradients_of_one_map_match_finite_differences(self):
         q, kv = random(2, 5, 4, 2), random(2, 2, 5, 2, 2, seed=1)
-        self.gradcheck(oracle.softmax_heads, q, kv[0], kv[1])
+        for normaliser in attention.NORMALISERS:
+            sinks = random(4, seed=2) if normaliser == "sink" else None
+            self.gradcheck(attention.one_map(4, 2), q, kv[0], kv[1], None, normaliser, sinks)
 
-    def test_diff_v1_gradients_match_finite_differences(self):
+    def test_gradients_of_the_pairs_of_v1_match_finite_differences(self):
         q, k, v = random(2, 5, 8, 2), random(2, 5, 4, 2, seed=1), random(2, 5, 2, 4, seed=2)
-        self.gradcheck(oracle.diff_v1_heads, q, k, v, torch.tensor(0.7))
+        lam = random(4, seed=3)
+        self.gradcheck(attention.pairs(8, 4), q, k, v, lam)
+        self.gradcheck(attention.pairs(8, 4), q, k, v, lam, "sink", random(8, seed=4))
 
-    def test_diff_v2_gradients_match_finite_differences(self):
+    def test_gradients_of_the_doubled_heads_of_v2_match_finite_differences(self):
         q, kv, lam = random(2, 5, 8, 2), random(2, 2, 5, 2, 2, seed=1), random(2, 5, 4, seed=2)
-        self.gradcheck(oracle.diff_v2_heads, q, kv[0], kv[1], torch.sigmoid(lam))
+        packed = attention.visibility(torch.tensor([[0, 0, 1, 0, 0], [1, 0, 0, 0, 1]]), 2, 1)
+        for pairing, visible in (("interleaved", None), ("split_half", packed)):
+            wires = attention.doubled(4, 2, pairing)
+            self.gradcheck(wires, q, kv[0], kv[1], lam, "sink", random(8, seed=4), visible)
 
     def test_rope_is_a_rotation_of_complex_pairs(self):
-        x, theta = random(2, 9, 3, 6), 100.0
-        pairs = torch.view_as_complex(x.reshape(2, 9, 3, 3, 2))
-        turn = torch.tensor([[t * theta ** (-2 * i / 6) for i in range(3)] for t in range(9)])
-        turned = pairs * torch.exp(1j * turn)[:, None, :]
-        expected = torch.view_as_real(turned).reshape(2, 9, 3, 6)
-        torch.testing.assert_close(oracle.rope(x, theta), expected, rtol=0, atol=1e-14)
+        x = random(2, 9, 3, 6)
+        expected = vectorised.complex_rope(x.transpose(1, 2), 100.0).transpose(1, 2)
+        assert_same(attention.rope(x, 100.0), expected, 1e-14)
 
     def test_lambda_init_of_the_first_layer_is_one_fifth(self):
-        self.assertAlmostEqual(oracle.lambda_init(0), 0.2, places=15)
-        self.assertAlmostEqual(oracle.lambda_init(2), 0.8 - 0.6 * math.exp(-0.6), places=15)
+        spec = ModelSpec(kind="diff_v1")
+        self.assertAlmostEqual(attention.lambda_init(spec, 0), 0.2, places=15)
+        self.assertAlmostEqual(attention.lambda_init(spec, 2), 0.8 - 0.6 * math.exp(-0.6),
+                               places=15)
 
 
 class AppendixG(unittest.TestCase):
@@ -75,19 +81,24 @@ class AppendixG(unittest.TestCase):
     def projections(self):
         return (self.X @ self.W[name] for name in ("q1", "q2", "k1", "k2", "v"))
 
+    def map(self, q, k):
+        return attention.probabilities(q[None], k[None], causal(self.N))[0]
+
     def autograd_of(self, heads):
         (heads @ self.W["o"]).backward(self.dO)
 
     def expect(self, name, gradient):
-        torch.testing.assert_close(self.W[name].grad, gradient, rtol=0, atol=1e-13)
+        assert_same(self.W[name].grad, gradient)
 
     def test_equation_7_gives_the_gradients_of_differential_attention(self):
         q1, q2, k1, k2, v = self.projections()
         q, k = torch.stack((q1, q2), 1)[None], torch.stack((k1, k2), 1)[None]  # [1, N, 2, d]
-        self.autograd_of(oracle.diff_v1_heads(q, k, v[None, :, None], self.lam)[0, :, 0])
+        heads = attention.contexts(attention.pairs(2, 2), q, k, v[None, :, None], causal(self.N),
+                                   self.lam[None])
+        self.autograd_of(heads[0, :, 0])
         with torch.no_grad():
             X, J, lam, s = self.X, self.J, self.lam, 1 / math.sqrt(self.d)
-            A1, A2 = (oracle.causal_map(q[None], k[None])[0] for q, k in ((q1, k1), (q2, k2)))
+            A1, A2 = self.map(q1, k1), self.map(q2, k2)
             G = self.dO @ self.W["o"].T @ v.T
             S1, S2 = A1 * (G - (A1 * G) @ J), A2 * (G - (A2 * G) @ J)
             self.expect("o", ((A1 - lam * A2) @ v).T @ self.dO)
@@ -96,16 +107,17 @@ class AppendixG(unittest.TestCase):
             self.expect("q2", -lam * s * X.T @ S2 @ k2)
             self.expect("k1", s * X.T @ S1.T @ q1)
             self.expect("k2", -lam * s * X.T @ S2.T @ q2)
-            torch.testing.assert_close(self.lam.grad, -(A2 * G).sum(), rtol=0, atol=1e-13)
+            assert_same(self.lam.grad, -(A2 * G).sum())
 
     def test_equation_9_gives_the_gradients_of_softmax_attention_split_in_halves(self):
         q1, q2, k1, k2, v = self.projections()
         q, k = torch.cat((q1, q2), 1), torch.cat((k1, k2), 1)  # [N, 2d]
-        heads = oracle.softmax_heads(*(x[None, :, None] for x in (q, k, v)))
+        heads = attention.contexts(attention.one_map(1, 1), *(x[None, :, None] for x in (q, k, v)),
+                                   causal(self.N))
         self.autograd_of(heads[0, :, 0])
         with torch.no_grad():
             X, s = self.X, 1 / math.sqrt(2 * self.d)
-            A = oracle.causal_map(q[None], k[None])[0]
+            A = self.map(q, k)
             G = self.dO @ self.W["o"].T @ v.T
             S = A * (G - (A * G) @ self.J)
             self.expect("o", (A @ v).T @ self.dO)
@@ -120,17 +132,17 @@ class AppendixG(unittest.TestCase):
         v = v[:, : self.d]
         q = torch.stack((q1, q2), 1)[None]
         lam = torch.sigmoid(random(1, self.N, 1, seed=12)).requires_grad_()
-        heads = oracle.diff_v2_heads(q, k1[None, :, None], v[None, :, None], lam)
+        heads = attention.contexts(attention.doubled(1, 1, "interleaved"), q, k1[None, :, None],
+                                   v[None, :, None], causal(self.N), lam)
         dO = random(self.N, self.d, seed=13)
         heads[0, :, 0].backward(dO)
-        A2 = oracle.causal_map(q2[None], k1[None])[0]
-        r2 = (A2 * (dO @ v.T)).sum(1)
-        torch.testing.assert_close(lam.grad[0, :, 0], -r2, rtol=0, atol=1e-14)
+        r2 = (self.map(q2, k1) * (dO @ v.T)).sum(1)
+        assert_same(lam.grad[0, :, 0], -r2, 1e-14)
 
 
 class Model(unittest.TestCase):
     def test_no_logit_depends_on_a_later_token(self):
-        for kind in oracle.VARIANTS:
+        for kind in PRESETS:
             spec, weights, tokens = model(kind=kind)
             before = oracle.logits(spec, weights, tokens)
             tokens[:, 4] = (tokens[:, 4] + 1) % spec.vocab_size
@@ -140,44 +152,62 @@ class Model(unittest.TestCase):
 
     def test_grouped_queries_equal_key_value_heads_repeated_by_hand(self):
         """In diff_v1 the repeated unit is a pair of key heads with its wide value."""
-        for kind, unit in (("softmax", 1), ("diff_v1", 2), ("diff_v2", 1)):
-            spec, weights, tokens = model(kind=kind, num_heads=8, num_kv_heads=4)
-            repeated = dict(weights)
-            for name, w in weights.items():
-                if "k_proj" in name or "v_proj" in name:
-                    units = w.reshape(-1, unit * spec.width, spec.d_model)
-                    repeated[name] = units.repeat_interleave(2, 0).reshape(-1, spec.d_model)
+        for kind, pairing, unit in (("softmax", "preset", 1), ("softmax_2h", "preset", 1),
+                                    ("diff_v1", "preset", 2), ("diff_v2", "interleaved", 1),
+                                    ("diff_v2", "split_half", 1)):
+            spec, weights, tokens = model(kind=kind, pairing=pairing, num_heads=8, num_kv_heads=4)
+
+            def repeated(name, rows=unit * spec.width):
+                return lambda w: w(name).unflatten(0, (-1, rows)).repeat_interleave(2, 0).flatten(
+                    0, 1)
+
             full = dataclasses.replace(spec, num_kv_heads=8)
-            torch.testing.assert_close(oracle.logits(spec, weights, tokens),
-                                       oracle.logits(full, repeated, tokens), rtol=0, atol=1e-13)
+            by_hand = adapt(weights, full, k_proj=repeated("k_proj.weight"),
+                            v_proj=repeated("v_proj.weight"))
+            assert_same(oracle.logits(spec, weights, tokens), oracle.logits(full, by_hand, tokens))
 
     def test_diff_v2_with_equal_maps_and_zero_lambda_weights_is_half_of_softmax(self):
         spec, weights, tokens = model(kind="softmax", num_kv_heads=2)
-        v2 = dict(weights)
-        for name, w in weights.items():
-            if "q_proj" in name:
-                heads = w.reshape(spec.num_heads, spec.width, spec.d_model)
-                v2[name] = heads.repeat_interleave(2, 0).reshape(-1, spec.d_model)
-                lambda_proj = name.replace("q_proj", "lambda_proj")
-                v2[lambda_proj] = torch.zeros(spec.num_heads, spec.d_model)
-            if "o_proj" in name:
-                v2[name] = 2 * w
         as_v2 = dataclasses.replace(spec, kind="diff_v2")
-        torch.testing.assert_close(oracle.logits(spec, weights, tokens),
-                                   oracle.logits(as_v2, v2, tokens), rtol=0, atol=1e-13)
+        v2 = adapt(weights, as_v2, o_proj=lambda w: 2 * w("o_proj.weight"),
+                   q_proj=lambda w: w("q_proj.weight").unflatten(0, (4, 4)).repeat_interleave(
+                       2, 0).flatten(0, 1),
+                   lambda_proj=lambda w: torch.zeros(4, 16))
+        assert_same(oracle.logits(spec, weights, tokens), oracle.logits(as_v2, v2, tokens))
 
     def test_a_config_may_leave_keys_out_and_write_numbers_without_a_dot(self):
-        spec = oracle.ModelSpec.from_yaml("model: {norm_eps: 1e-05, attention: {kind: diff_v2}}")
-        self.assertEqual(spec, oracle.ModelSpec(kind="diff_v2", norm_eps=1e-5))
+        spec = ModelSpec.from_yaml("model: {norm_eps: 1e-05, attention: {kind: diff_v2}}")
+        self.assertEqual(spec, ModelSpec(kind="diff_v2", norm_eps=1e-5))
+
+
+class Golden(NamedTuple):
+    spec: ModelSpec
+    weights: dict
+    tokens: torch.Tensor
+    config: str
+
+
+def path_of(name):
+    return pathlib.Path(__file__).with_name(f"{name}.h5")
+
+
+def read(name):
+    with make_golden.h5py.File(path_of(name)) as file:
+        config = file.attrs["config_yaml"]
+        spec = ModelSpec.from_yaml(config)
+        weights = make_golden.tensors(make_golden.read_weights(file, spec))
+        return Golden(spec, weights, torch.from_numpy(file["tokens"][()]).long(), config)
 
 
 class GoldenFiles(unittest.TestCase):
+    def test_every_case_is_committed_and_the_oracle_repeats_it(self):
+        for name in cases.CASES:
+            self.assertEqual(read(name).config, cases.config(name))
+            self.assertTrue(make_golden.check(path_of(name)), name)
+
     def test_float32_rounding_leaves_room_below_its_gate(self):
-        for name in make_golden.CASES:
-            with make_golden.h5py.File(pathlib.Path(__file__).with_name(f"{name}.h5")) as file:
-                spec = oracle.ModelSpec.from_yaml(file.attrs["config_yaml"])
-                weights = make_golden.tensors(make_golden.read_weights(file, spec))
-                tokens = torch.from_numpy(file["tokens"][()])
+        for name in cases.CASES:
+            spec, weights, tokens, _ = read(name)
             exact = oracle.evaluate(spec, weights, tokens).grads
             single = {parameter: weight.float() for parameter, weight in weights.items()}
             rounded = oracle.evaluate(spec, single, tokens).grads
@@ -186,9 +216,52 @@ class GoldenFiles(unittest.TestCase):
                                                    exact[parameter].numpy())
                 self.assertLess(error, 5e-6, f"{name}: {parameter}")
 
-    def test_every_case_is_committed_and_the_oracle_repeats_it(self):
-        for name in make_golden.CASES:
-            self.assertTrue(make_golden.check(pathlib.Path(__file__).with_name(f"{name}.h5")), name)
+    def test_gradients_of_each_case_match_finite_differences_in_a_random_direction(self):
+        for name in cases.CASES:
+            spec, weights, tokens, _ = read(name)
+            leaves = {parameter: w.requires_grad_() for parameter, w in weights.items()}
+
+            def loss(*values):
+                scores = oracle.logits(spec, dict(zip(leaves, values)), tokens[:, :-1])
+                return oracle.cross_entropy(scores, tokens[:, 1:])
+
+            self.assertTrue(torch.autograd.gradcheck(loss, tuple(leaves.values()), eps=1e-5,
+                                                     atol=1e-8, rtol=1e-6, fast_mode=True), name)
+
+    def test_no_case_would_agree_if_a_field_were_ignored(self):
+        """Each field at another value that needs the same weights."""
+        others = {"window": 0, "document_end": -1, "rope": True, "pairing": "interleaved",
+                  "lambda_init": "schedule"}
+        tried = set()
+        for name in cases.CASES:
+            spec, weights, tokens, _ = read(name)
+            rule = {"raw": "sigmoid", "sigmoid": "raw"}.get(spec.chosen("lambda_rule"))
+            for field, other in (others | ({"lambda_rule": rule} if rule else {})).items():
+                default = ModelSpec.__dataclass_fields__[field].default
+                if getattr(spec, field) == default:
+                    continue
+                changed = dataclasses.replace(spec, **{field: other})
+                apart = (oracle.logits(spec, weights, tokens)
+                         - oracle.logits(changed, weights, tokens)).abs().max()
+                self.assertGreater(apart, 1e-2, f"{name}: {field}")
+                tried.add(field)
+        self.assertEqual(tried, others.keys() | {"lambda_rule"})
+
+    def test_packed_rows_hold_several_documents_and_some_of_a_single_token(self):
+        alone = {}
+        for name in cases.CASES:
+            spec, _, tokens, _ = read(name)
+            if spec.document_end < 0:
+                continue
+            ends = tokens[:, :-1] == spec.document_end
+            self.assertGreater(ends.sum(1).min(), 3, name)
+            alone[name] = (ends[:, 1:] & ends[:, :-1]).sum().item()
+        self.assertEqual(len(alone), 4)
+        self.assertGreater(sum(count > 0 for count in alone.values()), 2)
+
+    def test_files_of_the_family_stay_small(self):
+        for name in list(cases.CASES)[8:]:
+            self.assertLess(path_of(name).stat().st_size, 60000, name)
 
 
 if __name__ == "__main__":

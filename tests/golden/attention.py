@@ -1,0 +1,227 @@
+"""The attention family, naive: explicit matrices, one output head at a time.
+
+Each field of the config chooses one of a few functions that know nothing of one another: wiring of
+heads, visibility, normaliser, rule for lambda, norm of a head, gate. `w(name)` is a weight of the
+layer's self_attn, x its normed input.
+
+Letters: B batch, T sequence, C d_model, H baseline query heads, d head_dim. Heads are
+[B, T, heads, width].
+"""
+
+import math
+from typing import Callable, NamedTuple
+
+import torch
+from torch import Tensor
+
+from spec import PRESETS, ModelSpec
+
+SUBLN_EPS = 1e-5  # of the per-head norm, whatever model.norm_eps says
+
+
+def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * gain
+
+
+def rope(x: Tensor, theta: float) -> Tensor:
+    """Rotates each pair (2i, 2i+1) of x [B, T, heads, d] by t * theta^(-2i/d)."""
+    tokens, d = x.shape[1], x.shape[3]
+    frequency = theta ** (-torch.arange(0, d, 2, dtype=x.dtype) / d)
+    angle = torch.arange(tokens, dtype=x.dtype)[:, None, None] * frequency  # [T, 1, d/2]
+    even, odd = x[..., 0::2], x[..., 1::2]
+    cos, sin = angle.cos(), angle.sin()
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+
+
+# Wiring: which heads an output head reads, as a list of one or two maps for each output head.
+
+
+class Map(NamedTuple):
+    query: int
+    key: int
+    value: int
+
+
+def one_map(queries: int, kv_heads: int) -> list:
+    group = queries // kv_heads
+    return [[Map(h, h // group, h // group)] for h in range(queries)]
+
+
+def pairs(heads: int, kv_heads: int) -> list:
+    """V1: a group of pairs of query heads shares one pair of key heads and its wide value."""
+    group = heads // kv_heads
+    return [[Map(2 * i, 2 * (i // group), i // group),
+             Map(2 * i + 1, 2 * (i // group) + 1, i // group)] for i in range(heads // 2)]
+
+
+def doubled(heads: int, kv_heads: int, pairing: str) -> list:
+    """V2: two of the 2H single maps, each with the key-value head of its own group."""
+    single = one_map(2 * heads, kv_heads)
+    if pairing == "split_half":
+        return [single[i] + single[i + heads] for i in range(heads)]
+    return [single[2 * i] + single[2 * i + 1] for i in range(heads)]
+
+
+WIRINGS = {
+    "single": lambda spec: one_map(spec.num_heads, spec.kv_heads),
+    "single_2h": lambda spec: one_map(2 * spec.num_heads, spec.kv_heads),
+    "pairs": lambda spec: pairs(spec.num_heads, spec.kv_heads),
+    "doubled": lambda spec: doubled(spec.num_heads, spec.kv_heads, spec.chosen("pairing")),
+}
+
+
+def wiring(spec: ModelSpec) -> list:
+    return WIRINGS[PRESETS[spec.kind].wiring](spec)
+
+
+def value_width(spec: ModelSpec) -> int:
+    return 2 * spec.width if PRESETS[spec.kind].wiring == "pairs" else spec.width
+
+
+def visibility(tokens: Tensor, window: int = 0, document_end: int = -1) -> Tensor:
+    """[B, T, T]: may query t see key j? A document_end token is the last of its document."""
+    t = torch.arange(tokens.shape[1])
+    distance = t[:, None] - t
+    visible = (distance >= 0).expand(len(tokens), -1, -1)
+    if window:
+        visible = visible & (distance < window)
+    if document_end >= 0:
+        ends = (tokens == document_end).long()
+        document = ends.cumsum(1) - ends
+        visible = visible & (document[:, :, None] == document[:, None, :])
+    return visible
+
+
+# Normalisers: scores [B, T, T], with -inf where a key is not visible, to probabilities. The extra
+# logit takes its share of a row and has no value.
+
+
+def softmax(scores: Tensor, sink=None) -> Tensor:
+    return torch.softmax(scores, dim=-1)
+
+
+def with_extra_logit(scores: Tensor, extra: Tensor) -> Tensor:
+    column = extra.expand(*scores.shape[:-1], 1)
+    return torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
+
+
+NORMALISERS = {
+    "softmax": softmax,
+    "off_by_one": lambda scores, sink=None: with_extra_logit(scores, scores.new_zeros(1)),
+    "sink": with_extra_logit,
+}
+
+
+def probabilities(q, k, visible, normalise=softmax, sink=None) -> Tensor:
+    """One map, [B, T, T], of one query and one key head [B, T, d]."""
+    scores = q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+    return normalise(scores.masked_fill(~visible, -math.inf), sink)
+
+
+def contexts(wires, q, k, v, visible, lam=None, normalise=softmax, sinks=None) -> Tensor:
+    """First map minus lambda times the second, if there is one: [B, T, output heads, width].
+    lam is [output heads] or [B, T, output heads]."""
+
+    def read(m: Map) -> Tensor:
+        sink = None if sinks is None else sinks[m.query]
+        return probabilities(q[:, :, m.query], k[:, :, m.key], visible, normalise,
+                             sink) @ v[:, :, m.value]
+
+    heads = []
+    for i, maps in enumerate(wires):
+        context = read(maps[0])
+        if len(maps) == 2:
+            context = context - lam[..., i, None] * read(maps[1])
+        heads.append(context)
+    return torch.stack(heads, dim=2)
+
+
+# Lambda: the weight of the second map.
+
+
+def lambda_init(spec: ModelSpec, layer: int) -> float:
+    """Layers count from 0."""
+    if spec.chosen("lambda_init") == "constant":
+        return spec.lambda_init_value
+    return 0.8 - 0.6 * math.exp(-0.3 * layer)
+
+
+def exponential(spec, layer, w, x, heads):
+    lam1 = torch.exp((w("lambda_q1") * w("lambda_k1")).sum())
+    lam2 = torch.exp((w("lambda_q2") * w("lambda_k2")).sum())
+    return (lam1 - lam2 + lambda_init(spec, layer)).expand(heads)
+
+
+def raw(spec, layer, w, x, heads):
+    return x @ w("lambda_proj.weight").T
+
+
+def sigmoid(spec, layer, w, x, heads):
+    return torch.sigmoid(raw(spec, layer, w, x, heads))
+
+
+def one(spec, layer, w, x, heads):
+    return x.new_ones(heads)
+
+
+LAMBDAS = {"exponential": exponential, "sigmoid": sigmoid, "raw": raw, "none": one}
+
+
+def normed(spec: ModelSpec, layer: int, w, context: Tensor) -> Tensor:
+    """The per-head norm. Its fixed factor belongs to V1's lambda alone."""
+    if spec.chosen("subln") == "false":
+        return context
+    factor = 1 - lambda_init(spec, layer) if spec.chosen("lambda_rule") == "exponential" else 1
+    return rms_norm(context, w("subln.weight"), SUBLN_EPS) * factor
+
+
+def gated(spec: ModelSpec, w, x: Tensor, context: Tensor) -> Tensor:
+    if spec.chosen("gate") == "none":
+        return context
+    gate = torch.sigmoid(x @ w("gate_proj.weight").T)
+    return context * gate.reshape(*context.shape[:3], -1)  # [B, T, heads, width or 1]
+
+
+def parameter_shapes(spec: ModelSpec) -> dict:
+    """Name -> shape of the weights of one self_attn; matrices are [out, in]."""
+    wires, c, d, wide = wiring(spec), spec.d_model, spec.width, value_width(spec)
+    queries, heads = sum(map(len, wires)), len(wires)
+    shapes = {"q_proj.weight": (queries * d, c), "k_proj.weight": (spec.kv_heads * d, c),
+              "v_proj.weight": (spec.kv_heads * d, c), "o_proj.weight": (c, heads * wide)}
+    if spec.chosen("normaliser") == "sink":
+        shapes["sinks"] = (queries,)
+    if spec.chosen("lambda_rule") == "exponential":
+        shapes |= {f"lambda_{name}": (d,) for name in ("q1", "k1", "q2", "k2")}
+    if spec.chosen("lambda_rule") in ("sigmoid", "raw"):
+        shapes["lambda_proj.weight"] = (heads, c)
+    if spec.chosen("subln") == "true":
+        shapes["subln.weight"] = (wide,)
+    if spec.chosen("gate") != "none":
+        shapes["gate_proj.weight"] = (heads * (wide if spec.chosen("gate") == "elementwise" else 1),
+                                      c)
+    if spec.qk_norm:
+        shapes |= {"q_norm.weight": (d,), "k_norm.weight": (d,)}
+    return shapes
+
+
+def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor,
+              visible: Tensor) -> Tensor:
+    """[B, T, C] of the normed input x [B, T, C]."""
+
+    def heads(name, width):
+        y = x @ w(name).T
+        return y.reshape(*y.shape[:2], -1, width)
+
+    q, k = heads("q_proj.weight", spec.width), heads("k_proj.weight", spec.width)
+    v = heads("v_proj.weight", value_width(spec))
+    if spec.qk_norm:
+        q = rms_norm(q, w("q_norm.weight"), spec.norm_eps)
+        k = rms_norm(k, w("k_norm.weight"), spec.norm_eps)
+    if spec.rope:
+        q, k = rope(q, spec.rope_theta), rope(k, spec.rope_theta)
+    wires, rule, normaliser = wiring(spec), spec.chosen("lambda_rule"), spec.chosen("normaliser")
+    lam = LAMBDAS[rule](spec, layer, w, x, len(wires)) if rule else None
+    sinks = w("sinks") if normaliser == "sink" else None
+    context = contexts(wires, q, k, v, visible, lam, NORMALISERS[normaliser], sinks)
+    context = gated(spec, w, x, normed(spec, layer, w, context))
+    return context.flatten(2) @ w("o_proj.weight").T

@@ -1,0 +1,122 @@
+"""The golden cases: a config each, and its drawn weights and tokens.
+
+Each departs from the plain model in the ways its variant can be got wrong: groups of queries, an
+odd number of heads, a head_dim that is not d_model / num_heads, a norm_eps that the per-head norm
+must not use, a third layer for lambda_init. New cases come last: a place in the list is a seed."""
+
+import numpy as np
+import yaml
+
+import oracle
+from spec import ModelSpec
+
+CASES = {
+    "softmax_mha": dict(kind="softmax", seq_len=9, d_model=24, num_heads=4, vocab_size=31),
+    "softmax_gqa": dict(kind="softmax", seq_len=17, d_model=32, num_heads=4, num_kv_heads=2,
+                        vocab_size=37, rope_theta=100.0),
+    "softmax_tied": dict(kind="softmax", seq_len=11, d_model=24, num_heads=3, vocab_size=64,
+                         d_ff=37, tie_embeddings=True),
+    "diff_v1_mha": dict(kind="diff_v1", seq_len=13, d_model=24, num_layers=3, num_heads=4,
+                        vocab_size=31, norm_eps=1e-3),
+    "diff_v1_gqa": dict(kind="diff_v1", seq_len=16, d_model=32, num_heads=8, num_kv_heads=4,
+                        vocab_size=33),
+    "diff_v2_mha": dict(kind="diff_v2", seq_len=15, d_model=24, num_heads=3, vocab_size=41),
+    "diff_v2_gqa": dict(kind="diff_v2", seq_len=17, d_model=28, num_heads=4, num_kv_heads=2,
+                        head_dim=6, vocab_size=37, rope_theta=100.0),
+    "diff_v2_mqa": dict(kind="diff_v2", seq_len=10, d_model=24, num_layers=3, num_heads=4,
+                        num_kv_heads=1, vocab_size=31),
+    "softmax_2h_gqa": dict(kind="softmax_2h", batch_size=3, seq_len=13, d_model=14, num_heads=6,
+                           num_kv_heads=2, head_dim=2, vocab_size=15, d_ff=7),
+    "off_by_one_mha": dict(kind="off_by_one", batch_size=1, seq_len=19, d_model=15, num_heads=3,
+                           head_dim=4, vocab_size=13, d_ff=9),
+    "sink_gqa": dict(kind="sink", batch_size=3, seq_len=11, d_model=14, num_heads=4,
+                     num_kv_heads=2, head_dim=4, vocab_size=13, d_ff=7),
+    "gated_mha": dict(kind="gated", batch_size=3, seq_len=10, d_model=12, num_heads=2, head_dim=6,
+                      vocab_size=14, d_ff=8),
+    "gated_head_mqa": dict(kind="gated", attention={"gate": "head"}, batch_size=1, seq_len=23,
+                           d_model=14, num_heads=5, num_kv_heads=1, head_dim=4, vocab_size=12,
+                           d_ff=7),
+    "v2_split_half_gqa": dict(kind="diff_v2", attention={"pairing": "split_half"}, batch_size=3,
+                              seq_len=15, d_model=12, num_heads=6, num_kv_heads=3, head_dim=2,
+                              vocab_size=11, d_ff=10),
+    "v2_lambda_raw": dict(kind="diff_v2", attention={"lambda": "raw"}, batch_size=5, seq_len=7,
+                          d_model=12, num_heads=3, vocab_size=13, d_ff=9),
+    "v2_lambda_none": dict(kind="diff_v2", attention={"lambda": "none"}, batch_size=1, seq_len=21,
+                           d_model=16, num_heads=4, num_kv_heads=1, vocab_size=13, d_ff=7),
+    "v1_no_subln": dict(kind="diff_v1", attention={"subln": False}, batch_size=3, seq_len=14,
+                        d_model=12, num_heads=6, head_dim=2, vocab_size=13, d_ff=9),
+    "v1_lambda_init_constant": dict(
+        kind="diff_v1", attention={"lambda_init": "constant", "lambda_init_value": 0.35},
+        batch_size=3, seq_len=9, d_model=9, num_heads=4, num_kv_heads=2, head_dim=6,
+        vocab_size=12, d_ff=5),
+    "v1_lambda_sigmoid_gqa": dict(kind="diff_v1", attention={"lambda": "sigmoid"}, batch_size=1,
+                                  seq_len=18, d_model=13, num_heads=12, num_kv_heads=4, head_dim=2,
+                                  vocab_size=11, d_ff=5, norm_eps=1e-3),
+    "v2_sink_gqa": dict(kind="diff_v2", attention={"normaliser": "sink"}, batch_size=3, seq_len=12,
+                        d_model=11, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9, d_ff=8),
+    "v2_exponential_subln": dict(
+        kind="diff_v2", attention={"lambda": "exponential", "subln": True, "gate": "head",
+                                   "normaliser": "off_by_one"},
+        batch_size=3, seq_len=13, d_model=10, num_heads=3, head_dim=4, vocab_size=8, d_ff=6),
+    "v2_qk_norm_no_rope": dict(kind="diff_v2", attention={"qk_norm": True}, batch_size=1,
+                               seq_len=22, d_model=10, num_heads=2, head_dim=8, vocab_size=12,
+                               d_ff=9, rope=False, norm_eps=1e-2),
+    "v2_window_gqa": dict(kind="diff_v2", attention={"window": 19}, batch_size=1, seq_len=71,
+                          d_model=12, num_heads=4, num_kv_heads=2, vocab_size=10, d_ff=7,
+                          head_dim=4),
+    "v1_packed_gqa": dict(kind="diff_v1", batch_size=3, seq_len=67, d_model=10, num_heads=4,
+                          num_kv_heads=2, head_dim=2, vocab_size=8, d_ff=8,
+                          data={"document_end": 4}),
+    "v1_sink_gate_qk_norm_packed_window": dict(
+        kind="diff_v1", attention={"normaliser": "sink", "gate": "elementwise", "qk_norm": True,
+                                   "window": 5},
+        batch_size=1, seq_len=37, d_model=8, num_heads=4, head_dim=4, vocab_size=8, d_ff=5,
+        data={"document_end": 0}),
+    "softmax_window_packed": dict(kind="softmax", attention={"window": 7}, batch_size=3, seq_len=69,
+                                  d_model=10, num_heads=3, head_dim=4, vocab_size=8, d_ff=7,
+                                  data={"document_end": 2}),
+    "v2_split_half_sink_packed": dict(
+        kind="diff_v2", attention={"pairing": "split_half", "normaliser": "sink"}, batch_size=1,
+        seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9, d_ff=5,
+        data={"document_end": 8}),
+}
+SEED = 2026
+
+
+def config(name: str) -> str:
+    """The config of one case as YAML, every size explicit."""
+    model = {"num_layers": 2, "d_ff": 40, "rope_theta": 10000.0, "norm_eps": 1e-5,
+             "tie_embeddings": False} | CASES[name]
+    attention = {"kind": model.pop("kind")} | model.pop("attention", {})
+    data = {"seq_len": model.pop("seq_len"), "batch_size": model.pop("batch_size", 2)}
+    data |= model.pop("data", {})
+    model.setdefault("num_kv_heads", model["num_heads"])
+    model.setdefault("head_dim", model["d_model"] // model["num_heads"])
+    model |= {"max_seq_len": data["seq_len"], "attention": attention}
+    return yaml.safe_dump({"run": {"name": name}, "model": model, "data": data}, sort_keys=False,
+                          default_flow_style=None)
+
+
+def draw_weights(spec: ModelSpec, rng: np.random.Generator) -> dict:
+    """Weights large enough that every gradient is far from zero, and small enough that float32
+    reaches its gate: at 0.3 for the matrices, rounding alone costs diff_v1 2e-5. Each is a float32
+    value, so that both precisions of difftape start from the same numbers."""
+    weights = {}
+    for name, shape in oracle.parameter_shapes(spec).items():
+        value = rng.standard_normal(shape)
+        if name.endswith(("norm.weight", "subln.weight")):
+            value = 1 + 0.2 * value
+        elif not name.endswith("sinks"):
+            value *= 0.3 if len(shape) == 1 else 0.2  # lambda vectors; matrices
+        weights[name] = value.astype(np.float32).astype(np.float64)
+    return weights
+
+
+def draw_tokens(spec: ModelSpec, batch: int, seq_len: int, rng: np.random.Generator) -> np.ndarray:
+    """int32 [B, T+1]. In packed rows one token in six ends a document."""
+    tokens = rng.integers(0, spec.vocab_size, (batch, seq_len + 1), dtype=np.int32)
+    if spec.document_end >= 0:
+        others = spec.document_end + rng.integers(1, spec.vocab_size, tokens.shape)
+        ends = rng.random(tokens.shape) < 1 / 6
+        tokens = np.where(ends, spec.document_end, others % spec.vocab_size)
+    return tokens.astype(np.int32)

@@ -1,0 +1,80 @@
+"""One attention layer as the authors write it: few calls of PyTorch's own attention, then slices of
+what it returns. Another way to every combination of the fields, for the tests."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from attention import lambda_init
+
+
+def complex_rope(x, theta):
+    """x is [B, heads, T, d]."""
+    d = x.shape[-1]
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    turn = torch.arange(x.shape[2])[:, None] * theta ** (-2 * torch.arange(d // 2) / d)
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(turn), turn)).flatten(-2)
+
+
+def attend(q, k, v, visible, sinks):
+    """PyTorch's attention on [B, heads, T, width]; an extra logit is a key and a value of zeros,
+    with the logit as its bias."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    bias = torch.zeros(visible.shape).masked_fill(~visible, -math.inf)[:, None]
+    bias = bias.expand(-1, q.shape[1], -1, -1)
+    if sinks is not None:
+        k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
+        bias = torch.cat((bias, sinks[:, None, None].expand(*bias.shape[:3], 1)), dim=-1)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+
+def lambda_of(spec, layer, w, x):
+    """Broadcasts with [B, heads, T, width]."""
+    rule = spec.chosen("lambda_rule")
+    if rule == "exponential":
+        return (w("lambda_q1").dot(w("lambda_k1")).exp() - w("lambda_q2").dot(w("lambda_k2")).exp()
+                + lambda_init(spec, layer))
+    if rule == "none":
+        return 1
+    logit = F.linear(x, w("lambda_proj.weight")).transpose(1, 2)[..., None]
+    return F.sigmoid(logit) if rule == "sigmoid" else logit
+
+
+def layer_output(spec, layer, w, x, visible):
+    """What attention.attention returns."""
+
+    def heads(name, width):
+        return F.linear(x, w(name)).unflatten(-1, (-1, width)).transpose(1, 2)
+
+    d = spec.width
+    q, k = heads("q_proj.weight", d), heads("k_proj.weight", d)
+    if spec.qk_norm:
+        q = F.rms_norm(q, (d,), w("q_norm.weight"), spec.norm_eps)
+        k = F.rms_norm(k, (d,), w("k_norm.weight"), spec.norm_eps)
+    if spec.rope:
+        q, k = complex_rope(q, spec.rope_theta), complex_rope(k, spec.rope_theta)
+    sinks = None
+    if spec.chosen("normaliser") != "softmax":
+        sinks = w("sinks") if spec.chosen("normaliser") == "sink" else torch.zeros(q.shape[1])
+    if spec.kind == "diff_v1":
+        v = heads("v_proj.weight", 2 * d)
+        first, second = (attend(q[:, i::2], k[:, i::2], v, visible,
+                                None if sinks is None else sinks[i::2]) for i in (0, 1))
+    else:
+        context = attend(q, k, heads("v_proj.weight", d), visible, sinks)
+    if spec.kind == "diff_v2":
+        halves = spec.chosen("pairing") == "split_half"
+        first, second = context.chunk(2, 1) if halves else (context[:, ::2], context[:, 1::2])
+    if spec.kind in ("diff_v1", "diff_v2"):
+        context = first - lambda_of(spec, layer, w, x) * second
+    if spec.chosen("subln") == "true":
+        context = F.rms_norm(context, context.shape[-1:], w("subln.weight"), 1e-5)
+        if spec.chosen("lambda_rule") == "exponential":
+            context = context * (1 - lambda_init(spec, layer))
+    context = context.transpose(1, 2)  # [B, T, heads, width]
+    if spec.chosen("gate") != "none":
+        gate = F.sigmoid(F.linear(x, w("gate_proj.weight")))
+        width = context.shape[-1] if spec.chosen("gate") == "elementwise" else 1
+        context = context * gate.unflatten(-1, (-1, width))
+    return F.linear(context.flatten(2), w("o_proj.weight"))

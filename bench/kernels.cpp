@@ -5,13 +5,11 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "bench/measure.h"
 #include "core/attention/attention.h"
-#include "core/build_info.h"
-#include "core/parallel.h"
 #include "core/peak.h"
 #include "core/random.h"
 #include "optim/adamw.h"
-#include "train/log/run_files.h"
 
 namespace difftape {
 namespace {
@@ -140,11 +138,8 @@ BENCHMARK(adamw_step)->Arg(1 << 20)->Arg(10 << 20)->ArgName("N")->UseRealTime();
 }  // namespace difftape
 
 int main(int argc, char** argv) {
-  const difftape::BuildInfo build = difftape::build_info();
-  fmt::print("difftape {} ({}), {}, {}, {}\n{} threads on {}, peak {:.0f} GFLOP/s {}\n\n",
-             build.version, build.commit, build.compiler, build.build_type, build.vectors,
-             difftape::num_threads(), difftape::cpu_model(), difftape::measure_fma_peak(0.3) / 1e9,
-             build.precision);
+  difftape::bench::print_environment();
+  fmt::print("\n");
   std::fflush(stdout);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;

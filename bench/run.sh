@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# bench/run.sh BIN_DIR [NAME...]: runs the named benchmarks (default: step kernels) and keeps what
+# bench/run.sh BIN_DIR [NAME...]: runs the named benchmarks (default: step attention kernels) and keeps what
 # they print under bench/results. With DIFFTAPE_PEER_PYTHON, a Python that has PyTorch, `peers` runs
 # the same model there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-[ $# -gt 0 ] || set -- step kernels ${DIFFTAPE_PEER_PYTHON:+peers}
+[ $# -gt 0 ] || set -- step attention kernels ${DIFFTAPE_PEER_PYTHON:+peers}
 
 run() {
   case "$1" in
@@ -17,6 +17,7 @@ run() {
       echo
       "$bin/bench_step" configs/base/tiny.yaml
       ;;
+    attention) "$bin/bench_attention" ;;
     kernels) "$bin/bench_kernels" --benchmark_counters_tabular=true ;;
     peers)
       "$bin/bench_step" configs/bench_384.yaml --kinds softmax
@@ -25,7 +26,7 @@ run() {
       "$bin/bench_step" configs/bench_384.yaml --kinds softmax
       ;;
     *)
-      echo "bench: no benchmark '$1'; there are step, kernels, peers" >&2
+      echo "bench: no benchmark '$1'; there are step, attention, kernels, peers" >&2
       exit 64
       ;;
   esac

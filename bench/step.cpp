@@ -4,13 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
-#include "core/build_info.h"
+#include "bench/measure.h"
 #include "core/error.h"
-#include "core/gemm.h"
-#include "core/parallel.h"
 #include "core/peak.h"
-#include "core/pool.h"
 #include "layers/cost.h"
 #include "train/config/reader.h"
 #include "train/log/table.h"
@@ -18,6 +16,8 @@
 
 namespace difftape {
 namespace {
+
+using bench::quantile;
 
 /// Every kind, the baseline before those that are compared with it.
 std::vector<std::string> baseline_first() {
@@ -39,14 +39,6 @@ struct Contestant {
   double flops_per_token;
   std::vector<double> tokens_per_sec, peak_share;
 };
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(at);
-  const size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
 
 std::vector<Contestant> make_contestants(const Arguments& arguments) {
   std::vector<Contestant> all;
@@ -97,13 +89,9 @@ void print(const std::vector<Contestant>& all) {
 }
 
 void run(const Arguments& arguments) {
-  const BuildInfo build = build_info();
   std::vector<Contestant> all = make_contestants(arguments);
   const Config& config = all.front().session->config;
-  fmt::print("difftape {} ({}), {}, {}, {}, {}\n", build.version, build.commit, build.compiler,
-             build.build_type, build.vectors, gemm_engine());
-  fmt::print("{} threads on {}, peak {:.0f} GFLOP/s {}\n", num_threads(), cpu_model(),
-             measure_fma_peak(0.3) / 1e9, build.precision);
+  bench::print_environment();
   fmt::print(
       "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
       config.model.d_model, config.model.num_layers, config.model.num_heads, config.model.d_ff,

@@ -1,10 +1,10 @@
-# The benchmarks, in float: bench_kernels (Google Benchmark) and bench_step (whole training steps).
+# The benchmarks, in float: bench_kernels (Google Benchmark), bench_attention (fused kernels in turns)
+# and bench_step (whole training steps).
 find_package(benchmark REQUIRED)
 
-add_executable(bench_kernels ${PROJECT_SOURCE_DIR}/bench/kernels.cpp)
-difftape_flags(bench_kernels)
-target_link_libraries(bench_kernels PRIVATE difftape_f32 benchmark::benchmark)
-
-add_executable(bench_step ${PROJECT_SOURCE_DIR}/bench/step.cpp)
-difftape_flags(bench_step)
-target_link_libraries(bench_step PRIVATE difftape_f32)
+foreach(name kernels attention step)
+  add_executable(bench_${name} ${PROJECT_SOURCE_DIR}/bench/${name}.cpp ${PROJECT_SOURCE_DIR}/bench/measure.cpp)
+  difftape_flags(bench_${name})
+  target_link_libraries(bench_${name} PRIVATE difftape_f32)
+endforeach()
+target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)

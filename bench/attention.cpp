@@ -1,0 +1,176 @@
+// The fused attention kernels, forward and backward, against each other in turns within one run:
+// V2 against two calls of the softmax kernel on the same maps, V1 against softmax in the baseline's
+// shape, and the memory that a call needs beside its operands and results.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "bench/measure.h"
+#include "core/attention/attention.h"
+#include "core/pool.h"
+#include "core/random.h"
+#include "core/rows.h"
+#include "train/log/table.h"
+
+namespace difftape::bench {
+namespace {
+
+constexpr Index kHeads = 6, kHeadDim = 64;
+
+Tensor random(const Shape& shape, const char* name) {
+  Tensor x = Tensor::empty(shape);
+  fill_normal(x, RandomStream(1, name), 1);
+  return x;
+}
+
+/// One kernel call with everything it reads and writes.
+struct Call {
+  HeadLayout layout;
+  AttentionInputs in;
+  Tensor lambda, dout, out{};
+  AttentionGradients to;
+
+  Call(HeadLayout wiring, Index batch, Index seq, Index value_dim) : layout(std::move(wiring)) {
+    const auto heads_out = static_cast<Index>(layout.routes.size());
+    in.q = random({batch, seq, layout.query_heads, kHeadDim}, "q");
+    in.k = random({batch, seq, layout.key_heads, kHeadDim}, "k");
+    in.v = random({batch, seq, layout.value_heads, value_dim}, "v");
+    in.scale = 1 / std::sqrt(static_cast<double>(kHeadDim));
+    lambda = Tensor::full({batch, seq, heads_out}, real(0.5));
+    dout = random({batch, seq, heads_out, value_dim}, "dout");
+    to = {Tensor::like(in.q),
+          Tensor::like(in.k),
+          Tensor::like(in.v),
+          Into::overwrite,
+          Into::overwrite,
+          Into::overwrite,
+          {},
+          {}};
+    if (layout.maps == 2) to.dlambda = Tensor::like(lambda);
+  }
+  void run() {
+    in.lambda = layout.maps == 2 ? &lambda : nullptr;
+    const AttentionOutputs result = attention_forward(layout, in);
+    attention_backward(layout, in, result.row_stats, dout, to);
+    out = result.out;
+  }
+};
+
+/// What V2 costs without a kernel of its own: each map as a softmax call over the same keys and
+/// values, and the subtraction between forward and backward.
+struct TwoCalls {
+  Call first, second;
+  Tensor lambda, out, dout2, dlambda;
+
+  TwoCalls(Index batch, Index seq)
+      : first(HeadLayout::single(kHeads, kHeads), batch, seq, kHeadDim),
+        second(HeadLayout::single(kHeads, kHeads), batch, seq, kHeadDim),
+        lambda(Tensor::full({batch, seq, kHeads}, real(0.5))),
+        out(Tensor::like(first.dout)),
+        dout2(Tensor::like(first.dout)),
+        dlambda(Tensor::like(lambda)) {
+    second.to.dk = first.to.dk;
+    second.to.dv = first.to.dv;
+    second.to.into_k = second.to.into_v = Into::add;
+  }
+  void run_maps() {
+    first.run();
+    second.run();
+  }
+  void run_all() {
+    const AttentionOutputs a = attention_forward(first.layout, first.in);
+    const AttentionOutputs b = attention_forward(second.layout, second.in);
+    parallel_ranges(lambda.size(), 64, [&](Index begin, Index count) {
+      for (Index i = begin; i < begin + count; ++i) {
+        const auto row = [i](const Tensor& x) {
+          return ConstRow(x.data() + i * kHeadDim, kHeadDim);
+        };
+        const real weight = lambda.data()[i];
+        Row(out.data() + i * kHeadDim, kHeadDim) = row(a.out) - weight * row(b.out);
+        Row(dout2.data() + i * kHeadDim, kHeadDim) = -weight * row(first.dout);
+        dlambda.data()[i] = -(row(first.dout) * row(b.out)).sum();
+      }
+    });
+    attention_backward(first.layout, first.in, a.row_stats, first.dout, first.to);
+    attention_backward(second.layout, second.in, b.row_stats, dout2, second.to);
+  }
+};
+
+/// Median and 10-90 % range of a over b, round by round.
+std::string ratio(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
+  return fmt::format("{:.3f} ({:.3f}-{:.3f})", quantile(ratios, 0.5), quantile(ratios, 0.1),
+                     quantile(ratios, 0.9));
+}
+
+void compare_times(Index tokens, int rounds) {
+  Table table{{{"", "T"},
+               {"softmax", "ms"},
+               {"V1", "ms"},
+               {"V2", "ms"},
+               {"softmax / V1", "median (10-90 %)"},
+               {"two softmax / V2", "median (10-90 %)"},
+               {"with subtraction / V2", "median (10-90 %)"}},
+              {}};
+  for (const Index seq : {256, 512, 1024, 2048}) {
+    const Index batch = std::max<Index>(1, tokens / seq);
+    Call softmax(HeadLayout::single(kHeads, kHeads), batch, seq, kHeadDim);
+    Call v1(HeadLayout::pairs(kHeads, kHeads), batch, seq, 2 * kHeadDim);
+    Call v2(HeadLayout::doubled(kHeads, kHeads), batch, seq, kHeadDim);
+    TwoCalls two(batch, seq);
+    const std::vector<std::function<void()>> works{[&] { softmax.run(); }, [&] { v1.run(); },
+                                                   [&] { v2.run(); }, [&] { two.run_maps(); },
+                                                   [&] { two.run_all(); }};
+    std::vector<std::vector<double>> seconds(works.size());
+    for (const auto& work : works) work();
+    for (int round = 0; round < rounds; ++round) {
+      for (size_t i = 0; i < works.size(); ++i) seconds[i].push_back(seconds_of(works[i]));
+    }
+    const auto ms = [&](size_t i) {
+      return fmt::format("{:.2f}", 1e3 * quantile(seconds[i], 0.5));
+    };
+    table.rows.push_back({std::to_string(seq), ms(0), ms(1), ms(2), ratio(seconds[0], seconds[1]),
+                          ratio(seconds[3], seconds[2]), ratio(seconds[4], seconds[2])});
+  }
+  fmt::print("{} heads of {}, {} tokens in all, forward + backward\n{}\n", kHeads, kHeadDim, tokens,
+             to_text(table));
+}
+
+void measure_memory() {
+  Table table{{{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes a token"}},
+              {}};
+  for (const Index seq : {1024, 4096, 16384}) {
+    const auto extra = [seq](const HeadLayout& layout, Index value_dim) {
+      Call call(layout, 1, seq, value_dim);
+      pool::reset_peak();
+      const auto before = pool::stats().bytes_in_use;
+      call.run();
+      return static_cast<double>(pool::stats().peak_bytes_in_use - before);
+    };
+    const double softmax = extra(HeadLayout::single(kHeads, kHeads), kHeadDim);
+    const double v1 = extra(HeadLayout::pairs(kHeads, kHeads), 2 * kHeadDim);
+    const double v2 = extra(HeadLayout::doubled(kHeads, kHeads), kHeadDim);
+    table.rows.push_back({std::to_string(seq), fmt::format("{:.1f}", softmax / 1e6),
+                          fmt::format("{:.1f}", v1 / 1e6), fmt::format("{:.1f}", v2 / 1e6),
+                          fmt::format("{:.0f}", v2 / static_cast<double>(seq))});
+  }
+  fmt::print("peak memory of a call beside its inputs and their gradients\n{}", to_text(table));
+}
+
+}  // namespace
+}  // namespace difftape::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("attention kernels, forward and backward, in turns");
+  difftape::Index tokens = 4096;
+  int rounds = 15;
+  app.add_option("--tokens", tokens, "tokens of all sequences together");
+  app.add_option("--rounds", rounds);
+  CLI11_PARSE(app, argc, argv);
+  difftape::bench::print_environment();
+  fmt::print("\n");
+  difftape::bench::compare_times(tokens, rounds);
+  difftape::bench::measure_memory();
+}

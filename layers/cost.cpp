@@ -4,12 +4,22 @@ namespace difftape {
 
 namespace {
 
-std::string component_of(const Parameter& p) {
-  const auto within = [&](const char* text) { return p.name.find(text) != std::string::npos; };
-  if (p.role == Role::embedding) return "embedding";
-  if (within("self_attn")) return "attention";
-  if (within("mlp")) return "feed-forward";
-  return p.role == Role::gain ? "norms" : "head";
+constexpr std::string_view kBlocks = "model.layers.";
+
+void add(ModelCost::Counts& counts, const std::string& name, Index count) {
+  for (auto& [known, total] : counts) {
+    if (known == name) {
+      total += count;
+      return;
+    }
+  }
+  counts.emplace_back(name, count);
+}
+
+/// Twice the keys that a query sees on average: half the square, less what lies before a window.
+double twice_visible(Index seq, Index window) {
+  const auto keys = static_cast<double>(window > 0 ? std::min(window, seq) : seq);
+  return 2 * keys - keys * keys / static_cast<double>(seq);
 }
 
 /// Activations of one block that its pullbacks keep, for one token.
@@ -22,20 +32,46 @@ double block_activations(const ModelConfig& config, const Attention& attention) 
 
 }  // namespace
 
+ParameterPlace place_of(const Parameter& parameter) {
+  const std::string& name = parameter.name;
+  if (!name.starts_with(kBlocks)) {
+    const bool gain = parameter.role == Role::gain;
+    return {-1, parameter.role == Role::embedding ? "embedding" : gain ? "norms" : "head", ""};
+  }
+  // model.layers.<layer>.self_attn.<part>[.weight], the same with mlp, or <norm>.weight
+  const auto word = [&](size_t& at) {
+    const size_t begin = at, end = std::min(name.find('.', at), name.size());
+    at = end + 1;
+    return name.substr(begin, end - begin);
+  };
+  size_t at = kBlocks.size();
+  const Index layer = std::stoll(word(at));
+  const std::string within = word(at);
+  if (within != "self_attn" && within != "mlp") return {layer, "norms", within};
+  const std::string part = word(at);
+  return {layer, within == "mlp" ? "mlp" : "attention",
+          part.starts_with("lambda") ? "lambda" : part};
+}
+
 ModelCost model_cost(const ModelConfig& config, Index seq) {
   const LanguageModel model(config);
   const ModelConfig& used = model.config();
   ModelCost cost;
   cost.d_ff = used.d_ff;
   cost.total_parameters = model.parameters().count();
-  for (const char* name : {"embedding", "attention", "feed-forward", "norms", "head"}) {
+  for (const char* name : {"embedding", "attention", "mlp", "norms", "head"}) {
     cost.parameters.emplace_back(name, 0);
   }
-  double products = 0;  // weights that multiply each token
+  double products = 0, attention_products = 0;  // weights that multiply each token
   for (const Parameter& p : model.parameters()) {
-    for (auto& [name, count] : cost.parameters)
-      count += name == component_of(p) ? p.shape.size() : 0;
-    if (p.role == Role::projection) products += static_cast<double>(p.shape.size());
+    const ParameterPlace place = place_of(p);
+    const Index size = p.shape.size();
+    const bool in_attention = place.component == "attention";
+    add(cost.parameters, place.component, size);
+    if (in_attention) add(cost.attention_parameters, place.part, size);
+    if (p.role != Role::projection) continue;
+    products += static_cast<double>(size);
+    if (in_attention) attention_products += static_cast<double>(size);
   }
   if (used.tie_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);
 
@@ -45,7 +81,8 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   const auto layers = static_cast<double>(used.num_layers);
   const double products_of_head = static_cast<double>(layout.maps * head_dim + value_dim);
   cost.attention_flops_per_token = 3 * layers * static_cast<double>(layout.routes.size()) *
-                                   products_of_head * static_cast<double>(seq);
+                                   products_of_head * twice_visible(seq, used.attention.window);
+  cost.attention_projection_flops_per_token = 6 * attention_products;
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
   // Above the blocks: the input and output of the last norm, and dhidden of the loss.
   cost.activations_per_token =

@@ -9,15 +9,31 @@
 
 namespace difftape {
 
+/// Where a parameter belongs, by its name.
+struct ParameterPlace {
+  Index layer = -1;       ///< from 0; -1: outside the blocks
+  std::string component;  ///< embedding, attention, mlp, norms or head
+  /// The layer below the component, "q_proj", "up_proj", "input_layernorm"; all that makes lambda
+  /// is "lambda"; empty outside the blocks.
+  std::string part;
+};
+ParameterPlace place_of(const Parameter& parameter);
+
 struct ModelCost {
-  /// Parameters by component, in the order embedding, attention, feed-forward, norms, head.
-  std::vector<std::pair<std::string, Index>> parameters;
+  using Counts = std::vector<std::pair<std::string, Index>>;
+
+  /// Parameters by component, in the order embedding, attention, mlp, norms, head.
+  Counts parameters;
+  /// Those of attention by part, in the order of declaration: "lambda", "q_proj", ...
+  Counts attention_parameters;
   Index total_parameters = 0;
   /// Floating-point operations of forward and backward for one token at sequence length `seq`; a
   /// multiply-add counts 2, causal attention half the square, backward twice forward. Lookups,
   /// norms and other element-wise work are not counted.
   double train_flops_per_token = 0;
   double attention_flops_per_token = 0;  ///< the part of it that grows with seq
+  /// The part of it that multiplies tokens by the weights of attention.
+  double attention_projection_flops_per_token = 0;
   /// Numbers kept a token for backward, and the largest temporary beside them.
   double activations_per_token = 0;
   /// Numbers of keys and values that generation keeps a token.

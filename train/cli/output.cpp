@@ -2,21 +2,60 @@
 
 #include "train/checkpoint/h5.h"
 #include "train/cli/commands.h"
+#include "train/log/files.h"
 
 namespace difftape::cli {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+OutputError no_output_of(const fs::path& out, std::string_view command) {
+  return OutputError(fmt::format(
+      "{} exists and is no output of {}; nothing else is replaced: choose another name with --out",
+      out.string(), command));
+}
+
+/// What takes minutes to measure should not be lost for want of a directory.
+void require_directory_of(const fs::path& out) {
+  std::error_code ignored;
+  if (!out.has_parent_path() || fs::is_directory(out.parent_path(), ignored)) return;
+  throw OutputError(
+      fmt::format("cannot write {}: {} is no directory", out.string(), out.parent_path().string()));
+}
+
+}  // namespace
+
+void require_h5_output(const fs::path& out, std::string_view command,
+                       const std::vector<std::string>& objects,
+                       const std::vector<fs::path>& inputs) {
+  if (out.extension() != ".h5") {
+    throw UsageError(fmt::format("--out: {} does not end in .h5", out.string()));
+  }
+  require_directory_of(out);
+  require_output_file(out, ".h5", inputs);
+  std::error_code ignored;
+  if (!fs::exists(out, ignored)) return;
+  const h5::File file = h5::File::open(out);
+  const auto missing = [&](const std::string& object) { return !file.exists(object); };
+  if (std::ranges::any_of(objects, missing)) throw no_output_of(out, command);
+}
+
+void require_csv_output(const fs::path& out, std::string_view command, std::string_view header) {
+  require_directory_of(out);
+  require_output_file(out, ".csv");
+  std::error_code ignored;
+  if (fs::exists(out, ignored) && !read_text(out).starts_with(std::string(header) + "\n")) {
+    throw no_output_of(out, command);
+  }
+}
 
 void require_grads_file(const fs::path& out, const std::vector<fs::path>& inputs) {
   require_output_file(out, ".h5", inputs);
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return;
   const h5::File file = h5::File::open(out);
-  if (file.exists("grad") && file.exists("logits")) return;
-  throw OutputError(fmt::format(
-      "{} exists and is no output of grads; nothing else is replaced: choose another name with "
-      "--out",
-      out.string()));
+  if (!file.exists("grad") || !file.exists("logits")) throw no_output_of(out, "grads");
 }
 
 void require_output_file(const fs::path& out, std::string_view extension,

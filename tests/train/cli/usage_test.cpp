@@ -26,7 +26,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
   for (const std::string command :
-       {"train", "sweep", "report", "plan", "config", "grads", "gradcheck", "doctor"}) {
+       {"train", "sweep", "report", "plan", "analyze", "config", "grads", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/quickstart.yaml"),
@@ -39,7 +39,13 @@ TEST(Help, of_every_command_mentions_its_arguments) {
       {{"train"}, {"CONFIG", "--set", "--out", "--resume"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--dry-run"}},
       {{"report"}, {"RUN_DIR", "--out"}},
-      {{"plan"}, {"CONFIG", "--set"}},
+      {{"plan"}, {"CONFIG", "--set", "--kinds"}},
+      {{"analyze"}, {"gradient-flow", "snr"}},
+      {{"analyze", "gradient-flow"},
+       {"CONFIG", "--set", "--kinds", "--steps", "--seeds", "--out", "default: 0,100,300"}},
+      {{"analyze", "snr"},
+       {"--tokens", "--signal", "--second-signal", "--noise", "--correlation", "--lambdas",
+        "--trials", "--seed", "--threshold", "--out"}},
       {{"config"}, {"show", "keys", "schema"}},
       {{"config", "show"}, {"CONFIG", "--set", "--origin"}},
       {{"config", "keys"}, {}},
@@ -76,8 +82,8 @@ TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
 
 TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(usage_error({}),
-            "difftape: give a command: train, sweep, report, plan, config, grads, gradcheck, "
-            "doctor\n'difftape --help' says more\n");
+            "difftape: give a command: train, sweep, report, plan, analyze, config, grads, "
+            "gradcheck, doctor\n'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"
             "'difftape config --help' says more\n");

@@ -1,0 +1,26 @@
+#include "train/analyze/interval.h"
+
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <numeric>
+
+namespace difftape {
+
+double student_t_quantile(double probability, Index degrees) {
+  return quantile(boost::math::students_t(static_cast<double>(degrees)), probability);
+}
+
+Interval mean_interval(std::span<const double> values) {
+  if (values.empty()) return {};
+  const auto n = static_cast<double>(values.size());
+  Interval interval;
+  interval.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (values.size() < 2) return interval;
+  double squares = 0;
+  for (const double value : values) squares += (value - interval.mean) * (value - interval.mean);
+  const double t = student_t_quantile(0.975, static_cast<Index>(values.size()) - 1);
+  interval.half_width = t * std::sqrt(squares / (n - 1) / n);
+  return interval;
+}
+
+}  // namespace difftape

@@ -1,0 +1,29 @@
+#pragma once
+// Repeated measurements: their mean, and how far to trust it. The one door to Boost.Math.
+
+#include <limits>
+#include <span>
+
+#include "core/real.h"
+
+namespace difftape {
+
+/// A mean with its two-sided 95 % confidence interval, mean +- half_width.
+struct Interval {
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double half_width = std::numeric_limits<double>::quiet_NaN();
+
+  double low() const { return mean - half_width; }
+  double high() const { return mean + half_width; }
+};
+
+/// What a variable of Student's t distribution with `degrees` >= 1 degrees of freedom stays below
+/// with `probability`, in (0, 1).
+double student_t_quantile(double probability, Index degrees);
+
+/// mean +- t s / sqrt(n), with s the sample's standard deviation and t the 97.5 % quantile for
+/// n - 1 degrees of freedom: for independent values of about normal distribution. One value has no
+/// half_width (NaN), none has no mean; infinities and NaNs are carried on.
+Interval mean_interval(std::span<const double> values);
+
+}  // namespace difftape

@@ -1,0 +1,49 @@
+#include "train/analyze/kinds.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "layers/language_model.h"
+#include "train/config/suggest.h"
+
+namespace difftape {
+
+std::string baseline_kind() { return AttentionConfig{}.kind; }
+
+ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
+  if (kind == model.attention.kind) return model;
+  ModelConfig other = model;
+  other.attention = {};
+  other.attention.kind = kind;
+  other.attention.qk_norm = model.attention.qk_norm;
+  other.attention.window = model.attention.window;
+  return other;
+}
+
+std::string obstacle_to(const ModelConfig& model) {
+  const std::vector<FieldError> errors = attention_errors(model);
+  if (!errors.empty()) return errors.front().message;
+  try {
+    static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void require_kinds(const std::vector<std::string>& kinds) {
+  const std::vector<std::string> known = attention_kinds();
+  for (auto kind = kinds.begin(); kind != kinds.end(); ++kind) {
+    if (std::find(known.begin(), known.end(), *kind) == known.end()) {
+      throw UsageError(fmt::format("--kinds: '{}' is not one of {}{}", *kind,
+                                   fmt::join(known, ", "), did_you_mean(*kind, known)));
+    }
+    if (std::find(kinds.begin(), kind, *kind) != kind) {
+      throw UsageError(fmt::format("--kinds: {} is named twice", *kind));
+    }
+  }
+}
+
+}  // namespace difftape

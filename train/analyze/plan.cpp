@@ -1,0 +1,155 @@
+#include "train/analyze/plan.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "train/analyze/kinds.h"
+#include "train/loop/step.h"
+
+namespace difftape {
+
+namespace {
+
+constexpr double kMega = 1e6, kPeta = 1e15;
+constexpr const char* kSameQueries = "softmax_2h";
+
+/// The count under a name, 0 if there is none.
+Index count_of(const ModelCost::Counts& counts, const std::string& name) {
+  for (const auto& [known, count] : counts) {
+    if (known == name) return count;
+  }
+  return 0;
+}
+
+/// Names of all kinds' parts of attention: the projections first, then what only some have.
+std::vector<std::string> attention_parts(const Plan& plan) {
+  std::vector<std::string> parts{"q_proj", "k_proj", "v_proj", "o_proj"};
+  for (const KindCost& column : plan.kinds) {
+    for (const auto& [part, count] : column.cost.attention_parameters) {
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+/// Adds rows to a table with one column a kind.
+class Rows {
+ public:
+  Rows(const Plan& plan, Table& table) : plan_(plan), table_(table) {}
+
+  template <class Cell>
+  void add(const std::string& label, Cell&& cell) {
+    std::vector<std::string> cells{label};
+    for (const KindCost& column : plan_.kinds) cells.push_back(cell(column.cost));
+    table_.rows.push_back(cells);
+  }
+  template <class Number>
+  void numbers(const std::string& label, int digits, Number&& number) {
+    add(label, [&](const ModelCost& c) { return fmt::format("{:.{}f}", number(c), digits); });
+  }
+  template <class Count>
+  void counts(const std::string& label, Count&& count) {
+    add(label, [&](const ModelCost& c) {
+      const Index found = count(c);
+      return found == 0 ? "-" : grouped(found);
+    });
+  }
+  /// Counts in percent more or less than those of another kind, if the plan has it.
+  template <class Count>
+  void against(const std::string& indent, const std::string& kind, Count&& count) {
+    const auto other = std::ranges::find(plan_.kinds, kind, &KindCost::kind);
+    if (other == plan_.kinds.end()) return;
+    const auto whole = static_cast<double>(count(other->cost));
+    add(indent + "against " + kind, [&](const ModelCost& c) {
+      return &c == &other->cost
+                 ? "-"
+                 : fmt::format("{:+.1f} %", 100 * (static_cast<double>(count(c)) / whole - 1));
+    });
+  }
+
+ private:
+  const Plan& plan_;
+  Table& table_;
+};
+
+void add_parameters(const Plan& plan, Rows& rows) {
+  const auto total = [](const ModelCost& c) { return c.total_parameters; };
+  rows.counts("parameters", total);
+  rows.against("  ", baseline_kind(), total);
+  for (const auto& [component, ignored] : plan.kinds.front().cost.parameters) {
+    const auto count = [&name = component](const ModelCost& c) {
+      return count_of(c.parameters, name);
+    };
+    rows.counts("  " + component, count);
+    if (component != "attention") continue;
+    for (const std::string& part : attention_parts(plan)) {
+      rows.counts("    " + part,
+                  [&](const ModelCost& c) { return count_of(c.attention_parameters, part); });
+    }
+    rows.against("    ", baseline_kind(), count);
+    rows.against("    ", kSameQueries, count);
+  }
+  rows.counts("d_ff", [](const ModelCost& c) { return c.d_ff; });
+}
+
+void add_work_and_memory(const Config& config, Rows& rows) {
+  const auto tokens = static_cast<double>(config.data.batch_size * config.data.seq_len);
+  const double run_tokens =
+      static_cast<double>(tokens_per_step(config)) * static_cast<double>(config.train.steps);
+  rows.numbers("training MFLOP per token", 3,
+               [](const ModelCost& c) { return c.train_flops_per_token / kMega; });
+  rows.numbers("  of it attention scores and values", 3,
+               [](const ModelCost& c) { return c.attention_flops_per_token / kMega; });
+  rows.numbers("  of it attention projections", 3,
+               [](const ModelCost& c) { return c.attention_projection_flops_per_token / kMega; });
+  rows.numbers("the whole run, PFLOP", 4,
+               [&](const ModelCost& c) { return c.train_flops_per_token * run_tokens / kPeta; });
+  rows.numbers("weights, gradients, moments, MB", 1, [](const ModelCost& c) {
+    return 4.0 * sizeof(real) * static_cast<double>(c.total_parameters) / kMega;
+  });
+  rows.numbers("activations of a batch, MB", 1, [&](const ModelCost& c) {
+    return c.activations_per_token * tokens * sizeof(real) / kMega;
+  });
+  rows.counts("KV cache per token, bytes", [](const ModelCost& c) {
+    return c.kv_cache_per_token * static_cast<Index>(sizeof(real));
+  });
+}
+
+}  // namespace
+
+Plan make_plan(const Config& config, std::vector<std::string> kinds) {
+  require_kinds(kinds);
+  if (kinds.empty()) kinds = attention_kinds();
+  Plan plan;
+  for (const std::string& kind : kinds) {
+    const ModelConfig model = with_kind(config.model, kind);
+    const std::string obstacle = obstacle_to(model);
+    if (obstacle.empty()) {
+      plan.kinds.push_back({kind, model_cost(model, config.data.seq_len)});
+    } else if (kind == config.model.attention.kind) {
+      throw ConfigError(obstacle);
+    } else {
+      plan.left_out.push_back(fmt::format("left out {}: {}", kind, obstacle));
+    }
+  }
+  if (plan.kinds.empty()) {
+    throw ConfigError(fmt::format("nothing is left to plan\n{}", fmt::join(plan.left_out, "\n")));
+  }
+  return plan;
+}
+
+Table plan_table(const Plan& plan, const Config& config) {
+  Table table{{{"", "", true}}, {}};
+  for (const KindCost& column : plan.kinds) {
+    const bool configured = column.kind == config.model.attention.kind;
+    table.columns.push_back({"", column.kind + (configured ? " *" : "")});
+  }
+  Rows rows(plan, table);
+  add_parameters(plan, rows);
+  add_work_and_memory(config, rows);
+  return table;
+}
+
+}  // namespace difftape

@@ -193,7 +193,42 @@ TEST(Cost, counts_parameters_by_component_and_work_by_hand) {
   const double attention = 3.0 * 2 * 4 * 8 * (2 * 8) * 2;
   EXPECT_DOUBLE_EQ(cost.attention_flops_per_token, attention);
   EXPECT_DOUBLE_EQ(cost.train_flops_per_token, 6 * weights + attention);
+  EXPECT_DOUBLE_EQ(cost.attention_projection_flops_per_token,
+                   6 * 2.0 * (32 * 32 * 2 + 16 * 32 * 2));
   EXPECT_EQ(cost.kv_cache_per_token, 2 * 2 * 2 * 8);
+}
+
+TEST(Cost, counts_the_parts_of_attention_of_each_kind_by_hand) {
+  using Counts = std::map<std::string, Index>;
+  const auto parts = [](const char* kind) {
+    const ModelCost cost = model_cost(config_of(kind), 16);
+    return Counts(cost.attention_parameters.begin(), cost.attention_parameters.end());
+  };
+  const Index square = 2 * 32 * 32, half = 2 * 16 * 32;
+  EXPECT_EQ(parts("softmax"),
+            (Counts{{"q_proj", square}, {"k_proj", half}, {"v_proj", half}, {"o_proj", square}}));
+  EXPECT_EQ(parts("diff_v1"), (Counts{{"q_proj", square},
+                                      {"k_proj", half},
+                                      {"v_proj", half},
+                                      {"o_proj", square},
+                                      {"lambda", 2 * 4 * 8},
+                                      {"subln", 2 * 16}}));
+  EXPECT_EQ(parts("diff_v2"), (Counts{{"q_proj", 2 * square},
+                                      {"k_proj", half},
+                                      {"v_proj", half},
+                                      {"o_proj", square},
+                                      {"lambda", 2 * 4 * 32}}));
+}
+
+TEST(Cost, of_tied_embeddings_has_no_head_and_keeps_the_components_in_order) {
+  ModelConfig config = config_of("softmax");
+  config.tie_embeddings = true;
+  const ModelCost::Counts expected{{"embedding", 50 * 32},
+                                   {"attention", 2 * (32 * 32 * 2 + 16 * 32 * 2)},
+                                   {"mlp", 2 * 3 * 88 * 32},
+                                   {"norms", 5 * 32},
+                                   {"head", 0}};
+  EXPECT_EQ(model_cost(config, 16).parameters, expected);
 }
 
 TEST(Cost, predicts_the_measured_activation_memory_within_ten_percent) {

@@ -90,6 +90,10 @@ void add_parameters(const Plan& plan, Rows& rows) {
     }
     rows.against("    ", baseline_kind(), count);
     rows.against("    ", kSameQueries, count);
+    rows.against("    q_proj + o_proj ", kSameQueries, [](const ModelCost& c) {
+      return count_of(c.attention_parameters, "q_proj") +
+             count_of(c.attention_parameters, "o_proj");
+    });
   }
   rows.counts("d_ff", [](const ModelCost& c) { return c.d_ff; });
 }

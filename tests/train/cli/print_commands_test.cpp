@@ -50,8 +50,25 @@ TEST(Plan, follows_set_and_leaves_out_kinds_that_the_heads_do_not_allow) {
   const TinyProject project;
   const Outcome plan = project.difftape({"plan", "tiny.yaml", "--set", "model.num_heads=1"});
   ASSERT_EQ(plan.exit, 0) << plan.err;
-  EXPECT_THAT(plan.out, testing::Not(HasSubstr("diff_v1")));
+  EXPECT_EQ(row(plan.out, "parameters").size(), attention_kinds().size() - 1);
+  EXPECT_THAT(plan.out, HasSubstr("\nleft out diff_v1: it pairs heads, but num_heads is 1 "));
   EXPECT_THAT(plan.out, HasSubstr("softmax *"));
+}
+
+TEST(Plan, takes_kinds_and_says_why_one_is_left_out) {
+  const TinyProject project;
+  const Outcome two = project.difftape({"plan", "tiny.yaml", "--kinds", "diff_v2,softmax"});
+  ASSERT_EQ(two.exit, 0) << two.err;
+  EXPECT_EQ(row(two.out, "parameters").size(), 2u);
+  EXPECT_EQ(row(two.out, "    q_proj"), (std::vector<std::string>{"1,024", "512"}));
+  const Outcome tight = project.difftape(
+      {"plan", "--set", "model.match=parameters", "--set", "model.d_ff=8", "tiny.yaml"});
+  ASSERT_EQ(tight.exit, 0) << tight.err;
+  EXPECT_THAT(tight.out, HasSubstr("\nleft out diff_v2: model.match: parameters: diff_v2 has "));
+  const Outcome unknown = project.difftape({"plan", "tiny.yaml", "--kinds", "sofmax"});
+  EXPECT_EQ(unknown.exit, 64);
+  EXPECT_THAT(unknown.err, HasSubstr("--kinds: 'sofmax' is not one of diff_v1"));
+  EXPECT_THAT(unknown.err, HasSubstr("; did you mean 'softmax'?\n"));
 }
 
 TEST(Doctor, says_what_the_machine_and_the_build_can_do) {

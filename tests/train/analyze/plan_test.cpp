@@ -1,0 +1,102 @@
+#include "train/analyze/plan.h"
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/config/reader.h"
+
+namespace difftape {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
+
+Config plan_7b() { return load_config(kConfigs / "plan_7b.yaml").config; }
+
+/// The cells of a row, its label without the indent.
+std::vector<std::string> row(const Table& table, const std::string& label) {
+  for (const auto& cells : table.rows) {
+    if (cells[0].substr(std::min(cells[0].find_first_not_of(' '), cells[0].size())) == label) {
+      return {cells.begin() + 1, cells.end()};
+    }
+  }
+  return {"no row " + label};
+}
+
+TEST(Plan, of_a_7b_model_counts_every_component_as_by_hand) {
+  const Config config = plan_7b();
+  const Table table = plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
+  const std::string square = grouped(32 * 4096 * 4096), quarter = grouped(32 * 1024 * 4096);
+  EXPECT_THAT(row(table, "embedding"), ElementsAre("131,072,000", "131,072,000", "131,072,000"));
+  EXPECT_THAT(row(table, "head"), ElementsAre("131,072,000", "131,072,000", "131,072,000"));
+  EXPECT_THAT(row(table, "q_proj"), ElementsAre(square, square, grouped(32 * 8192 * 4096)));
+  EXPECT_THAT(row(table, "k_proj"), ElementsAre(quarter, quarter, quarter));
+  EXPECT_THAT(row(table, "v_proj"), ElementsAre(quarter, quarter, quarter));
+  EXPECT_THAT(row(table, "o_proj"), ElementsAre(square, square, square));
+  EXPECT_THAT(row(table, "lambda"),
+              ElementsAre("-", grouped(32 * 4 * 128), grouped(32 * 32 * 4096)));
+  EXPECT_THAT(row(table, "subln"), ElementsAre("-", grouped(32 * 256), "-"));
+  EXPECT_THAT(row(table, "mlp"), testing::Each(grouped(32 * 3 * 4096 * static_cast<Index>(14336))));
+  EXPECT_THAT(row(table, "norms"), testing::Each(grouped((2 * 32 + 1) * 4096)));
+  EXPECT_THAT(row(table, "parameters"),
+              ElementsAre("7,241,732,096", "7,241,756,672", "7,782,797,312"));
+}
+
+TEST(Plan, of_grouped_heads_keeps_one_cache_whatever_the_kind) {
+  const Config config = plan_7b();
+  const Table table = plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
+  const Index bytes = 32 * 2 * 8 * 128 * static_cast<Index>(sizeof(real));
+  EXPECT_THAT(row(table, "KV cache per token, bytes"),
+              ElementsAre(grouped(bytes), grouped(bytes), grouped(bytes)));
+  Config wide = config;
+  wide.model.num_kv_heads = 32;
+  EXPECT_THAT(row(plan_table(make_plan(wide, {"softmax"}), wide), "KV cache per token, bytes"),
+              ElementsAre(grouped(4 * bytes)));
+}
+
+TEST(Plan, compares_attention_with_softmax_and_with_as_many_query_heads_where_it_has_them) {
+  const Config config = plan_7b();
+  Plan plan = make_plan(config, {"softmax", "diff_v2"});
+  Table table = plan_table(plan, config);
+  EXPECT_THAT(row(table, "against softmax"), ElementsAre("-", "+7.5 %")) << "the whole model";
+  EXPECT_THAT(row(table, "against softmax_2h"), ElementsAre("no row against softmax_2h"));
+  // Twice the heads of the same width is the attention of softmax_2h.
+  ModelConfig twice = config.model;
+  twice.num_heads *= 2;
+  plan.kinds.push_back({"softmax_2h", model_cost(twice, config.data.seq_len)});
+  table = plan_table(plan, config);
+  // q, k, v, o in units of 4096^2: 2 + 1/4 + 1/4 + 2 against softmax's 2.5 and V2's 3.5 + 1/128.
+  EXPECT_THAT(row(table, "against softmax_2h"), ElementsAre("-44.4 %", "-22.0 %", "-"));
+}
+
+TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
+  Config config = plan_7b();
+  config.model.num_kv_heads = 1;
+  Plan plan = make_plan(config);
+  for (const KindCost& column : plan.kinds) EXPECT_NE(column.kind, "diff_v1");
+  EXPECT_THAT(plan.left_out, testing::Contains("left out diff_v1: it pairs heads, but num_heads is "
+                                               "32 and num_kv_heads 1; need even numbers"));
+  config = plan_7b();
+  config.model.match = "parameters";
+  config.model.d_ff = 1024;  // less than the query heads that V2 adds
+  plan = make_plan(config);
+  EXPECT_THAT(plan.left_out, testing::Contains(testing::StartsWith(
+                                 "left out diff_v2: model.match: parameters: diff_v2 has")));
+  EXPECT_THROW(make_plan(config, {"diff_v2"}), ConfigError) << "nothing is left";
+  config.model.attention.kind = "diff_v2";
+  EXPECT_THROW(make_plan(config), ConfigError) << "the configuration itself cannot be";
+}
+
+TEST(Plan, takes_the_kinds_in_the_order_given_and_marks_that_of_the_configuration) {
+  const Config config = plan_7b();
+  const Table table = plan_table(make_plan(config, {"diff_v2", "softmax"}), config);
+  ASSERT_EQ(table.columns.size(), 3u);
+  EXPECT_EQ(table.columns[1].name, "diff_v2");
+  EXPECT_EQ(table.columns[2].name, "softmax *");
+  EXPECT_EQ(make_plan(config).kinds.size(), attention_kinds().size());
+}
+
+}  // namespace
+}  // namespace difftape

@@ -38,7 +38,7 @@ TEST(GradientGroup, is_read_from_the_name_of_the_parameter) {
   EXPECT_EQ(group_of("model.embed_tokens.weight", Role::embedding), "- embedding");
   EXPECT_EQ(group_of("model.layers.0.self_attn.q_proj.weight"), "0 q_proj");
   EXPECT_EQ(group_of("model.layers.12.self_attn.gate_proj.weight"), "12 gate_proj");
-  EXPECT_EQ(group_of("model.layers.2.self_attn.lambda_q1", Role::lambda), "2 lambda");
+  EXPECT_EQ(group_of("model.layers.2.self_attn.lambda_q1", Role::vector), "2 lambda");
   EXPECT_EQ(group_of("model.layers.2.self_attn.lambda_proj.weight"), "2 lambda");
   EXPECT_EQ(group_of("model.layers.2.self_attn.subln.weight", Role::gain), "2 subln");
   EXPECT_EQ(group_of("model.layers.3.mlp.gate_proj.weight"), "3 mlp");

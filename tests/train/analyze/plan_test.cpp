@@ -76,8 +76,9 @@ TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
   config.model.num_kv_heads = 1;
   Plan plan = make_plan(config);
   for (const KindCost& column : plan.kinds) EXPECT_NE(column.kind, "diff_v1");
-  EXPECT_THAT(plan.left_out, testing::Contains("left out diff_v1: it pairs heads, but num_heads is "
-                                               "32 and num_kv_heads 1; need even numbers"));
+  EXPECT_THAT(plan.left_out,
+              testing::Contains("left out diff_v1: diff_v1 pairs the key and value heads of the "
+                                "baseline, but num_kv_heads is 1; need an even number"));
   config = plan_7b();
   config.model.match = "parameters";
   config.model.d_ff = 1024;  // less than the query heads that V2 adds

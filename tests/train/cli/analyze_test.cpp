@@ -126,7 +126,7 @@ TEST_F(Analyze, gradient_flow_refuses_what_cannot_be_measured) {
             "difftape: --kinds: name kinds other than softmax, which they are compared with\n");
   EXPECT_EQ(refused({"--kinds", "diff_v1,diff_v1"}), "difftape: --kinds: diff_v1 is named twice\n");
   EXPECT_THAT(error(78, with(flow, {"--set", "model.num_heads=1"})),
-              HasSubstr("diff_v1: it pairs heads, but num_heads is 1 and num_kv_heads 1"));
+              HasSubstr("diff_v1 pairs the heads of the baseline, but num_heads is 1;"));
   EXPECT_EQ(error(66, {"gradient-flow", "nowhere.yaml"}), "difftape: nowhere.yaml: no such file\n");
 }
 

@@ -38,7 +38,8 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   }
   EXPECT_EQ(row(plan.out, "parameters"), counts);
   // Per layer 2 x 16 x 16 keys and values of 4 bytes, whatever the kind: V2 adds queries alone.
-  EXPECT_EQ(row(plan.out, "KV cache per token, bytes"), std::vector<std::string>(counts.size(), "256"));
+  EXPECT_EQ(row(plan.out, "KV cache per token, bytes"),
+            std::vector<std::string>(counts.size(), "256"));
   for (const std::string label :
        {"training MFLOP per token", "weights, gradients, moments, MB", "the whole run, PFLOP"}) {
     EXPECT_EQ(row(plan.out, label).size(), counts.size()) << label;
@@ -51,7 +52,9 @@ TEST(Plan, follows_set_and_leaves_out_kinds_that_the_heads_do_not_allow) {
   const Outcome plan = project.difftape({"plan", "tiny.yaml", "--set", "model.num_heads=1"});
   ASSERT_EQ(plan.exit, 0) << plan.err;
   EXPECT_EQ(row(plan.out, "parameters").size(), attention_kinds().size() - 1);
-  EXPECT_THAT(plan.out, HasSubstr("\nleft out diff_v1: it pairs heads, but num_heads is 1 "));
+  EXPECT_THAT(plan.out,
+              HasSubstr("\nleft out diff_v1: diff_v1 pairs the heads of the baseline, but "
+                        "num_heads is 1;"));
   EXPECT_THAT(plan.out, HasSubstr("softmax *"));
 }
 

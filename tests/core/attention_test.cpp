@@ -113,6 +113,30 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
   }
 }
 
+/// Heads of x (B, T, heads, D) in the order given.
+Tensor reordered(const Tensor& x, const std::vector<Index>& order) {
+  const Shape& shape = x.shape();
+  Tensor y = Tensor::like(x);
+  for (Index token = 0; token < shape[0] * shape[1]; ++token) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      const Index to = token * shape[2] + static_cast<Index>(i), from = token * shape[2] + order[i];
+      std::copy_n(x.data() + from * shape[3], shape[3], y.data() + to * shape[3]);
+    }
+  }
+  return y;
+}
+
+TEST(Attention, permuting_heads_permutes_results) {
+  Problem problem(HeadLayout::doubled(3, 3), 2, 37, 4, 5);
+  const Tensor before = problem.forward().out;
+  problem.in.q = reordered(problem.in.q, {4, 5, 0, 1, 2, 3});
+  problem.in.k = reordered(problem.in.k, {2, 0, 1});
+  problem.in.v = reordered(problem.in.v, {2, 0, 1});
+  problem.lambda =
+      reordered(problem.lambda.reshaped({2, 37, 3, 1}), {2, 0, 1}).reshaped({2, 37, 3});
+  expect_equal(problem.forward().out, reordered(before, {2, 0, 1}));
+}
+
 TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   for (const HeadLayout& layout :
        {HeadLayout::single(4, 2), HeadLayout::pairs(4, 2), HeadLayout::doubled(2, 2)}) {

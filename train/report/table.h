@@ -15,7 +15,7 @@ namespace difftape {
 /// compared with.
 Table compare(std::span<const RunSummary> runs, std::size_t baseline = 0);
 
-/// The table for the terminal, aligned, with a newline at the end.
+/// The table for the terminal, aligned, and what a single run can decide; a newline at the end.
 std::string comparison_table(std::span<const RunSummary> runs, std::size_t baseline = 0);
 
 /// "finished", "diverged at step 120 (train/loss)", "running 20/500".

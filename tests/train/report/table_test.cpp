@@ -42,7 +42,16 @@ run      parameters   train     val  val vs softmax       loss  grad  median    
 softmax     820,224  2.2915  2.3311               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
 diff_v1     820,224       -       -               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  diverged at step 400 (train/loss)
 diff_v2   1,853,504  2.2915  2.3100         -0.0211       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
+Each row is one run. Published runs of this size differ by 0.004 to 0.035 nats either way: a
+difference as small as that decides nothing.
 )");
+}
+
+TEST(ComparisonTable, n08_says_that_small_differences_of_single_runs_decide_nothing) {
+  const std::vector<RunSummary> runs = three_runs();
+  EXPECT_THAT(comparison_table(runs), testing::HasSubstr("decides nothing"));
+  EXPECT_THAT(comparison_table({runs.data(), 1}),
+              testing::Not(testing::HasSubstr("decides nothing")));
 }
 
 TEST(ComparisonTable, compares_with_the_run_that_is_asked_for) {

@@ -1,0 +1,132 @@
+// Attention at the edges of its range: finite and right, or visibly not a number.
+#include <cmath>
+#include <limits>
+
+#include "core/attention/attention.h"
+#include "core/random.h"
+
+namespace difftape {
+namespace {
+
+constexpr Index kWidth = 2;
+
+/// One or two maps over a row of tokens whose scores are q_t * k_s with unit scale: the first
+/// feature carries them, the second is 0.
+struct Problem {
+  HeadLayout layout;
+  AttentionInputs in;
+  Tensor lambda;
+
+  Problem(bool differential, Index seq)
+      : layout(differential ? HeadLayout::doubled(1, 1) : HeadLayout::single(1, 1)) {
+    in.q = Tensor::zeros({1, seq, layout.query_heads, kWidth});
+    in.k = Tensor::zeros({1, seq, 1, kWidth});
+    in.v = Tensor::empty({1, seq, 1, kWidth});
+    fill_normal(in.v, RandomStream(5, "v"), 1);
+    lambda = Tensor::full({1, seq, 1}, real(0.25));
+  }
+  void set_queries(real value) {
+    for (Index i = 0; i < in.q.size(); i += kWidth) in.q.data()[i] = value;
+  }
+  real& key(Index s) { return in.k.row(s)[0]; }
+
+  AttentionOutputs forward() {
+    in.lambda = layout.maps == 2 ? &lambda : nullptr;
+    return attention_forward(layout, in);
+  }
+  AttentionGradients backward() {
+    const AttentionOutputs result = forward();
+    AttentionGradients to{
+        Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Into::overwrite,
+        Into::overwrite,    Into::overwrite,    Tensor::like(lambda), {}};
+    const Tensor dout = Tensor::full(result.out.shape(), 1);
+    attention_backward(layout, in, result.row_stats, dout, to);
+    return to;
+  }
+};
+
+void expect_finite(const AttentionGradients& gradients, bool differential) {
+  EXPECT_TRUE(gradients.dq.all_finite());
+  EXPECT_TRUE(gradients.dk.all_finite());
+  EXPECT_TRUE(gradients.dv.all_finite());
+  EXPECT_TRUE(!differential || gradients.dlambda.all_finite());
+}
+
+class Extremes : public testing::TestWithParam<bool> {
+ protected:
+  bool differential = GetParam();
+  /// What the maps sum to.
+  real whole = differential ? real(0.75) : real(1);
+};
+
+TEST_P(Extremes, logits_of_ten_thousand_pick_the_largest_key_exactly) {
+  Problem problem(differential, 70);
+  problem.set_queries(100);
+  for (Index s = 0; s < 70; ++s) problem.key(s) = s % 2 == 0 ? -100 : real(-100 + s);
+  problem.key(33) = 100;
+  const Tensor out = problem.forward().out;
+  for (Index t = 33; t < 70; ++t) {
+    EXPECT_EQ(out.row(t)[0], whole * problem.in.v.row(33)[0]) << t;
+  }
+  expect_finite(problem.backward(), differential);
+}
+
+TEST_P(Extremes, equal_logits_of_any_size_give_the_mean) {
+  for (const real logit : {real(0), real(1e4), real(-1e4)}) {
+    Problem problem(differential, 40);
+    problem.set_queries(1);
+    for (Index s = 0; s < 40; ++s) problem.key(s) = logit;
+    const Tensor out = problem.forward().out;
+    double total = 0;
+    for (Index t = 0; t < 40; ++t) {
+      total += static_cast<double>(problem.in.v.row(t)[1]);
+      const double mean = static_cast<double>(whole) * total / static_cast<double>(t + 1);
+      EXPECT_NEAR(static_cast<double>(out.row(t)[1]), mean,
+                  4 * std::numeric_limits<real>::epsilon());
+    }
+    expect_finite(problem.backward(), differential);
+  }
+}
+
+TEST_P(Extremes, one_token_gets_its_own_value_and_moves_no_query) {
+  Problem problem(differential, 1);
+  problem.set_queries(3);
+  problem.key(0) = -7;
+  EXPECT_EQ(problem.forward().out.row(0)[1], whole * problem.in.v.row(0)[1]);
+  const AttentionGradients gradients = problem.backward();
+  for (real g : gradients.dq.values()) EXPECT_EQ(g, 0);
+  for (real g : gradients.dk.values()) EXPECT_EQ(g, 0);
+  for (real g : gradients.dv.values()) EXPECT_EQ(g, whole);
+}
+
+TEST_P(Extremes, denormals_are_small_numbers_like_others) {
+  constexpr real kTiny = std::numeric_limits<real>::denorm_min() * 1000;
+  Problem problem(differential, 20);
+  problem.set_queries(kTiny);
+  for (Index s = 0; s < 20; ++s) {
+    problem.key(s) = kTiny;
+    problem.in.v.row(s)[0] = kTiny;
+  }
+  const Tensor out = problem.forward().out;
+  for (Index t = 0; t < 20; ++t) {
+    EXPECT_NEAR(static_cast<double>(out.row(t)[0] / kTiny), static_cast<double>(whole), 0.02) << t;
+  }
+  expect_finite(problem.backward(), differential);
+}
+
+TEST_P(Extremes, what_is_not_a_number_reaches_every_row_that_sees_it_and_no_other) {
+  for (const real poison :
+       {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity()}) {
+    Problem problem(differential, 90);
+    problem.set_queries(1);
+    problem.key(50) = poison;
+    const Tensor out = problem.forward().out;
+    for (Index t = 0; t < 90; ++t) EXPECT_EQ(std::isnan(out.row(t)[0]), t >= 50) << t;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Maps, Extremes, testing::Values(false, true),
+                         [](const auto& param) { return param.param ? "two" : "one"; });
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,86 @@
+#pragma once
+// One attention layer with large random parameters, for tests of its structure.
+
+#include <memory>
+
+#include "core/random.h"
+#include "layers/attention/attention.h"
+
+namespace difftape::test {
+
+inline Tensor random(const Shape& shape, const std::string& name, double std = 1) {
+  Tensor x = Tensor::empty(shape);
+  fill_normal(x, RandomStream(3, name), std);
+  return x;
+}
+
+/// 4 heads of 4 over d_model 6, named by kind; change it before building a layer from it.
+inline ModelConfig layer_config(const std::string& kind) {
+  ModelConfig config;
+  config.d_model = 6;
+  config.num_layers = 1;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 4;
+  config.max_seq_len = 200;
+  config.attention.kind = kind;
+  return config;
+}
+
+class Layer {
+ public:
+  explicit Layer(const ModelConfig& model)
+      : config(model),
+        attention({parameters, "attn", 0, config},
+                  config.rope ? std::make_shared<const RopeTable>(config.max_seq_len,
+                                                                  head_dim_of(config), 100.0)
+                              : nullptr) {
+    parameters.initialize(1);
+    for (Parameter& p : parameters) p.value.copy_from(random(p.shape, p.name, 0.6));
+  }
+  Tensor& weight(const std::string& name) { return parameters.find("attn." + name)->value; }
+  const Tensor& gradient(const std::string& name) { return parameters.find("attn." + name)->grad; }
+
+  Tensor forward(const Tensor& x, const DocumentStarts& starts = nullptr) {
+    Tape tape(Tape::Mode::inference);
+    return attention(tape.constant(x), starts).value();
+  }
+  /// Gradient of <cotangent, output> for x; those of the parameters stay in them.
+  Tensor backward(const Tensor& x, const Tensor& cotangent,
+                  const DocumentStarts& starts = nullptr) {
+    for (Parameter& p : parameters) p.zero_grad();
+    Tape tape;
+    const Var input = tape.input(x);
+    tape.backward(attention(input, starts), cotangent);
+    return tape.gradient_of(input);
+  }
+
+  ModelConfig config;
+  ParameterSet parameters;
+  Attention attention;
+};
+
+/// Bit for bit.
+inline bool same(const Tensor& a, const Tensor& b) {
+  return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
+}
+
+/// Every kind, and ablations of V1 and V2, as layers.
+inline std::vector<ModelConfig> variants() {
+  std::vector<ModelConfig> all;
+  for (const std::string& kind : attention_kinds()) all.push_back(layer_config(kind));
+  const auto add = [&](const std::string& kind, auto&& change) {
+    all.push_back(layer_config(kind));
+    change(all.back().attention);
+  };
+  add("diff_v2", [](AttentionConfig& a) { a.pairing = "split_half"; });
+  add("diff_v2", [](AttentionConfig& a) { a.lambda = "raw"; });
+  add("diff_v2", [](AttentionConfig& a) { a.lambda = "none"; });
+  add("diff_v2", [](AttentionConfig& a) { a.normaliser = "sink"; });
+  add("diff_v1", [](AttentionConfig& a) { a.subln = "false"; });
+  add("diff_v1", [](AttentionConfig& a) { a.lambda = "sigmoid"; });
+  add("diff_v1", [](AttentionConfig& a) { a.qk_norm = true; });
+  return all;
+}
+
+}  // namespace difftape::test

@@ -1,0 +1,184 @@
+// What must hold exactly for every attention layer, whatever its numbers.
+#include "autograd/gradcheck/gradcheck.h"
+#include "tests/layers/attention_layer.h"
+
+namespace difftape {
+namespace {
+
+using test::Layer;
+using test::layer_config;
+using test::random;
+using test::same;
+using test::variants;
+
+std::string name_of(const ModelConfig& config) {
+  const AttentionConfig& a = config.attention;
+  return a.kind + " " + a.pairing + " " + a.lambda + " " + a.normaliser + " " + a.subln;
+}
+
+/// With one visible key both maps are 1, and their plain difference is 0.
+bool vanishes(const ModelConfig& config, Index visible_keys) {
+  return config.attention.lambda == "none" && visible_keys == 1;
+}
+
+/// d out_t / d x: zeros at the tokens that t does not see, not only zeros at the others.
+void expect_only_visible(Layer& layer, const Tensor& x, Index t, Index first,
+                         const DocumentStarts& starts = nullptr) {
+  const Index seq = x.shape()[1], width = x.shape()[2];
+  Tensor cotangent = Tensor::zeros(x.shape());
+  std::copy_n(random({width}, "cotangent").data(), width, cotangent.row(t));
+  const Tensor dx = layer.backward(x, cotangent, starts);
+  for (Index s = 0; s < seq; ++s) {
+    double total = 0;
+    for (Index c = 0; c < width; ++c) total += std::abs(static_cast<double>(dx.row(s)[c]));
+    const bool visible = first <= s && s <= t;
+    if (visible && !vanishes(layer.config, t - first + 1)) {
+      EXPECT_GT(total, 0) << name_of(layer.config) << " t=" << t << " s=" << s;
+    } else {
+      EXPECT_EQ(total, 0) << name_of(layer.config) << " t=" << t << " s=" << s;
+    }
+  }
+}
+
+TEST(Structure, no_token_depends_on_a_later_one) {
+  for (const ModelConfig& config : variants()) {
+    Layer layer(config);
+    const Tensor x = random({1, 7, 6}, "x");
+    for (Index t = 0; t < 7; ++t) expect_only_visible(layer, x, t, 0);
+  }
+}
+
+TEST(Structure, a_window_hides_what_lies_before_it) {
+  for (ModelConfig config : variants()) {
+    config.attention.window = 3;
+    Layer layer(config);
+    const Tensor x = random({1, 80, 6}, "x");
+    for (const Index t : {0, 1, 3, 64, 66, 79}) {
+      expect_only_visible(layer, x, t, std::max<Index>(0, t - 2));
+    }
+  }
+}
+
+TEST(Structure, packed_documents_do_not_see_each_other) {
+  std::vector<std::int32_t> starts(150, 0);
+  for (size_t t = 3; t < 150; ++t) starts[t] = t < 70 ? 3 : 70;
+  const auto documents = std::make_shared<const std::vector<std::int32_t>>(starts);
+  for (const ModelConfig& config : variants()) {
+    Layer layer(config);
+    const Tensor x = random({1, 150, 6}, "x");
+    for (const Index t : {2, 3, 69, 70, 149}) {
+      expect_only_visible(layer, x, t, starts[static_cast<size_t>(t)], documents);
+    }
+  }
+}
+
+TEST(Structure, a_packed_document_is_computed_as_if_it_were_alone) {
+  std::vector<std::int32_t> starts(90, 0);
+  for (size_t t = 21; t < 90; ++t) starts[t] = 21;
+  const auto documents = std::make_shared<const std::vector<std::int32_t>>(starts);
+  for (ModelConfig config : variants()) {
+    config.rope = false;  // positions count over the whole row
+    Layer layer(config);
+    const Tensor x = random({1, 90, 6}, "x");
+    Tensor second = Tensor::empty({1, 69, 6});
+    std::copy_n(x.row(21), second.size(), second.data());
+    const Tensor packed = layer.forward(x, documents), alone = layer.forward(second);
+    Tensor part = Tensor::empty(alone.shape());
+    std::copy_n(packed.row(21), part.size(), part.data());
+    EXPECT_LE(relative_error(part, alone), 1e-13) << name_of(config);
+  }
+}
+
+TEST(Structure, a_window_as_long_as_the_row_hides_nothing) {
+  for (ModelConfig config : variants()) {
+    Layer full(config);
+    config.attention.window = 75;
+    Layer windowed(config);
+    const Tensor x = random({2, 75, 6}, "x"), cotangent = random({2, 75, 6}, "cotangent");
+    EXPECT_TRUE(same(full.forward(x), windowed.forward(x))) << name_of(config);
+    EXPECT_TRUE(same(full.backward(x, cotangent), windowed.backward(x, cotangent)));
+  }
+}
+
+TEST(Structure, sinks_of_zero_are_off_by_one) {
+  for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
+    ModelConfig config = layer_config(kind);
+    config.attention.normaliser = "sink";
+    Layer sink(config);
+    config.attention.normaliser = "off_by_one";
+    Layer off_by_one(config);
+    sink.weight("sinks").fill(0);
+    const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
+    EXPECT_TRUE(same(sink.forward(x), off_by_one.forward(x))) << kind;
+    EXPECT_TRUE(same(sink.backward(x, cotangent), off_by_one.backward(x, cotangent))) << kind;
+  }
+}
+
+TEST(Structure, sinks_of_minus_infinity_are_no_sinks) {
+  for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
+    ModelConfig config = layer_config(kind);
+    Layer plain(config);
+    config.attention.normaliser = "sink";
+    Layer sink(config);
+    sink.weight("sinks").fill(-std::numeric_limits<real>::infinity());
+    const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
+    EXPECT_TRUE(same(sink.forward(x), plain.forward(x))) << kind;
+    EXPECT_TRUE(same(sink.backward(x, cotangent), plain.backward(x, cotangent))) << kind;
+    for (real g : sink.gradient("sinks").values()) EXPECT_EQ(g, 0);
+  }
+}
+
+/// Rows of `from` that make one head each, repeated into `to`: head i of `to` is head source[i].
+void repeat_heads(const Tensor& from, Tensor& to, const std::vector<Index>& source, Index width) {
+  const Index size = width * from.shape()[1];
+  for (size_t i = 0; i < source.size(); ++i) {
+    std::copy_n(from.data() + source[i] * size, size, to.data() + static_cast<Index>(i) * size);
+  }
+}
+
+Tensor sum_heads(const Tensor& of, const Tensor& like, const std::vector<Index>& source,
+                 Index width) {
+  Tensor total = Tensor::zeros(like.shape());
+  const Index size = width * of.shape()[1];
+  for (size_t i = 0; i < source.size(); ++i) {
+    for (Index j = 0; j < size; ++j) {
+      total.data()[source[i] * size + j] += of.data()[static_cast<Index>(i) * size + j];
+    }
+  }
+  return total;
+}
+
+TEST(Structure, grouped_queries_equal_repeated_keys_with_summed_gradients) {
+  for (ModelConfig config : variants()) {
+    if (config.attention.pairing == "split_half") continue;  // its groups follow other heads
+    Layer grouped(config);
+    config.num_kv_heads = config.num_heads;
+    Layer repeated(config);
+    const HeadLayout &few = grouped.attention.layout(), &many = repeated.attention.layout();
+    std::vector<Index> keys(static_cast<size_t>(many.key_heads));
+    std::vector<Index> values(static_cast<size_t>(many.value_heads));
+    for (size_t i = 0; i < many.routes.size(); ++i) {
+      for (size_t map = 0; map < static_cast<size_t>(many.maps); ++map) {
+        keys[static_cast<size_t>(many.routes[i].key[map])] = few.routes[i].key[map];
+        values[static_cast<size_t>(many.routes[i].value[map])] = few.routes[i].value[map];
+      }
+    }
+    const Index width = grouped.attention.value_dim();
+    repeat_heads(grouped.weight("k_proj.weight"), repeated.weight("k_proj.weight"), keys, 4);
+    repeat_heads(grouped.weight("v_proj.weight"), repeated.weight("v_proj.weight"), values, width);
+    const Tensor x = random({2, 19, 6}, "x"), cotangent = random({2, 19, 6}, "cotangent");
+    EXPECT_LE(relative_error(grouped.forward(x), repeated.forward(x)), 1e-14) << name_of(config);
+    EXPECT_LE(relative_error(grouped.backward(x, cotangent), repeated.backward(x, cotangent)),
+              1e-13);
+    const auto expect_sum = [&](const char* name, const std::vector<Index>& source, Index size) {
+      const Tensor& sum = grouped.gradient(name);
+      EXPECT_LE(relative_error(sum_heads(repeated.gradient(name), sum, source, size), sum), 1e-12)
+          << name_of(config) << " " << name;
+    };
+    expect_sum("k_proj.weight", keys, 4);
+    expect_sum("v_proj.weight", values, width);
+  }
+}
+
+}  // namespace
+}  // namespace difftape

@@ -166,8 +166,9 @@ int main(int argc, char** argv) {
   CLI::App app("attention kernels, forward and backward, in turns");
   difftape::Index tokens = 4096;
   int rounds = 15;
-  app.add_option("--tokens", tokens, "tokens of all sequences together");
-  app.add_option("--rounds", rounds);
+  app.add_option("--tokens", tokens, "tokens of all sequences together")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--rounds", rounds)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   difftape::bench::print_environment();
   fmt::print("\n");

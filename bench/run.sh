@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench/run.sh BIN_DIR [NAME...]: runs the named benchmarks (default: step attention kernels) and keeps what
-# they print under bench/results. With DIFFTAPE_PEER_PYTHON, a Python that has PyTorch, `peers` runs
+# bench/run.sh BIN_DIR [NAME...]: runs the named benchmarks (default: step attention kernels) and
+# keeps what they print under bench/results. With DIFFTAPE_PEER_PYTHON, a Python that has PyTorch, `peers` runs
 # the same model there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/peak.h"
 #include "layers/cost.h"
+#include "train/analyze/kinds.h"
 #include "train/config/reader.h"
 #include "train/log/table.h"
 #include "train/loop/step.h"
@@ -44,7 +45,9 @@ std::vector<Contestant> make_contestants(const Arguments& arguments) {
   std::vector<Contestant> all;
   for (const std::string& kind : arguments.kinds) {
     Config config = load_config(arguments.config, arguments.overrides).config;
-    config.model.attention.kind = kind;
+    config.model = with_kind(config.model, kind);
+    const std::string obstacle = obstacle_to(config.model);
+    if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
     all.push_back({std::make_unique<Session>(config), cost.train_flops_per_token, {}, {}});
     for (int warm = 0; warm < 2; ++warm) take_step(*all.back().session);
@@ -109,7 +112,7 @@ int main(int argc, char** argv) {
   app.add_option("CONFIG", arguments.config)->required();
   app.add_option("--kinds", arguments.kinds)->delimiter(',');
   app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
-  app.add_option("--rounds", arguments.rounds);
+  app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
   app.add_option("--steps", arguments.steps, "steps of one kind before the next has its turn");
   CLI11_PARSE(app, argc, argv);
   try {

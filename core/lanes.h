@@ -1,7 +1,6 @@
 #pragma once
-// One vector register of numbers, for loops that Eigen cannot fuse. Arithmetic is element-wise (the
-// vector extension of GCC and Clang, lowered to whatever the processor has), so that results are
-// the same on each.
+// One vector register of numbers, for loops that Eigen cannot fuse. Arithmetic is element-wise: the
+// vector extension of GCC and Clang, lowered to whatever the processor has.
 
 #include <bit>
 #include <cstdint>
@@ -9,6 +8,9 @@
 #include <type_traits>
 
 #include "core/real.h"
+
+// All functions here are inlined: how a vector would be passed to another one does not matter.
+#pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace difftape {
 

@@ -79,9 +79,13 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   const HeadLayout& layout = attention.layout();
   const Index head_dim = head_dim_of(used), value_dim = attention.value_dim();
   const auto layers = static_cast<double>(used.num_layers);
-  const double products_of_head = static_cast<double>(layout.maps * head_dim + value_dim);
-  cost.attention_flops_per_token = 3 * layers * static_cast<double>(layout.routes.size()) *
-                                   products_of_head * twice_visible(seq, used.attention.window);
+  Index products_of_heads = 0;  // widths of q k^T and W v, of two products where values differ
+  for (const HeadRoute& route : layout.routes) {
+    const bool two_values = layout.maps == 2 && route.value[0] != route.value[1];
+    products_of_heads += layout.maps * head_dim + (two_values ? 2 : 1) * value_dim;
+  }
+  cost.attention_flops_per_token = 3 * layers * static_cast<double>(products_of_heads) *
+                                   twice_visible(seq, used.attention.window);
   cost.attention_projection_flops_per_token = 6 * attention_products;
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
   // Above the blocks: the input and output of the last norm, and dhidden of the loss.

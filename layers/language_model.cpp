@@ -54,8 +54,11 @@ ModelConfig matched(const ModelConfig& config) {
       LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
   const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers);
   const double exact = static_cast<double>(config.d_ff) - static_cast<double>(surplus) / per_unit;
-  if (surplus != 0) plain.d_ff = 8 * static_cast<Index>(std::llround(exact / 8));
-  if (plain.d_ff < 8) {
+  const Index shrunk = 8 * static_cast<Index>(std::llround(exact / 8));
+  const bool nearer = std::abs(static_cast<double>(shrunk) - exact) <
+                      std::abs(static_cast<double>(config.d_ff) - exact);
+  if (nearer && shrunk < config.d_ff) plain.d_ff = shrunk;
+  if (nearer && shrunk < 8) {
     throw ConfigError(fmt::format(
         "model.match: parameters: {} has {} parameters more than softmax, more than a d_ff of {} "
         "can give up; raise model.d_ff or set model.match: none",

@@ -144,6 +144,13 @@ void add_coarse(std::vector<OpCase>& cases) {
       attention_case("window_blocks", HeadLayout::single(1, 1), {133, 2, 2, false, false, {5}}),
       attention_case("documents", HeadLayout::single(2, 1),
                      {7, 3, 2, false, false, three_documents()}),
+      {"attention",
+       "itself",
+       {{2, 5, 2, 3}},
+       [](Vars v) { return attention(v[0], v[0], v[0], Var(), Var(), HeadLayout::single(2, 2)); },
+       [](Vars v) {
+         return composition::attention(v[0], v[0], v[0], Var(), Var(), HeadLayout::single(2, 2));
+       }},
       attention_case("v1", HeadLayout::pairs(4, 4), {5, 3, 6, true}),
       attention_case("v1_gqa", HeadLayout::pairs(8, 4), {3, 2, 4, true}),
       attention_case("v1_sinks", HeadLayout::pairs(4, 2), {5, 2, 4, true, true}),

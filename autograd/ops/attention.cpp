@@ -26,6 +26,10 @@ struct Saved {
   Visibility visible;
   Tensor row_stats{};
 
+  bool operands_alias() const {
+    return q.data() == k.data() || q.data() == v.data() || k.data() == v.data();
+  }
+
   AttentionInputs inputs() const {
     return {q,
             k,
@@ -37,9 +41,25 @@ struct Saved {
   }
 };
 
-Gradient::Slot slot(const Gradient& gradient, const Tensor& like) {
-  return gradient.wanted() ? gradient.slot() : Gradient::Slot{Tensor::like(like), Into::overwrite};
-}
+/// Where the kernel writes one of dq, dk and dv: the gradient itself or, if nobody wants it or two
+/// operands are one tensor (x attending to x), memory of its own.
+class Target {
+ public:
+  Target(const Gradient& gradient, const Tensor& operand, bool own_memory)
+      : gradient_(gradient),
+        own_(own_memory || !gradient.wanted()),
+        slot_(own_ ? Gradient::Slot{Tensor::like(operand), Into::overwrite} : gradient.slot()) {}
+  const Gradient::Slot& slot() const { return slot_; }
+  /// After the kernel ran.
+  void finish() const {
+    if (own_ && gradient_.wanted()) gradient_.add(slot_.out);
+  }
+
+ private:
+  Gradient gradient_;
+  bool own_;
+  Gradient::Slot slot_;
+};
 
 /// Sums of each column of (rows, n) added to n numbers, each in a fixed order.
 void add_column_sums(const Tensor& x, Tensor& to) {
@@ -74,23 +94,25 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
   Saved saved{layout, q.value(), k.value(), v.value(), lambda.value(), sinks.value(), visible};
   AttentionOutputs result = attention_forward(layout, saved.inputs());
   saved.row_stats = result.row_stats;
-  return record("attention", result.out, {q, k, v, lambda, sinks},
-                [saved, to_q = q.gradient(), to_k = k.gradient(), to_v = v.gradient(),
-                 to_lambda = lambda.gradient(), to_sinks = sinks.gradient()](const Tensor& dy) {
-                  const Gradient::Slot dq = slot(to_q, saved.q), dk = slot(to_k, saved.k),
-                                       dv = slot(to_v, saved.v);
-                  AttentionGradients gradients{dq.out,  dk.out,  dv.out, dq.into,
-                                               dk.into, dv.into, {},     {}};
-                  const Index batch = dy.shape()[0], seq = dy.shape()[1];
-                  if (to_lambda.wanted())
-                    gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
-                  if (to_sinks.wanted()) {
-                    gradients.dsinks = Tensor::empty({batch, seq, saved.layout.query_heads});
-                  }
-                  attention_backward(saved.layout, saved.inputs(), saved.row_stats, dy, gradients);
-                  if (to_lambda.wanted()) add_sums(to_lambda, gradients.dlambda, saved.lambda);
-                  if (to_sinks.wanted()) add_sums(to_sinks, gradients.dsinks, saved.sinks);
-                });
+  return record(
+      "attention", result.out, {q, k, v, lambda, sinks},
+      [saved, to_q = q.gradient(), to_k = k.gradient(), to_v = v.gradient(),
+       to_lambda = lambda.gradient(), to_sinks = sinks.gradient()](const Tensor& dy) {
+        const bool alias = saved.operands_alias();
+        const Target q_target(to_q, saved.q, alias), k_target(to_k, saved.k, alias),
+            v_target(to_v, saved.v, alias);
+        const Gradient::Slot &dq = q_target.slot(), &dk = k_target.slot(), &dv = v_target.slot();
+        AttentionGradients gradients{dq.out, dk.out, dv.out, dq.into, dk.into, dv.into, {}, {}};
+        const Index batch = dy.shape()[0], seq = dy.shape()[1];
+        if (to_lambda.wanted()) gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
+        if (to_sinks.wanted()) {
+          gradients.dsinks = Tensor::empty({batch, seq, saved.layout.query_heads});
+        }
+        attention_backward(saved.layout, saved.inputs(), saved.row_stats, dy, gradients);
+        for (const Target* target : {&q_target, &k_target, &v_target}) target->finish();
+        if (to_lambda.wanted()) add_sums(to_lambda, gradients.dlambda, saved.lambda);
+        if (to_sinks.wanted()) add_sums(to_sinks, gradients.dsinks, saved.sinks);
+      });
 }
 
 }  // namespace difftape

@@ -65,7 +65,7 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
     const RowStats& stats =
         row_stats_at(call.row_stats, block.b, block.head, static_cast<Index>(map), t);
     hide(call.in, block, i, row.p[map]);
-    r[map] = repeat_softmax(row.p[map], row.dp[work.shared_value ? 0 : map], width, scale, stats);
+    r[map] = repeat_softmax(row.p[map], row.dp[work.shared_value ? 0 : map], width, stats);
     if (call.to.dsinks.allocated()) {
       const real probability = sink_of(call.in, work.route.query[map]).probability(stats);
       call.to.dsinks.data()[token * call.layout.query_heads + work.route.query[map]] =
@@ -141,8 +141,8 @@ void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
             row_stats,
             dout,
             dims,
-            TransposedHeads(in.k, layout.key_heads, dims.head_dim),
-            TransposedHeads(in.v, layout.value_heads, dims.value_dim),
+            TransposedHeads(in.k, layout.key_heads, dims.head_dim, in.scale),
+            TransposedHeads(in.v, layout.value_heads, dims.value_dim, 1),
             gradients};
   if (gradients.into_k == Into::overwrite) gradients.dk.fill(0);
   if (gradients.into_v == Into::overwrite) gradients.dv.fill(0);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/rows.h"
 
 namespace difftape::attention {
 
@@ -123,13 +124,14 @@ void hide(const AttentionInputs& in, const Block& block, Index i, real* scores) 
   std::fill(scores + (t + 1 - block.first_key), scores + block.width(i), kHidden);
 }
 
-TransposedHeads::TransposedHeads(const Tensor& x, Index heads, Index width)
+TransposedHeads::TransposedHeads(const Tensor& x, Index heads, Index width, double scale)
     : heads_(heads), size_(packed_size(width, x.shape()[1])) {
   const Index batch = x.shape()[0], seq = x.shape()[1];
   packed_ = Tensor::empty({batch * heads, size_});
   parallel_for(batch * heads, [&](Index i) {
     const Head head = head_of(x, i / heads_, i % heads_);
     pack_panels(transpose(head.rows(0, seq, width)), packed_.data() + i * size_);
+    if (scale != 1) Row(packed_.data() + i * size_, size_) *= static_cast<real>(scale);
   });
 }
 

@@ -52,11 +52,12 @@ Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index hea
 /// Puts -inf on the columns of row i of a block, up to its width, that its query does not see.
 void hide(const AttentionInputs& in, const Block& block, Index i, real* scores);
 
-/// Transposed heads as panels: element (d, t) of each head of each sequence, ready to be the right
-/// operand of q k^T. One pack serves every query block and every query head of the group.
+/// Transposed heads as panels: element (d, t) of each head of each sequence times `scale`, ready to
+/// be the right operand of q k^T. One pack serves every query block and every query head of the
+/// group.
 class TransposedHeads {
  public:
-  TransposedHeads(const Tensor& x, Index heads, Index width);
+  TransposedHeads(const Tensor& x, Index heads, Index width, double scale);
   const real* panels(Index b, Index head) const;
 
  private:

@@ -23,8 +23,8 @@ std::array<RowStats, 2> softmax_rows(Call& call, const HeadRoute& route, const B
   std::array<RowStats, 2> stats{};
   for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
     hide(call.in, block, i, scores[map]);
-    stats[map] = softmax_numerators(scores[map], block.width(i), static_cast<real>(call.in.scale),
-                                    sink_of(call.in, route.query[map]));
+    stats[map] =
+        softmax_numerators(scores[map], block.width(i), sink_of(call.in, route.query[map]));
     row_stats_at(call.result.row_stats, block.b, block.head, static_cast<Index>(map),
                  block.begin + i) = stats[map];
   }
@@ -78,7 +78,8 @@ AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInpu
   const Dims dims = dims_of(layout, in);
   AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
                           Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
-  Call call{layout, in, dims, TransposedHeads(in.k, layout.key_heads, dims.head_dim), result};
+  Call call{layout, in, dims, TransposedHeads(in.k, layout.key_heads, dims.head_dim, in.scale),
+            result};
   const Index scratch_size = dims.maps * dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), scratch_size});
   const Index heads = dims.batch * dims.heads_out;

@@ -9,17 +9,16 @@ real Sink::probability(const RowStats& stats) const {
   return present ? std::exp(logit - stats.max) * stats.inverse_sum : 0;
 }
 
-RowStats softmax_numerators(real* scores, Index count, real scale, const Sink& sink) {
+RowStats softmax_numerators(real* scores, Index count, const Sink& sink) {
   Lanes top = load(scores);
   for (Index j = kLanes; j < count; j += kLanes) {
     const Lanes s = load(scores + j);
     top = s > top ? s : top;
   }
-  const real largest_score = scale * largest(top);
-  const real max = sink.present ? std::max(largest_score, sink.logit) : largest_score;
+  const real max = sink.present ? std::max(largest(top), sink.logit) : largest(top);
   Lanes total{};
   for (Index j = 0; j < count; j += kLanes) {
-    const Lanes numerator = exp_lanes(load(scores + j) * scale - max);
+    const Lanes numerator = exp_lanes(load(scores + j) - max);
     store(numerator, scores + j);
     total += numerator;
   }
@@ -40,10 +39,10 @@ void subtract_maps(real* first, const real* second, Index count, const RowStats&
   }
 }
 
-real repeat_softmax(real* scores, const real* dp, Index count, real scale, const RowStats& stats) {
+real repeat_softmax(real* scores, const real* dp, Index count, const RowStats& stats) {
   Lanes total{};
   for (Index j = 0; j < count; j += kLanes) {
-    const Lanes p = exp_lanes(load(scores + j) * scale - stats.max) * stats.inverse_sum;
+    const Lanes p = exp_lanes(load(scores + j) - stats.max) * stats.inverse_sum;
     store(p, scores + j);
     total += p * load(dp + j);
   }

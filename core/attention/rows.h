@@ -1,13 +1,14 @@
 #pragma once
 // One row of the attention maps: what happens between the products. Rows are given by their first
-// element and a count that is a multiple of kLanes; hidden keys hold -inf and get probability 0.
+// element and a count that is a multiple of kLanes; scores are scaled already, hidden keys hold
+// -inf and get probability 0.
 
 #include "core/lanes.h"
 
 namespace difftape::attention {
 
-/// What backward needs to repeat a row: its largest scaled score (or sink), and the reciprocal of
-/// its sum of exp(scaled score - max), the sink included.
+/// What backward needs to repeat a row: its largest score (or sink), and the reciprocal of its sum
+/// of exp(score - max), the sink included.
 struct RowStats {
   real max, inverse_sum;
 };
@@ -20,8 +21,8 @@ struct Sink {
   real probability(const RowStats& stats) const;
 };
 
-/// scores := exp(scale scores - max), not yet divided by their sum.
-RowStats softmax_numerators(real* scores, Index count, real scale, const Sink& sink);
+/// scores := exp(score - max), not yet divided by their sum.
+RowStats softmax_numerators(real* scores, Index count, const Sink& sink);
 
 /// numerators := their probabilities times `coefficient`.
 void normalise(real* numerators, Index count, const RowStats& stats, real coefficient);
@@ -33,9 +34,9 @@ void subtract_maps(real* first, const real* second, Index count, const RowStats&
 
 /// scores := the probabilities that forward computed, bit for bit; returns
 /// r = sum of P o dP, dp being the gradient of the probabilities.
-real repeat_softmax(real* scores, const real* dp, Index count, real scale, const RowStats& stats);
+real repeat_softmax(real* scores, const real* dp, Index count, const RowStats& stats);
 
-/// p := factor P o (dP - r), the gradient of the unscaled scores; dp := coefficient P.
+/// p := factor P o (dP - r), where factor is scale times coefficient; dp := coefficient P.
 void softmax_backward(real* p, real* dp, Index count, real r, real factor, real coefficient);
 
 /// Both maps over one dP: p1 := scale P1 o (dP - r1), p2 := -lambda scale P2 o (dP - r2),

@@ -38,11 +38,11 @@ class Errors {
  public:
   explicit Errors(const ModelConfig& model) : model_(model) {}
 
-  /// `keys` are below model: attention.kind is always one of them.
-  void add(std::initializer_list<const char*> keys, std::string message) {
+  /// `keys` are below model; the kind is always one of them.
+  void add(std::vector<const char*> keys, std::string message) {
+    keys.push_back("attention.kind");
     FieldError error;
     for (const char* key : keys) error.keys.push_back(fmt::format("model.{}", key));
-    error.keys.push_back(fmt::format("model.{}", "attention.kind"));
     error.message = std::move(message);
     list.push_back(std::move(error));
   }
@@ -61,6 +61,18 @@ class Errors {
                       "would only rename them. Write kind: diff_v2, where pairing decides which "
                       "key head each map reads, or leave it out",
                       config.kind));
+    }
+    if (fields.wiring == Wiring::doubled && fields.pairing == Pairing::split_half &&
+        kv_heads_of(model_) == 1) {
+      add({"attention.pairing", "num_kv_heads"},
+          "with one key head all query heads are of one group, and pairing them otherwise only "
+          "renames them; write num_kv_heads above 1, or leave out pairing");
+    }
+    const AttentionConfig baseline;
+    if (config.kind != baseline.kind && fields == attention_fields(baseline)) {
+      add({"attention.normaliser", "attention.gate"},
+          fmt::format("without what makes it {}, this is {}; write kind: {}", config.kind,
+                      baseline.kind, baseline.kind));
     }
     if (fields.maps() == 1 && config.lambda != kPreset) {
       add({"attention.lambda"}, one_map + "; write kind: diff_v1 or diff_v2, or leave out lambda");

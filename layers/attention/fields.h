@@ -37,6 +37,7 @@ struct AttentionFields {
   Gate gate = Gate::none;
 
   Index maps() const { return wiring == Wiring::single ? 1 : 2; }
+  friend bool operator==(const AttentionFields&, const AttentionFields&) = default;
 };
 
 // The kinds, each in its file, with its source.

@@ -42,6 +42,23 @@ TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
       });
 }
 
+TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_composition) {
+  constexpr Index kSeq = 1500;
+  std::vector<std::int32_t> starts(kSeq, 0);
+  for (size_t t = 333; t < kSeq; ++t) starts[t] = t < 1401 ? 333 : 1401;
+  const Visibility visible{800, std::make_shared<const std::vector<std::int32_t>>(starts)};
+  const HeadLayout layout = HeadLayout::doubled(1, 1);
+  expect_equal(
+      {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
+       random({1, kSeq, 1}, "lambda")},
+      [&](std::vector<Var>& v) {
+        return attention(v[0], v[1], v[2], v[3], Var(), layout, visible);
+      },
+      [&](std::vector<Var>& v) {
+        return composition::attention(v[0], v[1], v[2], v[3], Var(), layout, visible);
+      });
+}
+
 TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
   std::vector<std::int32_t> targets;
   for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);

@@ -72,8 +72,9 @@ TEST_P(Extremes, logits_of_ten_thousand_pick_the_largest_key_exactly) {
 }
 
 TEST_P(Extremes, equal_logits_of_any_size_give_the_mean) {
-  for (const real logit : {real(0), real(1e4), real(-1e4)}) {
+  for (const real logit : {real(0), real(1e4), real(-1e4), real(3.3e9), real(-1e30)}) {
     Problem problem(differential, 40);
+    problem.in.scale = 0.7;
     problem.set_queries(1);
     for (Index s = 0; s < 40; ++s) problem.key(s) = logit;
     const Tensor out = problem.forward().out;
@@ -97,6 +98,18 @@ TEST_P(Extremes, one_token_gets_its_own_value_and_moves_no_query) {
   for (real g : gradients.dq.values()) EXPECT_EQ(g, 0);
   for (real g : gradients.dk.values()) EXPECT_EQ(g, 0);
   for (real g : gradients.dv.values()) EXPECT_EQ(g, whole);
+}
+
+TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
+  Problem problem(differential, 30);
+  problem.set_queries(1);
+  for (Index s = 0; s < 30; ++s) problem.key(s) = static_cast<real>(s % 3);
+  const Tensor sinks = Tensor::full({problem.layout.query_heads}, 1e4);
+  problem.in.sinks = &sinks;
+  for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
+  const AttentionGradients gradients = problem.backward();
+  for (real g : gradients.dq.values()) EXPECT_EQ(g, 0);
+  for (real g : gradients.dv.values()) EXPECT_EQ(g, 0);
 }
 
 TEST_P(Extremes, denormals_are_small_numbers_like_others) {

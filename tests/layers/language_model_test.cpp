@@ -171,6 +171,13 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
   EXPECT_LE(std::abs(matched_count - target), 4 * 3 * 128 * 2);
 }
 
+TEST(Match, keeps_a_d_ff_that_is_nearest_as_it_is) {
+  ModelConfig config = config_of("sink");
+  config.d_ff = 84;  // sinks are 8 numbers, a unit of d_ff 192
+  config.match = "parameters";
+  EXPECT_EQ(LanguageModel(config).config().d_ff, 84);
+}
+
 TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
   ModelConfig config = config_of("diff_v2");
   config.d_ff = 8;
@@ -231,9 +238,39 @@ TEST(Cost, of_tied_embeddings_has_no_head_and_keeps_the_components_in_order) {
   EXPECT_EQ(model_cost(config, 16).parameters, expected);
 }
 
+TEST(Cost, counts_two_products_with_v_where_the_maps_of_a_head_read_different_values) {
+  ModelConfig config = config_of("diff_v2");
+  const double shared = model_cost(config, 16).attention_flops_per_token;
+  config.attention.pairing = "split_half";
+  EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, shared * 4 / 3);
+}
+
+TEST(Cost, counts_the_keys_that_a_window_leaves) {
+  ModelConfig config = config_of("softmax");
+  const double all = model_cost(config, 16).attention_flops_per_token;
+  config.attention.window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
+  EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all * 3.5 / 8);
+  config.attention.window = 100;
+  EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all);
+}
+
+/// Every kind, and fields that no kind has.
+std::vector<ModelConfig> models() {
+  std::vector<ModelConfig> all;
+  for (const std::string& kind : attention_kinds()) all.push_back(config_of(kind));
+  for (const auto& attention : std::vector<AttentionConfig>{
+           {.kind = "diff_v2", .pairing = "split_half", .normaliser = "sink"},
+           {.kind = "diff_v2", .lambda = "exponential", .subln = "true", .qk_norm = true},
+           {.kind = "diff_v1", .lambda = "raw", .subln = "false", .window = 40},
+           {.kind = "gated", .gate = "head"}}) {
+    all.push_back(config_of("softmax"));
+    all.back().attention = attention;
+  }
+  return all;
+}
+
 TEST(Cost, predicts_the_measured_activation_memory_within_ten_percent) {
-  for (const std::string& kind : attention_kinds()) {
-    ModelConfig config = config_of(kind);
+  for (ModelConfig config : models()) {
     config.d_model = 64;
     config.num_layers = 4;
     config.max_seq_len = 128;
@@ -245,7 +282,7 @@ TEST(Cost, predicts_the_measured_activation_memory_within_ten_percent) {
     const Var loss = model.loss(tape, {tokens, 4, 128}, tokens);
     const auto held = static_cast<double>(pool::stats().bytes_in_use - before);
     const double predicted = model_cost(config, 128).activations_per_token * 4 * 128 * sizeof(real);
-    EXPECT_NEAR(held / predicted, 1, 0.1) << kind;
+    EXPECT_NEAR(held / predicted, 1, 0.1) << config.attention.kind << config.attention.lambda;
   }
 }
 

@@ -14,18 +14,21 @@ namespace difftape {
 
 namespace {
 
-/// Over the seeds, at one of the steps.
-Interval over_seeds(const GradientFlow& flow, const SeedsBySteps& values, size_t step) {
-  std::vector<double> column;
-  for (size_t at = step; at < values.size(); at += flow.steps.size()) column.push_back(values[at]);
-  return mean_interval(column);
+/// Over the seeds that got as far as one of the steps.
+Ratio over_seeds(const GradientFlow& flow, const SeedsBySteps& values, size_t step) {
+  std::vector<double> logs;
+  for (size_t at = step; at < values.size(); at += flow.steps.size()) {
+    if (std::isfinite(values[at])) logs.push_back(std::log(values[at]));
+  }
+  return geometric_mean(logs);
 }
 
-std::string cell(const Interval& interval, fmt::string_view format) {
-  if (std::isnan(interval.mean)) return "-";
+std::string cell(const Ratio& ratio, fmt::string_view format) {
+  if (std::isnan(ratio.value)) return "-";
   const auto number = [&](double x) { return fmt::format(fmt::runtime(format), x); };
-  return number(interval.mean) +
-         (std::isnan(interval.half_width) ? "" : " +-" + number(interval.half_width));
+  return number(ratio.value) +
+         (std::isnan(ratio.low) ? ""
+                                : fmt::format(" ({}-{})", number(ratio.low), number(ratio.high)));
 }
 
 std::string norm_cell(const GradientFlow& flow, const KindFlow& kind, const GradientGroup& group,
@@ -82,7 +85,7 @@ std::string spread(const GradientFlow& flow, const KindFlow& kind, size_t step) 
   for (const auto& [group, norms] : kind.norms) {
     if (group.layer < 0) continue;
     const SeedsBySteps found = gradient_ratios(flow, kind, group);
-    const double mean = found.empty() ? NAN : over_seeds(flow, found, step).mean;
+    const double mean = found.empty() ? NAN : over_seeds(flow, found, step).value;
     if (std::isfinite(mean)) ratios.push_back(mean);
   }
   if (ratios.empty()) return "";
@@ -118,7 +121,8 @@ std::string describe_gradient_flow(const GradientFlow& flow) {
       "{}: {}.\n\n",
       flow.baseline.kind, flow.seeds.size() > 1 ? "Seeds" : "Seed",
       flow.seeds.size() > 1
-          ? fmt::format("{}; means with 95 % t-intervals", fmt::join(flow.seeds, ", "))
+          ? fmt::format("{}; geometric means with 95 % t-intervals, over those that got so far",
+                        fmt::join(flow.seeds, ", "))
           : fmt::format("{}, and so no interval", flow.seeds.front()));
   text += to_text(table_of(flow)) + "\n";
   text += fmt::format("parameters: {} {}", flow.baseline.kind, grouped(flow.baseline.parameters));

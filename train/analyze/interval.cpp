@@ -23,4 +23,9 @@ Interval mean_interval(std::span<const double> values) {
   return interval;
 }
 
+Ratio geometric_mean(std::span<const double> logs) {
+  const Interval interval = mean_interval(logs);
+  return {std::exp(interval.mean), std::exp(interval.low()), std::exp(interval.high())};
+}
+
 }  // namespace difftape

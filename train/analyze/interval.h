@@ -26,4 +26,12 @@ double student_t_quantile(double probability, Index degrees);
 /// half_width (NaN), none has no mean; infinities and NaNs are carried on.
 Interval mean_interval(std::span<const double> values);
 
+/// A positive quantity measured many times: its geometric mean and the 95 % t-interval of its
+/// logarithm. The ratio of geometric means is the geometric mean of ratios, and no interval reaches
+/// below 0.
+struct Ratio {
+  double value, low, high;
+};
+Ratio geometric_mean(std::span<const double> logs);
+
 }  // namespace difftape

@@ -12,8 +12,15 @@ namespace difftape {
 
 std::string baseline_kind() { return AttentionConfig{}.kind; }
 
+std::string name_of_configured(const ModelConfig& model) {
+  AttentionConfig preset;
+  preset.kind = model.attention.kind;
+  const bool is_preset = attention_fields(model.attention) == attention_fields(preset);
+  return is_preset ? model.attention.kind : kConfigured;
+}
+
 ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
-  if (kind == model.attention.kind) return model;
+  if (kind == kConfigured) return model;
   ModelConfig other = model;
   other.attention = {};
   other.attention.kind = kind;
@@ -34,7 +41,8 @@ std::string obstacle_to(const ModelConfig& model) {
 }
 
 void require_kinds(const std::vector<std::string>& kinds) {
-  const std::vector<std::string> known = attention_kinds();
+  std::vector<std::string> known = attention_kinds();
+  known.push_back(kConfigured);
   for (auto kind = kinds.begin(); kind != kinds.end(); ++kind) {
     if (std::find(known.begin(), known.end(), *kind) == known.end()) {
       throw UsageError(fmt::format("--kinds: '{}' is not one of {}{}", *kind,

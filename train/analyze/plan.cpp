@@ -125,14 +125,18 @@ void add_work_and_memory(const Config& config, Rows& rows) {
 
 Plan make_plan(const Config& config, std::vector<std::string> kinds) {
   require_kinds(kinds);
-  if (kinds.empty()) kinds = attention_kinds();
+  const std::string own = name_of_configured(config.model);
+  if (kinds.empty()) {
+    kinds = attention_kinds();
+    if (own == kConfigured) kinds.push_back(own);
+  }
   Plan plan;
   for (const std::string& kind : kinds) {
     const ModelConfig model = with_kind(config.model, kind);
     const std::string obstacle = obstacle_to(model);
     if (obstacle.empty()) {
       plan.kinds.push_back({kind, model_cost(model, config.data.seq_len)});
-    } else if (kind == config.model.attention.kind) {
+    } else if (kind == own) {
       throw ConfigError(obstacle);
     } else {
       plan.left_out.push_back(fmt::format("left out {}: {}", kind, obstacle));
@@ -147,7 +151,7 @@ Plan make_plan(const Config& config, std::vector<std::string> kinds) {
 Table plan_table(const Plan& plan, const Config& config) {
   Table table{{{"", "", true}}, {}};
   for (const KindCost& column : plan.kinds) {
-    const bool configured = column.kind == config.model.attention.kind;
+    const bool configured = column.kind == name_of_configured(config.model);
     table.columns.push_back({"", column.kind + (configured ? " *" : "")});
   }
   Rows rows(plan, table);

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "train/analyze/interval.h"
 
 namespace difftape {
 
@@ -16,11 +15,6 @@ using Logs = Eigen::Array<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 
 void require(bool holds, const std::string& message) {
   if (!holds) throw UsageError(message);
-}
-
-Ratio ratio_of(std::span<const double> logs) {
-  const Interval interval = mean_interval(logs);
-  return {std::exp(interval.mean), std::exp(interval.low()), std::exp(interval.high())};
 }
 
 /// ln of the signal-to-noise ratios, (lambdas, trials).
@@ -48,8 +42,8 @@ SnrPoint measure_point(const SnrRequest& request, const std::vector<double>& lam
     const std::span<const double> row(logs.row(i).data(), gains.size()),
         softmax(logs.row(0).data(), gains.size());
     std::ranges::transform(row, softmax, gains.begin(), std::minus<>());
-    point.snr.push_back(ratio_of(row));
-    point.gain.push_back(ratio_of(gains));
+    point.snr.push_back(geometric_mean(row));
+    point.gain.push_back(geometric_mean(gains));
     const auto at = static_cast<size_t>(i);
     if (point.snr[at].value > point.snr[point.best].value) point.best = at;
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/analyze/interval.h"
 #include "train/analyze/needle.h"
 
 namespace difftape {
@@ -20,12 +21,6 @@ struct SnrRequest {
 };
 /// Throws UsageError with the option and the rule.
 void require_measurable(const SnrRequest& request);
-
-/// A ratio measured many times: geometric mean and 95 % t-interval of its logarithm. The ratio of
-/// two maps that nearly cancel has no arithmetic mean that would settle with more trials.
-struct Ratio {
-  double value, low, high;
-};
 
 /// One amplitude and correlation.
 struct SnrPoint {

@@ -27,7 +27,7 @@ struct FlowArguments {
 void fill_in(const Config& config, FlowRequest& request) {
   if (request.kinds.empty()) {
     request.kinds = {"diff_v1", "diff_v2"};
-    const std::string& own = config.model.attention.kind;
+    const std::string own = name_of_configured(config.model);
     if (own != baseline_kind() && std::ranges::find(request.kinds, own) == request.kinds.end()) {
       request.kinds.push_back(own);
     }

@@ -1,12 +1,18 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <regex>
+#include <span>
 
 #include "core/build_info.h"
+#include "core/parallel.h"
 #include "layers/gradcheck_cases.h"
 #include "train/cli/commands.h"
 
@@ -38,28 +44,112 @@ std::regex filter_regex(const std::string& text) {
   }
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+GradcheckResult run_case(const GradcheckCase& c) {
+  try {
+    return c.run();
+  } catch (const std::exception& error) {
+    GradcheckResult result;
+    result.failure = error.what();
+    return result;
+  }
+}
+
+/// Sums over cases.
+struct Tally {
+  Index cells = 0, elements = 0, zeros = 0, failures = 0;
+  double worst = 0, seconds = 0;
+
+  void add(const GradcheckResult& result, double took) {
+    ++cells;
+    elements += result.elements;
+    zeros += result.zeros;
+    failures += result.passed() ? 0 : 1;
+    if (!(result.worst_error <= worst)) worst = result.worst_error;
+    seconds += took;
+  }
+};
+
+/// Collects results in any order and prints the row of each group, in order, when the groups up to
+/// it are complete.
+class Rows {
+ public:
+  explicit Rows(std::span<const GradcheckCase> cases) : cases_(cases), outcomes_(cases.size()) {}
+
+  /// Any thread may call.
+  void add(size_t i, GradcheckResult result, double seconds) {
+    const std::lock_guard lock(mutex_);
+    outcomes_[i] = Outcome{std::move(result), seconds};
+    while (printed_ < cases_.size() && next_is_complete()) print_next();
+  }
+  const Tally& total() const { return total_; }
+
+ private:
+  struct Outcome {
+    GradcheckResult result;
+    double seconds;
+  };
+
+  size_t end_of_next() const {
+    size_t end = printed_;
+    while (end < cases_.size() && cases_[end].group == cases_[printed_].group) ++end;
+    return end;
+  }
+  bool next_is_complete() const {
+    const auto begin = outcomes_.begin();
+    return std::all_of(begin + static_cast<std::ptrdiff_t>(printed_),
+                       begin + static_cast<std::ptrdiff_t>(end_of_next()),
+                       [](const auto& outcome) { return outcome.has_value(); });
+  }
+  void print_next() {
+    const size_t end = end_of_next();
+    Tally sum;
+    std::string failures;
+    for (size_t i = printed_; i < end; ++i) {
+      const auto& [result, seconds] = *outcomes_[i];
+      sum.add(result, seconds);
+      total_.add(result, seconds);
+      if (!result.passed()) failures += fmt::format("  {}: {}\n", cases_[i].name, result.failure);
+    }
+    fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13.1e}{:>9.2f}  {}\n{}", cases_[printed_].group, sum.cells,
+               sum.elements, sum.zeros, sum.worst, sum.seconds,
+               sum.failures == 0 ? "ok" : fmt::format("{} failed", sum.failures), failures);
+    std::fflush(stdout);
+    printed_ = end;
+  }
+
+  std::span<const GradcheckCase> cases_;
+  std::vector<std::optional<Outcome>> outcomes_;
+  std::mutex mutex_;
+  size_t printed_ = 0;  ///< cases in rows that are printed
+  Tally total_;
+};
+
 Exit check(const std::string& filter) {
   std::vector<GradcheckCase> cases = gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
   });
   if (cases.empty()) throw UsageError(fmt::format("--filter: no case matches '{}'", filter));
-  Index failures = 0;
-  double worst = 0;
-  fmt::print("{:<44}{:>10}{:>14}{:>10}  {}\n", "case", "elements", "worst error", "ms", "verdict");
-  for (const GradcheckCase& c : cases) {
-    const auto started = std::chrono::steady_clock::now();
-    const GradcheckResult result = c.run();
-    const std::chrono::duration<double, std::milli> elapsed =
-        std::chrono::steady_clock::now() - started;
-    fmt::print("{:<44}{:>10}{:>14.1e}{:>10.1f}  {}\n", c.name, result.elements, result.worst_error,
-               elapsed.count(), result.passed() ? "ok" : result.failure);
-    failures += result.passed() ? 0 : 1;
-    worst = std::max(worst, result.worst_error);
-  }
-  fmt::print("{} cases, worst relative error {:.1e}, gate {:.0e}, {} failed\n", cases.size(), worst,
-             kGradcheckGate, failures);
-  return failures == 0 ? Exit::ok : Exit::over_gate;
+  fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13}{:>9}  {}\n", "op, layer or model", "cells", "elements",
+             "zero", "worst error", "seconds", "verdict");
+  Rows rows(cases);
+  const auto started = std::chrono::steady_clock::now();
+  parallel_for(static_cast<Index>(cases.size()), [&](Index i) {
+    const auto at = static_cast<size_t>(i);
+    const auto start = std::chrono::steady_clock::now();
+    GradcheckResult result = run_case(cases[at]);
+    rows.add(at, std::move(result), seconds_since(start));
+  });
+  const Tally& total = rows.total();
+  fmt::print(
+      "{} cells, {} elements, worst relative error {:.1e}, gate {:.0e}, {} failed, {:.1f} s\n",
+      total.cells, total.elements, total.worst, kGradcheckGate, total.failures,
+      seconds_since(started));
+  return total.failures == 0 ? Exit::ok : Exit::over_gate;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ void add_plan(CLI::App& app, Context&) {
     const Plan plan = make_plan(config, arguments->kinds);
     fmt::print("{}\n", to_text(plan_table(plan, config)));
     for (const std::string& line : plan.left_out) fmt::print("{}\n", line);
-    fmt::print("* the kind of this configuration. Sequences of {}, batches of {}, {}.\n",
+    fmt::print("* the attention of this configuration. Sequences of {}, batches of {}, {}.\n",
                config.data.seq_len, config.data.batch_size, kRealName);
   });
 }

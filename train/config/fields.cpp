@@ -76,8 +76,8 @@ std::vector<Field> attention_section() {
       field<at, in, &A::lambda_init>(
           "model.attention.lambda_init", one_of(field_words(kLambdaInits)), "",
           "The constant in the exponential lambda: by layer, or lambda_init_value."),
-      field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", between(0, 1), "",
-                                           "The constant of lambda_init: constant."),
+      field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
+                                           "", "The constant of lambda_init: constant."),
       field<at, in, &A::normaliser>(
           "model.attention.normaliser", one_of(field_words(kNormalisers)), "",
           "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),

@@ -18,6 +18,12 @@ Json item_schema(const char* type, const ValueRule& rule) {
   const bool whole = std::string_view(type) == "integer";
   Json item = {{"type", type}};
   if (!rule.words.empty()) item["enum"] = rule.words;
+  // `true` in YAML is a boolean to an editor and the word "true" to the reader.
+  const auto boolean = std::ranges::find(rule.words, "true");
+  if (boolean != rule.words.end()) {
+    item.erase("type");
+    item["enum"].insert(item["enum"].end(), {true, false});
+  }
   if (std::isfinite(rule.min)) {
     item[rule.above_min ? "exclusiveMinimum" : "minimum"] = limit(rule.min, whole);
   }

@@ -85,16 +85,19 @@ TEST_F(Analyze, gradient_flow_of_several_seeds_gives_means_with_intervals) {
   const Outcome outcome = analyze({"gradient-flow", "tiny.yaml", "--steps", "0", "--seeds", "1,2,3",
                                    "--kinds", "diff_v2", "--out", "flow.h5"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("Seeds: 1, 2, 3; means with 95 % t-intervals."));
-  const auto r = h5::File::open(project / "flow.h5").read<double>("ratio/diff_v2/0/o_proj");
-  ASSERT_EQ(r.size(), 3u);
-  const double mean = (r[0] + r[1] + r[2]) / 3;
-  const double squares =
-      std::pow(r[0] - mean, 2) + std::pow(r[1] - mean, 2) + std::pow(r[2] - mean, 2);
+  EXPECT_THAT(outcome.out, HasSubstr("Seeds: 1, 2, 3; geometric means with 95 % t-intervals"));
+  auto logs = h5::File::open(project / "flow.h5").read<double>("ratio/diff_v2/0/o_proj");
+  ASSERT_EQ(logs.size(), 3u);
+  for (double& x : logs) x = std::log(x);
+  const double mean = (logs[0] + logs[1] + logs[2]) / 3;
+  double squares = 0;
+  for (const double x : logs) squares += std::pow(x - mean, 2);
+  const double half_width = 4.302653 * std::sqrt(squares / 2 / 3);
   const Words row = line(outcome.out, {"0", "o_proj"});
   ASSERT_EQ(row.size(), 6u);
-  EXPECT_EQ(row[4], fmt::format("{:.3f}", mean));
-  EXPECT_EQ(row[5], fmt::format("+-{:.3f}", 4.302653 * std::sqrt(squares / 2 / 3)));
+  EXPECT_EQ(row[4], fmt::format("{:.3f}", std::exp(mean)));
+  EXPECT_EQ(row[5], fmt::format("({:.3f}-{:.3f})", std::exp(mean - half_width),
+                                std::exp(mean + half_width)));
 }
 
 TEST_F(Analyze, gradient_flow_that_diverges_says_so_in_its_exit_code_and_goes_on) {

@@ -32,24 +32,39 @@ TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
   }
 }
 
-TEST(Gradcheck, runs_in_double_precision_and_prints_a_table_of_what_it_checked) {
-  const Outcome outcome = test::run({"gradcheck", "--filter", "^(softmax|linear|layer/.*)"});
+TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant) {
+  const Outcome outcome =
+      test::run({"gradcheck", "--filter", "^(softmax|linear|layer/.*/gqa/.*/plain/d[23]/T[13])$"});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(outcome.out, HasSubstr("worst error"));
+  EXPECT_TRUE(
+      outcome.out.starts_with("op, layer or model            cells   elements     zero  "
+                              "worst error  seconds  verdict\n"))
+      << outcome.out;
+  const std::string numbers = " +[0-9]+ +[0-9]+ +[0-9.]+e-1[0-9] +[0-9.]+  ok\n";
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\nlinear +1" + numbers))) << outcome.out;
   for (const std::string& kind : attention_kinds()) {
-    EXPECT_TRUE(std::regex_search(
-        outcome.out,
-        std::regex("\nlayer/" + kind + "/gqa +[0-9]+ +[0-9.]+e-1[0-9] +[0-9.]+  ok\n")))
+    EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\nlayer/" + kind + " +12" + numbers)))
         << outcome.out;
   }
   std::smatch last;
   ASSERT_TRUE(std::regex_search(
       outcome.out, last,
-      std::regex("\n([0-9]+) cases, worst relative error ([0-9.e-]+), gate 1e-10, 0 failed\n")));
-  EXPECT_GE(std::stoi(last[1]), 8);
+      std::regex("\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), gate 1e-10, "
+                 "0 failed, [0-9.]+ s\n$")));
+  EXPECT_GE(std::stoi(last[1]), 2 + 12 * 19);
   EXPECT_LT(std::stod(last[2]), 1e-10);
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";
+}
+
+TEST(Gradcheck, prints_the_same_for_any_number_of_threads_but_the_time) {
+  const auto table = [](const std::string& threads) {
+    const Outcome outcome = test::run({"gradcheck", "--filter", "layer/(sink|diff_v1)/.*/T2$"},
+                                      {.environment = {{"OMP_NUM_THREADS", threads}}});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return std::regex_replace(outcome.out, std::regex(" +[0-9.]+  ok|[0-9.]+ s\n"), "");
+  };
+  EXPECT_EQ(table("1"), table("3"));
 }
 
 TEST(Gradcheck, a_filter_that_matches_nothing_or_is_no_pattern_is_a_usage_error) {

@@ -27,6 +27,16 @@ TEST_F(Confusions,
                 "kind: diff_v2"));
 }
 
+TEST_F(Confusions, n02_halves_of_one_group_are_an_error_because_they_change_only_names) {
+  EXPECT_THAT(error("model: {num_kv_heads: 1, attention: {kind: diff_v2, pairing: split_half}}\n"),
+              HasSubstr("with one key head all query heads are of one group"));
+}
+
+TEST_F(Confusions, a_kind_without_what_makes_it_is_told_that_it_is_softmax) {
+  EXPECT_THAT(error("model: {attention: {kind: gated, gate: none}}\n"),
+              HasSubstr("without what makes it gated, this is softmax; write kind: softmax"));
+}
+
 TEST_F(Confusions, n03_v1_with_one_key_head_is_an_error_because_its_maps_need_two) {
   EXPECT_THAT(
       error("model: {num_kv_heads: 1, attention: {kind: diff_v1}}\n"),

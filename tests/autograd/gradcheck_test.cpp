@@ -1,0 +1,155 @@
+// The judge itself: gradcheck lets right gradients pass and nothing else.
+#include "autograd/gradcheck/gradcheck.h"
+
+#include <limits>
+
+namespace difftape {
+namespace {
+
+/// x^3 of one variable "x", with the gradient 3 x^2 times `factor`, plus `offset`.
+Differentiable cube(const Tensor& x, double factor, double offset = 0) {
+  Differentiable f{{"x"}, {x}, {}, {}};
+  f.value = [x] {
+    Tensor y = x.clone();
+    for (real& v : y.values()) v = v * v * v;
+    return y;
+  };
+  f.gradients = [x, factor, offset](const Tensor& cotangent) {
+    Tensor dx = Tensor::like(x);
+    for (Index i = 0; i < x.size(); ++i) {
+      const double slope = 3 * x.data()[i] * x.data()[i] * factor + offset;
+      dx.data()[i] = static_cast<real>(slope * cotangent.data()[i]);
+    }
+    return std::vector<Tensor>{dx};
+  };
+  return f;
+}
+
+Tensor three(double a, double b, double c) {
+  return Tensor::from(
+      {3}, std::vector<real>{static_cast<real>(a), static_cast<real>(b), static_cast<real>(c)});
+}
+const Tensor kOrdinary = three(0.5, -1, 2);
+
+Expectation always(Expected expected) {
+  return [expected](const std::string&) { return expected; };
+}
+
+TEST(Gradcheck, a_right_gradient_passes_far_below_the_gate) {
+  const GradcheckResult result = gradcheck(cube(kOrdinary, 1));
+  EXPECT_EQ(result.failure, "");
+  EXPECT_EQ(result.elements, 3);
+  EXPECT_EQ(result.zeros, 0);
+  EXPECT_LT(result.worst_error, 1e-12);
+}
+
+TEST(Gradcheck, a_gradient_that_is_wrong_in_the_tenth_digit_fails_for_good) {
+  const GradcheckResult result = gradcheck(cube(kOrdinary, 1 + 1e-9));
+  EXPECT_THAT(result.failure,
+              testing::MatchesRegex("x: relative error 1.0e-09 is over the gate 1e-10"));
+  EXPECT_FALSE(result.inconclusive) << "other inputs would not make it right";
+}
+
+TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
+  Differentiable f = cube(kOrdinary, 1);
+  f.gradients = [right = f.gradients](const Tensor& cotangent) {
+    std::vector<Tensor> dx = right(cotangent);
+    dx[0].data()[1] += real(1e-6);
+    return dx;
+  };
+  EXPECT_THAT(gradcheck(f).failure, testing::HasSubstr("is over the gate"));
+}
+
+TEST(Gradcheck, nan_fails_for_good) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const GradcheckResult analytic = gradcheck(cube(kOrdinary, nan));
+  EXPECT_THAT(analytic.failure, testing::HasSubstr("relative error nan"));
+  EXPECT_FALSE(analytic.inconclusive);
+  const GradcheckResult value = gradcheck(cube(three(1, nan, 1), 1));
+  EXPECT_THAT(value.failure, testing::HasSubstr("relative error nan"));
+  EXPECT_FALSE(value.inconclusive);
+}
+
+TEST(Gradcheck, a_vacuous_gradient_fails_but_other_inputs_may_tell) {
+  const GradcheckResult result = gradcheck(cube(three(0.01, 0.01, 0.005), 1));
+  EXPECT_THAT(result.failure, testing::HasSubstr("x: vacuous, its largest gradient is "));
+  EXPECT_TRUE(result.inconclusive);
+}
+
+TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_vacuous_one) {
+  Differentiable f = cube(three(0.01, 0.01, 0.005), 1);
+  const Differentiable wrong = cube(kOrdinary, 2);
+  f.names.push_back("wrong");
+  f.variables.push_back(wrong.variables[0]);
+  f.value = [a = f.value, b = wrong.value] {
+    Tensor y = a();
+    y.add(b());
+    return y;
+  };
+  f.gradients = [a = f.gradients, b = wrong.gradients](const Tensor& cotangent) {
+    return std::vector<Tensor>{a(cotangent)[0], b(cotangent)[0]};
+  };
+  const GradcheckResult result = gradcheck(f);
+  EXPECT_THAT(result.failure, testing::StartsWith("wrong: relative error 1.0e+00"));
+  EXPECT_FALSE(result.inconclusive);
+}
+
+TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
+  Differentiable constant = cube(kOrdinary, 0);
+  constant.value = [] { return Tensor::full({3}, 1); };
+  const GradcheckResult zero = gradcheck(constant, always(Expected::zero));
+  EXPECT_EQ(zero.failure, "");
+  EXPECT_EQ(zero.zeros, 3);
+  constant.gradients = [](const Tensor&) {
+    return std::vector<Tensor>{Tensor::full({3}, real(1e-9))};
+  };
+  const GradcheckResult analytic = gradcheck(constant, always(Expected::zero));
+  EXPECT_EQ(analytic.failure, "x: 1.0e-09, but must be zero");
+  EXPECT_FALSE(analytic.inconclusive);
+  EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(Expected::zero)).failure,
+              testing::HasSubstr("but must be zero"));
+}
+
+TEST(Gradcheck, tiny_gradients_are_compared_by_their_absolute_error) {
+  const Tensor x = three(0.01, -0.02, 0.01);
+  EXPECT_EQ(gradcheck(cube(x, 1), always(Expected::tiny)).failure, "");
+  const GradcheckResult wrong = gradcheck(cube(x, 1, 1e-8), always(Expected::tiny));
+  EXPECT_THAT(wrong.failure, testing::HasSubstr("x: absolute error "));
+  EXPECT_FALSE(wrong.inconclusive);
+  EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(Expected::tiny)).failure,
+              testing::HasSubstr("but should be tiny"));
+}
+
+TEST(Gradcheck, says_so_when_the_differences_do_not_agree_among_themselves) {
+  // Noise in the twelfth digit of the value: no step can tell ten digits of the slope.
+  Differentiable f = cube(kOrdinary, 1);
+  f.value = [right = f.value] {
+    Tensor y = right();
+    for (real& v : y.values()) v += static_cast<real>(1e-11 * std::sin(1e9 * double{v}));
+    return y;
+  };
+  const GradcheckResult result = gradcheck(f);
+  EXPECT_THAT(result.failure, testing::HasSubstr("differences tell it to "));
+  EXPECT_TRUE(result.inconclusive);
+}
+
+TEST(Gradcheck, an_evaluation_that_changes_its_input_fails) {
+  Differentiable f = cube(kOrdinary.clone(), 1);
+  f.value = [x = f.variables[0], right = f.value]() mutable {
+    const Tensor y = right();
+    x.data()[2] = 2;  // undoes the perturbation, which is then left behind
+    x.data()[0] += real(1e-9);
+    return y;
+  };
+  EXPECT_NE(gradcheck(f).failure, "");
+  Differentiable last = cube(kOrdinary.clone(), 1);
+  last.gradients = [x = last.variables[0], right = last.gradients](const Tensor& dy) mutable {
+    const std::vector<Tensor> dx = right(dy);
+    x.data()[0] += real(1e-12);
+    return dx;
+  };
+  EXPECT_EQ(gradcheck(last).failure, "evaluation changed an input");
+}
+
+}  // namespace
+}  // namespace difftape

@@ -42,6 +42,21 @@ TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
       });
 }
 
+TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
+  const std::vector<std::int32_t> tokens{2, 0, 2, 1};
+  expect_equal(
+      {random({3, 150}, "table")},
+      [&](std::vector<Var>& v) { return embedding(tokens, {4}, v[0]); },
+      [&](std::vector<Var>& v) { return composition::embedding(tokens, {4}, v[0]); });
+}
+
+TEST(LargeSizes, swiglu_of_several_ranges_equals_its_composition) {
+  expect_equal(
+      {random({3, 1500}, "gate"), random({3, 1500}, "up")},
+      [](std::vector<Var>& v) { return swiglu(v[0], v[1]); },
+      [](std::vector<Var>& v) { return composition::swiglu(v[0], v[1]); });
+}
+
 TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
   std::vector<std::int32_t> targets;
   for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);

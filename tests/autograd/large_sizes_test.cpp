@@ -59,6 +59,68 @@ TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_compositi
       });
 }
 
+TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
+  const std::vector<std::int32_t> tokens{2, 0, 2, 1};
+  expect_equal(
+      {random({3, 150}, "table")},
+      [&](std::vector<Var>& v) { return embedding(tokens, {4}, v[0]); },
+      [&](std::vector<Var>& v) { return composition::embedding(tokens, {4}, v[0]); });
+}
+
+TEST(LargeSizes, swiglu_of_several_ranges_equals_its_composition) {
+  expect_equal(
+      {random({3, 1500}, "gate"), random({3, 1500}, "up")},
+      [](std::vector<Var>& v) { return swiglu(v[0], v[1]); },
+      [](std::vector<Var>& v) { return composition::swiglu(v[0], v[1]); });
+}
+
+TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
+  constexpr Index kBatch = 4200, kSeq = 4;
+  const HeadLayout layout = HeadLayout::pairs(2, 2);
+  expect_equal(
+      {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
+       random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")},
+      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], v[4], layout); },
+      [&](std::vector<Var>& v) {
+        return composition::attention(v[0], v[1], v[2], v[3], v[4], layout);
+      });
+}
+
+TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {
+  const auto product = [](const Var& x, Index rows, Index width, const Shape& shape) {
+    const Var ones = x.tape().constant(Tensor::full({width, 1}, 1));
+    return reshape(matmul(reshape(x, {rows, width}), ones), shape);
+  };
+  const std::vector<Tensor> x{random({7000, 3}, "x")};
+  expect_equal(
+      x, [](std::vector<Var>& v) { return sum(v[0]); },
+      [&](std::vector<Var>& v) { return product(v[0], 1, 21000, {}); });
+  expect_equal(
+      x, [](std::vector<Var>& v) { return sum_last(v[0]); },
+      [&](std::vector<Var>& v) {
+        return product(v[0], 7000, 3, {7000, 1});
+      });
+}
+
+TEST(LargeSizes, transposing_several_ranges_twice_changes_nothing) {
+  expect_equal(
+      {random({7000, 3}, "x")},
+      [](std::vector<Var>& v) { return transpose(transpose(v[0], 0, 1), 0, 1); },
+      [](std::vector<Var>& v) {
+        return reshape(v[0], {7000, 3});
+      });
+}
+
+TEST(LargeSizes, a_scaled_cross_entropy_of_several_ranges_equals_its_composition) {
+  const std::vector<std::int32_t> targets(600, 2);
+  expect_equal(
+      {random({600, 30}, "hidden"), random({7, 30}, "weight")},
+      [&](std::vector<Var>& v) { return affine(cross_entropy(v[0], v[1], targets), 0.5, 0); },
+      [&](std::vector<Var>& v) {
+        return affine(composition::cross_entropy(v[0], v[1], targets), 0.5, 0);
+      });
+}
+
 TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
   std::vector<std::int32_t> targets;
   for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);

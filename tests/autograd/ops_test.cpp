@@ -15,6 +15,30 @@ void PrintTo(const OpCase& c, std::ostream* out) { *out << c.name(); }
 
 namespace {
 
+Tensor random(const Shape& shape, const char* name) {
+  Tensor x = Tensor::empty(shape);
+  fill_normal(x, RandomStream(3, name), 1);
+  return x;
+}
+
+struct Evaluated {
+  Tensor value;
+  std::vector<Tensor> gradients;
+};
+/// Value and gradients of f; `before`, if allocated, is what the gradient of one input holds.
+Evaluated evaluate(const std::vector<Tensor>& inputs, const OpFunction& f, size_t given = 0,
+                   const Tensor& before = {}) {
+  Tape tape;
+  std::vector<Var> vars;
+  for (const Tensor& input : inputs) vars.push_back(tape.input(input));
+  if (before.allocated()) vars[given].gradient().add(before);
+  const Var y = f(vars);
+  tape.backward(y, random(y.shape(), "cotangent"));
+  Evaluated result{y.value(), {}};
+  for (const Var& var : vars) result.gradients.push_back(tape.gradient_of(var));
+  return result;
+}
+
 class EveryOp : public testing::TestWithParam<OpCase> {};
 
 TEST_P(EveryOp, gradient_matches_finite_differences) {
@@ -24,21 +48,19 @@ TEST_P(EveryOp, gradient_matches_finite_differences) {
   EXPECT_GT(result.elements, 0);
 }
 
-struct Evaluated {
-  Tensor value;
-  std::vector<Tensor> gradients;
-};
-Evaluated evaluate(const std::vector<Tensor>& inputs, const OpFunction& f) {
-  Tape tape;
-  std::vector<Var> vars;
-  for (const Tensor& input : inputs) vars.push_back(tape.input(input));
-  const Var y = f(vars);
-  Tensor cotangent = Tensor::empty(y.shape());
-  fill_normal(cotangent, RandomStream(3, "cotangent"), 1);
-  tape.backward(y, cotangent);
-  Evaluated result{y.value(), {}};
-  for (const Var& var : vars) result.gradients.push_back(tape.gradient_of(var));
-  return result;
+TEST_P(EveryOp, adds_to_the_one_input_that_has_a_gradient) {
+  const OpCase& c = GetParam();
+  const std::vector<Tensor> inputs = c.make_inputs();
+  const Evaluated plain = evaluate(inputs, c.f);
+  for (size_t given = 0; given < inputs.size(); ++given) {
+    const Tensor before = random(inputs[given].shape(), "before");
+    const Evaluated added = evaluate(inputs, c.f, given, before);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Tensor expected = plain.gradients[i].clone();
+      if (i == given) expected.add(before);
+      EXPECT_LE(relative_error(added.gradients[i], expected), 1e-13) << i << ", given " << given;
+    }
+  }
 }
 
 class EveryCoarseOp : public testing::TestWithParam<OpCase> {};

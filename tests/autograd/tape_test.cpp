@@ -54,6 +54,15 @@ TEST(Tape, a_parameter_that_no_gradient_reaches_gets_zeros) {
   EXPECT_EQ(idle.grad.data()[0], 0);
 }
 
+TEST(Tape, a_branch_that_does_not_reach_the_result_adds_nothing) {
+  Tape tape;
+  const Var x = tape.input(Tensor::full({3}, 2));
+  const Var y = affine(x, 5, 0);
+  exp(y);
+  tape.backward(sum(y));
+  for (real g : tape.gradient_of(x).values()) EXPECT_EQ(g, 5);
+}
+
 TEST(Tape, backward_releases_saved_tensors_as_it_goes) {
   const size_t before = pool::stats().bytes_in_use;
   Tape tape;

@@ -39,6 +39,8 @@ struct Problem {
     AttentionGradients to{
         Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Into::overwrite,
         Into::overwrite,    Into::overwrite,    Tensor::like(lambda), {}};
+    const Shape& s = in.q.shape();
+    if (in.sinks) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
     attention_backward(layout, in, result.row_stats, random(result.out.shape(), "dout"), to);
     return to;
   }
@@ -68,6 +70,16 @@ TEST(HeadLayout, v2_pairs_neighbours_of_one_group) {
     EXPECT_THAT(layout.routes[i].key, testing::ElementsAre(head / 2, head / 2));
   }
   EXPECT_EQ(layout.groups().size(), 2u);
+}
+
+TEST(HeadLayout, heads_that_share_a_key_or_a_value_are_of_one_group) {
+  HeadLayout layout{1, 4, 3, 3, {}};
+  layout.routes = {{{0, 0}, {0, 0}, {0, 0}},
+                   {{1, 1}, {0, 0}, {1, 1}},   // the key of head 0
+                   {{2, 2}, {1, 1}, {1, 1}},   // the value of head 1
+                   {{3, 3}, {2, 2}, {2, 2}}};  // nothing
+  EXPECT_THAT(layout.groups(), testing::UnorderedElementsAre(testing::ElementsAre(0, 1, 2),
+                                                             testing::ElementsAre(3)));
 }
 
 TEST(Attention, the_future_has_no_influence) {
@@ -162,6 +174,16 @@ TEST(Attention, stays_finite_for_enormous_logits) {
   const AttentionGradients gradients = problem.backward();
   EXPECT_TRUE(gradients.dq.all_finite());
   EXPECT_TRUE(gradients.dlambda.all_finite());
+}
+
+TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
+  Problem problem(HeadLayout::single(2, 1), 1, 20, 4, 4);
+  const Tensor sinks = Tensor::full({2}, 2000);
+  problem.in.sinks = &sinks;
+  for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
+  const AttentionGradients gradients = problem.backward();
+  for (real x : gradients.dsinks.values()) EXPECT_EQ(x, 0);
+  for (real x : gradients.dv.values()) EXPECT_EQ(x, 0);
 }
 
 TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {

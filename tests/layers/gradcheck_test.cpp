@@ -32,7 +32,8 @@ std::vector<std::string> test_names() {
 class EveryLayer : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_cell) {
-  for (const GradcheckCase& c : tests_of_cells().at(GetParam())) {
+  const std::vector<GradcheckCase> cells = tests_of_cells().at(GetParam());
+  for (const GradcheckCase& c : cells) {
     const GradcheckResult result = c.run();
     EXPECT_EQ(result.failure, "") << c.name;
     EXPECT_GE(result.elements, 48) << c.name;

@@ -37,12 +37,12 @@ Var reshape(const Var& x, const Shape& shape);                ///< the same elem
 /// Rows of table (V, C) for tokens of any shape: shape + (C). Tokens must lie in [0, V)
 /// (DataError).
 Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
-/// x (..., K) times weight (N, K) transposed: (..., N).
-Var linear(const Var& x, const Var& weight);
+/// x (..., K) times weight (N, K) transposed: (..., N); plus `addend` (..., N) if there is one.
+Var linear(const Var& x, const Var& weight, const Var& addend = {});
 /// x / sqrt(mean(x^2) + eps) * gain over the last axis (Zhang & Sennrich 2019). gain (C).
 Var rms_norm(const Var& x, const Var& gain, double eps);
-/// Rotates each head of x (B, T, H, D) by its position.
-Var rope(const Var& x, std::shared_ptr<const RopeTable> table);
+/// Rotates each head of x (B, T, H, D) by its position; in place if nobody else holds x.
+Var rope(Var x, std::shared_ptr<const RopeTable> table);
 /// silu(gate) up, element-wise (Shazeer 2020).
 Var swiglu(const Var& gate, const Var& up);
 /// Causal attention with one map, or the difference of two: q (B, T, query_heads, D), k, v

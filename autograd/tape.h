@@ -65,8 +65,10 @@ class Var {
 class Tape {
  public:
   enum class Mode { training, inference };
-  /// In inference mode nothing is recorded and values live only as long as their Vars.
-  explicit Tape(Mode mode = Mode::training) : recording_(mode == Mode::training) {}
+  /// In inference mode nothing is recorded and values live only as long as their Vars. `precision`
+  /// is what linear, cross_entropy and attention round the operands of their products to.
+  explicit Tape(Mode mode = Mode::training, Precision precision = Precision::full)
+      : recording_(mode == Mode::training), precision_(precision) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -95,6 +97,7 @@ class Tape {
   /// Number of recorded nodes.
   size_t size() const { return nodes_.size(); }
   bool recording() const { return recording_; }
+  Precision precision() const { return precision_; }
   /// Names of the recorded ops in the order of execution.
   std::vector<std::string> ops() const;
 
@@ -115,6 +118,7 @@ class Tape {
 
   std::vector<Node> nodes_;
   bool recording_;
+  Precision precision_;
 };
 
 /// record on the tape of the inputs.

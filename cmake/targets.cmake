@@ -51,7 +51,7 @@ function(add_difftape precision program)
     COMPILE_DEFINITIONS
       "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
   target_link_libraries(${library} PUBLIC
-    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm yaml-cpp fmt::fmt
+    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn yaml-cpp fmt::fmt
     nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PkgConfig::XXHASH)
   target_precompile_headers(${library} PRIVATE
     <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>

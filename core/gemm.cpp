@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/pack.h"
 #include "core/parallel.h"
 #include "core/pool.h"
 #include "core/tile.h"
@@ -15,74 +16,131 @@ namespace difftape {
 
 namespace {
 
-constexpr Index kRowTile = 32;    // rows of one tile product: its accumulators fit the registers
-constexpr Index kRowBlock = 128;  // rows of C that one task computes, one panel wide
-constexpr Index kChunk = 512;     // longest inner size of one tile product
+using pack::Format;
+
+constexpr Index kRowTile = 32;  // rows of one tile product: its accumulators fit the registers
+constexpr Index kBf16RowTile = 128;
+constexpr Index kChunk = 512;  // longest inner size of one tile product
+
+Index divide_up(Index a, Index b) { return (a + b - 1) / b; }
 
 /// Length of the chunks that k is cut into: as even as possible, a function of k alone.
-Index chunk_length(Index k) {
-  const Index chunks = (k + kChunk - 1) / kChunk;
-  return chunks == 0 ? 0 : (k + chunks - 1) / chunks;
-}
-
-const real* element(const Operand& m, Index row, Index col) {
-  return m.transposed ? m.data + col * m.stride + row : m.data + row * m.stride + col;
+Index chunk_length(Format format, Index k) {
+  const Index chunks = divide_up(k, kChunk);
+  return chunks == 0 ? 0 : pack::padded_inner(format, divide_up(k, chunks));
 }
 
 void fill_rows(real* c, Index rows, Index cols, Index stride) {
   for (Index i = 0; i < rows; ++i) std::fill_n(c + i * stride, cols, real{0});
 }
 
-/// C (m rows, n <= kPanel columns) = or += A B, with k in chunks.
-void multiply_panel(const Operand& a, const real* b, Index b_stride, Index n, real* c,
-                    Index c_stride, Into into) {
-  if (a.cols == 0) {
-    if (into == Into::overwrite) fill_rows(c, a.rows, n, c_stride);
-    return;
-  }
-  const tile::Engine& engine = tile::engine();
-  const Index chunk = chunk_length(a.cols);
-  for (Index k = 0; k < a.cols; k += chunk) {
-    const Index length = std::min(chunk, a.cols - k);
-    const bool add = into == Into::add || k > 0;
-    const auto tiles = [&](Index begin, Index end, Index rows) {
-      if (begin == end) return;
-      const tile::Kernel multiply =
-          engine.kernel({rows, n, length, a.stride, b_stride, c_stride, a.transposed, add});
-      for (Index i = begin; i < end; i += rows) {
-        multiply(element(a, i, k), b + k * b_stride, c + i * c_stride);
-      }
-    };
-    const Index whole = a.rows / kRowTile * kRowTile;
-    tiles(0, whole, kRowTile);
-    tiles(whole, a.rows, a.rows - whole);
-  }
+void copy_rows(const real* from, real* c, Index rows, Index cols, Index stride) {
+  for (Index i = 0; i < rows; ++i) std::copy_n(from + i * stride, cols, c + i * stride);
+}
+
+/// C (rows x n) = or += left times k rows of a right operand that are b_stride apart.
+void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
+                    Index n, real* c, Index c_stride, bool add) {
+  const bool bf16 = left.format == Format::bf16;
+  const tile::Engine& engine = bf16 ? *tile::bf16_engine() : tile::engine();
+  const Index row_tile = bf16 ? kBf16RowTile : kRowTile;
+  const auto tiles = [&](Index begin, Index end, Index height) {
+    if (begin == end) return;
+    const tile::Kernel multiply =
+        engine.kernel({height, n, k, left.stride, b_stride, c_stride, left.transposed, add});
+    for (Index i = begin; i < end; i += height) multiply(left.at(i), b, c + i * c_stride);
+  };
+  const Index whole = rows / row_tile * row_tile;
+  tiles(0, whole, row_tile);
+  tiles(whole, rows, rows - whole);
+}
+
+/// Where a task of a product finds everything.
+struct Call {
+  Operand a, b;
+  real* c;
+  Index c_stride;
+  Into into;
+  const real* addend;
+  Format format;
+  pack::Right right{};
+  Index chunk = 0;
+};
+
+/// How C is cut: each task owns `rows` rows of `group` neighbouring panels.
+struct Cut {
+  Index rows = 128, group = 4;
+  Index tasks(const Call& call) const { return row_blocks(call) * groups(call); }
+  Index row_blocks(const Call& call) const { return divide_up(call.a.rows, rows); }
+  Index groups(const Call& call) const { return divide_up(call.b.cols, group * kPanel); }
+};
+
+/// Large blocks where there are enough of them: rows of A are then read for many panels.
+Cut cut_of(const Call& call) {
+  constexpr Index kEnough = 12;
+  Cut cut;
+  if (cut.tasks(call) < kEnough) cut.rows = 64;
+  while (cut.tasks(call) < kEnough && cut.group > 1) cut.group /= 2;
+  return cut;
 }
 
 Operand rows_of(const Operand& m, Index begin, Index count) {
-  return {element(m, begin, 0), count, m.cols, m.stride, m.transposed};
+  return {pack::element(m, begin, 0), count, m.cols, m.stride, m.transposed};
 }
 
-void pack_panel(const Operand& b, Index first, real* panel) {
-  const Index width = std::min(kPanel, b.cols - first);
-  for (Index k = 0; !b.transposed && k < b.rows; ++k) {
-    std::copy_n(b.data + k * b.stride + first, width, panel + k * kPanel);
-    std::fill_n(panel + k * kPanel + width, kPanel - width, real{0});
+void multiply_block(const Call& call, Index row, Index rows, Index first_panel, Index end_panel,
+                    void* scratch) {
+  const Operand a = rows_of(call.a, row, rows);
+  real* c = call.c + row * call.c_stride;
+  const Index first = first_panel * kPanel,
+              width = std::min(end_panel * kPanel, call.b.cols) - first;
+  if (call.addend != nullptr) {
+    copy_rows(call.addend + row * call.c_stride + first, c + first, rows, width, call.c_stride);
+  } else if (a.cols == 0 && call.into == Into::overwrite) {
+    fill_rows(c + first, rows, width, call.c_stride);
   }
-  if (!b.transposed) return;
-  // Rows of the stored matrix become columns: 16 x 16 squares keep both sides in the cache.
-  constexpr Index kSquare = 16;
-  for (Index k = 0; k < b.rows; k += kSquare) {
-    const Index k_end = std::min(k + kSquare, b.rows);
-    for (Index j = 0; j < kPanel; j += kSquare) {
-      for (Index i = k; i < k_end; ++i) {
-        for (Index column = j; column < j + kSquare; ++column) {
-          panel[i * kPanel + column] =
-              column < width ? b.data[(first + column) * b.stride + i] : real{0};
-        }
-      }
+  for (Index k = 0; k < a.cols; k += call.chunk) {
+    const Index length = std::min(call.chunk, a.cols - k);
+    const pack::Left left = pack::left(call.format, a, k, length, scratch);
+    const bool add = call.into == Into::add || call.addend != nullptr || k > 0;
+    for (Index panel = first_panel; panel < end_panel; ++panel) {
+      multiply_tiles(left, rows, pack::padded_inner(call.format, length), call.right.at(panel, k),
+                     call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel),
+                     c + panel * kPanel, call.c_stride, add);
     }
   }
+}
+
+/// The right operand for the tiles; `memory` keeps what was packed.
+pack::Right right_of(Format format, const Operand& b, Index left_rows,
+                     std::shared_ptr<void>& memory) {
+  if (pack::lies_well(format, b, left_rows)) return {b.data, b.stride, kPanel, format};
+  memory = pool::allocate(static_cast<std::size_t>(pack::panel_bytes(format, b.rows, b.cols)));
+  const Index bytes = pack::panel_bytes(format, b.rows, kPanel);
+  parallel_for(divide_up(b.cols, kPanel), [&](Index panel) {
+    pack::panel(format, b, panel * kPanel, static_cast<char*>(memory.get()) + panel * bytes);
+  });
+  return {memory.get(), kPanel, bytes / pack::element_size(format), format};
+}
+
+void run(Call call) {
+  assert(call.a.cols == call.b.rows);
+  tile::engine();
+  const Index panels = divide_up(call.b.cols, kPanel);
+  std::shared_ptr<void> packed;
+  call.right = right_of(call.format, call.b, call.a.rows, packed);
+  call.chunk = chunk_length(call.format, call.b.rows);
+  const Cut cut = cut_of(call);
+  const Index row_blocks = cut.row_blocks(call),
+              scratch_bytes = pack::left_bytes(call.format, cut.rows, call.chunk);
+  const auto scratch = pool::allocate(static_cast<std::size_t>(scratch_bytes * num_threads()));
+  // Neighbouring tasks share their panels, which stay in the cache.
+  parallel_for(cut.tasks(call), [&](Index task) {
+    const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
+    multiply_block(call, row, std::min(cut.rows, call.a.rows - row), panel,
+                   std::min(panel + cut.group, panels),
+                   static_cast<char*>(scratch.get()) + thread_index() * scratch_bytes);
+  });
 }
 
 std::atomic<const tile::Engine*> chosen{nullptr};
@@ -112,37 +170,55 @@ const tile::Engine& tile::engine() {
   return *engine;
 }
 
+const tile::Engine* tile::bf16_engine() {
+  static const Engine* const engine =
+      onednn_bf16_engine() != nullptr ? onednn_bf16_engine() : libxsmm_bf16_engine();
+  return engine;
+}
+
 const char* gemm_engine() { return tile::engine().name; }
 void set_gemm_engine(const char* name) { chosen = engine_named(name); }
 
+std::string bf16_engine_name() {
+  return tile::bf16_engine() != nullptr ? tile::bf16_engine()->name : "";
+}
+
+std::string obstacle_to(Precision precision) {
+  if (precision == Precision::full) return "";
+  if (sizeof(real) != 4) return "bfloat16 rounds the numbers of the f32 program, not of f64";
+  if (precision == Precision::bf16 && tile::bf16_engine() == nullptr) {
+    return "this processor multiplies no bfloat16 (it has neither AMX nor AVX512-BF16), or the "
+           "program was built without oneDNN and libxsmm";
+  }
+  return "";
+}
+
 void pack_panels(const Operand& b, real* panels) {
-  parallel_for((b.cols + kPanel - 1) / kPanel, [&](Index panel) {
-    pack_panel(b, panel * kPanel, panels + panel * kPanel * b.rows);
+  parallel_for(divide_up(b.cols, kPanel), [&](Index panel) {
+    pack::panel(Format::plain, b, panel * kPanel, panels + panel * kPanel * b.rows);
   });
 }
 
-void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Into into) {
-  assert(a.cols == b.rows);
-  tile::engine();
-  const Index panels = (b.cols + kPanel - 1) / kPanel;
-  const Index row_blocks = (a.rows + kRowBlock - 1) / kRowBlock;
-  const auto memory =
-      pool::allocate(static_cast<std::size_t>(packed_size(b.rows, b.cols)) * sizeof(real));
-  real* packed = static_cast<real*>(memory.get());
-  pack_panels(b, packed);
-  parallel_for(panels * row_blocks, [&](Index task) {
-    const Index panel = task % panels, row = task / panels * kRowBlock;
-    multiply_panel(rows_of(a, row, std::min(kRowBlock, a.rows - row)),
-                   packed + panel * kPanel * b.rows, kPanel,
-                   std::min(kPanel, b.cols - panel * kPanel), c + row * c_stride + panel * kPanel,
-                   c_stride, into);
-  });
+void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Into into,
+          Precision precision) {
+  run({a, b, c, c_stride, into, nullptr, pack::format_of(precision)});
+}
+
+void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, Index c_stride,
+               Precision precision) {
+  run({a, b, c, c_stride, Into::overwrite, addend, pack::format_of(precision)});
 }
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Into into) {
+  if (a.cols == 0 && into == Into::overwrite) fill_rows(c, a.rows, n, c_stride);
+  const Index chunk = chunk_length(Format::plain, a.cols);
   for (Index j = 0; j < n; j += kPanel) {
-    multiply_panel(a, b + j, b_stride, std::min(kPanel, n - j), c + j, c_stride, into);
+    for (Index k = 0; k < a.cols; k += chunk) {
+      const pack::Left left{pack::element(a, 0, k), a.stride, a.transposed, Format::plain};
+      multiply_tiles(left, a.rows, std::min(chunk, a.cols - k), b + k * b_stride + j, b_stride,
+                     std::min(kPanel, n - j), c + j, c_stride, into == Into::add || k > 0);
+    }
   }
 }
 

@@ -31,21 +31,41 @@ inline void store(const Lanes& x, real* to) { std::memcpy(to, &x, sizeof x); }
 /// The same number in every lane.
 inline Lanes lanes(real x) { return Lanes{} + x; }
 
-/// Sum of the lanes, by halves.
-inline real sum(const Lanes& x) {
-  Lanes total = x;
-  for (Index width = kLanes / 2; width > 0; width /= 2) {
-    for (Index i = 0; i < width; ++i) total[i] += total[i + width];
-  }
-  return total[0];
+namespace detail {
+/// The lanes rotated: lane i holds what was in lane i + distance.
+template <Index distance>
+inline Lanes rotated(const Lanes& x) {
+  LaneInts from;
+  for (Index i = 0; i < kLanes; ++i) from[i] = static_cast<LaneInt>((i + distance) % kLanes);
+  return __builtin_shuffle(x, from);
 }
 
-/// Largest lane; what it is if one is NaN is not specified.
-inline real largest(const Lanes& x) {
-  real top = x[0];
-  for (Index i = 1; i < kLanes; ++i) top = x[i] > top ? x[i] : top;
-  return top;
+template <Index width = kLanes / 2>
+inline Lanes folded_sum(const Lanes& x) {
+  const Lanes halves = x + rotated<width>(x);
+  if constexpr (width == 1) {
+    return halves;
+  } else {
+    return folded_sum<width / 2>(halves);
+  }
 }
+
+template <Index width = kLanes / 2>
+inline Lanes folded_largest(const Lanes& x) {
+  const Lanes other = rotated<width>(x), halves = other > x ? other : x;
+  if constexpr (width == 1) {
+    return halves;
+  } else {
+    return folded_largest<width / 2>(halves);
+  }
+}
+}  // namespace detail
+
+/// Sum of the lanes, by halves.
+inline real sum(const Lanes& x) { return detail::folded_sum(x)[0]; }
+
+/// Largest lane; what it is if one is NaN is not specified.
+inline real largest(const Lanes& x) { return detail::folded_largest(x)[0]; }
 
 /// Multiples of kLanes that hold n numbers.
 constexpr Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }

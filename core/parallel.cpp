@@ -8,6 +8,9 @@ int num_threads() { return omp_get_max_threads(); }
 void set_num_threads(int count) { omp_set_num_threads(count); }
 int thread_index() { return omp_get_thread_num(); }
 
+SerialScope::SerialScope() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+SerialScope::~SerialScope() { omp_set_num_threads(before_); }
+
 namespace detail {
 
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context) {

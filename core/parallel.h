@@ -17,6 +17,18 @@ void set_num_threads(int count);
 /// Position of the calling thread within the running parallel call, from 0.
 int thread_index();
 
+/// While one lives, libraries that start threads of their own from this thread use one.
+class SerialScope {
+ public:
+  SerialScope();
+  ~SerialScope();
+  SerialScope(const SerialScope&) = delete;
+  SerialScope& operator=(const SerialScope&) = delete;
+
+ private:
+  int before_;
+};
+
 /// Elements in one block of a cheap element-wise loop.
 inline constexpr Index kElementGrain = 16384;
 /// Rows in one block, for rows of `width` elements.

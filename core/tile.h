@@ -7,20 +7,27 @@ namespace difftape::tile {
 
 /// C (m x n) = or += A (m x k) B (k x n). B and C are row-major; A is row-major or, if
 /// `a_transposed`, stored k x m. n is at most kPanel; strides are in elements.
+///
+/// For an engine of bfloat16 tiles A is row-major and B is a panel in pairs, element (i, j) at
+/// (i / 2 * b_stride + j) * 2 + i % 2, both bfloat16; k is a multiple of kBf16Inner.
 struct Product {
   Index m, n, k;
   Index a_stride, b_stride, c_stride;
   bool a_transposed;
   bool add;
+  bool operator==(const Product&) const = default;
 };
 
+/// What the inner size of bfloat16 tiles is padded to, with zeros.
+inline constexpr Index kBf16Inner = 32;
+
 /// The code for one shape of product; looking it up costs as much as a small tile, so it is done
-/// once for many tiles.
+/// once for many tiles. To be used by the thread that looked it up.
 struct Kernel {
   Product shape;
-  void (*run)(const Kernel& self, const real* a, const real* b, real* c);
-  void (*generated)() = nullptr;  ///< the machine code behind `run`, if there is any
-  void operator()(const real* a, const real* b, real* c) const { run(*this, a, b, c); }
+  void (*run)(const Kernel& self, const void* a, const void* b, real* c);
+  void* generated = nullptr;  ///< what `run` needs: machine code or a primitive
+  void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
 };
 
 struct Engine {
@@ -32,7 +39,13 @@ struct Engine {
 const Engine* libxsmm_engine();
 const Engine* eigen_engine();
 
-/// The engine in use.
+/// bfloat16 tiles: oneDNN on processors with AMX, libxsmm on those with AVX512-BF16; nullptr where
+/// neither is possible. `onednn_bf16_engine` and `libxsmm_bf16_engine` are the two.
+const Engine* bf16_engine();
+const Engine* onednn_bf16_engine();
+const Engine* libxsmm_bf16_engine();
+
+/// The engine in use for tiles of `real`.
 const Engine& engine();
 
 }  // namespace difftape::tile

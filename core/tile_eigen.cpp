@@ -22,9 +22,11 @@ void multiply_as(const Product& p, const real* a, const real* b, real* c) {
   }
 }
 
-void multiply(const Kernel& kernel, const real* a, const real* b, real* c) {
+void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const Product& p = kernel.shape;
-  p.a_transposed ? multiply_as<ColMajor>(p, a, b, c) : multiply_as<RowMajor>(p, a, b, c);
+  const auto *left = static_cast<const real*>(a), *right = static_cast<const real*>(b);
+  p.a_transposed ? multiply_as<ColMajor>(p, left, right, c)
+                 : multiply_as<RowMajor>(p, left, right, c);
 }
 
 }  // namespace

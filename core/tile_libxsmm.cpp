@@ -11,45 +11,83 @@ namespace difftape::tile {
 namespace {
 
 // libxsmm is column-major: its (m, n, k, A, B) is our (n, m, k, B, A), and nothing is moved.
+struct Arguments {
+  int m, n, k, lda, ldb, ldc;
+  real alpha = 1, beta;
+  explicit Arguments(const Product& p)
+      : m(static_cast<int>(p.n)),
+        n(static_cast<int>(p.m)),
+        k(static_cast<int>(p.k)),
+        lda(static_cast<int>(p.b_stride)),
+        ldb(static_cast<int>(p.a_stride)),
+        ldc(static_cast<int>(p.c_stride)),
+        beta(p.add ? 1 : 0) {}
+};
+
 auto generate(const Product& p) {
-  const auto m = static_cast<int>(p.n), n = static_cast<int>(p.m), k = static_cast<int>(p.k);
-  const auto lda = static_cast<int>(p.b_stride), ldb = static_cast<int>(p.a_stride);
-  const auto ldc = static_cast<int>(p.c_stride);
-  const real alpha = 1, beta = p.add ? 1 : 0;
+  const Arguments x(p);
   const int flags = p.a_transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   if constexpr (sizeof(real) == 4) {
-    return libxsmm_smmdispatch(m, n, k, &lda, &ldb, &ldc, reinterpret_cast<const float*>(&alpha),
-                               reinterpret_cast<const float*>(&beta), &flags, nullptr);
+    return libxsmm_smmdispatch(x.m, x.n, x.k, &x.lda, &x.ldb, &x.ldc,
+                               reinterpret_cast<const float*>(&x.alpha),
+                               reinterpret_cast<const float*>(&x.beta), &flags, nullptr);
   } else {
-    return libxsmm_dmmdispatch(m, n, k, &lda, &ldb, &ldc, reinterpret_cast<const double*>(&alpha),
-                               reinterpret_cast<const double*>(&beta), &flags, nullptr);
+    return libxsmm_dmmdispatch(x.m, x.n, x.k, &x.lda, &x.ldb, &x.ldc,
+                               reinterpret_cast<const double*>(&x.alpha),
+                               reinterpret_cast<const double*>(&x.beta), &flags, nullptr);
   }
 }
 
-void multiply(const Kernel& kernel, const real* a, const real* b, real* c) {
-  using Generated = decltype(generate(kernel.shape));
-  using Argument = std::conditional_t<sizeof(real) == 4, float, double>;
-  reinterpret_cast<Generated>(kernel.generated)(reinterpret_cast<const Argument*>(b),
-                                                reinterpret_cast<const Argument*>(a),
-                                                reinterpret_cast<Argument*>(c));
+auto generate_bf16(const Product& p) {
+  const Arguments x(p);
+  const auto alpha = static_cast<float>(x.alpha), beta = static_cast<float>(x.beta);
+  const int flags = LIBXSMM_GEMM_FLAG_VNNI_A;
+  return libxsmm_bsmmdispatch(x.m, x.n, x.k, &x.lda, &x.ldb, &x.ldc, &alpha, &beta, &flags,
+                              nullptr);
+}
+
+/// Calls generated code of type Function, whose operands are arrays of Input.
+template <class Function, class Input, class Output>
+void call(const Kernel& kernel, const void* a, const void* b, real* c) {
+  reinterpret_cast<Function>(kernel.generated)(
+      static_cast<const Input*>(b), static_cast<const Input*>(a), reinterpret_cast<Output*>(c));
 }
 
 Kernel kernel(const Product& p) {
   const auto generated = generate(p);
   if (generated == nullptr) return eigen_engine()->kernel(p);
-  return {p, multiply, reinterpret_cast<void (*)()>(generated)};
+  using Number = std::conditional_t<sizeof(real) == 4, float, double>;
+  return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};
 }
 
-}  // namespace
+Kernel bf16_kernel(const Product& p) {
+  const auto generated = generate_bf16(p);
+  return {p, call<decltype(generate_bf16(p)), libxsmm_bfloat16, float>,
+          reinterpret_cast<void*>(generated)};
+}
 
-const Engine* libxsmm_engine() {
+const char* library_name() {
   static const std::string name = [] {
     libxsmm_init();
     const char* target = libxsmm_get_target_arch();
     return fmt::format("libxsmm {} ({})", LIBXSMM_VERSION, target ? target : "no target");
   }();
-  static const Engine engine{name.c_str(), kernel};
+  return name.c_str();
+}
+
+}  // namespace
+
+const Engine* libxsmm_engine() {
+  static const Engine engine{library_name(), kernel};
   static const bool usable = generate({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
+  return usable ? &engine : nullptr;
+}
+
+const Engine* libxsmm_bf16_engine() {
+  static const Engine engine{library_name(), bf16_kernel};
+  // Other processors would get code that takes the numbers apart.
+  static const bool usable = sizeof(real) == 4 && __builtin_cpu_supports("avx512bf16") &&
+                             generate_bf16({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
   return usable ? &engine : nullptr;
 }
 
@@ -59,6 +97,7 @@ const Engine* libxsmm_engine() {
 
 namespace difftape::tile {
 const Engine* libxsmm_engine() { return nullptr; }
+const Engine* libxsmm_bf16_engine() { return nullptr; }
 }  // namespace difftape::tile
 
 #endif

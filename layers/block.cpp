@@ -19,8 +19,8 @@ TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& 
       mlp_(parameters, place(layer, "mlp"), config) {}
 
 Var TransformerBlock::operator()(const Var& x, const DocumentStarts& document_starts) const {
-  const Var h = add(x, attention_(input_norm_(x), document_starts));
-  return add(h, mlp_(post_attention_norm_(h)));
+  const Var h = attention_(input_norm_(x), document_starts, x);
+  return mlp_(post_attention_norm_(h), h);
 }
 
 }  // namespace difftape

@@ -9,9 +9,9 @@ Linear::Linear(ParameterSet& parameters, const std::string& name, Index in, Inde
       weight_(
           parameters.declare(name + ".weight", {out, in}, Role::projection, Init::normal(std))) {}
 
-Var Linear::operator()(const Var& x) const {
+Var Linear::operator()(const Var& x, const Var& addend) const {
   const ErrorScope scope(name_);
-  return linear(x, x.tape().parameter(weight_));
+  return linear(x, x.tape().parameter(weight_), addend);
 }
 
 }  // namespace difftape

@@ -9,8 +9,8 @@ class Linear {
  public:
   /// Declares `<name>.weight` (out, in), N(0, std^2).
   Linear(ParameterSet& parameters, const std::string& name, Index in, Index out, double std);
-  /// x (..., in) -> (..., out).
-  Var operator()(const Var& x) const;
+  /// x (..., in) -> (..., out), plus `addend` if there is one.
+  Var operator()(const Var& x, const Var& addend = {}) const;
 
  private:
   std::string name_;

@@ -10,6 +10,8 @@ Mlp::Mlp(ParameterSet& parameters, const std::string& name, const ModelConfig& c
       down_(parameters, name + ".down_proj", config.d_ff, config.d_model,
             residual_std(config.num_layers)) {}
 
-Var Mlp::operator()(const Var& x) const { return down_(swiglu(gate_(x), up_(x))); }
+Var Mlp::operator()(const Var& x, const Var& residual) const {
+  return down_(swiglu(gate_(x), up_(x)), residual);
+}
 
 }  // namespace difftape

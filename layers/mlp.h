@@ -10,8 +10,8 @@ class Mlp {
  public:
   /// Declares `<name>.{gate_proj,up_proj,down_proj}.weight`.
   Mlp(ParameterSet& parameters, const std::string& name, const ModelConfig& config);
-  /// x (B, T, C) -> (B, T, C).
-  Var operator()(const Var& x) const;
+  /// residual + mlp(x), both (B, T, C).
+  Var operator()(const Var& x, const Var& residual) const;
 
  private:
   Linear gate_, up_, down_;

@@ -9,9 +9,11 @@
 //             dlambda += -r2          (one lambda: minus the sum of r2 over tokens and heads)
 //             dsink1 += -p1 r1;  dsink2 += lambda p2 r2         (sums over tokens)
 //   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row
+// In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 //   fails     heads or shapes do not fit the layout; two maps without lambda, or one map with it
 #include "core/attention/attention.h"
 #include "autograd/ops.h"
+#include "core/bf16.h"
 #include "core/error.h"
 #include "core/rows.h"
 
@@ -24,11 +26,9 @@ struct Saved {
   HeadLayout layout;
   Tensor q, k, v, lambda, sinks;
   Visibility visible;
+  bool round = false;
+  bool operands_alias = false;
   Tensor row_stats{};
-
-  bool operands_alias() const {
-    return q.data() == k.data() || q.data() == v.data() || k.data() == v.data();
-  }
 
   AttentionInputs inputs() const {
     return {q,
@@ -37,9 +37,21 @@ struct Saved {
             lambda.allocated() ? &lambda : nullptr,
             1 / std::sqrt(static_cast<double>(q.shape().last())),
             sinks.allocated() ? &sinks : nullptr,
-            visible};
+            visible,
+            round};
   }
 };
+
+/// x, or its elements rounded to bfloat16 in memory of their own.
+Tensor rounded_if(bool round, const Tensor& x) {
+  if (!round) return x;
+  Tensor y = Tensor::like(x);
+  parallel_ranges(x.size(), kElementGrain, [&](Index i, Index n) {
+    std::copy_n(x.data() + i, n, y.data() + i);
+    round_bf16(y.data() + i, n);
+  });
+  return y;
+}
 
 /// Where the kernel writes one of dq, dk and dv: the gradient itself or, if nobody wants it or two
 /// operands are one tensor (x attending to x), memory of its own.
@@ -91,14 +103,25 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
               const HeadLayout& layout, const Visibility& visible) {
-  Saved saved{layout, q.value(), k.value(), v.value(), lambda.value(), sinks.value(), visible};
+  const bool round = q.tape().precision() != Precision::full;
+  const std::array<const real*, 3> operands{q.value().data(), k.value().data(), v.value().data()};
+  Saved saved{
+      layout,
+      rounded_if(round, q.value()),
+      rounded_if(round, k.value()),
+      rounded_if(round, v.value()),
+      lambda.value(),
+      sinks.value(),
+      visible,
+      round,
+      operands[0] == operands[1] || operands[0] == operands[2] || operands[1] == operands[2]};
   AttentionOutputs result = attention_forward(layout, saved.inputs());
   saved.row_stats = result.row_stats;
   return record(
       "attention", result.out, {q, k, v, lambda, sinks},
       [saved, to_q = q.gradient(), to_k = k.gradient(), to_v = v.gradient(),
        to_lambda = lambda.gradient(), to_sinks = sinks.gradient()](const Tensor& dy) {
-        const bool alias = saved.operands_alias();
+        const bool alias = saved.operands_alias;
         const Target q_target(to_q, saved.q, alias), k_target(to_k, saved.k, alias),
             v_target(to_v, saved.v, alias);
         const Gradient::Slot &dq = q_target.slot(), &dk = k_target.slot(), &dv = v_target.slot();
@@ -108,7 +131,8 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
         if (to_sinks.wanted()) {
           gradients.dsinks = Tensor::empty({batch, seq, saved.layout.query_heads});
         }
-        attention_backward(saved.layout, saved.inputs(), saved.row_stats, dy, gradients);
+        attention_backward(saved.layout, saved.inputs(), saved.row_stats,
+                           rounded_if(saved.round, dy), gradients);
         for (const Target* target : {&q_target, &k_target, &v_target}) target->finish();
         if (to_lambda.wanted()) add_sums(to_lambda, gradients.dlambda, saved.lambda);
         if (to_sinks.wanted()) add_sums(to_sinks, gradients.dsinks, saved.sinks);

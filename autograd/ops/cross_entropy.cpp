@@ -8,6 +8,7 @@
 //   fails     inner sizes differ, as many targets as rows are not given, a target is not in [0, V)
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/lanes.h"
 #include "core/rows.h"
 
 namespace difftape {
@@ -15,6 +16,23 @@ namespace difftape {
 namespace {
 
 constexpr Index kChunkRows = 512;
+
+/// z := exp(z - top), 0 rather than a denormal number; returns their sum.
+real exp_of_differences(real* z, Index n, real top) {
+  Lanes total{};
+  const Index whole = n / kLanes * kLanes;
+  for (Index j = 0; j < whole; j += kLanes) {
+    const Lanes e = exp_lanes(load(z + j) - top);
+    store(e, z + j);
+    total += e;
+  }
+  real rest = sum(total);
+  for (Index j = whole; j < n; ++j) {
+    z[j] = exp_lanes(lanes(z[j] - top))[0];
+    rest += z[j];
+  }
+  return rest;
+}
 
 /// Losses of a chunk; logits (count, V) become dz = (softmax - onehot) / total if `gradient`.
 void rows_cross_entropy(Tensor& logits, Index count, const std::int32_t* targets, Index total,
@@ -24,8 +42,7 @@ void rows_cross_entropy(Tensor& logits, Index count, const std::int32_t* targets
     for (Index i = begin; i < begin + rows; ++i) {
       Row z(logits.row(i), vocab);
       const real top = z.maxCoeff(), at_target = z[targets[i]];
-      z = (z - top).exp();
-      const real sum = z.sum();
+      const real sum = exp_of_differences(logits.row(i), vocab, top);
       losses[i] = std::log(static_cast<double>(sum)) + static_cast<double>(top) -
                   static_cast<double>(at_target);
       if (!gradient) continue;
@@ -69,6 +86,7 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   const Index vocab = sw[0];
   check_targets(targets, vocab);
   const Operand w = matrix(weight.value().data(), vocab, width);
+  const Precision precision = hidden.tape().precision();
   const bool gradient = hidden.gradient().wanted() || weight.gradient().wanted();
   Tensor dhidden, dweight;
   if (gradient) {
@@ -80,13 +98,14 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   for (Index begin = 0; begin < rows; begin += kChunkRows) {
     const Index count = std::min(kChunkRows, rows - begin);
     const Operand h = matrix(hidden.value().data() + begin * width, count, width);
-    gemm(h, transpose(w), logits.data(), vocab, Into::overwrite);
+    gemm(h, transpose(w), logits.data(), vocab, Into::overwrite, precision);
     rows_cross_entropy(logits, count, targets.data() + begin, rows, gradient,
                        losses.data() + begin);
     if (!gradient) continue;
     const Operand dz = matrix(logits.data(), count, vocab);
-    gemm(dz, w, dhidden.data() + begin * width, width, Into::overwrite);
-    gemm(transpose(dz), h, dweight.data(), width, begin == 0 ? Into::overwrite : Into::add);
+    gemm(dz, w, dhidden.data() + begin * width, width, Into::overwrite, precision);
+    gemm(transpose(dz), h, dweight.data(), width, begin == 0 ? Into::overwrite : Into::add,
+         precision);
   }
   double total = 0;
   for (double loss : losses) total += loss;

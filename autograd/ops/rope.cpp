@@ -7,8 +7,8 @@
 
 namespace difftape {
 
-Var rope(const Var& x, std::shared_ptr<const RopeTable> table) {
-  Tensor y = Tensor::like(x.value());
+Var rope(Var x, std::shared_ptr<const RopeTable> table) {
+  Tensor y = x.value().unique() ? x.value() : Tensor::like(x.value());
   table->rotate(x.value(), y, 1);
   return record("rope", y, {x}, [table, dx = x.gradient()](const Tensor& dy) {
     Tensor back = Tensor::like(dy);

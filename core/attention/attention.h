@@ -37,6 +37,9 @@ struct AttentionInputs {
   /// zeros: Miller 2023, "off by one"); absent: nullptr.
   const Tensor* sinks = nullptr;
   Visibility visible{};
+  /// Rounds the maps and their gradients to bfloat16 where they enter a product; q, k, v and dout
+  /// come rounded.
+  bool round_maps = false;
 };
 
 /// out (B, T, output heads, E), and of each row of each map its largest scaled score (or sink) and
@@ -49,8 +52,8 @@ struct AttentionOutputs {
 /// Throws ShapeError if the operands do not fit the layout or each other.
 AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInputs& in);
 
-/// Where the gradients of q, k and v go; those of lambda and the sinks are overwritten if
-/// allocated.
+/// Where the gradients of q, k and v go (no two the same memory); those of lambda and the sinks are
+/// overwritten if allocated.
 struct AttentionGradients {
   Tensor dq, dk, dv;
   Into into_q, into_k, into_v;

@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "core/attention/blocks.h"
+#include "core/bf16.h"
+#include "core/rows.h"
 
 namespace difftape {
 
@@ -26,6 +28,13 @@ struct Buffers {
   Buffers row(Index offset) const {
     return {{p[0] + offset, p[1] + offset}, {dp[0] + offset, dp[1] + offset}};
   }
+};
+
+/// Where dK and dV go, and which head is the first to touch a key head or a value head: its
+/// diagonal blocks come before any other addition to the same keys.
+struct KeyGradients {
+  Tensor dk, dv;
+  std::vector<std::array<bool, 2>> first_key, first_value;  ///< of each output head and map
 };
 
 /// One output head in one block.
@@ -85,49 +94,119 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
   }
 }
 
-void clear_beyond(const Work& work, Index i, Index maps, const Buffers& row) {
-  const Index keys = work.block.keys(), width = std::min(work.block.width(i), keys);
-  for (size_t map = 0; map < static_cast<size_t>(maps); ++map) {
-    std::fill(row.p[map] + width, row.p[map] + keys, real{0});
-    if (map == 0 || !work.shared_value) std::fill(row.dp[map] + width, row.dp[map] + keys, real{0});
+/// What products read of row i: zeros beyond it, and bfloat16s if asked.
+void finish_row(const Call& call, const Work& work, Index i, const Buffers& row) {
+  const auto finish = [&](real* x) {
+    if (call.in.round_maps) round_bf16(x, work.block.width(i));
+    clear_beyond(work.block, i, x);
+  };
+  for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
+    finish(row.p[map]);
+    if (map == 0 || !work.shared_value) finish(row.dp[map]);
   }
+}
+
+/// A head of the gradients of keys or values.
+struct KeyHead {
+  Tensor& gradient;
+  Index head, width;
+  bool first;  ///< to touch its keys
+};
+
+/// Adds weights^T rows to the gradients of the keys of a block, weights being (rows x keys).
+void add_to_keys(const real* weights, Index stride, const Block& block, const Head& rows,
+                 const KeyHead& to) {
+  const Index to_stride = to.gradient.shape()[2] * to.width,
+              diagonal = block.begin - block.first_key;
+  const auto multiply = [&](Index first_row, Index key, Index end_key, Into into) {
+    if (key == end_key) return;
+    const Operand part{weights + first_row * stride + key, block.rows - first_row, end_key - key,
+                       stride};
+    tile_gemm(transpose(part), rows.row(block.begin + first_row), rows.stride, to.width,
+              head_data(to.gradient, block.b, to.head, block.first_key + key), to_stride, into);
+  };
+  multiply(0, 0, diagonal, Into::add);
+  for_each_step(block, [&](Index i, Index count) {
+    multiply(i, diagonal + i, diagonal + i + count, to.first ? Into::overwrite : Into::add);
+  });
 }
 
 /// dV, dQ and dK from the weights of V and the gradients of the scores.
-void multiply_backward(Call& call, const Work& work, const Buffers& buffers) {
+void multiply_backward(Call& call, const Work& work, const Buffers& buffers, KeyGradients& to) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
+  const auto head = static_cast<size_t>(block.head);
   const Head dout = head_of(call.dout, block.b, block.head);
-  const auto view = [&](const real* buffer) {
-    return Operand{buffer, block.rows, block.keys(), dims.stride};
-  };
   for (size_t map = 0; map < (work.shared_value ? 1u : 2u); ++map) {
-    tile_gemm(transpose(view(buffers.dp[map])), dout.row(block.begin), dout.stride, dims.value_dim,
-              head_data(call.to.dv, block.b, work.route.value[map], block.first_key),
-              call.layout.value_heads * dims.value_dim, Into::add);
+    add_to_keys(buffers.dp[map], dims.stride, block, dout,
+                {to.dv, work.route.value[map], dims.value_dim, to.first_value[head][map]});
   }
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    const Head q = head_of(call.in.q, block.b, work.route.query[map]);
-    const Head k = head_of(call.in.k, block.b, work.route.key[map]);
-    tile_gemm(view(buffers.p[map]), k.row(block.first_key), k.stride, dims.head_dim,
-              head_data(call.to.dq, block.b, work.route.query[map], block.begin),
-              call.layout.query_heads * dims.head_dim, call.to.into_q);
-    tile_gemm(transpose(view(buffers.p[map])), q.row(block.begin), q.stride, dims.head_dim,
-              head_data(call.to.dk, block.b, work.route.key[map], block.first_key),
-              call.layout.key_heads * dims.head_dim, Into::add);
+    const Index query = work.route.query[map], key = work.route.key[map];
+    multiply_rows(buffers.p[map], dims.stride, block, head_of(call.in.k, block.b, key),
+                  dims.head_dim, head_data(call.to.dq, block.b, query, block.begin),
+                  call.layout.query_heads * dims.head_dim, call.to.into_q);
+    add_to_keys(buffers.p[map], dims.stride, block, head_of(call.in.q, block.b, query),
+                {to.dk, key, dims.head_dim, to.first_key[head][map]});
   }
 }
 
-void backward_block(Call& call, const Block& block, const Buffers& buffers) {
+void backward_block(Call& call, const Block& block, const Buffers& buffers, KeyGradients& to) {
   const HeadRoute& route = call.layout.routes[static_cast<size_t>(block.head)];
   const Work work{block, route, call.dims.maps == 1 || route.value[0] == route.value[1]};
   multiply_forward(call, work, buffers);
   for (Index i = 0; i < block.rows; ++i) {
     const Buffers row = buffers.row(i * call.dims.stride);
     row_backward(call, work, i, row);
-    clear_beyond(work, i, call.dims.maps, row);
+    finish_row(call, work, i, row);
   }
-  multiply_backward(call, work, buffers);
+  multiply_backward(call, work, buffers, to);
+}
+
+/// For each output head, in the order of their groups, whether it is the first to use the head that
+/// `used` names for each of its maps; `wanted` false: none is.
+template <class Used>
+std::vector<std::array<bool, 2>> first_uses(const HeadLayout& layout, bool wanted, Index heads,
+                                            Used&& used) {
+  std::vector<std::array<bool, 2>> first(layout.routes.size());
+  std::vector<bool> seen(static_cast<size_t>(heads), !wanted);
+  for (const std::vector<Index>& group : layout.groups()) {
+    for (Index head : group) {
+      for (size_t map = 0; map < static_cast<size_t>(layout.maps); ++map) {
+        const auto at = static_cast<size_t>(used(layout.routes[static_cast<size_t>(head)], map));
+        first[static_cast<size_t>(head)][map] = !seen[at];
+        seen[at] = true;
+      }
+    }
+  }
+  return first;
+}
+
+KeyGradients key_gradients(const HeadLayout& layout, const Tensor& dk, const Tensor& dv,
+                           Into into_k, Into into_v) {
+  return {dk, dv,
+          first_uses(layout, into_k == Into::overwrite, layout.key_heads,
+                     [](const HeadRoute& route, size_t map) { return route.key[map]; }),
+          first_uses(layout, into_v == Into::overwrite, layout.value_heads,
+                     [](const HeadRoute& route, size_t map) { return route.value[map]; })};
+}
+
+/// Parts that the work on one sequence and group of heads is cut into: enough tasks for many
+/// threads where batch and groups are few. A function of the sizes alone.
+Index parts_of(const Dims& dims, Index groups, Index heads_a_group) {
+  constexpr Index kEnough = 16;
+  const Index tasks = dims.batch * groups;
+  return std::clamp((kEnough + tasks - 1) / tasks, Index{1}, heads_a_group * dims.blocks());
+}
+
+/// Sums of the parts, in order, into a gradient.
+void add_parts(const std::vector<KeyGradients>& parts, Tensor KeyGradients::*which, Tensor& to,
+               Into into) {
+  parallel_ranges(to.size(), kElementGrain, [&](Index i, Index n) {
+    Row row(to.data() + i, n);
+    if (into == Into::overwrite) row.setZero();
+    for (const KeyGradients& part : parts) row += ConstRow((part.*which).data() + i, n);
+  });
 }
 
 }  // namespace
@@ -144,23 +223,39 @@ void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
             TransposedHeads(in.k, layout.key_heads, dims.head_dim, in.scale),
             TransposedHeads(in.v, layout.value_heads, dims.value_dim, 1),
             gradients};
-  if (gradients.into_k == Into::overwrite) gradients.dk.fill(0);
-  if (gradients.into_v == Into::overwrite) gradients.dv.fill(0);
   const auto groups = layout.groups();
   const auto group_count = static_cast<Index>(groups.size());
+  const auto heads_a_group = static_cast<Index>(layout.routes.size()) / group_count;
+  const Index parts = parts_of(dims, group_count, heads_a_group);
+  // One owner adds to the gradients of a sequence's keys in order; several parts have memory each.
+  std::vector<KeyGradients> to;
+  if (parts == 1) {
+    to.push_back(
+        key_gradients(layout, gradients.dk, gradients.dv, gradients.into_k, gradients.into_v));
+  } else {
+    for (Index part = 0; part < parts; ++part) {
+      to.push_back(key_gradients(layout, Tensor::zeros(gradients.dk.shape()),
+                                 Tensor::zeros(gradients.dv.shape()), Into::add, Into::add));
+    }
+  }
   const Index map_size = dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), 4 * map_size});
-  // One owner a sequence and group of key and value heads: it adds to their gradients in order.
-  parallel_for(dims.batch * group_count, [&](Index task) {
+  parallel_for(dims.batch * group_count * parts, [&](Index task) {
     real* memory = scratch.data() + thread_index() * 4 * map_size;
     const Buffers buffers{{memory, memory + map_size},
                           {memory + 2 * map_size, memory + 3 * map_size}};
-    for (Index head : groups[static_cast<size_t>(task % group_count)]) {
-      for (Index begin = 0; begin < dims.seq; begin += dims.block) {
-        backward_block(call, make_block(in, dims, task / group_count, head, begin), buffers);
-      }
+    const Index part = task % parts, b = task / parts / group_count;
+    const auto& heads = groups[static_cast<size_t>(task / parts % group_count)];
+    const Index pairs = static_cast<Index>(heads.size()) * dims.blocks();
+    for (Index pair = part * pairs / parts; pair < (part + 1) * pairs / parts; ++pair) {
+      const Index head = heads[static_cast<size_t>(pair / dims.blocks())];
+      backward_block(call, make_block(in, dims, b, head, pair % dims.blocks() * dims.block),
+                     buffers, to[static_cast<size_t>(part)]);
     }
   });
+  if (parts == 1) return;
+  add_parts(to, &KeyGradients::dk, gradients.dk, gradients.into_k);
+  add_parts(to, &KeyGradients::dv, gradients.dv, gradients.into_v);
 }
 
 }  // namespace difftape

@@ -139,12 +139,31 @@ const real* TransposedHeads::panels(Index b, Index head) const {
   return packed_.data() + (b * heads_ + head) * size_;
 }
 
+void clear_beyond(const Block& block, Index i, real* row) {
+  const Index step_end = std::min((i / kStepRows + 1) * kStepRows, block.rows);
+  const Index keys = block.keys_before(step_end);
+  std::fill(row + std::min(block.width(i), keys), row + keys, real{0});
+}
+
 void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
                      Index stride) {
   const real* first = panels + block.first_key * rows.cols;
-  for (Index j = 0; j < block.keys(); j += kPanel) {
-    tile_gemm(rows, first + j * rows.cols, kPanel, kPanel, out + j, stride, Into::overwrite);
-  }
+  for_each_step(block, [&](Index i, Index count) {
+    const Operand step{rows.data + i * rows.stride, count, rows.cols, rows.stride};
+    const Index keys = whole_lanes(block.keys_before(i + count));
+    for (Index j = 0; j < keys; j += kPanel) {
+      tile_gemm(step, first + j * rows.cols, kPanel, std::min(kPanel, keys - j),
+                out + i * stride + j, stride, Into::overwrite);
+    }
+  });
+}
+
+void multiply_rows(const real* weights, Index stride, const Block& block, const Head& head, Index n,
+                   real* to, Index to_stride, Into into) {
+  for_each_step(block, [&](Index i, Index count) {
+    tile_gemm({weights + i * stride, count, block.keys_before(i + count), stride},
+              head.row(block.first_key), head.stride, n, to + i * to_stride, to_stride, into);
+  });
 }
 
 }  // namespace difftape::attention

@@ -43,10 +43,23 @@ const RowStats& row_stats_at(const Tensor& stats, Index b, Index head, Index map
 struct Block {
   Index b, head, begin, rows;
   Index first_key;  ///< a multiple of kPanel
-  Index keys() const { return begin + rows - first_key; }
+  /// Columns that some of the rows before `end` see.
+  Index keys_before(Index end) const { return begin + end - first_key; }
   /// Columns of row i that can hold visible keys: up to the query itself, in whole lanes.
   Index width(Index i) const { return whole_lanes(begin + i + 1 - first_key); }
 };
+/// Rows of a block whose products are cut at the last key that one of them sees.
+inline constexpr Index kStepRows = 32;
+/// Calls f(first, count) for each step of a block.
+template <class F>
+void for_each_step(const Block& block, F&& f) {
+  for (Index i = 0; i < block.rows; i += kStepRows) {
+    f(i, block.rows - i < kStepRows ? block.rows - i : kStepRows);
+  }
+}
+/// The columns of row i that lie beyond it and that a product with its step reads := 0.
+void clear_beyond(const Block& block, Index i, real* row);
+
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
 
 /// Puts -inf on the columns of row i of a block, up to its width, that its query does not see.
@@ -66,8 +79,13 @@ class TransposedHeads {
 };
 
 /// out (rows x keys of the block, row stride `stride`) = rows times the packed columns of its keys,
-/// rounded up to whole panels.
+/// step by step as far as the step sees, in whole lanes.
 void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
                      Index stride);
+
+/// to (rows of the block x n) = or += weights (rows x keys, row stride `stride`) times rows of a
+/// head, the first being that of first_key.
+void multiply_rows(const real* weights, Index stride, const Block& block, const Head& head, Index n,
+                   real* to, Index to_stride, Into into);
 
 }  // namespace difftape::attention

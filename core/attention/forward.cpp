@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/attention/blocks.h"
+#include "core/bf16.h"
 
 namespace difftape {
 
@@ -59,16 +60,14 @@ void forward_block(Call& call, const Block& block, real* scratch) {
     const std::array<real*, 2> rows{maps[0] + i * dims.stride, maps[1] + i * dims.stride};
     weigh(call, block, i, rows, softmax_rows(call, route, block, i, rows), shared_value);
     for (size_t map = 0; map < products; ++map) {
-      std::fill(rows[map] + std::min(block.width(i), block.keys()), rows[map] + block.keys(),
-                real{0});
+      if (call.in.round_maps) round_bf16(rows[map], block.width(i));
+      clear_beyond(block, i, rows[map]);
     }
   }
   for (size_t map = 0; map < products; ++map) {
-    const Head value = head_of(call.in.v, block.b, route.value[map]);
-    tile_gemm({maps[map], block.rows, block.keys(), dims.stride}, value.row(block.first_key),
-              value.stride, dims.value_dim,
-              head_data(call.result.out, block.b, block.head, block.begin),
-              dims.heads_out * dims.value_dim, map == 0 ? Into::overwrite : Into::add);
+    multiply_rows(maps[map], dims.stride, block, head_of(call.in.v, block.b, route.value[map]),
+                  dims.value_dim, head_data(call.result.out, block.b, block.head, block.begin),
+                  dims.heads_out * dims.value_dim, map == 0 ? Into::overwrite : Into::add);
   }
 }
 

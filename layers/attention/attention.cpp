@@ -79,7 +79,7 @@ Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNor
                             const Var& x, Index heads) const {
   Var y = split_heads(projection(x), heads, head_dim_);
   if (norm) y = (*norm)(y);
-  return rope_ ? rope(y, rope_) : y;
+  return rope_ ? rope(std::move(y), rope_) : y;
 }
 
 Var Attention::sink_logits(Tape& tape) const {
@@ -99,7 +99,8 @@ Var Attention::finished(Var context, const Var& x) const {
   return context;
 }
 
-Var Attention::operator()(const Var& x, const DocumentStarts& document_starts) const {
+Var Attention::operator()(const Var& x, const DocumentStarts& document_starts,
+                          const Var& residual) const {
   const ErrorScope scope(name_);
   const Var q = query_or_key(q_proj_, q_norm_, x, layout_.query_heads);
   const Var k = query_or_key(k_proj_, k_norm_, x, layout_.key_heads);
@@ -108,7 +109,7 @@ Var Attention::operator()(const Var& x, const DocumentStarts& document_starts) c
   const Var context =
       attention(q, k, v, lambda, sink_logits(x.tape()), layout_, {window_, document_starts});
   const Shape& s = context.shape();
-  return o_proj_(reshape(finished(context, x), {s[0], s[1], s[2] * s[3]}));
+  return o_proj_(reshape(finished(context, x), {s[0], s[1], s[2] * s[3]}), residual);
 }
 
 Index Attention::activations_per_token() const {

@@ -27,8 +27,9 @@ class Attention {
   /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions. Throws ConfigError for
   /// a kind that does not exist.
   Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope);
-  /// x (B, T, C) -> (B, T, C), causal, within the documents.
-  Var operator()(const Var& x, const DocumentStarts& document_starts = nullptr) const;
+  /// x (B, T, C) -> (B, T, C), causal, within the documents; plus `residual` if there is one.
+  Var operator()(const Var& x, const DocumentStarts& document_starts = nullptr,
+                 const Var& residual = {}) const;
 
   const HeadLayout& layout() const { return layout_; }
   Index value_dim() const { return value_dim_; }

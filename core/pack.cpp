@@ -1,0 +1,210 @@
+#include "core/pack.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+
+#include "core/bf16.h"
+#include "core/tile.h"
+
+namespace difftape::pack {
+
+namespace {
+
+// A register as the argument of Eigen's template: its attributes are its own affair.
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+
+// Matrices are transposed in squares of one vector register a row.
+using Packet = Eigen::internal::packet_traits<real>::type;
+constexpr Index kSquare = Eigen::internal::packet_traits<real>::size;
+static_assert(kPanel % kSquare == 0);
+
+/// out (kSquare x kSquare, rows out_stride apart) := in transposed.
+void transpose_square(const real* in, Index in_stride, real* out, Index out_stride) {
+  Eigen::internal::PacketBlock<Packet, kSquare> block;
+  for (Index i = 0; i < kSquare; ++i) {
+    block.packet[i] = Eigen::internal::ploadu<Packet>(in + i * in_stride);
+  }
+  Eigen::internal::ptranspose(block);
+  for (Index i = 0; i < kSquare; ++i) {
+    Eigen::internal::pstoreu(out + i * out_stride, block.packet[i]);
+  }
+}
+
+template <bool round>
+real converted(real x) {
+  return round ? round_bf16(x) : x;
+}
+
+/// Panel of a row-major operand.
+template <bool round>
+void panel_of_rows(const Operand& b, Index first, Index width, real* out) {
+  for (Index k = 0; k < b.rows; ++k) {
+    const real* from = b.data + k * b.stride + first;
+    real* to = out + k * kPanel;
+    for (Index j = 0; j < width; ++j) to[j] = converted<round>(from[j]);
+    std::fill_n(to + width, kPanel - width, real{0});
+  }
+}
+
+/// Panel of a transposed operand: its stored rows become columns.
+template <bool round>
+void panel_of_columns(const Operand& b, Index first, Index width, real* out) {
+  for (Index k = 0; k < b.rows; k += kSquare) {
+    const Index height = std::min(kSquare, b.rows - k);
+    for (Index j = 0; j < kPanel; j += kSquare) {
+      const real* from = b.data + (first + j) * b.stride + k;
+      real* to = out + k * kPanel + j;
+      if (height == kSquare && j + kSquare <= width) {
+        transpose_square(from, b.stride, to, kPanel);
+        continue;
+      }
+      for (Index i = 0; i < height; ++i) {
+        for (Index column = 0; column < kSquare; ++column) {
+          to[i * kPanel + column] = j + column < width ? from[column * b.stride + i] : real{0};
+        }
+      }
+    }
+    if (round) round_bf16(out + k * kPanel, height * kPanel);
+  }
+}
+
+template <bool round>
+void real_panel(const Operand& b, Index first, Index width, real* out) {
+  b.transposed ? panel_of_columns<round>(b, first, width, out)
+               : panel_of_rows<round>(b, first, width, out);
+}
+
+/// Rows k and k + 1 of a row-major operand, element by element: words of two bfloat16s.
+void pair_of_rows(const Operand& m, Index k, Index first, Index width, std::uint32_t* out) {
+  const real* even = m.data + k * m.stride + first;
+  if (k + 1 < m.rows) {
+    const real* odd = even + m.stride;
+    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], odd[j]);
+  } else {
+    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], 0);
+  }
+}
+
+/// Words (kSquare x kSquare, rows `stride` apart) := `in`, dense, transposed.
+void transpose_words(const std::uint32_t* in, std::uint32_t* out, Index stride) {
+  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {  // moving bits, whatever they mean
+    transpose_square(reinterpret_cast<const real*>(in), kSquare, reinterpret_cast<real*>(out),
+                     stride);
+  } else {
+    for (Index i = 0; i < kSquare; ++i) {
+      for (Index j = 0; j < kSquare; ++j) out[j * stride + i] = in[i * kSquare + j];
+    }
+  }
+}
+
+/// Panel in pairs of a transposed operand: the pairs lie together in its stored rows.
+void bf16_panel_of_columns(const Operand& b, Index first, Index width, std::uint32_t* out) {
+  const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
+  for (Index p = 0; p < pairs; p += kSquare) {
+    for (Index j = 0; j < kPanel; j += kSquare) {
+      std::uint32_t square[kSquare * kSquare] = {};
+      for (Index column = 0; column < std::min(kSquare, width - j); ++column) {
+        const real* from = b.data + (first + j + column) * b.stride + 2 * p;
+        const Index count = std::min(2 * kSquare, b.rows - 2 * p);
+        auto* words = square + column * kSquare;
+        for (Index i = 0; i < count / 2; ++i) words[i] = bf16_pair(from[2 * i], from[2 * i + 1]);
+        if (count > 0 && count % 2 == 1) words[count / 2] = bf16_pair(from[count - 1], 0);
+      }
+      transpose_words(square, out + p * kPanel + j, kPanel);
+    }
+  }
+}
+
+void bf16_panel_of_rows(const Operand& b, Index first, Index width, std::uint32_t* out) {
+  const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
+  for (Index p = 0; p < pairs; ++p) {
+    std::fill_n(out + p * kPanel, kPanel, 0u);
+    if (2 * p < b.rows) pair_of_rows(b, 2 * p, first, width, out + p * kPanel);
+  }
+}
+
+void bf16_rows(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
+  for (Index i = 0; i < a.rows; ++i) {
+    const real* from = a.data + i * a.stride + k;
+    std::uint16_t* to = out + i * stride;
+    for (Index j = 0; j < count; ++j) to[j] = bf16_bits(from[j]);
+    std::fill(to + count, to + stride, std::uint16_t{0});
+  }
+}
+
+/// The rows of a transposed operand: pairs along k are words, whose squares are transposed.
+void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
+  const Operand stored{a.data + k * a.stride, count, a.rows, a.stride};
+  auto* words = reinterpret_cast<std::uint32_t*>(out);
+  const Index pairs = stride / 2;
+  for (Index p = 0; p < pairs; p += kSquare) {
+    for (Index i = 0; i < a.rows; i += kSquare) {
+      const Index width = std::min(kSquare, a.rows - i);
+      std::uint32_t square[kSquare * kSquare] = {}, turned[kSquare * kSquare];
+      for (Index y = 0; y < kSquare && 2 * (p + y) < count; ++y) {
+        pair_of_rows(stored, 2 * (p + y), i, width, square + y * kSquare);
+      }
+      transpose_words(square, turned, kSquare);
+      for (Index x = 0; x < width; ++x) {
+        std::copy_n(turned + x * kSquare, std::min(kSquare, pairs - p),
+                    words + (i + x) * pairs + p);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Index padded_inner(Format format, Index k) {
+  if (format != Format::bf16) return k;
+  return (k + tile::kBf16Inner - 1) / tile::kBf16Inner * tile::kBf16Inner;
+}
+
+Index panel_bytes(Format format, Index k, Index n) {
+  return packed_size(padded_inner(format, k), n) * element_size(format);
+}
+
+void panel(Format format, const Operand& b, Index first, void* out) {
+  const Index width = std::min(kPanel, b.cols - first);
+  switch (format) {
+    case Format::plain:
+      real_panel<false>(b, first, width, static_cast<real*>(out));
+      break;
+    case Format::rounded:
+      real_panel<true>(b, first, width, static_cast<real*>(out));
+      break;
+    case Format::bf16: {
+      auto* words = static_cast<std::uint32_t*>(out);
+      b.transposed ? bf16_panel_of_columns(b, first, width, words)
+                   : bf16_panel_of_rows(b, first, width, words);
+      break;
+    }
+  }
+}
+
+Index left_bytes(Format format, Index rows, Index count) {
+  return rows * padded_inner(format, count) * element_size(format);
+}
+
+Left left(Format format, const Operand& a, Index k, Index count, void* scratch) {
+  if (format == Format::bf16) {
+    const Index stride = padded_inner(format, count);
+    auto* out = static_cast<std::uint16_t*>(scratch);
+    a.transposed ? bf16_columns(a, k, count, stride, out) : bf16_rows(a, k, count, stride, out);
+    return {scratch, stride, false, format};
+  }
+  if (format == Format::plain && (!a.transposed || a.stride <= kNearRows)) {
+    return {element(a, 0, k), a.stride, a.transposed, format};
+  }
+  // Stored rows, one after the other: tiles of a transposed operand then touch few pages.
+  const Index stored_rows = a.transposed ? count : a.rows, width = a.transposed ? a.rows : count;
+  auto* out = static_cast<real*>(scratch);
+  for (Index i = 0; i < stored_rows; ++i) {
+    const real* from = a.transposed ? a.data + (k + i) * a.stride : a.data + i * a.stride + k;
+    std::copy_n(from, width, out + i * width);
+    if (format == Format::rounded) round_bf16(out + i * width, width);
+  }
+  return {scratch, width, a.transposed, format};
+}
+
+}  // namespace difftape::pack

@@ -1,0 +1,79 @@
+#pragma once
+// How the operands of a product are laid out for the tiles: panels of the right operand, blocks of
+// rows of the left one.
+
+#include "core/gemm.h"
+
+namespace difftape::pack {
+
+/// Element (row, col) of a view.
+inline const real* element(const Operand& m, Index row, Index col) {
+  return m.transposed ? m.data + col * m.stride + row : m.data + row * m.stride + col;
+}
+
+/// What the elements of packed operands are.
+enum class Format {
+  plain,    ///< `real`
+  rounded,  ///< `real`, rounded to bfloat16
+  bf16,     ///< bfloat16, the right operand in pairs (core/tile.h)
+};
+constexpr Format format_of(Precision precision) {
+  return precision == Precision::full   ? Format::plain
+         : precision == Precision::bf16 ? Format::bf16
+                                        : Format::rounded;
+}
+constexpr Index element_size(Format format) {
+  return format == Format::bf16 ? 2 : static_cast<Index>(sizeof(real));
+}
+/// Rows that a panel of k rows has: the inner size of bfloat16 tiles is padded.
+Index padded_inner(Format format, Index k);
+
+/// Bytes of all panels of a k x n operand.
+Index panel_bytes(Format format, Index k, Index n);
+
+/// Packs columns [first, first + kPanel) of b into one panel, zero-filled beyond its columns and
+/// rows.
+void panel(Format format, const Operand& b, Index first, void* out);
+
+/// Longest rows, in elements, that tiles read across without packing: beyond, every element of a
+/// tile's column lies on a page of its own.
+inline constexpr Index kNearRows = 400;
+
+/// The right operand as tiles read it: packed panels, or the matrix itself.
+struct Right {
+  const void* data;
+  Index stride;        ///< between rows of a panel
+  Index panel_stride;  ///< between panels
+  Format format;
+  const void* at(Index panel, Index k) const {
+    return static_cast<const char*>(data) +
+           (panel * panel_stride + k * stride) * element_size(format);
+  }
+};
+
+/// Whether tiles had better read `b` where it lies: packing pays if many rows of the left operand
+/// meet it.
+inline bool lies_well(Format format, const Operand& b, Index left_rows) {
+  constexpr Index kMany = 512;
+  return format == Format::plain && !b.transposed && b.stride <= kNearRows && left_rows <= kMany;
+}
+
+/// A block of the left operand as tiles read it.
+struct Left {
+  const void* data;
+  Index stride;
+  bool transposed;
+  Format format;
+  /// Row `row` of the block and inner element 0.
+  const void* at(Index row) const {
+    return static_cast<const char*>(data) +
+           (transposed ? row : row * stride) * element_size(format);
+  }
+};
+
+/// Columns [k, k + count) of all rows of `a`: where they lie if tiles can read them there,
+/// otherwise copied to `scratch`, which holds left_bytes(format, rows, count).
+Left left(Format format, const Operand& a, Index k, Index count, void* scratch);
+Index left_bytes(Format format, Index rows, Index count);
+
+}  // namespace difftape::pack

@@ -54,5 +54,10 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
 /// rows, weight (V, C), N targets in [0, V) (DataError). Logits exist for a chunk of rows at a
 /// time.
 Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets);
+/// body(x) without keeping what its pullbacks would: backward runs body once more. Values and
+/// gradients are bitwise those of body(x). body must return the same each time, and read no Var but
+/// its argument; parameters it gets from the tape of that. If x needs no gradient, body runs as it
+/// is.
+Var recomputed(const Var& x, const std::function<Var(const Var&)>& body);
 
 }  // namespace difftape

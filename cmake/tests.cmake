@@ -25,5 +25,5 @@ function(add_difftape_tests precision)
     PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
-add_difftape_tests(f32 support core train golden)
+add_difftape_tests(f32 support core layers/step train golden)
 add_difftape_tests(f64 support core autograd layers optim golden)

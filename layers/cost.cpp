@@ -22,14 +22,6 @@ double twice_visible(Index seq, Index window) {
   return 2 * keys - keys * keys / static_cast<double>(seq);
 }
 
-/// Activations of one block that its pullbacks keep, for one token.
-double block_activations(const ModelConfig& config, const Attention& attention) {
-  const Index norms = 2 * (config.d_model + 1);  // x and 1/rms of both norms
-  const Index products = 2 * config.d_model;     // their outputs, read by the projections
-  return static_cast<double>(norms + products + attention.activations_per_token() +
-                             3 * config.d_ff);
-}
-
 }  // namespace
 
 ParameterPlace place_of(const Parameter& parameter) {
@@ -88,9 +80,6 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
                                    twice_visible(seq, used.attention.window);
   cost.attention_projection_flops_per_token = 6 * attention_products;
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
-  // Above the blocks: the input and output of the last norm, and dhidden of the loss.
-  cost.activations_per_token =
-      layers * block_activations(used, attention) + static_cast<double>(3 * used.d_model);
   cost.kv_cache_per_token =
       used.num_layers * (layout.key_heads * head_dim + layout.value_heads * value_dim);
   return cost;

@@ -34,8 +34,6 @@ struct ModelCost {
   double attention_flops_per_token = 0;  ///< the part of it that grows with seq
   /// The part of it that multiplies tokens by the weights of attention.
   double attention_projection_flops_per_token = 0;
-  /// Numbers kept a token for backward, and the largest temporary beside them.
-  double activations_per_token = 0;
   /// Numbers of keys and values that generation keeps a token.
   Index kv_cache_per_token = 0;
   Index d_ff = 0;  ///< after model.match

@@ -26,21 +26,27 @@ LanguageModel::LanguageModel(const ModelConfig& config)
                                      Role::projection, Init::normal(kProjectionStd));
 }
 
-Var LanguageModel::hidden(Tape& tape, const Tokens& tokens) {
+Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, Recompute recompute) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
-  for (const TransformerBlock& block : blocks_) x = block(x, tokens.document_starts);
+  for (const TransformerBlock& block : blocks_) {
+    const auto run = [&block, starts = tokens.document_starts](const Var& in) {
+      return block(in, starts);
+    };
+    x = recompute == Recompute::blocks ? recomputed(x, run) : run(x);
+  }
   return (*norm_)(x);
 }
 
 Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
 
-Var LanguageModel::loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets) {
-  const Var x = hidden(tape, tokens);
+Var LanguageModel::loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,
+                        Recompute recompute) {
+  const Var x = hidden(tape, tokens, recompute);
   return cross_entropy(x, head(tape), targets);
 }
 
 Var LanguageModel::logits(Tape& tape, const Tokens& tokens) {
-  const Var x = hidden(tape, tokens);
+  const Var x = hidden(tape, tokens, Recompute::none);
   return linear(x, head(tape));
 }
 

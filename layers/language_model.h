@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "layers/block.h"
+#include "layers/recompute.h"
 
 namespace difftape {
 
@@ -27,14 +28,16 @@ class LanguageModel {
   /// The attention of the first block; all blocks are wired alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
-  /// Mean cross-entropy in nats a token; `targets` holds the token after each of `tokens`.
-  Var loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets);
+  /// Mean cross-entropy in nats a token; `targets` holds the token after each of `tokens`. The
+  /// gradients are bitwise the same whatever is recomputed.
+  Var loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,
+           Recompute recompute = Recompute::none);
   /// (B, T, V)
   Var logits(Tape& tape, const Tokens& tokens);
 
  private:
-  Var hidden(Tape& tape, const Tokens& tokens);  // (B, T, C), after the final norm
-  Var head(Tape& tape);                          // (V, C)
+  Var hidden(Tape& tape, const Tokens& tokens, Recompute recompute);  // (B, T, C), after the norm
+  Var head(Tape& tape);                                               // (V, C)
 
   ModelConfig config_;
   ParameterSet parameters_;

@@ -141,6 +141,13 @@ void add_coarse(std::vector<OpCase>& cases) {
        "scaled",
        {{2, 3, 3}, {7, 3}},
        [](Vars v) { return affine(cross_entropy(v[0], v[1], kTokens), 0.5, 0); }},
+      {"recomputed",
+       "",
+       {{2, 3, 4}},
+       [](Vars v) {
+         return recomputed(v[0], [](const Var& x) { return mul(softmax(x), sigmoid(x)); });
+       },
+       [](Vars v) { return mul(softmax(v[0]), sigmoid(v[0])); }},
       attention_case("mha", HeadLayout::single(2, 2), {5, 4, 4}),
       attention_case("gqa", HeadLayout::single(4, 2), {3, 3, 5}),
       attention_case("blocks", HeadLayout::single(1, 1), {67, 2, 3}),

@@ -91,7 +91,7 @@ Var Attention::sink_logits(Tape& tape) const {
 /// Norm and gate of the heads (B, T, output heads, value_dim).
 Var Attention::finished(Var context, const Var& x) const {
   if (head_norm_) context = (*head_norm_)(context);
-  if (head_factor_ != 1) context = affine(context, head_factor_, 0);
+  if (scales_heads()) context = affine(context, head_factor_, 0);
   if (gate_) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
     context = mul(context, sigmoid(split_heads((*gate_)(x), heads_out(layout_), width)));
@@ -110,18 +110,6 @@ Var Attention::operator()(const Var& x, const DocumentStarts& document_starts,
       attention(q, k, v, lambda, sink_logits(x.tape()), layout_, {window_, document_starts});
   const Shape& s = context.shape();
   return o_proj_(reshape(finished(context, x), {s[0], s[1], s[2] * s[3]}), residual);
-}
-
-Index Attention::activations_per_token() const {
-  const Index heads = heads_out(layout_), context = heads * value_dim_;
-  const Index qk_heads = layout_.query_heads + layout_.key_heads;
-  Index count = qk_heads * head_dim_ + layout_.value_heads * value_dim_ + context +
-                2 * heads * layout_.maps;  // q, k, v, context, row statistics
-  if (q_norm_) count += qk_heads * (head_dim_ + 1);
-  if (head_norm_) count += context + heads;
-  if (gate_) count += context + (fields_.gate == Gate::elementwise ? context : heads);
-  if (lambda_ && lambda_->per_token()) count += heads;
-  return count;
 }
 
 }  // namespace difftape

@@ -47,7 +47,6 @@ class ProjectedLambda : public LambdaRule {
     const Var raw = projection_(x);
     return squashed_ ? sigmoid(raw) : raw;
   }
-  bool per_token() const override { return true; }
 
  private:
   Linear projection_;

@@ -13,7 +13,6 @@ class LambdaRule {
   virtual ~LambdaRule() = default;
   /// lambda for the layer's input x (B, T, C): one scalar, or (B, T, output heads).
   virtual Var operator()(const Var& x) const = 0;
-  virtual bool per_token() const { return false; }
   /// The fixed factor that follows the norm of a head: 1 - lambda_init, if there is one.
   virtual double head_factor() const { return 1; }
 };

@@ -254,37 +254,5 @@ TEST(Cost, counts_the_keys_that_a_window_leaves) {
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all);
 }
 
-/// Every kind, and fields that no kind has.
-std::vector<ModelConfig> models() {
-  std::vector<ModelConfig> all;
-  for (const std::string& kind : attention_kinds()) all.push_back(config_of(kind));
-  for (const auto& attention : std::vector<AttentionConfig>{
-           {.kind = "diff_v2", .pairing = "split_half", .normaliser = "sink"},
-           {.kind = "diff_v2", .lambda = "exponential", .subln = "true", .qk_norm = true},
-           {.kind = "diff_v1", .lambda = "raw", .subln = "false", .window = 40},
-           {.kind = "gated", .gate = "head"}}) {
-    all.push_back(config_of("softmax"));
-    all.back().attention = attention;
-  }
-  return all;
-}
-
-TEST(Cost, predicts_the_measured_activation_memory_within_ten_percent) {
-  for (ModelConfig config : models()) {
-    config.d_model = 64;
-    config.num_layers = 4;
-    config.max_seq_len = 128;
-    LanguageModel model(config);
-    model.parameters().initialize(1);
-    const std::vector<std::int32_t> tokens(4 * 128, 7);
-    const auto before = pool::stats().bytes_in_use;
-    Tape tape;
-    const Var loss = model.loss(tape, {tokens, 4, 128}, tokens);
-    const auto held = static_cast<double>(pool::stats().bytes_in_use - before);
-    const double predicted = model_cost(config, 128).activations_per_token * 4 * 128 * sizeof(real);
-    EXPECT_NEAR(held / predicted, 1, 0.1) << config.attention.kind << config.attention.lambda;
-  }
-}
-
 }  // namespace
 }  // namespace difftape

@@ -41,9 +41,14 @@ class Rows {
 
   template <class Cell>
   void add(const std::string& label, Cell&& cell) {
-    std::vector<std::string> cells{label};
-    for (const KindCost& column : plan_.kinds) cells.push_back(cell(column.cost));
-    table_.rows.push_back(cells);
+    add_column_cells(label, [&](const KindCost& column) { return cell(column.cost); });
+  }
+  /// Bytes as MB.
+  template <class Size>
+  void megabytes(const std::string& label, Size&& size) {
+    add_column_cells(label, [&](const KindCost& column) {
+      return fmt::format("{:.1f}", static_cast<double>(size(column)) / kMega);
+    });
   }
   template <class Number>
   void numbers(const std::string& label, int digits, Number&& number) {
@@ -70,6 +75,13 @@ class Rows {
   }
 
  private:
+  template <class Cell>
+  void add_column_cells(const std::string& label, Cell&& cell) {
+    std::vector<std::string> cells{label};
+    for (const KindCost& column : plan_.kinds) cells.push_back(cell(column));
+    table_.rows.push_back(cells);
+  }
+
   const Plan& plan_;
   Table& table_;
 };
@@ -98,8 +110,7 @@ void add_parameters(const Plan& plan, Rows& rows) {
   rows.counts("d_ff", [](const ModelCost& c) { return c.d_ff; });
 }
 
-void add_work_and_memory(const Config& config, Rows& rows) {
-  const auto tokens = static_cast<double>(config.data.batch_size * config.data.seq_len);
+void add_work(const Config& config, Rows& rows) {
   const double run_tokens =
       static_cast<double>(tokens_per_step(config)) * static_cast<double>(config.train.steps);
   rows.numbers("training MFLOP per token", 3,
@@ -110,12 +121,28 @@ void add_work_and_memory(const Config& config, Rows& rows) {
                [](const ModelCost& c) { return c.attention_projection_flops_per_token / kMega; });
   rows.numbers("the whole run, PFLOP", 4,
                [&](const ModelCost& c) { return c.train_flops_per_token * run_tokens / kPeta; });
-  rows.numbers("weights, gradients, moments, MB", 1, [](const ModelCost& c) {
-    return 4.0 * sizeof(real) * static_cast<double>(c.total_parameters) / kMega;
-  });
-  rows.numbers("activations of a batch, MB", 1, [&](const ModelCost& c) {
-    return c.activations_per_token * tokens * sizeof(real) / kMega;
-  });
+}
+
+/// The memory of a training step at its peak, and what recomputation would make of it.
+void add_memory(const Config& config, Rows& rows) {
+  struct Part {
+    const char* label;
+    Index StepMemory::*bytes;
+  };
+  constexpr Part kParts[] = {{"  weights", &StepMemory::weights},
+                             {"  gradients", &StepMemory::gradients},
+                             {"  moments", &StepMemory::moments},
+                             {"  activations", &StepMemory::activations},
+                             {"  gradients of activations", &StepMemory::activation_gradients},
+                             {"  scratch", &StepMemory::scratch}};
+  rows.megabytes("memory of a step, MB", [](const KindCost& c) { return c.memory.total(); });
+  for (const Part& part : kParts) {
+    rows.megabytes(part.label, [&](const KindCost& c) { return c.memory.*part.bytes; });
+  }
+  if (recompute_named(config.train.recompute) == Recompute::none) {
+    rows.megabytes("with train.recompute: blocks, MB",
+                   [](const KindCost& c) { return c.memory_if_recomputed.total(); });
+  }
   rows.counts("KV cache per token, bytes", [](const ModelCost& c) {
     return c.kv_cache_per_token * static_cast<Index>(sizeof(real));
   });
@@ -130,12 +157,17 @@ Plan make_plan(const Config& config, std::vector<std::string> kinds) {
     kinds = attention_kinds();
     if (own == kConfigured) kinds.push_back(own);
   }
+  const StepShape shape{config.data.batch_size, config.data.seq_len,
+                        recompute_named(config.train.recompute), config.train.grad_accumulation};
+  StepShape recomputed = shape;
+  recomputed.recompute = Recompute::blocks;
   Plan plan;
   for (const std::string& kind : kinds) {
     const ModelConfig model = with_kind(config.model, kind);
     const std::string obstacle = obstacle_to(model);
     if (obstacle.empty()) {
-      plan.kinds.push_back({kind, model_cost(model, config.data.seq_len)});
+      plan.kinds.push_back({kind, model_cost(model, config.data.seq_len), step_memory(model, shape),
+                            step_memory(model, recomputed)});
     } else if (kind == own) {
       throw ConfigError(obstacle);
     } else {
@@ -156,7 +188,8 @@ Table plan_table(const Plan& plan, const Config& config) {
   }
   Rows rows(plan, table);
   add_parameters(plan, rows);
-  add_work_and_memory(config, rows);
+  add_work(config, rows);
+  add_memory(config, rows);
   return table;
 }
 

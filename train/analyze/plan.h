@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layers/cost.h"
+#include "layers/memory/step_memory.h"
 #include "train/config/config.h"
 #include "train/log/table.h"
 
@@ -13,6 +14,7 @@ namespace difftape {
 struct KindCost {
   std::string kind;
   ModelCost cost;
+  StepMemory memory{}, memory_if_recomputed{};  ///< as configured, and with recompute: blocks
 };
 
 struct Plan {

@@ -31,6 +31,7 @@ struct TrainConfig {
   Index eval_batches = 8;
   Index checkpoint_every = 0;  ///< 0: only at the end
   Index grad_accumulation = 1;
+  std::string recompute = "none";  ///< one of recompute_words()
 };
 
 /// Logging, and what counts as a spike (OLMo 2, section 3.2).

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layers/attention/fields.h"
+#include "layers/recompute.h"
 #include "optim/schedule.h"
 #include "train/config/field_access.h"
 
@@ -154,6 +155,9 @@ std::vector<Field> train_fields() {
                                       "Write a checkpoint this often; 0 means only at the end."),
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
+      field<at, &T::recompute>("train.recompute", one_of(recompute_words()), "",
+                               "What backward computes again instead of keeping it: nothing, or "
+                               "each block; the results are the same."),
   };
 }
 

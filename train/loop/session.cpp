@@ -46,7 +46,7 @@ Var Session::loss(Tape& tape, const Batch& batch) {
   const std::vector<std::int32_t> inputs = batch.inputs();
   return model.loss(
       tape, {inputs, batch.batch, batch.seq, batch.document_starts(config.data.document_end)},
-      batch.targets());
+      batch.targets(), recompute_named(config.train.recompute));
 }
 
 double Session::validate() {

@@ -99,5 +99,49 @@ TEST(Plan, takes_the_kinds_in_the_order_given_and_marks_that_of_the_configuratio
   EXPECT_EQ(make_plan(config).kinds.size(), attention_kinds().size());
 }
 
+/// The cells of a row as numbers.
+std::vector<double> numbers(const Table& table, const std::string& label) {
+  std::vector<double> all;
+  for (const std::string& cell : row(table, label)) all.push_back(std::stod(cell));
+  return all;
+}
+
+TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
+  Config config = plan_7b();
+  const std::vector<std::string> kinds{"softmax", "diff_v2"};
+  const Table kept = plan_table(make_plan(config, kinds), config);
+  config.train.recompute = "blocks";
+  const Table recomputed = plan_table(make_plan(config, kinds), config);
+  for (const size_t kind : {0u, 1u}) {
+    const double total = numbers(kept, "memory of a step, MB")[kind];
+    for (const Table* table : {&kept, &recomputed}) {
+      double parts = 0;
+      for (const char* part : {"weights", "gradients", "moments", "activations",
+                               "gradients of activations", "scratch"}) {
+        parts += numbers(*table, part)[kind];
+      }
+      EXPECT_NEAR(parts, numbers(*table, "memory of a step, MB")[kind], 0.6) << "rounded parts";
+    }
+    EXPECT_EQ(numbers(kept, "with train.recompute: blocks, MB")[kind],
+              numbers(recomputed, "memory of a step, MB")[kind]);
+    EXPECT_LT(numbers(recomputed, "memory of a step, MB")[kind], 0.9 * total);
+  }
+  EXPECT_THAT(row(recomputed, "with train.recompute: blocks, MB"),
+              ElementsAre(testing::StartsWith("no row")));
+  const double parameters = 7241732096;
+  EXPECT_NEAR(numbers(kept, "moments")[0], 2 * parameters * sizeof(real) / 1e6, 0.1);
+}
+
+TEST(Plan, of_activations_is_linear_in_the_length_of_the_rows) {
+  Config config = plan_7b();
+  std::vector<double> activations;
+  for (const Index seq : {1024, 4096}) {
+    config.data.seq_len = config.model.max_seq_len = seq;
+    const Table table = plan_table(make_plan(config, {"softmax", "diff_v2"}), config);
+    activations.push_back(numbers(table, "activations")[1]);
+  }
+  EXPECT_NEAR(activations[1] / activations[0], 4, 0.01);
+}
+
 }  // namespace
 }  // namespace difftape

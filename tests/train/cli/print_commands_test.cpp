@@ -41,7 +41,7 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   EXPECT_EQ(row(plan.out, "KV cache per token, bytes"),
             std::vector<std::string>(counts.size(), "256"));
   for (const std::string label :
-       {"training MFLOP per token", "weights, gradients, moments, MB", "the whole run, PFLOP"}) {
+       {"training MFLOP per token", "memory of a step, MB", "the whole run, PFLOP"}) {
     EXPECT_EQ(row(plan.out, label).size(), counts.size()) << label;
   }
   EXPECT_FALSE(std::filesystem::exists(project / "runs"));

@@ -46,7 +46,8 @@ Config unusual() {
              .eval_every = 0,
              .eval_batches = 1,
              .checkpoint_every = 3,
-             .grad_accumulation = 2};
+             .grad_accumulation = 2,
+             .recompute = "blocks"};
   c.log = {
       .parameters_every = 3, .spike_window = 128, .spike_threshold = 6.5, .spike_min_history = 64};
   return c;

@@ -1,0 +1,133 @@
+// What is recomputed instead of kept changes no bit.
+#include <cstring>
+
+#include "core/error.h"
+#include "core/pool.h"
+#include "layers/gradcheck_layer.h"
+
+namespace difftape {
+namespace {
+
+constexpr Index kBatch = 2, kSeq = 70;  // more than one block of queries
+
+ModelConfig small(const AttentionConfig& attention) {
+  ModelConfig config;
+  config.d_model = 32;
+  config.num_layers = 3;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.d_ff = 40;
+  config.max_seq_len = kSeq;
+  config.vocab_size = 50;
+  config.attention = attention;
+  return config;
+}
+
+std::vector<std::int32_t> some_tokens(Index first) {
+  std::vector<std::int32_t> tokens;
+  for (Index i = 0; i < kBatch * kSeq; ++i) {
+    tokens.push_back(static_cast<std::int32_t>((first + i * i) % 50));
+  }
+  return tokens;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size()) * sizeof(real)) == 0;
+}
+
+/// Losses of two micro-batches, and the sum of their gradients, in the order of the parameters.
+struct Gradients {
+  std::vector<Tensor> losses, of_parameters;
+  std::vector<std::string> ops;
+};
+Gradients gradients(const ModelConfig& config, Recompute recompute,
+                    const DocumentStarts& documents = nullptr) {
+  LanguageModel model(config);
+  model.parameters().initialize(1);
+  Gradients result;
+  for (const Index micro : {0, 1}) {
+    const std::vector<std::int32_t> tokens = some_tokens(micro), targets = some_tokens(micro + 1);
+    Tape tape;
+    const Var loss = model.loss(tape, {tokens, kBatch, kSeq, documents}, targets, recompute);
+    result.ops = tape.ops();
+    result.losses.push_back(loss.value());
+    tape.backward(loss, Tensor::scalar(real(0.5)));
+  }
+  for (const Parameter& p : model.parameters()) result.of_parameters.push_back(p.grad.clone());
+  return result;
+}
+
+void expect_same(const Gradients& kept, const Gradients& recomputed, const std::string& what) {
+  for (size_t i : {0u, 1u}) EXPECT_TRUE(same_bits(kept.losses[i], recomputed.losses[i])) << what;
+  ASSERT_EQ(kept.of_parameters.size(), recomputed.of_parameters.size());
+  for (size_t i = 0; i < kept.of_parameters.size(); ++i) {
+    const auto values = kept.of_parameters[i].values();
+    EXPECT_TRUE(same_bits(kept.of_parameters[i], recomputed.of_parameters[i])) << what << i;
+    EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](real g) { return g != 0; }))
+        << what << " parameter " << i << " has no gradient that could differ";
+  }
+}
+
+TEST(Recompute, of_blocks_gives_bitwise_equal_gradients_for_every_attention) {
+  for (const AttentionVariant& variant : attention_variants()) {
+    ModelConfig config = small(variant.attention);
+    expect_same(gradients(config, Recompute::none), gradients(config, Recompute::blocks),
+                variant.name);
+    config.tie_embeddings = config.attention.qk_norm = true;
+    config.attention.window = 40;
+    const DocumentStarts documents = packed_documents(kBatch, kSeq);
+    expect_same(gradients(config, Recompute::none, documents),
+                gradients(config, Recompute::blocks, documents), variant.name + " packed");
+  }
+}
+
+TEST(Recompute, of_blocks_records_one_op_a_block) {
+  const Gradients result = gradients(small({}), Recompute::blocks);
+  EXPECT_THAT(result.ops, testing::ElementsAre("embedding", "recomputed", "recomputed",
+                                               "recomputed", "rms_norm", "cross_entropy"));
+}
+
+TEST(Recompute, of_blocks_keeps_no_more_than_one_tensor_a_block) {
+  LanguageModel model(small({}));
+  model.parameters().initialize(1);
+  const std::vector<std::int32_t> tokens = some_tokens(0);
+  const auto held = [&](Recompute recompute) {
+    const size_t before = pool::stats().bytes_in_use;
+    Tape tape;
+    const Var loss = model.loss(tape, {tokens, kBatch, kSeq}, tokens, recompute);
+    return pool::stats().bytes_in_use - before;
+  };
+  held(Recompute::none);  // the rotary table is made when it is first used
+  // Inputs of the blocks and of the last norm, 1/rms; dhidden and dweight of the loss.
+  const size_t numbers = kBatch * kSeq * ((3 + 1 + 1) * 32 + 1) + 50 * 32;
+  EXPECT_LE(held(Recompute::blocks), numbers * sizeof(real) + 1024);
+  EXPECT_GT(held(Recompute::none), 4 * held(Recompute::blocks));
+}
+
+TEST(Recompute, an_error_names_the_layer_in_forward_and_when_a_block_runs_again) {
+  LanguageModel model(small({}));
+  model.parameters().initialize(1);
+  const std::vector<std::int32_t> long_row(kSeq + 1, 1), tokens = some_tokens(0);
+  const auto message = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const ShapeError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message([&] {
+                Tape tape;
+                model.loss(tape, {long_row, 1, kSeq + 1}, long_row, Recompute::blocks);
+              }),
+              testing::EndsWith("\nin model.layers.0.self_attn"));
+  Tape tape;
+  const Var loss = model.loss(tape, {tokens, kBatch, kSeq}, tokens, Recompute::blocks);
+  model.parameters().find("model.layers.1.mlp.up_proj.weight")->value = Tensor::zeros({40, 31});
+  EXPECT_THAT(message([&] { tape.backward(loss); }),
+              testing::EndsWith("\nin model.layers.1.mlp.up_proj"));
+}
+
+}  // namespace
+}  // namespace difftape

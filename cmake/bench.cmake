@@ -1,5 +1,6 @@
 # The benchmarks, in float: bench_kernels (Google Benchmark), bench_attention (fused kernels in
-# turns) and bench_step (whole training steps).
+# turns), bench_step (whole training steps), bench_peers (races of processes) and bench_serve (our
+# side of those races).
 find_package(benchmark REQUIRED)
 
 get_target_property(flags difftape_f32 COMPILE_OPTIONS)
@@ -25,3 +26,7 @@ add_bench(kernels kernels.cpp kernel_table.cpp attention_call.cpp)
 target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)
 add_bench(attention attention.cpp attention_call.cpp)
 add_bench(step step.cpp)
+add_bench(serve serve.cpp attention_call.cpp)
+add_bench(peers peers.cpp contestants.cpp race.cpp standings.cpp process.cpp)
+target_compile_definitions(bench_peers PRIVATE
+  DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "core/error.h"
 
@@ -77,9 +79,22 @@ Process::Process(const std::vector<std::string>& command) : errors_(std::tmpfile
 }
 
 Process::~Process() {
+  input_.reset();
+  for (int tenths = 0; id_ != 0 && tenths < 50; ++tenths) {
+    if (waitpid(id_, nullptr, WNOHANG) != 0) {
+      id_ = 0;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  kill();
+}
+
+void Process::kill() {
   if (id_ == 0) return;
-  kill(id_, SIGKILL);
+  ::kill(id_, SIGKILL);
   waitpid(id_, nullptr, 0);
+  id_ = 0;
 }
 
 void Process::write_line(const std::string& line) {

@@ -12,7 +12,8 @@
 namespace difftape::bench {
 
 /// Runs a command, found in PATH, with pipes to its standard input and output; what it writes to
-/// its standard error is kept. Destroying it kills it.
+/// its standard error is kept. Destroying it closes its input, by which a contestant ends, and
+/// kills what has not ended within 5 seconds.
 class Process {
  public:
   /// Throws MissingInput with the command and the reason if it cannot be started.
@@ -28,6 +29,8 @@ class Process {
   /// Closes both pipes, waits for the end and says how it was: "exit code 78: <last line of its
   /// standard error>".
   std::string last_words();
+  /// Ends it at once.
+  void kill();
 
  private:
   struct Close {

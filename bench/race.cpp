@@ -84,8 +84,8 @@ std::optional<std::string> failure_of(Work&& work) {
 }
 
 double seconds_to_first_step(const Contestant& who) {
-  std::optional<Process> process;  // ends after the clock has stopped
-  return seconds_of([&] {
+  std::optional<Process> process;
+  const double seconds = seconds_of([&] {
     process.emplace(who.command);
     process->write_line("step 1");
     for (int seen = 0; seen < who.line;) {
@@ -94,6 +94,8 @@ double seconds_to_first_step(const Contestant& who) {
       seen += line->starts_with(who.begins);
     }
   });
+  process->kill();
+  return seconds;
 }
 
 }  // namespace

@@ -3,13 +3,9 @@
 // shape, and the memory that a call needs beside its operands and results.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <cmath>
-
+#include "bench/attention_call.h"
 #include "bench/measure.h"
-#include "core/attention/attention.h"
 #include "core/pool.h"
-#include "core/random.h"
 #include "core/rows.h"
 #include "train/log/table.h"
 
@@ -18,54 +14,15 @@ namespace {
 
 constexpr Index kHeads = 6, kHeadDim = 64;
 
-Tensor random(const Shape& shape, const char* name) {
-  Tensor x = Tensor::empty(shape);
-  fill_normal(x, RandomStream(1, name), 1);
-  return x;
-}
-
-/// One kernel call with everything it reads and writes.
-struct Call {
-  HeadLayout layout;
-  AttentionInputs in;
-  Tensor lambda, dout, out{};
-  AttentionGradients to;
-
-  Call(HeadLayout wiring, Index batch, Index seq, Index value_dim) : layout(std::move(wiring)) {
-    const auto heads_out = static_cast<Index>(layout.routes.size());
-    in.q = random({batch, seq, layout.query_heads, kHeadDim}, "q");
-    in.k = random({batch, seq, layout.key_heads, kHeadDim}, "k");
-    in.v = random({batch, seq, layout.value_heads, value_dim}, "v");
-    in.scale = 1 / std::sqrt(static_cast<double>(kHeadDim));
-    lambda = Tensor::full({batch, seq, heads_out}, real(0.5));
-    dout = random({batch, seq, heads_out, value_dim}, "dout");
-    to = {Tensor::like(in.q),
-          Tensor::like(in.k),
-          Tensor::like(in.v),
-          Into::overwrite,
-          Into::overwrite,
-          Into::overwrite,
-          {},
-          {}};
-    if (layout.maps == 2) to.dlambda = Tensor::like(lambda);
-  }
-  void run() {
-    in.lambda = layout.maps == 2 ? &lambda : nullptr;
-    const AttentionOutputs result = attention_forward(layout, in);
-    attention_backward(layout, in, result.row_stats, dout, to);
-    out = result.out;
-  }
-};
-
 /// What V2 costs without a kernel of its own: each map as a softmax call over the same keys and
 /// values, and the subtraction between forward and backward.
 struct TwoCalls {
-  Call first, second;
+  AttentionCall first, second;
   Tensor lambda, out, dout2, dlambda;
 
   TwoCalls(Index batch, Index seq)
-      : first(HeadLayout::single(kHeads, kHeads), batch, seq, kHeadDim),
-        second(HeadLayout::single(kHeads, kHeads), batch, seq, kHeadDim),
+      : first(attention_call("softmax", kHeads, kHeadDim, batch, seq)),
+        second(attention_call("softmax", kHeads, kHeadDim, batch, seq)),
         lambda(Tensor::full({batch, seq, kHeads}, real(0.5))),
         out(Tensor::like(first.dout)),
         dout2(Tensor::like(first.dout)),
@@ -99,10 +56,9 @@ struct TwoCalls {
 
 /// Median and 10-90 % range of a over b, round by round.
 std::string ratio(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
-  return fmt::format("{:.3f} ({:.3f}-{:.3f})", quantile(ratios, 0.5), quantile(ratios, 0.1),
-                     quantile(ratios, 0.9));
+  const std::vector<double> by_round = ratios(a, b);
+  return fmt::format("{:.3f} ({:.3f}-{:.3f})", quantile(by_round, 0.5), quantile(by_round, 0.1),
+                     quantile(by_round, 0.9));
 }
 
 void compare_times(Index tokens, int rounds) {
@@ -116,9 +72,10 @@ void compare_times(Index tokens, int rounds) {
               {}};
   for (const Index seq : {256, 512, 1024, 2048}) {
     const Index batch = std::max<Index>(1, tokens / seq);
-    Call softmax(HeadLayout::single(kHeads, kHeads), batch, seq, kHeadDim);
-    Call v1(HeadLayout::pairs(kHeads, kHeads), batch, seq, 2 * kHeadDim);
-    Call v2(HeadLayout::doubled(kHeads, kHeads), batch, seq, kHeadDim);
+    const auto call = [&](const char* kind) {
+      return attention_call(kind, kHeads, kHeadDim, batch, seq);
+    };
+    AttentionCall softmax = call("softmax"), v1 = call("diff_v1"), v2 = call("diff_v2");
     TwoCalls two(batch, seq);
     const std::vector<std::function<void()>> works{[&] { softmax.run(); }, [&] { v1.run(); },
                                                    [&] { v2.run(); }, [&] { two.run_maps(); },
@@ -142,16 +99,14 @@ void measure_memory() {
   Table table{{{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes a token"}},
               {}};
   for (const Index seq : {1024, 4096, 16384}) {
-    const auto extra = [seq](const HeadLayout& layout, Index value_dim) {
-      Call call(layout, 1, seq, value_dim);
+    const auto extra = [seq](const char* kind) {
+      AttentionCall call = attention_call(kind, kHeads, kHeadDim, 1, seq);
       pool::reset_peak();
       const auto before = pool::stats().bytes_in_use;
       call.run();
       return static_cast<double>(pool::stats().peak_bytes_in_use - before);
     };
-    const double softmax = extra(HeadLayout::single(kHeads, kHeads), kHeadDim);
-    const double v1 = extra(HeadLayout::pairs(kHeads, kHeads), 2 * kHeadDim);
-    const double v2 = extra(HeadLayout::doubled(kHeads, kHeads), kHeadDim);
+    const double softmax = extra("softmax"), v1 = extra("diff_v1"), v2 = extra("diff_v2");
     table.rows.push_back({std::to_string(seq), fmt::format("{:.1f}", softmax / 1e6),
                           fmt::format("{:.1f}", v1 / 1e6), fmt::format("{:.1f}", v2 / 1e6),
                           fmt::format("{:.0f}", v2 / static_cast<double>(seq))});
@@ -169,9 +124,10 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", tokens, "tokens of all sequences together")
       ->check(CLI::PositiveNumber);
   app.add_option("--rounds", rounds)->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
-  difftape::bench::print_environment();
-  fmt::print("\n");
-  difftape::bench::compare_times(tokens, rounds);
-  difftape::bench::measure_memory();
+  return difftape::bench::run_program(app, argc, argv, [&] {
+    difftape::bench::print_environment();
+    fmt::print("\n");
+    difftape::bench::compare_times(tokens, rounds);
+    difftape::bench::measure_memory();
+  });
 }

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <string>
 
 #include "core/build_info.h"
+#include "core/error.h"
 #include "core/gemm.h"
 #include "core/parallel.h"
 #include "core/peak.h"
@@ -21,18 +24,49 @@ double quantile(std::vector<double> values, double q) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+std::vector<double> ratios(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> result;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) result.push_back(a[i] / b[i]);
+  return result;
+}
+
 double seconds_of(const std::function<void()>& work) {
   const auto started = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
+ProcessMemory process_memory() {
+  std::ifstream status("/proc/self/status");
+  ProcessMemory memory;
+  for (std::string key; status >> key;) {
+    double kib = 0;
+    if ((key == "VmRSS:" || key == "VmHWM:") && status >> kib)
+      (key == "VmRSS:" ? memory.now : memory.peak) = 1024 * kib;
+  }
+  return memory;
+}
+
 void print_environment() {
   const BuildInfo build = build_info();
-  fmt::print("difftape {} ({}), {}, {}, {}, {}\n", build.version, build.commit, build.compiler,
-             build.build_type, build.vectors, gemm_engine());
+  fmt::print("difftape {} ({}), {}, {}, {}, {}\nflags {}\n", build.version, build.commit,
+             build.compiler, build.build_type, build.vectors, gemm_engine(), DIFFTAPE_BENCH_FLAGS);
   fmt::print("{} threads on {}, peak {:.0f} GFLOP/s {}\n", num_threads(), cpu_model(),
              measure_fma_peak(0.3) / 1e9, build.precision);
+}
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
+  try {
+    app.parse(argc, argv);
+    body();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: {}\n", std::string(argv[0]).substr(std::string(argv[0]).rfind('/') + 1),
+               error.what());
+    return static_cast<int>(error.exit());
+  }
 }
 
 }  // namespace difftape::bench

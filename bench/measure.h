@@ -1,18 +1,34 @@
 #pragma once
-// What the benchmarks share: quantiles of repeated measurements, and the head of their output.
+// What the benchmarks share: quantiles of repeated measurements, the memory of this process, the
+// head of their output, and how their programs end.
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <vector>
 
 namespace difftape::bench {
 
-/// The q-quantile, 0 to 1, interpolated between order statistics.
+/// The q-quantile, 0 to 1, interpolated between order statistics. `values` is not empty.
 double quantile(std::vector<double> values, double q);
+
+/// a / b element by element; as many as the shorter one has.
+std::vector<double> ratios(const std::vector<double>& a, const std::vector<double>& b);
 
 /// Wall-clock seconds of one call.
 double seconds_of(const std::function<void()>& work);
 
-/// Commit, compiler, instruction sets, matrix engine, processor, threads and measured peak.
+/// Resident memory of this process in bytes: now, and at most since it started (VmHWM). 0 where
+/// the system does not say.
+struct ProcessMemory {
+  double now = 0, peak = 0;
+};
+ProcessMemory process_memory();
+
+/// Commit, compiler, flags, instruction sets, matrix engine, processor, threads, measured peak.
 void print_environment();
+
+/// Parses the command line and runs `body`. What main returns: 0, 64 for a wrong command line, or
+/// the code of the Error, which goes to stderr after the name of the program.
+int run_program(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
 
 }  // namespace difftape::bench

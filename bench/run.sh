@@ -1,37 +1,63 @@
 #!/usr/bin/env bash
-# bench/run.sh BIN_DIR [NAME...]: runs the named benchmarks (default: step attention kernels) and
-# keeps what they print under bench/results. With DIFFTAPE_PEER_PYTHON, a Python that has PyTorch, `peers` runs
-# the same model there.
+# bench/run.sh BIN_DIR [SUITE...]: runs the named suites (default: all) and keeps what they print in
+# bench/results/SUITE.txt. DIFFTAPE_PEER_PYTHON names a Python that has PyTorch, DIFFTAPE_LLMC a
+# checkout of llm.c; without them their arms are left out. BENCH_ROUNDS sets the rounds of every race.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-[ $# -gt 0 ] || set -- step attention kernels ${DIFFTAPE_PEER_PYTHON:+peers}
+suites=(step attention kernels peers small bf16 long start)
+[ $# -gt 0 ] || set -- "${suites[@]}"
+
+# rounds N: the default of a race, unless BENCH_ROUNDS says otherwise
+rounds() { echo --rounds "${BENCH_ROUNDS:-$1}"; }
 
 run() {
   case "$1" in
     step)
-      "$bin/bench_step" configs/bench_384.yaml
+      "$bin/bench_step" configs/bench_384.yaml $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters
+      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters $(rounds 10)
       echo
-      "$bin/bench_step" configs/base/tiny.yaml
+      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters --set data.seq_len=2048 \
+        --set model.max_seq_len=2048 --set data.batch_size=1 $(rounds 10)
+      echo
+      "$bin/bench_step" configs/base/tiny.yaml $(rounds 10)
       ;;
-    attention) "$bin/bench_attention" ;;
-    kernels) "$bin/bench_kernels" --benchmark_counters_tabular=true ;;
+    attention)
+      "$bin/bench_attention" $(rounds 15)
+      echo
+      "$bin/bench_peers" attention --seq 256,512,1024,2048,4096 $(rounds 10)
+      ;;
+    kernels)
+      "$bin/bench_kernels" --benchmark_repetitions="${BENCH_ROUNDS:-5}" --benchmark_min_time=0.1 \
+        --benchmark_enable_random_interleaving=true
+      ;;
     peers)
-      "$bin/bench_step" configs/bench_384.yaml --kinds softmax
-      "${DIFFTAPE_PEER_PYTHON:?set it to a Python with PyTorch}" bench/peers/torch_gpt.py
-      "$DIFFTAPE_PEER_PYTHON" bench/peers/torch_gpt.py --compile
-      "$bin/bench_step" configs/bench_384.yaml --kinds softmax
+      "$bin/bench_peers" step configs/bench_384.yaml --set model.num_layers=4 \
+        --set data.batch_size=16 $(rounds 7)
       ;;
+    small) "$bin/bench_peers" step configs/bench_128.yaml --steps 10 $(rounds 10) ;;
+    bf16)
+      for config in configs/bench_384.yaml configs/bench_768.yaml; do
+        "$bin/bench_peers" step "$config" --arms ours,ours-bf16 $(rounds 7)
+        echo
+      done
+      ;;
+    long)
+      "$bin/bench_peers" step configs/bench_384.yaml --arms ours --kinds softmax,diff_v1,diff_v2 \
+        --seq 512,1024,2048,4096,8192 --tokens 8192 --steps 1 --warmup 1 $(rounds 7)
+      ;;
+    start) "$bin/bench_peers" start configs/base/tiny.yaml $(rounds 5) ;;
     *)
-      echo "bench: no benchmark '$1'; there are step, attention, kernels, peers" >&2
+      echo "bench: no suite '$1'; there are ${suites[*]}" >&2
       exit 64
       ;;
   esac
 }
 
+trap 'rm -f bench/results/.*.txt' EXIT  # what a failed suite printed is no result
 for name in "$@"; do
-  run "$name" | tee "bench/results/$name.txt"
+  run "$name" | tee "bench/results/.$name.txt"
+  mv "bench/results/.$name.txt" "bench/results/$name.txt"
 done

@@ -113,12 +113,7 @@ int main(int argc, char** argv) {
   app.add_option("--kinds", arguments.kinds)->delimiter(',');
   app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
   app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
-  app.add_option("--steps", arguments.steps, "steps of one kind before the next has its turn");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    difftape::run(arguments);
-  } catch (const difftape::Error& error) {
-    fmt::print(stderr, "bench_step: {}\n", error.what());
-    return static_cast<int>(error.exit());
-  }
+  app.add_option("--steps", arguments.steps, "steps of one kind before the next has its turn")
+      ->check(CLI::PositiveNumber);
+  return difftape::bench::run_program(app, argc, argv, [&] { difftape::run(arguments); });
 }

@@ -1,11 +1,32 @@
 # The benchmarks, in float: bench_kernels (Google Benchmark), bench_attention (fused kernels in
-# turns) and bench_step (whole training steps).
+# turns), bench_step (whole training steps), bench_peers (races of processes) and bench_serve (our
+# side of those races).
 find_package(benchmark REQUIRED)
 
-foreach(name kernels attention step)
-  add_executable(bench_${name}
-    ${PROJECT_SOURCE_DIR}/bench/${name}.cpp ${PROJECT_SOURCE_DIR}/bench/measure.cpp)
+get_target_property(flags difftape_f32 COMPILE_OPTIONS)
+list(FILTER flags EXCLUDE REGEX "^-W")
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+list(PREPEND flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}})
+list(JOIN flags " " flags)
+
+add_library(bench_common STATIC ${PROJECT_SOURCE_DIR}/bench/measure.cpp)
+difftape_flags(bench_common)
+target_compile_definitions(bench_common PRIVATE DIFFTAPE_BENCH_FLAGS="${flags}")
+target_link_libraries(bench_common PUBLIC difftape_f32)
+
+function(add_bench name)
+  set(sources ${ARGN})
+  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/bench/)
+  add_executable(bench_${name} ${sources})
   difftape_flags(bench_${name})
-  target_link_libraries(bench_${name} PRIVATE difftape_f32)
-endforeach()
+  target_link_libraries(bench_${name} PRIVATE bench_common)
+endfunction()
+
+add_bench(kernels kernels.cpp kernel_table.cpp attention_call.cpp)
 target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)
+add_bench(attention attention.cpp attention_call.cpp)
+add_bench(step step.cpp)
+add_bench(serve serve.cpp attention_call.cpp)
+add_bench(peers peers.cpp contestants.cpp race.cpp standings.cpp process.cpp)
+target_compile_definitions(bench_peers PRIVATE
+  DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")

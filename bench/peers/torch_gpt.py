@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The difftape model in PyTorch, to compare speed: one training step (forward, backward, AdamW) on
-the CPU in float32. Prints one JSON object with tokens per second.
+"""The difftape model in PyTorch, to compare speed: training steps (forward, backward, AdamW) on the
+CPU, in float32 or under torch.autocast in bfloat16, as a contestant of bench_peers (serve.py).
 
 Differential attention is composed of scaled_dot_product_attention calls, as the authors' reference
 code composes it of flash attention calls. Weights have the names of difftape's parameters, so that
@@ -8,18 +8,14 @@ torch_gpt_check.py can compare loss and gradients with the files of tests/golden
 """
 
 import argparse
-import json
 import math
 import os
-import pathlib
-import platform
-import statistics
-import subprocess
-import time
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+import serve
 
 
 def rope_tables(tokens: int, d: int, theta: float) -> Tensor:
@@ -168,54 +164,29 @@ def adamw(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), fused=True)
 
 
-def measure(args) -> dict:
+def train(args) -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
+    idle = serve.memory("VmRSS")
     model = LanguageModel(args)
     optimizer = adamw(model)
     forward = torch.compile(model) if args.compile else model
-    seconds = []
-    for step in range(args.warmup + args.steps):
-        tokens = torch.randint(args.vocab, (args.batch, args.seq_len + 1))
-        start = time.perf_counter()
-        loss = forward(tokens)
+
+    def step(tokens: Tensor) -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = forward(tokens)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        loss = loss.item()
-        if step >= args.warmup:
-            seconds.append(time.perf_counter() - start)
-    rate = [args.batch * args.seq_len / s for s in seconds]
-    deciles = statistics.quantiles(rate, n=10, method="inclusive")
-    tokens_per_sec = {"median": statistics.median(rate), "p10": deciles[0], "p90": deciles[-1]}
-    return {
-        "peer": "pytorch", "version": torch.__version__, "commit": commit(), "cpu": cpu_name(),
-        "instruction_set": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(), "mode": "compile" if args.compile else "eager",
-        "kind": args.kind, "v1_calls": args.v1_calls if args.kind == "diff_v1" else None,
-        "d_model": args.d_model, "layers": args.layers, "heads": args.heads,
-        "kv_heads": args.kv_heads or args.heads, "d_ff": args.d_ff, "seq_len": args.seq_len,
-        "batch": args.batch, "vocab": args.vocab,
-        "parameters": sum(p.numel() for p in model.parameters()), "steps": args.steps,
-        "warmup": args.warmup, "loss": loss, "step_ms": 1e3 * statistics.median(seconds),
-        "tokens_per_sec": tokens_per_sec,
-    }
+        loss.item()
 
+    def seconds() -> float:
+        tokens = torch.randint(args.vocab, (args.batch, args.seq_len + 1))
+        return serve.seconds_of(lambda: step(tokens))
 
-def commit() -> str | None:
-    here = pathlib.Path(__file__).resolve().parent
-    command = ["git", "-C", str(here), "rev-parse", "--short", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def cpu_name() -> str:
-    info = pathlib.Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    version = f"PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, " \
+              f"{torch.get_num_threads()} threads"
+    serve.serve(version, idle, seconds, sum(p.numel() for p in model.parameters()))
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -223,9 +194,11 @@ def arguments() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", choices=KINDS, default="softmax")
     parser.add_argument("--compile", action="store_true", help="torch.compile (needs g++)")
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32",
+                        help="bf16: torch.autocast; parameters stay float32")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     sizes = dict(d_model=384, layers=6, heads=6, kv_heads=0, head_dim=0, d_ff=1024, seq_len=256,
-                 batch=8, vocab=512, warmup=5, steps=30, seed=1)
+                 batch=8, vocab=512, seed=1)
     for name, default in sizes.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
     parser.add_argument("--rope-theta", type=float, default=10000.0)
@@ -237,4 +210,4 @@ def arguments() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(arguments().parse_args())))
+    train(arguments().parse_args())

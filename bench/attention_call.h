@@ -1,0 +1,33 @@
+#pragma once
+// One call of the fused attention kernel, as the benchmarks make it.
+
+#include "core/attention/attention.h"
+
+namespace difftape::bench {
+
+/// The kernel with everything it reads and writes: random q, k, v and output gradient, lambda 0.5
+/// for every token and head where there are two maps.
+struct AttentionCall {
+  /// Keys have `head_dim` features, values `value_dim`.
+  AttentionCall(HeadLayout wiring, Index batch, Index seq, Index head_dim, Index value_dim);
+
+  /// Forward and backward.
+  void run();
+  /// Floating-point operations of forward and backward: a multiply-add counts 2, causal attention
+  /// half the square, backward twice forward; what backward repeats does not count.
+  double flops() const;
+
+  HeadLayout layout;
+  AttentionInputs in;
+  Tensor lambda;  ///< (B, T, output heads)
+  Tensor dout;    ///< (B, T, output heads, E)
+  Tensor out;     ///< of the last run
+  AttentionGradients to;
+};
+
+/// The call of a kind, with the query, key and value heads that it has where softmax attention has
+/// `heads` of `head_dim`. Throws UsageError unless kind is softmax, diff_v1 or diff_v2.
+AttentionCall attention_call(const std::string& kind, Index heads, Index head_dim, Index batch,
+                             Index seq);
+
+}  // namespace difftape::bench

@@ -1,0 +1,204 @@
+#include "bench/contestants.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "layers/cost.h"
+#include "train/analyze/kinds.h"
+#include "train/config/reader.h"
+#include "train/loop/step.h"
+
+namespace difftape::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Config resolved(const Training& training) {
+  Config config = load_config(training.config, training.overrides).config;
+  if (!training.kind.empty()) config.model = with_kind(config.model, training.kind);
+  const std::string obstacle = obstacle_to(config.model);
+  if (!obstacle.empty()) throw ConfigError(obstacle);
+  return config;
+}
+
+bool runs(const Arms& arms, const std::string& word) {
+  return std::find(arms.words.begin(), arms.words.end(), word) != arms.words.end();
+}
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+struct TorchArm {
+  const char *word, *name, *team;
+  Words flags;
+};
+const std::vector<TorchArm>& torch_arms() {
+  static const std::vector<TorchArm> arms{
+      {"torch", "PyTorch f32 eager", "PyTorch f32", {}},
+      {"torch-compile", "PyTorch f32 compiled", "PyTorch f32", {"--compile"}},
+      {"torch-bf16", "PyTorch bf16 eager", "PyTorch bf16", {"--precision", "bf16"}},
+      {"torch-compile-bf16",
+       "PyTorch bf16 compiled",
+       "PyTorch bf16",
+       {"--compile", "--precision", "bf16"}}};
+  return arms;
+}
+
+/// What the peers cannot do; empty if they can do it all.
+std::string beyond_torch(const Config& config) {
+  const std::string kind = name_of_configured(config.model);
+  if (kind != "softmax" && kind != "diff_v1" && kind != "diff_v2")
+    return fmt::format("attention '{}'", kind);
+  if (!config.model.rope) return "model.rope: false";
+  if (config.model.attention.qk_norm) return "model.attention.qk_norm";
+  if (config.model.attention.window != 0) return "model.attention.window";
+  if (config.data.document_end >= 0) return "data.document_end";
+  if (config.train.grad_accumulation != 1) return "train.grad_accumulation";
+  return "";
+}
+
+/// The sizes that the scripts of the peers take.
+Words sizes(const Config& config) {
+  const ModelConfig& m = config.model;
+  const Index d_ff = model_cost(m, config.data.seq_len).d_ff;
+  Words words;
+  const auto add = [&](const char* name, Index value) {
+    words.insert(words.end(), {fmt::format("--{}", name), std::to_string(value)});
+  };
+  add("d-model", m.d_model);
+  add("layers", m.num_layers);
+  add("heads", m.num_heads);
+  add("kv-heads", kv_heads_of(m));
+  add("head-dim", head_dim_of(m));
+  add("d-ff", d_ff);
+  add("seq-len", config.data.seq_len);
+  add("batch", config.data.batch_size);
+  add("vocab", m.vocab_size);
+  add("threads", num_threads());
+  return words;
+}
+
+Words torch_training(const Config& config, const Arms& arms) {
+  const ModelConfig& m = config.model;
+  const Words fixed{arms.python,    std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
+                    "--kind",       m.attention.kind,
+                    "--rope-theta", fmt::format("{}", m.rope_theta),
+                    "--norm-eps",   fmt::format("{}", m.norm_eps)};
+  return fixed + sizes(config) + (m.tie_embeddings ? Words{"--tied"} : Words{});
+}
+
+/// Adds the wanted arms of PyTorch, or one line that says why there are none.
+void add_torch(Field& field, const Arms& arms, const Words& command, double flops,
+               const std::string& obstacle) {
+  Words wanted;
+  for (const TorchArm& arm : torch_arms()) {
+    if (!runs(arms, arm.word)) continue;
+    wanted.emplace_back(arm.word);
+    if (arms.python.empty() || !obstacle.empty()) continue;
+    field.contestants.push_back({arm.name, arm.team, command + arm.flags, flops});
+  }
+  if (wanted.empty()) return;
+  if (arms.python.empty())
+    field.left_out.push_back("PyTorch: set DIFFTAPE_PEER_PYTHON to a Python that has it");
+  else if (!obstacle.empty())
+    field.left_out.push_back(fmt::format("PyTorch: its script has no {}", obstacle));
+}
+
+void add_llmc(Field& field, const Arms& arms, const Config& config) {
+  if (!runs(arms, "llmc")) return;
+  if (arms.llmc.empty()) {
+    field.left_out.push_back("llm.c: set --llmc (or DIFFTAPE_LLMC) to a checkout of it");
+  } else if (arms.python.empty()) {
+    field.left_out.push_back("llm.c: set DIFFTAPE_PEER_PYTHON to a Python with NumPy");
+  } else {
+    const Words fixed{arms.python, std::string(DIFFTAPE_PEERS_DIR) + "/llmc_gpt.py", "--llmc",
+                      arms.llmc};
+    field.contestants.push_back({"llm.c f32 (GPT-2)", "llm.c f32", fixed + sizes(config)});
+  }
+}
+
+Words with_overrides(Words command, const Training& training) {
+  for (const std::string& text : training.overrides) command = command + Words{"--set", text};
+  return command;
+}
+
+}  // namespace
+
+std::vector<std::string> arm_words() {
+  Words words{"ours", "ours-bf16"};
+  for (const TorchArm& arm : torch_arms()) words.emplace_back(arm.word);
+  words.emplace_back("llmc");
+  return words;
+}
+
+Field training_field(const Training& training, const Arms& arms) {
+  const Config config = resolved(training);
+  const double flops = model_cost(config.model, config.data.seq_len).train_flops_per_token *
+                       static_cast<double>(tokens_per_step(config));
+  Words ours{arms.programs / "bench_serve", "step", training.config};
+  if (!training.kind.empty()) ours = ours + Words{"--kind", training.kind};
+  ours = with_overrides(ours, training);
+  const std::string kind = training.kind.empty() ? "" : " " + training.kind;
+  Field field;
+  if (runs(arms, "ours"))
+    field.contestants.push_back({"difftape f32" + kind, "difftape f32" + kind, ours, flops});
+  if (runs(arms, "ours-bf16"))
+    field.contestants.push_back({"difftape bf16" + kind, "difftape bf16" + kind,
+                                 ours + Words{"--set", "train.precision=bf16"}, flops});
+  add_torch(field, arms, torch_training(config, arms), flops, beyond_torch(config));
+  for (Contestant& each : field.contestants) {
+    if (kind.empty() || each.name.ends_with(kind)) continue;
+    each.name += kind;
+    each.team += kind;
+  }
+  add_llmc(field, arms, config);
+  return field;
+}
+
+Field attention_field(const AttentionSize& size, const Arms& arms) {
+  if (size.tokens % size.seq != 0)
+    throw UsageError(
+        fmt::format("attention: --seq {} does not divide --tokens {}", size.seq, size.tokens));
+  const Words sizes{"--heads",    std::to_string(size.heads),
+                    "--head-dim", std::to_string(size.head_dim),
+                    "--batch",    std::to_string(size.tokens / size.seq),
+                    "--seq",      std::to_string(size.seq)};
+  const double flops =
+      6.0 * static_cast<double>(size.heads * size.head_dim * size.seq * size.tokens);
+  Field field;
+  if (runs(arms, "ours"))
+    field.contestants.push_back({"difftape f32", "difftape f32",
+                                 Words{arms.programs / "bench_serve", "attention"} + sizes, flops});
+  const Words torch{arms.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
+                    "--threads", std::to_string(num_threads())};
+  add_torch(field, arms, torch + sizes, flops, "");
+  return field;
+}
+
+Field start_field(const Training& training, const Arms& arms,
+                  const std::filesystem::path& scratch) {
+  const Config config = resolved(training);
+  Field field;
+  if (runs(arms, "ours")) {
+    Contestant ours{
+        "difftape train", "difftape f32",
+        with_overrides({arms.programs / "difftape", "train", training.config, "--out", scratch},
+                       training)};
+    ours.begins = "step ";
+    ours.line = 1;
+    field.contestants.push_back(ours);
+  }
+  add_torch(field, arms, torch_training(config, arms), 0, beyond_torch(config));
+  return field;
+}
+
+double tokens_of_step(const Training& training) {
+  return static_cast<double>(tokens_per_step(resolved(training)));
+}
+
+}  // namespace difftape::bench

@@ -1,0 +1,88 @@
+// Our contestant in bench_peers: takes steps when a line asks for them, and answers with how long
+// each took. bench/README.md has the protocol.
+#include <fmt/core.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "bench/attention_call.h"
+#include "bench/measure.h"
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/gemm.h"
+#include "train/analyze/kinds.h"
+#include "train/config/reader.h"
+#include "train/loop/step.h"
+
+namespace difftape::bench {
+namespace {
+
+using nlohmann::json;
+
+/// `ready` is what the first line says beside name and memory; `step` takes a step and returns its
+/// seconds.
+void serve(json ready, double idle_bytes, const std::function<double()>& step) {
+  const BuildInfo build = build_info();
+  ready["version"] = fmt::format("difftape {} ({}), {}, {}", build.version, build.commit,
+                                 build.precision, gemm_engine());
+  ready["idle_bytes"] = idle_bytes;
+  std::cout << ready << std::endl;
+  std::string word;
+  for (int count = 0; std::cin >> word >> count;) {
+    if (word != "step" || count < 1)
+      throw UsageError(fmt::format("serve: '{} {}' is no request; need 'step N'", word, count));
+    json seconds = json::array();
+    for (int i = 0; i < count; ++i) seconds.push_back(step());
+    std::cout << json{{"seconds", seconds}, {"peak_bytes", process_memory().peak}} << std::endl;
+  }
+}
+
+void serve_training(const std::string& path, const std::vector<std::string>& overrides,
+                    const std::string& kind) {
+  Config config = load_config(path, overrides).config;
+  if (!kind.empty()) config.model = with_kind(config.model, kind);
+  const std::string obstacle = obstacle_to(config.model);
+  if (!obstacle.empty()) throw ConfigError(obstacle);
+  const double idle = process_memory().now;
+  Session session(config);
+  serve({{"parameters", session.model.parameters().count()}}, idle, [&] {
+    const Step step = take_step(session);
+    if (step.diverged) throw DataError(fmt::format("step {}: diverged", step.number));
+    return step.seconds;
+  });
+}
+
+void serve_attention(const std::string& kind, Index heads, Index head_dim, Index batch, Index seq) {
+  const double idle = process_memory().now;
+  AttentionCall call = attention_call(kind, heads, head_dim, batch, seq);
+  serve(json::object(), idle, [&] { return seconds_of([&] { call.run(); }); });
+}
+
+}  // namespace
+}  // namespace difftape::bench
+
+int main(int argc, char** argv) {
+  using namespace difftape;
+  CLI::App app("a contestant of bench_peers: takes steps when a line asks for them");
+  app.require_subcommand(1);
+  std::string config, kind;
+  std::vector<std::string> overrides;
+  CLI::App* step = app.add_subcommand("step", "whole training steps");
+  step->add_option("CONFIG", config)->required();
+  step->add_option("--kind", kind, "attention in place of the configured one")
+      ->check(CLI::IsMember(attention_kinds()));
+  step->add_option("--set", overrides)->allow_extra_args(false)->take_all();
+
+  Index heads = 6, head_dim = 64, batch = 1, seq = 256;
+  std::string kernel = "softmax";
+  CLI::App* attention = app.add_subcommand("attention", "the attention kernel, both directions");
+  attention->add_option("--kind", kernel);
+  attention->add_option("--heads", heads)->check(CLI::PositiveNumber);
+  attention->add_option("--head-dim", head_dim)->check(CLI::PositiveNumber);
+  attention->add_option("--batch", batch)->check(CLI::PositiveNumber);
+  attention->add_option("--seq", seq)->check(CLI::PositiveNumber);
+  return bench::run_program(app, argc, argv, [&] {
+    if (step->parsed()) bench::serve_training(config, overrides, kind);
+    if (attention->parsed()) bench::serve_attention(kernel, heads, head_dim, batch, seq);
+  });
+}

@@ -1,0 +1,129 @@
+#include "bench/standings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "bench/measure.h"
+#include "train/log/table.h"
+
+namespace difftape::bench {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// Speed of `a` over that of `b`, turn by turn.
+std::vector<double> speed(const Result& a, const Result& b) { return ratios(b.turns, a.turns); }
+
+void add_quantiles(Row& row, const std::vector<double>& values, double scale, int digits) {
+  for (const double q : {0.5, 0.1, 0.9})
+    row.push_back(fmt::format("{:.{}f}", scale * quantile(values, q), digits));
+}
+
+Row row_of(const Result& each, const Heat& heat) {
+  const double seconds = quantile(each.seconds, 0.5);
+  const auto megabytes = [](double bytes) {
+    return bytes > 0 ? fmt::format("{:.0f}", bytes / 1e6) : "-";
+  };
+  Row row{each.who.name, each.parameters ? grouped(*each.parameters) : "-"};
+  add_quantiles(row, each.seconds, 1e3, 1);
+  row.push_back(fmt::format("{:.1f}", 1e6 * seconds / heat.tokens));
+  row.push_back(grouped(std::llround(heat.tokens / seconds)));
+  row.push_back(each.who.flops_per_step > 0
+                    ? fmt::format("{:.1f} %", 100 * quantile(each.peak_share, 0.5))
+                    : "-");
+  row.push_back(megabytes(each.peak_bytes));
+  row.push_back(megabytes(each.idle_bytes));
+  add_quantiles(row, speed(each, heat.result.finished.front()), 1, 3);
+  return row;
+}
+
+/// "difftape f32 is 1.31 (1.28-1.35) times as fast as the best of PyTorch f32, PyTorch f32 eager".
+std::string verdicts(const RaceResult& result, const std::string& where) {
+  if (result.finished.empty()) return "";
+  const Result& first = result.finished.front();
+  std::map<std::string, const Result*> best;
+  std::vector<std::string> teams;
+  for (const Result& each : result.finished) {
+    if (each.who.team == first.who.team) continue;
+    const Result*& leader = best[each.who.team];
+    if (leader == nullptr) teams.push_back(each.who.team);
+    if (leader == nullptr || quantile(each.turns, 0.5) < quantile(leader->turns, 0.5))
+      leader = &each;
+  }
+  std::string text;
+  for (const std::string& team : teams) {
+    const Result& leader = *best[team];
+    const std::vector<double> gain = speed(first, leader);
+    text +=
+        fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where, first.who.name,
+                    quantile(gain, 0.5), quantile(gain, 0.1), quantile(gain, 0.9), leader.who.name);
+  }
+  return text;
+}
+
+void collect_notes(const RaceResult& result, const std::string& where, std::set<std::string>& seen,
+                   std::string& text) {
+  const auto add = [&](const std::string& line) {
+    if (seen.insert(line).second) text += line;
+  };
+  for (const Result& each : result.finished)
+    if (!each.version.empty()) add(each.version + "\n");
+  for (const std::string& line : result.left_out) add(fmt::format("{}left out: {}\n", where, line));
+}
+
+}  // namespace
+
+std::string standings(const std::vector<Heat>& heats, const std::string& label) {
+  const bool labelled = heats.size() > 1;
+  Table table{{{"", "contestant", true},
+               {"", "parameters"},
+               {"ms a step", "median"},
+               {"ms a step", "10 %"},
+               {"ms a step", "90 %"},
+               {"", "us/token"},
+               {"", "tokens/s"},
+               {"", "of peak"},
+               {"memory, MB", "peak"},
+               {"memory, MB", "idle"},
+               {"speed, first = 1", "median"},
+               {"speed, first = 1", "10 %"},
+               {"speed, first = 1", "90 %"}},
+              {}};
+  if (labelled) table.columns.insert(table.columns.begin(), {"", label});
+  std::string speeds, notes;
+  std::set<std::string> seen;
+  for (const Heat& heat : heats) {
+    const std::string where = labelled ? fmt::format("{} {}: ", label, heat.label) : "";
+    for (const Result& each : heat.result.finished) {
+      Row row = row_of(each, heat);
+      if (labelled) row.insert(row.begin(), heat.label);
+      table.rows.push_back(row);
+    }
+    speeds += verdicts(heat.result, where);
+    collect_notes(heat.result, where, seen, notes);
+  }
+  return fmt::format("{}\n{}{}", to_text(table), speeds, notes);
+}
+
+std::string start_standings(const RaceResult& result) {
+  Table table{{{"", "contestant", true},
+               {"seconds to the first step", "median"},
+               {"seconds to the first step", "10 %"},
+               {"seconds to the first step", "90 %"}},
+              {}};
+  for (const Result& each : result.finished) {
+    Row row{each.who.name};
+    add_quantiles(row, each.seconds, 1, 3);
+    table.rows.push_back(row);
+  }
+  std::string notes;
+  std::set<std::string> seen;
+  collect_notes(result, "", seen, notes);
+  return fmt::format("{}\n{}{}", to_text(table), verdicts(result, ""), notes);
+}
+
+}  // namespace difftape::bench

@@ -58,13 +58,13 @@ void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, 
 /// Where a task of a product finds everything.
 struct Call {
   Operand a, b;
-  real* c;
-  Index c_stride;
-  Into into;
-  const real* addend;
   Format format;
+  Index chunk;
+  real* c = nullptr;
+  Index c_stride = 0;
+  Into into = Into::overwrite;
+  const real* addend = nullptr;
   pack::Right right{};
-  Index chunk = 0;
 };
 
 /// How C is cut: each task owns `rows` rows of `group` neighbouring panels.
@@ -111,29 +111,46 @@ void multiply_block(const Call& call, Index row, Index rows, Index first_panel, 
   }
 }
 
-/// The right operand for the tiles; `memory` keeps what was packed.
-pack::Right right_of(Format format, const Operand& b, Index left_rows,
-                     std::shared_ptr<void>& memory) {
-  if (pack::lies_well(format, b, left_rows)) return {b.data, b.stride, kPanel, format};
-  memory = pool::allocate(static_cast<std::size_t>(pack::panel_bytes(format, b.rows, b.cols)));
-  const Index bytes = pack::panel_bytes(format, b.rows, kPanel);
-  parallel_for(divide_up(b.cols, kPanel), [&](Index panel) {
-    pack::panel(format, b, panel * kPanel, static_cast<char*>(memory.get()) + panel * bytes);
+/// Bytes of the packed right operand, 0 if it stays where it is.
+Index packed_bytes(const Call& call) {
+  if (pack::right_lies_well(call.format, call.b, call.a.rows)) return 0;
+  return pack::panel_bytes(call.format, call.b.rows, call.b.cols);
+}
+
+/// Bytes that each thread needs for a block of the left operand.
+Index left_bytes(const Call& call) {
+  if (pack::left_lies_well(call.format, call.a)) return 0;
+  return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
+}
+
+std::shared_ptr<void> take(Index bytes) {
+  return bytes == 0 ? nullptr : pool::allocate(static_cast<std::size_t>(bytes));
+}
+
+/// The right operand for the tiles; `memory` has room for packed_bytes.
+pack::Right right_of(const Call& call, void* memory) {
+  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
+  const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
+  parallel_for(divide_up(call.b.cols, kPanel), [&](Index panel) {
+    pack::panel(call.format, call.b, panel * kPanel, static_cast<char*>(memory) + panel * bytes);
   });
-  return {memory.get(), kPanel, bytes / pack::element_size(format), format};
+  return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
+}
+
+Call make_call(const Operand& a, const Operand& b, Precision precision) {
+  assert(a.cols == b.rows);
+  const Format format = pack::format_of(precision);
+  return {.a = a, .b = b, .format = format, .chunk = chunk_length(format, a.cols)};
 }
 
 void run(Call call) {
-  assert(call.a.cols == call.b.rows);
   tile::engine();
-  const Index panels = divide_up(call.b.cols, kPanel);
-  std::shared_ptr<void> packed;
-  call.right = right_of(call.format, call.b, call.a.rows, packed);
-  call.chunk = chunk_length(call.format, call.b.rows);
+  const auto packed = take(packed_bytes(call));
+  call.right = right_of(call, packed.get());
   const Cut cut = cut_of(call);
-  const Index row_blocks = cut.row_blocks(call),
-              scratch_bytes = pack::left_bytes(call.format, cut.rows, call.chunk);
-  const auto scratch = pool::allocate(static_cast<std::size_t>(scratch_bytes * num_threads()));
+  const Index row_blocks = cut.row_blocks(call), panels = divide_up(call.b.cols, kPanel),
+              scratch_bytes = left_bytes(call);
+  const auto scratch = take(scratch_bytes * num_threads());
   // Neighbouring tasks share their panels, which stay in the cache.
   parallel_for(cut.tasks(call), [&](Index task) {
     const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
@@ -201,12 +218,21 @@ void pack_panels(const Operand& b, real* panels) {
 
 void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Into into,
           Precision precision) {
-  run({a, b, c, c_stride, into, nullptr, pack::format_of(precision)});
+  Call call = make_call(a, b, precision);
+  call.c = c, call.c_stride = c_stride, call.into = into;
+  run(call);
 }
 
 void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, Index c_stride,
                Precision precision) {
-  run({a, b, c, c_stride, Into::overwrite, addend, pack::format_of(precision)});
+  Call call = make_call(a, b, precision);
+  call.c = c, call.c_stride = c_stride, call.addend = addend;
+  run(call);
+}
+
+Index gemm_scratch_bytes(const Operand& a, const Operand& b, Precision precision) {
+  const Call call = make_call(a, b, precision);
+  return packed_bytes(call) + left_bytes(call) * num_threads();
 }
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,

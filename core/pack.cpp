@@ -193,7 +193,7 @@ Left left(Format format, const Operand& a, Index k, Index count, void* scratch) 
     a.transposed ? bf16_columns(a, k, count, stride, out) : bf16_rows(a, k, count, stride, out);
     return {scratch, stride, false, format};
   }
-  if (format == Format::plain && (!a.transposed || a.stride <= kNearRows)) {
+  if (left_lies_well(format, a)) {
     return {element(a, 0, k), a.stride, a.transposed, format};
   }
   // Stored rows, one after the other: tiles of a transposed operand then touch few pages.

@@ -53,7 +53,7 @@ struct Right {
 
 /// Whether tiles had better read `b` where it lies: packing pays if many rows of the left operand
 /// meet it.
-inline bool lies_well(Format format, const Operand& b, Index left_rows) {
+inline bool right_lies_well(Format format, const Operand& b, Index left_rows) {
   constexpr Index kMany = 512;
   return format == Format::plain && !b.transposed && b.stride <= kNearRows && left_rows <= kMany;
 }
@@ -71,6 +71,10 @@ struct Left {
   }
 };
 
+/// Whether tiles can read `a` where it lies.
+inline bool left_lies_well(Format format, const Operand& a) {
+  return format == Format::plain && (!a.transposed || a.stride <= kNearRows);
+}
 /// Columns [k, k + count) of all rows of `a`: where they lie if tiles can read them there,
 /// otherwise copied to `scratch`, which holds left_bytes(format, rows, count).
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/profile.h"
 
 namespace difftape {
 
@@ -75,6 +76,7 @@ Var Tape::parameter(Parameter& parameter) {
 
 Var Tape::record(const char* op, Tensor value, std::initializer_list<Var> inputs,
                  Pullback pullback) {
+  profile::lap(profile::Category::forward, op, ErrorScope::current());
   const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(),
                                                 [](const Var& x) { return x.gradient().wanted(); });
   if (!wanted) return constant(std::move(value));
@@ -90,6 +92,7 @@ void Tape::backward(const Var& from, const Tensor& cotangent) {
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     if (!node->pullback) continue;
+    const profile::Span span(profile::Category::backward, node->op, node->scope);
     const Pullback pullback = std::exchange(node->pullback, nullptr);
     const Tensor dy = std::exchange(node->grad, Tensor());
     if (!node->has_gradient) continue;

@@ -81,7 +81,8 @@ class Tape {
 
   using Pullback = std::function<void(const Tensor& dy)>;
   /// Puts the result of an op on the tape. The pullback receives the gradient of `value` and adds
-  /// to the gradients of the inputs; it is dropped if no input needs one.
+  /// to the gradients of the inputs; it is dropped if no input needs one. For a profile, the op has
+  /// run since the event before it ended: ops compute their value before they record it.
   Var record(const char* op, Tensor value, std::initializer_list<Var> inputs, Pullback pullback);
 
   /// Runs all pullbacks in reverse from the scalar `loss`, dloss/dloss = 1. Captured tensors are

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cassert>
 #include <cstdlib>
+#include <map>
 #include <string_view>
 
 #include "core/error.h"
@@ -198,6 +199,15 @@ void set_gemm_engine(const char* name) { chosen = engine_named(name); }
 
 std::string bf16_engine_name() {
   return tile::bf16_engine() != nullptr ? tile::bf16_engine()->name : "";
+}
+
+std::vector<std::string> precision_words() { return {"full", "bf16", "bf16_emulated"}; }
+
+Precision precision_named(const std::string& word) {
+  static const std::map<std::string, Precision> named{{"full", Precision::full},
+                                                      {"bf16", Precision::bf16},
+                                                      {"bf16_emulated", Precision::bf16_emulated}};
+  return named.at(word);
 }
 
 std::string obstacle_to(Precision precision) {

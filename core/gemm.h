@@ -5,6 +5,7 @@
 // bfloat16 on oneDNN or libxsmm.
 
 #include <string>
+#include <vector>
 
 #include "core/real.h"
 
@@ -35,6 +36,10 @@ enum class Precision {
   bf16,           ///< bfloat16, multiplied by the processor's own units
   bf16_emulated,  ///< bfloat16, multiplied as `real`: the same rounding on every machine
 };
+/// What the configuration calls them, in this order.
+std::vector<std::string> precision_words();
+/// Throws std::out_of_range for any other word.
+Precision precision_named(const std::string& word);
 /// Why `precision` cannot be had here: one sentence, empty if it can.
 std::string obstacle_to(Precision precision);
 
@@ -48,8 +53,7 @@ void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, 
 
 /// Bytes that such a product takes from the pool while it runs, with the threads it would use. Only
 /// the shapes and strides of the operands matter.
-Index gemm_scratch_bytes(const Operand& a, const Operand& b,
-                         Precision precision = Precision::full);
+Index gemm_scratch_bytes(const Operand& a, const Operand& b, Precision precision = Precision::full);
 
 /// Columns of one panel, the width of a tile of C.
 inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;

@@ -11,19 +11,21 @@ namespace difftape {
 
 namespace {
 /// The tape that body runs on: all of its properties but the mode are those of the tape around it.
-Tape inner_tape(Tape::Mode mode) { return Tape(mode); }
+Tape inner_tape(Tape::Mode mode, Precision precision) { return Tape(mode, precision); }
 }  // namespace
 
 Var recomputed(const Var& x, const std::function<Var(const Var&)>& body) {
   if (!x.gradient().wanted()) return body(x);
-  Tape forward = inner_tape(Tape::Mode::inference);
+  const Precision precision = x.tape().precision();
+  Tape forward = inner_tape(Tape::Mode::inference, precision);
   const Tensor y = body(forward.constant(x.value())).value();
-  return record("recomputed", y, {x}, [x = x.value(), dx = x.gradient(), body](const Tensor& dy) {
-    Tape again = inner_tape(Tape::Mode::training);
-    const Var from = again.input(x);
-    again.backward(body(from), dy);
-    dx.add(again.gradient_of(from));
-  });
+  return record("recomputed", y, {x},
+                [x = x.value(), dx = x.gradient(), body, precision](const Tensor& dy) {
+                  Tape again = inner_tape(Tape::Mode::training, precision);
+                  const Var from = again.input(x);
+                  again.backward(body(from), dy);
+                  dx.add(again.gradient_of(from));
+                });
 }
 
 }  // namespace difftape

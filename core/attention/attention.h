@@ -60,6 +60,11 @@ struct AttentionGradients {
   Tensor dlambda;  ///< (B, T, output heads)
   Tensor dsinks;   ///< (B, T, query_heads)
 };
+/// Parts that backward cuts the work on one sequence and group of heads into, where batch and
+/// groups are too few for many threads; with more than one, each has gradients of all keys and
+/// values of its own until they are added. A function of the sizes alone.
+Index attention_backward_parts(const HeadLayout& layout, Index batch, Index seq, Index window);
+
 /// Per head: dP = dO V^T, r_m = rowsum(P_m o dP), dV = W^T dO, dS1 = P1 o (dP - r1),
 /// dS2 = -lambda P2 o (dP - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
 /// (Differential Transformer, Appendix G, equation 7). With p the sinks' probability,

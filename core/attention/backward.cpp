@@ -191,14 +191,6 @@ KeyGradients key_gradients(const HeadLayout& layout, const Tensor& dk, const Ten
                      [](const HeadRoute& route, size_t map) { return route.value[map]; })};
 }
 
-/// Parts that the work on one sequence and group of heads is cut into: enough tasks for many
-/// threads where batch and groups are few. A function of the sizes alone.
-Index parts_of(const Dims& dims, Index groups, Index heads_a_group) {
-  constexpr Index kEnough = 16;
-  const Index tasks = dims.batch * groups;
-  return std::clamp((kEnough + tasks - 1) / tasks, Index{1}, heads_a_group * dims.blocks());
-}
-
 /// Sums of the parts, in order, into a gradient.
 void add_parts(const std::vector<KeyGradients>& parts, Tensor KeyGradients::*which, Tensor& to,
                Into into) {
@@ -210,6 +202,15 @@ void add_parts(const std::vector<KeyGradients>& parts, Tensor KeyGradients::*whi
 }
 
 }  // namespace
+
+Index attention_backward_parts(const HeadLayout& layout, Index batch, Index seq, Index window) {
+  constexpr Index kEnough = 16;
+  const auto groups = static_cast<Index>(layout.groups().size());
+  const Index tasks = batch * groups, block = block_rows(seq, window);
+  const Index pairs =
+      static_cast<Index>(layout.routes.size()) / groups * ((seq + block - 1) / block);
+  return std::clamp((kEnough + tasks - 1) / tasks, Index{1}, std::max(Index{1}, pairs));
+}
 
 void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
                         const Tensor& row_stats, const Tensor& dout,
@@ -225,8 +226,7 @@ void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
             gradients};
   const auto groups = layout.groups();
   const auto group_count = static_cast<Index>(groups.size());
-  const auto heads_a_group = static_cast<Index>(layout.routes.size()) / group_count;
-  const Index parts = parts_of(dims, group_count, heads_a_group);
+  const Index parts = attention_backward_parts(layout, dims.batch, dims.seq, in.visible.window);
   // One owner adds to the gradients of a sequence's keys in order; several parts have memory each.
   std::vector<KeyGradients> to;
   if (parts == 1) {

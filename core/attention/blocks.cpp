@@ -15,10 +15,7 @@ constexpr Index kLongBlockRows = 32;  // long rows
 constexpr Index kLongReach = 768;     // keys
 
 /// Keys that one query can see, whatever its position.
-Index reach_of(const AttentionInputs& in) {
-  const Index seq = in.q.shape()[1], window = in.visible.window;
-  return window > 0 ? std::min(seq, window) : seq;
-}
+Index reach_of(Index seq, Index window) { return window > 0 ? std::min(seq, window) : seq; }
 
 /// The first token that token t of sequence b sees.
 Index first_visible(const AttentionInputs& in, Index b, Index t) {
@@ -74,10 +71,24 @@ Dims dims_of(const HeadLayout& layout, const AttentionInputs& in) {
                 "sinks are {}; need ({}), one a query head",
                 in.sinks ? in.sinks->shape().str() : "", layout.query_heads);
   require_visibility(in);
-  const Index reach = reach_of(in), block = reach >= kLongReach ? kLongBlockRows : kBlockRows;
-  const Index span = std::min(q[1], reach + block + kPanel);
-  const Index stride = (span + kPanel - 1) / kPanel * kPanel;
-  return {q[0], q[1], q[3], v[3], heads_out, layout.maps, block, stride};
+  const Index window = in.visible.window;
+  return {q[0],
+          q[1],
+          q[3],
+          v[3],
+          heads_out,
+          layout.maps,
+          block_rows(q[1], window),
+          score_stride(q[1], window)};
+}
+
+Index block_rows(Index seq, Index window) {
+  return reach_of(seq, window) >= kLongReach ? kLongBlockRows : kBlockRows;
+}
+
+Index score_stride(Index seq, Index window) {
+  const Index span = std::min(seq, reach_of(seq, window) + block_rows(seq, window) + kPanel);
+  return (span + kPanel - 1) / kPanel * kPanel;
 }
 
 Head head_of(const Tensor& x, Index b, Index head) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/attention/blocks.h"
 #include "core/gemm.h"
 #include "core/parallel.h"
 
@@ -12,8 +13,12 @@ namespace {
 Held result(Tape& tape, Index size) { return tape.meter().hold(Use::activation, size); }
 Held scratch(Tape& tape, Index size) { return tape.meter().hold(Use::scratch, size); }
 
-/// What a product with a (k x n) right operand needs (core/gemm).
-void gemm(Tape& tape, Index k, Index n) { scratch(tape, packed_size(k, n)); }
+/// What a product needs (core/gemm).
+void gemm(Tape& tape, const Operand& a, const Operand& b) {
+  tape.meter().hold_bytes(Use::scratch, gemm_scratch_bytes(a, b, tape.precision()));
+}
+/// A matrix without memory.
+Operand sizes(Index rows, Index cols) { return matrix(nullptr, rows, cols); }
 
 /// An op of the size of x whose pullback keeps the given memory and writes to dx directly.
 Value element_wise(const Value& x, const Held& y, const Held& kept) {
@@ -55,16 +60,18 @@ Value embedding(Tape& tape, Index rows, Index width) {
   return tape.record(result(tape, rows * width), rows * width, [](const Held&) {});
 }
 
-Value linear(const Value& x, Index in, Index out) {
+Value linear(const Value& x, Index in, Index out, const Value& addend) {
   Tape& tape = *x.tape;
   const Index rows = x.size / in;
   const Held y = result(tape, rows * out);
-  gemm(tape, in, out);
+  gemm(tape, sizes(rows, in), transpose(sizes(out, in)));
   return tape.record(y, rows * out,
-                     [&tape, x = x.held, dx = x.gradient, rows, in, out](const Held&) {
+                     [&tape, x = x.held, dx = x.gradient, daddend = addend.gradient, rows, in,
+                      out](const Held& dy) {
+                       daddend.add(dy);
                        dx.slot();
-                       gemm(tape, out, in);
-                       gemm(tape, rows, in);
+                       gemm(tape, sizes(rows, out), sizes(out, in));
+                       gemm(tape, transpose(sizes(rows, out)), sizes(rows, in));
                      });
 }
 
@@ -80,9 +87,9 @@ Value rms_norm(const Value& x, Index width) {
                      });
 }
 
-Value rope(const Value& x) {
+Value rope(Value x) {
   Tape& tape = *x.tape;
-  return tape.record(result(tape, x.size), x.size,
+  return tape.record(x.held.use_count() == 1 ? x.held : result(tape, x.size), x.size,
                      [&tape, dx = x.gradient, size = x.size](const Held&) {
                        dx.add(tape.meter().hold(Use::gradient, size));
                      });
@@ -101,10 +108,7 @@ namespace {
 
 /// Scores of one map of a block of queries (core/attention/blocks.cpp).
 Index score_block(const AttentionSizes& s) {
-  const Index reach = s.window > 0 ? std::min(s.seq, s.window) : s.seq;
-  const Index block = reach >= 768 ? 32 : 64;
-  const Index span = std::min(s.seq, reach + block + kPanel);
-  return block * ((span + kPanel - 1) / kPanel * kPanel);
+  return attention::block_rows(s.seq, s.window) * attention::score_stride(s.seq, s.window);
 }
 
 Index transposed_heads(const AttentionSizes& s, Index heads, Index width) {
@@ -121,16 +125,26 @@ Value attention(const Value& q, const Value& k, const Value& v, const Value& lam
   const Index maps = s.layout.maps, scores = num_threads() * score_block(s);
   const Index keys = transposed_heads(s, s.layout.key_heads, s.head_dim);
   const Index values = transposed_heads(s, s.layout.value_heads, s.value_dim);
+  const bool round = tape.precision() != Precision::full;
+  std::vector<Held> kept;  // the operands, or their rounded copies
+  for (const Value& operand : {q, k, v}) {
+    kept.push_back(round ? result(tape, operand.size) : operand.held);
+  }
   const Held y = result(tape, size), row_stats = result(tape, tokens * heads_out * maps * 2);
   scratch(tape, keys + maps * scores);
   const Index dlambda = s.lambda_gradient ? tokens * heads_out : 0;
+  // Backward in parts has keys' and values' gradients for each.
+  const Index parts_count = attention_backward_parts(s.layout, s.batch, s.seq, s.window);
+  const Index parts = parts_count == 1 ? 0 : parts_count * (k.size + v.size);
+  const Index rounded = round ? size : 0;
   const Index dsinks = s.sinks_gradient ? tokens * s.layout.query_heads : 0;
   return tape.record(
       y, size,
-      [&tape, q, k, v, lambda, row_stats, keys, values, scores, dlambda, dsinks](const Held&) {
-        for (const Value& operand : {q, k, v}) operand.gradient.slot();
+      [&tape, to = std::array{q.gradient, k.gradient, v.gradient}, kept, lambda, row_stats, keys,
+       values, scores, dlambda, dsinks, parts, rounded](const Held&) {
+        for (const Gradient& gradient : to) gradient.slot();
         const Held of_lambda = tape.meter().hold(Use::gradient, dlambda);
-        scratch(tape, keys + values + 4 * scores + dsinks);
+        scratch(tape, keys + values + 4 * scores + dsinks + parts + rounded);
         lambda.gradient.add(of_lambda);
       });
 }
@@ -143,9 +157,9 @@ Value cross_entropy(const Value& hidden, Index width, Index vocab, bool scaled) 
   const Held dweight = tape.meter().hold(Use::gradient, vocab * width);
   {
     const Held logits = scratch(tape, chunk * vocab);
-    gemm(tape, width, vocab);
-    gemm(tape, vocab, width);
-    gemm(tape, chunk, width);
+    gemm(tape, sizes(chunk, width), transpose(sizes(vocab, width)));
+    gemm(tape, sizes(chunk, vocab), sizes(vocab, width));
+    gemm(tape, transpose(sizes(chunk, vocab)), sizes(chunk, width));
   }
   return tape.record(result(tape, 1), 1,
                      [dhidden, dweight, to_hidden = hidden.gradient, scaled](const Held&) {
@@ -155,11 +169,11 @@ Value cross_entropy(const Value& hidden, Index width, Index vocab, bool scaled) 
 
 Value recomputed(const Value& x, const std::function<Value(const Value&)>& body) {
   Tape& tape = *x.tape;
-  Tape forward(tape.meter(), false);
+  Tape forward(tape.meter(), false, tape.precision());
   const Held y = body(forward.constant(x.held, x.size)).held;
   return tape.record(y, x.size,
                      [&tape, x = x.held, size = x.size, dx = x.gradient, body](const Held& dy) {
-                       Tape again(tape.meter(), true);
+                       Tape again(tape.meter(), true, tape.precision());
                        const Value from = again.input(x, size);
                        again.backward(body(from), dy);
                        dx.add(from.gradient.held());

@@ -16,9 +16,10 @@ Value sigmoid(const Value& x);
 Value mul(const Value& a, const Value& b);
 Value reshape(const Value& x);
 Value embedding(Tape& tape, Index rows, Index width);
-Value linear(const Value& x, Index in, Index out);
+/// `addend` is empty if there is none.
+Value linear(const Value& x, Index in, Index out, const Value& addend = {});
 Value rms_norm(const Value& x, Index width);
-Value rope(const Value& x);
+Value rope(Value x);
 Value swiglu(const Value& gate, const Value& up);
 
 /// Sizes of one attention call.

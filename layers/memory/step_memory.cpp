@@ -34,20 +34,20 @@ class Rehearsal {
   }
 
   Value block(const Value& x) const {
-    const Value h = add(x, attention(rms_norm(x, model_.d_model)));
-    return add(h, mlp(rms_norm(h, model_.d_model)));
+    const Value h = attention(rms_norm(x, model_.d_model), x);
+    return mlp(rms_norm(h, model_.d_model), h);
   }
 
-  Value mlp(const Value& x) const {
+  Value mlp(const Value& x, const Value& residual) const {
     const Index width = model_.d_model, d_ff = model_.d_ff;
-    return linear(swiglu(linear(x, width, d_ff), linear(x, width, d_ff)), d_ff, width);
+    return linear(swiglu(linear(x, width, d_ff), linear(x, width, d_ff)), d_ff, width, residual);
   }
 
   Value query_or_key(const Value& x, Index heads) const {
     const Index head_dim = head_dim_of(model_);
     Value y = reshape(linear(x, model_.d_model, heads * head_dim));
     if (model_.attention.qk_norm) y = rms_norm(y, head_dim);
-    return model_.rope ? rope(y) : y;
+    return model_.rope ? rope(std::move(y)) : y;
   }
 
   /// Empty unless it is one number a token and head; one scalar costs next to nothing.
@@ -72,7 +72,7 @@ class Rehearsal {
     return context;
   }
 
-  Value attention(const Value& x) const {
+  Value attention(const Value& x, const Value& residual) const {
     const AttentionFields& fields = attention_.fields();
     const HeadLayout& layout = attention_.layout();
     const Index values = layout.value_heads * attention_.value_dim();
@@ -85,7 +85,7 @@ class Rehearsal {
         {layout, shape_.batch, shape_.seq, head_dim_of(model_), attention_.value_dim(),
          model_.attention.window, learned, fields.normaliser == Normaliser::sink});
     return linear(reshape(finished(context, x)), heads_out() * attention_.value_dim(),
-                  model_.d_model);
+                  model_.d_model, residual);
   }
 
   Index heads_out() const { return static_cast<Index>(attention_.layout().routes.size()); }
@@ -109,7 +109,7 @@ StepMemory step_memory(const ModelConfig& config, const StepShape& shape) {
 
   Meter meter;
   const Rehearsal rehearsal(model, shape);  // blocks run again in backward
-  memory::Tape tape(meter, true);
+  memory::Tape tape(meter, true, shape.precision);
   const Value loss = rehearsal.loss(tape);
   memory.kept = meter.now().activations;
   tape.backward(loss, nullptr);

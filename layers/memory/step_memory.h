@@ -1,6 +1,7 @@
 #pragma once
 // The memory that a training step needs, counted from the configuration without running it.
 
+#include "core/gemm.h"
 #include "layers/model_config.h"
 #include "layers/recompute.h"
 
@@ -11,6 +12,7 @@ struct StepShape {
   Index batch = 1, seq = 1;
   Recompute recompute = Recompute::none;
   Index grad_accumulation = 1;
+  Precision precision = Precision::full;
 };
 
 /// Bytes, all of the same moment: when the step holds most. Tensors only, in the `real` of this

@@ -6,8 +6,11 @@
 namespace difftape::memory {
 
 Held Meter::hold(Use use, Index numbers) {
+  return hold_bytes(use, numbers * static_cast<Index>(sizeof(real)));
+}
+
+Held Meter::hold_bytes(Use use, Index wanted) {
   constexpr Index kAlignment = 64;  // of the pool
-  const Index wanted = numbers * static_cast<Index>(sizeof(real));
   const Index bytes = std::max(kAlignment, (wanted + kAlignment - 1) / kAlignment * kAlignment);
   add(use, bytes);
   return {this, [this, use, bytes](const void*) { add(use, -bytes); }};

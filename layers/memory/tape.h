@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/real.h"
+#include "core/gemm.h"
 
 namespace difftape::memory {
 
@@ -28,8 +28,9 @@ using Held = std::shared_ptr<const void>;
 /// Counts what is held, as core/pool does.
 class Meter {
  public:
-  /// Memory of so many numbers.
+  /// Memory of so many numbers, or bytes.
   Held hold(Use use, Index numbers);
+  Held hold_bytes(Use use, Index bytes);
   const Bytes& now() const { return now_; }
   /// What was held when the total was largest.
   const Bytes& peak() const { return peak_; }
@@ -69,11 +70,13 @@ struct Value {
 
 class Tape {
  public:
-  Tape(Meter& meter, bool recording) : meter_(meter), recording_(recording) {}
+  Tape(Meter& meter, bool recording, Precision precision)
+      : meter_(meter), recording_(recording), precision_(precision) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
   Meter& meter() { return meter_; }
+  Precision precision() const { return precision_; }
   /// A leaf with a gradient, and one without.
   Value input(Held held, Index size) { return record(std::move(held), size, nullptr); }
   Value constant(Held held, Index size) { return {std::move(held), size, this}; }
@@ -93,6 +96,7 @@ class Tape {
 
   Meter& meter_;
   bool recording_;
+  Precision precision_;
   std::vector<Node> nodes_;
 };
 

@@ -3,6 +3,7 @@
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/pool.h"
+#include "core/profile.h"
 
 namespace difftape {
 namespace {
@@ -81,6 +82,30 @@ TEST(Tape, inference_records_nothing) {
   EXPECT_EQ(tape.size(), 0u);
   EXPECT_EQ(y.value().data()[0], 1);
   EXPECT_THROW(tape.backward(y, y.value()), ShapeError);
+}
+
+TEST(Tape, times_the_value_and_the_pullback_of_each_op_under_the_name_of_its_layer) {
+  profile::Recorder recorder;
+  Tape tape;
+  const Var x = tape.input(Tensor::full({3}, 2));
+  {
+    const profile::Recording recording(recorder);
+    const profile::Span pass(profile::Category::pass, "forward");
+    const Var y = [&] {
+      const ErrorScope scope("layer");
+      return exp(x);
+    }();
+    tape.backward(sum(y));
+  }
+  std::string seen;
+  for (const profile::Event& event : recorder.events()) {
+    seen += fmt::format("{} {} '{}'\n", name_of(event.category), event.name, event.scope);
+  }
+  EXPECT_EQ(seen,
+            "pass forward ''\nforward exp 'layer'\nforward sum ''\nbackward sum ''\n"
+            "backward exp 'layer'\n");
+  EXPECT_EQ(recorder.events()[1].begin, recorder.events()[0].begin);
+  EXPECT_EQ(recorder.events()[2].begin, recorder.events()[1].end);
 }
 
 TEST(Parameters, equal_declarations_start_equal_in_every_model) {

@@ -158,7 +158,8 @@ Plan make_plan(const Config& config, std::vector<std::string> kinds) {
     if (own == kConfigured) kinds.push_back(own);
   }
   const StepShape shape{config.data.batch_size, config.data.seq_len,
-                        recompute_named(config.train.recompute), config.train.grad_accumulation};
+                        recompute_named(config.train.recompute), config.train.grad_accumulation,
+                        precision_named(config.train.precision)};
   StepShape recomputed = shape;
   recomputed.recompute = Recompute::blocks;
   Plan plan;

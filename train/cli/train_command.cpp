@@ -13,7 +13,7 @@ void add_train(CLI::App& app, Context& context) {
   struct Arguments {
     std::string config, out;
     std::vector<std::string> overrides;
-    bool resume = false;
+    bool resume = false, profile = false;
   };
   CLI::App* command = app.add_subcommand("train", "Train one model from a configuration");
   auto arguments = std::make_shared<Arguments>();
@@ -23,12 +23,15 @@ void add_train(CLI::App& app, Context& context) {
                       "Run directory (default: run.out, or runs/<run.name>)");
   command->add_flag("--resume", arguments->resume,
                     "Continue from the latest checkpoint of the run");
+  command->add_flag("--profile", arguments->profile,
+                    "Also write trace.json and profile.txt: where the time of ten steps goes");
   command->callback([arguments, &context] {
     const Config config = load_config(arguments->config, arguments->overrides).config;
     TrainRequest request;
     request.out =
         arguments->out.empty() ? default_out(config) : std::filesystem::path(arguments->out);
     request.resume = arguments->resume;
+    request.profile = arguments->profile;
     request.command = context.command_line;
     request.console = &std::cout;
     request.console_descriptor = STDOUT_FILENO;

@@ -32,6 +32,7 @@ struct TrainConfig {
   Index checkpoint_every = 0;  ///< 0: only at the end
   Index grad_accumulation = 1;
   std::string recompute = "none";  ///< one of recompute_words()
+  std::string precision = "full";  ///< one of precision_words()
 };
 
 /// Logging, and what counts as a spike (OLMo 2, section 3.2).

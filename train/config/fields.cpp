@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/gemm.h"
 #include "layers/attention/fields.h"
 #include "layers/recompute.h"
 #include "optim/schedule.h"
@@ -158,6 +159,11 @@ std::vector<Field> train_fields() {
       field<at, &T::recompute>("train.recompute", one_of(recompute_words()), "",
                                "What backward computes again instead of keeping it: nothing, or "
                                "each block; the results are the same."),
+      field<at, &T::precision>(
+          "train.precision", one_of(precision_words()), "",
+          "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
+          "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
+          "bfloat16, bf16_emulated rounds alike anywhere."),
   };
 }
 

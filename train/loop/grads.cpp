@@ -60,12 +60,13 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
   return named;
 }
 
-LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end) {
+LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end,
+                               Precision precision) {
   check_tokens(batch, model.config());
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
   const Tokens tokens{inputs, batch.batch, batch.seq, batch.document_starts(document_end)};
   for (Parameter& parameter : model.parameters()) parameter.zero_grad();
-  Tape tape, logits_tape(Tape::Mode::inference);
+  Tape tape(Tape::Mode::training, precision), logits_tape(Tape::Mode::inference, precision);
   const Var loss = model.loss(tape, tokens, targets);
   tape.backward(loss);
   return {loss.value().item(), model.logits(logits_tape, tokens).value()};

@@ -22,12 +22,14 @@ NamedModel open_model(const std::filesystem::path& config_or_checkpoint,
                       const std::vector<std::string>& overrides);
 
 /// Forward and backward of one batch, which data.document_end may cut into documents; gradients
-/// are left in the parameters. Throws DataError for tokens the model does not know.
+/// are left in the parameters. Products round their operands to `precision`. Throws DataError for
+/// tokens the model does not know.
 struct LossAndLogits {
   real loss;
   Tensor logits;  // (B, T, V)
 };
-LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end);
+LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end,
+                               Precision precision = Precision::full);
 
 /// Writes /loss, /logits, /tokens, /grad/<name>, /model/<name> and the attribute config_yaml.
 /// Throws OutputError.

@@ -6,10 +6,12 @@
 #include "core/build_info.h"
 #include "core/gemm.h"
 #include "core/peak.h"
+#include "core/profile.h"
 #include "layers/cost.h"
 #include "train/checkpoint/metrics_h5.h"
 #include "train/config/writer.h"
 #include "train/log/files.h"
+#include "train/log/profile_files.h"
 
 namespace difftape {
 
@@ -17,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+/// Long enough for the best of some 500 windows, short beside the first step, which waits for it.
+constexpr double kPeakSeconds = 0.01;
 
 Json describe_build() {
   const BuildInfo build = build_info();
@@ -88,7 +93,7 @@ RunWriter::RunWriter(Session& session, const TrainRequest& request)
   open_directory(session, request);
   const Config& config = session.config;
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
-  peak_ = measure_fma_peak();
+  peak_ = measure_fma_peak(kPeakSeconds);
   metrics_ = std::make_unique<MetricsWriter>(dir_ / "metrics.jsonl");
   progress_ = std::make_unique<Progress>(
       request.console ? *request.console : silence(),
@@ -102,6 +107,7 @@ RunWriter::RunWriter(Session& session, const TrainRequest& request)
 }
 
 void RunWriter::step(const Session& session, const Step& step) {
+  const profile::Span span(profile::Category::phase, "log");
   status_.step = step.number;  // what failed() would record
   const LogConfig& log = session.config.log;
   const Index steps = session.config.train.steps;
@@ -131,9 +137,20 @@ void RunWriter::step(const Session& session, const Step& step) {
 }
 
 void RunWriter::checkpoint(const Session& session) {
+  const profile::Span span(profile::Category::phase, "checkpoint");
   session.save(dir_ / "checkpoints");
   write_metrics_h5(dir_ / "metrics.h5", read_metrics(dir_ / "metrics.jsonl"));
   write_state(session, RunState::running);
+}
+
+void RunWriter::profile(const Session& session, const ProfiledSteps& steps) {
+  const std::span<const profile::Event> events = steps.events();
+  const double tokens = static_cast<double>(tokens_per_step(session.config));
+  const std::string text =
+      profile_text(profile::table_of(events), tokens, tokens * flops_per_token_);
+  replace_text(dir_ / "trace.json", trace_json(events));
+  replace_text(dir_ / "profile.txt", text);
+  progress_->note(std::string_view(text).substr(0, text.size() - 1));  // it ends the line itself
 }
 
 void RunWriter::end(const Session& session, RunState state, Exit exit, const std::string& line) {

@@ -4,6 +4,7 @@
 #include "train/log/lock.h"
 #include "train/log/metrics.h"
 #include "train/log/progress.h"
+#include "train/loop/profiled_steps.h"
 #include "train/loop/step.h"
 #include "train/loop/trainer.h"
 
@@ -20,6 +21,8 @@ class RunWriter {
   void step(const Session& session, const Step& step);
   /// Writes a checkpoint and brings metrics.h5 and status.json up to date.
   void checkpoint(const Session& session);
+  /// Writes trace.json and profile.txt, and shows the table.
+  void profile(const Session& session, const ProfiledSteps& steps);
   /// The last word: state, exit code and, for the console, a line. Writes metrics.h5.
   void end(const Session& session, RunState state, Exit exit, const std::string& line);
   void end_diverged(const Session& session, const Divergence& where);
@@ -34,7 +37,8 @@ class RunWriter {
   RunStatus status_;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
-  double flops_per_token_, peak_;
+  double flops_per_token_;  ///< in training
+  double peak_;             ///< FLOP/s
 };
 
 /// Whether `dir` holds a run of this configuration, made wherever it was then.

@@ -1,6 +1,7 @@
 #include "train/loop/session.h"
 
 #include "core/error.h"
+#include "core/profile.h"
 #include "train/config/writer.h"
 
 namespace difftape {
@@ -43,17 +44,24 @@ Session::Session(const Config& the_config)
       grad_spikes(rule_of(config.log)) {}
 
 Var Session::loss(Tape& tape, const Batch& batch) {
-  const std::vector<std::int32_t> inputs = batch.inputs();
-  return model.loss(
-      tape, {inputs, batch.batch, batch.seq, batch.document_starts(config.data.document_end)},
-      batch.targets(), recompute_named(config.train.recompute));
+  std::vector<std::int32_t> inputs, targets;
+  DocumentStarts starts;
+  {
+    const profile::Span span(profile::Category::phase, "data");
+    inputs = batch.inputs();
+    targets = batch.targets();
+    starts = batch.document_starts(config.data.document_end);
+  }
+  return model.loss(tape, {inputs, batch.batch, batch.seq, starts}, targets,
+                    recompute_named(config.train.recompute));
 }
 
 double Session::validate() {
+  const profile::Span span(profile::Category::phase, "validate");
   const Index batches = std::min(config.train.eval_batches, data->val_batches());
   double total = 0;
   for (Index i = 0; i < batches; ++i) {
-    Tape tape(Tape::Mode::inference);
+    Tape tape(Tape::Mode::inference, precision_named(config.train.precision));
     total += static_cast<double>(loss(tape, data->val_batch(i)).value().item());
   }
   return total / static_cast<double>(batches);

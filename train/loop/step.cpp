@@ -3,11 +3,29 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/profile.h"
+
 namespace difftape {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using profile::Category;
+
+Batch next_batch(const Session& session, Index micro) {
+  const profile::Span span(Category::phase, "data");
+  return session.data->train_batch(session.step, micro);
+}
+
+Var forward(Session& session, Tape& tape, Index micro) {
+  const profile::Span span(Category::pass, "forward");
+  return session.loss(tape, next_batch(session, micro));
+}
+
+void backward(Tape& tape, const Var& loss, Index micros) {
+  const profile::Span span(Category::pass, "backward");
+  tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
+}
 
 /// Mean loss of the step; leaves its gradients in the parameters.
 double forward_backward(Session& session) {
@@ -15,12 +33,25 @@ double forward_backward(Session& session) {
   for (Parameter& parameter : session.model.parameters()) parameter.zero_grad();
   double total = 0;
   for (Index micro = 0; micro < micros; ++micro) {
-    Tape tape;
-    const Var loss = session.loss(tape, session.data->train_batch(session.step, micro));
+    Tape tape(Tape::Mode::training, precision_named(session.config.train.precision));
+    const Var loss = forward(session, tape, micro);
     total += static_cast<double>(loss.value().item());
-    tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
+    backward(tape, loss, micros);
   }
   return total / static_cast<double>(micros);
+}
+
+/// Clips and updates, unless the loss or a gradient is not finite.
+void update(Session& session, Step& step) {
+  const profile::Span span(Category::phase, "optimizer");
+  step.norms = grad_norms(session.model.parameters());
+  if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
+    session.optimizer.step(step.lr, clip_scale(step.norms.global, session.config.optim.clip_norm));
+    return;
+  }
+  const Parameter* first = first_non_finite(session.model.parameters());
+  step.diverged = {step.number, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
+                   first ? first->name : ""};
 }
 
 }  // namespace
@@ -31,14 +62,7 @@ Step take_step(Session& session) {
   step.number = session.step + 1;
   step.lr = session.schedule->lr(session.step);
   step.loss = forward_backward(session);
-  step.norms = grad_norms(session.model.parameters());
-  if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
-    session.optimizer.step(step.lr, clip_scale(step.norms.global, session.config.optim.clip_norm));
-  } else {
-    const Parameter* first = first_non_finite(session.model.parameters());
-    step.diverged = {step.number, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
-                     first ? first->name : ""};
-  }
+  update(session, step);
   session.step = step.number;
   const bool loss_spike = session.loss_spikes.add(step.loss);
   const bool grad_spike = session.grad_spikes.add(step.norms.global);

@@ -9,28 +9,44 @@ namespace difftape {
 
 namespace {
 
-Exit run_steps(Session& session, RunWriter& writer, const StopRequest& stop) {
+/// Why a run ends before its last step.
+struct Ending {
+  Exit exit = Exit::ok;  ///< ok: it does not
+  std::optional<Divergence> diverged = {};
+};
+
+/// One step with all that is due after it.
+Ending advance(Session& session, RunWriter& writer, const StopRequest& stop) {
   const TrainConfig& config = session.config.train;
-  while (session.step < config.steps) {
-    Step step = take_step(session);
-    if (!step.diverged && due(step.number, config.eval_every, config.steps)) {
-      step.val_loss = session.validate();
-      if (!std::isfinite(step.val_loss)) step.diverged = {step.number, "val/loss", ""};
-    }
-    writer.step(session, step);
-    if (step.diverged) {
-      writer.end_diverged(session, *step.diverged);
-      return Exit::diverged;
-    }
-    const Exit signal = session.step < config.steps ? stop.received() : Exit::ok;
-    if (signal != Exit::ok || due(step.number, config.checkpoint_every, config.steps)) {
-      writer.checkpoint(session);
-    }
-    if (signal != Exit::ok) {
-      writer.end(session, RunState::stopped, signal,
+  Step step = take_step(session);
+  if (!step.diverged && due(step.number, config.eval_every, config.steps)) {
+    step.val_loss = session.validate();
+    if (!std::isfinite(step.val_loss)) step.diverged = {step.number, "val/loss", ""};
+  }
+  writer.step(session, step);
+  if (step.diverged) return {Exit::diverged, step.diverged};
+  const Exit signal = session.step < config.steps ? stop.received() : Exit::ok;
+  if (signal != Exit::ok || due(step.number, config.checkpoint_every, config.steps)) {
+    writer.checkpoint(session);
+  }
+  return {signal};
+}
+
+Exit run_steps(Session& session, RunWriter& writer, bool profile, const StopRequest& stop) {
+  const Index steps = session.config.train.steps;
+  ProfiledSteps profiled(profile, session.step, steps);
+  while (session.step < steps) {
+    const Ending ending =
+        profiled.run(session.step + 1, [&] { return advance(session, writer, stop); });
+    const bool ends = ending.exit != Exit::ok;
+    if (profiled.done_at(session.step, ends)) writer.profile(session, profiled);
+    if (ending.diverged) {
+      writer.end_diverged(session, *ending.diverged);
+    } else if (ends) {
+      writer.end(session, RunState::stopped, ending.exit,
                  fmt::format("stopped at step {}; continue with --resume", session.step));
-      return signal;
     }
+    if (ends) return ending.exit;
   }
   return Exit::ok;
 }
@@ -47,7 +63,7 @@ Exit train(const Config& config, const TrainRequest& request) {
   Session session(config);
   RunWriter writer(session, request);
   try {
-    const Exit exit = run_steps(session, writer, stop);
+    const Exit exit = run_steps(session, writer, request.profile, stop);
     if (exit == Exit::ok) {
       writer.end(session, RunState::finished, exit,
                  fmt::format("finished; results are in {}", request.out.string()));

@@ -36,7 +36,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
 
 TEST(Help, of_every_command_mentions_its_arguments) {
   const std::vector<std::pair<Words, Words>> commands{
-      {{"train"}, {"CONFIG", "--set", "--out", "--resume"}},
+      {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--dry-run"}},
       {{"report"}, {"RUN_DIR", "--out"}},
       {{"plan"}, {"CONFIG", "--set", "--kinds"}},

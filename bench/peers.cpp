@@ -92,6 +92,7 @@ void race_attention(const Arguments& arguments) {
   AttentionSize size = arguments.attention;
   fmt::print("softmax attention, {} heads of {}, {} tokens in all, forward + backward\n",
              size.heads, size.head_dim, size.tokens);
+  std::fflush(stdout);
   std::vector<Heat> heats;
   for (const Index seq : arguments.seqs) {
     size.seq = seq;

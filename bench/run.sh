@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench/run.sh BIN_DIR [SUITE...]: runs the named suites (default: all) and keeps what they print in
 # bench/results/SUITE.txt. DIFFTAPE_PEER_PYTHON names a Python that has PyTorch, DIFFTAPE_LLMC a
-# checkout of llm.c; without them their arms are left out. BENCH_ROUNDS sets the rounds of every race.
+# checkout of llm.c; without them their arms are left out. BENCH_ROUNDS sets the rounds of all races.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
@@ -19,8 +19,8 @@ run() {
       echo
       "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters --set data.seq_len=2048 \
-        --set model.max_seq_len=2048 --set data.batch_size=1 $(rounds 10)
+      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters $(rounds 10) \
+        --set data.seq_len=2048 --set model.max_seq_len=2048 --set data.batch_size=1
       echo
       "$bin/bench_step" configs/base/tiny.yaml $(rounds 10)
       ;;
@@ -48,7 +48,9 @@ run() {
       "$bin/bench_peers" step configs/bench_384.yaml --arms ours --kinds softmax,diff_v1,diff_v2 \
         --seq 512,1024,2048,4096,8192 --tokens 8192 --steps 1 --warmup 1 $(rounds 7)
       ;;
-    start) "$bin/bench_peers" start configs/base/tiny.yaml $(rounds 5) ;;
+    start)
+      "$bin/bench_peers" start configs/base/tiny.yaml --arms ours,torch,torch-compile $(rounds 5)
+      ;;
     *)
       echo "bench: no suite '$1'; there are ${suites[*]}" >&2
       exit 64

@@ -27,3 +27,16 @@ endfunction()
 
 add_difftape_tests(f32 support core layers/step train golden)
 add_difftape_tests(f64 support core autograd layers optim golden)
+
+# The races of bench/, with contestants written in the shell.
+file(GLOB bench_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bench/*.cpp)
+set(bench_sources race.cpp process.cpp standings.cpp measure.cpp)
+list(TRANSFORM bench_sources PREPEND ${PROJECT_SOURCE_DIR}/bench/)
+add_executable(difftape_tests_bench ${bench_tests} ${bench_sources})
+difftape_flags(difftape_tests_bench)
+target_compile_options(difftape_tests_bench PRIVATE -O1)
+target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS="")
+target_link_libraries(difftape_tests_bench PRIVATE difftape_f32 GTest::gmock GTest::gtest_main)
+target_precompile_headers(difftape_tests_bench PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector>)
+gtest_discover_tests(difftape_tests_bench TEST_PREFIX bench. DISCOVERY_MODE PRE_TEST
+  PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")

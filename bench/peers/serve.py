@@ -24,7 +24,7 @@ def seconds_of(work) -> float:
 
 def serve(version: str, idle_bytes: int, step, parameters: int | None = None,
           peak_bytes=lambda: memory("VmHWM")) -> None:
-    """`step()` takes a step and returns its seconds; `idle_bytes` is the memory before the model."""
+    """`step()` takes a step and returns its seconds; `idle_bytes`: memory before the model."""
     ready = {"version": version, "idle_bytes": idle_bytes}
     if parameters is not None:
         ready["parameters"] = parameters

@@ -15,7 +15,7 @@ rounds() { echo --rounds "${BENCH_ROUNDS:-$1}"; }
 run() {
   case "$1" in
     step)
-      "$bin/bench_step" configs/bench_384.yaml $(rounds 10)
+      "$bin/bench_step" configs/bench_384.yaml --by-op $(rounds 10)
       echo
       "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters $(rounds 10)
       echo
@@ -34,8 +34,7 @@ run() {
         --benchmark_enable_random_interleaving=true
       ;;
     peers)
-      "$bin/bench_peers" step configs/bench_384.yaml --set model.num_layers=4 \
-        --set data.batch_size=16 $(rounds 7)
+      "$bin/bench_peers" step configs/bench_384.yaml $(rounds 7)
       ;;
     small) "$bin/bench_peers" step configs/bench_128.yaml --steps 10 $(rounds 10) ;;
     bf16)

@@ -9,9 +9,11 @@
 #include "bench/measure.h"
 #include "core/error.h"
 #include "core/peak.h"
+#include "core/profile.h"
 #include "layers/cost.h"
 #include "train/analyze/kinds.h"
 #include "train/config/reader.h"
+#include "train/log/profile_files.h"
 #include "train/log/table.h"
 #include "train/loop/step.h"
 
@@ -32,6 +34,7 @@ struct Arguments {
   std::string config;
   std::vector<std::string> kinds = baseline_first(), overrides;
   int rounds = 10, steps = 3;
+  bool by_op = false;
 };
 
 /// One kind with all its measured steps.
@@ -69,6 +72,22 @@ void race(std::vector<Contestant>& all, const Arguments& arguments) {
   }
 }
 
+/// Where the time of one kind goes, in steps of its own after the race.
+void print_by_op(Contestant& each, int steps) {
+  profile::Recorder recorder;
+  {
+    const profile::Recording recording(recorder);
+    for (int i = 0; i < steps; ++i) {
+      const profile::Span step(profile::Category::step, "step");
+      take_step(*each.session);
+    }
+  }
+  const auto tokens = static_cast<double>(tokens_per_step(each.session->config));
+  fmt::print(
+      "\n{}: {}", each.session->config.model.attention.kind,
+      profile_text(profile::table_of(recorder.events()), tokens, tokens * each.flops_per_token));
+}
+
 void print(const std::vector<Contestant>& all) {
   Table table{{{"", "attention", true},
                {"", "parameters"},
@@ -101,6 +120,8 @@ void run(const Arguments& arguments) {
       config.model.vocab_size, config.data.seq_len, config.data.batch_size, config.model.match);
   race(all, arguments);
   print(all);
+  if (!arguments.by_op) return;
+  for (Contestant& each : all) print_by_op(each, 10);
 }
 
 }  // namespace
@@ -113,6 +134,7 @@ int main(int argc, char** argv) {
   app.add_option("--kinds", arguments.kinds)->delimiter(',');
   app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
   app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
+  app.add_flag("--by-op", arguments.by_op, "then ten steps of each kind, by op");
   app.add_option("--steps", arguments.steps, "steps of one kind before the next has its turn")
       ->check(CLI::PositiveNumber);
   return difftape::bench::run_program(app, argc, argv, [&] { difftape::run(arguments); });

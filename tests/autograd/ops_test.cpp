@@ -7,6 +7,7 @@
 
 #include "autograd/gradcheck/op_cases.h"
 #include "autograd/ops.h"
+#include "core/error.h"
 #include "core/random.h"
 
 namespace difftape {
@@ -124,6 +125,35 @@ TEST(OpCoverage, each_case_ends_with_the_op_it_is_named_after) {
     const std::vector<std::string> ops = tape.ops();
     EXPECT_TRUE(std::find(ops.begin(), ops.end(), c.op) != ops.end()) << c.name();
   }
+}
+
+TEST(Rope, rotates_in_place_only_what_nobody_else_holds) {
+  const auto table = std::make_shared<const RopeTable>(5, 4, 100.0);
+  const Tensor x = random({2, 5, 3, 4}, "x"), before = x.clone();
+  Tape tape;
+  const Var kept = tape.input(x);
+  const Var y = rope(kept, table);
+  EXPECT_NE(y.value().data(), x.data());
+  EXPECT_TRUE(std::equal(x.values().begin(), x.values().end(), before.values().begin()));
+  Var own = tape.input(x.clone());
+  const real* memory = own.value().data();
+  const Var in_place = rope(std::move(own), table);
+  EXPECT_EQ(in_place.value().data(), memory);
+  EXPECT_TRUE(std::equal(y.value().values().begin(), y.value().values().end(),
+                         in_place.value().values().begin()));
+}
+
+TEST(Linear, adds_what_lies_in_another_tensor_and_leaves_it) {
+  Tape tape;
+  const Tensor x = random({3, 5}, "x"), w = random({4, 5}, "w"), addend = random({3, 4}, "a"),
+               before = addend.clone();
+  const Var plain = linear(tape.input(x), tape.input(w));
+  const Var sum = linear(tape.input(x), tape.input(w), tape.input(addend));
+  for (Index i = 0; i < 12; ++i) {
+    EXPECT_NEAR(sum.value().data()[i], plain.value().data()[i] + addend.data()[i], 1e-12);
+    EXPECT_EQ(addend.data()[i], before.data()[i]);
+  }
+  EXPECT_THROW(linear(tape.input(x), tape.input(w), tape.input(x)), ShapeError);
 }
 
 }  // namespace

@@ -125,6 +125,57 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
   }
 }
 
+/// Sequence b of x (B, ...).
+Tensor sequence(const Tensor& x, Index b) {
+  const Index size = x.size() / x.shape()[0];
+  Shape shape = x.shape();
+  shape = shape.with(0, 1);
+  Tensor y = Tensor::empty(shape);
+  std::copy_n(x.data() + b * size, size, y.data());
+  return y;
+}
+
+TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work_is_cut) {
+  constexpr Index kBatch = 16, kSeq = 150;
+  for (const HeadLayout& layout : {HeadLayout::single(4, 2), HeadLayout::pairs(4, 4),
+                                   HeadLayout::doubled(4, 2, true), HeadLayout::doubled(2, 1)}) {
+    ASSERT_EQ(attention_backward_parts(layout, kBatch, kSeq, 0), 1);
+    ASSERT_GT(attention_backward_parts(layout, 1, kSeq, 0), 1);
+    Problem batch(layout, kBatch, kSeq, 8, 6);
+    const Tensor dout = random(batch.forward().out.shape(), "dout");
+    const auto gradients_of = [&](const AttentionInputs& in, const Tensor& cotangent) {
+      AttentionGradients to{Tensor::like(in.q),
+                            Tensor::like(in.k),
+                            Tensor::like(in.v),
+                            Into::overwrite,
+                            Into::overwrite,
+                            Into::overwrite,
+                            {},
+                            {}};
+      for (Tensor* each : {&to.dq, &to.dk, &to.dv}) each->fill(std::nan(""));  // to be overwritten
+      const AttentionOutputs result = attention_forward(layout, in);
+      attention_backward(layout, in, result.row_stats, cotangent, to);
+      return to;
+    };
+    const AttentionGradients all = gradients_of(batch.in, dout);
+    for (Index b = 0; b < kBatch; b += 5) {
+      AttentionInputs in = batch.in;
+      in.q = sequence(batch.in.q, b), in.k = sequence(batch.in.k, b);
+      in.v = sequence(batch.in.v, b);
+      const Tensor lambda = sequence(batch.lambda, b);
+      if (in.lambda) in.lambda = &lambda;
+      const AttentionGradients one = gradients_of(in, sequence(dout, b));
+      for (const auto which :
+           {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
+        const Tensor expected = sequence(all.*which, b);
+        for (Index i = 0; i < expected.size(); ++i) {
+          ASSERT_NEAR((one.*which).data()[i], expected.data()[i], sizeof(real) == 4 ? 1e-4 : 1e-13);
+        }
+      }
+    }
+  }
+}
+
 /// Heads of x (B, T, heads, D) in the order given.
 Tensor reordered(const Tensor& x, const std::vector<Index>& order) {
   const Shape& shape = x.shape();

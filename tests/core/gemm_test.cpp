@@ -5,7 +5,9 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/bf16.h"
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/random.h"
 #include "core/tile.h"
 #include "tests/support/threads.h"
@@ -32,23 +34,80 @@ Stored make_matrix(Index rows, Index cols, bool transposed, Index padding, const
   return m;
 }
 
+/// How a product is asked for, and what its operands become.
+struct Request {
+  Into into = Into::overwrite;
+  Precision precision = Precision::full;
+  bool onto = false;  ///< an addend, whatever C held
+};
+
+real rounded(Precision precision, real x) {
+  return precision == Precision::full ? x : round_bf16(x);
+}
+
+void multiply(const Operand& a, const Operand& b, Tensor& c, const Tensor& addend,
+              const Request& request) {
+  if (request.onto) {
+    gemm_onto(addend.data(), a, b, c.data(), c.shape().last(), request.precision);
+  } else {
+    gemm(a, b, c.data(), c.shape().last(), request.into, request.precision);
+  }
+}
+
 /// Product against sums in double, element by element, with padding that must stay untouched.
-void expect_product(Index m, Index n, Index k, bool a_t, bool b_t, Into into, Index padding) {
+void expect_product(Index m, Index n, Index k, bool a_t, bool b_t, Index padding,
+                    const Request& request) {
   const Stored a = make_matrix(m, k, a_t, padding, "a"), b = make_matrix(k, n, b_t, padding, "b");
   Tensor c = Tensor::full({m, n + padding}, real(0.5));
-  gemm(a.view, b.view, c.data(), n + padding, into);
+  const Tensor addend = Tensor::full({m, n + padding}, real(0.25));
+  multiply(a.view, b.view, c, addend, request);
+  const double start = request.onto ? 0.25 : request.into == Into::add ? 0.5 : 0;
+  const double eps = request.precision == Precision::bf16 ? 1.2e-7 : kEps;
   for (Index i = 0; i < m; ++i) {
     for (Index j = 0; j < n; ++j) {
-      double sum = into == Into::add ? 0.5 : 0, size = std::abs(sum);
+      double sum = start, size = std::abs(sum);
       for (Index l = 0; l < k; ++l) {
-        const double term = static_cast<double>(a.at(i, l)) * static_cast<double>(b.at(l, j));
+        const double term = static_cast<double>(rounded(request.precision, a.at(i, l))) *
+                            static_cast<double>(rounded(request.precision, b.at(l, j)));
         sum += term;
         size += std::abs(term);
       }
-      ASSERT_NEAR(static_cast<double>(c.row(i)[j]), sum, 4 * kEps * size + 1e-300)
+      ASSERT_NEAR(static_cast<double>(c.row(i)[j]), sum, 4 * eps * size + 1e-300)
           << m << " " << n << " " << k << " at " << i << "," << j;
     }
     for (Index j = n; j < n + padding; ++j) ASSERT_EQ(c.row(i)[j], real(0.5));
+  }
+}
+
+using Size = std::tuple<Index, Index, Index>;
+const Size kAwkward[] = {{1, 1, 1},    {64, 64, 64},   {33, 70, 45}, {129, 65, 7},
+                         {5, 3, 1030}, {40, 130, 513}, {2, 1, 600},  {140, 500, 90}};
+
+void expect_products(Precision precision) {
+  for (const auto& [m, n, k] : kAwkward) {
+    for (const bool a_t : {false, true}) {
+      for (const bool b_t : {false, true}) {
+        expect_product(m, n, k, a_t, b_t, 0, {Into::overwrite, precision});
+        expect_product(m, n, k, a_t, b_t, 3, {Into::add, precision});
+        expect_product(m, n, k, a_t, b_t, 5, {Into::overwrite, precision, true});
+      }
+    }
+  }
+}
+
+void expect_threads_do_not_matter(Precision precision) {
+  const Stored a = make_matrix(300, 700, false, 0, "a"), b = make_matrix(700, 200, true, 0, "b");
+  const auto product = [&] {
+    Tensor c = Tensor::empty({300, 200});
+    gemm(a.view, b.view, c.data(), 200, Into::overwrite, precision);
+    return c;
+  };
+  const test::Threads one(1);
+  const Tensor expected = product();
+  for (int threads : {2, 4, 16}) {
+    const test::Threads scope(threads);
+    const Tensor c = product();
+    EXPECT_TRUE(std::equal(c.values().begin(), c.values().end(), expected.values().begin()));
   }
 }
 
@@ -68,16 +127,13 @@ class GemmEngine : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(GemmEngine, multiplies_every_kind_of_operand_at_awkward_sizes) {
-  using Size = std::tuple<Index, Index, Index>;
-  for (const auto& [m, n, k] : {Size{1, 1, 1}, Size{64, 64, 64}, Size{33, 70, 45}, Size{129, 65, 7},
-                                Size{5, 3, 1030}, Size{40, 130, 513}, Size{2, 1, 600}}) {
-    for (const bool a_t : {false, true}) {
-      for (const bool b_t : {false, true}) {
-        expect_product(m, n, k, a_t, b_t, Into::overwrite, 0);
-        expect_product(m, n, k, a_t, b_t, Into::add, 3);
-      }
-    }
-  }
+  expect_products(Precision::full);
+  expect_products(Precision::bf16_emulated);
+}
+
+TEST_P(GemmEngine, reads_operands_with_long_rows) {  // which it packs
+  expect_product(70, 66, 40, true, false, 500, {});
+  expect_product(600, 66, 40, false, false, 500, {});
 }
 
 TEST_P(GemmEngine, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
@@ -90,19 +146,8 @@ TEST_P(GemmEngine, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
 }
 
 TEST_P(GemmEngine, results_are_bitwise_equal_for_any_number_of_threads) {
-  const Stored a = make_matrix(300, 700, false, 0, "a"), b = make_matrix(700, 200, true, 0, "b");
-  const auto product = [&] {
-    Tensor c = Tensor::empty({300, 200});
-    gemm(a.view, b.view, c.data(), 200, Into::overwrite);
-    return c;
-  };
-  const test::Threads one(1);
-  const Tensor expected = product();
-  for (int threads : {2, 4, 16}) {
-    const test::Threads scope(threads);
-    const Tensor c = product();
-    EXPECT_TRUE(std::equal(c.values().begin(), c.values().end(), expected.values().begin()));
-  }
+  expect_threads_do_not_matter(Precision::full);
+  expect_threads_do_not_matter(Precision::bf16_emulated);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, GemmEngine, testing::Values("libxsmm", "eigen"),
@@ -124,6 +169,63 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
         size += std::abs(term);
       }
       RC_ASSERT(std::abs(static_cast<double>(c.row(i)[j]) - sum) <= 4 * kEps * size);
+    }
+  }
+}
+
+class Bf16Engine : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string obstacle = obstacle_to(Precision::bf16);
+    if (!obstacle.empty()) GTEST_SKIP() << obstacle;
+  }
+};
+
+TEST_F(Bf16Engine, multiplies_every_kind_of_operand_at_awkward_sizes) {
+  expect_products(Precision::bf16);
+}
+
+TEST_F(Bf16Engine, results_are_bitwise_equal_for_any_number_of_threads) {
+  expect_threads_do_not_matter(Precision::bf16);
+}
+
+TEST_F(Bf16Engine, has_a_name) { EXPECT_THAT(bf16_engine_name(), testing::Not("")); }
+
+TEST(Gemm, precisions_have_words_that_name_them) {
+  const std::vector<std::string> words = precision_words();
+  ASSERT_EQ(words.size(), 3u);
+  EXPECT_EQ(precision_named(words[0]), Precision::full);
+  EXPECT_EQ(precision_named(words[1]), Precision::bf16);
+  EXPECT_EQ(precision_named(words[2]), Precision::bf16_emulated);
+  EXPECT_THROW(precision_named("fp8"), std::out_of_range);
+}
+
+TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
+  EXPECT_EQ(obstacle_to(Precision::full), "");
+  if (sizeof(real) == 4) {
+    EXPECT_EQ(obstacle_to(Precision::bf16_emulated), "");
+  } else {
+    EXPECT_THAT(obstacle_to(Precision::bf16_emulated), testing::HasSubstr("f32"));
+    EXPECT_THAT(obstacle_to(Precision::bf16), testing::HasSubstr("f32"));
+  }
+}
+
+TEST(Gemm, takes_from_the_pool_what_it_says) {
+  const test::Threads threads(2);
+  for (const auto& [m, n, k] : kAwkward) {
+    for (const bool transposed : {false, true}) {
+      const Stored a = make_matrix(m, k, transposed, 600, "a"),
+                   b = make_matrix(k, n, transposed, 600, "b");
+      Tensor c = Tensor::empty({m, n});
+      for (const Precision precision : {Precision::full, Precision::bf16_emulated}) {
+        pool::reset_peak();
+        const auto before = static_cast<double>(pool::stats().bytes_in_use);
+        gemm(a.view, b.view, c.data(), n, Into::overwrite, precision);
+        const double taken = static_cast<double>(pool::stats().peak_bytes_in_use) - before;
+        const auto said = static_cast<double>(gemm_scratch_bytes(a.view, b.view, precision));
+        EXPECT_GE(taken, said);
+        EXPECT_LT(taken, said + 2 * 64);  // of two blocks, each a multiple of 64 bytes
+      }
     }
   }
 }

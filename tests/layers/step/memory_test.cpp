@@ -47,7 +47,7 @@ Measured measure(const ModelConfig& config, const StepShape& shape) {
     for (Parameter& p : model.parameters()) p.zero_grad();
     for (Index micro = 0; micro < shape.grad_accumulation; ++micro) {
       const auto at_rest = pool::stats().bytes_in_use;
-      Tape tape;
+      Tape tape(Tape::Mode::training, shape.precision);
       const Var loss = model.loss(tape, {tokens, shape.batch, shape.seq}, tokens, shape.recompute);
       kept = pool::stats().bytes_in_use - at_rest;
       tape.backward(loss, Tensor::scalar(cotangent));
@@ -80,6 +80,20 @@ TEST(StepMemory, is_the_measured_peak) {
     for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
       for (const Recompute recompute : kRecompute) {
         expect_counted(model_of({.kind = kind}, sizes), {sizes.batch, sizes.seq, recompute}, kind);
+      }
+    }
+  }
+}
+
+TEST(StepMemory, counts_what_rounding_takes) {
+  const Sizes sizes{64, 2, 512, 256};
+  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+    for (const Precision precision : {Precision::bf16, Precision::bf16_emulated}) {
+      if (!obstacle_to(precision).empty()) continue;
+      for (const Recompute recompute : kRecompute) {
+        expect_counted(model_of({.kind = kind}, sizes),
+                       {sizes.batch, sizes.seq, recompute, 1, precision},
+                       fmt::format("{} {}", kind, static_cast<int>(precision)));
       }
     }
   }

@@ -47,7 +47,8 @@ Config unusual() {
              .eval_batches = 1,
              .checkpoint_every = 3,
              .grad_accumulation = 2,
-             .recompute = "blocks"};
+             .recompute = "blocks",
+             .precision = "bf16_emulated"};
   c.log = {
       .parameters_every = 3, .spike_window = 128, .spike_threshold = 6.5, .spike_min_history = 64};
   return c;

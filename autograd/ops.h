@@ -43,8 +43,9 @@ Var linear(const Var& x, const Var& weight, const Var& addend = {});
 Var rms_norm(const Var& x, const Var& gain, double eps);
 /// Rotates each head of x (B, T, H, D) by its position; in place if nobody else holds x.
 Var rope(Var x, std::shared_ptr<const RopeTable> table);
-/// silu(gate) up, element-wise (Shazeer 2020).
-Var swiglu(const Var& gate, const Var& up);
+/// (silu(gate) up) times weight (N, K) transposed: (..., N), gate and up (..., K) (Shazeer 2020);
+/// plus `addend` (..., N) if there is one.
+Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& addend = {});
 /// Causal attention with one map, or the difference of two: q (B, T, query_heads, D), k, v
 /// -> (B, T, output heads, E). Lambda is one scalar or (B, T, output heads), Var() with one map;
 /// sinks (query_heads) are one more logit in every softmax of a query head, or Var().

@@ -14,4 +14,9 @@ Var Linear::operator()(const Var& x, const Var& addend) const {
   return linear(x, x.tape().parameter(weight_), addend);
 }
 
+Var Linear::of_swiglu(const Var& gate, const Var& up, const Var& addend) const {
+  const ErrorScope scope(name_);
+  return swiglu_linear(gate, up, up.tape().parameter(weight_), addend);
+}
+
 }  // namespace difftape

@@ -11,6 +11,8 @@ class Linear {
   Linear(ParameterSet& parameters, const std::string& name, Index in, Index out, double std);
   /// x (..., in) -> (..., out), plus `addend` if there is one.
   Var operator()(const Var& x, const Var& addend = {}) const;
+  /// addend + the projection of silu(gate) up; gate, up (..., in).
+  Var of_swiglu(const Var& gate, const Var& up, const Var& addend) const;
 
  private:
   std::string name_;

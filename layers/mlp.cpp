@@ -11,7 +11,7 @@ Mlp::Mlp(ParameterSet& parameters, const std::string& name, const ModelConfig& c
             residual_std(config.num_layers)) {}
 
 Var Mlp::operator()(const Var& x, const Var& residual) const {
-  return down_(swiglu(gate_(x), up_(x)), residual);
+  return down_.of_swiglu(gate_(x), up_(x), residual);
 }
 
 }  // namespace difftape

@@ -113,7 +113,9 @@ Var rope(const Var& x, double theta) {
   return add(mul(x, tape.constant(cosine)), mul(turned, tape.constant(sine)));
 }
 
-Var swiglu(const Var& gate, const Var& up) { return mul(mul(gate, sigmoid(gate)), up); }
+Var swiglu_linear(const Var& gate, const Var& up, const Var& weight) {
+  return composition::linear(mul(mul(gate, sigmoid(gate)), up), weight);
+}
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
               const HeadLayout& layout, const Visibility& visible) {

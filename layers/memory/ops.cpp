@@ -95,13 +95,24 @@ Value rope(Value x) {
                      });
 }
 
-Value swiglu(const Value& gate, const Value& up) {
-  return up.tape->record(
-      result(*up.tape, up.size), up.size,
-      [g = gate.held, u = up.held, dgate = gate.gradient, dup = up.gradient](const Held&) {
-        dgate.slot();
-        dup.slot();
-      });
+Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out, const Value& addend) {
+  Tape& tape = *up.tape;
+  const Index rows = up.size / in;
+  const Held y = result(tape, rows * out);
+  {
+    const Held h = scratch(tape, up.size);
+    gemm(tape, sizes(rows, in), transpose(sizes(out, in)));
+  }
+  return tape.record(y, rows * out,
+                     [&tape, g = gate.held, u = up.held, dgate = gate.gradient, dup = up.gradient,
+                      daddend = addend.gradient, size = up.size, rows, in, out](const Held& dy) {
+                       daddend.add(dy);
+                       const Held h = scratch(tape, size);
+                       gemm(tape, sizes(rows, out), sizes(out, in));
+                       dgate.slot();
+                       dup.slot();
+                       gemm(tape, transpose(sizes(rows, out)), sizes(rows, in));
+                     });
 }
 
 namespace {

@@ -20,7 +20,7 @@ Value embedding(Tape& tape, Index rows, Index width);
 Value linear(const Value& x, Index in, Index out, const Value& addend = {});
 Value rms_norm(const Value& x, Index width);
 Value rope(Value x);
-Value swiglu(const Value& gate, const Value& up);
+Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out, const Value& addend);
 
 /// Sizes of one attention call.
 struct AttentionSizes {

@@ -40,7 +40,7 @@ class Rehearsal {
 
   Value mlp(const Value& x, const Value& residual) const {
     const Index width = model_.d_model, d_ff = model_.d_ff;
-    return linear(swiglu(linear(x, width, d_ff), linear(x, width, d_ff)), d_ff, width, residual);
+    return swiglu_linear(linear(x, width, d_ff), linear(x, width, d_ff), d_ff, width, residual);
   }
 
   Value query_or_key(const Value& x, Index heads) const {

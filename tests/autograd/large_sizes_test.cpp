@@ -67,11 +67,11 @@ TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
       [&](std::vector<Var>& v) { return composition::embedding(tokens, {4}, v[0]); });
 }
 
-TEST(LargeSizes, swiglu_of_several_ranges_equals_its_composition) {
+TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
   expect_equal(
-      {random({3, 1500}, "gate"), random({3, 1500}, "up")},
-      [](std::vector<Var>& v) { return swiglu(v[0], v[1]); },
-      [](std::vector<Var>& v) { return composition::swiglu(v[0], v[1]); });
+      {random({3, 1500}, "gate"), random({3, 1500}, "up"), random({2, 1500}, "weight")},
+      [](std::vector<Var>& v) { return swiglu_linear(v[0], v[1], v[2]); },
+      [](std::vector<Var>& v) { return composition::swiglu_linear(v[0], v[1], v[2]); });
 }
 
 TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {

@@ -152,9 +152,9 @@ TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
             }),
             "rms_norm: x is (2, 3), gain is (4); need gain.shape == (x.shape[-1])");
   EXPECT_EQ(message([&] {
-              swiglu(var({2, 3}), var({3, 2}));
+              swiglu_linear(var({2, 3}), var({3, 2}), var({4, 3}));
             }),
-            "swiglu: gate is (2, 3), up is (3, 2); need equal shapes");
+            "swiglu_linear: gate is (2, 3), up is (3, 2); need equal shapes");
   EXPECT_EQ(message([&] { softmax(var({})); }),
             "softmax: x is (); need a last axis that is not empty");
   EXPECT_EQ(message([&] {

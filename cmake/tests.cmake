@@ -40,3 +40,6 @@ target_link_libraries(difftape_tests_bench PRIVATE difftape_f32 GTest::gmock GTe
 target_precompile_headers(difftape_tests_bench PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector>)
 gtest_discover_tests(difftape_tests_bench TEST_PREFIX bench. DISCOVERY_MODE PRE_TEST
   PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")
+
+# The mutants of tests/mutants, not run: only that each still fits the sources.
+add_test(NAME mutants.match_the_source COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants/run.sh --check)

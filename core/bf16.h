@@ -23,6 +23,11 @@ inline std::uint16_t bf16_bits(real x) {
   return static_cast<std::uint16_t>(detail::rounded_bits(static_cast<float>(x)) >> 16);
 }
 
+/// The number that they stand for.
+inline real from_bf16_bits(std::uint16_t bits) {
+  return static_cast<real>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
+}
+
 /// Two numbers as neighbouring bfloat16s, `first` at the lower address.
 inline std::uint32_t bf16_pair(real first, real second) {
   return (detail::rounded_bits(static_cast<float>(first)) >> 16) |

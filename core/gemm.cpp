@@ -1,13 +1,8 @@
 #include "core/gemm.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
-#include <cstdlib>
-#include <map>
-#include <string_view>
 
-#include "core/error.h"
 #include "core/pack.h"
 #include "core/parallel.h"
 #include "core/pool.h"
@@ -52,6 +47,7 @@ void prefetch(const real* c, Index rows, Index n, Index stride) {
 void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
                     Index n, real* c, Index c_stride, bool add) {
   const bool bf16 = left.format == Format::bf16;
+  assert(!bf16 || tile::bf16_engine() != nullptr);
   const tile::Engine& engine = bf16 ? *tile::bf16_engine() : tile::engine();
   const Index row_tile = bf16 ? kBf16RowTile : kRowTile;
   const auto tiles = [&](Index begin, Index end, Index height) {
@@ -59,7 +55,7 @@ void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, 
     const tile::Kernel multiply =
         engine.kernel({height, n, k, left.stride, b_stride, c_stride, left.transposed, add});
     for (Index i = begin; i < end; i += height) {
-      prefetch(c + (i + height) * c_stride, height, n, c_stride);
+      if (i + height < end) prefetch(c + (i + height) * c_stride, height, n, c_stride);
       multiply(left.at(i), b, c + i * c_stride);
     }
   };
@@ -173,64 +169,7 @@ void run(Call call) {
   });
 }
 
-std::atomic<const tile::Engine*> chosen{nullptr};
-
-const tile::Engine* engine_named(std::string_view name) {
-  const tile::Engine* engine = name == "libxsmm" ? tile::libxsmm_engine()
-                               : name == "eigen" ? tile::eigen_engine()
-                                                 : nullptr;
-  if (engine == nullptr) {
-    throw UsageError(fmt::format("matrix engine '{}' is not available here; use {}eigen", name,
-                                 tile::libxsmm_engine() != nullptr ? "libxsmm or " : ""));
-  }
-  return engine;
-}
-
 }  // namespace
-
-const tile::Engine& tile::engine() {
-  const Engine* engine = chosen.load(std::memory_order_relaxed);
-  if (engine == nullptr) {
-    const char* wanted = std::getenv("DIFFTAPE_GEMM");
-    engine = wanted != nullptr && *wanted  ? engine_named(wanted)
-             : libxsmm_engine() != nullptr ? libxsmm_engine()
-                                           : eigen_engine();
-    chosen.store(engine, std::memory_order_relaxed);
-  }
-  return *engine;
-}
-
-const tile::Engine* tile::bf16_engine() {
-  static const Engine* const engine =
-      onednn_bf16_engine() != nullptr ? onednn_bf16_engine() : libxsmm_bf16_engine();
-  return engine;
-}
-
-const char* gemm_engine() { return tile::engine().name; }
-void set_gemm_engine(const char* name) { chosen = engine_named(name); }
-
-std::string bf16_engine_name() {
-  return tile::bf16_engine() != nullptr ? tile::bf16_engine()->name : "";
-}
-
-std::vector<std::string> precision_words() { return {"full", "bf16", "bf16_emulated"}; }
-
-Precision precision_named(const std::string& word) {
-  static const std::map<std::string, Precision> named{{"full", Precision::full},
-                                                      {"bf16", Precision::bf16},
-                                                      {"bf16_emulated", Precision::bf16_emulated}};
-  return named.at(word);
-}
-
-std::string obstacle_to(Precision precision) {
-  if (precision == Precision::full) return "";
-  if (sizeof(real) != 4) return "bfloat16 rounds the numbers of the f32 program, not of f64";
-  if (precision == Precision::bf16 && tile::bf16_engine() == nullptr) {
-    return "this processor multiplies no bfloat16 (it has neither AMX nor AVX512-BF16), or the "
-           "program was built without oneDNN and libxsmm";
-  }
-  return "";
-}
 
 void pack_panels(const Operand& b, real* panels) {
   parallel_for(divide_up(b.cols, kPanel), [&](Index panel) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "core/real.h"
 
@@ -32,12 +33,14 @@ inline void store(const Lanes& x, real* to) { std::memcpy(to, &x, sizeof x); }
 inline Lanes lanes(real x) { return Lanes{} + x; }
 
 namespace detail {
+template <Index distance, size_t... lane>
+inline Lanes rotated(const Lanes& x, std::index_sequence<lane...>) {
+  return __builtin_shufflevector(x, x, (static_cast<Index>(lane) + distance) % kLanes...);
+}
 /// The lanes rotated: lane i holds what was in lane i + distance.
 template <Index distance>
 inline Lanes rotated(const Lanes& x) {
-  LaneInts from;
-  for (Index i = 0; i < kLanes; ++i) from[i] = static_cast<LaneInt>((i + distance) % kLanes);
-  return __builtin_shuffle(x, from);
+  return rotated<distance>(x, std::make_index_sequence<kLanes>());
 }
 
 template <Index width = kLanes / 2>

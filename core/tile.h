@@ -45,6 +45,9 @@ const Engine* bf16_engine();
 const Engine* onednn_bf16_engine();
 const Engine* libxsmm_bf16_engine();
 
+/// Plain loops, for shapes that an engine of bfloat16 has no code for.
+Kernel bf16_loop(const Product& shape);
+
 /// The engine in use for tiles of `real`.
 const Engine& engine();
 

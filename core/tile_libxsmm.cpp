@@ -62,6 +62,7 @@ Kernel kernel(const Product& p) {
 
 Kernel bf16_kernel(const Product& p) {
   const auto generated = generate_bf16(p);
+  if (generated == nullptr) return bf16_loop(p);
   return {p, call<decltype(generate_bf16(p)), libxsmm_bfloat16, float>,
           reinterpret_cast<void*>(generated)};
 }

@@ -38,6 +38,7 @@ class Primitive {
     a_.set_data_handle(const_cast<void*>(a));
     b_.set_data_handle(const_cast<void*>(b));
     matmul_.execute(stream_, arguments_);
+    stream_.wait();
     const auto* tile = static_cast<const real*>(c_.get_data_handle());
     for (Index i = 0; i < p.m; ++i) {
       real* to = c + i * p.c_stride;
@@ -86,8 +87,11 @@ Kernel kernel(const Product& p) {
   thread_local std::unordered_map<Product, Primitive, HashProduct> primitives;
   // With as many threads as others may have, oneDNN would cut the product in another way.
   const SerialScope serial;
-  Primitive& primitive = primitives.try_emplace(p, p).first->second;
-  return {p, multiply, &primitive};
+  try {
+    return {p, multiply, &primitives.try_emplace(p, p).first->second};
+  } catch (const dnnl::error&) {
+    return bf16_loop(p);
+  }
 }
 
 }  // namespace
@@ -98,8 +102,10 @@ const Engine* onednn_bf16_engine() {
     return fmt::format("oneDNN {}.{}.{} (AMX)", version->major, version->minor, version->patch);
   }();
   static const Engine engine{name.c_str(), kernel};
+  // Instruction sets are bit masks, each with those it contains.
+  constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
   static const bool usable =
-      sizeof(real) == 4 && dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+      sizeof(real) == 4 && (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
   return usable ? &engine : nullptr;
 }
 

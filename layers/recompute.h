@@ -13,6 +13,7 @@ enum class Recompute {
 
 /// What the configuration calls them.
 inline std::vector<std::string> recompute_words() { return {"none", "blocks"}; }
+/// `word` is one of them.
 inline Recompute recompute_named(const std::string& word) {
   return word == "blocks" ? Recompute::blocks : Recompute::none;
 }

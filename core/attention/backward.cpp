@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/attention/blocks.h"
+#include "core/attention/key_gradients.h"
 #include "core/bf16.h"
-#include "core/rows.h"
 
 namespace difftape {
 
@@ -28,13 +28,6 @@ struct Buffers {
   Buffers row(Index offset) const {
     return {{p[0] + offset, p[1] + offset}, {dp[0] + offset, dp[1] + offset}};
   }
-};
-
-/// Where dK and dV go, and which head is the first to touch a key head or a value head: its
-/// diagonal blocks come before any other addition to the same keys.
-struct KeyGradients {
-  Tensor dk, dv;
-  std::vector<std::array<bool, 2>> first_key, first_value;  ///< of each output head and map
 };
 
 /// One output head in one block.
@@ -163,54 +156,7 @@ void backward_block(Call& call, const Block& block, const Buffers& buffers, KeyG
   multiply_backward(call, work, buffers, to);
 }
 
-/// For each output head, in the order of their groups, whether it is the first to use the head that
-/// `used` names for each of its maps; `wanted` false: none is.
-template <class Used>
-std::vector<std::array<bool, 2>> first_uses(const HeadLayout& layout, bool wanted, Index heads,
-                                            Used&& used) {
-  std::vector<std::array<bool, 2>> first(layout.routes.size());
-  std::vector<bool> seen(static_cast<size_t>(heads), !wanted);
-  for (const std::vector<Index>& group : layout.groups()) {
-    for (Index head : group) {
-      for (size_t map = 0; map < static_cast<size_t>(layout.maps); ++map) {
-        const auto at = static_cast<size_t>(used(layout.routes[static_cast<size_t>(head)], map));
-        first[static_cast<size_t>(head)][map] = !seen[at];
-        seen[at] = true;
-      }
-    }
-  }
-  return first;
-}
-
-KeyGradients key_gradients(const HeadLayout& layout, const Tensor& dk, const Tensor& dv,
-                           Into into_k, Into into_v) {
-  return {dk, dv,
-          first_uses(layout, into_k == Into::overwrite, layout.key_heads,
-                     [](const HeadRoute& route, size_t map) { return route.key[map]; }),
-          first_uses(layout, into_v == Into::overwrite, layout.value_heads,
-                     [](const HeadRoute& route, size_t map) { return route.value[map]; })};
-}
-
-/// Sums of the parts, in order, into a gradient.
-void add_parts(const std::vector<KeyGradients>& parts, Tensor KeyGradients::*which, Tensor& to,
-               Into into) {
-  parallel_ranges(to.size(), kElementGrain, [&](Index i, Index n) {
-    Row row(to.data() + i, n);
-    if (into == Into::overwrite) row.setZero();
-    for (const KeyGradients& part : parts) row += ConstRow((part.*which).data() + i, n);
-  });
-}
-
 }  // namespace
-
-Index attention_backward_parts(const HeadLayout& layout, Index batch, Index seq, Index window) {
-  constexpr Index kEnough = 16;
-  const auto groups = static_cast<Index>(layout.groups().size());
-  const Index tasks = batch * groups, block = block_rows(seq, window);
-  const Index pairs =
-      static_cast<Index>(layout.routes.size()) / groups * ((seq + block - 1) / block);
-  return std::clamp((kEnough + tasks - 1) / tasks, Index{1}, std::max(Index{1}, pairs));
-}
 
 void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
                         const Tensor& row_stats, const Tensor& dout,
@@ -229,14 +175,9 @@ void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
   const Index parts = attention_backward_parts(layout, dims.batch, dims.seq, in.visible.window);
   // One owner adds to the gradients of a sequence's keys in order; several parts have memory each.
   std::vector<KeyGradients> to;
-  if (parts == 1) {
-    to.push_back(
-        key_gradients(layout, gradients.dk, gradients.dv, gradients.into_k, gradients.into_v));
-  } else {
-    for (Index part = 0; part < parts; ++part) {
-      to.push_back(key_gradients(layout, Tensor::zeros(gradients.dk.shape()),
-                                 Tensor::zeros(gradients.dv.shape()), Into::add, Into::add));
-    }
+  for (Index part = 0; part < parts; ++part) {
+    to.push_back(parts == 1 ? own_key_gradients(layout, gradients)
+                            : part_of_key_gradients(layout, gradients));
   }
   const Index map_size = dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), 4 * map_size});
@@ -253,9 +194,7 @@ void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
                      buffers, to[static_cast<size_t>(part)]);
     }
   });
-  if (parts == 1) return;
-  add_parts(to, &KeyGradients::dk, gradients.dk, gradients.into_k);
-  add_parts(to, &KeyGradients::dv, gradients.dv, gradients.into_v);
+  if (parts > 1) add_parts(to, gradients);
 }
 
 }  // namespace difftape

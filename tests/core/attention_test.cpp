@@ -1,8 +1,11 @@
 // The fused attention kernel: wiring, structure, and independence of threads.
 #include "core/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -17,10 +20,28 @@ Tensor random(const Shape& shape, const char* name) {
   return x;
 }
 
+/// Sequence b of x (B, ...).
+Tensor sequence(const Tensor& x, Index b) {
+  const Index size = x.size() / x.shape()[0];
+  Tensor y = Tensor::empty(x.shape().with(0, 1));
+  std::copy_n(x.data() + b * size, size, y.data());
+  return y;
+}
+
+/// Documents that are longer in later sequences.
+DocumentStarts packed_documents(Index batch, Index seq) {
+  auto starts = std::make_shared<std::vector<std::int32_t>>();
+  for (Index i = 0; i < batch * seq; ++i) {
+    const Index length = 30 + 7 * (i / seq);
+    starts->push_back(static_cast<std::int32_t>(i % seq / length * length));
+  }
+  return starts;
+}
+
 struct Problem {
   HeadLayout layout;
   AttentionInputs in;
-  Tensor lambda;
+  Tensor lambda, sinks;
 
   Problem(HeadLayout wiring, Index batch, Index seq, Index width, Index value_width)
       : layout(std::move(wiring)) {
@@ -30,25 +51,92 @@ struct Problem {
     in.scale = 1 / std::sqrt(static_cast<double>(width));
     lambda = random({batch, seq, static_cast<Index>(layout.routes.size())}, "lambda");
   }
+  void add_sinks() { sinks = random({layout.query_heads}, "sinks"); }
+  /// The same with sequence b alone.
+  Problem alone(Index b) const {
+    Problem one = *this;
+    one.in.q = sequence(in.q, b), one.in.k = sequence(in.k, b), one.in.v = sequence(in.v, b);
+    one.lambda = sequence(lambda, b);
+    if (in.visible.document_starts) {
+      const Index seq = in.q.shape()[1];
+      const auto first = in.visible.document_starts->begin() + b * seq;
+      one.in.visible.document_starts =
+          std::make_shared<const std::vector<std::int32_t>>(first, first + seq);
+    }
+    return one;
+  }
   AttentionOutputs forward() {
     in.lambda = layout.maps == 2 ? &lambda : nullptr;
+    in.sinks = sinks.allocated() ? &sinks : nullptr;
     return attention_forward(layout, in);
   }
-  AttentionGradients backward() {
+  AttentionGradients backward() { return backward(random(forward().out.shape(), "dout")); }
+  /// What the gradients held `before` is to be overwritten unless they are added to.
+  AttentionGradients backward(const Tensor& dout, Into into = Into::overwrite,
+                              real before = std::numeric_limits<real>::quiet_NaN()) {
     const AttentionOutputs result = forward();
-    AttentionGradients to{
-        Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Into::overwrite,
-        Into::overwrite,    Into::overwrite,    Tensor::like(lambda), {}};
+    AttentionGradients to{Tensor::like(in.q),
+                          Tensor::like(in.k),
+                          Tensor::like(in.v),
+                          into,
+                          into,
+                          into,
+                          Tensor::like(lambda),
+                          {}};
     const Shape& s = in.q.shape();
     if (in.sinks) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
-    attention_backward(layout, in, result.row_stats, random(result.out.shape(), "dout"), to);
+    for (Tensor* each : {&to.dq, &to.dk, &to.dv, &to.dlambda, &to.dsinks}) {
+      each->fill(before);
+    }
+    attention_backward(layout, in, result.row_stats, dout, to);
     return to;
   }
 };
 
 void expect_equal(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
   EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
 }
+
+void expect_near(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  for (Index i = 0; i < a.size(); ++i) {
+    ASSERT_NEAR(a.data()[i], b.data()[i], sizeof(real) == 4 ? 1e-4 : 1e-13) << i;
+  }
+}
+
+double largest(const Tensor& x) {
+  double size = 0;
+  for (real each : x.values()) size = std::max(size, std::abs(static_cast<double>(each)));
+  return size;
+}
+
+/// Those that a problem has: dlambda of two maps, dsinks of sinks.
+std::vector<Tensor AttentionGradients::*> gradients_of(const Problem& problem) {
+  std::vector<Tensor AttentionGradients::*> which{&AttentionGradients::dq, &AttentionGradients::dk,
+                                                  &AttentionGradients::dv};
+  if (problem.layout.maps == 2) which.push_back(&AttentionGradients::dlambda);
+  if (problem.sinks.allocated()) which.push_back(&AttentionGradients::dsinks);
+  return which;
+}
+
+/// What the queries of a problem see.
+struct View {
+  const char* name;
+  Index window;
+  bool documents, sinks;
+  void apply(Problem& problem) const {
+    const Shape& q = problem.in.q.shape();
+    problem.in.visible.window = window;
+    if (documents) problem.in.visible.document_starts = packed_documents(q[0], q[1]);
+    if (sinks) problem.add_sinks();
+  }
+};
+const View kViews[] = {{"everything", 0, false, false},
+                       {"window", 40, false, false},
+                       {"documents", 0, true, false},
+                       {"sinks", 0, false, true},
+                       {"window, documents, sinks", 40, true, true}};
 
 TEST(HeadLayout, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
   const HeadLayout layout = HeadLayout::pairs(8, 4);
@@ -125,53 +213,43 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
   }
 }
 
-/// Sequence b of x (B, ...).
-Tensor sequence(const Tensor& x, Index b) {
-  const Index size = x.size() / x.shape()[0];
-  Shape shape = x.shape();
-  shape = shape.with(0, 1);
-  Tensor y = Tensor::empty(shape);
-  std::copy_n(x.data() + b * size, size, y.data());
-  return y;
-}
-
 TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work_is_cut) {
   constexpr Index kBatch = 16, kSeq = 150;
   for (const HeadLayout& layout : {HeadLayout::single(4, 2), HeadLayout::pairs(4, 4),
                                    HeadLayout::doubled(4, 2, true), HeadLayout::doubled(2, 1)}) {
-    ASSERT_EQ(attention_backward_parts(layout, kBatch, kSeq, 0), 1);
-    ASSERT_GT(attention_backward_parts(layout, 1, kSeq, 0), 1);
-    Problem batch(layout, kBatch, kSeq, 8, 6);
-    const Tensor dout = random(batch.forward().out.shape(), "dout");
-    const auto gradients_of = [&](const AttentionInputs& in, const Tensor& cotangent) {
-      AttentionGradients to{Tensor::like(in.q),
-                            Tensor::like(in.k),
-                            Tensor::like(in.v),
-                            Into::overwrite,
-                            Into::overwrite,
-                            Into::overwrite,
-                            {},
-                            {}};
-      for (Tensor* each : {&to.dq, &to.dk, &to.dv}) each->fill(std::nan(""));  // to be overwritten
-      const AttentionOutputs result = attention_forward(layout, in);
-      attention_backward(layout, in, result.row_stats, cotangent, to);
-      return to;
-    };
-    const AttentionGradients all = gradients_of(batch.in, dout);
-    for (Index b = 0; b < kBatch; b += 5) {
-      AttentionInputs in = batch.in;
-      in.q = sequence(batch.in.q, b), in.k = sequence(batch.in.k, b);
-      in.v = sequence(batch.in.v, b);
-      const Tensor lambda = sequence(batch.lambda, b);
-      if (in.lambda) in.lambda = &lambda;
-      const AttentionGradients one = gradients_of(in, sequence(dout, b));
-      for (const auto which :
-           {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
-        const Tensor expected = sequence(all.*which, b);
-        for (Index i = 0; i < expected.size(); ++i) {
-          ASSERT_NEAR((one.*which).data()[i], expected.data()[i], sizeof(real) == 4 ? 1e-4 : 1e-13);
+    for (const View& view : kViews) {
+      SCOPED_TRACE(view.name);
+      ASSERT_EQ(attention_backward_parts(layout, kBatch, kSeq, view.window), 1);
+      ASSERT_GT(attention_backward_parts(layout, 1, kSeq, view.window), 1);
+      Problem batch(layout, kBatch, kSeq, 8, 6);
+      view.apply(batch);
+      const Tensor dout = random(batch.forward().out.shape(), "dout");
+      const AttentionGradients all = batch.backward(dout);
+      for (Index b = 0; b < kBatch; b += 5) {
+        const AttentionGradients one = batch.alone(b).backward(sequence(dout, b));
+        for (const auto which : gradients_of(batch)) {
+          EXPECT_GT(largest(one.*which), 1e-3);
+          expect_near(one.*which, sequence(all.*which, b));
         }
       }
+    }
+  }
+}
+
+TEST(Attention, gradients_are_added_to_what_is_there_if_asked) {
+  for (const HeadLayout& layout : {HeadLayout::single(4, 2), HeadLayout::doubled(2, 1)}) {
+    for (const Index batch : {2, 16}) {  // work in parts, work in one part
+      Problem problem(layout, batch, 150, 8, 6);
+      const Tensor dout = random(problem.forward().out.shape(), "dout");
+      const AttentionGradients alone = problem.backward(dout);
+      const AttentionGradients added = problem.backward(dout, Into::add, real(0.5));
+      for (const auto which :
+           {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
+        Tensor expected = (alone.*which).clone();
+        for (real& x : expected.values()) x += real(0.5);
+        expect_near(added.*which, expected);
+      }
+      expect_equal(added.dlambda, alone.dlambda);
     }
   }
 }
@@ -201,19 +279,29 @@ TEST(Attention, permuting_heads_permutes_results) {
 }
 
 TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
+  constexpr Index kSeq = 150;
   for (const HeadLayout& layout :
        {HeadLayout::single(4, 2), HeadLayout::pairs(4, 2), HeadLayout::doubled(2, 2)}) {
-    const auto run = [&](int threads) {
-      const test::Threads scope(threads);
-      return Problem(layout, 2, 150, 8, 16).backward();
-    };
-    const AttentionGradients expected = run(1);
-    for (int threads : {2, 4}) {
-      const AttentionGradients result = run(threads);
-      expect_equal(result.dq, expected.dq);
-      expect_equal(result.dk, expected.dk);
-      expect_equal(result.dv, expected.dv);
-      expect_equal(result.dlambda, expected.dlambda);
+    ASSERT_GT(attention_backward_parts(layout, 2, kSeq, 0), 1);
+    ASSERT_EQ(attention_backward_parts(layout, 16, kSeq, 0), 1);
+    for (const Index batch : {2, 16}) {
+      for (const View& view : kViews) {
+        SCOPED_TRACE(view.name);
+        Problem problem(layout, batch, kSeq, 8, 16);
+        view.apply(problem);
+        const auto run = [&](int threads) {
+          const test::Threads scope(threads);
+          return std::pair(problem.forward().out, problem.backward());
+        };
+        const auto [out, gradients] = run(1);
+        for (int threads : {2, 4, 16}) {
+          const auto [other_out, other_gradients] = run(threads);
+          expect_equal(other_out, out);
+          for (const auto which : gradients_of(problem)) {
+            expect_equal(other_gradients.*which, gradients.*which);
+          }
+        }
+      }
     }
   }
 }
@@ -229,8 +317,7 @@ TEST(Attention, stays_finite_for_enormous_logits) {
 
 TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
   Problem problem(HeadLayout::single(2, 1), 1, 20, 4, 4);
-  const Tensor sinks = Tensor::full({2}, 2000);
-  problem.in.sinks = &sinks;
+  problem.sinks = Tensor::full({2}, 2000);
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();
   for (real x : gradients.dsinks.values()) EXPECT_EQ(x, 0);

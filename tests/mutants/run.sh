@@ -2,6 +2,7 @@
 # Breaks the backward code as mutants.txt says, one mutant at a time, in a copy of the sources; the
 # tests in double precision must fail for each.
 #   run.sh [--list] [NUMBER | REGEX]...     every mutant, or those that match
+#   run.sh --check                          only whether each fits the sources
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 list=tests/mutants/mutants.txt log=build/mutants/log.txt
@@ -34,11 +35,28 @@ is_selected() {  # NUMBER PATTERN...
   [ $# -eq 1 ]
 }
 
+occurs_once() {  # TEXT IN
+  local before=${2%%"$1"*}  # prefixes are far slower to remove
+  [[ $1 && $2 == *"$1"* && ${2:${#before}+${#1}} != *"$1"* ]]
+}
+
+check_list() {  # reports every mutant that does not fit its file
+  local i file='' text='' unfit=0
+  for ((i = 1; i < ${#files[@]}; ++i)); do
+    if [ "$file" != "${files[$i]}" ]; then
+      file=${files[$i]} text=''
+      [ ! -f "$file" ] || text=$(<"$file")
+    fi
+    occurs_once "${olds[$i]}" "$text" && continue
+    echo "mutants: mutant $i (${whats[$i]}): need this once in $file: ${olds[$i]}" >&2
+    unfit=$((unfit + 1))
+  done
+  [ "$unfit" -eq 0 ] || fail "$unfit of $((${#files[@]} - 1)) do not fit the sources"
+}
+
 mutated() {  # NUMBER TEXT: the text with the mutant in it
-  local old=${olds[$1]} after=${2#*"${olds[$1]}"}
-  [[ $old && $2 == *"$old"* && $after != *"$old"* ]] ||
-    fail "mutant $1 (${whats[$1]}): need this once in ${files[$1]}: $old"
-  printf '%s\n' "${2%%"$old"*}${news[$1]}$after"
+  local before=${2%%"${olds[$1]}"*}
+  printf '%s\n' "$before${news[$1]}${2:${#before}+${#olds[$1]}}"
 }
 
 copy_sources() {  # only what differs, so that a build compiles no more than that
@@ -76,11 +94,12 @@ run_mutant() {  # NUMBER: prints its row of the table, fails if it survives
   [ "$status" -ne 0 ]
 }
 
-[ "${1:-}" = --list ] && show=echo && shift || show=:
 read_list
+check_list
+[ "${1:-}" != --check ] || { echo "$((${#files[@]} - 1)) mutants fit the sources"; exit 0; }
+[ "${1:-}" = --list ] && show=echo && shift || show=:
 selected=() survivors=()
 for ((i = 1; i < ${#files[@]}; ++i)); do
-  mutated "$i" "$(<"${files[$i]}")" >/dev/null
   is_selected "$i" "$@" && selected+=("$i") && $show "$i ${files[$i]}: ${whats[$i]}"
 done
 [ ${#selected[@]} -gt 0 ] || fail "no mutant matches $*"

@@ -4,6 +4,7 @@
 
 #include "train/cli/commands.h"
 #include "train/loop/grads.h"
+#include "train/loop/session.h"
 
 namespace difftape::cli {
 
@@ -27,9 +28,8 @@ void add_grads(CLI::App& app, Context&) {
     require_grads_file(arguments->out, {arguments->model, arguments->batch});
     const NamedModel named = open_model(arguments->model, arguments->overrides);
     const Batch batch = read_token_batch(arguments->batch);
-    const LossAndLogits result =
-        forward_backward(*named.model, batch, named.config.data.document_end,
-                         precision_named(named.config.train.precision));
+    const LossAndLogits result = forward_backward(
+        *named.model, batch, named.config.data.document_end, precision_of(named.config));
     write_grads(arguments->out, named, batch, result);
     fmt::print("loss {:.9g} nats per token, {} gradients: {}\n", static_cast<double>(result.loss),
                named.model->parameters().size(), arguments->out);

@@ -1,5 +1,4 @@
 #include "train/config/validate.h"
-#include "core/gemm.h"
 
 #include <fmt/format.h>
 
@@ -84,10 +83,6 @@ void validate_training(const Config& c, const Rules& rules) {
               "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps or raise "
               "train.steps",
               optim.warmup_steps, c.train.steps);
-  const std::string obstacle = obstacle_to(precision_named(c.train.precision));
-  rules.check(obstacle.empty(), {"train.precision"},
-              "precision {} cannot be had here: {}; use full{}", c.train.precision, obstacle,
-              obstacle_to(Precision::bf16_emulated).empty() ? " or bf16_emulated" : "");
   rules.check(c.log.spike_min_history <= c.log.spike_window,
               {"log.spike_window", "log.spike_min_history"},
               "spikes need {} values before the first verdict, but the window holds {}; lower "

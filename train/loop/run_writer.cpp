@@ -25,10 +25,10 @@ constexpr double kPeakSeconds = 0.01;
 
 Json describe_build() {
   const BuildInfo build = build_info();
-  return {{"version", build.version},      {"commit", build.commit},
-          {"compiler", build.compiler},    {"build_type", build.build_type},
-          {"precision", build.precision},  {"vectors", build.vectors},
-          {"matrix_engine", gemm_engine()}};
+  return {{"version", build.version},       {"commit", build.commit},
+          {"compiler", build.compiler},     {"build_type", build.build_type},
+          {"precision", build.precision},   {"vectors", build.vectors},
+          {"matrix_engine", gemm_engine()}, {"bfloat16_engine", bf16_engine_name()}};
 }
 
 /// What a run that was killed left behind: its latest checkpoint, or, before the first one, nothing

@@ -29,13 +29,26 @@ void restore_state(SpikeDetector& spikes, const nlohmann::json& state) {
 /// The configuration without what may differ between a run and its continuation.
 std::string identity(Config config) {
   config.run.out.clear();
+  config.train.recompute = TrainConfig().recompute;  // the results are the same
   return to_yaml(config);
 }
 
 }  // namespace
 
+Precision precision_of(const Config& config) {
+  const Precision precision = precision_named(config.train.precision);
+  const std::string obstacle = obstacle_to(precision);
+  if (!obstacle.empty()) {
+    throw ConfigError(fmt::format(
+        "train.precision: precision {} cannot be had here: {}; use full{}", config.train.precision,
+        obstacle, obstacle_to(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
+  }
+  return precision;
+}
+
 Session::Session(const Config& the_config)
     : config(the_config),
+      precision(precision_of(config)),
       data(make_dataset(config.data, config.model, config.run.seed)),
       model(config.model),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
@@ -61,7 +74,7 @@ double Session::validate() {
   const Index batches = std::min(config.train.eval_batches, data->val_batches());
   double total = 0;
   for (Index i = 0; i < batches; ++i) {
-    Tape tape(Tape::Mode::inference, precision_named(config.train.precision));
+    Tape tape(Tape::Mode::inference, precision);
     total += static_cast<double>(loss(tape, data->val_batch(i)).value().item());
   }
   return total / static_cast<double>(batches);

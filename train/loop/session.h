@@ -13,6 +13,9 @@
 
 namespace difftape {
 
+/// What train.precision asks for. Throws ConfigError if it cannot be had on this machine.
+Precision precision_of(const Config& config);
+
 struct Session {
   /// Builds all of it at step 0, parameters drawn from run.seed. Throws what the data throws.
   explicit Session(const Config& config);
@@ -27,6 +30,7 @@ struct Session {
   void restore(const std::filesystem::path& checkpoint);
 
   Config config;
+  Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;
   AdamW optimizer;

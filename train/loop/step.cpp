@@ -33,7 +33,7 @@ double forward_backward(Session& session) {
   for (Parameter& parameter : session.model.parameters()) parameter.zero_grad();
   double total = 0;
   for (Index micro = 0; micro < micros; ++micro) {
-    Tape tape(Tape::Mode::training, precision_named(session.config.train.precision));
+    Tape tape(Tape::Mode::training, session.precision);
     const Var loss = forward(session, tape, micro);
     total += static_cast<double>(loss.value().item());
     backward(tape, loss, micros);

@@ -132,7 +132,7 @@ TEST(TrainProfile, prints_and_writes_a_table_whose_rows_make_the_step) {
   const std::vector<double> linear = numbers_of(text, "linear");
   ASSERT_EQ(linear.size(), 6u) << text;
   EXPECT_EQ(linear[0], linear[2]) << "as many values as pullbacks";
-  EXPECT_EQ(linear[0], 14) << "two layers of seven";
+  EXPECT_EQ(linear[0], 12) << "two layers of six";
 }
 
 TEST(TrainProfile, changes_no_bit_of_the_training) {

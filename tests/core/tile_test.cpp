@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "core/bf16.h"
 #include "core/gemm.h"
@@ -127,12 +128,14 @@ TEST_P(Bf16Tiles, one_kernel_serves_many_tiles) {
   EXPECT_FALSE(std::equal(second.values().begin(), second.values().end(), both.data()));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Engines, Bf16Tiles,
-    testing::Values(&tile::onednn_bf16_engine, &tile::libxsmm_bf16_engine, &loops),
-    [](const auto& engine) {
-      return std::vector<std::string>{"onednn", "libxsmm", "loops"}[engine.index];
-    });
+std::string name_of(const testing::TestParamInfo<FindEngine>& engine) {
+  return engine.param == loops ? "loops" : engine.index == 0 ? "onednn" : "libxsmm";
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Bf16Tiles,
+                         testing::Values(&tile::onednn_bf16_engine, &tile::libxsmm_bf16_engine,
+                                         &loops),
+                         name_of);
 
 }  // namespace
 }  // namespace difftape

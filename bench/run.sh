@@ -15,14 +15,16 @@ rounds() { echo --rounds "${BENCH_ROUNDS:-$1}"; }
 run() {
   case "$1" in
     step)
-      "$bin/bench_step" configs/bench_384.yaml --by-op $(rounds 10)
+      local three=softmax,diff_v1,diff_v2
+      "$bin/bench_step" configs/bench_384.yaml --kinds $three --set model.match=parameters --by-op \
+        $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters $(rounds 10)
+      "$bin/bench_step" configs/bench_384.yaml --kinds $three --set model.match=parameters \
+        --set data.seq_len=2048 --set model.max_seq_len=2048 --set data.batch_size=1 $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench_384.yaml --set model.match=parameters $(rounds 10) \
-        --set data.seq_len=2048 --set model.max_seq_len=2048 --set data.batch_size=1
+      "$bin/bench_step" configs/bench_768.yaml --kinds softmax $(rounds 5)
       echo
-      "$bin/bench_step" configs/base/tiny.yaml $(rounds 10)
+      "$bin/bench_step" configs/bench_128.yaml $(rounds 10)
       ;;
     attention)
       "$bin/bench_attention" $(rounds 15)

@@ -1,0 +1,140 @@
+#pragma once
+// One call of the attention kernel with random operands, and what its queries may see.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/attention/attention.h"
+#include "core/random.h"
+
+namespace difftape::test {
+
+inline Tensor random(const Shape& shape, const char* name) {
+  Tensor x = Tensor::empty(shape);
+  fill_normal(x, RandomStream(1, name), 1);
+  return x;
+}
+
+/// Sequence b of x (B, ...).
+inline Tensor sequence(const Tensor& x, Index b) {
+  const Index size = x.size() / x.shape()[0];
+  Tensor y = Tensor::empty(x.shape().with(0, 1));
+  std::copy_n(x.data() + b * size, size, y.data());
+  return y;
+}
+
+/// Documents that are longer in later sequences.
+inline DocumentStarts packed_documents(Index batch, Index seq) {
+  auto starts = std::make_shared<std::vector<std::int32_t>>();
+  for (Index i = 0; i < batch * seq; ++i) {
+    const Index length = 30 + 7 * (i / seq);
+    starts->push_back(static_cast<std::int32_t>(i % seq / length * length));
+  }
+  return starts;
+}
+
+struct Problem {
+  HeadLayout layout;
+  AttentionInputs in;
+  Tensor lambda, sinks;
+
+  Problem(HeadLayout wiring, Index batch, Index seq, Index width, Index value_width)
+      : layout(std::move(wiring)) {
+    in.q = random({batch, seq, layout.query_heads, width}, "q");
+    in.k = random({batch, seq, layout.key_heads, width}, "k");
+    in.v = random({batch, seq, layout.value_heads, value_width}, "v");
+    in.scale = 1 / std::sqrt(static_cast<double>(width));
+    lambda = random({batch, seq, static_cast<Index>(layout.routes.size())}, "lambda");
+  }
+  void add_sinks() { sinks = random({layout.query_heads}, "sinks"); }
+  /// The same with sequence b alone.
+  Problem alone(Index b) const {
+    Problem one = *this;
+    one.in.q = sequence(in.q, b), one.in.k = sequence(in.k, b), one.in.v = sequence(in.v, b);
+    one.lambda = sequence(lambda, b);
+    if (in.visible.document_starts) {
+      const Index seq = in.q.shape()[1];
+      const auto first = in.visible.document_starts->begin() + b * seq;
+      one.in.visible.document_starts =
+          std::make_shared<const std::vector<std::int32_t>>(first, first + seq);
+    }
+    return one;
+  }
+  AttentionOutputs forward() {
+    in.lambda = layout.maps == 2 ? &lambda : nullptr;
+    in.sinks = sinks.allocated() ? &sinks : nullptr;
+    return attention_forward(layout, in);
+  }
+  AttentionGradients backward() { return backward(random(forward().out.shape(), "dout")); }
+  /// What the gradients held `before` is to be overwritten unless they are added to.
+  AttentionGradients backward(const Tensor& dout, Into into = Into::overwrite,
+                              real before = std::numeric_limits<real>::quiet_NaN()) {
+    const AttentionOutputs result = forward();
+    AttentionGradients to{Tensor::like(in.q),
+                          Tensor::like(in.k),
+                          Tensor::like(in.v),
+                          into,
+                          into,
+                          into,
+                          Tensor::like(lambda),
+                          {}};
+    const Shape& s = in.q.shape();
+    if (in.sinks) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
+    for (Tensor* each : {&to.dq, &to.dk, &to.dv, &to.dlambda, &to.dsinks}) {
+      each->fill(before);
+    }
+    attention_backward(layout, in, result.row_stats, dout, to);
+    return to;
+  }
+};
+
+inline void expect_equal(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
+}
+
+inline void expect_near(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  for (Index i = 0; i < a.size(); ++i) {
+    ASSERT_NEAR(a.data()[i], b.data()[i], sizeof(real) == 4 ? 1e-4 : 1e-13) << i;
+  }
+}
+
+inline double largest(const Tensor& x) {
+  double size = 0;
+  for (real each : x.values()) size = std::max(size, std::abs(static_cast<double>(each)));
+  return size;
+}
+
+/// Those that a problem has: dlambda of two maps, dsinks of sinks.
+inline std::vector<Tensor AttentionGradients::*> gradients_of(const Problem& problem) {
+  std::vector<Tensor AttentionGradients::*> which{&AttentionGradients::dq, &AttentionGradients::dk,
+                                                  &AttentionGradients::dv};
+  if (problem.layout.maps == 2) which.push_back(&AttentionGradients::dlambda);
+  if (problem.sinks.allocated()) which.push_back(&AttentionGradients::dsinks);
+  return which;
+}
+
+/// What the queries of a problem see.
+struct View {
+  const char* name;
+  Index window;
+  bool documents, sinks;
+  void apply(Problem& problem) const {
+    const Shape& q = problem.in.q.shape();
+    problem.in.visible.window = window;
+    if (documents) problem.in.visible.document_starts = packed_documents(q[0], q[1]);
+    if (sinks) problem.add_sinks();
+  }
+};
+inline const View kViews[] = {{"everything", 0, false, false},
+                              {"window", 40, false, false},
+                              {"documents", 0, true, false},
+                              {"sinks", 0, false, true},
+                              {"window, documents, sinks", 40, true, true}};
+
+}  // namespace difftape::test

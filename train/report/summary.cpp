@@ -111,7 +111,10 @@ double RunRecord::loss_at_init() const {
 
 std::string RunRecord::config(const std::string& key) const {
   const auto section = env.find("config");
-  return section == env.end() ? "" : section->value(key, "");
+  const std::string value = section == env.end() ? "" : section->value(key, "");
+  if (!value.starts_with('"')) return value;
+  const auto text = nlohmann::json::parse(value, nullptr, false);  // in quotes YAML is as JSON
+  return text.is_string() ? text.get<std::string>() : value;
 }
 
 void name_apart(std::vector<RunRecord>& runs) {

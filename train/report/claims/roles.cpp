@@ -36,8 +36,7 @@ bool plays(const Arm& arm, ArmRole role) {
                                     {"normaliser", &config.normaliser},
                                     {"subln", &config.subln},
                                     {"gate", &config.gate}}) {
-    std::string value = run.config(fmt::format("model.attention.{}", key));
-    std::erase(value, '"');  // env.json has values as YAML, where the word "false" stands in quotes
+    const std::string value = run.config(fmt::format("model.attention.{}", key));
     if (!value.empty()) *member = value;
   }
   try {

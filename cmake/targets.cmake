@@ -1,6 +1,5 @@
-# add_difftape(f32 difftape): the library difftape_f32 and the program difftape.
-set(DIFFTAPE_LIBRARY_FOLDERS core autograd layers optim train)
-
+# add_difftape(f32 difftape): the libraries difftape_kernel_f32 (core, autograd, layers, optim) and
+# difftape_f32 (train), and the program difftape.
 add_custom_target(difftape_commit
   COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DBINARY_DIR=${PROJECT_BINARY_DIR}
     -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
@@ -23,22 +22,38 @@ function(difftape_flags target)
   endif()
 endfunction()
 
-function(add_difftape precision program)
-  set(library difftape_${precision})
-  set(globs ${DIFFTAPE_LIBRARY_FOLDERS})
+# difftape_library(NAME PRECISION FOLDER...): a static library of the sources below the folders.
+function(difftape_library library precision)
+  set(globs ${ARGN})
   list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/)
   list(TRANSFORM globs APPEND /*.cpp)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
-  list(FILTER sources EXCLUDE REGEX "/train/cli/main\\.cpp$")
-
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   add_library(${library} STATIC ${sources})
   difftape_flags(${library})
-  add_dependencies(${library} difftape_commit)
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
-  target_include_directories(${library} SYSTEM PUBLIC ${RANDOM123_INCLUDE})
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
   endif()
+endfunction()
+
+function(add_difftape precision program)
+  # What computes: nothing here knows of files, configurations or processes.
+  set(kernel difftape_kernel_${precision})
+  difftape_library(${kernel} ${precision} core autograd layers optim)
+  add_dependencies(${kernel} difftape_commit)
+  target_include_directories(${kernel} SYSTEM PRIVATE ${RANDOM123_INCLUDE})
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/core/build_info.cpp PROPERTIES
+    COMPILE_DEFINITIONS
+      "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
+  target_link_libraries(${kernel} PUBLIC
+    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn fmt::fmt PkgConfig::XXHASH)
+  target_precompile_headers(${kernel} PRIVATE
+    <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>
+    <Eigen/Core> <fmt/format.h>)
+
+  set(library difftape_${precision})
+  difftape_library(${library} ${precision} train)
   # The HTML page of the report and the libraries inlined into it are read by the assembler.
   set(page ${PROJECT_SOURCE_DIR}/train/report/page)
   file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
@@ -47,15 +62,11 @@ function(add_difftape precision program)
     OBJECT_DEPENDS "${page_files}")
   set_source_files_properties(${PROJECT_SOURCE_DIR}/train/data/default_text.cpp PROPERTIES
     COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/core/build_info.cpp PROPERTIES
-    COMPILE_DEFINITIONS
-      "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
   target_link_libraries(${library} PUBLIC
-    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn yaml-cpp fmt::fmt
-    nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PkgConfig::XXHASH PNG::PNG)
+    ${kernel} yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
   target_precompile_headers(${library} PRIVATE
     <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>
-    <Eigen/Core> <fmt/format.h>)
+    <fmt/format.h> <nlohmann/json.hpp>)
 
   add_executable(${program} ${PROJECT_SOURCE_DIR}/train/cli/main.cpp)
   difftape_flags(${program})

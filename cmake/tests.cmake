@@ -3,16 +3,17 @@ find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 include(GoogleTest)
 
-function(add_difftape_tests precision)
+# add_difftape_tests(NAME PRECISION LIBRARY FOLDER...): the program difftape_tests_NAME.
+function(add_difftape_tests name precision library)
   set(globs ${ARGN})
   list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/tests/)
   list(TRANSFORM globs APPEND /*.cpp)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
-  set(target difftape_tests_${precision})
+  set(target difftape_tests_${name})
   add_executable(${target} ${sources})
   difftape_flags(${target})
   target_compile_options(${target} PRIVATE -O1)  # the library is what is optimised
-  target_link_libraries(${target} PRIVATE difftape_${precision} GTest::gmock GTest::gtest_main rapidcheck)
+  target_link_libraries(${target} PRIVATE ${library} GTest::gmock GTest::gtest_main rapidcheck)
   target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector> <cmath>)
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if("train" IN_LIST ARGN)  # these run both programs
@@ -25,8 +26,9 @@ function(add_difftape_tests precision)
     PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
-add_difftape_tests(f32 support core layers/step train golden)
-add_difftape_tests(f64 support core autograd layers optim golden)
+add_difftape_tests(f32 f32 difftape_f32 support core layers/step train golden)
+add_difftape_tests(f64 f64 difftape_kernel_f64 support core autograd layers optim)
+add_difftape_tests(golden_f64 f64 difftape_f64 golden)
 
 # The races of bench/, with contestants written in the shell.
 file(GLOB bench_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bench/*.cpp)

@@ -7,7 +7,7 @@
 #include "bench/measure.h"
 #include "core/pool.h"
 #include "core/rows.h"
-#include "train/log/table.h"
+#include "train/system/text_table.h"
 
 namespace difftape::bench {
 namespace {
@@ -62,14 +62,14 @@ std::string ratio(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 void compare_times(Index tokens, int rounds) {
-  Table table{{{"", "T"},
-               {"softmax", "ms"},
-               {"V1", "ms"},
-               {"V2", "ms"},
-               {"softmax / V1", "median (10-90 %)"},
-               {"two softmax / V2", "median (10-90 %)"},
-               {"with subtraction / V2", "median (10-90 %)"}},
-              {}};
+  system::Table table{{{"", "T"},
+                       {"softmax", "ms"},
+                       {"V1", "ms"},
+                       {"V2", "ms"},
+                       {"softmax / V1", "median (10-90 %)"},
+                       {"two softmax / V2", "median (10-90 %)"},
+                       {"with subtraction / V2", "median (10-90 %)"}},
+                      {}};
   for (const Index seq : {256, 512, 1024, 2048}) {
     const Index batch = std::max<Index>(1, tokens / seq);
     const auto call = [&](const char* kind) {
@@ -96,8 +96,8 @@ void compare_times(Index tokens, int rounds) {
 }
 
 void measure_memory() {
-  Table table{{{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes a token"}},
-              {}};
+  system::Table table{
+      {{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes a token"}}, {}};
   for (const Index seq : {1024, 4096, 16384}) {
     const auto extra = [seq](const char* kind) {
       AttentionCall call = attention_call(kind, kHeads, kHeadDim, 1, seq);

@@ -7,17 +7,17 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "layers/cost.h"
-#include "train/analyze/kinds.h"
-#include "train/config/reader.h"
-#include "train/loop/step.h"
+#include "train/app/analyze/kinds.h"
+#include "train/run/config/reader.h"
+#include "train/run/loop/step.h"
 
 namespace difftape::bench {
 namespace {
 
 using Words = std::vector<std::string>;
 
-Config resolved(const Training& training) {
-  Config config = load_config(training.config, training.overrides).config;
+run::Config resolved(const Training& training) {
+  run::Config config = load_config(training.config, training.overrides).config;
   if (!training.kind.empty()) config.model = with_kind(config.model, training.kind);
   const std::string obstacle = obstacle_to(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
@@ -50,7 +50,7 @@ const std::vector<TorchArm>& torch_arms() {
 }
 
 /// What the peers cannot do; empty if they can do it all.
-std::string beyond_torch(const Config& config) {
+std::string beyond_torch(const run::Config& config) {
   const std::string kind = name_of_configured(config.model);
   if (kind != "softmax" && kind != "diff_v1" && kind != "diff_v2")
     return fmt::format("attention '{}'", kind);
@@ -63,7 +63,7 @@ std::string beyond_torch(const Config& config) {
 }
 
 /// The sizes that the scripts of the peers take.
-Words sizes(const Config& config) {
+Words sizes(const run::Config& config) {
   const ModelConfig& m = config.model;
   const Index d_ff = model_cost(m, config.data.seq_len).d_ff;
   Words words;
@@ -83,7 +83,7 @@ Words sizes(const Config& config) {
   return words;
 }
 
-Words torch_training(const Config& config, const Arms& arms) {
+Words torch_training(const run::Config& config, const Arms& arms) {
   const ModelConfig& m = config.model;
   const Words fixed{arms.python,    std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
                     "--kind",       m.attention.kind,
@@ -93,7 +93,7 @@ Words torch_training(const Config& config, const Arms& arms) {
 }
 
 /// Adds the wanted arms of PyTorch, or one line that says why there are none.
-void add_torch(Field& field, const Arms& arms, const Words& command, double flops,
+void add_torch(run::Field& field, const Arms& arms, const Words& command, double flops,
                const std::string& obstacle) {
   Words wanted;
   for (const TorchArm& arm : torch_arms()) {
@@ -109,7 +109,7 @@ void add_torch(Field& field, const Arms& arms, const Words& command, double flop
     field.left_out.push_back(fmt::format("PyTorch: its script has no {}", obstacle));
 }
 
-void add_llmc(Field& field, const Arms& arms, const Config& config) {
+void add_llmc(run::Field& field, const Arms& arms, const run::Config& config) {
   if (!runs(arms, "llmc")) return;
   if (arms.llmc.empty()) {
     field.left_out.push_back("llm.c: set --llmc (or DIFFTAPE_LLMC) to a checkout of it");
@@ -136,15 +136,15 @@ std::vector<std::string> arm_words() {
   return words;
 }
 
-Field training_field(const Training& training, const Arms& arms) {
-  const Config config = resolved(training);
+run::Field training_field(const Training& training, const Arms& arms) {
+  const run::Config config = resolved(training);
   const double flops = model_cost(config.model, config.data.seq_len).train_flops_per_token *
                        static_cast<double>(tokens_per_step(config));
   Words ours{arms.programs / "bench_serve", "step", training.config};
   if (!training.kind.empty()) ours = ours + Words{"--kind", training.kind};
   ours = with_overrides(ours, training);
   const std::string kind = training.kind.empty() ? "" : " " + training.kind;
-  Field field;
+  run::Field field;
   if (runs(arms, "ours"))
     field.contestants.push_back({"difftape f32" + kind, "difftape f32" + kind, ours, flops});
   if (runs(arms, "ours-bf16"))
@@ -160,7 +160,7 @@ Field training_field(const Training& training, const Arms& arms) {
   return field;
 }
 
-Field attention_field(const AttentionSize& size, const Arms& arms) {
+run::Field attention_field(const AttentionSize& size, const Arms& arms) {
   if (size.tokens % size.seq != 0)
     throw UsageError(
         fmt::format("attention: --seq {} does not divide --tokens {}", size.seq, size.tokens));
@@ -170,7 +170,7 @@ Field attention_field(const AttentionSize& size, const Arms& arms) {
                     "--seq",      std::to_string(size.seq)};
   const double flops =
       6.0 * static_cast<double>(size.heads * size.head_dim * size.seq * size.tokens);
-  Field field;
+  run::Field field;
   if (runs(arms, "ours"))
     field.contestants.push_back({"difftape f32", "difftape f32",
                                  Words{arms.programs / "bench_serve", "attention"} + sizes, flops});
@@ -180,10 +180,10 @@ Field attention_field(const AttentionSize& size, const Arms& arms) {
   return field;
 }
 
-Field start_field(const Training& training, const Arms& arms,
-                  const std::filesystem::path& scratch) {
-  const Config config = resolved(training);
-  Field field;
+run::Field start_field(const Training& training, const Arms& arms,
+                       const std::filesystem::path& scratch) {
+  const run::Config config = resolved(training);
+  run::Field field;
   if (runs(arms, "ours")) {
     Contestant ours{
         "difftape train", "difftape f32",

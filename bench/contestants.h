@@ -34,18 +34,19 @@ struct Training {
 };
 
 /// Whole training steps. Throws what the configuration throws.
-Field training_field(const Training& training, const Arms& arms);
+run::Field training_field(const Training& training, const Arms& arms);
 
 /// Softmax attention alone, forward and backward. Throws UsageError if `seq` does not divide
 /// `tokens`.
 struct AttentionSize {
   Index heads = 6, head_dim = 64, tokens = 4096, seq = 256;
 };
-Field attention_field(const AttentionSize& size, const Arms& arms);
+run::Field attention_field(const AttentionSize& size, const Arms& arms);
 
 /// From the start of the program to the end of the first step: `difftape train` with its run
 /// directory `scratch`, and the peers.
-Field start_field(const Training& training, const Arms& arms, const std::filesystem::path& scratch);
+run::Field start_field(const Training& training, const Arms& arms,
+                       const std::filesystem::path& scratch);
 
 /// Tokens that one step of the configuration trains on.
 double tokens_of_step(const Training& training);

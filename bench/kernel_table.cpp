@@ -40,14 +40,14 @@ void KernelTable::ReportRuns(const std::vector<Run>& runs) {
 }
 
 void KernelTable::Finalize() {
-  Table table{{{"", "kernel", true},
-               {"us", "median"},
-               {"us", "10 %"},
-               {"us", "90 %"},
-               {"", "GFLOP/s"},
-               {"", "of peak"},
-               {"", "GB/s"}},
-              {}};
+  system::Table table{{{"", "kernel", true},
+                       {"us", "median"},
+                       {"us", "10 %"},
+                       {"us", "90 %"},
+                       {"", "GFLOP/s"},
+                       {"", "of peak"},
+                       {"", "GB/s"}},
+                      {}};
   for (const auto& [name, runs] : kernels_) {
     std::vector<double> seconds;
     for (const Run& run : runs)

@@ -12,7 +12,7 @@
 #include "core/gemm.h"
 #include "core/parallel.h"
 #include "core/peak.h"
-#include "train/log/run_files.h"
+#include "train/run/records/run_files.h"
 
 namespace difftape::bench {
 

@@ -12,7 +12,7 @@
 #include "bench/standings.h"
 #include "core/error.h"
 #include "layers/attention/fields.h"
-#include "train/config/reader.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::bench {
 namespace {
@@ -43,7 +43,7 @@ Training at_length(Training training, Index seq, Index tokens) {
 }
 
 void describe(const Training& training) {
-  const Config config = load_config(training.config, training.overrides).config;
+  const run::Config config = load_config(training.config, training.overrides).config;
   const ModelConfig& m = config.model;
   fmt::print("d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n",
              m.d_model, m.num_layers, m.num_heads, m.d_ff, m.vocab_size, config.data.seq_len,
@@ -51,13 +51,14 @@ void describe(const Training& training) {
   std::fflush(stdout);
 }
 
-Field merged(Field a, const Field& b) {
+run::Field merged(run::Field a, const run::Field& b) {
   a.contestants.insert(a.contestants.end(), b.contestants.begin(), b.contestants.end());
   a.left_out.insert(a.left_out.end(), b.left_out.begin(), b.left_out.end());
   return a;
 }
 
-Heat run_heat(const std::string& label, double tokens, const Field& field, const RaceRules& rules) {
+Heat run_heat(const std::string& label, double tokens, const run::Field& field,
+              const RaceRules& rules) {
   Heat heat{label, tokens, race(field.contestants, rules)};
   heat.result.left_out.insert(heat.result.left_out.begin(), field.left_out.begin(),
                               field.left_out.end());
@@ -66,14 +67,14 @@ Heat run_heat(const std::string& label, double tokens, const Field& field, const
 
 void race_steps(const Arguments& arguments) {
   const auto heat_of = [&](const Training& training) {
-    Field field;
+    run::Field field;
     if (arguments.kinds.empty()) field = training_field(training, arguments.arms);
     for (const std::string& kind : arguments.kinds) {
       Training of_kind = training;
       of_kind.kind = kind;
       field = merged(field, training_field(of_kind, arguments.arms));
     }
-    const Config config = load_config(training.config, training.overrides).config;
+    const run::Config config = load_config(training.config, training.overrides).config;
     return run_heat(std::to_string(config.data.seq_len), tokens_of_step(training), field,
                     arguments.rules);
   };
@@ -106,7 +107,7 @@ void race_starts(const Arguments& arguments) {
   const auto scratch =
       std::filesystem::temp_directory_path() / fmt::format("difftape_bench_start_{}", getpid());
   describe(arguments.training);
-  const Field field = start_field(arguments.training, arguments.arms, scratch);
+  const run::Field field = start_field(arguments.training, arguments.arms, scratch);
   RaceResult result = race_to_first_step(field.contestants, arguments.rules.rounds, scratch);
   result.left_out.insert(result.left_out.begin(), field.left_out.begin(), field.left_out.end());
   fmt::print("\n{}", start_standings(result));

@@ -29,12 +29,12 @@ Process::Process(const std::vector<std::string>& command) : errors_(std::tmpfile
     throw MissingInput(fmt::format("cannot start {}: no temporary file", command.front()));
   int to_child[2], from_child[2];
   make_pipe(to_child, command.front());
-  const File child_input(fdopen(to_child[0], "r"));
+  const system::File child_input(fdopen(to_child[0], "r"));
   input_.reset(fdopen(to_child[1], "w"));
   make_pipe(from_child, command.front());
-  const File child_output(fdopen(from_child[1], "w"));
+  const system::File child_output(fdopen(from_child[1], "w"));
   output_.reset(fdopen(from_child[0], "r"));
-  child_.emplace(command, ChildSetup{to_child[0], from_child[1], fileno(errors_.get())});
+  child_.emplace(command, system::ChildSetup{to_child[0], from_child[1], fileno(errors_.get())});
 }
 
 Process::~Process() {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/child.h"
+#include "train/system/child.h"
 
 namespace difftape::bench {
 
@@ -31,8 +31,8 @@ class Process {
   void kill();
 
  private:
-  File input_, output_, errors_;
-  std::optional<Child> child_;
+  system::File input_, output_, errors_;
+  std::optional<system::Child> child_;
 };
 
 }  // namespace difftape::bench

@@ -10,9 +10,9 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/gemm.h"
-#include "train/analyze/kinds.h"
-#include "train/config/reader.h"
-#include "train/loop/step.h"
+#include "train/app/analyze/kinds.h"
+#include "train/run/config/reader.h"
+#include "train/run/loop/step.h"
 
 namespace difftape::bench {
 namespace {
@@ -39,14 +39,14 @@ void serve(json ready, double idle_bytes, const std::function<double()>& step) {
 
 void serve_training(const std::string& path, const std::vector<std::string>& overrides,
                     const std::string& kind) {
-  Config config = load_config(path, overrides).config;
+  run::Config config = load_config(path, overrides).config;
   if (!kind.empty()) config.model = with_kind(config.model, kind);
   const std::string obstacle = obstacle_to(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   const double idle = process_memory().now;
-  Session session(config);
+  run::Session session(config);
   serve({{"parameters", session.model.parameters().count()}}, idle, [&] {
-    const Step step = take_step(session);
+    const run::Step step = take_step(session);
     if (step.diverged) throw DataError(fmt::format("step {}: diverged", step.number));
     return step.seconds;
   });

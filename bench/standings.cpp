@@ -8,7 +8,7 @@
 #include <set>
 
 #include "bench/measure.h"
-#include "train/log/table.h"
+#include "train/system/text_table.h"
 
 namespace difftape::bench {
 namespace {
@@ -79,20 +79,20 @@ void collect_notes(const RaceResult& result, const std::string& where, std::set<
 
 std::string standings(const std::vector<Heat>& heats, const std::string& label) {
   const bool labelled = heats.size() > 1;
-  Table table{{{"", "contestant", true},
-               {"", "parameters"},
-               {"ms a step", "median"},
-               {"ms a step", "10 %"},
-               {"ms a step", "90 %"},
-               {"", "us/token"},
-               {"", "tokens/s"},
-               {"", "of peak"},
-               {"memory, MB", "peak"},
-               {"memory, MB", "idle"},
-               {"speed, first = 1", "median"},
-               {"speed, first = 1", "10 %"},
-               {"speed, first = 1", "90 %"}},
-              {}};
+  system::Table table{{{"", "contestant", true},
+                       {"", "parameters"},
+                       {"ms a step", "median"},
+                       {"ms a step", "10 %"},
+                       {"ms a step", "90 %"},
+                       {"", "us/token"},
+                       {"", "tokens/s"},
+                       {"", "of peak"},
+                       {"memory, MB", "peak"},
+                       {"memory, MB", "idle"},
+                       {"speed, first = 1", "median"},
+                       {"speed, first = 1", "10 %"},
+                       {"speed, first = 1", "90 %"}},
+                      {}};
   if (labelled) table.columns.insert(table.columns.begin(), {"", label});
   std::string speeds, notes;
   std::set<std::string> seen;
@@ -110,11 +110,11 @@ std::string standings(const std::vector<Heat>& heats, const std::string& label) 
 }
 
 std::string start_standings(const RaceResult& result) {
-  Table table{{{"", "contestant", true},
-               {"seconds to the first step", "median"},
-               {"seconds to the first step", "10 %"},
-               {"seconds to the first step", "90 %"}},
-              {}};
+  system::Table table{{{"", "contestant", true},
+                       {"seconds to the first step", "median"},
+                       {"seconds to the first step", "10 %"},
+                       {"seconds to the first step", "90 %"}},
+                      {}};
   for (const Result& each : result.finished) {
     Row row{each.who.name};
     add_quantiles(row, each.seconds, 1, 3);

@@ -11,15 +11,14 @@
 #include "core/peak.h"
 #include "core/profile.h"
 #include "layers/cost.h"
-#include "train/analyze/kinds.h"
-#include "train/config/reader.h"
-#include "train/log/profile_files.h"
-#include "train/log/table.h"
-#include "train/loop/step.h"
+#include "train/app/analyze/kinds.h"
+#include "train/run/config/reader.h"
+#include "train/run/loop/step.h"
+#include "train/run/records/profile_files.h"
+#include "train/system/text_table.h"
 
 namespace difftape {
 namespace {
-
 
 /// Every kind, the baseline before those that are compared with it.
 std::vector<std::string> baseline_first() {
@@ -38,7 +37,7 @@ struct Arguments {
 
 /// One kind with all its measured steps.
 struct Contestant {
-  std::unique_ptr<Session> session;
+  std::unique_ptr<run::Session> session;
   double flops_per_token;
   std::vector<double> tokens_per_sec, peak_share;
 };
@@ -46,12 +45,12 @@ struct Contestant {
 std::vector<Contestant> make_contestants(const Arguments& arguments) {
   std::vector<Contestant> all;
   for (const std::string& kind : arguments.kinds) {
-    Config config = load_config(arguments.config, arguments.overrides).config;
+    run::Config config = load_config(arguments.config, arguments.overrides).config;
     config.model = with_kind(config.model, kind);
     const std::string obstacle = obstacle_to(config.model);
     if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
-    all.push_back({std::make_unique<Session>(config), cost.train_flops_per_token, {}, {}});
+    all.push_back({std::make_unique<run::Session>(config), cost.train_flops_per_token, {}, {}});
     for (int warm = 0; warm < 2; ++warm) take_step(*all.back().session);
   }
   return all;
@@ -88,14 +87,14 @@ void print_by_op(Contestant& each, int steps) {
 }
 
 void print(const std::vector<Contestant>& all) {
-  Table table{{{"", "attention", true},
-               {"", "parameters"},
-               {"tokens/s", "median"},
-               {"tokens/s", "10 %"},
-               {"tokens/s", "90 %"},
-               {"", "of peak"},
-               {"", "vs first"}},
-              {}};
+  system::Table table{{{"", "attention", true},
+                       {"", "parameters"},
+                       {"tokens/s", "median"},
+                       {"tokens/s", "10 %"},
+                       {"tokens/s", "90 %"},
+                       {"", "of peak"},
+                       {"", "vs first"}},
+                      {}};
   const double first = quantile(all.front().tokens_per_sec, 0.5);
   for (const Contestant& each : all) {
     const auto rate = [&](double q) {
@@ -111,7 +110,7 @@ void print(const std::vector<Contestant>& all) {
 
 void run(const Arguments& arguments) {
   std::vector<Contestant> all = make_contestants(arguments);
-  const Config& config = all.front().session->config;
+  const run::Config& config = all.front().session->config;
   bench::print_environment();
   fmt::print(
       "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",

@@ -54,13 +54,17 @@ function(add_difftape precision program)
 
   set(library difftape_${precision})
   difftape_library(${library} ${precision} train)
+  target_compile_options(${library} PRIVATE -O1)  # what is optimised is where the numbers are
+  file(GLOB numeric ${PROJECT_SOURCE_DIR}/train/run/diagnostics/*.cpp)
+  set_source_files_properties(${numeric} PROPERTIES
+    COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
   # The HTML page of the report and the libraries inlined into it are read by the assembler.
-  set(page ${PROJECT_SOURCE_DIR}/train/report/page)
+  set(page ${PROJECT_SOURCE_DIR}/train/study/page)
   file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/report/assets.cpp PROPERTIES
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/study/page/assets.cpp PROPERTIES
     COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
     OBJECT_DEPENDS "${page_files}")
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/data/default_text.cpp PROPERTIES
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/run/data/default_text.cpp PROPERTIES
     COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
   target_link_libraries(${library} PUBLIC
     ${kernel} yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
@@ -68,7 +72,7 @@ function(add_difftape precision program)
     <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>
     <fmt/format.h> <nlohmann/json.hpp>)
 
-  add_executable(${program} ${PROJECT_SOURCE_DIR}/train/cli/main.cpp)
+  add_executable(${program} ${PROJECT_SOURCE_DIR}/train/app/main.cpp)
   difftape_flags(${program})
   target_link_libraries(${program} PRIVATE ${library})
 endfunction()

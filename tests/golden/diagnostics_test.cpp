@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <map>
 
-#include "train/checkpoint/h5.h"
-#include "train/diagnostics/diagnose.h"
+#include "train/run/diagnostics/diagnose.h"
+#include "train/run/records/h5.h"
 
 namespace difftape {
 namespace {
@@ -11,19 +11,19 @@ namespace {
 constexpr double kGate = sizeof(real) == 8 ? 1e-12 : 1e-6;  // relative
 constexpr double kMapGate = 1e-7;  // the files hold maps in single precision
 
-h5::File open(const char* name) {
-  return h5::File::open(std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) /
-                        "tests/golden/diagnostics" / (std::string(name) + ".h5"));
+run::h5::File open(const char* name) {
+  return run::h5::File::open(std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) /
+                             "tests/golden/diagnostics" / (std::string(name) + ".h5"));
 }
 
-Tensor tensor(const h5::File& file, const char* name) {
+Tensor tensor(const run::h5::File& file, const char* name) {
   if (!file.exists(name)) return {};
   Tensor x = Tensor::empty(file.shape(name));
   file.read<real>(name, x.values());
   return x;
 }
 
-AttentionView view_of(const h5::File& file) {
+AttentionView view_of(const run::h5::File& file) {
   AttentionView view;
   const Index heads = file.int_attribute("/", "heads"), kv = file.int_attribute("/", "kv_heads");
   const std::string wiring = file.string_attribute("/", "wiring");
@@ -46,7 +46,7 @@ AttentionView view_of(const h5::File& file) {
   return view;
 }
 
-std::vector<double> numbers(const MetricValue& value) {
+std::vector<double> numbers(const run::MetricValue& value) {
   if (const double* number = std::get_if<double>(&value)) return {*number};
   return std::get<std::vector<double>>(value);
 }
@@ -54,9 +54,9 @@ std::vector<double> numbers(const MetricValue& value) {
 class GoldenDiagnostics : public testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenDiagnostics, every_metric_agrees_with_pytorch) {
-  const h5::File file = open(GetParam());
-  Metrics metrics = attention_metrics(3, measure_attention(view_of(file)));
-  for (auto& metric : activation_metrics(3, tensor(file, "hidden"))) metrics.push_back(metric);
+  const run::h5::File file = open(GetParam());
+  run::Metrics metrics = run::attention_metrics(3, run::measure_attention(view_of(file)));
+  for (auto& metric : run::activation_metrics(3, tensor(file, "hidden"))) metrics.push_back(metric);
   EXPECT_EQ(static_cast<std::int64_t>(metrics.size()), file.int_attribute("/", "metrics"));
   for (const auto& [name, value] : metrics) {
     ASSERT_TRUE(name.ends_with("/3")) << name;
@@ -75,8 +75,8 @@ TEST_P(GoldenDiagnostics, every_metric_agrees_with_pytorch) {
 }
 
 TEST_P(GoldenDiagnostics, the_maps_agree_with_pytorch) {
-  const h5::File file = open(GetParam());
-  const Tensor maps = measure_attention(view_of(file)).first_maps;
+  const run::h5::File file = open(GetParam());
+  const Tensor maps = run::measure_attention(view_of(file)).first_maps;
   ASSERT_EQ(maps.shape(), file.shape("maps"));
   const auto expected = file.read<double>("maps");
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "train/checkpoint/h5.h"
-#include "train/config/reader.h"
-#include "train/loop/grads.h"
+#include "train/run/config/reader.h"
+#include "train/run/loop/grads.h"
+#include "train/run/records/h5.h"
 
 namespace difftape {
 namespace {
@@ -35,8 +35,9 @@ class Golden : public testing::TestWithParam<const char*> {};
 
 TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
   const std::filesystem::path path = path_of(GetParam());
-  const h5::File file = h5::File::open(path);
-  const Config config = config_from_yaml(file.string_attribute("/", "config_yaml"), path.string());
+  const run::h5::File file = run::h5::File::open(path);
+  const run::Config config =
+      run::config_from_yaml(file.string_attribute("/", "config_yaml"), path.string());
   LanguageModel model(config.model);
   model.parameters().initialize(1);
   ASSERT_EQ(file.children("model").size(), model.parameters().size());
@@ -44,8 +45,8 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
     ASSERT_EQ(file.shape("model/" + parameter.name), parameter.shape) << parameter.name;
     file.read<real>("model/" + parameter.name, parameter.value.values());
   }
-  const LossAndLogits result =
-      forward_backward(model, read_token_batch(path), config.data.document_end);
+  const run::LossAndLogits result =
+      run::forward_backward(model, run::read_token_batch(path), config.data.document_end);
   EXPECT_LE(error_of(Tensor::scalar(result.loss), file.read<double>("loss")), kGate);
   EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kGate);
   double worst = 0;

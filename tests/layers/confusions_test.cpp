@@ -1,5 +1,5 @@
 // What people get wrong about differential attention, one test each; the errors of a configuration
-// about them are in tests/train/config/confusions_test.cpp.
+// about them are in tests/train/run/config/confusions_test.cpp.
 #include <cmath>
 
 #include "autograd/gradcheck/gradcheck.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-namespace difftape {
+namespace difftape::stats {
 
 namespace {
 
@@ -67,4 +67,4 @@ double growth_exponent(std::span<const double> x, std::span<const double> y) {
   return squares > 0 ? products / squares : kNaN;
 }
 
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace difftape {
+namespace difftape::stats {
 
 /// The q-quantile, q in [0, 1], with linear interpolation between order statistics (numpy's
 /// default); NaN if `values` is empty. Infinities are ordered as numbers; NaN must not be among
@@ -26,4 +26,4 @@ double pooled_std(std::span<const std::vector<double>> groups);
 /// positive and finite are left out; NaN with fewer than two different x.
 double growth_exponent(std::span<const double> x, std::span<const double> y);
 
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace difftape {
+namespace difftape::stats {
 
 double student_t_quantile(double probability, Index degrees) {
   return quantile(boost::math::students_t(static_cast<double>(degrees)), probability);
@@ -33,4 +33,4 @@ Ratio geometric_mean(std::span<const double> logs) {
   return {std::exp(interval.mean), std::exp(interval.low()), std::exp(interval.high())};
 }
 
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -6,7 +6,7 @@
 
 #include "core/real.h"
 
-namespace difftape {
+namespace difftape::stats {
 
 /// A mean with its two-sided 95 % confidence interval, mean +- half_width.
 struct Interval {
@@ -37,4 +37,4 @@ struct Ratio {
 };
 Ratio geometric_mean(std::span<const double> logs);
 
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace difftape {
+namespace difftape::stats {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::vector<double> holm(std::span<const double> p) {
   return adjusted;
 }
 
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -6,7 +6,7 @@
 
 #include "train/stats/interval.h"
 
-namespace difftape {
+namespace difftape::stats {
 
 /// Differences a[i] - b[i] of values that belong together.
 struct PairedDifference {
@@ -26,4 +26,4 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 /// given; ties get the same value; NaN is no test: it stays NaN and does not count.
 std::vector<double> holm(std::span<const double> p);
 
-}  // namespace difftape
+}  // namespace difftape::stats

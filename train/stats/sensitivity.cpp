@@ -6,7 +6,7 @@
 
 #include "train/stats/descriptive.h"
 
-namespace difftape {
+namespace difftape::stats {
 
 namespace {
 
@@ -47,4 +47,4 @@ Limits bootstrap_limits(const Groups& groups, const std::function<double(const G
   return {quantile(statistics, 0.025), quantile(statistics, 0.975)};
 }
 
-}  // namespace difftape
+}  // namespace difftape::stats

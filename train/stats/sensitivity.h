@@ -7,7 +7,7 @@
 
 #include "core/random.h"
 
-namespace difftape {
+namespace difftape::stats {
 
 /// Values in groups, for example the final losses of all seeds at one learning rate.
 using Groups = std::vector<std::vector<double>>;
@@ -36,4 +36,4 @@ struct Limits {
 Limits bootstrap_limits(const Groups& groups, const std::function<double(const Groups&)>& statistic,
                         const RandomStream& random, int resamples = 10000);
 
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-namespace difftape {
+namespace difftape::stats {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -65,4 +65,4 @@ TEST(GrowthExponent, leaves_out_what_has_no_logarithm_and_needs_two_steps) {
 }
 
 }  // namespace
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace difftape {
+namespace difftape::stats {
 namespace {
 
 TEST(Interval, quantiles_of_student_t_are_those_of_the_tables) {
@@ -41,4 +41,4 @@ TEST(Interval, carries_on_what_is_not_finite) {
 }
 
 }  // namespace
-}  // namespace difftape
+}  // namespace difftape::stats

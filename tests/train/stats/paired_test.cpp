@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 
-namespace difftape {
+namespace difftape::stats {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -131,4 +131,4 @@ RC_GTEST_PROP(Holm, never_lowers_and_keeps_the_order, (std::vector<unsigned> dra
 }
 
 }  // namespace
-}  // namespace difftape
+}  // namespace difftape::stats

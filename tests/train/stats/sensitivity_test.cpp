@@ -6,7 +6,7 @@
 
 #include "train/stats/descriptive.h"
 
-namespace difftape {
+namespace difftape::stats {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -94,4 +94,4 @@ TEST(Bootstrap, of_the_sensitivity_holds_it) {
 }
 
 }  // namespace
-}  // namespace difftape
+}  // namespace difftape::stats

@@ -1,0 +1,151 @@
+#include "train/app/analyze/plan.h"
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/run/config/reader.h"
+
+namespace difftape::app {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
+
+run::Config plan_7b() { return run::load_config(kConfigs / "plan_7b.yaml").config; }
+
+/// The cells of a row, its label without the indent.
+std::vector<std::string> row(const system::Table& table, const std::string& label) {
+  for (const auto& cells : table.rows) {
+    if (cells[0].substr(std::min(cells[0].find_first_not_of(' '), cells[0].size())) == label) {
+      return {cells.begin() + 1, cells.end()};
+    }
+  }
+  return {"no row " + label};
+}
+
+TEST(Plan, of_a_7b_model_counts_every_component_as_by_hand) {
+  const run::Config config = plan_7b();
+  const system::Table table =
+      plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
+  const std::string square = system::grouped(32 * 4096 * 4096),
+                    quarter = system::grouped(32 * 1024 * 4096);
+  EXPECT_THAT(row(table, "embedding"), ElementsAre("131,072,000", "131,072,000", "131,072,000"));
+  EXPECT_THAT(row(table, "head"), ElementsAre("131,072,000", "131,072,000", "131,072,000"));
+  EXPECT_THAT(row(table, "q_proj"), ElementsAre(square, square, system::grouped(32 * 8192 * 4096)));
+  EXPECT_THAT(row(table, "k_proj"), ElementsAre(quarter, quarter, quarter));
+  EXPECT_THAT(row(table, "v_proj"), ElementsAre(quarter, quarter, quarter));
+  EXPECT_THAT(row(table, "o_proj"), ElementsAre(square, square, square));
+  EXPECT_THAT(row(table, "lambda"),
+              ElementsAre("-", system::grouped(32 * 4 * 128), system::grouped(32 * 32 * 4096)));
+  EXPECT_THAT(row(table, "subln"), ElementsAre("-", system::grouped(32 * 256), "-"));
+  EXPECT_THAT(row(table, "mlp"),
+              testing::Each(system::grouped(32 * 3 * 4096 * static_cast<Index>(14336))));
+  EXPECT_THAT(row(table, "norms"), testing::Each(system::grouped((2 * 32 + 1) * 4096)));
+  EXPECT_THAT(row(table, "parameters"),
+              ElementsAre("7,241,732,096", "7,241,756,672", "7,782,797,312"));
+}
+
+TEST(Plan, of_grouped_heads_keeps_one_cache_whatever_the_kind) {
+  const run::Config config = plan_7b();
+  const system::Table table =
+      plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
+  const Index bytes = 32 * 2 * 8 * 128 * static_cast<Index>(sizeof(real));
+  EXPECT_THAT(row(table, "KV cache per token, bytes"),
+              ElementsAre(system::grouped(bytes), system::grouped(bytes), system::grouped(bytes)));
+  run::Config wide = config;
+  wide.model.num_kv_heads = 32;
+  EXPECT_THAT(row(plan_table(make_plan(wide, {"softmax"}), wide), "KV cache per token, bytes"),
+              ElementsAre(system::grouped(4 * bytes)));
+}
+
+TEST(Plan, compares_attention_with_softmax_and_with_as_many_query_heads_where_it_has_them) {
+  const run::Config config = plan_7b();
+  Plan plan = make_plan(config, {"softmax", "diff_v2"});
+  system::Table table = plan_table(plan, config);
+  EXPECT_THAT(row(table, "against softmax"), ElementsAre("-", "+7.5 %")) << "the whole model";
+  EXPECT_THAT(row(table, "against softmax_2h"), ElementsAre("no row against softmax_2h"));
+  // Twice the heads of the same width is the attention of softmax_2h.
+  ModelConfig twice = config.model;
+  twice.num_heads *= 2;
+  plan.kinds.push_back({"softmax_2h", model_cost(twice, config.data.seq_len)});
+  table = plan_table(plan, config);
+  // q, k, v, o in units of 4096^2: 2 + 1/4 + 1/4 + 2 against softmax's 2.5 and V2's 3.5 + 1/128.
+  EXPECT_THAT(row(table, "against softmax_2h"), ElementsAre("-44.4 %", "-22.0 %", "-"));
+}
+
+TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
+  run::Config config = plan_7b();
+  config.model.num_kv_heads = 1;
+  Plan plan = make_plan(config);
+  for (const KindCost& column : plan.kinds) EXPECT_NE(column.kind, "diff_v1");
+  EXPECT_THAT(plan.left_out,
+              testing::Contains("left out diff_v1: diff_v1 pairs the key and value heads of the "
+                                "baseline, but num_kv_heads is 1; need an even number"));
+  config = plan_7b();
+  config.model.match = "parameters";
+  config.model.d_ff = 1024;  // less than the query heads that V2 adds
+  plan = make_plan(config);
+  EXPECT_THAT(plan.left_out, testing::Contains(testing::StartsWith(
+                                 "left out diff_v2: model.match: parameters: diff_v2 has")));
+  EXPECT_THROW(make_plan(config, {"diff_v2"}), ConfigError) << "nothing is left";
+  config.model.attention.kind = "diff_v2";
+  EXPECT_THROW(make_plan(config), ConfigError) << "the configuration itself cannot be";
+}
+
+TEST(Plan, takes_the_kinds_in_the_order_given_and_marks_that_of_the_configuration) {
+  const run::Config config = plan_7b();
+  const system::Table table = plan_table(make_plan(config, {"diff_v2", "softmax"}), config);
+  ASSERT_EQ(table.columns.size(), 3u);
+  EXPECT_EQ(table.columns[1].name, "diff_v2");
+  EXPECT_EQ(table.columns[2].name, "softmax *");
+  EXPECT_EQ(make_plan(config).kinds.size(), attention_kinds().size());
+}
+
+/// The cells of a row as numbers.
+std::vector<double> numbers(const system::Table& table, const std::string& label) {
+  std::vector<double> all;
+  for (const std::string& cell : row(table, label)) all.push_back(std::stod(cell));
+  return all;
+}
+
+TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
+  run::Config config = plan_7b();
+  const std::vector<std::string> kinds{"softmax", "diff_v2"};
+  const system::Table kept = plan_table(make_plan(config, kinds), config);
+  config.train.recompute = "blocks";
+  const system::Table recomputed = plan_table(make_plan(config, kinds), config);
+  for (const size_t kind : {0u, 1u}) {
+    const double total = numbers(kept, "memory of a step, MB")[kind];
+    for (const system::Table* table : {&kept, &recomputed}) {
+      double parts = 0;
+      for (const char* part : {"weights", "gradients", "moments", "activations",
+                               "gradients of activations", "scratch"}) {
+        parts += numbers(*table, part)[kind];
+      }
+      EXPECT_NEAR(parts, numbers(*table, "memory of a step, MB")[kind], 0.6) << "rounded parts";
+    }
+    EXPECT_EQ(numbers(kept, "with train.recompute: blocks, MB")[kind],
+              numbers(recomputed, "memory of a step, MB")[kind]);
+    EXPECT_LT(numbers(recomputed, "memory of a step, MB")[kind], 0.9 * total);
+  }
+  EXPECT_THAT(row(recomputed, "with train.recompute: blocks, MB"),
+              ElementsAre(testing::StartsWith("no row")));
+  const double parameters = 7241732096;
+  EXPECT_NEAR(numbers(kept, "moments")[0], 2 * parameters * sizeof(real) / 1e6, 0.1);
+}
+
+TEST(Plan, of_activations_is_linear_in_the_length_of_the_rows) {
+  run::Config config = plan_7b();
+  std::vector<double> activations;
+  for (const Index seq : {1024, 4096}) {
+    config.data.seq_len = config.model.max_seq_len = seq;
+    const system::Table table = plan_table(make_plan(config, {"softmax", "diff_v2"}), config);
+    activations.push_back(numbers(table, "activations")[1]);
+  }
+  EXPECT_NEAR(activations[1] / activations[0], 4, 0.01);
+}
+
+}  // namespace
+}  // namespace difftape::app

@@ -1,0 +1,138 @@
+// Places that cannot be written, or must not be overwritten: exit 74, and what is there stays.
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::put;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class Output : public testing::Test {
+ protected:
+  std::string error(const Words& arguments, test::Conditions conditions = {}) {
+    const Outcome outcome = project.difftape(arguments, std::move(conditions));
+    EXPECT_EQ(outcome.exit, 74) << outcome.err;
+    return outcome.err;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Output, a_run_directory_is_never_overwritten) {
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const std::string metrics = contents(project / "run/metrics.jsonl");
+  const std::string status = contents(project / "run/status.json");
+  EXPECT_EQ(error({"train", "tiny.yaml", "--out", "run"}),
+            "difftape: run exists and holds a run; nothing is overwritten: continue the run with "
+            "--resume, or choose another directory with --out\n");
+  EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
+  EXPECT_EQ(contents(project / "run/status.json"), status);
+}
+
+TEST_F(Output, a_folder_with_other_things_or_a_file_is_never_overwritten) {
+  fs::create_directory(project / "home");
+  put(project / "home/thesis.tex", "precious");
+  const std::string rule =
+      " exists and is not an empty directory; nothing is overwritten: choose another directory "
+      "with --out\n";
+  EXPECT_EQ(error({"train", "tiny.yaml", "--out", "home"}), "difftape: home" + rule);
+  EXPECT_EQ(contents(project / "home/thesis.tex"), "precious");
+  EXPECT_EQ(error({"train", "tiny.yaml", "--out", "text.txt"}), "difftape: text.txt" + rule);
+  EXPECT_EQ(contents(project / "text.txt"), test::tiny_text());
+  EXPECT_EQ(error({"train", "tiny.yaml", "--out", "text.txt/run"}),
+            "difftape: cannot create run directory text.txt/run: Not a directory\n");
+}
+
+TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
+  fs::create_directory(project / "locked");
+  // Root writes anywhere, so the program runs as somebody else, who may read and execute it.
+  const fs::path program = project / "difftape";
+  fs::copy_file(DIFFTAPE_TEST_PROGRAM, program);
+  fs::permissions(program, fs::perms(0755));
+  fs::permissions(project.path(), fs::perms(0755));
+  fs::permissions(project / "locked", fs::perms(0555));
+  test::Conditions conditions;
+  conditions.program = program;
+  conditions.unprivileged = true;
+  EXPECT_EQ(error({"train", "tiny.yaml", "--out", "locked/run"}, conditions),
+            "difftape: cannot create run directory locked/run: Permission denied\n");
+  put(project / "s.yaml", "base: tiny.yaml\nsweep.arms: {a: , b: }\n");
+  EXPECT_EQ(error({"sweep", "s.yaml", "--out", "locked/sweep"}, conditions),
+            "difftape: cannot create sweep directory locked/sweep: Permission denied\n");
+  fs::permissions(project / "locked", fs::perms(0755));
+}
+
+TEST_F(Output, a_disk_too_full_for_a_checkpoint_leaves_the_metrics_and_the_status) {
+  project.config.train.checkpoint_every = 5;
+  project.save();
+  ASSERT_EQ(project.train("whole"), Exit::ok);
+  test::Conditions conditions;
+  conditions.largest_file = test::last_checkpoint(project / "whole").size() - 1;
+  EXPECT_EQ(error({"train", "tiny.yaml", "--out", "run"}, conditions),
+            "difftape: cannot write run/checkpoints/step-00000005.h5: File too large\n");
+  const run::RunStatus status = run::read_status(project / "run");
+  EXPECT_EQ(status.state, run::RunState::failed);
+  EXPECT_EQ(status.step, 5);
+  EXPECT_EQ(run::read_metrics(project / "run/metrics.jsonl").step,
+            (std::vector<double>{1, 2, 3, 4, 5}));
+  EXPECT_TRUE(fs::is_empty(project / "run/checkpoints")) << "no half-written file is left";
+}
+
+TEST_F(Output, what_is_printed_to_a_full_disk_is_an_error) {
+  for (const Words& command : {Words{"config", "show", "tiny.yaml"}, Words{"config", "schema"},
+                               Words{"plan", "tiny.yaml"}}) {
+    test::Conditions conditions;
+    conditions.out_file = "/dev/full";
+    EXPECT_EQ(error(command, conditions), "difftape: cannot write all of the standard output\n");
+  }
+}
+
+TEST_F(Output, a_run_whose_console_is_a_full_disk_completes_all_the_same) {
+  test::Conditions conditions;
+  conditions.out_file = "/dev/full";
+  error({"train", "tiny.yaml", "--out", "run"}, conditions);
+  EXPECT_EQ(run::read_status(project / "run").state, run::RunState::finished);
+  EXPECT_THAT(contents(project / "run/stdout.log"), HasSubstr("\nfinished; results are in run\n"));
+}
+
+TEST_F(Output, with_closed_or_full_standard_streams_files_and_exit_codes_are_the_same) {
+  const auto shell = [this](const std::string& arguments) {
+    return test::run({"-c", DIFFTAPE_TEST_PROGRAM + arguments},
+                     project.here({.program = "/bin/sh"}));
+  };
+  EXPECT_EQ(shell(" train tiny.yaml --out open").exit, 0);
+  EXPECT_EQ(shell(" train tiny.yaml --out closed <&- >&- 2>&-").exit, 0);
+  for (const char* file : {"config.yaml", "checkpoints/step-00000012.h5"}) {
+    EXPECT_EQ(contents(project / "closed" / file), contents(project / "open" / file)) << file;
+  }
+  EXPECT_EQ(test::measured(project / "closed"), test::measured(project / "open"));
+  EXPECT_EQ(shell(" train gone.yaml 2>&-").exit, 66);
+  EXPECT_EQ(shell(" train gone.yaml 2>/dev/full").exit, 66);
+}
+
+TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const std::string metrics = contents(project / "run/metrics.jsonl");
+  EXPECT_EQ(error({"report", "run", "--out", "run/metrics.jsonl"}),
+            "difftape: run/metrics.jsonl exists and is something else; only .html files are "
+            "replaced: choose another name with --out\n");
+  EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
+  fs::create_symlink("/dev/null", project / "device.html");
+  EXPECT_THAT(error({"report", "run", "--out", "device.html"}), HasSubstr("is something else"));
+  EXPECT_TRUE(fs::is_symlink(project / "device.html")) << "a device is no page";
+  EXPECT_THAT(error({"report", "run", "--out", "run"}), HasSubstr("run exists and is something"));
+  EXPECT_THAT(error({"report", "run", "--out", "gone/report.html"}),
+              HasSubstr("difftape: cannot write gone/report.html: No such file or directory"));
+  put(project / "report.html", "old");
+  EXPECT_EQ(project.difftape({"report", "run"}).exit, 0);
+  EXPECT_THAT(contents(project / "report.html"), HasSubstr("<html"));
+}
+
+}  // namespace
+}  // namespace difftape::app

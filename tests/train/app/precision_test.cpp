@@ -1,0 +1,91 @@
+// difftape-f64: the same command line in double precision, and gradcheck, which hands over to it.
+#include <regex>
+
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::metrics_lines;
+using test::Outcome;
+using test::TinyProject;
+using testing::HasSubstr;
+
+TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    ASSERT_EQ(project.train("f32"), Exit::ok);
+    const Outcome outcome = project.difftape({"train", "tiny.yaml", "--out", "f64"},
+                                             {.program = DIFFTAPE_TEST_PROGRAM_F64});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    const auto single = metrics_lines(project / "f32"), exact = metrics_lines(project / "f64");
+    ASSERT_EQ(exact.size(), single.size());
+    for (const char* metric : {"train/loss", "optim/grad_norm"}) {
+      const double a = single[0][metric], b = exact[0][metric];
+      EXPECT_NEAR(a, b, 1e-5 * b) << kind << " " << metric;
+      EXPECT_NE(a, b) << "both programs are the same";
+    }
+    const double a = single.back()["val/loss"], b = exact.back()["val/loss"];
+    EXPECT_NEAR(a, b, 1e-3 * b) << kind << ": after 12 steps";
+    EXPECT_EQ(run::read_checkpoint_meta(run::find_checkpoint(project / "f64")).precision, "f64");
+  }
+}
+
+TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant) {
+  const Outcome outcome =
+      test::run({"gradcheck", "--filter", "^(softmax|linear|layer/.*/gqa/.*/plain/d[23]/T[13])$"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(
+      outcome.out.starts_with("op, layer or model            cells   elements     zero  "
+                              "worst error  seconds  verdict\n"))
+      << outcome.out;
+  const std::string numbers = " +[0-9]+ +[0-9]+ +[0-9.]+e-1[0-9] +[0-9.]+  ok\n";
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\nlinear +1" + numbers))) << outcome.out;
+  for (const std::string& kind : attention_kinds()) {
+    EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\nlayer/" + kind + " +12" + numbers)))
+        << outcome.out;
+  }
+  std::smatch last;
+  ASSERT_TRUE(std::regex_search(
+      outcome.out, last,
+      std::regex("\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), gate 1e-10, "
+                 "0 failed, [0-9.]+ s\n$")));
+  EXPECT_GE(std::stoi(last[1]), 2 + 12 * 19);
+  EXPECT_LT(std::stod(last[2]), 1e-10);
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";
+}
+
+TEST(Gradcheck, prints_the_same_for_any_number_of_threads_but_the_time) {
+  const auto table = [](const std::string& threads) {
+    const Outcome outcome = test::run({"gradcheck", "--filter", "layer/(sink|diff_v1)/.*/T2$"},
+                                      {.environment = {{"OMP_NUM_THREADS", threads}}});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return std::regex_replace(outcome.out, std::regex(" +[0-9.]+  ok|[0-9.]+ s\n"), "");
+  };
+  EXPECT_EQ(table("1"), table("3"));
+}
+
+TEST(Gradcheck, a_filter_that_matches_nothing_or_is_no_pattern_is_a_usage_error) {
+  const Outcome nothing = test::run({"gradcheck", "--filter", "sofmax"});
+  EXPECT_EQ(nothing.exit, 64);
+  EXPECT_EQ(nothing.err, "difftape: --filter: no case matches 'sofmax'\n");
+  EXPECT_EQ(nothing.out, "");
+  const Outcome broken = test::run({"gradcheck", "--filter", "("});
+  EXPECT_EQ(broken.exit, 64);
+  EXPECT_THAT(broken.err, HasSubstr("difftape: --filter: '(' is not a regular expression: "));
+}
+
+TEST(Gradcheck, without_the_program_in_double_precision_says_what_is_missing) {
+  const test::ScratchDir dir;
+  fs::copy_file(DIFFTAPE_TEST_PROGRAM, dir / "difftape");
+  const Outcome outcome = test::run({"gradcheck"}, {.program = dir / "difftape"});
+  EXPECT_EQ(outcome.exit, 66);
+  EXPECT_EQ(outcome.err, "difftape: " + (dir / "difftape-f64").string() +
+                             ": No such file or directory; gradients are proven in double "
+                             "precision by this program, which `./dev build` makes\n");
+}
+
+}  // namespace
+}  // namespace difftape::app

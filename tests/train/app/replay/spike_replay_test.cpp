@@ -1,0 +1,236 @@
+// A spike with other batches and other states.
+#include "train/app/replay/spike_replay.h"
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/app/replay/recorded_run.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
+#include "train/run/records/spike_records.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::TinyProject;
+using testing::HasSubstr;
+
+TEST(CauseOf, follows_what_most_and_few_others_do) {
+  EXPECT_EQ(cause_of(6, 0, 3, 3), Cause::batch);
+  EXPECT_EQ(cause_of(6, 2, 3, 2), Cause::batch);
+  EXPECT_EQ(cause_of(6, 6, 3, 0), Cause::state);
+  EXPECT_EQ(cause_of(6, 4, 3, 1), Cause::state);
+  EXPECT_EQ(cause_of(6, 0, 3, 0), Cause::both);
+  EXPECT_EQ(cause_of(6, 6, 3, 3), Cause::undecided);
+  EXPECT_EQ(cause_of(6, 3, 3, 0), Cause::undecided);
+  EXPECT_EQ(cause_of(2, 1, 2, 1), Cause::undecided);
+  EXPECT_EQ(cause_of(0, 0, 3, 3), Cause::undecided);
+  EXPECT_EQ(cause_of(6, 0, 0, 0), Cause::undecided);
+}
+
+/// Every file of a directory with its contents.
+std::map<std::string, std::string> everything(const fs::path& dir) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(dir)) {
+    if (entry.is_regular_file()) files[entry.path()] = contents(entry.path());
+  }
+  return files;
+}
+
+/// A text of words with one passage of noise, which few batches meet.
+class Spike : public testing::Test {
+ protected:
+  Spike() {
+    std::string text = test::tiny_text() + test::tiny_text();
+    const RandomStream stream(3, "noise");
+    for (std::uint64_t i = 0; i < 120; ++i) {
+      text[6000 + i] = static_cast<char>(128 + stream.below(i, 128));
+    }
+    test::put(project / "text.txt", text);
+    project.config.train.steps = 150;
+    project.config.train.eval_every = 0;
+    project.config.train.checkpoint_every = 20;
+    project.config.log.spike_min_history = 20;
+    project.config.log.spike_threshold = 4;
+    project.save();
+  }
+  void run_it() { ASSERT_EQ(project.train("run"), Exit::ok); }
+
+  TinyProject project;
+};
+
+TEST_F(Spike, of_a_batch_of_noise_is_found_to_be_the_batch) {
+  run_it();
+  const RecordedRun run = open_recorded(project / "run");
+  const auto records = spike_records(run.metrics, run.rule);
+  ASSERT_FALSE(records.empty());
+  const auto before = everything(project / "run");
+  const SpikeReplay replay = replay_spike(project / "run");
+  EXPECT_EQ(everything(project / "run"), before) << "nothing is written into the run";
+  EXPECT_FALSE(replay.mismatch);
+  EXPECT_EQ(replay.step, std::ranges::max_element(records, {}, run::size_of)->step);
+  EXPECT_EQ(replay.cause, Cause::batch) << to_text(replay);
+  EXPECT_EQ(replay.other_batches, 6);
+  EXPECT_EQ(replay.earlier_states, 3);
+  EXPECT_EQ(replay.encounters.size(), 10u);
+  EXPECT_LT(replay.retrained, 24) << "from the checkpoint before";
+  EXPECT_THAT(replay.origin, testing::StartsWith("checkpoints/step-"));
+  const Encounter& own = replay.encounters.front();
+  EXPECT_EQ(own.loss, run.logged("train/loss", replay.step));
+  EXPECT_EQ(own.grad_norm, run.logged("optim/grad_norm", replay.step));
+  EXPECT_TRUE(own.loss_verdict.spike || own.grad_verdict.spike);
+}
+
+TEST_F(Spike, is_the_same_from_the_initial_weights_as_from_a_checkpoint) {
+  run_it();
+  const SpikeReplay near = replay_spike(project / "run");
+  fs::remove_all(project / "run/checkpoints");
+  const SpikeReplay far = replay_spike(project / "run");
+  EXPECT_EQ(far.origin, "the initial weights");
+  EXPECT_GT(far.retrained, near.retrained);
+  ASSERT_EQ(near.encounters.size(), far.encounters.size());
+  for (std::size_t i = 0; i < near.encounters.size(); ++i) {
+    EXPECT_EQ(near.encounters[i].loss, far.encounters[i].loss);
+    EXPECT_EQ(near.encounters[i].grad_norm, far.encounters[i].grad_norm);
+  }
+}
+
+// Large batches of a plain text are much alike: what spikes is where the weights have gone. When
+// that happens depends on the last bit of every product, so that one of several runs must show it.
+TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
+  test::put(project / "text.txt", test::tiny_text());
+  project.config.data.batch_size = 64;
+  project.config.optim = {.lr = 0.4,
+                          .min_lr = 0.4,
+                          .schedule = "constant",
+                          .warmup_steps = 0,
+                          .betas = {0.9, 0.9999},
+                          .clip_norm = 0};
+  project.config.train.steps = 110;
+  int states = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    project.config.run.seed = seed;
+    const std::string out = fmt::format("run{}", seed);
+    ASSERT_EQ(project.train(out), Exit::ok);
+    const RecordedRun run = open_recorded(project / out);
+    if (spike_records(run.metrics, run.rule).empty()) continue;
+    const SpikeReplay replay = replay_spike(project / out);
+    EXPECT_FALSE(replay.mismatch);
+    EXPECT_NE(replay.cause, Cause::batch) << to_text(replay);
+    states += replay.cause == Cause::state ? 1 : 0;
+  }
+  EXPECT_GT(states, 0);
+}
+
+TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
+  run_it();
+  const SpikeReplay replay = replay_spike(
+      project / "run", {.step = 30, .batches = {-30, 2, 200}, .states = {-40, -29, 0, 2, 500}});
+  std::vector<std::pair<Index, Index>> met;
+  for (const Encounter& e : replay.encounters) met.emplace_back(e.state, e.batch);
+  EXPECT_EQ(met, (std::vector<std::pair<Index, Index>>{
+                     {30, 30}, {1, 30}, {30, 32}, {30, 230}, {32, 30}}));
+  EXPECT_EQ(replay.retrained, 31);
+  EXPECT_FALSE(replay.mismatch);
+  EXPECT_EQ(replay.earlier_states, 1) << "later ones do not count";
+  EXPECT_THAT(to_text(replay), HasSubstr("not decided: step 30 is no spike by the rule olmo2"));
+}
+
+TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {
+  project.config.optim.lr = 1e30;
+  project.config.optim.clip_norm = 0;
+  project.config.optim.warmup_steps = 0;
+  project.save();
+  ASSERT_EQ(project.train("run"), Exit::diverged);
+  const SpikeReplay replay = replay_spike(project / "run");
+  EXPECT_EQ(replay.step, 2);
+  EXPECT_FALSE(replay.mismatch);
+  EXPECT_EQ(replay.cause, Cause::state) << to_text(replay);
+}
+
+TEST_F(Spike, is_replayed_by_the_program) {
+  run_it();
+  const auto outcome = project.difftape({"replay", "run", "--batches", "-2,-1,1,2"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              testing::MatchesRegex("run, step [0-9]+: from checkpoints/step-[0-9]+.h5, "
+                                    "[0-9]+ steps? repeated bit for bit\n(.|\n)*"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("cause: the batch\n  0 of 4 other batches on the state of step"));
+  EXPECT_THAT(outcome.out, HasSubstr("  on 3 of 3 earlier states the batch of step"));
+}
+
+TEST_F(Spike, of_another_log_is_exit_code_1) {
+  run_it();
+  const SpikeReplay sound = replay_spike(project / "run");
+  std::string metrics = contents(project / "run/metrics.jsonl");
+  const std::string line = fmt::format("\"step\":{},\"train/loss\":", sound.step - 1);
+  metrics.insert(metrics.find(line) + line.size(), "1");
+  test::put(project / "run/metrics.jsonl", metrics);
+  const auto outcome = project.difftape({"replay", "run", "--step", fmt::format("{}", sound.step)});
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              HasSubstr(fmt::format("not identical: train/loss of step {} is ", sound.step - 1)));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("cause:")));
+}
+
+TEST_F(Spike, that_cannot_be_replayed_is_said) {
+  run_it();
+  const auto error = [&](std::vector<std::string> words, int exit,
+                         test::Conditions conditions = {}) {
+    words.insert(words.begin(), "replay");
+    const auto outcome = project.difftape(words, std::move(conditions));
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_EQ(error({"run", "--step", "151"}, 64),
+            "difftape: --step 151: run has the steps 1 to 150\n");
+  EXPECT_EQ(error({"run", "--step", "0"}, 64), "difftape: --step 0: run has the steps 1 to 150\n");
+  fs::create_directory(project / "empty");
+  EXPECT_EQ(
+      error({"empty"}, 66),
+      "difftape: empty is not a run directory: it has no status.json; give the directory of a "
+      "run\n");
+  EXPECT_EQ(error({"run"}, 65, {.program = DIFFTAPE_TEST_PROGRAM_F64}),
+            "difftape: run: was made in f32, this program computes in f64; replay with difftape\n");
+  const std::string text = contents(project / "text.txt");
+  test::put(project / "text.txt", text + "more");
+  EXPECT_THAT(error({"run"}, 65), HasSubstr("difftape: run: the data changed since this run: "));
+  test::put(project / "text.txt", text);
+
+  const std::string checkpoint = "run/checkpoints/step-00000020.h5";
+  std::string damaged = contents(project / checkpoint);
+  damaged.resize(damaged.size() / 2);
+  test::put(project / checkpoint, damaged);
+  EXPECT_THAT(error({"run", "--step", "30"}, 65),
+              HasSubstr("checkpoint run/checkpoints/step-00000020.h5 is cut off"));
+  const std::string yaml = contents(project / "run/config.yaml");
+  test::put(project / "run/config.yaml", yaml + "optim.lr: 0.02\n");
+  EXPECT_THAT(error({"run"}, 78), HasSubstr("optim.lr"));
+  run::Config other = project.config;
+  other.optim.lr = 0.02;
+  test::put(project / "run/config.yaml", to_yaml(other));
+  EXPECT_EQ(error({"run"}, 65),
+            "difftape: run/config.yaml: optim.lr is 0.02, the run was made with 0.01 (env.json); "
+            "put its configuration back\n");
+  test::put(project / "run/config.yaml", yaml);
+  test::put(project / "run/metrics.jsonl", "");
+  EXPECT_EQ(error({"run"}, 65),
+            "difftape: run/metrics.jsonl: no step is logged yet; nothing can be replayed\n");
+}
+
+TEST_F(Spike, is_asked_for_where_there_is_none) {
+  project.config.train.steps = 5;
+  project.config.optim.warmup_steps = 1;
+  project.save();
+  run_it();
+  const auto outcome = project.difftape({"replay", "run"});
+  EXPECT_EQ(outcome.exit, 64);
+  EXPECT_EQ(outcome.err,
+            "difftape: run: has no spike by its rule olmo2; choose a step with --step, or give the "
+            "dump of a divergence in its folder diverged\n");
+}
+
+}  // namespace
+}  // namespace difftape::app

@@ -1,0 +1,178 @@
+// `difftape report` as a user runs it: directories of runs, whole and broken.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "tests/support/scratch.h"
+#include "tests/train/app/program.h"
+#include "tests/train/study/compare/synthetic_run.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::put;
+using test::SyntheticRun;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ReportCommand : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directory(dir / "sweep"); }
+
+  /// Two arms at two rates, three seeds.
+  void write_sweep() {
+    for (const char* kind : {"softmax", "diff_v2"}) {
+      for (const char* lr : {"0.001", "0.01"}) {
+        for (const Index seed : {1, 2, 3}) {
+          const bool v2 = kind == std::string("diff_v2");
+          write({.name = fmt::format("{}-lr{}-seed{}", kind, lr, seed),
+                 .kind = kind,
+                 .floor = (v2 ? 2.2 : 2.3) + 0.01 * static_cast<double>(seed),
+                 .seed = seed,
+                 .arm = kind,
+                 .lr = lr});
+        }
+      }
+    }
+  }
+  fs::path write(SyntheticRun run) {
+    run.steps = 100;
+    return test::write_run(dir / ("sweep/" + run.name), run);
+  }
+  Outcome report(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "report");
+    return test::run(arguments, {.directory = dir.path()});
+  }
+
+  test::ScratchDir dir;
+};
+
+TEST_F(ReportCommand,
+       of_a_sweep_directory_prints_arms_sensitivity_and_verdicts_and_writes_both_files) {
+  write_sweep();
+  const Outcome outcome = report({"sweep", "--verdicts", "verdicts.csv"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("3 finished"), HasSubstr("lr sensitivity"),
+                                 HasSubstr("val vs diff_v2"), HasSubstr("-> ")));
+  EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is V1 (kind: diff_v1): v1_loss_spikes"));
+  EXPECT_THAT(outcome.out, testing::EndsWith("\nreport: report.html\nverdicts: verdicts.csv\n"));
+  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<html"));
+  EXPECT_THAT(contents(dir / "verdicts.csv"),
+              AllOf(HasSubstr("claim,quantity,scale"), HasSubstr("\nv2_loss_best,")));
+  put(dir / "mine.csv", "a,b\n");
+  EXPECT_EQ(report({"sweep", "--verdicts", "mine.csv"}).exit, 74);
+  EXPECT_EQ(contents(dir / "mine.csv"), "a,b\n");
+}
+
+TEST_F(ReportCommand, takes_the_order_of_index_csv_and_the_baseline_that_is_named) {
+  write_sweep();
+  put(dir / "sweep/index.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");
+  const Outcome indexed = report({"sweep"});
+  EXPECT_THAT(indexed.out, HasSubstr("val vs softmax"));
+  const Outcome named = report({"sweep", "--baseline", "diff_v2"});
+  EXPECT_THAT(named.out, HasSubstr("val vs diff_v2"));
+  const Outcome unknown = report({"sweep", "--baseline", "sofmax"});
+  EXPECT_EQ(unknown.exit, 64);
+  EXPECT_EQ(unknown.err,
+            "difftape: report: no arm is called 'sofmax'; did you mean 'softmax'?; the arms are "
+            "softmax, diff_v2\n");
+}
+
+TEST_F(ReportCommand, leaves_out_a_run_that_cannot_be_read_and_says_where_it_is_broken) {
+  const fs::path good = write({.name = "good"}), foreign = write({.name = "foreign"}),
+                 damaged = write({.name = "damaged"});
+  put(foreign / "metrics.jsonl", "step,loss\n1,2.5\n");
+  put(damaged / "metrics.jsonl", "{\"step\":1,\"train/loss\":2.5}\n{\"step\":2,\"train/l\n");
+  const Outcome outcome = report({"sweep"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(HasSubstr("difftape: left out: sweep/foreign/metrics.jsonl:1: not a line of "),
+            HasSubstr("difftape: left out: sweep/damaged/metrics.jsonl:2: not a line of ")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("good"), Not(HasSubstr("foreign"))));
+  fs::remove_all(good);
+  fs::remove(dir / "report.html");
+  const Outcome none = report({"sweep"});
+  EXPECT_EQ(none.exit, 65);
+  EXPECT_THAT(none.err,
+              AllOf(HasSubstr("foreign/metrics.jsonl:1"), HasSubstr("damaged/metrics.jsonl:2")));
+  EXPECT_FALSE(fs::exists(dir / "report.html"));
+}
+
+TEST_F(ReportCommand, ignores_a_line_that_a_crash_cut_off_and_says_so) {
+  const fs::path run = write({.name = "cut"});
+  put(run / "metrics.jsonl", contents(run / "metrics.jsonl") + "{\"step\":101,\"tra");
+  const Outcome outcome = report({"sweep/cut"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(outcome.err,
+            "difftape: sweep/cut/metrics.jsonl: its last line was cut off and is ignored\n");
+}
+
+TEST_F(ReportCommand, shows_a_run_in_progress_and_keeps_it_out_of_the_statistics) {
+  for (const Index seed : {1, 2}) {
+    write({.name = fmt::format("a-seed{}", seed), .floor = 2, .seed = seed, .arm = "a"});
+  }
+  write({.name = "a-seed3", .floor = 9, .seed = 3, .arm = "a", .state = run::RunState::running});
+  const Outcome outcome = report({"sweep"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(outcome.err,
+            "difftape: sweep/a-seed3: not finished after step 100 of 100; not in the statistics\n");
+  EXPECT_THAT(outcome.out, HasSubstr("2 finished, 1 running"));
+  EXPECT_THAT(outcome.out, HasSubstr(" 2.0311 "));
+}
+
+TEST_F(ReportCommand, of_one_seed_has_no_interval_and_no_verdict) {
+  write({.name = "softmax"});
+  write({.name = "diff_v2", .kind = "diff_v2"});
+  const Outcome outcome = report({"sweep/softmax", "sweep/diff_v2"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("not tested, one seed: no interval: v2_loss_best"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
+}
+
+TEST_F(ReportCommand, of_diverged_arms_still_prints_its_tables) {
+  for (const char* kind : {"softmax", "diff_v2"}) {
+    for (const Index seed : {1, 2, 3}) {
+      write({.name = fmt::format("{}-{}", kind, seed),
+             .kind = kind,
+             .diverge_at = 60,
+             .seed = seed,
+             .arm = kind});
+    }
+  }
+  const Outcome outcome = report({"sweep"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("3 diverged at 60, 60, 60"));
+  EXPECT_THAT(outcome.out, HasSubstr("not tested, all runs of diff_v2 diverged: v2_loss_best"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
+}
+
+TEST_F(ReportCommand, refuses_runs_of_different_tasks) {
+  write({.name = "a"});
+  write({.name = "b", .data = "needles"});
+  const Outcome outcome = report({"sweep"});
+  EXPECT_EQ(outcome.exit, 65);
+  EXPECT_EQ(outcome.err,
+            "difftape: report: sweep/a and sweep/b do not compare: data.kind is text in the first "
+            "and needles in the second; need runs of the same data, steps and batch: write one "
+            "report for each\n");
+  EXPECT_FALSE(fs::exists(dir / "report.html"));
+}
+
+TEST_F(ReportCommand, counts_a_run_that_is_given_twice_once_and_refuses_a_directory_without_runs) {
+  write({.name = "a"});
+  const Outcome outcome = report({"sweep/a", "sweep", "./sweep/a/"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p>1 run"));
+  fs::create_directory(dir / "empty");
+  const Outcome empty = report({"empty"});
+  EXPECT_EQ(empty.exit, 66);
+  EXPECT_THAT(empty.err, HasSubstr("empty is not a run directory: it has no status.json"));
+}
+
+}  // namespace
+}  // namespace difftape::app

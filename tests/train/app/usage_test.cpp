@@ -1,0 +1,124 @@
+// The command line itself: help, and what is said to a command line that cannot be meant.
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+using test::Outcome;
+using test::TinyProject;
+using testing::AllOf;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+/// Runs a wrong command line, which must leave the directory as it was, and gives its message.
+std::string usage_error(const Words& arguments) {
+  const TinyProject project;
+  const Outcome outcome = project.difftape(arguments);
+  EXPECT_EQ(outcome.exit, 64) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  const std::filesystem::directory_iterator files(project.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "text.txt and tiny.yaml";
+  return outcome.err;
+}
+
+TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
+  const Outcome help = test::run({"--help"});
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_EQ(help.err, "");
+  for (const std::string command :
+       {"train", "sweep", "report", "plan", "analyze", "config", "grads", "gradcheck", "doctor"}) {
+    EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
+  }
+  EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/quickstart.yaml"),
+                              HasSubstr("64 usage; 65 bad data or checkpoint; 66 input missing"),
+                              HasSubstr("86 training diverged"), HasSubstr("130/143")));
+}
+
+TEST(Help, of_every_command_mentions_its_arguments) {
+  const std::vector<std::pair<Words, Words>> commands{
+      {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile"}},
+      {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
+      {{"report"}, {"RUN_DIR", "--baseline", "--out", "--svg", "--verdicts"}},
+      {{"plan"}, {"CONFIG", "--set", "--kinds"}},
+      {{"analyze"}, {"gradient-flow", "snr"}},
+      {{"analyze", "gradient-flow"},
+       {"CONFIG", "--set", "--kinds", "--steps", "--seeds", "--out", "default: 0,100,300"}},
+      {{"analyze", "snr"},
+       {"--tokens", "--signal", "--second-signal", "--noise", "--correlation", "--lambdas",
+        "--trials", "--seed", "--threshold", "--out"}},
+      {{"config"}, {"show", "keys", "schema"}},
+      {{"config", "show"}, {"CONFIG", "--set", "--origin"}},
+      {{"config", "keys"}, {}},
+      {{"config", "schema"}, {}},
+      {{"grads"}, {"CONFIG_OR_CKPT", "--batch", "--out", "--set"}},
+      {{"gradcheck"}, {"--filter"}},
+      {{"doctor"}, {}}};
+  for (auto [command, arguments] : commands) {
+    command.push_back("--help");
+    const Outcome help = test::run(command);
+    EXPECT_EQ(help.exit, 0) << command[0];
+    EXPECT_EQ(help.err, "") << command[0];
+    EXPECT_THAT(help.out, HasSubstr("Usage: difftape " + command[0]));
+    for (const std::string& argument : arguments) EXPECT_THAT(help.out, HasSubstr(argument));
+  }
+}
+
+TEST(Version, names_program_commit_and_precision) {
+  EXPECT_THAT(test::run({"--version"}).out, testing::MatchesRegex("difftape 0\\..*, f32, .*\n"));
+  EXPECT_THAT(test::run({"--version"}, {.program = DIFFTAPE_TEST_PROGRAM_F64}).out,
+              testing::MatchesRegex("difftape 0\\..*, f64, .*\n"));
+}
+
+TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
+  EXPECT_EQ(usage_error({"trian", "tiny.yaml"}),
+            "difftape: unknown command 'trian'; did you mean 'train'?\n"
+            "'difftape --help' says more\n");
+  EXPECT_EQ(usage_error({"config", "shwo", "tiny.yaml"}),
+            "difftape: unknown command 'shwo'; did you mean 'show'?\n"
+            "'difftape config --help' says more\n");
+  EXPECT_EQ(usage_error({"help"}),
+            "difftape: unknown command 'help'\n'difftape --help' says more\n");
+}
+
+TEST(Usage, a_missing_command_lists_the_commands) {
+  EXPECT_EQ(usage_error({}),
+            "difftape: give a command: train, sweep, report, plan, analyze, config, grads, "
+            "replay, gradcheck, doctor\n'difftape --help' says more\n");
+  EXPECT_EQ(usage_error({"config"}),
+            "difftape: give a command: show, keys, schema\n"
+            "'difftape config --help' says more\n");
+}
+
+TEST(Usage, an_unknown_option_is_named) {
+  EXPECT_EQ(usage_error({"--verbose"}),
+            "difftape: unknown option '--verbose'\n'difftape --help' says more\n");
+  EXPECT_EQ(usage_error({"train", "tiny.yaml", "--steps", "3"}),
+            "difftape: unknown option '--steps'\n'difftape train --help' says more\n");
+  EXPECT_THAT(usage_error({"doctor", "--fast"}), HasSubstr("unknown option '--fast'"));
+  EXPECT_THAT(usage_error({"train", "tiny.yaml", "--resum"}),
+              HasSubstr("unknown option '--resum'; did you mean '--resume'?"));
+}
+
+TEST(Usage, missing_arguments_are_named) {
+  for (const std::string command : {"train", "plan"}) {
+    EXPECT_EQ(usage_error({command}),
+              "difftape: CONFIG is required\n'difftape " + command + " --help' says more\n");
+  }
+  EXPECT_THAT(usage_error({"sweep"}), HasSubstr("SWEEP is required"));
+  EXPECT_THAT(usage_error({"report"}), HasSubstr("RUN_DIR is required"));
+  EXPECT_THAT(usage_error({"config", "show"}), HasSubstr("CONFIG is required"));
+  EXPECT_THAT(usage_error({"grads", "tiny.yaml"}), HasSubstr("--batch is required"));
+  EXPECT_THAT(usage_error({"grads", "tiny.yaml", "--batch", "b.h5"}),
+              HasSubstr("--out is required"));
+  EXPECT_THAT(usage_error({"train", "tiny.yaml", "--out"}), HasSubstr("--out: 1 required TEXT"));
+  EXPECT_THAT(usage_error({"train", "tiny.yaml", "--set"}),
+              HasSubstr("--set: 1 required KEY=VALUE missing"));
+}
+
+TEST(Usage, one_argument_too_many_is_named) {
+  EXPECT_THAT(usage_error({"train", "tiny.yaml", "other.yaml"}),
+              HasSubstr("difftape: one argument too many: 'other.yaml'\n"));
+}
+
+}  // namespace
+}  // namespace difftape::app

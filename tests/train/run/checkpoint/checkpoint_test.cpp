@@ -1,0 +1,271 @@
+#include "train/run/checkpoint/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "layers/language_model.h"
+#include "tests/support/scratch.h"
+#include "train/run/checkpoint/seal.h"
+#include "train/run/records/h5.h"
+
+namespace difftape::run {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::put;
+using test::ScratchDir;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+/// A little model after two optimiser steps.
+struct Training {
+  ParameterSet set;
+  std::unique_ptr<AdamW> adamw;
+
+  explicit Training(std::uint64_t seed, Index width = 5, int steps = 2) {
+    set.declare("model.layers.0.self_attn.q_proj.weight", {3, width}, Role::projection,
+                Init::normal(1));
+    set.declare("model.norm.weight", {width}, Role::gain, Init::constant(1));
+    set.initialize(seed);
+    adamw = std::make_unique<AdamW>(set, OptimConfig{});
+    for (int i = 0; i < steps; ++i) {
+      for (Parameter& p : set) {
+        p.grad.copy_from(p.value);
+        p.has_gradient = true;
+      }
+      adamw->step(0.01);
+    }
+  }
+
+  std::vector<std::vector<real>> state() const {
+    std::vector<std::vector<real>> all;
+    const auto keep = [&all](const Tensor& t) {
+      all.emplace_back(t.values().begin(), t.values().end());
+    };
+    for (const Parameter& p : set) keep(p.value);
+    for (const AdamW::Moments& moments : std::as_const(*adamw).moments()) {
+      keep(moments.m);
+      keep(moments.v);
+    }
+    return all;
+  }
+};
+
+CheckpointMeta meta(Index step) {
+  return {.step = step,
+          .config_yaml = "run: {seed: 7}\n",
+          .extra_state = {{"spikes", {1.5, 0.1}}},
+          .seed = ~std::uint64_t{0}};
+}
+
+TEST(Checkpoint, restores_parameters_moments_and_meta_bit_for_bit) {
+  const ScratchDir dir;
+  const Training saved(7);
+  const fs::path path = save_checkpoint(dir / "checkpoints", saved.set, saved.adamw.get(), meta(2));
+  EXPECT_EQ(path, dir / "checkpoints" / "step-00000002.h5");
+
+  Training loaded(8, 5, 0);
+  ASSERT_NE(loaded.state(), saved.state());
+  const CheckpointMeta got = load_checkpoint(path, loaded.set, loaded.adamw.get());
+  EXPECT_EQ(loaded.state(), saved.state());
+  EXPECT_EQ(loaded.adamw->steps(), 2);
+  EXPECT_EQ(got.step, 2);
+  EXPECT_EQ(got.config_yaml, "run: {seed: 7}\n");
+  EXPECT_EQ(got.extra_state, meta(2).extra_state);
+  EXPECT_EQ(got.seed, ~std::uint64_t{0});
+  EXPECT_EQ(got.precision, kRealName);
+  EXPECT_EQ(read_checkpoint_meta(path).step, 2);
+}
+
+TEST(Checkpoint, follows_the_documented_layout_and_stores_equal_states_as_equal_bytes) {
+  const ScratchDir dir;
+  const Training run(7);
+  const fs::path path = save_checkpoint(dir / "a", run.set, run.adamw.get(), meta(1000));
+  const h5::File file = h5::File::open(path);
+  EXPECT_THAT(file.children("/"), ElementsAre("data", "model", "optim", "rng"));
+  EXPECT_EQ(file.shape("/model/model.layers.0.self_attn.q_proj.weight"), (Shape{3, 5}));
+  EXPECT_EQ(file.shape("/optim/model.norm.weight/m"), (Shape{5}));
+  EXPECT_EQ(file.shape("/optim/model.norm.weight/v"), (Shape{5}));
+  EXPECT_EQ(file.string_attribute("/", "format"), "difftape-checkpoint");
+  EXPECT_EQ(file.int_attribute("/", "format_version"), 1);
+  EXPECT_EQ(file.int_attribute("/", "step"), 1000);
+  EXPECT_EQ(file.string_attribute("/", "config_yaml"), "run: {seed: 7}\n");
+  EXPECT_EQ(contents(path),
+            contents(save_checkpoint(dir / "b", run.set, run.adamw.get(), meta(1000))));
+}
+
+TEST(Checkpoint, latest_names_the_newest_and_is_found_from_the_run_directory) {
+  const ScratchDir dir;
+  const fs::path checkpoints = dir / "checkpoints";
+  const Training run(7);
+  const fs::path first = save_checkpoint(checkpoints, run.set, nullptr, meta(1));
+  const fs::path second = save_checkpoint(checkpoints, run.set, nullptr, meta(2));
+  EXPECT_EQ(contents(checkpoints / "latest"), "step-00000002.h5\n");
+  EXPECT_EQ(find_checkpoint(dir.path()), second);
+  EXPECT_EQ(find_checkpoint(checkpoints), second);
+  EXPECT_EQ(find_checkpoint(checkpoints / "latest"), second);
+  EXPECT_EQ(find_checkpoint(first), first);
+}
+
+TEST(Checkpoint, a_missing_one_is_named) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { find_checkpoint(dir / "none"); },
+              ThrowsMessage<MissingInput>("no checkpoint at " + (dir / "none").string() +
+                                          ": need a .h5 file, or a run directory with "
+                                          "checkpoints/latest"));
+  put(dir / "latest", "step-00000009.h5\n");
+  EXPECT_THAT([&] { find_checkpoint(dir.path()); },
+              ThrowsMessage<MissingInput>((dir / "latest").string() +
+                                          " names 'step-00000009.h5', which is not beside it"));
+  EXPECT_THAT([&] { read_checkpoint_meta(dir / "none.h5"); },
+              ThrowsMessage<MissingInput>("cannot read checkpoint " + (dir / "none.h5").string() +
+                                          ": No such file or directory"));
+}
+
+TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
+  const ScratchDir dir;
+  const Training run(7);
+  const fs::path path = save_checkpoint(dir.path(), run.set, run.adamw.get(), meta(2));
+  const std::string sound = contents(path);
+  for (size_t at = 20; at < sound.size(); at += 29) {
+    std::string damaged = sound;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    put(path, damaged);
+    EXPECT_THAT([&] { read_checkpoint_meta(path); },
+                ThrowsMessage<DataError>(AllOf(StartsWith("checkpoint " + path.string() + " is "),
+                                               HasSubstr("use another checkpoint of the run"))))
+        << at;
+  }
+  std::string damaged = sound;
+  damaged.back() ^= 4;
+  put(path, damaged);
+  EXPECT_THAT([&] { read_checkpoint_meta(path); },
+              ThrowsMessage<DataError>(
+                  AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kSealSize) +
+                                  " bytes of digest "),
+                        HasSubstr(" do not match its first line; use another checkpoint"))));
+}
+
+TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
+  const ScratchDir dir;
+  const Training run(7);
+  const fs::path path = save_checkpoint(dir.path(), run.set, run.adamw.get(), meta(2));
+  const std::string sound = contents(path);
+  put(path, sound.substr(0, 1000));
+  EXPECT_THAT([&] { read_checkpoint_meta(path); },
+              ThrowsMessage<DataError>(
+                  HasSubstr("is cut off: 1000 bytes are there, " + std::to_string(sound.size()) +
+                            " were written; use another checkpoint of the run")));
+  put(path, sound.substr(0, 30));
+  EXPECT_THAT([&] { read_checkpoint_meta(path); },
+              ThrowsMessage<DataError>(HasSubstr("30 bytes are there, more were written")));
+  put(path, sound + "x");
+  EXPECT_THAT([&] { read_checkpoint_meta(path); }, ThrowsMessage<DataError>(HasSubstr("damaged")));
+}
+
+TEST(Checkpoint, models_of_real_size_restore_bit_for_bit) {
+  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+    for (const Index width : {32, 64, 128}) {
+      const ScratchDir dir;
+      ModelConfig config;
+      config.d_model = width;
+      config.attention.kind = kind;
+      LanguageModel saved(config), loaded(config);
+      saved.parameters().initialize(1);
+      loaded.parameters().initialize(2);
+      const AdamW optimizer(saved.parameters(), {});
+      const fs::path path = save_checkpoint(dir.path(), saved.parameters(), &optimizer, meta(1));
+      load_checkpoint(path, loaded.parameters(), nullptr);
+      for (const Parameter& p : saved.parameters()) {
+        const auto other = loaded.parameters().find(p.name)->value.values();
+        EXPECT_TRUE(std::ranges::equal(p.value.values(), other)) << p.name;
+      }
+    }
+  }
+}
+
+TEST(Checkpoint, a_foreign_file_is_refused) {
+  const ScratchDir dir;
+  put(dir / "text.h5", "hello");
+  h5::File::create(dir / "other.h5").save();
+  for (const char* name : {"text.h5", "other.h5"}) {
+    EXPECT_THAT([&] { read_checkpoint_meta(dir / name); },
+                ThrowsMessage<DataError>((dir / name).string() +
+                                         " is not a difftape checkpoint: it does not begin with "
+                                         "'difftape-checkpoint'"));
+  }
+}
+
+TEST(Checkpoint, a_later_format_version_is_refused) {
+  const ScratchDir dir;
+  h5::File file = h5::File::create(dir / "new.h5", kSealSize);
+  file.set_attribute("/", "format_version", 2);
+  file.save(seal);
+  EXPECT_THAT([&] { read_checkpoint_meta(dir / "new.h5"); },
+              ThrowsMessage<DataError>("checkpoint " + (dir / "new.h5").string() +
+                                       " has format version 2; this difftape reads 1"));
+}
+
+TEST(Checkpoint, a_model_of_another_shape_is_refused_and_stays_unchanged) {
+  const ScratchDir dir;
+  const Training saved(7);
+  const fs::path path = save_checkpoint(dir.path(), saved.set, saved.adamw.get(), meta(2));
+  Training wider(8, 6);
+  const auto before = wider.state();
+  EXPECT_THAT([&] { load_checkpoint(path, wider.set, wider.adamw.get()); },
+              ThrowsMessage<DataError>("checkpoint " + path.string() +
+                                       " does not fit the model: "
+                                       "model.layers.0.self_attn.q_proj.weight is (3, 5) in the "
+                                       "file and (3, 6) in the model"));
+  EXPECT_EQ(wider.state(), before);
+}
+
+TEST(Checkpoint, a_model_with_other_parameters_is_refused) {
+  const ScratchDir dir;
+  const Training saved(7);
+  const fs::path path = save_checkpoint(dir.path(), saved.set, nullptr, meta(2));
+  Training more(8);
+  more.set.declare("lm_head.weight", {2, 5}, Role::projection, Init::normal(1));
+  more.set.initialize(8);
+  EXPECT_THAT([&] { load_checkpoint(path, more.set, nullptr); },
+              ThrowsMessage<DataError>("checkpoint " + path.string() +
+                                       " does not fit the model: it has no lm_head.weight (2, 5)"));
+  ParameterSet fewer;
+  fewer.declare("model.norm.weight", {5}, Role::gain, Init::constant(1));
+  fewer.initialize(1);
+  EXPECT_THAT([&] { load_checkpoint(path, fewer, nullptr); },
+              ThrowsMessage<DataError>("checkpoint " + path.string() +
+                                       " does not fit the model, which has no "
+                                       "model.layers.0.self_attn.q_proj.weight (3, 5)"));
+}
+
+TEST(Checkpoint, without_moments_can_be_evaluated_but_not_continued) {
+  const ScratchDir dir;
+  const Training saved(7);
+  const fs::path path = save_checkpoint(dir.path(), saved.set, nullptr, meta(2));
+  Training loaded(8);
+  EXPECT_EQ(load_checkpoint(path, loaded.set, nullptr).step, 2);
+  EXPECT_EQ(loaded.state()[0], saved.state()[0]);
+  EXPECT_THAT([&] { load_checkpoint(path, loaded.set, loaded.adamw.get()); },
+              ThrowsMessage<DataError>("checkpoint " + path.string() +
+                                       " cannot continue training: it has no "
+                                       "/optim/model.layers.0.self_attn.q_proj.weight/m (3, 5); it "
+                                       "can be evaluated only"));
+}
+
+TEST(Checkpoint, a_directory_that_cannot_be_made_is_an_output_error) {
+  const ScratchDir dir;
+  put(dir / "file", "");
+  const Training run(7);
+  EXPECT_THAT([&] { save_checkpoint(dir / "file" / "checkpoints", run.set, nullptr, meta(2)); },
+              ThrowsMessage<OutputError>("cannot make " + (dir / "file" / "checkpoints").string() +
+                                         ": Not a directory"));
+}
+
+}  // namespace
+}  // namespace difftape::run

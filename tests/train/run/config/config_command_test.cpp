@@ -1,0 +1,70 @@
+#include "train/app/commands.h"
+
+#include "tests/train/run/config/config_files.h"
+#include "train/run/config/writer.h"
+
+namespace difftape::run {
+namespace {
+
+class ConfigCommand : public ConfigFiles {
+ protected:
+  /// What `difftape <arguments>` prints.
+  std::string run(std::vector<std::string> arguments) {
+    CLI::App app;
+    app::add_config(app, context);
+    std::reverse(arguments.begin(), arguments.end());
+    testing::internal::CaptureStdout();
+    try {
+      app.parse(arguments);
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    return testing::internal::GetCapturedStdout();
+  }
+
+  app::Context context;
+};
+
+TEST_F(ConfigCommand, show_prints_the_resolved_configuration) {
+  write("a.yaml", "optim.lr: 0.25\n");
+  Config expected;
+  expected.optim.lr = 0.25;
+  EXPECT_EQ(run({"config", "show", "a.yaml"}), to_yaml(expected));
+  EXPECT_EQ(context.exit, Exit::ok);
+}
+
+TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
+  write("a.yaml", "optim.lr: 0.25\n");
+  Config expected;
+  expected.optim.lr = 0.5;
+  expected.optim.betas = {0.8, 0.99};
+  EXPECT_EQ(
+      run({"config", "show", "--set", "optim.lr=0.5", "a.yaml", "--set=optim.betas=[0.8,0.99]"}),
+      to_yaml(expected));
+}
+
+TEST_F(ConfigCommand, origin_says_where_values_came_from) {
+  write("a.yaml", "optim.lr: 0.25\n");
+  EXPECT_THAT(run({"config", "show", "a.yaml", "--origin"}), testing::HasSubstr("# a.yaml:1\n"));
+}
+
+TEST_F(ConfigCommand, keys_and_schema_print_the_registry) {
+  EXPECT_EQ(run({"config", "keys"}), describe_keys());
+  EXPECT_EQ(context.exit, Exit::ok);
+  EXPECT_EQ(run({"config", "schema"}), config_schema());
+}
+
+TEST_F(ConfigCommand, errors_are_thrown_for_main_to_print) {
+  write("a.yaml", "foo: 1\n");
+  EXPECT_EQ(message(Exit::config,
+                    [&] {
+                      run({"config", "show", "a.yaml"});
+                    }),
+            "a.yaml:1:1: error: unknown key 'foo'; 'difftape config keys' lists all keys");
+  EXPECT_THROW(run({"config"}), CLI::RequiredError);
+  EXPECT_THROW(run({"config", "show"}), CLI::RequiredError);
+}
+
+}  // namespace
+}  // namespace difftape::run

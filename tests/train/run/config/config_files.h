@@ -1,0 +1,77 @@
+#pragma once
+// Configuration files in a folder of their own, and the errors of reading them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "train/run/config/reader.h"
+#include "train/study/sweep/sweep_config.h"
+
+namespace difftape::run {
+
+/// Tests run in their folder, so that messages name files as a user would type them.
+class ConfigFiles : public testing::Test {
+ protected:
+  ConfigFiles()
+      : outside_(std::filesystem::current_path()),
+        folder_(std::filesystem::temp_directory_path() /
+                ("difftape-config-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    std::filesystem::current_path(folder_);
+  }
+  ~ConfigFiles() override {
+    std::filesystem::current_path(outside_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  void write(const std::string& path, const std::string& text) {
+    const auto parent = std::filesystem::path(path).parent_path();
+    if (!parent.empty()) std::filesystem::create_directories(parent);
+    std::ofstream(path) << text;
+  }
+
+  /// The message of the Error that `f` throws, which must carry `exit`.
+  template <class F>
+  static std::string message(Exit exit, F&& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.exit(), exit) << e.what();
+      return e.what();
+    }
+    return "no error";
+  }
+
+  /// Writes a.yaml and loads it.
+  Config config(const std::string& text, const std::vector<std::string>& overrides = {}) {
+    write("a.yaml", text);
+    return load_config("a.yaml", overrides).config;
+  }
+  std::string error(const std::string& text, const std::vector<std::string>& overrides = {}) {
+    write("a.yaml", text);
+    return message(Exit::config, [&] { load_config("a.yaml", overrides); });
+  }
+  study::SweepConfig sweep(const std::string& text,
+                           const std::vector<std::string>& overrides = {}) {
+    write("s.yaml", text);
+    return study::load_sweep("s.yaml", overrides);
+  }
+  std::string sweep_error(const std::string& text, const std::vector<std::string>& overrides = {}) {
+    write("s.yaml", text);
+    return message(Exit::config, [&] { study::load_sweep("s.yaml", overrides); });
+  }
+
+ private:
+  std::filesystem::path outside_, folder_;
+};
+
+}  // namespace difftape::run

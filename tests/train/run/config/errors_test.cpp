@@ -1,0 +1,191 @@
+// Every message a wrong key, value or file gets.
+
+#include "tests/train/run/config/config_files.h"
+
+namespace difftape::run {
+namespace {
+
+using ConfigMessages = ConfigFiles;
+
+TEST_F(ConfigMessages, unknown_keys_name_the_nearest_known_one) {
+  EXPECT_EQ(error("model:\n  d_modle: 3\n"),
+            "a.yaml:2:3: error: unknown key 'model.d_modle'; did you mean 'model.d_model'?");
+  EXPECT_EQ(error("lr: 3\n"), "a.yaml:1:1: error: unknown key 'lr'; did you mean 'optim.lr'?");
+  EXPECT_EQ(error("train.lr: 3\n"),
+            "a.yaml:1:1: error: unknown key 'train.lr'; did you mean 'optim.lr'?");
+  EXPECT_EQ(
+      error("optim.lr.peak: 3\n"),
+      "a.yaml:1:1: error: unknown key 'optim.lr.peak'; 'difftape config keys' lists all keys");
+  EXPECT_EQ(error("bsae: x.yaml\n"), "a.yaml:1:1: error: unknown key 'bsae'; did you mean 'base'?");
+  EXPECT_EQ(error("modle: {d_model: 3, d_ff: 4}\n"),
+            "a.yaml:1:1: error: unknown section 'modle'; did you mean 'model'?");
+  EXPECT_EQ(error("attention: {kind: softmax}\n"),
+            "a.yaml:1:1: error: unknown section 'attention'; did you mean 'model.attention'?");
+  EXPECT_EQ(error("<<: {optim.lr: 1}\n"),
+            "a.yaml:1:1: error: unknown section '<<'; 'difftape config keys' lists all keys");
+}
+
+TEST_F(ConfigMessages, duplicate_keys_are_found_in_every_spelling) {
+  EXPECT_EQ(error("optim.lr: 1\nrun.seed: 2\noptim.lr: 3\n"),
+            "a.yaml:3:1: error: duplicate key 'optim.lr'; first given in line 1");
+  EXPECT_EQ(error("optim: {lr: 1}\noptim.lr: 3\n"),
+            "a.yaml:2:1: error: duplicate key 'optim.lr'; first given in line 1");
+  EXPECT_EQ(error("optim: {lr: 1}\noptim: {eps: 3}\n"),
+            "a.yaml:2:1: error: duplicate key 'optim'; first given in line 1");
+  EXPECT_EQ(error("model: {attention.kind: softmax, attention: {kind: softmax}}\n"),
+            "a.yaml:1:46: error: duplicate key 'model.attention.kind'; first given in line 1");
+  EXPECT_EQ(error("foo: 1\nfoo: 2\n"),
+            "a.yaml:1:1: error: unknown key 'foo'; 'difftape config keys' lists all keys\n"
+            "a.yaml:2:1: error: duplicate key 'foo'; first given in line 1");
+  EXPECT_EQ(error("base: []\nbase: []\n"),
+            "a.yaml:2:1: error: duplicate key 'base'; give several bases as one list");
+  EXPECT_EQ(error("", {"model={d_ff: 1, d_ff: 2}"}),
+            "--set model={d_ff: 1, d_ff: 2}: error: duplicate key 'model.d_ff'");
+}
+
+TEST_F(ConfigMessages, mistyped_whole_numbers_say_what_was_expected) {
+  const std::string at = "a.yaml:1:14: error: train.steps: ";
+  EXPECT_EQ(error("train.steps: abc\n"), at + "expected a whole number, got 'abc'");
+  EXPECT_EQ(error("train.steps: 1.5\n"), at + "expected a whole number, got '1.5'");
+  EXPECT_EQ(error("train.steps: 1e3\n"), at + "expected a whole number, got '1e3'; write 1000");
+  EXPECT_EQ(error("train.steps: 12 3\n"), at + "expected a whole number, got '12 3'");
+  EXPECT_EQ(error("train.steps: '100'\n"),
+            at + "expected a whole number, got the text '100'; remove the quotes");
+  EXPECT_EQ(error("train.steps: [1]\n"), at + "expected a whole number, got a list");
+  EXPECT_EQ(error("train.steps: {a: 1}\n"), at + "expected a whole number, got a map");
+  EXPECT_EQ(error("train.steps: 99999999999999999999\n"),
+            at + "99999999999999999999 is out of range; need a 64-bit integer");
+  EXPECT_EQ(error("train.steps:\n"),
+            "a.yaml:1:1: error: train.steps: expected a whole number, got nothing");
+  EXPECT_EQ(error("train.steps: ~\n"),
+            "a.yaml:1:1: error: train.steps: expected a whole number, got nothing");
+}
+
+TEST_F(ConfigMessages, mistyped_values_of_other_types_say_what_was_expected) {
+  EXPECT_EQ(error("optim.lr: fast\n"),
+            "a.yaml:1:11: error: optim.lr: expected a number, got 'fast'");
+  EXPECT_EQ(error("optim.lr: '1'\n"),
+            "a.yaml:1:11: error: optim.lr: expected a number, got the text '1'; remove the quotes");
+  EXPECT_EQ(error("model.tie_embeddings: yes\n"),
+            "a.yaml:1:23: error: model.tie_embeddings: expected true or false, got 'yes'");
+  EXPECT_EQ(error("run.name: [a]\n"), "a.yaml:1:11: error: run.name: expected text, got a list");
+  EXPECT_EQ(error("run.out:\n"),
+            "a.yaml:1:1: error: run.out: expected text, got nothing; write \"\" for empty text");
+  EXPECT_EQ(error("optim.schedule: [a]\n"),
+            "a.yaml:1:17: error: optim.schedule: expected a word, got a list");
+  EXPECT_EQ(error("optim.betas: 0.9\n"),
+            "a.yaml:1:14: error: optim.betas: expected a list of 2 numbers, got '0.9'");
+  EXPECT_EQ(error("optim.betas: [0.9]\n"),
+            "a.yaml:1:14: error: optim.betas: expected a list of 2 numbers, got a list of 1");
+  EXPECT_EQ(error("optim.betas: [0.9, x]\n"),
+            "a.yaml:1:20: error: optim.betas: expected a number, got 'x'");
+  EXPECT_EQ(error("data.path: {a: b}\n"),
+            "a.yaml:1:12: error: data.path: expected a list of texts, got a map");
+  EXPECT_EQ(error("optim: 5\n"),
+            "a.yaml:1:8: error: optim is a section, got '5'; give its keys, for example optim.lr");
+}
+
+TEST_F(ConfigMessages, numbers_out_of_range_name_the_range) {
+  EXPECT_EQ(error("optim.lr: 0\n"), "a.yaml:1:11: error: optim.lr: 0 is out of range; need > 0");
+  EXPECT_EQ(error("train.steps: 0\n"),
+            "a.yaml:1:14: error: train.steps: 0 is out of range; need >= 1");
+  EXPECT_EQ(error("model.num_layers: 1025\n"),
+            "a.yaml:1:19: error: model.num_layers: 1025 is out of range; need in [1, 1024]");
+  EXPECT_EQ(error("optim.betas: [0.9, 1]\n"),
+            "a.yaml:1:20: error: optim.betas: 1 is out of range; need in [0, 1)");
+  EXPECT_EQ(error("run.seed: -1\n"), "a.yaml:1:11: error: run.seed: -1 is out of range; need >= 0");
+  EXPECT_EQ(error("optim.lr: 1e999\n"),
+            "a.yaml:1:11: error: optim.lr: 1e999 is out of range; it does not fit a double");
+  for (const std::string word : {".nan", "nan", ".inf", "-.inf", "inf"}) {
+    EXPECT_EQ(error("optim.lr: " + word + "\n"),
+              "a.yaml:1:11: error: optim.lr: " + word + " is not allowed; need a finite number");
+  }
+}
+
+TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
+  const std::string message = error("model.attention.kind: dif_v2\n");
+  EXPECT_THAT(message, testing::StartsWith(
+                           "a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
+  EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
+  EXPECT_EQ(error("model.match: everything\n"),
+            "a.yaml:1:14: error: model.match: 'everything' is not one of none, parameters");
+}
+
+TEST_F(ConfigMessages, broken_yaml_names_the_place) {
+  EXPECT_EQ(error("model: {d_ff: 3\n"),
+            "a.yaml:2:1: error: invalid YAML: end of map flow not found");
+  EXPECT_EQ(error("model:\n\td_ff: 3\n"),
+            "a.yaml:2:6: error: invalid YAML: illegal map value; tabs cannot indent YAML, use "
+            "spaces");
+  EXPECT_EQ(error("- 1\n"), "a.yaml:1:1: error: expected keys and values, got a list");
+  EXPECT_EQ(error("hello\n"), "a.yaml:1:1: error: expected keys and values, got 'hello'");
+  EXPECT_EQ(error("? [a]\n: 1\n"),
+            "a.yaml:1:3: error: a key must be a single word, not empty, a list or a map");
+  EXPECT_EQ(error("{}\n---\n{}\n"),
+            "a.yaml:3:1: error: a second YAML document ('---'); need exactly one");
+  EXPECT_EQ(error("optim.lr: &x 1\noptim.min_lr: *x\n"),
+            "a.yaml:2:15: error: aliases (*name) are not supported; repeat the value, or share it "
+            "through 'base:'");
+  EXPECT_THAT(error("a: " + std::string(100000, '[')),
+              testing::EndsWith("error: invalid YAML: nested too deeply"));
+}
+
+TEST_F(ConfigMessages, a_bad_base_is_named_where_it_is_written) {
+  write("tiny.yaml", "");
+  EXPECT_EQ(error("run.seed: 1\nbase: [tiny.yaml, tinny.yaml]\n"),
+            "a.yaml:2:19: error: base: tinny.yaml: no such file; did you mean 'tiny.yaml'?");
+  EXPECT_EQ(error("base:\n"), "a.yaml:1:1: error: base: expected a list of texts, got nothing");
+  EXPECT_EQ(error("base: {a: b}\n"),
+            "a.yaml:1:7: error: base: expected a list of texts, got a map");
+  EXPECT_EQ(error("base: .\n"), "a.yaml:1:7: error: base: .: is a folder; need a YAML file");
+}
+
+TEST_F(ConfigMessages, a_circle_of_bases_is_an_error) {
+  EXPECT_EQ(error("base: a.yaml\n"),
+            "a.yaml:1:7: error: base: a.yaml leads back to itself; "
+            "remove one 'base:' of the circle");
+  write("b/b.yaml", "base: ../a.yaml\n");
+  EXPECT_EQ(error("base: b/b.yaml\n"),
+            "b/b.yaml:1:7: error: base: a.yaml leads back to itself; "
+            "remove one 'base:' of the circle");
+}
+
+TEST_F(ConfigMessages, bad_overrides_name_the_override) {
+  EXPECT_EQ(error("", {"nonsense", "=3", "optim.lr=fast", "optim.lr=", "modle.d_ff=3",
+                       "optim.betas=[0.9", "base=x.yaml", "sweep.seeds=[1]"}),
+            "--set nonsense: error: expected key=value, for example --set optim.lr=0.001\n"
+            "--set =3: error: expected key=value, for example --set optim.lr=0.001\n"
+            "--set modle.d_ff=3: error: unknown key 'modle.d_ff'; did you mean 'model.d_ff'?\n"
+            "--set optim.betas=[0.9: error: invalid YAML: end of sequence flow not found\n"
+            "--set base=x.yaml: error: base: only a configuration file can name its bases\n"
+            "--set sweep.seeds=[1]: error: sweep.seeds: only 'difftape sweep' knows this key\n"
+            "--set optim.lr=fast: error: optim.lr: expected a number, got 'fast'\n"
+            "--set optim.lr=: error: optim.lr: expected a number, got nothing");
+}
+
+TEST_F(ConfigMessages, one_pass_reports_all_errors_of_all_files_and_overrides) {
+  write("b.yaml", "optim.lr: fast\nfoo: 1\n");
+  EXPECT_EQ(error("base: b.yaml\ntrain.steps: 0\n", {"run.seed=x", "model.num_heads=5"}),
+            "b.yaml:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys\n"
+            "b.yaml:1:11: error: optim.lr: expected a number, got 'fast'\n"
+            "a.yaml:2:14: error: train.steps: 0 is out of range; need >= 1\n"
+            "--set run.seed=x: error: run.seed: expected a whole number, got 'x'\n"
+            "--set model.num_heads=5: error: model.num_heads: num_heads 5 does not divide d_model "
+            "128; change one of them, or set model.head_dim");
+}
+
+TEST_F(ConfigMessages, an_error_in_a_base_of_two_files_is_reported_once) {
+  write("root.yaml", "optim.lr: 0\n");
+  write("one.yaml", "base: root.yaml\n");
+  write("two.yaml", "base: root.yaml\n");
+  EXPECT_EQ(error("base: [one.yaml, two.yaml]\n"),
+            "root.yaml:1:11: error: optim.lr: 0 is out of range; need > 0");
+}
+
+TEST_F(ConfigMessages, a_sweep_given_to_train_points_to_the_sweep_command) {
+  EXPECT_EQ(error("run.seed: 1\nsweep:\n  arms: {}\n"),
+            "a.yaml:2:1: error: sweep: this is a sweep; run it with 'difftape sweep a.yaml'");
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,60 @@
+// The files in configs/ that users run.
+
+#include <algorithm>
+
+#include "tests/train/run/config/config_files.h"
+
+namespace difftape::run {
+namespace {
+
+const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
+
+long count_lines(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+}
+
+TEST(ShippedConfigs, every_file_loads) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kConfigs)) {
+    if (entry.path().extension() != ".yaml") continue;
+    std::ifstream file(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (text.find("\nsweep:") != std::string::npos) {
+      EXPECT_NO_THROW(study::load_sweep(entry.path())) << entry.path();
+    } else {
+      EXPECT_NO_THROW(load_config(entry.path())) << entry.path();
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 6);
+}
+
+TEST(ShippedConfigs, a_variant_is_named_like_its_attention_kind_and_takes_at_most_12_lines) {
+  for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
+    const auto path = kConfigs / "variants" / (kind + ".yaml");
+    const Config config = load_config(path).config;
+    EXPECT_EQ(config.run.name, kind);
+    EXPECT_EQ(config.model.attention.kind, kind);
+    EXPECT_LE(count_lines(path), 12);
+  }
+}
+
+TEST(ShippedConfigs, the_quickstart_compares_the_three_kinds_on_otherwise_equal_terms) {
+  const study::SweepConfig sweep = study::load_sweep(kConfigs / "quickstart.yaml");
+  EXPECT_EQ(sweep.baseline, "softmax");
+  ASSERT_EQ(sweep.runs.size(), 3u);
+  std::set<std::string> kinds;
+  for (const study::SweepRun& run : sweep.runs) {
+    const Config& config = run.config();
+    kinds.insert(config.model.attention.kind);
+    EXPECT_EQ(config.run.name, config.model.attention.kind);
+    EXPECT_EQ(config.run.seed, sweep.runs[0].config().run.seed);
+    EXPECT_EQ(config.train.steps, sweep.runs[0].config().train.steps);
+    EXPECT_EQ(config.model.d_ff, sweep.runs[0].config().model.d_ff);
+  }
+  EXPECT_EQ(kinds, (std::set<std::string>{"softmax", "diff_v1", "diff_v2"}));
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,139 @@
+// Rules between keys, each blamed on the key that was given last.
+
+#include "train/run/config/validate.h"
+
+#include "tests/train/run/config/config_files.h"
+
+namespace difftape::run {
+namespace {
+
+using ConfigRules = ConfigFiles;
+
+TEST_F(ConfigRules, num_heads_divides_d_model_unless_head_dim_is_given) {
+  EXPECT_EQ(error("model: {num_heads: 7}\n"),
+            "a.yaml:1:9: error: model.num_heads: num_heads 7 does not divide d_model 128; change "
+            "one of them, or set model.head_dim");
+  EXPECT_EQ(error("model: {num_heads: 8}\n", {"model.d_model=100"}),
+            "--set model.d_model=100: error: model.d_model: num_heads 8 does not divide d_model "
+            "100; change one of them, or set model.head_dim");
+  EXPECT_EQ(config("model: {num_heads: 7, head_dim: 16}\n").model.head_dim, 16);
+}
+
+TEST_F(ConfigRules, head_dim_is_even) {
+  EXPECT_EQ(error("model.head_dim: 33\n"),
+            "a.yaml:1:1: error: model.head_dim: head_dim is 33; need an even number, because RoPE "
+            "turns pairs of features; or set model.rope: false");
+  EXPECT_EQ(error("model: {d_model: 60, num_heads: 4}\n"),
+            "a.yaml:1:22: error: model.num_heads: head_dim is 15 (d_model / num_heads); need an "
+            "even number, because RoPE turns pairs of features; or set model.rope: false");
+  EXPECT_EQ(config("model: {head_dim: 33, rope: false}\n").model.head_dim, 33);
+}
+
+TEST_F(ConfigRules, num_kv_heads_divides_num_heads) {
+  EXPECT_EQ(error("model.num_kv_heads: 3\n"),
+            "a.yaml:1:1: error: model.num_kv_heads: num_kv_heads 3 does not divide num_heads 4; "
+            "need groups of equal size");
+  EXPECT_EQ(error("model.num_kv_heads: 8\n"),
+            "a.yaml:1:1: error: model.num_kv_heads: num_kv_heads 8 does not divide num_heads 4; "
+            "need groups of equal size");
+  EXPECT_EQ(config("model.num_kv_heads: 1\n").model.num_kv_heads, 1);
+}
+
+TEST_F(ConfigRules, diff_v1_needs_heads_in_pairs) {
+  EXPECT_EQ(
+      error("model: {num_heads: 1, attention: {kind: diff_v1}}\n"),
+      "a.yaml:1:35: error: model.attention.kind: diff_v1 pairs the heads of the baseline, but "
+      "num_heads is 1; need an even number. num_heads is always the baseline's head count: "
+      "its pairs follow from it");
+  EXPECT_EQ(error("model: {attention: {kind: diff_v1}, num_kv_heads: 1}\n"),
+            "a.yaml:1:37: error: model.num_kv_heads: diff_v1 pairs the key and value heads of the "
+            "baseline, but num_kv_heads is 1; need an even number");
+  EXPECT_EQ(config("model: {num_heads: 1, attention: {kind: diff_v2}}\n").model.num_heads, 1);
+}
+
+TEST_F(ConfigRules, the_run_name_is_one_path_component) {
+  for (const std::string name : {"a/b", "..", ".", "", "a\\tb"}) {
+    EXPECT_THAT(
+        error("run.name: \"" + name + "\"\n"),
+        testing::MatchesRegex("a.yaml:1:1: error: run.name: '.*' cannot name a folder; need "
+                              "one word without '/'; run.out sets the path"))
+        << name;
+  }
+  EXPECT_EQ(config("run.name: ..a b\n").run.name, "..a b");
+}
+
+TEST_F(ConfigRules, sequences_fit_the_model) {
+  EXPECT_EQ(error("data.seq_len: 512\n"),
+            "a.yaml:1:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "
+            "lower data.seq_len or raise model.max_seq_len");
+  EXPECT_EQ(config("data.seq_len: 256\n").data.seq_len, 256);
+}
+
+TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_given) {
+  EXPECT_EQ(error("data: {kind: recall, pairs: 65}\nmodel.vocab_size: 127\n"),
+            "a.yaml:1:22: error: data.pairs: 65 pairs and their queries take 260 tokens, seq_len "
+            "is 256; lower data.pairs or raise data.seq_len\n"
+            "a.yaml:1:22: error: data.pairs: 65 pairs have different keys, but there are 64; raise "
+            "data.keys\n"
+            "a.yaml:1:22: error: data.pairs: 65 pairs have different values, but there are 64; "
+            "raise data.values\n"
+            "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.kind 'recall' with these "
+            "sizes needs at least 128");
+  EXPECT_EQ(error("data: {kind: noisy_recall, seq_len: 2}\n"),
+            "a.yaml:1:28: error: data.seq_len: noisy_recall needs room for two pairs; need a "
+            "seq_len of at least 3");
+  EXPECT_EQ(error("data.kind: tokens\n"),
+            "a.yaml:1:1: error: data.kind: kind tokens reads token files; name them: .bin of "
+            "nanoGPT or llm.c, or .h5");
+  EXPECT_EQ(config("data: {pairs: 1000}\n").data.kind, "text") << "keys of other kinds are free";
+}
+
+TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {
+  EXPECT_EQ(error("data: {kind: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
+            "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "
+            "20 for each of 4 settings at each depth; raise train.eval_batches or data.batch_size");
+  EXPECT_EQ(config("data: {kind: needles, batch_size: 5}\ntrain.eval_batches: 4\n").data.kind,
+            "needles");
+}
+
+TEST_F(ConfigRules, the_learning_rate_falls_from_its_peak) {
+  EXPECT_EQ(error("optim.lr: 1.0e-5\n"),
+            "a.yaml:1:1: error: optim.lr: min_lr 0.0001 is above the peak lr 1e-05; lower "
+            "optim.min_lr or raise optim.lr");
+  EXPECT_EQ(config("optim: {lr: 0.1, min_lr: 0.1}\n").optim.min_lr, 0.1);
+}
+
+TEST_F(ConfigRules, warm_up_ends_within_the_run) {
+  EXPECT_EQ(error("train.steps: 49\n"),
+            "a.yaml:1:1: error: train.steps: warm-up takes 50 steps, but the run has 49; lower "
+            "optim.warmup_steps or raise train.steps");
+  EXPECT_EQ(config("train.steps: 50\n").train.steps, 50);
+}
+
+TEST_F(ConfigRules, the_spike_window_holds_the_first_verdict) {
+  EXPECT_EQ(error("log.spike_window: 49\n"),
+            "a.yaml:1:1: error: log.spike_window: spikes need 50 values before the first verdict, "
+            "but the window holds 49; lower log.spike_min_history or raise log.spike_window");
+}
+
+TEST_F(ConfigRules, the_numbers_of_a_spike_fit_its_rule) {
+  EXPECT_EQ(error("log: {spike_rule: zclip, spike_window: 128}\n"),
+            "a.yaml:1:26: error: log.spike_window: zclip forgets by a moving average and has no "
+            "window, but log.spike_window is 128; leave it at 0");
+  EXPECT_EQ(error("log.spike_rule: llm.c\n"),
+            "a.yaml:1:17: error: log.spike_rule: 'llm.c' is not one of olmo2, olmo_core, "
+            "llmc, zclip; did you mean 'llmc'?");
+  EXPECT_EQ(config("log: {spike_rule: llmc, spike_window: 64}\n").log.spike_window, 64);
+}
+
+TEST_F(ConfigRules, a_rule_stays_silent_while_one_of_its_keys_cannot_be_read) {
+  EXPECT_EQ(error("model: {num_heads: 7, d_model: x}\n"),
+            "a.yaml:1:32: error: model.d_model: expected a whole number, got 'x'");
+  EXPECT_EQ(error("model: {num_heads: 7, d_modl: 70}\n"),
+            "a.yaml:1:23: error: unknown key 'model.d_modl'; did you mean 'model.d_model'?");
+  EXPECT_EQ(error("base: gone.yaml\nmodel: {num_heads: 7}\n"),
+            "a.yaml:1:7: error: base: gone.yaml: no such file");
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,195 @@
+#include "train/run/config/writer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "layers/attention/attention.h"
+#include "tests/train/run/config/config_files.h"
+#include "train/run/config/fields.h"
+
+namespace difftape::run {
+namespace {
+
+using ConfigWriter = ConfigFiles;
+using testing::HasSubstr;
+
+/// A valid configuration in which every key differs from its default.
+Config unusual() {
+  Config c;
+  c.run = {"a: b #c", "an arm", 12345678901234567, "out 'x' \"y\"/é"};
+  c.model = {.d_model = 96,
+             .num_layers = 3,
+             .num_heads = 6,
+             .num_kv_heads = 2,
+             .head_dim = 18,
+             .d_ff = 100,
+             .max_seq_len = 300,
+             .vocab_size = 512,
+             .rope = false,
+             .rope_theta = 1e300,
+             .norm_eps = 1.0 / 3,
+             .tie_embeddings = true,
+             .match = "parameters",
+             .attention = {"diff_v2", "split_half", "exponential", "constant", 0.3, "sink", "false",
+                           "head", true, 77}};
+  c.data = {"text", {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
+  c.data.keys = 63;
+  c.data.values = 65;
+  c.data.facts = {3, 1};
+  c.data.queries = {2, 1};
+  c.data.digits = 2;
+  c.data.filler = 17;
+  c.data.pairs = 5;
+  c.data.gap_power = 0.5;
+  c.data.noise = 0.8;
+  c.data.symbols = 20;
+  c.data.triggers = 1;
+  c.optim = {.lr = 1e-3 + DBL_EPSILON,
+             .min_lr = 5e-324,
+             .schedule = "wsd",
+             .warmup_steps = 1,
+             .decay_fraction = 1,
+             .weight_decay = 0,
+             .decay_embeddings = true,
+             .betas = {0, 0.999999999999999},
+             .eps = 1.2345678901234567e-30,
+             .clip_norm = DBL_MAX};
+  c.train = {.steps = 1000000,
+             .eval_every = 0,
+             .eval_batches = 1,
+             .checkpoint_every = 3,
+             .grad_accumulation = 2,
+             .recompute = "blocks",
+             .precision = "bf16_emulated"};
+  c.log = {.parameters_every = 3,
+           .diagnostics_every = 7,
+           .diagnostics_sequences = 5,
+           .spike_rule = "olmo_core",
+           .spike_window = 128,
+           .spike_threshold = 6.5,
+           .spike_min_history = 64};
+  return c;
+}
+
+TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
+  const Config before = unusual();
+  const Config after = config(to_yaml(before));
+  for (const Field& field : fields()) {
+    EXPECT_EQ(field.get(before), field.get(after)) << field.key;
+    if (field.key != "data.kind") {
+      EXPECT_NE(field.get(before), field.get(Config())) << field.key << " is not tested";
+    }
+  }
+}
+
+TEST_F(ConfigWriter, yaml_with_origins_runs_as_is_too) {
+  const ResolvedConfig resolved = {unusual(), {}};
+  EXPECT_EQ(to_yaml(config(to_yaml_with_origins(resolved))), to_yaml(unusual()));
+}
+
+TEST_F(ConfigWriter, numbers_look_like_numbers_to_every_yaml_reader) {
+  EXPECT_THAT(to_yaml(Config()), HasSubstr("norm_eps: 1.0e-05\n"));
+  EXPECT_THAT(to_yaml(Config()), HasSubstr("betas: [0.9, 0.95]\n"));
+  EXPECT_THAT(to_yaml(unusual()), HasSubstr("path: [\"null\", \"1.5\", \"a, b]\", \"true\"]\n"));
+}
+
+TEST_F(ConfigWriter, origins_follow_every_value) {
+  write("base.yaml", "optim.lr: 0.002\n");
+  write("a.yaml", "base: base.yaml\nmodel:\n  attention: {kind: diff_v2}\n");
+  const std::string text = to_yaml_with_origins(load_config("a.yaml", {"train.steps=77"}));
+  EXPECT_THAT(text, HasSubstr("\n  lr: 0.002                     # base.yaml:1\n"));
+  EXPECT_THAT(text, HasSubstr("\n    kind: diff_v2               # a.yaml:3\n"));
+  EXPECT_THAT(text, HasSubstr("\n  steps: 77                     # --set\n"));
+  EXPECT_THAT(text, HasSubstr("\n  seed: 1                       # default\n"));
+}
+
+TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
+  const std::string text = describe_keys();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<long>(fields().size()) + 1);
+  EXPECT_THAT(text, testing::StartsWith("KEY "));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("model.num_layers +whole number +4 +in .1, 1024. +layers "
+                                     "+Number of transformer blocks.\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("optim.betas +list of 2 numbers +.0.9, 0.95. +in .0, 1. "
+                                           "+- +AdamW"));
+  EXPECT_THAT(text, testing::ContainsRegex("data.path +list of texts +.. +any "));
+}
+
+TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
+  std::set<std::string> keys;
+  for (const Field& field : fields()) {
+    EXPECT_TRUE(keys.insert(field.key).second) << field.key;
+    EXPECT_THAT(field.sentence, testing::EndsWith(".")) << field.key;
+  }
+  EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
+}
+
+/// Converts to any member of an aggregate.
+struct AnyMember {
+  template <class T>
+  operator T() const;
+};
+
+/// Number of members of an aggregate.
+template <class T, class... Members>
+constexpr size_t member_count() {
+  if constexpr (requires { T{Members{}..., AnyMember{}}; }) {
+    return member_count<T, Members..., AnyMember>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+
+/// Number of keys and sections directly within a section.
+size_t entries_of(const std::string& section) {
+  std::set<std::string> names;
+  for (const Field& field : fields()) {
+    if (!field.key.starts_with(section + ".")) continue;
+    const std::string rest = field.key.substr(section.size() + 1);
+    names.insert(rest.substr(0, rest.find('.')));
+  }
+  return names.size();
+}
+
+TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
+  EXPECT_EQ(entries_of("run"), member_count<RunConfig>());
+  EXPECT_EQ(entries_of("model"), member_count<ModelConfig>());
+  EXPECT_EQ(entries_of("model.attention"), member_count<AttentionConfig>());
+  EXPECT_EQ(entries_of("data"), member_count<DataConfig>());
+  EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>());
+  EXPECT_EQ(entries_of("train"), member_count<TrainConfig>());
+  EXPECT_EQ(entries_of("log"), member_count<LogConfig>());
+  EXPECT_EQ(member_count<Config>(), 6u);
+}
+
+TEST(ConfigFields, the_attention_kinds_are_those_of_the_layers) {
+  EXPECT_EQ(find_field("model.attention.kind")->spec.rule.words, attention_kinds());
+  EXPECT_EQ(find_field("model.attention"), nullptr);
+}
+
+TEST(ConfigSchema, describes_the_nested_yaml) {
+  const auto schema = nlohmann::json::parse(config_schema());
+  EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+  EXPECT_EQ(schema["additionalProperties"], false);
+  const auto& model = schema["properties"]["model"];
+  EXPECT_EQ(model["additionalProperties"], false);
+  EXPECT_EQ(model["properties"]["attention"]["properties"]["kind"]["enum"],
+            nlohmann::json(attention_kinds()));
+  const nlohmann::json layers = {{"type", "integer"},
+                                 {"minimum", 1},
+                                 {"maximum", 1024},
+                                 {"default", 4},
+                                 {"description", "Number of transformer blocks. Unit: layers."}};
+  EXPECT_EQ(model["properties"]["num_layers"], layers);
+  const auto& optim = schema["properties"]["optim"]["properties"];
+  EXPECT_EQ(optim["lr"]["exclusiveMinimum"], 0);
+  EXPECT_EQ(optim["betas"]["minItems"], 2);
+  EXPECT_EQ(optim["betas"]["maxItems"], 2);
+  EXPECT_EQ(optim["betas"]["items"]["exclusiveMaximum"], 1);
+  EXPECT_EQ(optim["decay_embeddings"]["type"], "boolean");
+  const auto& path = schema["properties"]["data"]["properties"]["path"];
+  EXPECT_EQ(path["anyOf"][0]["type"], "string");
+  EXPECT_EQ(path["anyOf"][1]["items"]["type"], "string");
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,160 @@
+// What holds for every task: batches are functions of their arguments, as for text.
+#include <nlohmann/json.hpp>
+
+#include "tests/train/run/data/tasks/task_data.h"
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::run {
+namespace {
+
+using test::make_task;
+
+class EveryTask : public testing::TestWithParam<std::string> {
+ protected:
+  static DataConfig config(Index batch_size = 4) {
+    return {.kind = GetParam(), .path = {}, .seq_len = 64, .batch_size = batch_size};
+  }
+};
+
+TEST_P(EveryTask, gives_whole_rows_of_known_tokens_and_scores_some_of_them) {
+  const auto data = make_task(config());
+  for (const Batch& batch : {data->train_batch(0, 0), data->val_batch(0)}) {
+    EXPECT_EQ(batch.batch, 4);
+    EXPECT_EQ(batch.seq, 64);
+    ASSERT_EQ(batch.tokens.size(), 4u * 65);
+    for (const std::int32_t token : batch.tokens) {
+      EXPECT_GE(token, 0);
+      EXPECT_LT(token, data->vocab_size());
+    }
+    if (!batch.scored.empty()) {
+      EXPECT_EQ(batch.scored.size(), 4u * 64);
+    }
+    for (Index b = 0; b < 4; ++b) {
+      Index scored = 0;
+      for (Index t = 0; t < 64; ++t) scored += test::is_scored(batch, b, t);
+      EXPECT_GE(scored, 1) << "row " << b;
+    }
+  }
+}
+
+TEST_P(EveryTask, a_batch_depends_on_seed_step_and_micro_batch_alone) {
+  const auto tokens = [](std::uint64_t seed, Index step, Index micro) {
+    return make_task(config(), seed)->train_batch(step, micro).tokens;
+  };
+  const auto data = make_task(config());
+  data->train_batch(9, 1);
+  EXPECT_EQ(data->train_batch(5, 0).tokens, tokens(1, 5, 0));
+  EXPECT_NE(tokens(1, 5, 0), tokens(2, 5, 0));
+  EXPECT_NE(tokens(1, 5, 0), tokens(1, 6, 0));
+  EXPECT_NE(tokens(1, 5, 0), tokens(1, 5, 1));
+}
+
+TEST_P(EveryTask, a_step_sees_the_same_sequences_however_it_is_split) {
+  const Batch whole = make_task(config(4))->train_batch(7, 0);
+  Batch halves = make_task(config(2))->train_batch(7, 0);
+  const Batch second = make_task(config(2))->train_batch(7, 1);
+  halves.tokens.insert(halves.tokens.end(), second.tokens.begin(), second.tokens.end());
+  halves.scored.insert(halves.scored.end(), second.scored.begin(), second.scored.end());
+  EXPECT_EQ(whole.tokens, halves.tokens);
+  EXPECT_EQ(whole.scored, halves.scored);
+  EXPECT_EQ(whole.queries.size(),
+            make_task(config(2))->train_batch(7, 0).queries.size() + second.queries.size());
+}
+
+TEST_P(EveryTask, validation_is_the_same_for_every_seed_and_no_part_of_training) {
+  const auto a = make_task(config(), 0), b = make_task(config(), 2);
+  ASSERT_GE(a->val_batches(), 2);
+  EXPECT_EQ(a->val_batch(1).tokens, b->val_batch(1).tokens);
+  EXPECT_EQ(a->val_batch(1).scored, b->val_batch(1).scored);
+  EXPECT_NE(a->val_batch(0).tokens, a->val_batch(1).tokens);
+  EXPECT_NE(a->val_batch(0).tokens, a->train_batch(0, 0).tokens);
+}
+
+TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
+  const auto data = make_task(config());
+  const Batch batch = data->val_batch(0);
+  const Grid grid = data->grid();
+  ASSERT_FALSE(batch.answers.empty());
+  Index row = 0;
+  for (const Answer& answer : batch.answers) {
+    EXPECT_GE(answer.row, row) << "in order of the rows";
+    row = answer.row;
+    EXPECT_GE(answer.targets.begin, 0);
+    EXPECT_LE(answer.targets.end, 64);
+    EXPECT_LT(answer.grid_row, static_cast<Index>(grid.rows.size()));
+    EXPECT_LT(answer.grid_column, static_cast<Index>(grid.columns.size()));
+    Index scored = 0;
+    for (Index t = answer.targets.begin; t < answer.targets.end; ++t) {
+      scored += test::is_scored(batch, answer.row, t);
+    }
+    EXPECT_GE(scored, 1);
+  }
+  EXPECT_EQ(row, 3);
+}
+
+TEST_P(EveryTask, info_tells_kind_and_vocabulary) {
+  const auto data = make_task(config());
+  EXPECT_EQ(data->info()["kind"], GetParam());
+  EXPECT_EQ(data->info()["vocab_size"], data->vocab_size());
+}
+
+TEST_P(EveryTask, a_small_vocabulary_is_a_config_error) {
+  ModelConfig small;
+  small.vocab_size = make_task(config())->vocab_size() - 1;
+  EXPECT_THAT([&] { make_dataset(config(), small, 1); },
+              testing::ThrowsMessage<ConfigError>(fmt::format(
+                  "model.vocab_size: vocab_size is {}; data.kind '{}' with these sizes needs at "
+                  "least {}",
+                  small.vocab_size, GetParam(), small.vocab_size + 1)));
+}
+
+TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
+  test::TinyProject project;
+  project.config.model.vocab_size = 160;
+  project.config.model.max_seq_len = 32;
+  project.config.data = {.kind = GetParam(), .path = {}, .seq_len = 32, .batch_size = 10};
+  project.config.train.checkpoint_every = 5;
+  ASSERT_EQ(project.train("whole"), Exit::ok);
+  ASSERT_EQ(project.train("cut"), Exit::ok);
+  std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
+  std::filesystem::remove(project / "cut/checkpoints/step-00000010.h5");
+  test::put(project / "cut/checkpoints/latest", "step-00000005.h5\n");
+  ASSERT_EQ(project.train("cut", true), Exit::ok);
+  EXPECT_EQ(test::measured(project / "whole"), test::measured(project / "cut"));
+  EXPECT_EQ(test::last_checkpoint(project / "whole"), test::last_checkpoint(project / "cut"));
+  const auto last = test::metrics_lines(project / "whole").back();
+  ASSERT_TRUE(last.contains("val/accuracy"));
+  EXPECT_GE(last["val/accuracy"], 0);
+  EXPECT_LT(last["val/accuracy"], 1);
+  EXPECT_EQ(last.contains("task/exact_match"), GetParam() == "needles");
+  const auto data = nlohmann::json::parse(test::contents(project / "whole/env.json"))["data"];
+  EXPECT_TRUE(data.contains("best_loss"));
+  EXPECT_GE(last["val/loss"], data["best_loss"]);
+  EXPECT_THAT(project.console.str(), testing::StartsWith("best achievable: loss "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask,
+                         testing::Values("needles", "recall", "noisy_recall", "backcopy"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(TaskDigests, of_the_first_batches_never_change) {
+  const auto digest = [](const char* kind) {
+    return test::digest_of({.kind = kind, .path = {}, .seq_len = 64, .batch_size = 4});
+  };
+  EXPECT_EQ(digest("needles"), "8f774ee248a06946fb2598a9cafce2d2");
+  EXPECT_EQ(digest("recall"), "a246060868b65150840165e0b18d1b54");
+  EXPECT_EQ(digest("noisy_recall"), "3099d8399f8d083d9aab8aff02c8a44f");
+  EXPECT_EQ(digest("backcopy"), "a433a9632919aadb25629ba1749f17fa");
+}
+
+TEST(DataWithoutATask, knows_no_best_loss_and_is_counted_by_loss_alone) {
+  test::TinyProject project;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  EXPECT_FALSE(test::metrics_lines(project / "run").back().contains("val/accuracy"));
+  const auto data = nlohmann::json::parse(test::contents(project / "run/env.json"))["data"];
+  EXPECT_FALSE(data.contains("best_loss"));
+  EXPECT_THAT(project.console.str(), testing::StartsWith("step "));
+}
+
+}  // namespace
+}  // namespace difftape::run

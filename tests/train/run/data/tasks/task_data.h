@@ -1,0 +1,63 @@
+#pragma once
+// Datasets of generated tasks, their rows, and a test of frequencies.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/math/distributions/chi_squared.hpp>
+
+#include "core/digest.h"
+#include "core/error.h"
+#include "train/run/data/dataset.h"
+
+namespace difftape::test {
+
+inline std::unique_ptr<run::Dataset> make_task(const run::DataConfig& config,
+                                               std::uint64_t seed = 1) {
+  ModelConfig model;
+  model.vocab_size = 4096;
+  return run::make_dataset(config, model, seed);
+}
+
+/// Row b of a batch, its tokens.
+inline std::span<const std::int32_t> row_of(const run::Batch& batch, Index b) {
+  return std::span(batch.tokens)
+      .subspan(static_cast<size_t>(b * (batch.seq + 1)), static_cast<size_t>(batch.seq + 1));
+}
+
+/// True if target t of row b counts.
+inline bool is_scored(const run::Batch& batch, Index b, Index t) {
+  return batch.scored.empty() || batch.scored[static_cast<size_t>(b * batch.seq + t)] != 0;
+}
+
+/// Digest of tokens and scored targets of the first two training batches and the first validation
+/// batch of seed 1.
+inline std::string digest_of(const run::DataConfig& config) {
+  const auto data = make_task(config);
+  Digest digest;
+  for (const run::Batch& batch :
+       {data->train_batch(0, 0), data->train_batch(1, 0), data->val_batch(0)}) {
+    digest.add(std::as_bytes(std::span(batch.tokens)));
+    digest.add(std::as_bytes(std::span(batch.scored)));
+  }
+  return digest.hex();
+}
+
+/// The probability of counts as far from their expectations as these, or farther (Pearson's
+/// chi-square); the expectations add up to the counts.
+inline double chi_square_p(const std::vector<double>& counts, const std::vector<double>& expected) {
+  double statistic = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    statistic += (counts[i] - expected[i]) * (counts[i] - expected[i]) / expected[i];
+  }
+  const boost::math::chi_squared distribution(static_cast<double>(counts.size() - 1));
+  return boost::math::cdf(boost::math::complement(distribution, statistic));
+}
+
+/// Standard deviations between a number of successes and what is expected of them.
+inline double deviations(double successes, double trials, double probability) {
+  return std::abs(successes - trials * probability) /
+         std::sqrt(trials * probability * (1 - probability));
+}
+
+}  // namespace difftape::test

@@ -1,0 +1,184 @@
+#include "train/run/data/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "train/run/data/sources.h"
+
+namespace difftape::run {
+namespace {
+
+namespace fs = std::filesystem;
+using test::put;
+using test::ScratchDir;
+using testing::ElementsAre;
+using testing::ThrowsMessage;
+
+/// Numbers in base 200, two bytes each, low first: every window of 3 bytes tells where it begins.
+std::string counting_text(int numbers) {
+  std::string text;
+  for (int i = 0; i < numbers; ++i) {
+    text += static_cast<char>(i % 200);
+    text += static_cast<char>(200 + i / 200);
+  }
+  return text;
+}
+
+struct TextData : testing::Test {
+  ScratchDir dir;
+
+  DataConfig config(Index seq_len = 16, Index batch_size = 4) const {
+    return {.path = {(dir / "text").string()}, .seq_len = seq_len, .batch_size = batch_size};
+  }
+  static std::unique_ptr<Dataset> make(const DataConfig& config, std::uint64_t seed = 1) {
+    return make_dataset(config, ModelConfig{}, seed);
+  }
+};
+
+std::vector<std::string> rows(const Batch& batch) {
+  std::vector<std::string> all;
+  for (Index b = 0; b < batch.batch; ++b) {
+    const auto first = batch.tokens.begin() + b * (batch.seq + 1);
+    all.emplace_back(first, first + batch.seq + 1);
+  }
+  return all;
+}
+
+TEST_F(TextData, batches_have_inputs_and_targets_one_token_later) {
+  put(dir / "text", counting_text(2000));
+  const Batch batch = make(config())->train_batch(3, 0);
+  EXPECT_EQ(batch.batch, 4);
+  EXPECT_EQ(batch.seq, 16);
+  ASSERT_EQ(batch.tokens.size(), 4u * 17);
+  const auto inputs = batch.inputs(), targets = batch.targets();
+  ASSERT_EQ(inputs.size(), 4u * 16);
+  ASSERT_EQ(targets.size(), 4u * 16);
+  for (size_t b = 0; b < 4; ++b) {
+    for (size_t t = 0; t < 16; ++t) {
+      EXPECT_EQ(inputs[b * 16 + t], batch.tokens[b * 17 + t]);
+      EXPECT_EQ(targets[b * 16 + t], batch.tokens[b * 17 + t + 1]);
+    }
+  }
+}
+
+TEST_F(TextData, bytes_are_tokens_from_0_to_255) {
+  put(dir / "text", std::string(34, '\xff'));
+  const auto data = make(config());
+  EXPECT_EQ(data->vocab_size(), 256);
+  for (std::int32_t token : data->train_batch(0, 0).tokens) EXPECT_EQ(token, 255);
+}
+
+TEST_F(TextData, a_batch_depends_on_seed_step_and_micro_batch_alone) {
+  put(dir / "text", counting_text(2000));
+  const auto tokens = [&](std::uint64_t seed, Index step, Index micro) {
+    return make(config(), seed)->train_batch(step, micro).tokens;
+  };
+  const auto data = make(config(), 1);
+  data->train_batch(9, 1);
+  EXPECT_EQ(data->train_batch(5, 0).tokens, tokens(1, 5, 0));
+  EXPECT_NE(tokens(1, 5, 0), tokens(2, 5, 0));
+  EXPECT_NE(tokens(1, 5, 0), tokens(1, 6, 0));
+  EXPECT_NE(tokens(1, 5, 0), tokens(1, 5, 1));
+}
+
+TEST_F(TextData, a_step_sees_the_same_sequences_however_it_is_split) {
+  put(dir / "text", counting_text(2000));
+  const auto whole = make(config(16, 4))->train_batch(7, 0).tokens;
+  auto halves = make(config(16, 2))->train_batch(7, 0).tokens;
+  const auto second = make(config(16, 2))->train_batch(7, 1).tokens;
+  halves.insert(halves.end(), second.begin(), second.end());
+  EXPECT_EQ(whole, halves);
+}
+
+TEST_F(TextData, training_and_validation_share_no_byte_and_leave_none_out) {
+  const std::string text = counting_text(500);
+  put(dir / "text", text);
+  const auto data = make(config(3, 4));
+  std::set<size_t> trained, validated;
+  const auto mark = [&text](const Batch& batch, std::set<size_t>& seen) {
+    for (const std::string& row : rows(batch)) {
+      const size_t at = text.find(row);
+      ASSERT_NE(at, std::string::npos) << "a window crosses a border";
+      for (size_t i = 0; i < row.size(); ++i) seen.insert(at + i);
+    }
+  };
+  for (Index step = 0; step < 2000; ++step) mark(data->train_batch(step, 0), trained);
+  for (Index i = 0; i < data->val_batches(); ++i) mark(data->val_batch(i), validated);
+  EXPECT_EQ(trained.size(), 950u);
+  EXPECT_EQ(validated.size(), 48u) << "twelve windows of 4 fit into the 50 bytes of validation";
+  for (size_t at : validated) EXPECT_FALSE(trained.contains(at));
+}
+
+TEST_F(TextData, validation_is_the_same_for_every_seed_and_repeats_nothing) {
+  put(dir / "text", counting_text(5000));
+  const auto a = make(config(), 1), b = make(config(), 2);
+  ASSERT_EQ(a->val_batches(), 7);  // 500 bytes, 29 windows, batches of 4
+  std::set<std::string> seen;
+  for (Index i = 0; i < a->val_batches(); ++i) {
+    EXPECT_EQ(a->val_batch(i).tokens, b->val_batch(i).tokens);
+    EXPECT_EQ(a->val_batch(i).batch, 4);
+    for (const std::string& row : rows(a->val_batch(i))) EXPECT_TRUE(seen.insert(row).second);
+  }
+}
+
+TEST_F(TextData, the_shortest_text_has_one_smaller_validation_batch) {
+  put(dir / "text", std::string(34, 'a'));
+  const auto data = make(config());
+  EXPECT_EQ(data->val_batches(), 1);
+  EXPECT_EQ(data->val_batch(0).batch, 1);
+  EXPECT_EQ(data->train_batch(0, 0).batch, 4);
+}
+
+TEST_F(TextData, info_tells_size_and_digest_of_the_bytes) {
+  put(dir / "text", counting_text(500));
+  const auto info = make(config())->info();
+  EXPECT_EQ(info["kind"], "text");
+  EXPECT_EQ(info["files"], 1);
+  EXPECT_EQ(info["bytes"], 1000);
+  EXPECT_EQ(info["val_bytes"], 50);
+  EXPECT_EQ(info["xxh3_128"].get<std::string>().size(), 32u);
+  put(dir / "text", counting_text(501));
+  EXPECT_NE(make(config())->info()["xxh3_128"], info["xxh3_128"]);
+}
+
+TEST_F(TextData, too_short_a_text_says_what_is_there_and_what_is_needed) {
+  put(dir / "text", std::string(33, 'a'));
+  const std::string path = dir / "text";
+  EXPECT_THAT([&] { make(config()); },
+              ThrowsMessage<DataError>(
+                  "the text of " + path +
+                  " is 33 bytes long; data.seq_len 16 needs at least 34, one sequence of seq_len + "
+                  "1 to train and one to validate\nin data.path"));
+  put(dir / "text", "");
+  EXPECT_THAT([&] { make(config()); },
+              ThrowsMessage<DataError>(testing::HasSubstr("is 0 bytes long")));
+}
+
+TEST_F(TextData, an_unknown_kind_and_a_small_vocabulary_are_config_errors) {
+  put(dir / "text", std::string(34, 'a'));
+  DataConfig unknown = config();
+  unknown.kind = "txt";
+  EXPECT_THAT([&] { make(unknown); },
+              ThrowsMessage<ConfigError>("data.kind is 'txt'; need one of text, tokens, "
+                                         "needles, recall, noisy_recall, backcopy"));
+  ModelConfig small;
+  small.vocab_size = 255;
+  EXPECT_THAT(
+      [&] { make_dataset(config(), small, 1); },
+      ThrowsMessage<ConfigError>("model.vocab_size is 255; data.kind 'text' needs at least 256"));
+}
+
+TEST(TextDataDefault, is_the_headers_of_eigen) {
+  const auto info = make_dataset({}, {}, 1)->info();
+  EXPECT_GT(info["bytes"], 5'000'000);
+  EXPECT_LT(info["bytes"], 20'000'000);
+  EXPECT_GT(info["files"], 300);
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,159 @@
+#include "train/run/data/token_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "train/run/records/h5.h"
+
+namespace difftape::run {
+namespace {
+
+using test::put;
+using test::ScratchDir;
+using testing::ThrowsMessage;
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::string llmc_header(std::int32_t magic, std::int32_t version, std::int32_t count) {
+  std::vector<std::int32_t> header(256, 0);
+  header[0] = magic;
+  header[1] = version;
+  header[2] = count;
+  return bytes_of(header);
+}
+
+/// 0, 7, 14, ... below 1000.
+template <class T>
+std::vector<T> tokens(int count) {
+  std::vector<T> all;
+  for (int i = 0; i < count; ++i) all.push_back(static_cast<T>(i * 7 % 1000));
+  return all;
+}
+
+struct TokenData : testing::Test {
+  ScratchDir dir;
+
+  void put_h5(const char* name, const Shape& shape, const std::vector<std::int32_t>& values,
+              const char* dataset = "tokens") const {
+    h5::File file = h5::File::create(dir / name);
+    file.write<std::int32_t>(dataset, shape, values);
+    file.save();
+  }
+  std::unique_ptr<Dataset> make(const std::string& name, Index vocab_size = 1000,
+                                Index seq_len = 16) const {
+    ModelConfig model;
+    model.vocab_size = vocab_size;
+    return make_dataset(
+        {.kind = "tokens", .path = {(dir / name).string()}, .seq_len = seq_len, .batch_size = 4},
+        model, 1);
+  }
+  auto fails(const std::string& name, const std::string& what) const {
+    EXPECT_THAT([&] { make(name); },
+                ThrowsMessage<DataError>((dir / name).string() + what + "\nin data.path"));
+  }
+};
+
+TEST_F(TokenData, all_formats_give_the_same_batches) {
+  put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(500)));
+  put(dir / "v1.bin", llmc_header(20240520, 1, 500) + bytes_of(tokens<std::uint16_t>(500)));
+  put(dir / "v7.bin", llmc_header(20240801, 7, 500) + bytes_of(tokens<std::uint32_t>(500)));
+  put_h5("t.h5", {500}, tokens<std::int32_t>(500));
+  const auto nano = make("nano.bin");
+  EXPECT_EQ(nano->vocab_size(), 997) << "one more than the largest token";
+  EXPECT_EQ(nano->info()["kind"], "tokens");
+  EXPECT_EQ(nano->info()["tokens"], 500);
+  EXPECT_EQ(nano->info()["val_tokens"], 25);
+  const auto train = nano->train_batch(3, 0).tokens, val = nano->val_batch(0).tokens;
+  for (size_t i = 1; i < 17; ++i) EXPECT_EQ(train[i], (train[i - 1] + 7) % 1000);
+  for (const char* name : {"v1.bin", "v7.bin", "t.h5"}) {
+    EXPECT_EQ(make(name)->train_batch(3, 0).tokens, train) << name;
+    EXPECT_EQ(make(name)->val_batch(0).tokens, val) << name;
+  }
+}
+
+TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
+  const auto all = tokens<std::uint16_t>(500);
+  put(dir / "b.bin", bytes_of(std::vector<std::uint16_t>(all.begin() + 101, all.end())));
+  put(dir / "a.bin", bytes_of(std::vector<std::uint16_t>(all.begin(), all.begin() + 101)));
+  put(dir / "whole", bytes_of(all));
+  const auto parts = make("*.bin"), whole = make("whole");
+  EXPECT_EQ(parts->info()["files"], 2);
+  for (Index step = 0; step < 20; ++step) {
+    EXPECT_EQ(parts->train_batch(step, 0).tokens, whole->train_batch(step, 0).tokens);
+  }
+  EXPECT_EQ(parts->info()["xxh3_128"], whole->info()["xxh3_128"]);
+}
+
+TEST_F(TokenData, damaged_and_foreign_files_say_what_was_expected) {
+  put(dir / "odd", std::string(501, 'a'));
+  fails("odd",
+        ": 501 bytes, an odd number; a .bin without a header of llm.c holds tokens of 2 "
+        "bytes");
+  put(dir / "empty", "");
+  fails("empty", ": holds no token");
+  put(dir / "cut", llmc_header(20240520, 1, 500).substr(0, 100));
+  fails("cut",
+        ": begins like a token file of llm.c, but is 100 bytes long; its header alone has "
+        "1024: the file is cut off");
+  put(dir / "version", llmc_header(20240520, 2, 0));
+  fails("version", ": token file of llm.c with magic 20240520 and version 2; need version 1");
+  put(dir / "short", llmc_header(20240801, 7, 500) + bytes_of(tokens<std::uint32_t>(499)));
+  fails("short",
+        ": the header of llm.c promises 500 tokens of 4 bytes, 3024 bytes in all, but the "
+        "file has 3020: it is cut off or damaged");
+  put(dir / "negative", llmc_header(20240520, 1, -1));
+  fails("negative",
+        ": the header of llm.c promises -1 tokens of 2 bytes, 1022 bytes in all, but "
+        "the file has 1024: it is cut off or damaged");
+  put(dir / "text.h5", "no HDF5");
+  fails("text.h5", ": not an HDF5 file");
+  put_h5("other.h5", {500}, tokens<std::int32_t>(500), "words");
+  fails("other.h5", ": has no dataset /tokens");
+  put_h5("rows.h5", {5, 100}, tokens<std::int32_t>(500));
+  fails("rows.h5", ": /tokens is (5, 100); need one axis");
+}
+
+TEST_F(TokenData, a_truncated_h5_file_is_a_data_error) {
+  put_h5("t.h5", {500}, tokens<std::int32_t>(500));
+  const std::string whole = test::contents(dir / "t.h5");
+  for (const size_t size : {whole.size() - 100, whole.size() / 2, size_t{100}}) {
+    put(dir / "cut.h5", whole.substr(0, size));
+    EXPECT_THROW(make("cut.h5"), DataError) << size;
+  }
+}
+
+TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_place) {
+  put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(500)));
+  EXPECT_THAT([&] { make("nano.bin", 996); },
+              ThrowsMessage<DataError>(
+                  (dir / "nano.bin").string() +
+                  ": token 428 is 996 (read as nanoGPT .bin); need 0 to 995, as model.vocab_size "
+                  "is 996: raise it, or give a file of another vocabulary\nin data.path"));
+  auto wide = tokens<std::uint32_t>(500);
+  wide[3] = 0xfffffff0;
+  put(dir / "v7.bin", llmc_header(20240801, 7, 500) + bytes_of(wide));
+  EXPECT_THAT([&] { make("v7.bin"); },
+              ThrowsMessage<DataError>(testing::HasSubstr("token 3 is 4294967280 (read as llm.c")));
+}
+
+TEST_F(TokenData, too_few_tokens_and_no_path_say_what_is_needed) {
+  put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(33)));
+  EXPECT_THAT([&] { make("nano.bin"); },
+              ThrowsMessage<DataError>(
+                  "the row of tokens of " + (dir / "nano.bin").string() +
+                  " is 33 tokens long; data.seq_len 16 needs at least 34, one sequence of seq_len "
+                  "+ 1 to train and one to validate\nin data.path"));
+  EXPECT_THAT([] { make_dataset({.kind = "tokens", .path = {}}, {}, 1); },
+              ThrowsMessage<ConfigError>("data.path: kind tokens reads token files; name them: "
+                                         ".bin of nanoGPT or llm.c, or .h5"));
+}
+
+}  // namespace
+}  // namespace difftape::run

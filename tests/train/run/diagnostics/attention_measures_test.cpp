@@ -1,0 +1,204 @@
+// What must hold of any layer, and cases whose maps are known.
+#include "train/run/diagnostics/attention_measures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/threads.h"
+#include "tests/train/run/diagnostics/view.h"
+#include "train/run/diagnostics/diagnose.h"
+
+namespace difftape::run {
+namespace {
+
+using test::view_of;
+
+/// Mean of f(n) over queries that see 1 to `seq` keys.
+template <class F>
+double mean_over_queries(Index seq, F&& f) {
+  double sum = 0;
+  for (Index n = 1; n <= seq; ++n) sum += f(static_cast<double>(n));
+  return sum / static_cast<double>(seq);
+}
+
+TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
+  AttentionView view = view_of(HeadLayout::single(2, 1), 2, 64);
+  view.q.fill(0);
+  const AttentionMeasures found = measure_attention(view);
+  EXPECT_NEAR(found.first_token, mean_over_queries(64, [](double n) { return 1 / n; }), 1e-12);
+  EXPECT_NEAR(found.entropy, mean_over_queries(64, [](double n) { return std::log(n); }), 1e-12);
+  EXPECT_EQ(found.sink_rate, 0);
+  EXPECT_EQ(found.logits.top1, 0);
+  EXPECT_EQ(found.logits.median, 0);
+  for (Index j = 0; j < 64; ++j) {
+    EXPECT_NEAR(static_cast<double>(found.first_maps.row(63)[j]), 1.0 / 64, 1e-7);
+  }
+}
+
+TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
+  AttentionView view = view_of(HeadLayout::single(2, 2), 1, 100);
+  view.q.fill(1);
+  view.k.fill(0);
+  for (Index d = 0; d < 8; ++d) view.k.data()[d] = 100;  // token 1 of key head 0; head 1 is uniform
+  const AttentionMeasures found = measure_attention(view);
+  EXPECT_DOUBLE_EQ(found.heads[0].first_token, 1);
+  EXPECT_NEAR(found.heads[0].entropy, 0, 1e-100);
+  EXPECT_EQ(found.sink_rate, 0.5);
+  EXPECT_NEAR(found.heads[0].logit_max, 800 / std::sqrt(8.0), 1e-4);
+  EXPECT_EQ(found.heads[1].logit_max, 0);
+}
+
+TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
+  const AttentionView longer = view_of(HeadLayout::single(2, 1), 1, 100);
+  AttentionView first = longer;
+  first.q = longer.q.reshaped({100, 2, 8}).slice_outer(0, 64).reshaped({1, 64, 2, 8});
+  first.k = longer.k.reshaped({100, 1, 8}).slice_outer(0, 64).reshaped({1, 64, 1, 8});
+  first.context = longer.context.reshaped({100, 2, 8}).slice_outer(0, 64).reshaped({1, 64, 2, 8});
+  const AttentionMeasures a = measure_attention(longer), b = measure_attention(first);
+  EXPECT_EQ(a.first_token, b.first_token);
+  EXPECT_TRUE(std::ranges::equal(a.first_maps.values(), b.first_maps.values()));
+  EXPECT_NE(a.entropy, b.entropy);
+}
+
+TEST(AttentionMeasures, with_lambda_0_the_map_of_a_head_is_its_first_softmax) {
+  const AttentionMeasures two = measure_attention(view_of(HeadLayout::doubled(2, 1), 2, 70, 0));
+  AttentionView plain = view_of(HeadLayout::doubled(2, 1), 2, 70, 0);
+  plain.layout.maps = 1;
+  plain.lambda = Tensor();
+  const AttentionMeasures one = measure_attention(plain);
+  EXPECT_NEAR(two.first_token, one.first_token, 1e-14);
+  EXPECT_NEAR(two.entropy, one.entropy, 1e-13);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(two.heads[i].map_first_token[0], one.heads[i].first_token);
+    EXPECT_EQ(two.heads[i].map_logit_max[0], one.heads[i].logit_max);
+    EXPECT_GE(two.heads[i].logit_max, one.heads[i].logit_max) << "pooled over both maps";
+  }
+}
+
+TEST(AttentionMeasures, equal_maps_and_lambda_1_leave_rows_of_zeros) {
+  AttentionView view = view_of(HeadLayout::doubled(1, 1), 1, 10, 1);
+  for (Index t = 0; t < 10; ++t) std::copy_n(view.q.data() + t * 16, 8, view.q.data() + t * 16 + 8);
+  test::attend(view);
+  const AttentionMeasures found = measure_attention(view);
+  EXPECT_EQ(found.first_token, 0);
+  EXPECT_EQ(found.entropy, 0);
+  EXPECT_EQ(found.context_rms.max, 0);
+  EXPECT_EQ(found.context_outside, 1) << "an RMS of 0 is outside (0, sqrt 2)";
+}
+
+TEST(AttentionMeasures, rows_of_every_map_add_up_to_1) {
+  const AttentionMeasures found = measure_attention(view_of(HeadLayout::doubled(2, 2), 1, 30));
+  ASSERT_EQ(found.first_maps.shape(), (Shape{2, 3, 30, 30}));
+  for (Index i = 0; i < 2 * 3 * 30; ++i) {
+    double sum = 0;
+    for (Index j = 0; j < 30; ++j) {
+      sum += static_cast<double>(found.first_maps.row(i)[j]);
+      EXPECT_TRUE(j <= i % 30 || found.first_maps.row(i)[j] == 0) << i << " " << j;
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+  }
+}
+
+/// Largest RMS of the values that a query sees.
+double largest_value(const AttentionView& view, Index b, Index t, Index head) {
+  double largest = 0;
+  for (Index j = 0; j <= t; ++j) {
+    const real* v = view.v.row((b * view.v.shape()[1] + j) * view.layout.value_heads + head);
+    double squares = 0;
+    for (Index d = 0; d < 8; ++d) squares += static_cast<double>(v[d]) * static_cast<double>(v[d]);
+    largest = std::max(largest, std::sqrt(squares / 8));
+  }
+  return largest;
+}
+
+TEST(AttentionMeasures, context_stays_within_the_strict_bounds_of_real_values) {
+  for (const double lambda : {0.0, 0.8, 1.7}) {
+    const AttentionView view = view_of(HeadLayout::doubled(2, 1), 1, 40, lambda, 4);
+    const AttentionMeasures found = measure_attention(view);
+    double bound = 0;
+    for (Index t = 0; t < 40; ++t) bound = std::max(bound, largest_value(view, 0, t, 0));
+    EXPECT_LE(found.context_rms.max, (1 + lambda) * bound * (1 + 1e-6));
+    EXPECT_GT(found.context_rms.max, 0.5 * bound) << "the bound is near";
+  }
+}
+
+TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
+  AttentionView view = view_of(HeadLayout::single(1, 1), 1, 4);
+  view.context.fill(real(0.55));  // 1/sqrt(n) is 0.71, 0.58, 0.5 for 2 to 4 keys
+  EXPECT_DOUBLE_EQ(measure_attention(view).context_outside, 2.0 / 3);
+  view.gated = true;
+  EXPECT_EQ(measure_attention(view).context_outside, 0);
+  view.gated = false;
+  view.sinks = Tensor::zeros({1});
+  EXPECT_EQ(measure_attention(view).context_outside, 0);
+  view.context.fill(1);
+  EXPECT_EQ(measure_attention(view).context_outside, 1);
+  AttentionView two = view_of(HeadLayout::doubled(1, 1), 1, 4);
+  two.context.fill(real(1.4));
+  EXPECT_EQ(measure_attention(two).context_outside, 0);
+  two.context.fill(real(1.5));
+  EXPECT_EQ(measure_attention(two).context_outside, 1);
+}
+
+TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
+  AttentionView view = view_of(HeadLayout::doubled(2, 2), 1, 20);
+  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // map 1 of head 0
+  test::attend(view);
+  const AttentionMeasures found = measure_attention(view);
+  for (const double value : {found.first_token, found.entropy, found.sink_rate, found.logits.top1,
+                             found.context_rms.mean, found.context_rms.max,
+                             found.heads[0].logit_max, found.map_sink_rate[0]}) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+  for (const double value : {found.heads[1].entropy, found.heads[1].first_token,
+                             found.heads[1].logit_max, found.map_sink_rate[1], found.lambda.mean}) {
+    EXPECT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
+  AttentionView view = view_of(HeadLayout::single(1, 1), 1, 5);
+  view.q.fill(1);
+  std::fill_n(view.k.data(), 8, std::numeric_limits<real>::max());  // of token 1
+  view.scale = 1e300;
+  const AttentionMeasures found = measure_attention(view);
+  EXPECT_TRUE(std::isinf(found.logits.top1));
+  EXPECT_TRUE(std::isnan(found.entropy));
+}
+
+TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {
+  const AttentionMeasures found = measure_attention(view_of(HeadLayout::single(1, 1), 1, 1));
+  EXPECT_EQ(found.first_token, 1);
+  EXPECT_EQ(found.entropy, 0);
+  EXPECT_TRUE(std::isnan(found.context_outside));
+  EXPECT_EQ(found.first_maps.shape(), (Shape{1, 1, 1, 1}));
+}
+
+TEST(AttentionMeasures, have_the_same_bits_for_every_number_of_threads) {
+  AttentionView view = view_of(HeadLayout::doubled(4, 2), 3, 90);
+  std::vector<Metrics> found;
+  for (const int threads : {1, 2, 5}) {
+    const test::Threads use(threads);
+    found.push_back(attention_metrics(0, measure_attention(view)));
+  }
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[0], found[2]);
+}
+
+TEST(MapScan, of_more_logits_than_it_keeps_has_the_same_tops_and_nearly_the_same_median) {
+  AttentionView view = view_of(HeadLayout::doubled(2, 1), 3, 90);
+  const TopValues all = scan_maps(view).logits, some = scan_maps(view, 2000).logits;
+  EXPECT_EQ(list_of(some)[4], list_of(all)[4]) << "rank 100";
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(list_of(some)[i], list_of(all)[i]);
+  EXPECT_NE(some.median, all.median);
+  EXPECT_NEAR(some.median, all.median, 0.1 * all.median);
+  EXPECT_EQ(list_of(scan_maps(view, 4 * 3 * 90 * 91 / 2).logits), list_of(all)) << "all are kept";
+  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();
+  for (const double value : list_of(scan_maps(view, 8).logits)) EXPECT_TRUE(std::isnan(value));
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,101 @@
+#include "train/run/diagnostics/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace difftape::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsNan;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::vector<double> top_of(std::vector<real> values) { return list_of(top_values(values)); }
+
+TEST(TopValues, of_one_to_two_hundred_are_their_ranks_and_the_mean_of_the_middle_two) {
+  std::vector<real> values(200);
+  std::iota(values.begin(), values.end(), real(1));
+  std::ranges::reverse(values);
+  EXPECT_THAT(top_of(values), ElementsAre(200, 199, 198, 191, 101, 100.5));
+  values.push_back(0);
+  EXPECT_THAT(top_of(values), ElementsAre(200, 199, 198, 191, 101, 100));
+}
+
+TEST(TopValues, ranks_that_there_are_too_few_values_for_are_nan) {
+  EXPECT_THAT(top_of({3, 1, 2}), ElementsAre(3, 2, 1, IsNan(), IsNan(), 2));
+  EXPECT_THAT(top_of({4}), ElementsAre(4, IsNan(), IsNan(), IsNan(), IsNan(), 4));
+  EXPECT_THAT(top_of({}), testing::Each(IsNan()));
+}
+
+TEST(TopValues, a_nan_makes_all_nan_and_an_infinity_is_the_largest) {
+  const auto nan = static_cast<real>(kNaN), inf = static_cast<real>(kInfinity);
+  EXPECT_THAT(top_of({1, nan, 2}), testing::Each(IsNan()));
+  EXPECT_THAT(top_of({1, inf, 2}), ElementsAre(kInfinity, 2, 1, IsNan(), IsNan(), 2));
+}
+
+RC_GTEST_PROP(TopValues, are_those_of_the_sorted_values, (std::vector<std::uint16_t> drawn)) {
+  std::vector<real> values(drawn.begin(), drawn.end()), sorted = values;
+  std::ranges::sort(sorted, std::greater<>());
+  const std::vector<double> found = top_of(values);
+  const std::size_t ranks[] = {1, 2, 3, 10, 100};
+  for (std::size_t i = 0; i < 5; ++i) {
+    if (ranks[i] <= sorted.size()) {
+      RC_ASSERT(found[i] == static_cast<double>(sorted[ranks[i] - 1]));
+    } else {
+      RC_ASSERT(std::isnan(found[i]));
+    }
+  }
+}
+
+TEST(Spread, of_values_is_mean_population_deviation_and_range) {
+  const Spread spread = spread_of(std::vector<double>{1, 2, 3, 6});
+  EXPECT_DOUBLE_EQ(spread.mean, 3);
+  EXPECT_DOUBLE_EQ(spread.std, std::sqrt(14.0 / 4));
+  EXPECT_DOUBLE_EQ(spread.min, 1);
+  EXPECT_DOUBLE_EQ(spread.max, 6);
+}
+
+TEST(Spread, of_nothing_or_with_a_nan_is_nan_and_an_infinity_stays) {
+  for (const std::vector<double>& values :
+       {std::vector<double>{}, std::vector<double>{1, kNaN, 2}, std::vector<double>{kNaN}}) {
+    const Spread spread = spread_of(values);
+    EXPECT_THAT((std::vector{spread.mean, spread.std, spread.min, spread.max}),
+                testing::Each(IsNan()));
+  }
+  const Spread spread = spread_of(std::vector<double>{1, kInfinity});
+  EXPECT_EQ(spread.mean, kInfinity);
+  EXPECT_EQ(spread.min, 1);
+  EXPECT_EQ(spread.max, kInfinity);
+}
+
+TEST(Kurtosis, is_1_for_equal_features_and_their_number_if_only_one_is_not_0) {
+  EXPECT_DOUBLE_EQ(kurtosis(Tensor::full({2, 3, 8}, real(-0.5))), 1);
+  Tensor one = Tensor::zeros({2, 3, 8});
+  for (Index i = 0; i < 6; ++i) one.row(i)[5] = real(i + 1);
+  EXPECT_DOUBLE_EQ(kurtosis(one), 8);
+}
+
+TEST(Kurtosis, of_two_features_follows_the_formula_and_does_not_depend_on_scale) {
+  // Mean squares 2.5 and 10: (6.25 + 100) / 2 / 6.25^2.
+  const Tensor x = Tensor::from({2, 2}, std::vector<real>{1, 2, 2, 4});
+  EXPECT_DOUBLE_EQ(kurtosis(x), 1.36);
+  EXPECT_DOUBLE_EQ(kurtosis(Tensor::from({2, 2}, std::vector<real>{4, 8, 8, 16})), 1.36);
+}
+
+TEST(Kurtosis, of_nan_infinity_or_zeros_is_nan) {
+  EXPECT_TRUE(std::isnan(kurtosis(Tensor::full({1, 2}, static_cast<real>(kNaN)))));
+  EXPECT_TRUE(std::isnan(
+      kurtosis(Tensor::from({1, 2}, std::vector<real>{1, static_cast<real>(kInfinity)}))));
+  EXPECT_TRUE(std::isnan(kurtosis(Tensor::zeros({1, 2}))));
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,62 @@
+// The same configuration and seed gives the same bits, whatever the number of threads.
+#include "tests/support/threads.h"
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::run {
+namespace {
+
+using test::last_checkpoint;
+using test::measured;
+using test::TinyProject;
+
+class Determinism : public testing::TestWithParam<std::string> {};
+
+TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threads) {
+  TinyProject project(GetParam());
+  project.config = wider(project.config);
+  project.config.train.steps = 8;
+  project.config.log.parameters_every = 1;
+  for (const int threads : {1, 2, 4}) {
+    const test::Threads use(threads);
+    ASSERT_EQ(project.train(std::to_string(threads)), Exit::ok);
+  }
+  EXPECT_EQ(measured(project / "1"), measured(project / "2"));
+  EXPECT_EQ(measured(project / "1"), measured(project / "4"));
+  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "2"));
+  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "4"));
+}
+
+TEST_P(Determinism, the_program_gives_the_same_bits_for_omp_num_threads_1_2_and_4) {
+  TinyProject project(GetParam());
+  project.config = wider(project.config);
+  project.config.train.steps = 8;
+  project.save();
+  for (const std::string threads : {"1", "2", "4"}) {
+    const auto outcome = project.difftape(
+        {"train", "tiny.yaml", "--out", threads},
+        {.environment = {{"OMP_NUM_THREADS", threads}, {"OMP_WAIT_POLICY", "passive"}}});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    const auto env = nlohmann::json::parse(test::contents(project / (threads + "/env.json")));
+    EXPECT_EQ(env["machine"]["threads"], std::stoi(threads));
+  }
+  EXPECT_EQ(measured(project / "1"), measured(project / "2"));
+  EXPECT_EQ(measured(project / "1"), measured(project / "4"));
+  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "2"));
+  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "4"));
+}
+
+TEST_P(Determinism, another_seed_gives_other_numbers) {
+  TinyProject project(GetParam());
+  ASSERT_EQ(project.train("a"), Exit::ok);
+  ASSERT_EQ(project.train("b"), Exit::ok);
+  project.config.run.seed = 2;
+  ASSERT_EQ(project.train("c"), Exit::ok);
+  EXPECT_EQ(measured(project / "a"), measured(project / "b"));
+  EXPECT_NE(measured(project / "a"), measured(project / "c"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, Determinism, testing::ValuesIn(attention_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+}  // namespace
+}  // namespace difftape::run

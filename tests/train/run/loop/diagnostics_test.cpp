@@ -1,0 +1,199 @@
+// Diagnostics of a run: when, what, where; and that they change nothing.
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/h5.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/metrics_h5.h"
+
+namespace difftape::run {
+namespace {
+
+using test::last_checkpoint;
+using test::metrics_lines;
+using test::TinyProject;
+
+bool is_diagnostic(const std::string& name) {
+  return name.starts_with("attn/") || name.starts_with("act/") ||
+         name.starts_with("optim/update_ratio/") || name.starts_with("optim/grad_norm_");
+}
+
+/// The lines of a run without diagnostics and throughput.
+std::string training_of(const std::filesystem::path& run) {
+  std::string text;
+  for (const nlohmann::ordered_json& line : metrics_lines(run)) {
+    for (const auto& [name, value] : line.items()) {
+      if (!is_diagnostic(name) && !name.starts_with("throughput/")) text += name + value.dump();
+    }
+  }
+  return text;
+}
+
+std::vector<Index> steps_with(const std::filesystem::path& run, const std::string& name) {
+  std::vector<Index> steps;
+  for (const auto& line : metrics_lines(run)) {
+    if (line.contains(name)) steps.push_back(line.at("step"));
+  }
+  return steps;
+}
+
+class Diagnosed : public testing::TestWithParam<std::string> {};
+
+TEST_P(Diagnosed, training_has_the_bits_of_one_that_nobody_looked_at) {
+  TinyProject project(GetParam());
+  project.config.train.precision = "bf16_emulated";
+  for (const Index every : {1, 0}) {
+    project.config.log.diagnostics_every = every;
+    ASSERT_EQ(project.train(std::to_string(every)), Exit::ok);
+  }
+  EXPECT_EQ(training_of(project / "1"), training_of(project / "0"));
+  const LanguageModel model(project.config.model);
+  const auto tensors = [&](const char* run) {
+    const h5::File file = h5::File::open(find_checkpoint(project / run));
+    std::vector<std::vector<double>> all;
+    for (const Parameter& p : model.parameters()) {
+      all.push_back(file.read<double>("model/" + p.name));
+      all.push_back(file.read<double>("optim/" + p.name + "/m"));
+      all.push_back(file.read<double>("optim/" + p.name + "/v"));
+    }
+    return all;
+  };
+  EXPECT_EQ(tensors("1"), tensors("0")) << "the files differ in the interval that they record";
+  EXPECT_EQ(steps_with(project / "1", "attn/context_rms/0").size(), 12u);
+  EXPECT_EQ(steps_with(project / "0", "attn/context_rms/1"), std::vector<Index>{12});
+  EXPECT_EQ(metrics_lines(project / "1").back()["attn/head/entropy/1"],
+            metrics_lines(project / "0").back()["attn/head/entropy/1"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, Diagnosed, testing::ValuesIn(attention_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_parameter) {
+  TinyProject project("diff_v2");
+  project.config.log.diagnostics_every = 5;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
+  for (const char* name : {"attn/context_rms/0",
+                           "attn/context_rms_min/1",
+                           "attn/context_rms_max/1",
+                           "attn/context_rms_outside/1",
+                           "attn/sink_rate/1",
+                           "attn/first_token/1",
+                           "attn/entropy/1",
+                           "attn/logit_max/1",
+                           "attn/logit_median/1",
+                           "attn/lambda/1",
+                           "attn/lambda_std/1",
+                           "attn/lambda_min/1",
+                           "attn/lambda_max/1",
+                           "attn/map1/sink_rate/1",
+                           "attn/map2/sink_rate/1",
+                           "act/max/1",
+                           "act/max_over_median/1",
+                           "act/kurtosis/1",
+                           "optim/grad_norm_growth",
+                           "optim/grad_norm_late_variance",
+                           "optim/update_ratio/lm_head.weight",
+                           "optim/update_ratio/model.layers.1.self_attn.lambda_proj.weight"}) {
+    ASSERT_TRUE(table.columns.contains(name)) << name;
+    EXPECT_EQ(steps_with(project / "run", name), (std::vector<Index>{1, 5, 10, 12})) << name;
+    EXPECT_TRUE(std::isfinite(table.columns.at(name).back())) << name;
+  }
+  for (const char* name : {"attn/head/context_rms/1", "attn/head/first_token/1",
+                           "attn/head/entropy/1", "attn/head/logit_max/1", "attn/head/lambda/1",
+                           "attn/map1/first_token/1", "attn/map2/first_token/1"}) {
+    EXPECT_EQ(table.lists.at(name).back().size(), 2u) << name << ": output heads";
+  }
+  EXPECT_EQ(table.lists.at("attn/logit_top/0").back().size(), 6u);
+  EXPECT_EQ(table.lists.at("act/top/0").back().size(), 6u);
+  EXPECT_FALSE(table.columns.contains("attn/context_rms/2"));
+  const h5::File file = h5::File::open(project / "run/metrics.h5");
+  EXPECT_EQ(file.shape("attn/head/lambda/1"), (Shape{12, 2}));
+  EXPECT_EQ(file.shape("attn/lambda/0"), (Shape{12}));
+  const auto maps = read_attention_maps(project / "run/metrics.h5");
+  ASSERT_TRUE(maps.has_value());
+  EXPECT_EQ(maps->step, 12);
+  ASSERT_EQ(maps->layers.size(), 2u);
+  EXPECT_EQ(maps->layers[1].shape(), (Shape{2, 3, 16, 16}));
+}
+
+TEST(Diagnostics, the_update_ratio_is_that_of_the_weights_before_and_after_the_step) {
+  TinyProject project;
+  project.config.log.diagnostics_every = 1;
+  project.config.train.checkpoint_every = 1;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const auto weights = [&](int step) {
+    return h5::File::open(project / fmt::format("run/checkpoints/step-{:08}.h5", step))
+        .read<double>("model/lm_head.weight");
+  };
+  const std::vector<double> before = weights(11), after = weights(12);
+  double change = 0, size = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    change += (after[i] - before[i]) * (after[i] - before[i]);
+    size += before[i] * before[i];
+  }
+  ASSERT_GT(change, 0);
+  EXPECT_NEAR(
+      metrics_lines(project / "run").back()["optim/update_ratio/lm_head.weight"].get<double>(),
+      std::sqrt(change / size), 1e-12);
+}
+
+TEST(Diagnostics, of_another_number_of_sequences_are_other_numbers_of_the_same_training) {
+  TinyProject project;
+  ASSERT_EQ(project.train("two"), Exit::ok);
+  project.config.log.diagnostics_sequences = 5;  // more than the rows of a batch
+  ASSERT_EQ(project.train("five"), Exit::ok);
+  EXPECT_EQ(training_of(project / "two"), training_of(project / "five"));
+  EXPECT_NE(metrics_lines(project / "two").back()["attn/entropy/0"],
+            metrics_lines(project / "five").back()["attn/entropy/0"]);
+}
+
+TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
+  TinyProject project;
+  project.config.optim.lr = project.config.optim.min_lr = 1e30;
+  project.config.optim.warmup_steps = 0;
+  project.config.optim.schedule = "constant";
+  project.config.optim.clip_norm = 0;
+  project.config.train.eval_every = 0;
+  ASSERT_EQ(project.train("run"), Exit::diverged);
+  const auto last = metrics_lines(project / "run").back();
+  EXPECT_FALSE(last.contains("optim/update_ratio/lm_head.weight")) << "there was no update";
+  ASSERT_TRUE(last.contains("act/max/1"));
+  EXPECT_TRUE(last["act/max/1"].is_string() || last["act/max/1"].get<double>() > 1e6);
+  EXPECT_TRUE(read_attention_maps(project / "run/metrics.h5").has_value());
+}
+
+TEST(Diagnostics, of_a_resumed_run_keep_the_maps_seen_before_it) {
+  TinyProject project("diff_v1");
+  project.config.log.diagnostics_every = 5;
+  project.config.train.checkpoint_every = 6;
+  ASSERT_EQ(project.train("whole"), Exit::ok);
+  // As a run that was killed after its checkpoint at step 6 and some steps more.
+  std::filesystem::copy(project / "whole", project / "cut",
+                        std::filesystem::copy_options::recursive);
+  test::put(project / "cut/checkpoints/latest", "step-00000006.h5\n");
+  ASSERT_EQ(project.train("cut", true), Exit::ok);
+  EXPECT_EQ(test::measured(project / "cut"), test::measured(project / "whole"));
+  EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
+}
+
+TEST(Diagnostics, of_needles_have_attention_to_answer_and_noise_and_of_texts_have_not) {
+  TinyProject project("diff_v2");
+  ASSERT_EQ(project.train("text"), Exit::ok);
+  EXPECT_FALSE(metrics_lines(project / "text").back().contains("attn/answer/0"));
+  project.config.data.kind = "needles";
+  project.config.data.path.clear();
+  project.config.data.facts = {2};
+  project.config.data.queries = {1};
+  project.config.data.seq_len = project.config.model.max_seq_len = 64;
+  ASSERT_EQ(project.train("needles"), Exit::ok);
+  const auto last = metrics_lines(project / "needles").back();
+  for (const char* layer : {"0", "1"}) {
+    const double answer = last.at(fmt::format("attn/answer/{}", layer));
+    const double noise = last.at(fmt::format("attn/noise/{}", layer));
+    EXPECT_GT(answer, 0);
+    EXPECT_GT(noise, answer) << "nothing is learned in 12 steps";
+    EXPECT_LT(answer + noise, 1) << "the question itself is neither";
+  }
+}
+
+}  // namespace
+}  // namespace difftape::run

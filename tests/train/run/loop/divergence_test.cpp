@@ -1,0 +1,160 @@
+// Divergence is a result, not a crash.
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/first_non_finite.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
+#include "train/study/compare/summary.h"
+#include "train/study/compare/table.h"
+#include "train/study/page/report.h"
+
+namespace difftape::run {
+namespace {
+
+using test::contents;
+using test::metrics_lines;
+using test::TinyProject;
+using testing::HasSubstr;
+
+/// A learning rate that blows up every parameter in the first step.
+TinyProject& explosive(TinyProject& project) {
+  project.config.optim.lr = 1e30;
+  project.config.optim.clip_norm = 0;
+  project.config.optim.warmup_steps = 0;
+  project.config.train.eval_every = 0;
+  project.save();
+  return project;
+}
+
+TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_parameter) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+    const RunStatus status = read_status(project / "run");
+    EXPECT_EQ(status.state, RunState::diverged);
+    EXPECT_EQ(status.exit_code, 86);
+    EXPECT_EQ(status.steps, 12);
+    ASSERT_TRUE(status.diverged.has_value());
+    EXPECT_EQ(status.diverged->step, status.step);
+    EXPECT_EQ(status.diverged->step, 2) << kind;
+    EXPECT_EQ(status.diverged->quantity, "train/loss");
+    EXPECT_EQ(status.diverged->parameter, "lm_head.weight");
+    EXPECT_THAT(status.diverged->op, testing::EndsWith(", forward")) << kind;
+    EXPECT_THAT(project.console.str(),
+                HasSubstr("diverged at step 2: train/loss is not finite, first in lm_head.weight; "
+                          "first op: " +
+                          status.diverged->op + "\n"));
+    EXPECT_THAT(project.console.str(),
+                testing::EndsWith("repeat it with: difftape replay " +
+                                  (project / "run/diverged/step-00000002.h5").string() + "\n"));
+  }
+}
+
+TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
+  TinyProject project;
+  EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+  const auto lines = metrics_lines(project / "run");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(lines[0]["train/loss"].is_number());
+  for (const char* name : {"train/loss", "optim/grad_norm", "optim/grad_norm/lm_head.weight"}) {
+    const auto& value = lines[1].at(name);
+    EXPECT_TRUE(value == "NaN" || value == "Infinity") << name << " is " << value;
+  }
+  EXPECT_EQ(lines[1]["spike/score_loss"], 50);
+  const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
+  EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").back()));
+  EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5"));
+}
+
+TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
+  TinyProject project;
+  explosive(project).config.train.eval_every = 1;
+  EXPECT_EQ(project.train("run"), Exit::diverged);
+  const RunStatus status = read_status(project / "run");
+  ASSERT_TRUE(status.diverged.has_value());
+  EXPECT_EQ(status.diverged->step, 1);
+  EXPECT_EQ(status.diverged->quantity, "val/loss");
+  EXPECT_THAT(status.diverged->op, testing::EndsWith(", forward"));
+  const auto lines = metrics_lines(project / "run");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0]["train/loss"].is_number());
+  EXPECT_TRUE(lines[0]["val/loss"].is_string());
+}
+
+TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished) {
+  TinyProject project;
+  ASSERT_EQ(project.train("fine"), Exit::ok);
+  explosive(project);
+  const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"});
+  EXPECT_EQ(outcome.exit, 86);
+  EXPECT_EQ(outcome.err, "") << "it is a result, not an error";
+  const auto report = project.difftape({"report", "fine", "run"});
+  EXPECT_EQ(report.exit, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("diverged at step 2 (train/loss)"));
+  EXPECT_THAT(report.out, HasSubstr("report: report.html"));
+  EXPECT_THAT(contents(project / "report.html"), HasSubstr("diverged at step 2 (train/loss)"));
+}
+
+TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {
+  TinyProject project;
+  Session session(project.config);
+  Parameter& weight = *session.model.parameters().find("model.layers.1.self_attn.o_proj.weight");
+  weight.value.fill(std::numeric_limits<real>::infinity());
+  const std::string op = first_non_finite_op(session, batches_of(session, 1));
+  EXPECT_EQ(op, "linear in model.layers.1.self_attn.o_proj, forward");
+  EXPECT_EQ(first_non_finite_op_in_validation(session), op);
+}
+
+TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
+  for (const char* recompute : {"none", "blocks"}) {
+    TinyProject project;
+    project.config.train.recompute = recompute;
+    Session session(project.config);
+    // A tiny residual stream that the last norm makes large: its gradient does not fit.
+    for (Parameter& p : session.model.parameters()) {
+      if (p.name == "model.embed_tokens.weight") p.value.fill(real(1e-35));
+      if (p.name.ends_with("o_proj.weight") || p.name.ends_with("down_proj.weight")) {
+        p.value.fill(0);
+      }
+      if (p.name == "model.norm.weight") p.value.fill(real(3e38));
+      if (p.name == "lm_head.weight") p.value.fill(0);
+    }
+    Tensor head = session.model.parameters().find("lm_head.weight")->value;
+    std::fill_n(head.row('e'), head.shape().last(), real(1));
+    EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)),
+              "rms_norm in model.norm, backward")
+        << recompute;
+  }
+}
+
+TEST(Divergence, of_a_step_in_which_all_is_finite_has_no_op) {
+  TinyProject project;
+  Session session(project.config);
+  EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)), "");
+  EXPECT_EQ(first_non_finite_op_in_validation(session), "");
+}
+
+TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
+  std::string ops[2];
+  for (const bool recompute : {false, true}) {
+    TinyProject project("diff_v2");
+    project.config.train.recompute = recompute ? "blocks" : "none";
+    EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+    ops[recompute] = read_status(project / "run").diverged->op;
+  }
+  EXPECT_NE(ops[0], "");
+  EXPECT_EQ(ops[0], ops[1]);
+}
+
+TEST(Divergence, that_cannot_be_dumped_is_still_the_result) {
+  TinyProject project;
+  explosive(project).train("whole");
+  const auto dump = std::filesystem::file_size(project / "whole/diverged/step-00000002.h5");
+  const auto outcome =
+      project.difftape({"train", "tiny.yaml", "--out", "run"}, {.largest_file = dump - 1});
+  EXPECT_EQ(outcome.exit, 86) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("the step was not kept: cannot write"));
+  EXPECT_EQ(read_status(project / "run").state, RunState::diverged);
+}
+
+}  // namespace
+}  // namespace difftape::run

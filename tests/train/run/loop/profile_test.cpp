@@ -1,0 +1,221 @@
+// train --profile: what it writes, of which steps, and that it changes nothing else.
+#include <map>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/profiled_steps.h"
+
+namespace difftape::run {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::measured;
+using test::Outcome;
+using test::TinyProject;
+using testing::HasSubstr;
+using testing::Not;
+
+Outcome profile(const TinyProject& project, const std::string& out,
+                const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{"train", "tiny.yaml", "--profile", "--out", out};
+  words.insert(words.end(), more.begin(), more.end());
+  return project.difftape(words);
+}
+
+/// The complete events of a trace.
+std::vector<Json> events(const std::filesystem::path& run) {
+  std::vector<Json> all;
+  const Json trace = Json::parse(test::contents(run / "trace.json"));
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X") all.push_back(event);
+  }
+  return all;
+}
+
+std::vector<std::string> steps(const std::filesystem::path& run) {
+  std::vector<std::string> all;
+  for (const Json& event : events(run)) {
+    if (event.at("cat") == "step") all.push_back(event.at("args").at("step"));
+  }
+  return all;
+}
+
+/// Microseconds of the format back to the nanoseconds that were measured.
+std::int64_t nanoseconds(const Json& microseconds) {
+  return std::llround(microseconds.get<double>() * 1e3);
+}
+
+/// The numbers of a line of profile.txt that begins with `name`.
+std::vector<double> numbers_of(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!(words >> word) || word != name) continue;
+    std::vector<double> numbers;
+    while (words >> word) numbers.push_back(word == "-" ? 0 : std::stod(word));
+    return numbers;
+  }
+  return {};
+}
+
+TEST(TrainProfile, writes_a_trace_whose_events_nest) {
+  TinyProject project("diff_v2");
+  project.config.train.checkpoint_every = 4;
+  project.save();
+  ASSERT_EQ(profile(project, "run").exit, 0);
+  const std::vector<Json> all = events(project / "run");
+  ASSERT_GT(all.size(), 500u);
+  std::vector<std::int64_t> ends;  // of the events that are open
+  std::map<std::string, int> categories, phases;
+  for (const Json& event : all) {
+    const std::int64_t begin = nanoseconds(event.at("ts"));
+    const std::int64_t end = begin + nanoseconds(event.at("dur"));
+    EXPECT_LE(begin, end);
+    while (!ends.empty() && ends.back() <= begin) ends.pop_back();
+    EXPECT_TRUE(ends.empty() || end <= ends.back()) << event.dump();
+    EXPECT_EQ(ends.empty(), event.at("cat") == "step") << event.dump();
+    ends.push_back(end);
+    EXPECT_EQ(event.at("pid"), 1);
+    EXPECT_EQ(event.at("tid"), 1);
+    ++categories[event.at("cat")];
+    if (event.at("cat") == "phase") ++phases[event.at("name")];
+  }
+  EXPECT_EQ(categories["step"], 10);
+  EXPECT_EQ(categories["pass"], 20);
+  EXPECT_GT(categories["forward"], categories["backward"]) << "validation has no backward";
+  EXPECT_GT(categories["backward"], 200);
+  EXPECT_EQ(phases["optimizer"], 10);
+  EXPECT_EQ(phases["log"], 10);
+  EXPECT_EQ(phases["validate"], 3) << "steps 5, 10 and 12";
+  EXPECT_EQ(phases["checkpoint"], 3) << "steps 4, 8 and 12";
+  EXPECT_GE(phases["data"], 20);
+}
+
+TEST(TrainProfile, names_the_layer_of_an_op_in_both_directions) {
+  TinyProject project;
+  ASSERT_EQ(profile(project, "run").exit, 0);
+  std::map<std::string, int> found;
+  for (const Json& event : events(project / "run")) {
+    if (event.at("args").value("layer", "") == "model.layers.1.self_attn.q_proj") {
+      EXPECT_EQ(event.at("name"), "linear");
+      ++found[event.at("cat")];
+    }
+  }
+  EXPECT_EQ(found["backward"], 10);
+  EXPECT_EQ(found["forward"], 10 + 3 * project.config.train.eval_batches + 1)
+      << "training, validation, and diagnostics at the last step";
+}
+
+TEST(TrainProfile, prints_and_writes_a_table_whose_rows_make_the_step) {
+  TinyProject project;
+  const Outcome outcome = profile(project, "run");
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const std::string text = test::contents(project / "run/profile.txt");
+  EXPECT_THAT(outcome.out, HasSubstr(text));
+  EXPECT_THAT(text, HasSubstr("profile of 10 steps: "));
+  double ms = 0, percent = 0;
+  int rows = 0;
+  std::istringstream lines(text.substr(text.find("%\n") + 2));
+  for (std::string line, name; std::getline(lines, line); ++rows) {
+    std::istringstream(line) >> name;
+    const std::vector<double> numbers = numbers_of(text, name);
+    ASSERT_GE(numbers.size(), 2u) << line;
+    if (name == "step") continue;
+    EXPECT_GE(numbers[numbers.size() - 2], 0) << line;
+    ms += numbers[numbers.size() - 2];
+    percent += numbers.back();
+  }
+  EXPECT_GT(rows, 10);
+  const std::vector<double> step = numbers_of(text, "step");
+  ASSERT_EQ(step.size(), 2u);
+  EXPECT_NEAR(ms, step[0], 0.0006 * rows) << text;
+  EXPECT_NEAR(percent, 100, 0.06 * rows) << text;
+  const std::vector<double> linear = numbers_of(text, "linear");
+  ASSERT_EQ(linear.size(), 6u) << text;
+  EXPECT_EQ(linear[0], linear[2]) << "as many values as pullbacks";
+  EXPECT_EQ(linear[0], 12) << "two layers of six";
+}
+
+TEST(TrainProfile, changes_no_bit_of_the_training) {
+  TinyProject project("diff_v1");
+  ASSERT_EQ(profile(project, "on").exit, 0);
+  ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "off"}).exit, 0);
+  EXPECT_EQ(measured(project / "on"), measured(project / "off"));
+  EXPECT_EQ(test::last_checkpoint(project / "on"), test::last_checkpoint(project / "off"));
+  EXPECT_TRUE(std::filesystem::exists(project / "on/trace.json"));
+  EXPECT_FALSE(std::filesystem::exists(project / "off/trace.json"));
+  EXPECT_FALSE(std::filesystem::exists(project / "off/profile.txt"));
+}
+
+TEST(TrainProfile, covers_steps_3_to_12_or_what_there_is_of_them) {
+  TinyProject project;
+  project.config.optim.warmup_steps = 0;
+  const auto steps_of_a_run_of = [&](Index count) {
+    const std::string out = std::to_string(count);
+    project.config.train.steps = count;
+    project.save();
+    EXPECT_EQ(profile(project, out).exit, 0);
+    return steps(project / out);
+  };
+  EXPECT_THAT(steps_of_a_run_of(1), testing::ElementsAre("1"));
+  EXPECT_THAT(steps_of_a_run_of(2), testing::ElementsAre("2"));
+  EXPECT_THAT(steps_of_a_run_of(4), testing::ElementsAre("3", "4"));
+  const std::vector<std::string> many = steps_of_a_run_of(15);
+  ASSERT_EQ(many.size(), 10u);
+  EXPECT_EQ(many.front(), "3");
+  EXPECT_EQ(many.back(), "12");
+}
+
+TEST(TrainProfile, of_a_resumed_run_replaces_the_one_before) {
+  TinyProject project;
+  project.config.train.checkpoint_every = 8;
+  project.save();
+  ASSERT_EQ(profile(project, "run").exit, 0);
+  EXPECT_EQ(steps(project / "run").front(), "3");
+  std::filesystem::remove(project / "run/checkpoints/step-00000012.h5");
+  test::put(project / "run/checkpoints/latest", "step-00000008.h5\n");
+  const Outcome resumed = profile(project, "run", {"--resume"});
+  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_THAT(steps(project / "run"), testing::ElementsAre("11", "12"));
+  EXPECT_THAT(resumed.out, HasSubstr("profile of 2 steps: "));
+}
+
+TEST(TrainProfile, of_a_run_that_diverges_before_step_3_does_not_exist) {
+  TinyProject project;
+  project.config.optim.lr = 1e30;
+  project.config.optim.clip_norm = 0;
+  project.config.optim.warmup_steps = 0;
+  project.save();
+  const Outcome outcome = profile(project, "run");
+  ASSERT_EQ(outcome.exit, 86) << outcome.err;
+  ASSERT_EQ(test::metrics_lines(project / "run").size(), 2u);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("profile of")));
+  EXPECT_FALSE(std::filesystem::exists(project / "run/trace.json"));
+}
+
+TEST(ProfiledSteps, are_done_once_at_the_last_of_them_or_where_the_run_ends) {
+  ProfiledSteps steps(true, 100, 500);
+  int taken = 0;
+  for (Index number = 101; number <= 115; ++number) {
+    steps.run(number, [&] { return ++taken; });
+    EXPECT_EQ(steps.done_at(number, false), number == 112) << number;
+    EXPECT_EQ(steps.done_at(number, true), number >= 103 && number <= 112) << number;
+  }
+  EXPECT_EQ(taken, 15);
+  EXPECT_EQ(steps.events().size(), 10u);
+  ProfiledSteps none(false, 0, 500);
+  for (Index number = 1; number <= 20; ++number) {
+    none.run(number, [] { return 0; });
+    EXPECT_FALSE(none.done_at(number, true));
+  }
+  EXPECT_TRUE(none.events().empty());
+}
+
+TEST(TrainProfile, is_not_for_a_sweep) {
+  const Outcome outcome = test::run({"sweep", "sweep.yaml", "--profile"});
+  EXPECT_EQ(outcome.exit, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("unknown option '--profile'"));
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,47 @@
+// A run that recomputes blocks is the run that keeps them, bit for bit.
+#include "optim/adamw.h"
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::run {
+namespace {
+
+using test::measured;
+using test::TinyProject;
+
+/// Weights and both moments of every parameter in the last checkpoint of a run.
+std::vector<Tensor> trained(const Config& config, const std::filesystem::path& run) {
+  LanguageModel model(config.model);
+  model.parameters().initialize(99);
+  AdamW optimizer(model.parameters(), config.optim);
+  load_checkpoint(find_checkpoint(run), model.parameters(), &optimizer);
+  std::vector<Tensor> tensors;
+  for (const AdamW::Moments& moments : optimizer.moments()) {
+    for (const Tensor& tensor : {moments.parameter->value, moments.m, moments.v}) {
+      tensors.push_back(tensor);
+    }
+  }
+  return tensors;
+}
+
+TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    project.config.model.tie_embeddings = project.config.model.attention.qk_norm = true;
+    project.config.data.document_end = '\n';
+    project.config.train.grad_accumulation = 2;
+    project.config.log.parameters_every = 1;
+    ASSERT_EQ(project.train("kept"), Exit::ok);
+    project.config.train.recompute = "blocks";
+    ASSERT_EQ(project.train("recomputed"), Exit::ok);
+    EXPECT_EQ(measured(project / "kept"), measured(project / "recomputed")) << kind;
+    const std::vector<Tensor> kept = trained(project.config, project / "kept"),
+                              recomputed = trained(project.config, project / "recomputed");
+    ASSERT_EQ(kept.size(), recomputed.size());
+    for (size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(kept[i].values(), recomputed[i].values())) << kind << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace difftape::run

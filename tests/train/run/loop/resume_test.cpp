@@ -1,0 +1,184 @@
+// A run that was stopped or killed and then resumed is the run that was never interrupted.
+#include <csignal>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::run {
+namespace {
+
+using test::contents;
+using test::last_checkpoint;
+using test::measured;
+using test::Outcome;
+using test::Process;
+using test::TinyProject;
+using testing::HasSubstr;
+
+/// A run whose console line of every step fills the pipe that nobody reads: the test decides how
+/// far it gets.
+class Resume : public testing::Test {
+ protected:
+  Resume() {
+    project.config.train.steps = 150;
+    project.config.train.eval_every = 1;
+    project.config.train.eval_batches = 1;
+    project.config.train.checkpoint_every = 20;
+    project.config.log.spike_min_history = 4;
+    project.config.log.spike_threshold = 2.5;  // spikes happen, and their window is restored
+    project.save();
+  }
+
+  /// Starts the run, ends it by a signal once it printed step 25, and resumes it.
+  void interrupt_and_resume(int signal, int expected_exit) {
+    {
+      Process process({"train", "tiny.yaml", "--out", "cut"}, project.here());
+      ASSERT_TRUE(process.read_until("step  25/150"));
+      process.signal(signal);
+      const Outcome outcome = process.wait();
+      ASSERT_EQ(outcome.exit, expected_exit) << outcome.err;
+      stopped = outcome.out;
+    }
+    status = read_status(project / "cut");
+    const Outcome resumed = project.difftape({"train", "tiny.yaml", "--out", "cut", "--resume"});
+    ASSERT_EQ(resumed.exit, 0) << resumed.err;
+    ASSERT_EQ(project.train("whole"), Exit::ok);
+    EXPECT_EQ(measured(project / "cut"), measured(project / "whole"));
+    EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
+    EXPECT_EQ(read_status(project / "cut").state, RunState::finished);
+    EXPECT_EQ(read_status(project / "cut").started, status.started);
+  }
+
+  TinyProject project{"diff_v2"};
+  RunStatus status;  ///< between interruption and resumption
+  std::string stopped;
+};
+
+TEST_F(Resume, after_a_termination_request_gives_the_bits_of_an_uninterrupted_run) {
+  interrupt_and_resume(SIGTERM, 143);
+  EXPECT_EQ(status.state, RunState::stopped);
+  EXPECT_EQ(status.exit_code, 143);
+  EXPECT_GE(status.step, 25);
+  EXPECT_LT(status.step, 150);
+  EXPECT_THAT(stopped,
+              HasSubstr(fmt::format("stopped at step {}; continue with --resume\n", status.step)));
+}
+
+TEST_F(Resume, after_an_interrupt_gives_the_bits_of_an_uninterrupted_run) {
+  interrupt_and_resume(SIGINT, 130);
+  EXPECT_EQ(status.state, RunState::stopped);
+  EXPECT_EQ(status.exit_code, 130);
+}
+
+TEST_F(Resume, after_a_kill_gives_the_bits_of_an_uninterrupted_run) {
+  interrupt_and_resume(SIGKILL, -SIGKILL);
+  EXPECT_EQ(status.state, RunState::running);
+  EXPECT_GE(status.step, 20);
+  EXPECT_EQ(status.step % 20, 0) << "as of the last checkpoint";
+}
+
+TEST_F(Resume, after_a_closed_terminal_gives_the_bits_of_an_uninterrupted_run) {
+  interrupt_and_resume(SIGHUP, 143);
+  EXPECT_EQ(status.state, RunState::stopped);
+}
+
+TEST_F(Resume, after_a_kill_before_the_first_checkpoint_begins_again) {
+  project.config.train.checkpoint_every = 0;
+  project.save();
+  interrupt_and_resume(SIGKILL, -SIGKILL);
+  EXPECT_EQ(status.step, 0);
+}
+
+TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
+  Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
+  ASSERT_TRUE(process.read_until("step   1/150"));
+  const Outcome second = project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"});
+  EXPECT_EQ(second.exit, 74);
+  EXPECT_EQ(second.err,
+            "difftape: run: another process is training here; wait for it, or choose another "
+            "directory with --out\n");
+  EXPECT_EQ(process.wait().exit, 0) << "the first goes on";
+  EXPECT_EQ(test::metrics_lines(project / "run").size(), 150u);
+}
+
+TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterrupted_run) {
+  project.config.log.parameters_every = 1;
+  project.save();
+  ASSERT_EQ(project.train("whole"), Exit::ok);
+  const rlim_t room = last_checkpoint(project / "whole").size() + 4096;
+  ASSERT_LT(room, contents(project / "whole/metrics.jsonl").size());
+  const Outcome failed =
+      project.difftape({"train", "tiny.yaml", "--out", "cut"}, {.largest_file = room});
+  ASSERT_EQ(failed.exit, 74) << failed.err;
+  EXPECT_EQ(failed.err, "difftape: cannot write cut/metrics.jsonl: File too large\n");
+  const RunStatus at_failure = read_status(project / "cut");
+  EXPECT_EQ(at_failure.state, RunState::failed);
+  EXPECT_GT(at_failure.step, 20);
+  const auto logged = read_metrics(project / "cut/metrics.jsonl").step;
+  EXPECT_EQ(logged.back(), static_cast<double>(at_failure.step - 1)) << "all lines but the cut one";
+  ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "cut", "--resume"}).exit, 0);
+  EXPECT_EQ(measured(project / "cut"), measured(project / "whole"));
+  EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
+}
+
+TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_run) {
+  project.config.log = {.parameters_every = 10, .spike_rule = "zclip"};
+  project.save();
+  interrupt_and_resume(SIGTERM, 143);
+  EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
+}
+
+TEST(ResumeOfAFinishedRun, changes_no_number) {
+  TinyProject project;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const std::string metrics = contents(project / "run/metrics.jsonl");
+  const std::string checkpoint = last_checkpoint(project / "run");
+  EXPECT_EQ(project.train("run", true), Exit::ok);
+  EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
+  EXPECT_EQ(last_checkpoint(project / "run"), checkpoint);
+  EXPECT_EQ(read_status(project / "run").state, RunState::finished);
+}
+
+/// A finished run, and resuming it under conditions that must be refused and change nothing.
+class ResumeWithAnother : public testing::Test {
+ protected:
+  ResumeWithAnother() { EXPECT_EQ(project.train("run"), Exit::ok); }
+
+  std::string error(int exit, const std::vector<std::string>& more = {},
+                    const test::Conditions& conditions = {}) {
+    const auto state = [this] {
+      return contents(project / "run/metrics.jsonl") + contents(project / "run/status.json");
+    };
+    const std::string before = state();
+    std::vector<std::string> arguments{"train", "tiny.yaml", "--out", "run", "--resume"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = project.difftape(arguments, conditions);
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    EXPECT_EQ(state(), before);
+    return outcome.err;
+  }
+
+  TinyProject project;
+};
+
+TEST_F(ResumeWithAnother, configuration_is_refused) {
+  EXPECT_EQ(error(78, {"--set", "optim.lr=0.5"}),
+            "run/checkpoints/step-00000012.h5: was made with another configuration; resume with "
+            "the run's own config.yaml, or start a new run with another --out\n");
+}
+
+TEST_F(ResumeWithAnother, precision_is_refused) {
+  EXPECT_EQ(error(65, {}, {.program = DIFFTAPE_TEST_PROGRAM_F64}),
+            "difftape: run/checkpoints/step-00000012.h5: was made in f32, this program computes in "
+            "f64; resume with difftape\n");
+}
+
+TEST_F(ResumeWithAnother, text_is_refused) {
+  test::put(project / "text.txt", test::tiny_text() + "more");
+  EXPECT_THAT(error(65), testing::StartsWith("difftape: run/checkpoints/step-00000012.h5: the data "
+                                             "changed since this checkpoint: it was {"));
+}
+
+}  // namespace
+}  // namespace difftape::run

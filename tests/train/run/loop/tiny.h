@@ -1,0 +1,121 @@
+#pragma once
+// Runs that take no time: a text that can be learned, a tiny model, a directory for both.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/random.h"
+#include "layers/language_model.h"
+#include "tests/support/scratch.h"
+#include "tests/support/threads.h"
+#include "tests/train/app/program.h"
+#include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/writer.h"
+#include "train/run/loop/trainer.h"
+
+namespace difftape::test {
+
+/// Words in random order: 10 KB whose next byte is mostly certain.
+inline std::string tiny_text() {
+  constexpr std::array kWords{"the ",   "quick ", "brown ", "fox ",
+                              "jumps ", "over ",  "lazy ",  "dog.\n"};
+  const RandomStream stream(1, "tiny text");
+  std::string text;
+  for (std::uint64_t i = 0; text.size() < 10000; ++i)
+    text += kWords[stream.below(i, kWords.size())];
+  return text;
+}
+
+/// A directory with text.txt and tiny.yaml, where runs go too. They use one thread, unless a test
+/// asks for more: on a busy machine threads with so little to do mostly wait for each other.
+class TinyProject {
+ public:
+  explicit TinyProject(const std::string& kind = "softmax") {
+    put(dir_ / "text.txt", tiny_text());
+    config.run.name = "tiny";
+    config.model = {.d_model = 16, .num_layers = 2, .num_heads = 2, .d_ff = 24, .max_seq_len = 16};
+    config.model.attention.kind = kind;
+    config.data.path = {(dir_ / "text.txt").string()};
+    config.data.seq_len = 16;
+    config.data.batch_size = 2;
+    config.optim.lr = 1e-2;
+    config.optim.min_lr = 1e-3;
+    config.optim.warmup_steps = 5;
+    config.train.steps = 12;
+    config.train.eval_every = 5;
+    config.train.eval_batches = 2;
+    save();
+  }
+
+  /// Brings tiny.yaml up to date with `config`.
+  void save() const { put(dir_ / "tiny.yaml", run::to_yaml(config)); }
+  std::filesystem::path operator/(const std::string& name) const { return dir_ / name; }
+  const std::filesystem::path& path() const { return dir_.path(); }
+
+  /// Trains in this process.
+  Exit run::train(const std::string& out, bool resume = false) {
+    run::TrainRequest request;
+    request.out = dir_ / out;
+    request.resume = resume;
+    request.command = {"difftape", "train", "tiny.yaml"};
+    request.console = &console;
+    return run::train(config, request);
+  }
+
+  /// Runs the program in the directory.
+  Outcome difftape(const std::vector<std::string>& arguments, Conditions conditions = {}) const {
+    return run(arguments, here(std::move(conditions)));
+  }
+  Conditions here(Conditions conditions = {}) const {
+    conditions.directory = dir_.path();
+    conditions.environment.emplace_back("OMP_NUM_THREADS", "1");
+    return conditions;
+  }
+
+  run::Config config;
+  std::ostringstream console;
+
+ private:
+  ScratchDir dir_;
+  Threads one_{1};
+};
+
+/// As wide as it takes for every kernel to cut its work into several blocks.
+inline run::Config wider(run::Config config) {
+  config.model.d_model = 64;
+  config.model.num_heads = config.model.num_kv_heads = 4;
+  config.model.d_ff = 160;
+  config.model.max_seq_len = config.data.seq_len = 64;
+  config.data.batch_size = 8;
+  return config;
+}
+
+/// One JSON object a logged step.
+inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::path& run) {
+  std::vector<nlohmann::ordered_json> lines;
+  std::istringstream file(contents(run / "metrics.jsonl"));
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(nlohmann::ordered_json::parse(line));
+  }
+  return lines;
+}
+
+/// All that a run measured but its speed, bit for bit: JSON numbers here read back exactly.
+inline std::string measured(const std::filesystem::path& run) {
+  std::string text;
+  for (nlohmann::ordered_json line : metrics_lines(run)) {
+    line.erase("throughput/tokens_per_sec");
+    line.erase("throughput/mfu");
+    text += line.dump() + "\n";
+  }
+  return text;
+}
+
+inline std::string last_checkpoint(const std::filesystem::path& run) {
+  return contents(run::find_checkpoint(run));
+}
+
+}  // namespace difftape::test

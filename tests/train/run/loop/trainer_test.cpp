@@ -1,0 +1,279 @@
+#include "train/run/loop/trainer.h"
+
+#include <set>
+
+#include "core/pool.h"
+#include "tests/support/threads.h"
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/config/reader.h"
+#include "train/run/records/h5.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
+#include "train/run/records/spike_records.h"
+#include "train/stats/spikes.h"
+
+namespace difftape::run {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::metrics_lines;
+using test::TinyProject;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::set<std::string> names_in(const fs::path& dir) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(dir)) names.insert(entry.path().filename());
+  return names;
+}
+
+/// Steps whose line has a metric.
+std::vector<Index> steps_with(const fs::path& run, const std::string& metric) {
+  std::vector<Index> steps;
+  for (const auto& line : metrics_lines(run)) {
+    if (line.contains(metric)) steps.push_back(line["step"]);
+  }
+  return steps;
+}
+
+TEST(Trainer, leaves_a_complete_run_directory) {
+  TinyProject project("diff_v2");
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const fs::path run = project / "run";
+  EXPECT_EQ(names_in(run),
+            (std::set<std::string>{"checkpoints", "config.yaml", "env.json", "lock", "metrics.h5",
+                                   "metrics.jsonl", "spikes.csv", "status.json", "stdout.log"}));
+  EXPECT_EQ(contents(run / "config.yaml"), to_yaml(project.config));
+  EXPECT_EQ(to_yaml(load_config(run / "config.yaml").config), to_yaml(project.config));
+  EXPECT_EQ(contents(run / "stdout.log"), project.console.str());
+  EXPECT_THAT(project.console.str(),
+              testing::AllOf(HasSubstr("step  1/12  ETA"), HasSubstr("step 12/12  ETA"),
+                             HasSubstr("finished; results are in " + run.string())));
+
+  const RunStatus status = read_status(run);
+  EXPECT_EQ(status.state, RunState::finished);
+  EXPECT_EQ(status.step, 12);
+  EXPECT_EQ(status.steps, 12);
+  EXPECT_EQ(status.exit_code, 0);
+  EXPECT_EQ(status.tokens_per_step, 32);
+  EXPECT_EQ(status.parameters, LanguageModel(project.config.model).parameters().count());
+
+  const auto env = read_env(run);
+  EXPECT_EQ(env["command"].dump(), R"(["difftape","train","tiny.yaml"])");
+  EXPECT_EQ(env["config"]["model.attention.kind"], "diff_v2");
+  EXPECT_EQ(env["data"]["bytes"], fs::file_size(project / "text.txt"));
+  EXPECT_EQ(env["build"]["precision"], "f32");
+
+  EXPECT_EQ(contents(run / "checkpoints/latest"), "step-00000012.h5\n");
+  const CheckpointMeta meta = read_checkpoint_meta(find_checkpoint(run));
+  EXPECT_EQ(meta.step, 12);
+  EXPECT_EQ(meta.config_yaml, to_yaml(project.config));
+}
+
+/// Names of train/run/diagnostics/README.md for two layers with two maps.
+std::set<std::string> diagnostics_of(LanguageModel& model) {
+  std::set<std::string> names{"optim/grad_norm_growth", "optim/grad_norm_late_variance"};
+  for (const Parameter& p : model.parameters()) names.insert("optim/update_ratio/" + p.name);
+  for (const char* layer : {"/0", "/1"}) {
+    for (const char* name : {"attn/context_rms",
+                             "attn/context_rms_min",
+                             "attn/context_rms_max",
+                             "attn/context_rms_outside",
+                             "attn/sink_rate",
+                             "attn/first_token",
+                             "attn/entropy",
+                             "attn/logit_max",
+                             "attn/logit_median",
+                             "attn/logit_top",
+                             "attn/lambda",
+                             "attn/lambda_std",
+                             "attn/lambda_min",
+                             "attn/lambda_max",
+                             "attn/head/context_rms",
+                             "attn/head/first_token",
+                             "attn/head/entropy",
+                             "attn/head/logit_max",
+                             "attn/head/lambda",
+                             "attn/map1/sink_rate",
+                             "attn/map1/first_token",
+                             "attn/map1/logit_max",
+                             "attn/map2/sink_rate",
+                             "attn/map2/first_token",
+                             "attn/map2/logit_max",
+                             "act/max",
+                             "act/max_over_median",
+                             "act/kurtosis",
+                             "act/top"}) {
+      names.insert(std::string(name) + layer);
+    }
+  }
+  return names;
+}
+
+TEST(Trainer, logs_the_documented_metrics_and_no_others) {
+  TinyProject project("diff_v1");
+  project.config.log.parameters_every = 6;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const std::set<std::string> always{"step",
+                                     "train/loss",
+                                     "optim/lr",
+                                     "optim/grad_norm",
+                                     "spike/score_loss",
+                                     "spike/score_grad",
+                                     "throughput/tokens_per_sec",
+                                     "throughput/mfu"};
+  std::set<std::string> of_parameters;
+  LanguageModel model(project.config.model);
+  for (const Parameter& p : model.parameters()) of_parameters.insert("optim/grad_norm/" + p.name);
+  ASSERT_GT(of_parameters.size(), 20u);
+  const std::set<std::string> diagnostics = diagnostics_of(model);
+  const auto lines = metrics_lines(project / "run");
+  ASSERT_EQ(lines.size(), 12u);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Index step = static_cast<Index>(i) + 1;
+    std::set<std::string> expected = always, found;
+    if (step % 5 == 0 || step == 12) expected.insert("val/loss");
+    if (step % 6 == 0) expected.insert(of_parameters.begin(), of_parameters.end());
+    if (step == 1 || step == 12) expected.insert(diagnostics.begin(), diagnostics.end());
+    for (const auto& [name, value] : lines[i].items()) found.insert(name);
+    EXPECT_EQ(found, expected) << "step " << step;
+    EXPECT_EQ(lines[i]["step"], step);
+    EXPECT_GT(lines[i]["throughput/mfu"], 0);
+  }
+}
+
+TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) {
+  TinyProject project;
+  project.config.log.parameters_every = 1;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  for (const auto& line : metrics_lines(project / "run")) {
+    double sum = 0;
+    for (const auto& [name, value] : line.items()) {
+      if (name.starts_with("optim/grad_norm/")) sum += value.get<double>() * value.get<double>();
+    }
+    EXPECT_NEAR(std::sqrt(sum), line["optim/grad_norm"].get<double>(), 1e-9);
+  }
+}
+
+TEST(Trainer, metrics_h5_holds_the_columns_of_metrics_jsonl) {
+  TinyProject project;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
+  const h5::File file = h5::File::open(project / "run/metrics.h5");
+  EXPECT_EQ(file.read<double>("step"), table.step);
+  EXPECT_GT(table.columns.size(), 8u + LanguageModel(project.config.model).parameters().size());
+  for (const auto& [name, column] : table.columns) {
+    const auto found = file.read<double>(name == "optim/grad_norm" ? name + "/value" : name);
+    ASSERT_EQ(found.size(), column.size()) << name;
+    for (size_t i = 0; i < column.size(); ++i) {
+      EXPECT_TRUE(found[i] == column[i] || (std::isnan(found[i]) && std::isnan(column[i])))
+          << name << " at " << i;
+    }
+  }
+}
+
+TEST(Trainer, every_attention_kind_learns) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    project.config.train.steps = 60;
+    ASSERT_EQ(project.train("run"), Exit::ok);
+    const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
+    const auto& loss = table.columns.at("train/loss");
+    const auto& val = table.columns.at("val/loss");
+    EXPECT_NEAR(loss.front(), std::log(256), 0.2) << kind;
+    EXPECT_LT(loss.back(), 3.2) << kind;
+    EXPECT_LT(val.back(), 3.2) << kind << ": validation follows";
+    EXPECT_LT(val.back(), val[4]) << kind;
+  }
+}
+
+TEST(Trainer, validates_at_the_interval_and_at_the_end) {
+  TinyProject project;
+  ASSERT_EQ(project.train("both"), Exit::ok);
+  EXPECT_THAT(steps_with(project / "both", "val/loss"), ElementsAre(5, 10, 12));
+  project.config.train.eval_every = 0;
+  ASSERT_EQ(project.train("end"), Exit::ok);
+  EXPECT_THAT(steps_with(project / "end", "val/loss"), ElementsAre(12));
+  EXPECT_EQ(metrics_lines(project / "both").back()["val/loss"],
+            metrics_lines(project / "end").back()["val/loss"])
+      << "validation leaves no trace in the training";
+}
+
+TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
+  TinyProject project;
+  project.config.train.checkpoint_every = 5;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  EXPECT_EQ(names_in(project / "run/checkpoints"),
+            (std::set<std::string>{"latest", "step-00000005.h5", "step-00000010.h5",
+                                   "step-00000012.h5"}));
+}
+
+TEST(Trainer, spikes_of_loss_and_gradient_norm_are_counted_at_every_step) {
+  TinyProject project;
+  project.config.train.steps = 40;
+  project.config.train.eval_every = 0;
+  project.config.log.spike_min_history = 4;
+  project.config.log.spike_threshold = 2.5;
+  ASSERT_EQ(project.train("all"), Exit::ok);
+  stats::SpikeDetector loss_spikes({1000, 2.5, 4}), grad_spikes({1000, 2.5, 4});
+  std::vector<Index> expected;
+  for (const auto& line : metrics_lines(project / "all")) {
+    const bool loss = loss_spikes.add(line["train/loss"]);
+    const bool grad = grad_spikes.add(line["optim/grad_norm"]);
+    EXPECT_EQ(line["spike/score_loss"], loss_spikes.score());
+    EXPECT_EQ(line["spike/score_grad"], grad_spikes.score());
+    if (loss || grad) expected.push_back(line["step"]);
+  }
+  EXPECT_GT(expected.size(), 0u) << "the text should give at least one spike";
+  EXPECT_LT(expected.size(), 20u);
+}
+
+TEST(Trainer, writes_each_spike_and_a_line_about_them) {
+  TinyProject project;
+  project.config.train.steps = 40;
+  project.config.log.spike_min_history = 4;
+  project.config.log.spike_threshold = 2.5;
+  ASSERT_EQ(project.train("run"), Exit::ok);
+  const auto records = spike_records(read_metrics(project / "run/metrics.jsonl"), {1000, 2.5, 4});
+  ASSERT_FALSE(records.empty());
+  write_spikes_csv(project / "expected.csv", records);
+  EXPECT_EQ(contents(project / "run/spikes.csv"), contents(project / "expected.csv"));
+  EXPECT_THAT(project.console.str(), testing::HasSubstr("\n" + spike_summary(records) + "\n"));
+}
+
+/// Remembers at every line of the console how many tensors were ever asked of the system.
+class AllocationsByLine : public std::stringbuf {
+ public:
+  std::vector<std::uint64_t> seen;
+
+ private:
+  int sync() override {
+    seen.push_back(pool::stats().system_allocations);
+    return 0;
+  }
+};
+
+TEST(Trainer, allocates_no_tensor_after_the_second_step) {
+  for (const std::string& kind : attention_kinds()) {
+    for (const int threads : {1, 2}) {
+      TinyProject project(kind);
+      const test::Threads use(threads);
+      Config config = threads == 1 ? wider(project.config) : project.config;
+      config.train.grad_accumulation = 2;
+      config.train.eval_every = config.train.checkpoint_every = 2;
+      config.log.diagnostics_every = 1;  // from the second on two of them are there at a time
+      pool::trim();
+      const auto before = pool::stats().system_allocations;
+      AllocationsByLine lines;
+      std::ostream console(&lines);
+      ASSERT_EQ(train(config, {project / "run", false, {}, &console}), Exit::ok);
+      ASSERT_EQ(lines.seen.size(), 13u) << "a line a step, and the last word";
+      EXPECT_GT(lines.seen[1], before + 50) << "the pool was empty before";
+      EXPECT_EQ(lines.seen[1], lines.seen.back()) << kind << ", threads " << threads;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,184 @@
+#include "train/run/records/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+
+namespace difftape::run {
+namespace {
+
+using test::contents;
+using test::put;
+using test::ScratchDir;
+using testing::ThrowsMessage;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(MetricsWriter, writes_one_json_object_a_step_in_the_order_given) {
+  const ScratchDir dir;
+  MetricsWriter writer(dir / "metrics.jsonl");
+  writer.write(1, {{"train/loss", 5.5}, {"optim/lr", 1e-3}});
+  EXPECT_EQ(contents(dir / "metrics.jsonl"), "{\"step\":1,\"train/loss\":5.5,\"optim/lr\":0.001}\n")
+      << "a line is on disk as soon as it is written";
+  writer.write(2, {{"train/loss", 5.25}});
+  EXPECT_EQ(contents(dir / "metrics.jsonl"),
+            "{\"step\":1,\"train/loss\":5.5,\"optim/lr\":0.001}\n"
+            "{\"step\":2,\"train/loss\":5.25}\n");
+}
+
+TEST(MetricsWriter, writes_what_json_has_no_number_for_as_strings) {
+  const ScratchDir dir;
+  MetricsWriter(dir / "m").write(3, {{"a", kNaN}, {"b", kInfinity}, {"c", -kInfinity}});
+  EXPECT_EQ(contents(dir / "m"),
+            "{\"step\":3,\"a\":\"NaN\",\"b\":\"Infinity\",\"c\":\"-Infinity\"}\n");
+}
+
+TEST(MetricsWriter, continues_an_existing_file) {
+  const ScratchDir dir;
+  MetricsWriter(dir / "m").write(1, {{"a", 1}});
+  MetricsWriter(dir / "m").write(2, {{"a", 2}});
+  EXPECT_EQ(read_metrics(dir / "m").step, (std::vector<double>{1, 2}));
+}
+
+TEST(MetricsWriter, a_full_disk_is_an_output_error) {
+  MetricsWriter writer("/dev/full");
+  try {
+    writer.write(1, {{"train/loss", 5.5}});
+    FAIL() << "nothing was thrown";
+  } catch (const OutputError& error) {
+    EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
+    EXPECT_EQ(error.exit(), Exit::cannot_write);
+  }
+}
+
+TEST(MetricsWriter, a_path_that_cannot_be_opened_is_an_output_error) {
+  EXPECT_THAT(
+      [] { MetricsWriter("/nowhere/metrics.jsonl"); },
+      ThrowsMessage<OutputError>("cannot write /nowhere/metrics.jsonl: No such file or directory"));
+}
+
+TEST(ReadMetrics, gives_columns_with_nan_where_a_step_did_not_log) {
+  const ScratchDir dir;
+  MetricsWriter writer(dir / "m");
+  writer.write(10, {{"train/loss", 3}});
+  writer.write(20, {{"train/loss", 2}, {"val/loss", 2.5}});
+  writer.write(30, {{"train/loss", -kInfinity}});
+  const MetricsTable table = read_metrics(dir / "m");
+  EXPECT_EQ(table.step, (std::vector<double>{10, 20, 30}));
+  EXPECT_EQ(table.columns.at("train/loss"), (std::vector<double>{3, 2, -kInfinity}));
+  EXPECT_THAT(table.columns.at("val/loss"),
+              testing::ElementsAre(testing::IsNan(), 2.5, testing::IsNan()));
+  EXPECT_EQ(table.columns.size(), 2u);
+}
+
+TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_where_a_step_did_not_log) {
+  const ScratchDir dir;
+  MetricsWriter writer(dir / "m");
+  writer.write(1, {{"a", 1}});
+  writer.write(2, {{"a", 2}, {"heads", std::vector<double>{1.5, kInfinity}}});
+  writer.write(3, {{"heads", std::vector<double>{-0.25}}});
+  writer.write(4, {{"heads", std::vector<double>{}}});
+  EXPECT_THAT(contents(dir / "m"), testing::HasSubstr("\"heads\":[1.5,\"Infinity\"]}"));
+  const MetricsTable table = read_metrics(dir / "m");
+  EXPECT_EQ(table.columns.size(), 1u);
+  EXPECT_EQ(table.lists.at("heads"),
+            (std::vector<std::vector<double>>{{}, {1.5, kInfinity}, {-0.25}, {}}));
+}
+
+TEST(ReadMetrics, refuses_a_metric_that_is_a_number_here_and_a_list_there) {
+  const ScratchDir dir;
+  const std::string path = (dir / "m").string();
+  const std::string rule = "; a metric is a number in every line or a list in every line";
+  put(path, "{\"step\":1,\"a\":1}\n{\"step\":2,\"a\":[1]}\n");
+  EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: a is [1]" + rule));
+  put(path, "{\"step\":1,\"a\":[1]}\n{\"step\":2,\"a\":1}\n");
+  EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: a is 1" + rule));
+}
+
+RC_GTEST_PROP(ReadMetrics, returns_every_finite_double_bit_for_bit, (std::uint64_t bits)) {
+  const double value = std::bit_cast<double>(bits);
+  RC_PRE(std::isfinite(value));
+  const ScratchDir dir;
+  MetricsWriter(dir / "m").write(1, {{"a", value}});
+  RC_ASSERT(std::bit_cast<std::uint64_t>(read_metrics(dir / "m").columns.at("a")[0]) == bits);
+}
+
+TEST(ReadMetrics, ignores_a_last_line_that_a_crash_cut_off) {
+  const ScratchDir dir;
+  MetricsWriter(dir / "m").write(1, {{"a", 1}});
+  put(dir / "m", contents(dir / "m") + "{\"step\":2,\"a\":1");
+  EXPECT_EQ(read_metrics(dir / "m").step, std::vector<double>{1});
+}
+
+TEST(ReadMetrics, of_an_empty_file_is_an_empty_table) {
+  const ScratchDir dir;
+  put(dir / "m", "");
+  EXPECT_TRUE(read_metrics(dir / "m").step.empty());
+  EXPECT_TRUE(read_metrics(dir / "m").columns.empty());
+}
+
+TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
+  const ScratchDir dir;
+  const std::string path = (dir / "m").string();
+  const auto message = [&](const std::string& line, const std::string& expected) {
+    put(path, "{\"step\":5}\n" + line + "\n");
+    EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: " + expected))
+        << line;
+  };
+  const std::string not_metrics =
+      "not a line of metrics; need a JSON object with an integer \"step\"";
+  message("epoch 1 loss 2.5", not_metrics);
+  message("[1, 2]", not_metrics);
+  message("", not_metrics);
+  message("{\"loss\":1}", not_metrics);
+  message("{\"step\":1.5}", not_metrics);
+  message("{\"step\":5}", "step 5 follows step 5; steps must increase");
+  message("{\"step\":6,\"a\":null}",
+          "a is null; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");
+  message("{\"step\":6,\"a\":\"nan\"}",
+          "a is \"nan\"; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");
+  message("{\"step\":6,\"a\":[1,[2]]}",
+          "a is [1,[2]]; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");
+}
+
+TEST(ReadMetrics, a_missing_file_is_missing_input) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { read_metrics(dir / "m"); },
+              ThrowsMessage<MissingInput>("cannot read " + (dir / "m").string() +
+                                          ": No such file or directory"));
+  EXPECT_THAT(
+      [&] { read_metrics(dir.path()); },
+      ThrowsMessage<MissingInput>("cannot read " + dir.path().string() + ": Is a directory"));
+}
+
+TEST(TruncateMetrics, keeps_the_steps_up_to_the_last_and_drops_a_torn_line) {
+  const ScratchDir dir;
+  MetricsWriter writer(dir / "m");
+  for (const Index step : {10, 20, 30}) writer.write(step, {{"a", 1}});
+  put(dir / "m", contents(dir / "m") + "{\"st");
+  truncate_metrics(dir / "m", 40);
+  EXPECT_EQ(contents(dir / "m"),
+            "{\"step\":10,\"a\":1.0}\n{\"step\":20,\"a\":1.0}\n{\"step\":30,\"a\":1.0}\n");
+  truncate_metrics(dir / "m", 25);
+  EXPECT_EQ(read_metrics(dir / "m").step, (std::vector<double>{10, 20}));
+  truncate_metrics(dir / "m", 0);
+  EXPECT_EQ(contents(dir / "m"), "");
+}
+
+TEST(TruncateMetrics, refuses_a_file_that_is_not_metrics_and_leaves_it_alone) {
+  const ScratchDir dir;
+  put(dir / "m", "dear diary\n");
+  EXPECT_THROW(truncate_metrics(dir / "m", 0), DataError);
+  EXPECT_EQ(contents(dir / "m"), "dear diary\n");
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,181 @@
+#include "train/run/records/run_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+
+namespace difftape::run {
+namespace {
+
+using test::contents;
+using test::put;
+using test::ScratchDir;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::ThrowsMessage;
+namespace fs = std::filesystem;
+
+TEST(RunDirectory, is_created_with_its_parents_and_may_be_an_empty_one) {
+  const ScratchDir dir;
+  create_run_dir(dir / "runs/a");
+  EXPECT_TRUE(fs::is_directory(dir / "runs/a"));
+  EXPECT_NO_THROW(create_run_dir(dir / "runs/a"));
+}
+
+TEST(RunDirectory, that_holds_a_run_is_never_overwritten) {
+  const ScratchDir dir;
+  RunStatus status;
+  write_status(dir.path(), status);
+  EXPECT_THAT([&] { create_run_dir(dir.path()); },
+              ThrowsMessage<OutputError>(
+                  dir.path().string() +
+                  " exists and holds a run; nothing is overwritten: continue the run with "
+                  "--resume, or choose another directory with --out"));
+}
+
+TEST(RunDirectory, that_holds_anything_else_or_is_a_file_is_refused) {
+  const ScratchDir dir;
+  put(dir / "thesis.tex", "");
+  const std::string rule =
+      " exists and is not an empty directory; nothing is overwritten: choose another directory "
+      "with --out";
+  EXPECT_THAT([&] { create_run_dir(dir.path()); },
+              ThrowsMessage<OutputError>(dir.path().string() + rule));
+  EXPECT_THAT([&] { create_run_dir(dir / "thesis.tex"); },
+              ThrowsMessage<OutputError>((dir / "thesis.tex").string() + rule));
+}
+
+TEST(RunDirectory, below_a_file_states_path_and_reason) {
+  const ScratchDir dir;
+  put(dir / "file", "");
+  EXPECT_THAT([&] { create_run_dir(dir / "file/run"); },
+              ThrowsMessage<OutputError>("cannot create run directory " +
+                                         (dir / "file/run").string() + ": Not a directory"));
+}
+
+TEST(RunDirectory, below_a_read_only_parent_states_path_and_reason) {
+  const ScratchDir dir;
+  fs::permissions(dir.path(), fs::perms::owner_read | fs::perms::owner_exec |
+                                  fs::perms::others_read | fs::perms::others_exec);
+  constexpr uid_t kNobody = 65534;
+  const bool root = geteuid() == 0;  // root writes anywhere
+  ASSERT_TRUE(!root || seteuid(kNobody) == 0);
+  EXPECT_THAT([&] { create_run_dir(dir / "run"); },
+              ThrowsMessage<OutputError>("cannot create run directory " + (dir / "run").string() +
+                                         ": Permission denied"));
+  ASSERT_TRUE(!root || seteuid(0) == 0);
+  fs::permissions(dir.path(), fs::perms::owner_all);
+}
+
+TEST(RunDirectory, to_resume_must_hold_a_run) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { require_run_dir(dir.path()); },
+              ThrowsMessage<MissingInput>(dir.path().string() +
+                                          " is not a run directory: it has no status.json; give "
+                                          "the directory of a run"));
+  put(dir / "status.json", "{}");
+  EXPECT_NO_THROW(require_run_dir(dir.path()));
+}
+
+TEST(RunStatus, reads_back_what_was_written) {
+  const ScratchDir dir;
+  RunStatus written{
+      .state = RunState::diverged,
+      .step = 120,
+      .steps = 500,
+      .diverged = Divergence{120, "train/loss", "model.embed_tokens.weight", "exp, forward"},
+      .started = "2025-01-31T12:00:00Z",
+      .updated = {},
+      .exit_code = 86,
+      .parameters = 820224,
+      .tokens_per_step = 4096};
+  write_status(dir.path(), written);
+  const RunStatus read = read_status(dir.path());
+  EXPECT_EQ(read.state, RunState::diverged);
+  EXPECT_EQ(read.step, 120);
+  EXPECT_EQ(read.steps, 500);
+  ASSERT_TRUE(read.diverged.has_value());
+  EXPECT_EQ(read.diverged->step, 120);
+  EXPECT_EQ(read.diverged->quantity, "train/loss");
+  EXPECT_EQ(read.diverged->parameter, "model.embed_tokens.weight");
+  EXPECT_EQ(read.diverged->op, "exp, forward");
+  EXPECT_EQ(read.started, "2025-01-31T12:00:00Z");
+  EXPECT_EQ(read.updated, written.updated);
+  EXPECT_EQ(read.exit_code, 86);
+  EXPECT_EQ(read.parameters, 820224);
+  EXPECT_EQ(read.tokens_per_step, 4096);
+}
+
+TEST(RunStatus, of_a_run_under_way_has_no_exit_code_and_no_divergence) {
+  const ScratchDir dir;
+  RunStatus status{.steps = 500};
+  write_status(dir.path(), status);
+  EXPECT_THAT(status.started, MatchesRegex("20..-..-..T..:..:..Z"));
+  EXPECT_EQ(status.started, status.updated);
+  const auto json = nlohmann::ordered_json::parse(contents(dir / "status.json"));
+  EXPECT_EQ(json["state"], "running");
+  EXPECT_TRUE(json["diverged"].is_null());
+  EXPECT_TRUE(json["exit_code"].is_null());
+  const RunStatus read = read_status(dir.path());
+  EXPECT_FALSE(read.diverged || read.exit_code);
+}
+
+TEST(RunStatus, is_replaced_in_one_piece_and_survives_a_full_disk) {
+  const ScratchDir dir;
+  RunStatus status{.step = 1};
+  write_status(dir.path(), status);
+  const std::string before = contents(dir / "status.json");
+  fs::create_symlink("/dev/full", dir / "status.json.tmp");
+  status.step = 2;
+  EXPECT_THAT([&] { write_status(dir.path(), status); },
+              ThrowsMessage<OutputError>("cannot write " + (dir / "status.json").string() +
+                                         ": No space left on device"));
+  EXPECT_EQ(contents(dir / "status.json"), before);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(dir / "status.json.tmp")));
+}
+
+TEST(RunStatus, that_is_damaged_is_a_data_error_naming_the_file) {
+  const ScratchDir dir;
+  const std::string place = (dir / "status.json").string() + " is damaged: ";
+  put(dir / "status.json", "{\"state\": \"runn");
+  EXPECT_THAT([&] { read_status(dir.path()); }, ThrowsMessage<DataError>(HasSubstr(place)));
+  put(dir / "status.json", "{\"state\": \"sleeping\"}");
+  EXPECT_THAT([&] { read_status(dir.path()); },
+              ThrowsMessage<DataError>(place + "unknown state \"sleeping\""));
+}
+
+TEST(Environment, records_command_facts_machine_and_config) {
+  const ScratchDir dir;
+  const std::vector<std::string> command = {"difftape", "train", "a b.yaml"};
+  write_env(dir.path(), command, {{"build", {{"version", "0.1.0"}}}},
+            {{"run.name", "diff_v2"}, {"model.d_model", "128"}});
+  const auto env = read_env(dir.path());
+  EXPECT_EQ(env["command"].get<std::vector<std::string>>(), command);
+  EXPECT_EQ(env["build"]["version"], "0.1.0");
+  EXPECT_EQ(env["machine"]["cpu"], cpu_model());
+  EXPECT_GE(env["machine"]["threads"], 1);
+  EXPECT_THAT(env["date"].get<std::string>(), MatchesRegex("20..-..-..T..:..:..Z"));
+  EXPECT_EQ(env["config"].dump(), "{\"run.name\":\"diff_v2\",\"model.d_model\":\"128\"}")
+      << "config keys stay in order";
+}
+
+TEST(Environment, survives_a_command_line_that_is_not_utf8) {
+  const ScratchDir dir;
+  write_env(dir.path(), std::vector<std::string>{"caf\xe9"}, {}, {});
+  EXPECT_EQ(read_env(dir.path())["command"][0], "caf\xEF\xBF\xBD");
+}
+
+TEST(Environment, that_is_damaged_is_a_data_error_naming_the_file) {
+  const ScratchDir dir;
+  put(dir / "env.json", "{\"command\": [], \"config\": {\"a\": 1}}");
+  EXPECT_THAT([&] { read_env(dir.path()); },
+              ThrowsMessage<DataError>(HasSubstr((dir / "env.json").string() + " is damaged: ")));
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,61 @@
+// Roles are found in the configurations as a run writes them into its env.json.
+#include "train/study/compare/claims/roles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/train/study/compare/synthetic_study.h"
+#include "train/run/config/writer.h"
+#include "train/study/sweep/sweep_config.h"
+
+namespace difftape::study {
+namespace {
+
+/// A run of each arm of a shipped sweep.
+std::vector<RunRecord> runs_of(const std::string& name) {
+  const std::string file = DIFFTAPE_TEST_SOURCE_DIR "/configs/" + name;
+  std::vector<RunRecord> runs;
+  for (const SweepRun& run : load_sweep(file).runs) {
+    test::Result result{.arm = run.config().run.arm, .lr = run.config().optim.lr};
+    result.seed = static_cast<int>(run.config().run.seed);
+    for (const auto& [key, value] : flat_config(run.config())) result.config[key] = value;
+    runs.push_back(record(result));
+  }
+  return runs;
+}
+
+/// "arm against arm", or why there is no such pair.
+std::string pair(const Study& study, ArmRole role, ArmRole against) {
+  const ArmPair found = find_pair(study, role, against);
+  return found.arm && found.against ? found.arm->name + " against " + found.against->name
+                                    : found.reason;
+}
+
+TEST(Roles, are_all_found_in_the_shipped_ablations) {
+  const std::vector<RunRecord> runs = runs_of("ablations.yaml");
+  const Study study = make_study(runs, "v2");
+  EXPECT_EQ(pair(study, ArmRole::no_lambda, ArmRole::v2), "v2_no_lambda against v2");
+  EXPECT_EQ(pair(study, ArmRole::no_sigmoid, ArmRole::v2), "v2_no_sigmoid against v2");
+  EXPECT_EQ(pair(study, ArmRole::cross_group, ArmRole::v2), "v2_cross_group against v2");
+  EXPECT_EQ(pair(study, ArmRole::v1_no_norm, ArmRole::v1), "v1_no_norm against v1");
+  EXPECT_EQ(pair(study, ArmRole::v2, ArmRole::softmax), "no arm is softmax (kind: softmax)");
+}
+
+TEST(Roles, are_all_found_in_the_shipped_stability_sweep) {
+  const std::vector<RunRecord> runs = runs_of("stability.yaml");
+  const Study study = make_study(runs);
+  EXPECT_EQ(pair(study, ArmRole::v1, ArmRole::softmax), "diff_v1 against softmax");
+  EXPECT_EQ(pair(study, ArmRole::v2, ArmRole::softmax), "diff_v2 against softmax");
+}
+
+TEST(RunRecord, has_the_values_of_its_configuration_without_the_quotes_of_yaml) {
+  RunRecord run;
+  run.env = {{"config", {{"a", "\"false\""}, {"b", "\"say \\\"so\\\"\""}, {"c", "1.5"}}}};
+  EXPECT_EQ(run.config("a"), "false");
+  EXPECT_EQ(run.config("b"), "say \"so\"");
+  EXPECT_EQ(run.config("c"), "1.5");
+  EXPECT_EQ(run.config("d"), "");
+}
+
+}  // namespace
+}  // namespace difftape::study

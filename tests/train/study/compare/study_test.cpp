@@ -1,0 +1,238 @@
+#include "train/study/compare/study.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "tests/train/study/compare/synthetic_study.h"
+
+namespace difftape::study {
+namespace {
+
+using test::record;
+using test::records;
+using test::Result;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+/// Two arms at two rates with three seeds: losses 2.3 and 2.4 or 0.05 below, plus 0.01 a seed.
+std::vector<Result> sweep() {
+  std::vector<Result> results;
+  for (const char* arm : {"softmax", "diff_v2"}) {
+    for (const double lr : {1e-2, 1e-3}) {
+      for (const int seed : {3, 1, 2}) {
+        const bool v2 = std::string(arm) == "diff_v2";
+        const double loss = (lr == 1e-3 ? 2.3 : 2.4) - (v2 ? 0.05 + 0.001 * seed : 0) + 0.01 * seed;
+        Result result{.arm = arm, .lr = lr, .seed = seed, .loss = loss};
+        if (v2) result.attention = {{"kind", "diff_v2"}};
+        results.push_back(result);
+      }
+    }
+  }
+  return results;
+}
+
+std::size_t column(const system::Table& table, const std::string& group, const std::string& name) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].group == group && table.columns[c].name == name) return c;
+  }
+  ADD_FAILURE() << "no column " << group << " " << name;
+  return 0;
+}
+
+TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
+  const std::vector<RunRecord> runs = records(sweep());
+  const Study study = make_study(runs);
+  ASSERT_EQ(study.arms.size(), 2u);
+  EXPECT_EQ(study.arms[0].name, "softmax");
+  EXPECT_EQ(study.arms[1].name, "diff_v2");
+  EXPECT_EQ(study.baseline, 0u);
+  for (const Arm& arm : study.arms) {
+    ASSERT_EQ(arm.cells.size(), 2u);
+    EXPECT_EQ(arm.cells[0].lr, 1e-3) << "rates ascend";
+    EXPECT_EQ(arm.cells[1].lr, 1e-2);
+    for (const Cell& cell : arm.cells) {
+      ASSERT_EQ(cell.runs.size(), 3u);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(cell.runs[i]->seed, i + 1);
+    }
+  }
+}
+
+TEST(Study, has_the_baseline_that_is_named_and_says_which_arms_there_are) {
+  const std::vector<RunRecord> runs = records(sweep());
+  EXPECT_EQ(make_study(runs, "diff_v2").baseline, 1u);
+  EXPECT_THAT(
+      [&] { make_study(runs, "difv2"); },
+      ThrowsMessage<UsageError>("report: no arm is called 'difv2'; did you mean 'diff_v2'?; "
+                                "the arms are softmax, diff_v2"));
+  EXPECT_THAT([] { make_study({}); }, ThrowsMessage<UsageError>(HasSubstr("no runs")));
+}
+
+TEST(Study, refuses_runs_of_different_tasks_and_lengths) {
+  for (const auto& [key, value] : {std::pair("data.kind", "needles"),
+                                   {"data.seq_len", "64"},
+                                   {"model.vocab_size", "300"},
+                                   {"train.steps", "40"}}) {
+    const std::vector<RunRecord> runs = records({{}, {.arm = "other", .config = {{key, value}}}});
+    EXPECT_THAT([&] { make_study(runs); },
+                ThrowsMessage<DataError>(HasSubstr(fmt::format(
+                    "report: runs/softmax-lr0.001-seed1 and runs/other-lr0.001-seed1 do not "
+                    "compare: {} is {} in the first and {} in the second",
+                    key, runs[0].config(key), value))));
+  }
+  std::vector<RunRecord> files = records({{}, {.arm = "other"}});
+  files[0].env["data"]["xxh3_128"] = "aa";
+  files[1].env["data"]["xxh3_128"] = "bb";
+  EXPECT_THAT([&] { make_study(files); },
+              ThrowsMessage<DataError>(HasSubstr("the data (xxh3_128) is aa in the first and bb")));
+}
+
+TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own) {
+  const std::vector<RunRecord> runs =
+      records({{.config = {{"optim.clip_norm", "1"}}},
+               {.seed = 2, .config = {{"optim.clip_norm", "0.5"}}},
+               {.seed = 3, .config = {{"log.every", "7"}, {"optim.min_lr", "1e-5"}}}});
+  const Study study = make_study(runs);
+  ASSERT_EQ(study.arms.size(), 2u);
+  EXPECT_EQ(study.arms[0].name, "softmax optim.clip_norm=1");
+  EXPECT_EQ(study.arms[0].cells[0].runs.size(), 2u);
+  EXPECT_EQ(study.arms[1].name, "softmax optim.clip_norm=0.5");
+}
+
+TEST(Study, a_repetition_with_the_same_seed_is_no_second_sample) {
+  std::vector<RunRecord> runs = records({{}, {}});
+  runs[1].dir = "runs/again";
+  const Study study = make_study(runs);
+  ASSERT_EQ(study.arms.size(), 2u);
+  EXPECT_EQ(study.arms[1].name, "runs/again");
+  EXPECT_EQ(study.arms[0].cells[0].runs.size(), 1u);
+}
+
+TEST(LrCurves, cap_diverged_runs_at_the_loss_at_init) {
+  std::vector<Result> results = sweep();
+  results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
+  results[1].loss = 9;                         // seed 1: worse than the initial weights
+  const std::vector<RunRecord> runs = records(results);
+  const std::vector<LrCurve> curves = lr_curves(make_study(runs));
+  const LrPoint& large = curves[0].points[1];
+  EXPECT_EQ(large.runs, 3);
+  EXPECT_EQ(large.diverged, 1);
+  EXPECT_THAT(large.values, ElementsAre(test::kLossAtInit, 2.42, test::kLossAtInit));
+  EXPECT_DOUBLE_EQ(large.loss.mean, (5.5 + 2.42 + 5.5) / 3);
+  const double small = 2.32;
+  EXPECT_NEAR(curves[0].sensitivity.mean, (large.loss.mean - small) / 2, 1e-12);
+  EXPECT_LT(curves[0].sensitivity_limits.low, curves[0].sensitivity.mean);
+  EXPECT_GT(curves[0].sensitivity_limits.high, curves[0].sensitivity.mean);
+  EXPECT_DOUBLE_EQ(2 * curves[0].sensitivity.half_width,
+                   curves[0].sensitivity_limits.high - curves[0].sensitivity_limits.low);
+}
+
+TEST(LrCurves, a_run_that_diverged_at_its_first_step_takes_the_loss_at_init_of_the_others) {
+  std::vector<Result> results = sweep();
+  results[0].state = run::RunState::diverged;
+  results[0].diverged_at = 1;
+  const std::vector<RunRecord> runs = records(results);
+  ASSERT_TRUE(std::isnan(runs[0].loss_at_init()));
+  EXPECT_EQ(lr_curves(make_study(runs))[0].points[1].values[2], test::kLossAtInit);
+}
+
+TEST(LrCurves, leave_out_what_is_still_running) {
+  std::vector<Result> results = sweep();
+  results[0].state = run::RunState::running;
+  for (const int i : {3, 4, 5}) results[static_cast<std::size_t>(i)].state = run::RunState::failed;
+  const std::vector<RunRecord> runs = records(results);
+  const LrCurve curve = lr_curves(make_study(runs))[0];
+  ASSERT_EQ(curve.points.size(), 1u) << "a rate without an ended run is no point";
+  EXPECT_EQ(curve.points[0].lr, 1e-2);
+  EXPECT_EQ(curve.points[0].runs, 2);
+  EXPECT_TRUE(std::isnan(curve.sensitivity.mean)) << "one rate";
+}
+
+TEST(LrCurves, of_one_seed_have_no_interval_and_of_diverged_runs_no_sensitivity) {
+  std::vector<Result> results = {{.lr = 1e-3}, {.lr = 1e-2, .loss = 2.5}};
+  std::vector<RunRecord> runs = records(results);
+  LrCurve curve = lr_curves(make_study(runs))[0];
+  EXPECT_DOUBLE_EQ(curve.sensitivity.mean, (2.5 - 2.3) / 2);
+  EXPECT_TRUE(std::isnan(curve.sensitivity_limits.low));
+  EXPECT_TRUE(std::isnan(curve.points[0].loss.half_width));
+  for (Result& result : results) result.state = run::RunState::diverged;
+  runs = records(results);
+  curve = lr_curves(make_study(runs))[0];
+  EXPECT_EQ(curve.points[0].diverged, 1);
+  EXPECT_TRUE(std::isnan(curve.sensitivity.mean));
+}
+
+TEST(RunsTable, has_means_intervals_and_differences_paired_by_seed) {
+  const std::vector<RunRecord> runs = records(sweep());
+  const system::Table table = runs_table(make_study(runs));
+  ASSERT_EQ(table.rows.size(), 4u);
+  const std::vector<std::string>&base = table.rows[0], &v2 = table.rows[2];
+  EXPECT_EQ(base[0], "softmax");
+  EXPECT_EQ(base[column(table, "", "lr")], "0.001");
+  EXPECT_EQ(base[column(table, "", "seeds")], "3");
+  EXPECT_EQ(base[column(table, "val loss", "mean")], "2.3200");
+  // The std of 0.01, 0.02, 0.03 is 0.01: 4.3027 * 0.01 / sqrt(3).
+  EXPECT_EQ(base[column(table, "val loss", "+-")], "0.0248");
+  EXPECT_EQ(base[column(table, "val vs softmax", "mean")], "-");
+  EXPECT_EQ(v2[column(table, "val vs softmax", "mean")], "-0.0520");
+  EXPECT_EQ(v2[column(table, "val vs softmax", "+-")], "0.0025") << "a tenth: pairs share seeds";
+  // t = 0.052 / (0.001 / sqrt(3)) = 90.07 with 2 degrees: p = 1.232e-4, twice by Holm.
+  EXPECT_EQ(v2[column(table, "val vs softmax", "p (Holm)")], "0.000");
+  EXPECT_EQ(v2[column(table, "", "state")], "3 finished");
+}
+
+TEST(RunsTable, counts_states_and_takes_losses_of_finished_runs_only) {
+  std::vector<Result> results = sweep();
+  results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
+  results[1].state = run::RunState::running;
+  const std::vector<RunRecord> runs = records(results);
+  const system::Table table = runs_table(make_study(runs));
+  EXPECT_EQ(table.rows[1][column(table, "", "state")], "1 finished, 1 diverged at 12, 1 running");
+  EXPECT_EQ(table.rows[1][column(table, "", "seeds")], "2") << "those behind the numbers";
+  EXPECT_EQ(table.rows[1][column(table, "val loss", "mean")], "2.4200");
+  EXPECT_EQ(table.rows[1][column(table, "val loss", "+-")], "-");
+  EXPECT_EQ(table.rows[3][column(table, "val vs softmax", "mean")], "-0.0520") << "seed 2 alone";
+  EXPECT_EQ(table.rows[3][column(table, "val vs softmax", "p (Holm)")], "-");
+}
+
+TEST(SensitivityTable, says_how_many_diverged_and_which_rate_is_best) {
+  std::vector<Result> results = sweep();
+  for (const std::size_t i : {0u, 1u, 2u, 3u, 4u, 5u}) results[i].state = run::RunState::diverged;
+  results[6].state = run::RunState::diverged;
+  const std::vector<RunRecord> runs = records(results);
+  const system::Table table = sensitivity_table(make_study(runs));
+  EXPECT_THAT(table.rows[0], ElementsAre("softmax", "2", "6 of 6", "-", "-", "-", "-", "-", "-"));
+  EXPECT_EQ(table.rows[1][column(table, "", "diverged")], "1 of 6");
+  EXPECT_EQ(table.rows[1][column(table, "best", "lr")], "0.001");
+  EXPECT_EQ(table.rows[1][column(table, "best", "val loss")], "2.2680");
+}
+
+TEST(StudyText, of_single_runs_is_their_comparison_and_says_why_no_claim_is_tested) {
+  const std::vector<RunRecord> runs =
+      records({{}, {.arm = "diff_v2", .attention = {{"kind", "diff_v2"}}, .loss = 2.2}});
+  const std::string text = study_text(make_study(runs), 100);
+  EXPECT_THAT(text, HasSubstr("val vs softmax"));
+  EXPECT_THAT(text, HasSubstr("decides nothing"));
+  EXPECT_THAT(text, HasSubstr("\nnot tested, one seed: no interval: v2_loss_best, v2_loss_equal"));
+  EXPECT_THAT(verdict_table(make_study(runs)).rows[0][2],
+              HasSubstr("difference -0.1000; 1 seed at 0.001"));
+  EXPECT_THAT(text, HasSubstr("not tested, no run logged attn/sink_rate: v2_sink_rate\n"));
+}
+
+TEST(StudyText, fits_the_terminal) {
+  const std::vector<RunRecord> runs = records(sweep());
+  for (const std::size_t width : {80u, 100u, 200u}) {
+    const std::string text = study_text(make_study(runs), width);
+    std::size_t longest = 0, begin = 0;
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      longest = std::max(longest, end - begin);
+    }
+    EXPECT_LE(longest, width) << text;
+    EXPECT_THAT(text, HasSubstr("lr sensitivity"));
+    EXPECT_THAT(text, HasSubstr("3 finished"));
+  }
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,190 @@
+#include "train/study/compare/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "tests/train/study/compare/synthetic_run.h"
+
+namespace difftape::study {
+namespace {
+
+using test::put;
+using test::ScratchDir;
+using test::SyntheticRun;
+using test::write_run;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// A run of `steps` steps with loss = step, grad_norm = 2 step and a validation every 10.
+std::filesystem::path counting_run(const std::filesystem::path& dir, Index steps) {
+  write_run(dir, {});
+  std::filesystem::remove(dir / "metrics.jsonl");
+  run::MetricsWriter writer(dir / "metrics.jsonl");
+  for (Index step = 1; step <= steps; ++step) {
+    const double value = static_cast<double>(step);
+    run::Metrics metrics = {{"train/loss", value},
+                            {"optim/grad_norm", 2 * value},
+                            {"throughput/tokens_per_sec", 100 * value},
+                            {"spike/score_loss", value / 10},
+                            {"spike/score_grad", value / 5}};
+    if (step % 10 == 0) metrics.emplace_back("val/loss", value / 100);
+    writer.write(step, metrics);
+  }
+  return dir;
+}
+
+TEST(RunSummary, holds_the_documented_statistics) {
+  const ScratchDir dir;
+  const RunSummary run = summarize(counting_run(dir / "a", 400));
+  EXPECT_EQ(run.name, "softmax");
+  EXPECT_EQ(run.status.parameters, 820224);
+  EXPECT_DOUBLE_EQ(run.train_loss, (381 + 400) / 2.0) << "mean of the last 5 %, here 20 steps";
+  EXPECT_DOUBLE_EQ(run.val_loss, 4);
+  EXPECT_DOUBLE_EQ(run.spike_score_loss, 40);
+  EXPECT_DOUBLE_EQ(run.spike_score_grad, 80);
+  EXPECT_DOUBLE_EQ(run.grad_norm_median, 401);
+  EXPECT_DOUBLE_EQ(run.grad_norm_p99, 2 * (1 + 0.99 * 399));
+  EXPECT_DOUBLE_EQ(run.grad_norm_max, 800);
+  EXPECT_DOUBLE_EQ(run.grad_norm_late_variance, 4 * (100 * 100 - 1) / 12.0)
+      << "of the last 100 steps";
+  EXPECT_DOUBLE_EQ(run.tokens_per_sec, 20050);
+}
+
+TEST(RunSummary, of_a_short_run_averages_the_last_ten_steps_or_all) {
+  const ScratchDir dir;
+  EXPECT_DOUBLE_EQ(summarize(counting_run(dir / "a", 100)).train_loss, (91 + 100) / 2.0);
+  EXPECT_DOUBLE_EQ(summarize(counting_run(dir / "b", 4)).train_loss, 2.5);
+}
+
+TEST(RunSummary, has_no_numbers_for_what_was_not_logged) {
+  const ScratchDir dir;
+  const RunSummary run = summarize(counting_run(dir / "a", 0));
+  for (const double value : {run.train_loss, run.val_loss, run.spike_score_loss, run.grad_norm_max,
+                             run.grad_norm_late_variance, run.tokens_per_sec}) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(RunSummary, of_a_diverged_run_has_no_final_loss) {
+  const ScratchDir dir;
+  const RunSummary run = summarize(write_run(dir / "a", {.name = "diff_v1", .diverge_at = 400}));
+  EXPECT_TRUE(std::isnan(run.train_loss));
+  EXPECT_TRUE(std::isnan(run.val_loss));
+  EXPECT_EQ(run.status.diverged->step, 400);
+  EXPECT_GT(run.spike_score_loss, 0);
+}
+
+TEST(LoadRun, refuses_what_is_not_a_run) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { load_run(dir.path()); },
+              ThrowsMessage<MissingInput>(HasSubstr("is not a run directory")));
+}
+
+TEST(LoadRuns, calls_runs_that_share_a_name_by_their_directory) {
+  const ScratchDir dir;
+  const std::vector<std::filesystem::path> dirs = {write_run(dir / "a", {.name = "twin"}),
+                                                   write_run(dir / "b", {.name = "twin"}),
+                                                   write_run(dir / "c", {.name = "single"})};
+  const std::vector<RunRecord> runs = load_runs(dirs);
+  EXPECT_EQ(runs[0].summary.name, dirs[0].string());
+  EXPECT_EQ(runs[1].summary.name, dirs[1].string());
+  EXPECT_EQ(runs[2].summary.name, "single");
+}
+
+TEST(Curve, holds_the_finite_points_of_a_metric) {
+  const run::MetricsTable table{{1, 2, 3, 4}, {{"a", {5, kNaN, kInfinity, 6}}}};
+  EXPECT_EQ(curve(table, "a").step, (std::vector<double>{1, 4}));
+  EXPECT_EQ(curve(table, "a").value, (std::vector<double>{5, 6}));
+  EXPECT_TRUE(curve(table, "b").step.empty());
+}
+
+TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
+  const ScratchDir dir;
+  const RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
+  const Curve grad = curve(run.metrics, "optim/grad_norm");
+  EXPECT_EQ(spikes(grad, spike_rule(run.env)).step, std::vector<double>{300});
+  EXPECT_TRUE(spikes(grad, {.threshold = 1000}).step.empty());
+}
+
+TEST(SpikeRule, comes_from_the_config_of_the_run) {
+  nlohmann::ordered_json env = {{"config",
+                                 {{"log.spike_window", "128"},
+                                  {"log.spike_threshold", "6.5"},
+                                  {"log.spike_min_history", "20"}}}};
+  EXPECT_EQ(spike_rule(env).window, 128);
+  EXPECT_EQ(spike_rule(env).threshold, 6.5);
+  EXPECT_EQ(spike_rule(env).min_history, 20);
+  EXPECT_EQ(spike_rule(env).definition, stats::SpikeDefinition::olmo2)
+      << "of runs that know no other";
+  const nlohmann::ordered_json zclip = {{"config", {{"log.spike_rule", "zclip"}}}};
+  EXPECT_EQ(spike_rule(zclip).definition, stats::SpikeDefinition::zclip);
+  EXPECT_EQ(spike_rule(zclip).threshold, 2.5);
+  env["config"]["log.spike_window"] = "wide";
+  EXPECT_THAT(
+      [&] { spike_rule(env); },
+      ThrowsMessage<DataError>("env.json: log.spike_window is \"wide\"; need a whole number"));
+}
+
+TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
+  const ScratchDir dir;
+  const auto env_path = write_run(dir / "a", {.steps = 20}) / "env.json";
+  const auto env = nlohmann::ordered_json::parse(test::contents(env_path));
+  const auto refused = [&](const char* key, const char* value, const char* more = nullptr) {
+    nlohmann::ordered_json damaged = env;
+    damaged["config"][key] = value;
+    if (more != nullptr) damaged["config"]["log.spike_min_history"] = more;
+    put(env_path, damaged.dump());
+    try {
+      load_run(dir / "a");
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_THAT(refused("log.spike_rule", "nonsense"),
+              HasSubstr("env.json: log.spike_rule is 'nonsense'"));
+  EXPECT_THAT(refused("log.spike_window", "5", "50"), HasSubstr("spike_window 5"));
+  for (const char* seed : {"-1", "1.5", "1e3", "", "18446744073709551616"}) {
+    EXPECT_THAT(refused("run.seed", seed), HasSubstr("need a whole number")) << seed;
+  }
+  EXPECT_EQ(refused("run.seed", "18446744073709551615"), "nothing");
+  EXPECT_EQ(load_run(dir / "a").seed, 18446744073709551615u) << "exact, as no double is";
+}
+
+RC_GTEST_PROP(Decimate, keeps_ends_and_extremes_and_stays_within_the_budget,
+              (int first, std::vector<int> values)) {
+  values.push_back(first);  // never empty
+  const auto budget = *rc::gen::inRange<std::size_t>(2, 60);
+  Curve whole;
+  for (const int value : values) {
+    whole.step.push_back(static_cast<double>(whole.step.size()));
+    whole.value.push_back(value);
+  }
+  const Curve kept = decimate(whole, budget);
+  RC_ASSERT(kept.step.size() <= budget + 2);
+  RC_ASSERT(kept.step.front() == whole.step.front() && kept.step.back() == whole.step.back());
+  RC_ASSERT(std::ranges::max(kept.value) == std::ranges::max(whole.value));
+  RC_ASSERT(std::ranges::min(kept.value) == std::ranges::min(whole.value));
+  RC_ASSERT(std::ranges::adjacent_find(kept.step, std::greater_equal<>()) == kept.step.end());
+  for (std::size_t i = 0; i < kept.step.size(); ++i) {
+    RC_ASSERT(whole.value[static_cast<std::size_t>(kept.step[i])] == kept.value[i]);
+  }
+}
+
+TEST(Decimate, leaves_a_short_curve_alone) {
+  const Curve whole{{1, 2, 3}, {3, 1, 2}};
+  EXPECT_EQ(decimate(whole, 3).step, whole.step);
+}
+
+}  // namespace
+}  // namespace difftape::study

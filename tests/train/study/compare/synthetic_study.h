@@ -1,0 +1,90 @@
+#pragma once
+// Runs in memory with made-up results: short metrics, any configuration, any state.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "train/study/compare/summary.h"
+
+namespace difftape::test {
+
+struct Result {
+  std::string arm = "softmax";
+  std::map<std::string, std::string> attention = {};  ///< keys below model.attention
+  double lr = 1e-3;
+  int seed = 1;
+  double loss = 2.3;  ///< final validation loss
+  run::RunState state = run::RunState::finished;
+  Index diverged_at = 12;                    ///< if it did
+  double spike_score = 0;                    ///< percent, of the loss; twice that of the gradient
+  double late_growth = 0;                    ///< exponent of the gradient norm over the second half
+  std::map<std::string, double> last = {};   ///< more metrics of the last step
+  std::map<std::string, double> first = {};  ///< of step 1
+  std::map<std::string, std::string> config = {};
+};
+
+constexpr Index kSteps = 20;
+constexpr double kLossAtInit = 5.5;
+
+inline study::RunRecord record(const Result& result) {
+  nlohmann::ordered_json config = {{"run.name", result.arm},
+                                   {"run.seed", std::to_string(result.seed)},
+                                   {"run.arm", result.arm},
+                                   {"optim.lr", fmt::format("{:g}", result.lr)},
+                                   {"model.d_ff", "344"},
+                                   {"model.vocab_size", "256"},
+                                   {"data.kind", "text"},
+                                   {"data.seq_len", "256"},
+                                   {"train.steps", "20"},
+                                   {"optim.clip_norm", "1"},
+                                   {"model.attention.kind", "softmax"}};
+  for (const auto& [key, value] : result.attention) config["model.attention." + key] = value;
+  for (const auto& [key, value] : result.config) config[key] = value;
+  const bool diverged = result.state == run::RunState::diverged;
+  const Index done = diverged                                  ? result.diverged_at
+                     : result.state == run::RunState::finished ? kSteps
+                                                               : kSteps / 2;
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  run::MetricsTable metrics;
+  const auto set = [&](const std::string& name, double value) {
+    std::vector<double>& column = metrics.columns[name];
+    column.resize(metrics.step.size(), kNaN);
+    column.back() = value;
+  };
+  for (Index step = 1; step <= done; ++step) {
+    const auto t = static_cast<double>(step);
+    metrics.step.push_back(t);
+    const double train = step == 1 ? kLossAtInit : result.loss + 2 / t;
+    set("train/loss", diverged && step == done ? kNaN : train);
+    set("optim/grad_norm",
+        (1 + 0.1 * (step % 3)) * std::pow(std::max(t, 10.0), result.late_growth));
+    set("spike/score_loss", result.spike_score);
+    set("spike/score_grad", 2 * result.spike_score);
+    set("throughput/tokens_per_sec", 40000);
+    if (step == 1) {
+      for (const auto& [name, value] : result.first) set(name, value);
+    }
+    if (step == done && !diverged) {
+      set("val/loss", result.loss);
+      for (const auto& [name, value] : result.last) set(name, value);
+    }
+  }
+  for (auto& [name, column] : metrics.columns) column.resize(metrics.step.size(), kNaN);
+  run::RunStatus status{.state = result.state, .step = done, .steps = kSteps, .parameters = 820224};
+  if (diverged) status.diverged = run::Divergence{done, "train/loss", ""};
+  const std::string dir = fmt::format("runs/{}-lr{:g}-seed{}", result.arm, result.lr, result.seed);
+  return study::make_record(dir, status, {{"command", {"difftape"}}, {"config", config}}, metrics);
+}
+
+inline std::vector<study::RunRecord> records(const std::vector<Result>& results) {
+  std::vector<study::RunRecord> runs;
+  for (const Result& result : results) runs.push_back(record(result));
+  return runs;
+}
+
+}  // namespace difftape::test

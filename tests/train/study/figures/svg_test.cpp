@@ -1,0 +1,183 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "train/study/figures/axis.h"
+#include "train/study/figures/color.h"
+#include "train/study/figures/heat_map.h"
+#include "train/study/figures/line_plot.h"
+#include "train/study/figures/lr_curve.h"
+#include "train/study/figures/png.h"
+
+namespace difftape::study::svg {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST(SvgText, is_escaped_and_cut_between_characters) {
+  EXPECT_EQ(escape("<a & \"b\"\x01>"), "&lt;a &amp; &quot;b&quot;&gt;");
+  EXPECT_EQ(shortened("λλλλ", 4), "λλλλ");
+  EXPECT_EQ(shortened("λλλλλ", 4), "λλλ…");
+}
+
+TEST(SvgText, writes_numbers_without_noise) {
+  EXPECT_EQ(number(12.5), "12.5");
+  EXPECT_EQ(number(-0.001), "0");
+  EXPECT_EQ(number(100), "100");
+  EXPECT_EQ(short_number(3e-4), "3e-4");
+  EXPECT_EQ(short_number(0.003), "3e-3");
+  EXPECT_EQ(short_number(0.03), "0.03");
+  EXPECT_EQ(short_number(120000), "120000");
+  EXPECT_EQ(short_number(1.25e7), "1.25e7");
+  EXPECT_EQ(short_number(0), "0");
+}
+
+TEST(Axis, has_round_ticks_within_its_range) {
+  EXPECT_THAT(Axis({0, 1000}, 0, 1, false).ticks(5), ElementsAre(0, 200, 400, 600, 800, 1000));
+  EXPECT_THAT(
+      Axis({2.27, 2.49}, 0, 1, false).ticks(5),
+      testing::Pointwise(testing::DoubleNear(1e-9), std::vector<double>{2.3, 2.35, 2.4, 2.45}));
+  EXPECT_THAT(Axis({0.02, 3}, 0, 1, true).ticks(5),
+              testing::Pointwise(testing::DoubleNear(1e-9),
+                                 std::vector<double>{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2}));
+  EXPECT_THAT(Axis({1e-8, 1e8}, 0, 1, true).ticks(5).size(), testing::Le(6u));
+}
+
+TEST(Axis, maps_ends_to_ends_and_equal_ratios_to_equal_lengths) {
+  const Axis axis({1e-4, 1}, 100, 500, true);
+  EXPECT_DOUBLE_EQ(axis.at(1e-4), 100);
+  EXPECT_DOUBLE_EQ(axis.at(1e-2), 300);
+  EXPECT_DOUBLE_EQ(axis.at(1), 500);
+}
+
+TEST(Axis, widens_a_range_of_one_value_or_none) {
+  for (const Axis& axis : {Axis({}, 0, 1, false), Axis({3, 3}, 0, 1, false),
+                           Axis({3, 3}, 0, 1, true), Axis({0, 3}, 0, 1, true)}) {
+    EXPECT_TRUE(std::isfinite(axis.at(3)));
+    EXPECT_GE(axis.ticks(5).size(), 2u);
+  }
+}
+
+double brightness(Rgb color) {
+  return 0.2126 * color.red + 0.7152 * color.green + 0.0722 * color.blue;
+}
+
+TEST(Colors, of_a_sequence_get_brighter_all_the_way) {
+  for (int i = 1; i <= 100; ++i) {
+    EXPECT_GT(brightness(sequential(0.01 * i)), brightness(sequential(0.01 * (i - 1)))) << i;
+  }
+}
+
+TEST(Colors, of_a_difference_are_white_at_zero_and_darker_on_both_sides) {
+  EXPECT_EQ(hex(diverging(0)), "#ffffff");
+  for (int i = 1; i <= 50; ++i) {
+    EXPECT_LT(brightness(diverging(0.02 * i)), brightness(diverging(0.02 * (i - 1))));
+    EXPECT_LT(brightness(diverging(-0.02 * i)), brightness(diverging(-0.02 * (i - 1))));
+  }
+}
+
+TEST(Colors, repeat_dashed_from_the_ninth_arm_on) {
+  EXPECT_THAT(stroke(1), Not(HasSubstr("dash")));
+  EXPECT_THAT(stroke(9), HasSubstr("class=\"stroke-1\" stroke=\"#0072b2\" stroke-dasharray"));
+}
+
+TEST(LinePlot, draws_lines_bands_spikes_ends_and_the_reference) {
+  LinePlot plot{"loss", "step", "nats", false, 1.5, "best", {}};
+  plot.lines.push_back({"<a>", 0, {1, 2, 3}, {4, 3, 2}, {3, 2, 1}, {5, 4, 3}, {{2, 9}}, {3}});
+  plot.lines.push_back({"b", 1, {1, 2, 3}, {4, 3, 2}, {}, {}, {}, {}});
+  const std::string svg = line_plot(plot).inlined();
+  EXPECT_EQ(count(svg, "<polyline"), 2u);
+  EXPECT_EQ(count(svg, "fill-opacity"), 1u);
+  EXPECT_EQ(count(svg, "class=\"reference\""), 1u);
+  EXPECT_THAT(svg, HasSubstr(">&lt;a&gt;</text>"));
+  EXPECT_THAT(svg, HasSubstr("<path d=\"M"));
+}
+
+TEST(LinePlot, leaves_out_what_a_logarithmic_axis_cannot_show) {
+  LinePlot plot{"grad", "step", "norm", true, {}, "", {}};
+  plot.lines.push_back({"a", 0, {1, 2, 3}, {4, 0, 2}, {}, {}, {{2, 0}}, {}});
+  const std::string svg = line_plot(plot).inlined();
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(HeatMap, says_every_number_as_a_title_and_leaves_gaps_empty) {
+  const HeatMap map{"m", "step", "layer", {"10", "20"}, {"0", "1"}, {1, 2, NAN, 4}};
+  const std::string svg = heat_map(map, {{1, 4}, false}).inlined();
+  EXPECT_EQ(count(svg, "<rect"), 3u);
+  EXPECT_THAT(svg, HasSubstr("fill=\"#440154\"><title>layer 0, step 10: 1</title>"));
+  EXPECT_THAT(svg, HasSubstr("fill=\"#fde725\"><title>layer 1, step 20: 4</title>"));
+}
+
+TEST(HeatMap, scale_is_logarithmic_over_a_wide_range_only) {
+  EXPECT_FALSE(Scale::of({1, 19}).log);
+  EXPECT_TRUE(Scale::of({1, 21}).log);
+  EXPECT_FALSE(Scale::of({0, 21}).log);
+  EXPECT_DOUBLE_EQ(Scale::of({1, 100}).share(10), 0.5);
+  EXPECT_DOUBLE_EQ(Scale::of({2, 2}).share(2), 0.5);
+}
+
+LrCurve curve(const std::string& arm, const std::vector<LrPoint>& points) {
+  LrCurve curve;
+  curve.arm = arm;
+  curve.points = points;
+  return curve;
+}
+
+std::vector<LrCurve> two_curves() {
+  return {
+      curve("softmax", {{1e-3, {2.3, 0.02}, 2, 0, {2.31, 2.29}}, {1e-2, {5.5, NAN}, 2, 1, {5.5}}}),
+      curve("diff & v2", {{1e-3, {2.2, NAN}, 1, 0, {2.2}}, {1e-2, {NAN, NAN}, 1, 1, {}}})};
+}
+
+TEST(LrCurveSvg, shows_means_intervals_seeds_and_how_many_diverged) {
+  const std::vector<LrCurve> curves = two_curves();
+  const std::string svg = lr_curve_svg(curves, SvgKind::standalone);
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"880\""));
+  EXPECT_THAT(svg, HasSubstr("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"));
+  EXPECT_THAT(svg, HasSubstr("<title>softmax, lr 1e-3: 2.3000 ± 0.0200, 0 of 2 diverged</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>diff &amp; v2, lr 1e-3: 2.2000, 0 of 1 diverged</title>"));
+  EXPECT_EQ(count(svg, "fill-opacity=\"0.55\""), 2u) << "seeds, where there are several";
+  EXPECT_EQ(count(svg, ">1/2</text>"), 1u);
+  EXPECT_EQ(count(svg, ">1/1</text>"), 1u);
+  EXPECT_THAT(svg, HasSubstr(">1e-3</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(LrCurveSvg, of_no_losses_at_all_is_still_a_picture) {
+  const std::vector<LrCurve> none = {curve("a", {{1e-3, {}, 1, 1, {}}, {1e-2, {}, 1, 1, {}}})};
+  const std::string svg = lr_curve_svg(none, SvgKind::inlined);
+  EXPECT_THAT(svg, HasSubstr(">1/1</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(Png, is_a_data_uri_with_the_size_it_was_given) {
+  const std::vector<Rgb> palette = {{0, 0, 0}, {255, 255, 255}};
+  const std::vector<int> shades = {0, 1, -1, 0, 1, -1};
+  const std::string uri = png_data_uri(3, shades, palette);
+  EXPECT_THAT(uri, testing::StartsWith("data:image/png;base64,iVBORw0KGgo"));
+  EXPECT_EQ(uri, png_data_uri(3, shades, palette));
+  EXPECT_THAT(uri, HasSubstr("AAAAMAAAAC")) << "3 columns, 2 rows in the header";
+}
+
+TEST(Png, base64_is_that_of_the_rfc) {
+  const auto encoded = [](std::string_view text) {
+    return base64({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+  };
+  EXPECT_EQ(encoded(""), "");
+  EXPECT_EQ(encoded("f"), "Zg==");
+  EXPECT_EQ(encoded("fo"), "Zm8=");
+  EXPECT_EQ(encoded("foobar"), "Zm9vYmFy");
+}
+
+}  // namespace
+}  // namespace difftape::study::svg

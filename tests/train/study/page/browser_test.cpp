@@ -1,0 +1,369 @@
+// The page as a reader sees it: opened in chromium, its controls used, its numbers read back.
+#include "tests/train/study/page/browser.h"
+
+#include <fmt/format.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/train/app/program.h"
+#include "tests/train/study/compare/synthetic_run.h"
+#include "train/study/compare/study.h"
+#include "train/study/compare/table.h"
+#include "train/study/page/curves.h"
+#include "train/study/page/html.h"
+#include "train/study/page/report.h"
+
+namespace difftape::study {
+namespace {
+
+using namespace test;
+using testing::Each;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Json = nlohmann::json;
+
+/// Uses everything on the page and leaves what it saw in <pre id="results">.
+constexpr const char* kUser = R"js(
+(async () => {
+  const seen = {charts: [], blobs: [], names: [], violations: []};
+  document.addEventListener('securitypolicyviolation', e => seen.violations.push(e.blockedURI));
+  URL.createObjectURL = blob => { seen.blobs.push(blob); return 'blob:test'; };
+  HTMLAnchorElement.prototype.click = function() { seen.names.push(this.download); };
+  // A copy, since chromium complains of a page that reads its canvases often.
+  const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const pixels = ({hidden_: canvas}) => {
+    [copy.canvas.width, copy.canvas.height] = [canvas.width, canvas.height];
+    copy.drawImage(canvas, 0, 0);
+    return copy.getImageData(0, 0, canvas.width, canvas.height).data;
+  };
+  const near = (rgba, i, rgb) => rgba[i + 3] > 128 &&
+    Math.abs(rgba[i] - rgb[0]) + Math.abs(rgba[i + 1] - rgb[1]) + Math.abs(rgba[i + 2] - rgb[2]) < 60;
+  const count = (graph, arm) => {
+    const hex = color(arm), rgb = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+    const rgba = pixels(graph);
+    let found = 0;
+    for (let i = 0; i < rgba.length; i += 4) if (near(rgba, i, rgb)) ++found;
+    return found;
+  };
+  const picture = graph => pixels(graph).reduce((hash, value) => (31 * hash + value) | 0, 7);
+  const change = (select, value) => { select.value = value; select.onchange({target: select}); };
+
+  const rate = document.getElementById('rate'), smoothing = document.getElementById('smoothing');
+  const arms = [...document.querySelectorAll('#arms button')];
+  for (const {chart, caption, graph} of graphs) {
+    const result = {metric: chart.metric, arms: data.arms.map((_, arm) => count(graph, arm))};
+    const first = picture(graph);
+    caption.querySelector('.log').click();
+    result.log_changes = picture(graph) !== first;
+    caption.querySelector('.log').click();
+    result.log_returns = picture(graph) === first;
+    arms[0].click();
+    result.hidden = count(graph, 0);
+    arms[0].click();
+    change(smoothing, '100');
+    result.smoothing_changes = picture(graph) !== first;
+    change(smoothing, '0');
+    if (rate.options.length > 1) {
+      change(rate, String((data.rate + 1) % data.rates.length));
+      result.rate_changes = picture(graph) !== first;
+      change(rate, String(data.rate));
+    }
+    graph.updateOptions({dateWindow: [100, 200]});
+    result.zoomed = graphs.map(other => other.graph.xAxisRange());
+    document.getElementById('reset').click();
+    seen.charts.push(result);
+  }
+  for (const made of document.querySelectorAll('button.csv')) made.click();
+  seen.csv = await Promise.all(seen.blobs.map(blob => blob.text()));
+  delete seen.blobs;
+  seen.links = [...document.querySelectorAll('a.csv')].map(
+    link => [link.download, decodeURIComponent(link.href.slice(link.href.indexOf(',') + 1))]);
+  seen.images = [...document.querySelectorAll('img')].map(
+    image => [image.complete, image.naturalWidth, image.alt.length, getComputedStyle(image).imageRendering]);
+  seen.static_shown = document.querySelector('.static').getClientRects().length;
+  seen.resources = performance.getEntriesByType('resource').map(entry => entry.name)
+    .filter(name => !name.startsWith('data:'));
+  seen.cells = [...document.querySelectorAll('.heat rect title')].length;
+  const pre = document.createElement('pre');
+  pre.id = 'results';
+  pre.textContent = JSON.stringify(seen);
+  document.body.append(pre);
+})();
+)js";
+
+class ReportInBrowser : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!find_browser().empty()) return;
+    if (std::getenv("DIFFTAPE_TEST_BROWSER")) {
+      FAIL() << "no chromium in PATH; ./dev test installs it";
+    } else {
+      GTEST_SKIP() << "no chromium in PATH";
+    }
+  }
+
+  std::string page_of(const std::vector<std::filesystem::path>& dirs,
+                      const std::string& title = "A comparison") const {
+    write_report(dirs, dir / "report.html", title);
+    return contents(dir / "report.html");
+  }
+
+  const ScratchDir dir;
+};
+
+Rows lines(const std::string& csv) {
+  Rows rows;
+  std::istringstream text(csv);
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream fields(line);
+    auto& row = rows.emplace_back();
+    for (std::string field; std::getline(fields, field, ',');) row.push_back(field);
+  }
+  return rows;
+}
+
+/// What metrics.jsonl says of a run, read without difftape.
+struct Logged {
+  std::vector<double> train, grad, speed;
+  double val = 0, score_loss = 0, score_grad = 0;
+};
+
+Logged logged(const std::filesystem::path& run) {
+  Logged found;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const Json row = Json::parse(line);
+    found.train.push_back(row.at("train/loss"));
+    found.grad.push_back(row.at("optim/grad_norm"));
+    found.speed.push_back(row.at("throughput/tokens_per_sec"));
+    found.val = row.value("val/loss", found.val);
+    found.score_loss = row.at("spike/score_loss");
+    found.score_grad = row.at("spike/score_grad");
+  }
+  return found;
+}
+
+double mean_of_last(const std::vector<double>& values, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = values.size() - count; i < values.size(); ++i) sum += values[i];
+  return sum / static_cast<double>(count);
+}
+
+double largest(std::vector<double> values) { return *std::ranges::max_element(values); }
+
+double middle(std::vector<double> values) {
+  std::ranges::sort(values);
+  return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
+}
+
+/// The row of a run in the table of single runs against the lines of its metrics.jsonl.
+void expect_row(const std::vector<std::string>& row, const std::filesystem::path& run,
+                double baseline_val) {
+  const Logged metrics = logged(run);
+  const std::size_t last = std::max<std::size_t>(10, metrics.train.size() / 20);
+  ASSERT_EQ(row.size(), 13u);
+  EXPECT_EQ(row[2], fmt::format("{:.4f}", mean_of_last(metrics.train, last)));
+  EXPECT_EQ(row[3], fmt::format("{:.4f}", metrics.val));
+  EXPECT_EQ(row[4],
+            baseline_val == metrics.val ? "-" : fmt::format("{:+.4f}", metrics.val - baseline_val));
+  EXPECT_EQ(row[5], fmt::format("{:.2f}", metrics.score_loss));
+  EXPECT_EQ(row[6], fmt::format("{:.2f}", metrics.score_grad));
+  EXPECT_EQ(row[7], fmt::format("{:.3f}", middle(metrics.grad)));
+  EXPECT_EQ(row[9], fmt::format("{:.3f}", largest(metrics.grad)));
+  EXPECT_EQ(row[11], system::grouped(std::llround(middle(metrics.speed))));
+  EXPECT_EQ(row[12], "finished");
+}
+
+TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
+  const auto dirs = write_sweep(dir.path(), 3, 3, 400);
+  const Visit page = visit(dir, with_script(page_of(dirs), kUser));
+  EXPECT_THAT(page.console, IsEmpty());
+  const Json seen = results(page);
+  EXPECT_THAT(seen["violations"], IsEmpty());
+  EXPECT_THAT(seen["resources"], IsEmpty()) << "nothing is loaded";
+  EXPECT_EQ(seen["static_shown"], 0) << "the pictures for paper are hidden";
+  ASSERT_EQ(seen["charts"].size(), 3u);
+  for (const Json& chart : seen["charts"]) {
+    SCOPED_TRACE(chart["metric"]);
+    for (const Json& pixels : chart["arms"]) EXPECT_GT(pixels.get<int>(), 50);
+    EXPECT_LT(chart["hidden"], chart["arms"][0].get<int>() / 10);
+    EXPECT_TRUE(chart["log_changes"]);
+    EXPECT_TRUE(chart["log_returns"]);
+    EXPECT_TRUE(chart["rate_changes"]);
+    EXPECT_EQ(chart["smoothing_changes"], chart["metric"] != "val/loss");
+    for (const Json& range : chart["zoomed"]) EXPECT_EQ(range, Json({100, 200}));
+  }
+  ASSERT_EQ(seen["images"].size(), 2u * (1 + 4 + 4)) << "two heads of each arm";
+  for (const Json& image : seen["images"]) {
+    EXPECT_TRUE(image[0]);
+    EXPECT_EQ(image[1], 64);
+    EXPECT_GT(image[2].get<int>(), 10);
+    EXPECT_EQ(image[3], "pixelated");
+  }
+  EXPECT_GT(seen["cells"].get<int>(), 500);
+}
+
+TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
+  const auto dirs = write_sweep(dir.path(), 2, 2, 200);
+  const Json seen = results(visit(dir, with_script(page_of(dirs), kUser)));
+  EXPECT_THAT(seen["names"], testing::Contains("train_loss.csv"));
+  const Rows rows = lines(seen["csv"][0]);
+  ASSERT_EQ(rows[0],
+            (std::vector<std::string>{"arm", "lr", "step", "mean", "min", "max", "seeds"}));
+  const std::vector<double> one = logged(dirs[0]).train, two = logged(dirs[1]).train;
+  for (std::size_t step = 1; step <= 200; ++step) {  // softmax at the first rate
+    const auto& row = rows.at(step);
+    const double a = one[step - 1], b = two[step - 1];
+    ASSERT_EQ(row[0] + row[1] + row[2], "softmax3e-4" + std::to_string(step));
+    EXPECT_NEAR(std::stod(row[3]), 0.5 * (a + b), 1e-5);
+    EXPECT_NEAR(std::stod(row[4]), std::min(a, b), 1e-5);
+    EXPECT_NEAR(std::stod(row[5]), std::max(a, b), 1e-5);
+    EXPECT_EQ(row[6], "2");
+  }
+  const auto link = std::ranges::find(seen["links"], "attn_context_rms.csv",
+                                      [](const Json& l) { return l[0].get<std::string>(); });
+  ASSERT_NE(link, seen["links"].end());
+  const Rows cells = lines((*link)[1]);
+  ASSERT_EQ(cells[0], (std::vector<std::string>{"arm", "layer", "step", "value"}));
+  const double rms =
+      run::read_metrics(dirs[0] / "metrics.jsonl").columns.at("attn/context_rms/0")[19];
+  EXPECT_EQ(cells[1][2], "20");
+  EXPECT_NEAR(std::stod(cells[1][3]), rms, 1e-5 * rms);
+  const std::size_t map = seen["names"].size() - 1;
+  const Rows attention = lines(seen["csv"][map]);
+  ASSERT_EQ(attention.size(), 1u + 64 * 65 / 2);
+  const Tensor maps = attention_maps(4, 3, 64);
+  for (std::size_t i = 1; i < attention.size(); i += 97) {
+    const Index query = std::stoi(attention[i][0]), key = std::stoi(attention[i][1]);
+    for (Index m = 0; m < 3; ++m) {
+      const double value = maps.values()[static_cast<std::size_t>((m * 64 + query) * 64 + key)];
+      EXPECT_NEAR(std::stod(attention[i][static_cast<std::size_t>(2 + m)]), value, 2e-5);
+    }
+  }
+}
+
+TEST_F(ReportInBrowser, tables_of_really_trained_runs_equal_their_metrics) {
+  const std::string root = DIFFTAPE_TEST_SOURCE_DIR;
+  put(dir / "sweep.yaml", "base: " + root + R"(/configs/base/tiny.yaml
+model: {d_model: 16, num_layers: 1, num_heads: 2, d_ff: 32, max_seq_len: 32}
+data: {seq_len: 32, batch_size: 2}
+train: {steps: 60, eval_every: 10, checkpoint_every: 60}
+sweep:
+  arms:
+    softmax: {model.attention.kind: softmax}
+    diff_v1: {model.attention.kind: diff_v1}
+    diff_v2: {model.attention.kind: diff_v2}
+)");
+  const Outcome sweep =
+      run({"sweep", (dir / "sweep.yaml").string(), "--out", (dir / "out").string()});
+  ASSERT_EQ(sweep.exit, 0) << sweep.err;
+  const Visit page = visit(dir, with_script(contents(dir / "out/report.html"), kUser));
+  EXPECT_THAT(page.console, IsEmpty());
+  for (const Json& chart : results(page)["charts"]) {
+    for (const Json& pixels : chart["arms"]) EXPECT_GT(pixels.get<int>(), 20) << chart["metric"];
+  }
+  const std::vector<Rows> found = tables(page.dom, "summary");
+  ASSERT_GE(found.size(), 1u);
+  const double baseline = logged(dir / "out/softmax").val;
+  ASSERT_EQ(found[0].size(), 3u);
+  for (const auto& row : found[0]) {
+    SCOPED_TRACE(row[0]);
+    expect_row(row, dir / ("out/" + row[0]), baseline);
+  }
+}
+
+TEST_F(ReportInBrowser, tables_of_a_sweep_are_those_of_the_study) {
+  const auto dirs = write_sweep(dir.path(), 3, 3, 200);
+  const Visit page = visit(dir, page_of(dirs));
+  const std::vector<RunRecord> runs = load_runs(dirs);
+  const Study study = make_study(runs);
+  const std::vector<Rows> summaries = tables(page.dom, "summary");
+  ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, sensitivity";
+  EXPECT_EQ(summaries[0], runs_table(study).rows);
+  EXPECT_EQ(summaries[1].size(), 27u);
+  EXPECT_EQ(summaries[2], sensitivity_table(study).rows);
+  const std::vector<Rows> verdicts = tables(page.dom, "verdicts");
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0], verdict_table(study).rows);
+}
+
+TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {
+  const auto dirs = write_sweep(dir.path(), 3, 2, 200);
+  std::string page = page_of(dirs);
+  page = page.substr(0, page.find("<script type=\"application/json\"")) + "</body></html>";
+  // The only script is that of the test: the page has lost its own.
+  const Visit seen = visit(dir, with_script(page, R"js(
+    const pre = document.createElement('pre');
+    pre.id = 'results';
+    const visible = element => element.getClientRects().length > 0;
+    pre.textContent = JSON.stringify({
+      plots: [...document.querySelectorAll('.static svg')].map(visible),
+      curve: visible(document.querySelector('#learning-rate svg')),
+      lines: [...document.querySelectorAll('.static svg')].map(
+        svg => svg.querySelectorAll('polyline').length),
+      bands: document.querySelectorAll('.static polygon[fill-opacity]').length,
+      buttons: [...document.querySelectorAll('button')].filter(visible).length,
+      controls: visible(document.getElementById('controls')),
+      tables: [...document.querySelectorAll('table.summary, table.verdicts')].length});
+    document.body.append(pre);)js"));
+  const Json found = results(seen);
+  EXPECT_THAT(seen.console, IsEmpty());
+  EXPECT_EQ(found["plots"], Json({true, true, true}));
+  EXPECT_EQ(found["lines"], Json({3, 3, 3}));
+  EXPECT_EQ(found["bands"], 9);
+  EXPECT_TRUE(found["curve"]);
+  EXPECT_EQ(found["buttons"], 0);
+  EXPECT_FALSE(found["controls"]);
+  EXPECT_EQ(found["tables"], 4);
+}
+
+TEST_F(ReportInBrowser, a_phone_scrolls_the_page_only_downwards) {
+  const auto dirs = write_sweep(dir.path(), 7, 1, 100);
+  std::vector<std::filesystem::path> more = dirs;
+  more.push_back(write_run(dir / "long", {.name = std::string(90, 'n'), .answers = true}));
+  const std::string frame = "<body><iframe style=\"border:0;width:400px;height:800px\" srcdoc=\"" +
+                            escape_html(page_of(more, std::string(80, 'w'))) +
+                            "\"></iframe></body>";
+  const Visit seen = visit(dir, with_script(frame, R"js(
+    setTimeout(() => {
+      const inner = document.querySelector('iframe').contentDocument;
+      const wide = [...inner.querySelectorAll('main > *, header > *')].filter(
+        e => e.getBoundingClientRect().right > 400).map(e => e.id || e.tagName);
+      const pre = document.createElement('pre');
+      pre.id = 'results';
+      pre.textContent = JSON.stringify(
+        {width: inner.documentElement.scrollWidth, wide, charts: inner.querySelectorAll('canvas').length});
+      document.body.append(pre);
+    }, 3000);)js"),
+                           {"--hide-scrollbars"});
+  const Json found = results(seen);
+  EXPECT_EQ(found["width"], 400);
+  EXPECT_THAT(found["wide"], IsEmpty());
+  EXPECT_GT(found["charts"].get<int>(), 5);
+}
+
+TEST_F(ReportInBrowser, hostile_names_stay_text) {
+  const std::string attack = "</script><img src=x onerror=alert(1)>\"'{{data}}<!-- é\u2028,=1+1";
+  const auto one = write_run(dir / "1", {.name = attack, .kind = attack, .maps = 1});
+  const auto two = write_run(dir / "2", {.name = "b</title>", .layers = 2});
+  const Visit page = visit(dir, with_script(page_of({one, two}, attack), kUser));
+  EXPECT_THAT(page.console, IsEmpty());
+  const Json seen = results(page);
+  EXPECT_EQ(seen["images"].size(), 2u) << "those of attention";
+  EXPECT_EQ(seen["charts"].size(), 3u);
+  EXPECT_EQ(tables(page.dom, "summary")[0][0][0], attack);
+}
+
+TEST_F(ReportInBrowser, an_error_in_a_page_would_be_noticed) {
+  const Visit seen = visit(dir, "<body><script>console.error('broken')</script></body>");
+  EXPECT_THAT(seen.console, testing::Contains(HasSubstr("broken")));
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,57 @@
+#include "train/study/page/layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/train/study/compare/synthetic_study.h"
+
+namespace difftape::study::page {
+namespace {
+
+using test::record;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// The figures of `make` over these runs.
+template <class F>
+std::string figures(const std::vector<RunRecord>& runs, F&& make) {
+  const Study study = make_study(runs);
+  const std::vector<LrCurve> curves = lr_curves(study);
+  return make(Input{study, curves, 1e-3});
+}
+
+TEST(AccuracyFigure, is_the_mean_over_complete_runs) {
+  const auto accuracy = [](int seed, run::RunState state, double value) {
+    RunRecord run = record({.seed = seed, .state = state});
+    run.metrics.columns["task/accuracy/1/2"].assign(run.metrics.step.size(), value);
+    return run;
+  };
+  const std::vector<RunRecord> runs = {accuracy(1, run::RunState::running, 0),
+                                       accuracy(2, run::RunState::finished, 0.5),
+                                       accuracy(3, run::RunState::finished, 0.75)};
+  EXPECT_THAT(figures(runs, accuracy_figure), HasSubstr("softmax,1,2,0.625%0A"));
+  EXPECT_EQ(figures({runs[0]}, accuracy_figure), "") << "nothing is known of a run in progress";
+}
+
+TEST(LayerFigures, are_of_the_first_complete_run_and_keep_the_steps_of_each_layer) {
+  RunRecord open = record({.state = run::RunState::stopped}), run = record({.seed = 2});
+  open.metrics.columns["act/kurtosis/0"].assign(open.metrics.step.size(), 4321.5);
+  const std::size_t steps = run.metrics.step.size();
+  std::vector<double>&first = run.metrics.columns["act/kurtosis/0"],
+  &second = run.metrics.columns["act/kurtosis/1"];
+  first.assign(steps, kNaN);
+  second.assign(steps, kNaN);
+  for (const std::size_t row : {0u, 9u, 19u}) second[row] = 10.0 + static_cast<double>(row);
+  first[19] = 5;  // not finite before
+  const std::string html = figures({open, run}, layer_figures);
+  EXPECT_THAT(html, HasSubstr("arm,layer,step,value%0Asoftmax,0,20,5%0A"
+                              "softmax,1,1,10%0Asoftmax,1,10,19%0Asoftmax,1,20,29%0A"));
+  EXPECT_THAT(html, Not(HasSubstr("4321")));
+}
+
+}  // namespace
+}  // namespace difftape::study::page

@@ -1,0 +1,237 @@
+#include "train/study/page/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "tests/train/study/compare/synthetic_run.h"
+#include "train/study/compare/study.h"
+#include "train/study/page/assets.h"
+
+namespace difftape::study {
+namespace {
+
+using test::contents;
+using test::ScratchDir;
+using test::SyntheticRun;
+using test::write_run;
+using testing::HasSubstr;
+using testing::Not;
+using testing::ThrowsMessage;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLimit = 2'000'000;
+
+std::string report_of(const ScratchDir& dir, const std::vector<SyntheticRun>& runs,
+                      const std::string& title = "A comparison") {
+  std::vector<std::filesystem::path> dirs;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    dirs.push_back(write_run(dir / std::to_string(i), runs[i]));
+  }
+  write_report(dirs, dir / "report.html", title);
+  return contents(dir / "report.html");
+}
+
+/// What stands between two markers; the text must be there.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin);
+  if (from == std::string::npos) return ADD_FAILURE() << "no " << begin, "";
+  return text.substr(from + begin.size(), text.find(end, from) - from - begin.size());
+}
+
+Json data_of(const std::string& page) {
+  return Json::parse(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST(Report, loads_nothing_from_anywhere) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}, {.name = "diff_v2", .kind = "diff_v2"}});
+  // A licence comment may name a URL; nothing that loads may.
+  const std::regex loads(
+      R"re((src|href)\s*=\s*["'](?!data:|#)|\burl\(|@import|<link|<iframe|import\s*\(|fetch\s*\(|sourceMappingURL)re",
+      std::regex::icase);
+  std::smatch found;
+  EXPECT_FALSE(std::regex_search(page, found, loads)) << found.str();
+  EXPECT_THAT(page, HasSubstr("Content-Security-Policy\" content=\"default-src 'none'; "
+                              "style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+                              "img-src data:\""));
+}
+
+TEST(Report, inlines_styles_scripts_and_data_once_each_and_none_ends_its_element_early) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}});
+  EXPECT_EQ(count(page, "<script"), 4u) << "data, dygraphs, its synchronizer, the page's own";
+  EXPECT_EQ(count(page, "</script"), 4u);
+  EXPECT_EQ(count(page, "</style"), 1u);
+  EXPECT_THAT(page, HasSubstr("Dygraph.synchronize = synchronize"));
+  for (const std::string_view script :
+       {assets::dygraph_js(), assets::synchronizer_js(), assets::page_js()}) {
+    EXPECT_GT(script.size(), 1000u);
+    EXPECT_EQ(script.find("<!--"), std::string_view::npos);
+  }
+}
+
+TEST(Report, reads_without_javascript) {
+  const ScratchDir dir;
+  std::string page = report_of(dir, {{.command = {"difftape", "train", "a b.yaml"}},
+                                     {.name = "diff_v1", .kind = "diff_v1", .diverge_at = 400}});
+  page = page.substr(0, page.find("<script"));
+  EXPECT_THAT(page, HasSubstr("<title>A comparison</title>"));
+  EXPECT_THAT(page, HasSubstr("<h1>A comparison</h1>"));
+  EXPECT_THAT(page, HasSubstr("820,224"));
+  EXPECT_THAT(page, HasSubstr("diverged at step 400 (train/loss)"));
+  EXPECT_THAT(page, HasSubstr("<pre>difftape train &#39;a b.yaml&#39;</pre>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">build/commit</th><td>0123abcd</td>"));
+  EXPECT_THAT(page,
+              HasSubstr("[&quot;a.txt&quot;,&quot;b.txt&quot;,&quot;c.txt&quot;] and 2 more"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">model.attention.kind</th><td>softmax</td>"
+                              "<td>diff_v1</td>"));
+  EXPECT_EQ(page.find("<th scope=\"row\">run.name"), std::string::npos)
+      << "a name is not a difference";
+}
+
+TEST(Report, arms_of_one_command_show_it_once) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}, {.name = "diff_v2"}});
+  EXPECT_EQ(count(page, "<pre>difftape sweep configs/quickstart.yaml</pre>"), 1u);
+}
+
+TEST(Report, draws_the_logged_curves_with_spikes_and_divergence) {
+  const ScratchDir dir;
+  const Json data = data_of(
+      report_of(dir, {{.spike_at = 300}, {.name = "diff_v1", .steps = 500, .diverge_at = 400}}));
+  EXPECT_EQ(data["arms"].dump(), R"(["softmax","diff_v1"])");
+  EXPECT_EQ(data["cells"][0]["diverged"].dump(), "[]");
+  EXPECT_EQ(data["cells"][1]["diverged"].dump(), "[400]");
+  ASSERT_EQ(data["charts"].size(), 3u);
+  const Json &loss = data["charts"][0], &val = data["charts"][1], &grad = data["charts"][2];
+  EXPECT_EQ(loss["metric"], "train/loss");
+  EXPECT_EQ(val["metric"], "val/loss");
+  EXPECT_EQ(grad["metric"], "optim/grad_norm");
+  EXPECT_FALSE(loss["log"]);
+  EXPECT_TRUE(grad["log"]);
+  EXPECT_EQ(loss["lines"][0]["step"].size(), 500u);
+  EXPECT_EQ(loss["lines"][1]["step"].back(), 399) << "the value at 400 is not finite";
+  EXPECT_EQ(val["lines"][0]["step"].dump(), "[50,100,150,200,250,300,350,400,450,500]");
+  EXPECT_EQ(grad["lines"][0]["spike_step"].dump(), "[300]");
+  EXPECT_EQ(grad["lines"][1]["spike_step"].dump(), "[]");
+  const double written =
+      run::read_metrics(dir / "0/metrics.jsonl").columns.at("optim/grad_norm")[299];
+  EXPECT_NEAR(grad["lines"][0]["spike_value"][0].get<double>(), written, 1e-5 * written);
+}
+
+TEST(Report, stays_below_2_mb_for_many_long_runs_and_keeps_their_peaks) {
+  const ScratchDir dir;
+  std::vector<SyntheticRun> runs;
+  for (int i = 0; i < 12; ++i) {
+    runs.push_back({.name = "run" + std::to_string(i), .steps = 5000, .spike_at = 3456});
+  }
+  const std::string page = report_of(dir, runs);
+  EXPECT_LT(page.size(), kLimit);
+  const Json data = data_of(page);
+  for (const Json& curve : data["charts"][2]["lines"]) {
+    EXPECT_THAT(curve["step"].get<std::vector<int>>(), testing::Contains(3456));
+    EXPECT_THAT(curve["spike_step"].get<std::vector<int>>(), testing::Contains(3456));
+  }
+}
+
+TEST(Report, stays_below_2_mb_with_everything_there_is) {
+  const ScratchDir dir;
+  std::vector<SyntheticRun> twelve;
+  for (int i = 0; i < 12; ++i) {
+    twelve.push_back({.name = "run" + std::to_string(i),
+                      .steps = 2000,
+                      .layers = 12,
+                      .maps = 3,
+                      .answers = true});
+  }
+  const std::string page = report_of(dir, twelve);
+  EXPECT_LT(page.size(), kLimit);
+  EXPECT_EQ(count(page, "<img"), 12u * 4) << "one head of each";
+  EXPECT_THAT(page, HasSubstr("Not drawn, to keep this page small: "));
+}
+
+TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
+  const ScratchDir dir;
+  const auto dirs = test::write_sweep(dir.path(), 7, 3, 1000);
+  write_report(dirs, dir / "report.html", "sweep");
+  const std::string page = contents(dir / "report.html");
+  EXPECT_LT(page.size(), kLimit);
+  const Json data = data_of(page);
+  EXPECT_EQ(data["rates"].dump(), R"(["3e-4","1e-3","3e-3","0.01","0.03","0.1","0.3"])");
+  EXPECT_EQ(data["rate"], 2) << "where the baseline is best";
+  EXPECT_EQ(data["best_loss"], 1.9);
+  EXPECT_EQ(data["cells"].size(), 21u);
+  EXPECT_EQ(data["cells"][6]["diverged"].dump(), "[333,333]");
+  EXPECT_EQ(data["charts"][0]["lines"].size(), 21u);
+  EXPECT_GT(data["charts"][0]["lines"][0]["low"].size(), 300u);
+  EXPECT_THAT(page, HasSubstr("63 runs: 3 arms, 7 peak learning rates, 3 seeds. 5 diverged."));
+}
+
+TEST(Report, says_that_attention_maps_cannot_be_read_and_goes_on) {
+  const ScratchDir dir;
+  const auto run = write_run(dir / "a", {.steps = 50});
+  test::put(run / "metrics.h5", "not HDF5");
+  const std::vector<std::filesystem::path> runs = {run};
+  write_report(runs, dir / "r.html", "");
+  EXPECT_THAT(contents(dir / "r.html"), HasSubstr("a/metrics.h5"));
+}
+
+TEST(Report, of_a_task_draws_accuracy_below_the_best_there_is_and_exact_matches) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{.answers = true, .best_accuracy = 0.96}});
+  const Json data = data_of(page);
+  EXPECT_EQ(data["best_accuracy"], 0.96);
+  EXPECT_TRUE(data["best_loss"].is_null());
+  EXPECT_THAT(page, HasSubstr("Validation accuracy <span class=\"muted\">share of scored targets"));
+  EXPECT_THAT(page, HasSubstr("Exact match <span class=\"muted\">share of answers"));
+  EXPECT_THAT(between(page, "<figcaption>Validation accuracy", "</figure>"),
+              HasSubstr("best achievable"));
+  EXPECT_THAT(between(page, "<figcaption>Exact match", "</figure>"),
+              Not(HasSubstr("best achievable")));
+}
+
+TEST(Report, writes_the_learning_rate_curve_alone) {
+  const ScratchDir dir;
+  const auto dirs = test::write_sweep(dir.path(), 2, 1, 100);
+  const std::vector<RunRecord> runs = load_runs(dirs);
+  write_lr_curve(make_study(runs), dir / "lr.svg");
+  EXPECT_THAT(contents(dir / "lr.svg"), testing::StartsWith("<svg xmlns="));
+  EXPECT_THAT([&] { write_lr_curve(make_study(std::span(runs).first(1)), dir / "lr.svg"); },
+              ThrowsMessage<UsageError>(HasSubstr("at least two peak learning rates")));
+}
+
+TEST(Report, text_from_a_run_stays_text) {
+  const ScratchDir dir;
+  const std::string attack = "</script><script>alert(1)</script>{{data}}";
+  const std::string page = report_of(dir, {{.name = attack, .kind = attack}}, attack);
+  EXPECT_EQ(count(page, "<script"), 4u);
+  EXPECT_EQ(data_of(page)["arms"][0], attack);
+  EXPECT_THAT(page, HasSubstr("<h1>&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+TEST(Report, needs_runs_and_a_place_to_write) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { write_report(std::span<const std::filesystem::path>(), dir / "r.html", ""); },
+              ThrowsMessage<UsageError>("report: no runs; give at least one run directory"));
+  const std::vector<std::filesystem::path> runs = {write_run(dir / "a", {})};
+  EXPECT_THAT(
+      [&] { write_report(runs, "/nowhere/r.html", ""); },
+      ThrowsMessage<OutputError>("cannot write /nowhere/r.html: No such file or directory"));
+  const std::vector<std::filesystem::path> missing = {dir / "b"};
+  EXPECT_THAT([&] { write_report(missing, dir / "r.html", ""); },
+              ThrowsMessage<MissingInput>(HasSubstr("is not a run directory")));
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,108 @@
+#include "train/study/page/seed_curve.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/scratch.h"
+#include "tests/train/study/compare/synthetic_run.h"
+#include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/page/csv.h"
+#include "train/study/page/selection.h"
+
+namespace difftape::study::page {
+namespace {
+
+using test::ScratchDir;
+using test::write_run;
+using test::write_sweep;
+
+RunRecord run_with(const std::vector<double>& losses) {
+  RunRecord run;
+  for (std::size_t i = 0; i < losses.size(); ++i) run.metrics.step.push_back(double(i + 1));
+  run.metrics.columns["train/loss"] = losses;
+  run.env["config"] = nlohmann::ordered_json::object();
+  return run;
+}
+
+TEST(SeedCurve, is_the_mean_of_the_seeds_that_are_left_with_their_extremes) {
+  const RunRecord a = run_with({4, 3, 2}), b = run_with({6, NAN, NAN}), c = run_with({5, 7});
+  const SeedCurve curve = seed_curve({1e-3, {&a, &b, &c}}, "train/loss");
+  EXPECT_EQ(curve.step, (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(curve.mean, (std::vector<double>{5, 5, 2}));
+  EXPECT_EQ(curve.low, (std::vector<double>{4, 3, 2}));
+  EXPECT_EQ(curve.high, (std::vector<double>{6, 7, 2}));
+  EXPECT_TRUE(curve.banded);
+}
+
+TEST(SeedCurve, keeps_the_peak_of_one_seed_when_it_is_thinned) {
+  std::vector<double> flat(5000, 2.0), peak = flat, dip = flat;
+  peak[3456] = 9;
+  dip[1234] = 0.5;
+  const RunRecord a = run_with(peak), b = run_with(dip);
+  const SeedCurve all = seed_curve({1e-3, {&a, &b}}, "train/loss"), thin = decimate(all, 100);
+  EXPECT_LE(thin.step.size(), 102u);
+  EXPECT_EQ(*std::max_element(thin.high.begin(), thin.high.end()), 9);
+  EXPECT_EQ(*std::min_element(thin.low.begin(), thin.low.end()), 0.5);
+  EXPECT_EQ(thin.step.front(), 1);
+  EXPECT_EQ(thin.step.back(), 5000);
+  EXPECT_EQ(decimate(all, 5000).step.size(), 5000u);
+}
+
+TEST(SeedCurve, marks_spikes_of_every_seed_at_their_own_values) {
+  std::vector<double> noisy;
+  for (int i = 0; i < 400; ++i) noisy.push_back(2 + 0.01 * (i % 7));
+  std::vector<double> early = noisy, late = noisy;
+  early[200] = 8;
+  late[300] = 9;
+  const RunRecord a = run_with(late), b = run_with(early);
+  const Curve marks = seed_spikes({1e-3, {&a, &b}}, "train/loss");
+  EXPECT_EQ(marks.step, (std::vector<double>{201, 301}));
+  EXPECT_EQ(marks.value, (std::vector<double>{8, 9}));
+}
+
+TEST(Selection, shows_the_rate_where_the_baseline_is_best) {
+  const ScratchDir dir;
+  const std::vector<RunRecord> runs = load_runs(write_sweep(dir.path(), 7, 2, 100));
+  const Study study = make_study(runs);
+  EXPECT_EQ(best_rate(study, lr_curves(study)), 0.003);
+  EXPECT_EQ(rates(study).size(), 7u);
+  EXPECT_EQ(shown_cell(study.arms[1], 0.003)->runs.size(), 2u);
+  EXPECT_EQ(shown_cell(study.arms[1], 0.004), nullptr);
+  EXPECT_EQ(best_loss(study), 1.9);
+}
+
+TEST(Selection, has_the_best_rate_of_the_tables_even_if_a_run_diverged_there) {
+  const std::vector<RunRecord> runs =
+      test::records({{.lr = 1e-3, .loss = 5.4},
+                     {.lr = 1e-3, .seed = 2, .loss = 5.4},
+                     {.lr = 1e-2, .loss = 2.3},
+                     {.lr = 1e-2, .seed = 2, .state = run::RunState::diverged}});
+  const Study study = make_study(runs);
+  const std::vector<LrCurve> curves = lr_curves(study);
+  EXPECT_EQ(best_rate(study, curves), 1e-2);
+  EXPECT_EQ(best_rate(study, curves), best_point(curves[0].points)->lr);
+}
+
+TEST(Selection, an_arm_of_one_rate_is_shown_at_every_rate) {
+  const RunRecord run = run_with({1});
+  const Arm arm{"a", {{1e-3, {&run}}}};
+  EXPECT_EQ(shown_cell(arm, 0.5), &arm.cells[0]);
+}
+
+TEST(Selection, has_no_best_loss_unless_every_run_knows_the_same) {
+  const ScratchDir dir;
+  const auto path = dir / "a";
+  const std::vector<RunRecord> runs = {
+      load_run(write_run(path, {.steps = 20, .best_loss = 1.5})),
+      load_run(write_run(dir / "b", {.name = "b", .steps = 20, .best_loss = 1.6}))};
+  EXPECT_TRUE(std::isnan(best_loss(make_study(runs))));
+  EXPECT_EQ(best_loss(make_study(std::span(runs).first(1))), 1.5);
+}
+
+TEST(CsvLink, holds_the_data) {
+  EXPECT_EQ(csv_link("a.csv", "x,1\n<é"),
+            "<a class=\"csv\" download=\"a.csv\" "
+            "href=\"data:text/csv;charset=utf-8,x,1%0A%3C%C3%A9\">CSV</a>");
+}
+
+}  // namespace
+}  // namespace difftape::study::page

@@ -1,0 +1,53 @@
+#include "train/study/page/tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace difftape::study::page {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ArmTable, marks_a_diverged_run_and_escapes_names) {
+  system::Table table;
+  table.columns = {{"", "run", true}, {"loss", "train"}, {"loss", "val"}, {"", "state", true}};
+  table.rows = {{"<a>", "1", "2", "diverged at step 3"}};
+  const std::vector<std::size_t> arms = {9};
+  const std::string html = arm_table(table, arms);
+  EXPECT_THAT(html, HasSubstr("<th scope=\"colgroup\" colspan=\"2\">loss</th>"));
+  EXPECT_THAT(html, HasSubstr("<span class=\"swatch arm-1 hollow\"></span>&lt;a&gt;</th>"
+                              "<td class=\"number\">1</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"left diverged\">diverged at step 3</td>"));
+}
+
+TEST(ArmTable, has_no_line_of_groups_without_groups) {
+  const system::Table table{{{"", "arm", true}, {"", "lr"}}, {{"a", "1"}}};
+  const std::vector<std::size_t> arms = {0};
+  EXPECT_THAT(arm_table(table, arms), Not(HasSubstr("<td></td>")));
+}
+
+TEST(ArmTable, finds_the_arm_of_a_row_by_the_longest_name_it_begins_with) {
+  const std::vector<std::string> names = {"diff", "diff_v2", "softmax"};
+  const system::Table table{{{"", "arm", true}},
+                            {{"diff_v2 lr 0.1"}, {"diff"}, {"other"}, {"softmax"}}};
+  EXPECT_EQ(arms_of(table, names), (std::vector<std::size_t>{1, 0, 3, 2}));
+}
+
+TEST(VerdictCards, give_each_verdict_a_word_and_a_shape) {
+  const system::Table table{{{"", "claim", true}, {"", "measured", true}, {"", "verdict", true}},
+                            {{"a", "supported by 1 < 2", "supported"},
+                             {"b", "", "not supported"},
+                             {"c", "", "no difference detected"},
+                             {"d", "", "not tested: no such arm"}}};
+  const std::string html = verdict_cards(table);
+  EXPECT_THAT(html,
+              HasSubstr("<td class=\"left\" data-label=\"measured\">supported by 1 &lt; 2</td>"));
+  for (const char* kind : {"yes", "no", "same", "open"}) {
+    EXPECT_THAT(html, HasSubstr(std::string("<span class=\"verdict ") + kind + "\"><svg"));
+  }
+  EXPECT_THAT(html, HasSubstr("</svg>no difference detected</span>"));
+}
+
+}  // namespace
+}  // namespace difftape::study::page

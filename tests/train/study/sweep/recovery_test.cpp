@@ -1,0 +1,162 @@
+// Sweeps that find runs which broke off at a bad moment, or which cannot be read.
+#include <csignal>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+#include "train/run/records/run_start.h"
+#include "train/study/sweep/inventory.h"
+#include "train/system/lock.h"
+
+namespace difftape::study {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Recovery : public testing::Test {
+ protected:
+  Recovery() {
+    put(project / "s.yaml",
+        "base: tiny.yaml\n"
+        "sweep.arms: {softmax: , diff_v1: {model.attention.kind: diff_v1}}\n");
+  }
+  Outcome sweep(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
+    return project.difftape(more);
+  }
+  /// Of a run only what is there before its first status.json.
+  void break_off(const std::string& run) {
+    for (const auto& entry : fs::directory_iterator(project / "out" / run)) {
+      const std::string name = entry.path().filename();
+      if (name != "lock" && name != "config.yaml" && name != "env.json") {
+        fs::remove_all(entry.path());
+      }
+    }
+    put(project / "out" / run / "metrics.jsonl", "");
+    put(project / "out" / run / "stdout.log", "");
+    put(project / "out" / run / "status.json.tmp", "{");
+  }
+  run::RunState state(const std::string& run) {
+    return run::read_status(project / "out" / run).state;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Recovery, a_run_killed_before_its_first_status_begins_again) {
+  ASSERT_EQ(sweep().exit, 0);
+  const std::string whole = test::measured(project / "out/diff_v1");
+  break_off("diff_v1");
+  EXPECT_THAT(sweep({"--dry-run"}).out, testing::ContainsRegex("\ndiff_v1 .* new *\n"));
+  const Outcome again = sweep();
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("diff_v1: started\n"));
+  EXPECT_EQ(test::measured(project / "out/diff_v1"), whole);
+  EXPECT_FALSE(fs::exists(project / "out/diff_v1/status.json.tmp"));
+}
+
+TEST_F(Recovery, so_does_one_that_left_nothing_but_its_lock) {
+  fs::create_directories(project / "out/softmax");
+  put(project / "out/softmax/lock", "");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(state("softmax"), run::RunState::finished);
+}
+
+TEST_F(Recovery, one_that_is_not_chosen_is_left_alone_and_the_others_are_compared) {
+  ASSERT_EQ(sweep().exit, 0);
+  break_off("diff_v1");
+  const Outcome outcome = sweep({"--arms", "softmax"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nreport: out/report.html\n"));
+  EXPECT_TRUE(fs::exists(project / "out/diff_v1/status.json.tmp"));
+}
+
+TEST_F(Recovery, one_that_just_begins_elsewhere_is_not_touched) {
+  ASSERT_EQ(sweep().exit, 0);
+  break_off("diff_v1");
+  const system::DirectoryLock held(project / "out/diff_v1");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_THAT(outcome.err, HasSubstr("out/diff_v1: another process is training here"));
+  EXPECT_TRUE(fs::exists(project / "out/diff_v1/status.json.tmp"));
+}
+
+TEST_F(Recovery, a_status_that_cannot_be_read_fails_one_run_and_not_the_sweep) {
+  ASSERT_EQ(sweep({"--arms", "diff_v1"}).exit, 0);
+  put(project / "out/diff_v1/status.json", "{\"state\": \"fin");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 65) << outcome.err;
+  EXPECT_EQ(state("softmax"), run::RunState::finished);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("left out: out/diff_v1/status.json is damaged"),
+                                 HasSubstr("\n  diff_v1: out/diff_v1/status.json is damaged"),
+                                 HasSubstr("remove out/diff_v1 to train it from the start\n")));
+  EXPECT_THAT(contents(project / "out/index.csv"), HasSubstr("\ndiff_v1,diff_v1,1,0.01,failed,"));
+  EXPECT_EQ(sweep({"--arms", "softmax"}).exit, 0) << "of those chosen none failed";
+}
+
+TEST_F(Recovery, metrics_without_a_status_are_not_removed) {
+  ASSERT_EQ(sweep().exit, 0);
+  fs::remove(project / "out/diff_v1/status.json");
+  const std::string before = contents(project / "out/diff_v1/metrics.jsonl");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 66) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("diff_v1: out/diff_v1 is not a run directory"));
+  EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
+}
+
+TEST_F(Recovery, a_report_that_cannot_be_written_is_said_and_is_the_exit_code) {
+  fs::create_directories(project / "out/report.html");
+  put(project / "out/report.html/mine", "");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 74) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nno comparison: cannot write out/report.html"));
+}
+
+TEST(RunStart, is_what_is_there_before_the_first_status_and_nothing_else) {
+  const test::ScratchDir dir;
+  const fs::path run = dir / "run";
+  EXPECT_FALSE(run::only_begun(run));
+  fs::create_directories(run);
+  EXPECT_FALSE(run::only_begun(run)) << "an empty directory is a new one";
+  for (const char* name : {"lock", "config.yaml.tmp", "env.json", "metrics.jsonl", "stdout.log"}) {
+    put(run / name, "");
+    EXPECT_TRUE(run::only_begun(run)) << name;
+  }
+  put(run / "metrics.jsonl", "{\"step\":1}\n");
+  EXPECT_FALSE(run::only_begun(run));
+  EXPECT_THROW(run::clear_begun(run), OutputError);
+  put(run / "metrics.jsonl", "");
+  put(run / "notes.txt", "mine");
+  EXPECT_FALSE(run::only_begun(run));
+  EXPECT_THROW(run::clear_begun(run), OutputError);
+  EXPECT_EQ(contents(run / "notes.txt"), "mine");
+  fs::remove(run / "notes.txt");
+  run::clear_begun(run);
+  EXPECT_TRUE(fs::is_empty(run));
+}
+
+TEST(Conclude, a_worker_killed_by_the_signal_it_was_sent_was_stopped) {
+  const test::ScratchDir dir;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunProgress stopped, failed, crashed;
+    conclude(dir.path(), {0, signal}, signal, "killed", stopped);
+    EXPECT_EQ(stopped.phase, Phase::stopped);
+    EXPECT_EQ(static_cast<int>(stopped.exit), 128 + signal);
+    EXPECT_EQ(stopped.words, "stopped at step 0");
+    conclude(dir.path(), {0, signal}, 0, "killed", failed);
+    EXPECT_EQ(failed.phase, Phase::failed);
+    EXPECT_EQ(failed.exit, Exit::stopped_early);
+    conclude(dir.path(), {0, SIGSEGV}, signal, "killed", crashed);
+    EXPECT_EQ(crashed.phase, Phase::failed);
+    EXPECT_EQ(crashed.words, "killed");
+  }
+}
+
+}  // namespace
+}  // namespace difftape::study

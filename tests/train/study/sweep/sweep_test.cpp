@@ -1,0 +1,256 @@
+#include "train/study/sweep/sweep.h"
+
+#include <csignal>
+#include <map>
+#include <thread>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/stop.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::study {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::measured;
+using test::metrics_lines;
+using test::Outcome;
+using test::Process;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Two arms on tiny.yaml and a third, the baseline, that tests may change.
+class Sweep : public testing::Test {
+ protected:
+  Sweep() { last_arm("softmax: {model.attention.kind: softmax}"); }
+
+  void last_arm(const std::string& yaml) {
+    put(project / "s.yaml",
+        "base: tiny.yaml\n"
+        "sweep:\n"
+        "  baseline: softmax\n"
+        "  arms:\n"
+        "    diff_v1: {model.attention.kind: diff_v1}\n"
+        "    diff_v2: {model.attention.kind: diff_v2}\n"
+        "    " +
+            yaml + "\n");
+  }
+
+  /// Arms that take long enough to be interrupted.
+  void make_long() {
+    project.config.train.steps = 600;
+    project.config.train.eval_every = 1;
+    project.save();
+  }
+  /// Waits until a run has logged a step.
+  void wait_for(const std::string& arm) {
+    const fs::path metrics = project / ("out/" + arm + "/metrics.jsonl");
+    for (int i = 0; i < 20000 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_GT(fs::file_size(metrics), 0u);
+  }
+
+  Outcome sweep(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
+    return project.difftape(more);
+  }
+  run::RunState state(const std::string& arm) {
+    return run::read_status(project / ("out/" + arm)).state;
+  }
+  bool exists(const std::string& path) { return fs::exists(project / path); }
+
+  test::TinyProject project;
+};
+
+TEST_F(Sweep, trains_every_arm_prints_the_table_and_writes_the_report_baseline_first) {
+  const Outcome outcome = sweep();
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  for (const std::string arm : {"softmax", "diff_v1", "diff_v2"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(arm + ": started\n"));
+    EXPECT_THAT(outcome.out, HasSubstr(arm + ": finished, val "));
+    EXPECT_EQ(state(arm), run::RunState::finished);
+    EXPECT_EQ(metrics_lines(project / ("out/" + arm)).size(), 12u);
+  }
+  const std::string table = outcome.out.substr(outcome.out.find("\n\n"));
+  EXPECT_THAT(table, AllOf(HasSubstr("parameters"), HasSubstr("val vs softmax"),
+                           HasSubstr("late var"), HasSubstr("tokens/s")));
+  EXPECT_LT(table.find("\nsoftmax "), table.find("\ndiff_v1 "));
+  EXPECT_LT(table.find("\ndiff_v1 "), table.find("\ndiff_v2 "));
+  EXPECT_THAT(outcome.out, testing::EndsWith("\nreport: out/report.html\n"));
+  const std::string page = contents(project / "out/report.html");
+  EXPECT_THAT(page, HasSubstr("\"arms\":[\"softmax\""));
+  EXPECT_THAT(page, AllOf(Not(HasSubstr("src=\"http")), Not(HasSubstr("href=\"http"))));
+}
+
+TEST_F(Sweep, an_arm_is_the_run_that_train_makes_of_it) {
+  ASSERT_EQ(sweep().exit, 0);
+  for (const std::string arm : {"softmax", "diff_v1", "diff_v2"}) {
+    project.config.model.attention.kind = arm;
+    ASSERT_EQ(project.train("alone-" + arm), Exit::ok);
+    EXPECT_EQ(measured(project / ("out/" + arm)), measured(project / ("alone-" + arm)));
+  }
+}
+
+TEST_F(Sweep, again_says_already_trained_and_changes_no_run) {
+  ASSERT_EQ(sweep().exit, 0);
+  const auto state_of_arms = [this] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(project / "out")) {
+      if (entry.is_regular_file() && entry.path().extension() != ".html") {
+        files[entry.path()] = contents(entry.path());
+      }
+    }
+    return files;
+  };
+  const auto before = state_of_arms();
+  ASSERT_EQ(before.size(), 3u * 10 + 4) << "and index.csv, summary.txt, verdicts.csv, lock";
+  const Outcome again = sweep();
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_THAT(again.out, testing::StartsWith("3 of 3 runs are already trained\n"));
+  EXPECT_THAT(again.out, Not(HasSubstr("started")));
+  EXPECT_THAT(again.out, HasSubstr("val vs softmax"));
+  EXPECT_EQ(state_of_arms(), before);
+}
+
+TEST_F(Sweep, knows_its_arms_where_they_were_moved_to) {
+  ASSERT_EQ(sweep().exit, 0);
+  fs::rename(project / "out", project / "moved");
+  const Outcome again = project.difftape({"sweep", "s.yaml", "--out", "moved"});
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("3 of 3 runs are already trained\n"));
+}
+
+TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
+  make_long();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    fs::remove_all(project / "out");
+    Process process({"sweep", "s.yaml", "--out", "out"}, project.here());
+    wait_for("diff_v2");
+    process.signal(signal);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.exit, 128 + signal);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("\ndiff_v2: stopped at step "),
+                                   HasSubstr("\n1/3 done  1 queued  1 stopped"),
+                                   testing::EndsWith("\nsweep stopped; the same command continues "
+                                                     "it\n")));
+    EXPECT_EQ(state("diff_v1"), run::RunState::finished);
+    EXPECT_EQ(state("diff_v2"), run::RunState::stopped);
+    EXPECT_FALSE(exists("out/softmax")) << "nothing is begun after an interrupt";
+    EXPECT_FALSE(exists("out/report.html"));
+  }
+  const Outcome resumed = sweep();
+  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, AllOf(testing::StartsWith("1 of 3 runs are already trained\ndiff_v2: "
+                                                     "continues at step "),
+                                 HasSubstr("softmax: started\n")));
+  EXPECT_TRUE(exists("out/report.html"));
+  for (const std::string arm : {"diff_v2", "softmax"}) {
+    project.config.model.attention.kind = arm;
+    ASSERT_EQ(project.train("alone-" + arm), Exit::ok);
+    EXPECT_EQ(measured(project / ("out/" + arm)), measured(project / ("alone-" + arm))) << arm;
+  }
+}
+
+TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
+  SweepConfig config = load_sweep(project / "s.yaml", {}, project / "out");
+  const run::StopRequest terminal;
+  std::raise(SIGTERM);
+  std::ostringstream console;
+  EXPECT_EQ(run_sweep(config, {{}, &console, -1, 1, DIFFTAPE_TEST_PROGRAM}), Exit::sigterm);
+  EXPECT_FALSE(exists("out/diff_v1"));
+}
+
+TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_go_on) {
+  last_arm("softmax: {optim: {lr: 1.0e30, clip_norm: 0, warmup_steps: 0}}");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(state("softmax"), run::RunState::diverged);
+  EXPECT_EQ(state("diff_v2"), run::RunState::finished);
+  EXPECT_THAT(outcome.out, HasSubstr("diverged at step 2 (train/loss), first op: "));
+  EXPECT_THAT(contents(project / "out/report.html"), HasSubstr("diverged at step 2 (train/loss)"));
+  const Outcome again = sweep();
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("3 of 3 runs are already trained\n"));
+}
+
+TEST_F(Sweep, an_arm_that_fails_is_reported_and_the_others_go_on) {
+  put(project / "s.yaml",
+      "base: tiny.yaml\nsweep.arms:\n  lost: {data.path: [gone.txt]}\n  softmax: {}\n");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 66);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("lost: failed: gone.txt: no such file\nin data.path\n"),
+                    testing::EndsWith("\nnot completed; the same command tries again:\n  lost: "
+                                      "gone.txt: no such file\nin data.path\n")));
+  EXPECT_FALSE(exists("out/lost"));
+  EXPECT_EQ(state("softmax"), run::RunState::finished);
+  EXPECT_TRUE(exists("out/report.html"));
+}
+
+TEST_F(Sweep, an_arm_directory_with_something_else_stops_it_before_anything_is_trained) {
+  fs::create_directories(project / "out/softmax");
+  put(project / "out/softmax/thesis.tex", "precious");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_EQ(outcome.err,
+            "difftape: out/softmax exists and holds something else than this arm; nothing is "
+            "overwritten: remove it, or choose another directory with --out\n");
+  EXPECT_FALSE(exists("out/diff_v1"));
+  EXPECT_EQ(contents(project / "out/softmax/thesis.tex"), "precious");
+}
+
+TEST_F(Sweep, arms_of_another_configuration_are_never_mixed_in) {
+  ASSERT_EQ(sweep().exit, 0);
+  const std::string before = contents(project / "out/diff_v1/metrics.jsonl");
+  const Outcome outcome = sweep({"--set", "optim.lr=0.5"});
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_THAT(outcome.err, HasSubstr("out/diff_v1 exists and holds something else than this arm"));
+  EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
+}
+
+TEST_F(Sweep, killed_itself_tells_its_workers_to_save_their_state) {
+  make_long();
+  {
+    Process process({"sweep", "s.yaml", "--out", "out"}, project.here());
+    wait_for("diff_v1");
+    process.signal(SIGKILL);
+    EXPECT_EQ(process.wait().exit, -SIGKILL);
+  }
+  for (int i = 0; i < 10000 && state("diff_v1") == run::RunState::running; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(state("diff_v1"), run::RunState::stopped);
+  EXPECT_TRUE(exists("out/diff_v1/checkpoints/latest"));
+  while (exists("out") && sweep().exit == 74) {  // until the worker has let go of its directory
+  }
+  EXPECT_TRUE(exists("out/report.html"));
+}
+
+TEST_F(Sweep, a_second_sweep_at_the_same_time_is_refused) {
+  make_long();
+  Process process({"sweep", "s.yaml", "--out", "out"}, project.here());
+  wait_for("diff_v1");
+  const Outcome outcome = sweep();
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_EQ(outcome.err,
+            "difftape: out: another process is training here; wait for it, or choose another "
+            "directory with --out\n");
+  process.signal(SIGTERM);
+  process.wait();
+}
+
+TEST_F(Sweep, out_that_is_a_file_is_refused_and_stays) {
+  const std::string text = contents(project / "text.txt");
+  const Outcome outcome = project.difftape({"sweep", "s.yaml", "--out", "text.txt"});
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_EQ(outcome.err, "difftape: cannot create sweep directory text.txt: Not a directory\n");
+  EXPECT_EQ(contents(project / "text.txt"), text);
+}
+
+}  // namespace
+}  // namespace difftape::study

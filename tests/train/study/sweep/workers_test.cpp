@@ -1,0 +1,252 @@
+// Several worker processes: what they compute, how they end, and what the index says of them.
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+#include "train/study/compare/summary.h"
+#include "train/study/sweep/cores.h"
+
+namespace difftape::study {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::measured;
+using test::Outcome;
+using test::Process;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Two arms, two rates, two seeds.
+class Workers : public testing::Test {
+ protected:
+  static constexpr const char* kSweep =
+      "base: tiny.yaml\n"
+      "data.path: [text.txt]\n"
+      "sweep:\n"
+      "  seeds: [1, 2]\n"
+      "  lr: [1.0e-2, 2.0e-2]\n"
+      "  arms: {softmax: , diff_v2: {model.attention.kind: diff_v2}}\n";
+  static constexpr std::array kRuns{"softmax-lr1e-02-seed1", "diff_v2-lr1e-02-seed1",
+                                    "softmax-lr2e-02-seed1", "diff_v2-lr2e-02-seed1",
+                                    "softmax-lr1e-02-seed2", "diff_v2-lr1e-02-seed2",
+                                    "softmax-lr2e-02-seed2", "diff_v2-lr2e-02-seed2"};
+
+  Workers() { put(project / "s.yaml", kSweep); }
+
+  void make_long() {
+    project.config.train.steps = 600;
+    project.config.train.eval_every = 1;
+    project.save();
+  }
+  Outcome sweep(std::vector<std::string> more) {
+    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
+    return project.difftape(more);
+  }
+  /// Waits until a run has logged a step.
+  void wait_for(const std::string& run) {
+    const fs::path metrics = project / ("out/" + run + "/metrics.jsonl");
+    for (int i = 0; i < 20000 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_GT(fs::file_size(metrics), 0u);
+  }
+  /// The cells of index.csv, row by row; nothing here is quoted.
+  std::vector<std::map<std::string, std::string>> index() {
+    const auto split = [](const std::string& line) {
+      std::vector<std::string> cells{""};
+      for (const char c : line) {
+        if (c == ',') {
+          cells.emplace_back();
+        } else {
+          cells.back() += c;
+        }
+      }
+      return cells;
+    };
+    std::istringstream file(contents(project / "out/index.csv"));
+    std::string line;
+    std::getline(file, line);
+    const std::vector<std::string> names = split(line);
+    std::vector<std::map<std::string, std::string>> rows;
+    while (std::getline(file, line)) {
+      const std::vector<std::string> cells = split(line);
+      EXPECT_EQ(cells.size(), names.size()) << line;
+      rows.emplace_back();
+      for (size_t i = 0; i < names.size(); ++i) rows.back()[names[i]] = cells.at(i);
+    }
+    return rows;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Workers, two_at_a_time_train_bitwise_what_one_after_another_trains) {
+  ASSERT_EQ(sweep({"--jobs", "1"}).exit, 0);
+  fs::rename(project / "out", project / "one");
+  const Outcome outcome = sweep({"--jobs", "2"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  for (const std::string run : kRuns) {
+    EXPECT_EQ(measured(project / ("out/" + run)), measured(project / ("one/" + run))) << run;
+    EXPECT_EQ(test::last_checkpoint(project / ("out/" + run)),
+              test::last_checkpoint(project / ("one/" + run)))
+        << run;
+  }
+  EXPECT_NE(measured(project / "out" / kRuns[0]), measured(project / "out" / kRuns[4]));
+}
+
+TEST_F(Workers, env_json_names_the_arm_and_the_command_of_the_sweep) {
+  ASSERT_EQ(sweep({"--jobs", "8", "--set", "sweep.seeds=[1]"}).exit, 0);
+  const auto env = run::read_env(project / "out/diff_v2-lr2e-02");
+  EXPECT_EQ(env["config"]["run.arm"], "diff_v2");
+  EXPECT_EQ(env["config"]["run.name"], "diff_v2-lr2e-02");
+  EXPECT_EQ(env["command"][1], "sweep");
+  EXPECT_EQ(env["machine"]["threads"], 1);
+}
+
+TEST_F(Workers, the_index_has_a_row_a_run_in_the_order_of_the_sweep_with_exact_numbers) {
+  const Outcome outcome = sweep({"--jobs", "2"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const auto rows = index();
+  ASSERT_EQ(rows.size(), kRuns.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto row = rows[i];
+    EXPECT_EQ(row["name"], kRuns[i]);
+    EXPECT_EQ(row["dir"], kRuns[i]);
+    EXPECT_EQ(row["arm"], i % 2 == 0 ? "softmax" : "diff_v2");
+    EXPECT_EQ(row["seed"], i < 4 ? "1" : "2");
+    EXPECT_EQ(row["lr"], i % 4 < 2 ? "0.01" : "0.02");
+    EXPECT_EQ(row["optim.lr"], row["lr"]);
+    EXPECT_EQ(row["state"], "finished");
+    EXPECT_EQ(row["step"] + "/" + row["steps"], "12/12");
+    EXPECT_EQ(row["diverged_step"], "");
+    const RunSummary summary = summarize(project / "out" / kRuns[i]);
+    EXPECT_EQ(std::stod(row["val_loss"]), summary.val_loss);
+    EXPECT_EQ(std::stod(row["train_loss"]), summary.train_loss);
+    EXPECT_EQ(std::stod(row["grad_norm_late_variance"]), summary.grad_norm_late_variance);
+    EXPECT_EQ(std::stod(row["parameters"]), double(summary.status.parameters));
+    double seconds = 0;
+    for (const auto& line : test::metrics_lines(project / "out" / kRuns[i])) {
+      seconds += 32 / line["throughput/tokens_per_sec"].get<double>();
+    }
+    EXPECT_NEAR(std::stod(row["seconds"]), seconds, 1e-9);
+  }
+}
+
+TEST_F(Workers, a_part_of_a_sweep_leaves_the_index_of_the_whole) {
+  ASSERT_EQ(sweep({"--arms", "diff_v2", "--jobs", "2"}).exit, 0);
+  for (auto row : index()) {
+    const bool trained = row["arm"] == "diff_v2";
+    EXPECT_EQ(row["state"], trained ? "finished" : "queued");
+    EXPECT_EQ(row["val_loss"].empty(), !trained);
+    EXPECT_EQ(fs::exists(project / ("out/" + row["name"])), trained);
+  }
+  EXPECT_TRUE(fs::exists(project / "out/report.html"));
+  const Outcome rest = sweep({});
+  EXPECT_EQ(rest.exit, 0) << rest.err;
+  EXPECT_THAT(rest.out, testing::StartsWith("4 of 8 runs are already trained\n"));
+  for (auto row : index()) EXPECT_EQ(row["state"], "finished");
+}
+
+TEST_F(Workers, one_that_is_killed_is_reported_and_continued_the_next_time) {
+  make_long();
+  std::string killed;
+  {
+    Process process({"sweep", "s.yaml", "--out", "out", "--jobs", "2", "--set", "sweep.seeds=[1]"},
+                    project.here());
+    wait_for("softmax-lr1e-02");
+    wait_for("diff_v2-lr1e-02");
+    const std::string id = std::to_string(process.id());
+    std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+    pid_t worker = 0;
+    ASSERT_TRUE(children >> worker);
+    kill(worker, SIGKILL);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.exit, 75) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("failed: killed by signal 9\n"));
+    const size_t named = outcome.out.find("tries again:\n  ") + 15;
+    killed = outcome.out.substr(named, outcome.out.find(':', named) - named);
+  }
+  int failed = 0;
+  for (auto row : index()) {
+    EXPECT_EQ(row["state"], row["name"] == killed ? "failed" : "finished") << row["name"];
+    failed += row["state"] == "failed";
+  }
+  EXPECT_EQ(failed, 1);
+  const Outcome again = sweep({"--jobs", "1", "--set", "sweep.seeds=[1]"});
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_THAT(again.out, AllOf(testing::StartsWith("3 of 4 runs are already trained\n" + killed +
+                                                   ": continues at step 0\n")));
+  for (auto row : index()) EXPECT_EQ(row["state"], "finished");
+}
+
+TEST_F(Workers, told_to_stop_all_save_their_state_and_continue_bitwise) {
+  make_long();
+  {
+    Process process({"sweep", "s.yaml", "--out", "out", "--jobs", "2"}, project.here());
+    wait_for(kRuns[0]);
+    wait_for(kRuns[1]);
+    process.signal(SIGINT);
+    EXPECT_EQ(process.wait().exit, 130);
+  }
+  auto rows = index();
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    EXPECT_EQ(rows[i]["state"], "stopped");
+    EXPECT_TRUE(fs::exists(project / "out" / kRuns[i] / "checkpoints/latest"));
+  }
+  EXPECT_EQ(rows[7]["state"], "queued");
+  ASSERT_EQ(sweep({"--jobs", "2", "--set", "sweep.seeds=[1, 2]", "--arms", "softmax"}).exit, 0);
+  fs::rename(project / "out", project / "parts");
+  ASSERT_EQ(sweep({"--jobs", "1", "--arms", "softmax"}).exit, 0);
+  EXPECT_EQ(measured(project / "parts" / kRuns[0]), measured(project / "out" / kRuns[0]));
+}
+
+TEST_F(Workers, a_disk_that_is_full_for_one_arm_does_not_stop_the_others) {
+  ASSERT_EQ(project.train("whole"), Exit::ok);
+  test::Conditions conditions;
+  conditions.largest_file = test::last_checkpoint(project / "whole").size() + 20000;
+  put(project / "s.yaml",
+      "base: tiny.yaml\nsweep.arms: {wide: {model.d_ff: 4096}, narrow: , late: }\n");
+  const Outcome outcome =
+      project.difftape({"sweep", "s.yaml", "--out", "out", "--jobs", "2"}, conditions);
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_THAT(outcome.out, HasSubstr("wide: failed: cannot write out/wide/checkpoints/step-"));
+  auto rows = index();
+  EXPECT_EQ(rows[0]["state"], "failed");
+  EXPECT_EQ(rows[1]["state"], "finished");
+  EXPECT_EQ(rows[2]["state"], "finished");
+}
+
+TEST_F(Workers, an_index_that_no_sweep_wrote_stays) {
+  fs::create_directories(project / "out");
+  put(project / "out/index.csv", "my,notes\n");
+  const Outcome outcome = sweep({});
+  EXPECT_EQ(outcome.exit, 74);
+  EXPECT_THAT(outcome.err, HasSubstr("out/index.csv exists and is no index of a sweep"));
+  EXPECT_EQ(contents(project / "out/index.csv"), "my,notes\n");
+}
+
+TEST_F(Workers, a_text_that_is_no_job_is_bad_data) {
+  const Outcome outcome = project.difftape({"worker"});
+  EXPECT_EQ(outcome.exit, 65);
+  EXPECT_THAT(outcome.err, HasSubstr("not a text between a sweep and its workers"));
+}
+
+TEST(Layout, gives_each_worker_cores_of_its_own_as_evenly_as_possible) {
+  const Layout two = make_layout(2, {0, 2, 4, 6, 8}, 64);
+  EXPECT_EQ(two.cores, (std::vector<std::vector<int>>{{0, 2}, {4, 6, 8}}));
+  EXPECT_EQ(two.threads, (std::vector<int>{2, 3}));
+  const Layout crowded = make_layout(3, {5, 7}, 64);
+  EXPECT_EQ(crowded.jobs(), 3);
+  for (const auto& cores : crowded.cores) EXPECT_EQ(cores.size(), 1u);
+  EXPECT_EQ(make_layout(1, {0, 1, 2, 3}, 2).threads, std::vector<int>{2});
+  EXPECT_EQ(make_layout(1, {0, 1, 2, 3}, 2).str(), "1 process x 2 threads");
+  EXPECT_EQ(make_layout(2, {0, 1}, 2).str(), "2 processes x 1 thread");
+}
+
+}  // namespace
+}  // namespace difftape::study

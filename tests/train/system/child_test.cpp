@@ -1,0 +1,91 @@
+#include "train/system/child.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "core/error.h"
+
+namespace difftape::system {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// What a shell command prints, in a child with this setup.
+std::string output_of(const std::string& script, ChildSetup setup = {0, 0, 0}) {
+  const File out(std::tmpfile());
+  setup.in = 0;
+  setup.out = setup.err = fileno(out.get());
+  Child child(Words{"sh", "-c", script}, setup);
+  EXPECT_EQ(child.wait().str(), "exit code 0");
+  return contents_of(out.get());
+}
+
+TEST(Child, ends_with_an_exit_code_or_a_signal) {
+  Child fails(Words{"sh", "-c", "exit 3"}, {0, 1, 2});
+  EXPECT_EQ(fails.wait().exit, 3);
+  EXPECT_EQ(fails.wait().str(), "exit code 3");
+  Child sleeps(Words{"sleep", "100"}, {0, 1, 2});
+  EXPECT_FALSE(sleeps.poll());
+  sleeps.signal(SIGTERM);
+  EXPECT_EQ(sleeps.wait().str(), "killed by signal 15");
+  sleeps.signal(SIGKILL);  // to nobody
+}
+
+TEST(Child, is_killed_with_the_object) {
+  pid_t id = 0;
+  {
+    const Child sleeps(Words{"sleep", "100"}, {0, 1, 2});
+    id = sleeps.id();
+    EXPECT_EQ(kill(id, 0), 0);
+  }
+  EXPECT_NE(kill(id, 0), 0);
+}
+
+TEST(Child, gets_its_streams_its_environment_and_its_cores) {
+  ChildSetup setup{0, 0, 0};
+  setup.environment.emplace_back("DIFFTAPE_X", "a b");
+  EXPECT_EQ(output_of("echo \"$DIFFTAPE_X\"; echo e >&2", setup), "a b\ne\n");
+  cpu_set_t cores;
+  ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
+  int last = 0;
+  for (int core = 0; core < CPU_SETSIZE; ++core) last = CPU_ISSET(core, &cores) ? core : last;
+  ChildSetup pinned{0, 0, 0};
+  pinned.cores = {last};
+  EXPECT_EQ(output_of("grep Cpus_allowed_list /proc/self/status", pinned),
+            "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
+}
+
+TEST(Child, a_variable_that_is_replaced_is_there_once) {
+  setenv("DIFFTAPE_Y", "old", 1);
+  ChildSetup setup{0, 0, 0};
+  setup.environment.emplace_back("DIFFTAPE_Y", "new");
+  EXPECT_EQ(output_of("env | grep ^DIFFTAPE_Y", setup), "DIFFTAPE_Y=new\n");
+  unsetenv("DIFFTAPE_Y");
+}
+
+TEST(Child, apart_is_in_a_process_group_of_its_own) {
+  ChildSetup setup{0, 1, 2};
+  setup.apart = true;
+  const Child sleeps(Words{"sleep", "100"}, setup);
+  EXPECT_EQ(getpgid(sleeps.id()), sleeps.id());
+}
+
+TEST(Child, that_cannot_be_started_is_missing_input) {
+  try {
+    const Child child(Words{"no-such-program-here"}, {0, 1, 2});
+    FAIL();
+  } catch (const MissingInput& error) {
+    EXPECT_STREQ(error.what(), "cannot start no-such-program-here: No such file or directory");
+  }
+}
+
+TEST(LastLine, is_the_last_one_that_is_not_blank) {
+  EXPECT_EQ(last_line("one\ntwo \n\n \t\n"), "two");
+  EXPECT_EQ(last_line("one"), "one");
+  EXPECT_EQ(last_line(" \n"), "");
+}
+
+}  // namespace
+}  // namespace difftape::system

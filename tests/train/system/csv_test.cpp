@@ -1,0 +1,36 @@
+#include "train/system/csv.h"
+
+#include <rapidcheck/gtest.h>
+
+namespace difftape::system {
+namespace {
+
+using Lines = std::vector<std::vector<std::string>>;
+
+TEST(Csv, quotes_what_would_break_a_line) {
+  EXPECT_EQ(csv_field("plain 1.5"), "plain 1.5");
+  EXPECT_EQ(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
+  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+}
+
+TEST(Csv, is_read_line_by_line_with_either_line_end) {
+  EXPECT_EQ(read_csv(""), Lines());
+  EXPECT_EQ(read_csv("a,b\r\n\"c, \"\"d\"\"\",\n,e"),
+            (Lines{{"a", "b"}, {"c, \"d\"", ""}, {"", "e"}}));
+  EXPECT_EQ(read_csv("\"never closed,\n"), (Lines{{"never closed,\n"}}));
+}
+
+RC_GTEST_PROP(Csv, reads_back_every_field, (const std::vector<std::string>& rest)) {
+  std::vector<std::string> fields = rest;
+  fields.insert(fields.begin(), "first");
+  std::string line;
+  for (const std::string& field : fields) {
+    if (!line.empty()) line += ',';
+    line += csv_field(field);
+  }
+  line += '\n';
+  RC_ASSERT(read_csv(line) == Lines{fields});
+}
+
+}  // namespace
+}  // namespace difftape::system

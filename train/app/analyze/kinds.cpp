@@ -1,0 +1,57 @@
+#include "train/app/analyze/kinds.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "layers/language_model.h"
+#include "train/system/suggest.h"
+
+namespace difftape::app {
+
+std::string baseline_kind() { return AttentionConfig{}.kind; }
+
+std::string name_of_configured(const ModelConfig& model) {
+  AttentionConfig preset;
+  preset.kind = model.attention.kind;
+  const bool is_preset = attention_fields(model.attention) == attention_fields(preset);
+  return is_preset ? model.attention.kind : kConfigured;
+}
+
+ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
+  if (kind == kConfigured) return model;
+  ModelConfig other = model;
+  other.attention = {};
+  other.attention.kind = kind;
+  other.attention.qk_norm = model.attention.qk_norm;
+  other.attention.window = model.attention.window;
+  return other;
+}
+
+std::string obstacle_to(const ModelConfig& model) {
+  const std::vector<FieldError> errors = attention_errors(model);
+  if (!errors.empty()) return errors.front().message;
+  try {
+    static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void require_kinds(const std::vector<std::string>& kinds) {
+  std::vector<std::string> known = attention_kinds();
+  known.push_back(kConfigured);
+  for (auto kind = kinds.begin(); kind != kinds.end(); ++kind) {
+    if (std::find(known.begin(), known.end(), *kind) == known.end()) {
+      throw UsageError(fmt::format("--kinds: '{}' is not one of {}{}", *kind,
+                                   fmt::join(known, ", "), system::did_you_mean(*kind, known)));
+    }
+    if (std::find(kinds.begin(), kind, *kind) != kind) {
+      throw UsageError(fmt::format("--kinds: {} is named twice", *kind));
+    }
+  }
+}
+
+}  // namespace difftape::app

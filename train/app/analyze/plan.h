@@ -1,0 +1,33 @@
+#pragma once
+// What the model of a configuration costs with each kind of attention, side by side.
+
+#include <string>
+#include <vector>
+
+#include "layers/cost.h"
+#include "layers/memory/step_memory.h"
+#include "train/run/config/config.h"
+#include "train/system/text_table.h"
+
+namespace difftape::app {
+
+struct KindCost {
+  std::string kind;
+  ModelCost cost;
+  StepMemory memory{}, memory_if_recomputed{};  ///< as configured, and with recompute: blocks
+};
+
+struct Plan {
+  std::vector<KindCost> kinds;
+  std::vector<std::string> left_out;  ///< a line for each kind that this model cannot have
+};
+
+/// The costs of the given kinds, of all if none is given. Throws UsageError for an unknown kind,
+/// and ConfigError if the configuration's own kind is given and cannot be built, or if none can.
+Plan make_plan(const run::Config& config, std::vector<std::string> kinds = {});
+
+/// One column a kind. Parameters are compared with the kinds softmax and softmax_2h where the plan
+/// has them; the latter has as many query heads as diff_v2 (Ye et al. 2026).
+system::Table plan_table(const Plan& plan, const run::Config& config);
+
+}  // namespace difftape::app

@@ -1,0 +1,118 @@
+#include "train/app/analyze/snr.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace difftape::app {
+
+namespace {
+
+using Logs = Eigen::Array<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+void require(bool holds, const std::string& message) {
+  if (!holds) throw UsageError(message);
+}
+
+/// ln of the signal-to-noise ratios, (lambdas, trials).
+Logs measure_logs(const SnrRequest& request, const std::vector<double>& lambdas, double noise,
+                  double correlation) {
+  Logs logs(static_cast<Index>(lambdas.size()), request.trials);
+  parallel_for(request.trials, [&](Index trial) {
+    const TwoMaps maps = draw_maps(request.needle, noise, correlation,
+                                   static_cast<std::uint64_t>(request.seed), trial);
+    Eigen::ArrayXd difference(request.needle.tokens);
+    for (Index i = 0; i < logs.rows(); ++i) {
+      difference = maps.first - lambdas[static_cast<size_t>(i)] * maps.second;
+      logs(i, trial) = std::log(signal_to_noise(difference));
+    }
+  });
+  return logs;
+}
+
+SnrPoint measure_point(const SnrRequest& request, const std::vector<double>& lambdas, double noise,
+                       double correlation) {
+  const Logs logs = measure_logs(request, lambdas, noise, correlation);
+  SnrPoint point{correlation, noise, {}, {}, 0};
+  std::vector<double> gains(static_cast<size_t>(request.trials));
+  for (Index i = 0; i < logs.rows(); ++i) {
+    const std::span<const double> row(logs.row(i).data(), gains.size()),
+        softmax(logs.row(0).data(), gains.size());
+    std::ranges::transform(row, softmax, gains.begin(), std::minus<>());
+    point.snr.push_back(stats::geometric_mean(row));
+    point.gain.push_back(stats::geometric_mean(gains));
+    const auto at = static_cast<size_t>(i);
+    if (point.snr[at].value > point.snr[point.best].value) point.best = at;
+  }
+  return point;
+}
+
+Crossover crossover_of(const SnrRequest& request, std::span<const SnrPoint> points) {
+  std::vector<double> softmax, differential;
+  for (const SnrPoint& point : points) {
+    softmax.push_back(point.snr.front().value);
+    differential.push_back(point.snr[point.best].value);
+  }
+  return {points.front().correlation, find_crossover(request.noise, softmax, request.threshold),
+          find_crossover(request.noise, differential, request.threshold)};
+}
+
+}  // namespace
+
+void require_measurable(const SnrRequest& r) {
+  const auto within = [](double low, double high) {
+    return [=](double x) { return x >= low && x <= high; };  // false for NaN
+  };
+  constexpr double kLargest = 100;
+  require(r.needle.tokens >= 2 && r.needle.tokens <= 1 << 20,
+          fmt::format("--tokens is {}; need 2 to 1048576: the needle and others", r.needle.tokens));
+  require(within(-kLargest, kLargest)(r.needle.signal) &&
+              within(-kLargest, kLargest)(r.needle.second_signal),
+          "--signal and --second-signal are scores; need -100 to 100");
+  require(!r.noise.empty() && std::ranges::all_of(r.noise, within(0, kLargest)) &&
+              std::ranges::adjacent_find(r.noise, std::greater_equal<>()) == r.noise.end(),
+          "--noise lists standard deviations of scores; need 0 to 100, ascending");
+  require(!r.correlation.empty() && std::ranges::all_of(r.correlation, within(0, 1)),
+          "--correlation lists what the noise of the two maps shares; need 0 to 1");
+  require(r.lambdas >= 2 && r.lambdas <= 1001,
+          fmt::format("--lambdas is {}; need 2 to 1001 values from 0 to 1", r.lambdas));
+  require(r.trials >= 2 && r.trials <= 100000,
+          fmt::format("--trials is {}; need 2 to 100000: one trial has no interval", r.trials));
+  require(r.seed >= 0, fmt::format("--seed is {}; need a whole number from 0", r.seed));
+  require(std::isfinite(r.threshold) && r.threshold > 0,
+          fmt::format("--threshold is {}; need a ratio above 0", r.threshold));
+}
+
+SnrResult measure_snr(const SnrRequest& request) {
+  require_measurable(request);
+  SnrResult result{request, {}, {}, {}};
+  for (Index i = 0; i < request.lambdas; ++i) {
+    result.lambdas.push_back(static_cast<double>(i) / static_cast<double>(request.lambdas - 1));
+  }
+  for (const double correlation : request.correlation) {
+    const size_t first = result.points.size();
+    for (const double noise : request.noise) {
+      result.points.push_back(measure_point(request, result.lambdas, noise, correlation));
+    }
+    result.crossovers.push_back(crossover_of(request, std::span(result.points).subspan(first)));
+  }
+  return result;
+}
+
+double find_crossover(std::span<const double> noise, std::span<const double> ratios,
+                      double threshold) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  size_t below = ratios.size();  // the first of the amplitudes from which on all are below
+  while (below > 0 && ratios[below - 1] < threshold) --below;
+  if (below == ratios.size()) return kInfinity;
+  if (below == 0) return -kInfinity;
+  const double high = std::log(ratios[below - 1] / threshold),
+               low = std::log(ratios[below] / threshold);
+  const double share = std::isfinite(high) && std::isfinite(low) ? high / (high - low) : 1;
+  return noise[below - 1] + share * (noise[below] - noise[below - 1]);
+}
+
+}  // namespace difftape::app

@@ -1,0 +1,142 @@
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "train/app/analyze/gradient_flow_output.h"
+#include "train/app/analyze/kinds.h"
+#include "train/app/analyze/snr_output.h"
+#include "train/app/commands.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+
+namespace difftape::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FlowArguments {
+  std::string config, out;
+  std::vector<std::string> overrides;
+  FlowRequest request;
+};
+
+/// What the user left open: V1 and V2 and the configuration's own kind, its seed, and steps as far
+/// as the run goes.
+void fill_in(const run::Config& config, FlowRequest& request) {
+  if (request.kinds.empty()) {
+    request.kinds = {"diff_v1", "diff_v2"};
+    const std::string own = name_of_configured(config.model);
+    if (own != baseline_kind() && std::ranges::find(request.kinds, own) == request.kinds.end()) {
+      request.kinds.push_back(own);
+    }
+  }
+  if (request.steps.empty()) {
+    for (const Index step : {0, 100, 300}) {
+      if (step <= config.train.steps) request.steps.push_back(step);
+    }
+  }
+  if (request.seeds.empty()) request.seeds = {static_cast<Index>(config.run.seed)};
+}
+
+Exit run_gradient_flow(FlowArguments& arguments) {
+  const run::Config config = run::load_config(arguments.config, arguments.overrides).config;
+  if (!arguments.out.empty()) {
+    require_h5_output(arguments.out, "analyze gradient-flow", {"norm", "ratio"},
+                      {arguments.config});
+  }
+  fill_in(config, arguments.request);
+  arguments.request.say = [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+  const GradientFlow flow = measure_gradient_flow(config, arguments.request);
+  fmt::print("\n{}", describe_gradient_flow(flow));
+  if (!arguments.out.empty()) {
+    write_gradient_flow(arguments.out, flow, to_yaml(config));
+    fmt::print("written: {}\n", arguments.out);
+  }
+  bool diverged = !flow.baseline.diverged.empty();
+  for (const KindFlow& kind : flow.kinds) diverged = diverged || !kind.diverged.empty();
+  return diverged ? Exit::diverged : Exit::ok;
+}
+
+void add_gradient_flow(CLI::App& analyze, Context& context) {
+  CLI::App* command = analyze.add_subcommand(
+      "gradient-flow",
+      "Train attention kinds and the softmax baseline on the same data and compare the norms of "
+      "their gradients, layer by layer");
+  auto arguments = std::make_shared<FlowArguments>();
+  command->add_option("CONFIG", arguments->config, "Configuration file (YAML)")->required();
+  add_set_option(*command, arguments->overrides);
+  FlowRequest& request = arguments->request;
+  add_list_option(*command, "--kinds", request.kinds,
+                  "Attention kinds to compare with softmax (default: diff_v1, diff_v2 and that of "
+                  "CONFIG)");
+  add_list_option(*command, "--steps", request.steps,
+                  "Steps of training done before a gradient is taken; 0 is initialisation "
+                  "(default: 0,100,300 up to train.steps)");
+  add_list_option(*command, "--seeds", request.seeds,
+                  "Seeds; several give means with 95 % t-intervals (default: run.seed)");
+  command->add_option("--out", arguments->out, "HDF5 file to write (.h5)");
+  command->callback([arguments, &context] { context.exit = run_gradient_flow(*arguments); });
+}
+
+struct SnrArguments {
+  SnrRequest request;
+  std::string out;
+};
+
+void run_snr(const SnrArguments& arguments) {
+  const fs::path out = arguments.out;
+  const bool csv = out.extension() == ".csv";
+  if (!out.empty() && !csv && out.extension() != ".h5") {
+    throw UsageError(fmt::format("--out: {} is neither .csv nor .h5", out.string()));
+  }
+  require_measurable(arguments.request);
+  if (csv) require_csv_output(out, "analyze snr", kSnrHeader);
+  if (!out.empty() && !csv) require_h5_output(out, "analyze snr", {"snr", "gain", "crossover"});
+  const SnrResult result = measure_snr(arguments.request);
+  fmt::print("{}", describe_snr(result));
+  if (out.empty()) return;
+  (csv ? write_snr_csv : write_snr_h5)(out, result);
+  fmt::print("\nwritten: {}\n", out.string());
+}
+
+void add_snr(CLI::App& analyze) {
+  CLI::App* command = analyze.add_subcommand(
+      "snr",
+      "Find a needle in noise: signal-to-noise ratio of one softmax map and of the difference of "
+      "two, over noise, its correlation and lambda; trains nothing");
+  auto arguments = std::make_shared<SnrArguments>();
+  SnrRequest& r = arguments->request;
+  const auto add = [&](const char* name, auto& value, const char* description) {
+    command->add_option(name, value, description)->check(refuse_empty)->capture_default_str();
+  };
+  add("--tokens", r.needle.tokens, "Positions of a row, the needle among them");
+  add("--signal", r.needle.signal, "Score of the needle in the first map");
+  add("--second-signal", r.needle.second_signal, "Score of the needle in the subtracted map");
+  add_list_option(*command, "--noise", r.noise,
+                  "Standard deviations of the other scores, ascending, separated by commas");
+  add_list_option(*command, "--correlation", r.correlation,
+                  "Correlations of the noise of the two maps, 0 to 1, separated by commas");
+  add("--lambdas", r.lambdas, "How many lambdas from 0 to 1");
+  add("--trials", r.trials, "Rows drawn for each measurement");
+  add("--seed", r.seed, "Seed of the noise");
+  add("--threshold", r.threshold, "Ratio below which a map counts as unusable");
+  command->add_option("--out", arguments->out, "File for all lambdas: .csv or .h5");
+  command->callback([arguments] { run_snr(*arguments); });
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& app, Context& context) {
+  CLI::App* analyze = app.add_subcommand(
+      "analyze", "Measure what is claimed of differential attention: gradient flow, noise");
+  analyze->require_subcommand(1);
+  add_gradient_flow(*analyze, context);
+  add_snr(*analyze);
+}
+
+}  // namespace difftape::app

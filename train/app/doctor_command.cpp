@@ -1,0 +1,88 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <Eigen/Core>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "core/build_info.h"
+#include "core/gemm.h"
+#include "core/parallel.h"
+#include "core/peak.h"
+#include "core/tensor.h"
+#include "train/app/commands.h"
+#include "train/run/records/h5.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::app {
+
+namespace {
+
+/// The vector instruction sets of the processor that matter here.
+std::string vector_instructions() {
+  std::ifstream info("/proc/cpuinfo");
+  std::vector<std::string> found;
+  for (std::string line; std::getline(info, line) && found.empty();) {
+    if (!line.starts_with("flags")) continue;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      for (const char* known :
+           {"sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16"}) {
+        if (word == known) found.push_back(word);
+      }
+    }
+  }
+  return found.empty() ? "unknown" : fmt::format("{}", fmt::join(found, " "));
+}
+
+/// FLOP/s of a product of training size, best of several.
+double measure_gemm() {
+  constexpr Index kRows = 2048, kCols = 384, kInner = 384;
+  const Tensor a = Tensor::full({kRows, kInner}, 1), b = Tensor::full({kCols, kInner}, 1);
+  Tensor c = Tensor::empty({kRows, kCols});
+  double best = 0;
+  for (int round = 0; round < 20; ++round) {
+    const auto started = std::chrono::steady_clock::now();
+    gemm(matrix(a.data(), kRows, kInner), transpose(matrix(b.data(), kCols, kInner)), c.data(),
+         kCols, Into::overwrite);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    best = std::max(best, 2.0 * kRows * kCols * kInner / seconds);
+  }
+  return best;
+}
+
+void line(const char* name, const std::string& value) { fmt::print("{:<20}{}\n", name, value); }
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Context&) {
+  app.add_subcommand("doctor", "What this machine and this build can do, measured")->callback([] {
+    const BuildInfo build = build_info();
+    line("difftape", fmt::format("{} ({}, {}, {})", build.version, build.commit, build.precision,
+                                 build.build_type));
+    line("compiler", build.compiler);
+    line("compiled for", build.vectors);
+    line("processor", run::cpu_model());
+    line("instructions", vector_instructions());
+    line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
+    line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
+    const double peak = measure_fma_peak(0.3), product = measure_gemm();
+    line("matrix engine", gemm_engine());
+    line("bfloat16", bf16_engine_name().empty() ? "emulated only" : bf16_engine_name());
+    line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
+    line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",
+                                       product / 1e9, 100 * product / peak));
+    line("Eigen",
+         fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION));
+    line("HDF5", run::h5::library_version());
+    line("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
+    line("fmt", fmt::format("{}", FMT_VERSION));
+    line("CLI11", CLI11_VERSION);
+  });
+}
+
+}  // namespace difftape::app

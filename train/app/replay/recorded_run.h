@@ -1,0 +1,42 @@
+#pragma once
+// A run directory as the starting point of a replay. Nothing in it is written.
+
+#include <filesystem>
+#include <optional>
+
+#include "train/run/loop/session.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/spike_records.h"
+
+namespace difftape::app {
+
+struct RecordedRun {
+  std::filesystem::path dir;
+  run::Config config;
+  stats::SpikeRule rule;
+  run::MetricsTable metrics;
+
+  Index last_step() const { return static_cast<Index>(metrics.step.back()); }
+  /// A metric of a step. Throws DataError if the step did not log it.
+  double logged(const char* metric, Index step) const;
+};
+
+/// Throws MissingInput if it is no run directory or has no metrics; DataError if a file is damaged,
+/// no step is logged, config.yaml is not that of the run, or the run computed in the other
+/// precision.
+RecordedRun open_recorded(const std::filesystem::path& dir);
+
+/// The first step of the event furthest out, a value that is not finite being further than any.
+/// Throws UsageError if the run has none.
+Index worst_spike(const RecordedRun& run);
+
+/// The session of the run after at most `steps` steps: from its latest checkpoint that is not
+/// later, or from the start. `origin` says which. Throws what Session and its restore throw, and
+/// DataError if the data is not that of the run.
+struct Reached {
+  std::unique_ptr<run::Session> session;
+  std::string origin;  ///< "checkpoints/step-00000100.h5" or "the initial weights"
+};
+Reached reach(const RecordedRun& run, Index steps);
+
+}  // namespace difftape::app

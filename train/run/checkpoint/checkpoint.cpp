@@ -1,0 +1,170 @@
+#include "train/run/checkpoint/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "core/error.h"
+#include "train/run/checkpoint/seal.h"
+#include "train/run/records/h5.h"
+#include "train/system/files.h"
+
+namespace difftape::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFormat = "difftape-checkpoint";
+constexpr Index kFormatVersion = 1;
+
+std::string model_path(const Parameter& p) { return "/model/" + p.name; }
+std::string moment_path(const Parameter& p, const char* moment) {
+  return fmt::format("/optim/{}/{}", p.name, moment);
+}
+
+/// Makes renames within a directory survive a power failure.
+void sync_directory(const fs::path& directory) {
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // not every file system lets directories be opened
+  fsync(descriptor);
+  close(descriptor);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+CheckpointMeta read_meta(const h5::File& file) {
+  return {.step = file.int_attribute("/", "step"),
+          .config_yaml = file.string_attribute("/", "config_yaml"),
+          .extra_state = nlohmann::json::parse(file.string_attribute("/data", "extra_state")),
+          .seed = static_cast<std::uint64_t>(file.int_attribute("/rng", "seed")),
+          .precision = file.string_attribute("/", "precision")};
+}
+
+void require_same_parameters(const fs::path& path, const h5::File& file, ParameterSet& parameters) {
+  for (const Parameter& p : parameters) {
+    if (!file.exists(model_path(p))) {
+      throw DataError(fmt::format("checkpoint {} does not fit the model: it has no {} {}",
+                                  path.string(), p.name, p.shape.str()));
+    }
+    const Shape found = file.shape(model_path(p));
+    if (found != p.shape) {
+      throw DataError(
+          fmt::format("checkpoint {} does not fit the model: {} is {} in the file and {} in the "
+                      "model",
+                      path.string(), p.name, found.str(), p.shape.str()));
+    }
+  }
+  for (const std::string& name : file.children("/model")) {
+    if (parameters.find(name) == nullptr) {
+      throw DataError(fmt::format("checkpoint {} does not fit the model, which has no {} {}",
+                                  path.string(), name, file.shape("/model/" + name).str()));
+    }
+  }
+}
+
+void require_optimizer(const fs::path& path, const h5::File& file, const AdamW& optimizer) {
+  for (const AdamW::Moments& state : optimizer.moments()) {
+    for (const char* moment : {"m", "v"}) {
+      const std::string dataset = moment_path(*state.parameter, moment);
+      if (!file.exists(dataset) || file.shape(dataset) != state.parameter->shape) {
+        throw DataError(fmt::format(
+            "checkpoint {} cannot continue training: it has no {} {}; it can be evaluated only",
+            path.string(), dataset, state.parameter->shape.str()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+h5::File open_checkpoint(const fs::path& path) {
+  verify_seal(path);
+  h5::File file = h5::File::open(path);
+  const Index version = file.int_attribute("/", "format_version");
+  if (version != kFormatVersion) {
+    throw DataError(fmt::format("checkpoint {} has format version {}; this difftape reads {}",
+                                path.string(), version, kFormatVersion));
+  }
+  return file;
+}
+
+void write_checkpoint(const fs::path& path, const ParameterSet& parameters, const AdamW* optimizer,
+                      const CheckpointMeta& meta, const std::function<void(h5::File&)>& more) {
+  h5::File file = h5::File::create(path, kSealSize);
+  file.set_attribute("/", "format", kFormat);
+  file.set_attribute("/", "format_version", kFormatVersion);
+  file.set_attribute("/", "step", meta.step);
+  file.set_attribute("/", "precision", kRealName);
+  file.set_attribute("/", "config_yaml", meta.config_yaml);
+  file.set_attribute("/rng", "generator", "Philox4x32-10 keyed by (seed, stream name, index)");
+  file.set_attribute("/rng", "seed", static_cast<std::int64_t>(meta.seed));
+  file.set_attribute("/data", "extra_state", meta.extra_state.dump());
+  for (const Parameter& p : parameters) file.write(model_path(p), p.value);
+  if (optimizer != nullptr) {
+    file.set_attribute("/optim", "steps", optimizer->steps());
+    for (const AdamW::Moments& state : optimizer->moments()) {
+      file.write(moment_path(*state.parameter, "m"), state.m);
+      file.write(moment_path(*state.parameter, "v"), state.v);
+    }
+  }
+  if (more) more(file);
+  file.save(seal);
+  sync_directory(path.parent_path());
+}
+
+fs::path save_checkpoint(const fs::path& directory, const ParameterSet& parameters,
+                         const AdamW* optimizer, const CheckpointMeta& meta) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw OutputError(fmt::format("cannot make {}: {}", directory.string(), error.message()));
+  }
+  const fs::path path = directory / fmt::format("step-{:08}.h5", meta.step);
+  write_checkpoint(path, parameters, optimizer, meta);
+  system::replace_text(directory / "latest", path.filename().string() + "\n");
+  sync_directory(directory);
+  return path;
+}
+
+CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters, AdamW* optimizer) {
+  const h5::File file = open_checkpoint(path);
+  CheckpointMeta meta = read_meta(file);
+  require_same_parameters(path, file, parameters);
+  if (optimizer != nullptr) require_optimizer(path, file, *optimizer);
+
+  for (Parameter& p : parameters) file.read<real>(model_path(p), p.value.values());
+  if (optimizer != nullptr) {
+    optimizer->set_steps(file.int_attribute("/optim", "steps"));
+    for (AdamW::Moments& state : optimizer->moments()) {
+      file.read<real>(moment_path(*state.parameter, "m"), state.m.values());
+      file.read<real>(moment_path(*state.parameter, "v"), state.v.values());
+    }
+  }
+  return meta;
+}
+
+CheckpointMeta read_checkpoint_meta(const fs::path& path) {
+  return read_meta(open_checkpoint(path));
+}
+
+fs::path find_checkpoint(const fs::path& where) {
+  if (is_file(where) && where.filename() != "latest") return where;
+  for (const fs::path& latest : {where, where / "latest", where / "checkpoints" / "latest"}) {
+    if (!is_file(latest)) continue;
+    std::string name = system::read_text(latest);
+    name.erase(name.find_last_not_of(" \r\n") + 1);
+    const fs::path named = latest.parent_path() / name;
+    if (is_file(named)) return named;
+    throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
+  }
+  throw MissingInput(fmt::format(
+      "no checkpoint at {}: need a .h5 file, or a run directory with checkpoints/latest",
+      where.string()));
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,65 @@
+#pragma once
+// Checkpoints: all that a run needs to continue, in one HDF5 file that any HDF5 reader opens.
+//
+//   /model/<parameter name>            value
+//   /optim/<parameter name>/{m,v}      moments; attribute `steps` of /optim: steps of the optimiser
+//   /rng                               attributes `generator`, `seed`; numbers have no other state
+//   /data                              attribute `extra_state`, JSON
+//   attributes of /                    format, format_version, step, precision, config_yaml
+//
+// The file appears in one piece under its name, and its digest (seal.h) is checked before anything
+// in it is used. Equal states give equal bytes. Values of an f32 file load into an f64 program and
+// the other way round.
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "autograd/parameter.h"
+#include "optim/adamw.h"
+#include "train/run/records/h5.h"
+
+namespace difftape::run {
+
+/// What a checkpoint holds beside tensors.
+struct CheckpointMeta {
+  Index step = 0;                                         ///< training steps done
+  std::string config_yaml;                                ///< the fully resolved configuration
+  nlohmann::json extra_state = nlohmann::json::object();  ///< the loop's own, e.g. spike windows
+  std::uint64_t seed = 0;                                 ///< run.seed
+  std::string precision = kRealName;                      ///< "f32" or "f64"; set when read
+};
+
+/// Writes <directory>/step-<step, 8 digits>.h5, makes the directory if it is missing, and lets
+/// <directory>/latest, a text file, name it. Without `optimizer` there is no /optim. The file is
+/// built in memory first, so this takes its size in memory for a moment. Returns the path. Throws
+/// OutputError; checkpoints written before then still stand, and `latest` still names one of them.
+std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
+                                      const ParameterSet& parameters, const AdamW* optimizer,
+                                      const CheckpointMeta& meta);
+
+/// The same under any name in a directory that is there, named by no `latest`; `more` may add to
+/// it.
+void write_checkpoint(const std::filesystem::path& path, const ParameterSet& parameters,
+                      const AdamW* optimizer, const CheckpointMeta& meta,
+                      const std::function<void(h5::File&)>& more = {});
+
+/// A file of either, for what `more` added. Throws MissingInput; DataError if it is not sound.
+h5::File open_checkpoint(const std::filesystem::path& path);
+
+/// Fills the values of initialised parameters and, unless null, the moments and step count of the
+/// optimiser. All or nothing: names and shapes are compared before anything is changed. Throws
+/// MissingInput; DataError if the file is not a sound checkpoint of this format version, does not
+/// fit the model (naming the parameter and both shapes), or holds no optimiser where one is wanted.
+CheckpointMeta load_checkpoint(const std::filesystem::path& path, ParameterSet& parameters,
+                               AdamW* optimizer);
+
+/// The same checks on the file, without a model. Throws MissingInput and DataError.
+CheckpointMeta read_checkpoint_meta(const std::filesystem::path& path);
+
+/// The checkpoint file that a user means by `where`: the file itself, a `latest` file, a directory
+/// with `latest`, or a run directory with checkpoints/latest. Throws MissingInput.
+std::filesystem::path find_checkpoint(const std::filesystem::path& where);
+
+}  // namespace difftape::run

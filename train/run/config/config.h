@@ -1,0 +1,71 @@
+#pragma once
+// A whole training run as plain values. train/run/config/fields.cpp documents every key and its
+// range.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layers/model_config.h"
+#include "optim/optim_config.h"
+
+namespace difftape::run {
+
+struct RunConfig {
+  std::string name = "run";
+  std::string arm;  ///< of the sweep it belongs to; empty: none, reports then call it `name`
+  std::uint64_t seed = 1;
+  std::string out;  ///< empty: runs/<name>
+};
+
+struct DataConfig {
+  std::string kind = "text";
+  std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
+  Index seq_len = 256;
+  Index batch_size = 16;
+  Index document_end = -1;  ///< the token that ends a document; -1: no documents
+  double val_fraction = 0.05;
+  Index keys = 64;                         ///< different keys; the cities of needles
+  Index values = 64;                       ///< different values of recall and noisy_recall
+  std::vector<Index> facts{1, 2, 4, 6};    ///< N of needles, one setting an item
+  std::vector<Index> queries{1, 2, 2, 2};  ///< R of the same settings
+  Index digits = 1;                        ///< tokens of a number of needles
+  Index filler = 16;                       ///< different tokens of filler and of noise
+  Index pairs = 4;                         ///< D of recall
+  double gap_power = 0.01;                 ///< a of recall
+  double noise = 0.2;                      ///< probability of noise in noisy_recall
+  Index symbols = 64;                      ///< different tokens of backcopy, but its first one
+  Index triggers = 3;                      ///< how many of them make backcopy repeat
+};
+
+struct TrainConfig {
+  Index steps = 500;
+  Index eval_every = 100;  ///< 0: only at the end
+  Index eval_batches = 8;
+  Index checkpoint_every = 0;  ///< 0: only at the end
+  Index grad_accumulation = 1;
+  std::string recompute = "none";  ///< one of recompute_words()
+  std::string precision = "full";  ///< one of precision_words()
+};
+
+/// Logging, and what counts as a spike (train/stats/spikes.h).
+struct LogConfig {
+  Index parameters_every = 10;       ///< gradient norm of each parameter; 0: only at the end
+  Index diagnostics_every = 50;      ///< 0: only at the end
+  Index diagnostics_sequences = 2;   ///< validation sequences they measure
+  std::string spike_rule = "olmo2";  ///< one of spike_rule_words()
+  Index spike_window = 0;            ///< 0: the rule's own, as in the next two
+  double spike_threshold = 0;        ///< standard deviations
+  Index spike_min_history = 0;
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  DataConfig data;
+  OptimConfig optim;
+  TrainConfig train;
+  LogConfig log;
+};
+
+}  // namespace difftape::run

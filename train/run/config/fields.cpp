@@ -1,0 +1,245 @@
+#include "train/run/config/fields.h"
+
+#include <algorithm>
+
+#include "core/gemm.h"
+#include "layers/attention/fields.h"
+#include "layers/recompute.h"
+#include "optim/schedule.h"
+#include "train/run/config/field_access.h"
+#include "train/stats/spikes.h"
+
+namespace difftape::run {
+namespace {
+
+using detail::field;
+constexpr double kMaxSize = 1 << 20;
+
+std::vector<Field> run_fields() {
+  constexpr auto at = &Config::run;
+  using R = RunConfig;
+  return {
+      field<at, &R::name>("run.name", anything(), "",
+                          "Name of the run in logs and reports; one word, used as a folder name."),
+      field<at, &R::arm>("run.arm", anything(), "",
+                         "Arm of a sweep that the run belongs to; empty means run.name."),
+      field<at, &R::seed>("run.seed", at_least(0), "",
+                          "Seed of the initial values and of the order of the data."),
+      field<at, &R::out>("run.out", anything(), "",
+                         "Folder the run writes to; empty means runs/<run.name>."),
+  };
+}
+
+std::vector<Field> model_fields() {
+  constexpr auto at = &Config::model;
+  using M = ModelConfig;
+  return {
+      field<at, &M::d_model>("model.d_model", between(1, kMaxSize), "features",
+                             "Width of the residual stream."),
+      field<at, &M::num_layers>("model.num_layers", between(1, 1024), "layers",
+                                "Number of transformer blocks."),
+      field<at, &M::num_heads>(
+          "model.num_heads", between(1, 4096), "heads",
+          "Head count H of the softmax baseline, whatever the attention kind."),
+      field<at, &M::num_kv_heads>("model.num_kv_heads", between(0, 4096), "heads",
+                                  "Key and value heads of the baseline; 0 means num_heads."),
+      field<at, &M::head_dim>("model.head_dim", between(0, 4096), "features",
+                              "Width of one head, even; 0 means d_model / num_heads."),
+      field<at, &M::d_ff>("model.d_ff", between(1, kMaxSize), "features",
+                          "Inner width of the SwiGLU feed-forward layer."),
+      field<at, &M::max_seq_len>("model.max_seq_len", between(1, kMaxSize), "tokens",
+                                 "Longest sequence the model can read."),
+      field<at, &M::vocab_size>("model.vocab_size", between(2, kMaxSize), "tokens",
+                                "Number of different tokens; text data needs 256."),
+      field<at, &M::rope>("model.rope", anything(), "",
+                          "Turn queries and keys by their positions (RoPE)."),
+      field<at, &M::rope_theta>("model.rope_theta", above(0), "",
+                                "Base of the rotary position frequencies."),
+      field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
+                              "Added to the mean square in RMSNorm."),
+      field<at, &M::tie_embeddings>("model.tie_embeddings", anything(), "",
+                                    "Use the embedding matrix as the output projection too."),
+      field<at, &M::match>(
+          "model.match", one_of({"none", "parameters"}), "",
+          "With 'parameters', d_ff shrinks until the total of the softmax baseline is "
+          "met."),
+  };
+}
+
+std::vector<Field> attention_section() {
+  constexpr auto at = &Config::model;
+  constexpr auto in = &ModelConfig::attention;
+  using A = AttentionConfig;
+  return {
+      field<at, in, &A::kind>("model.attention.kind", one_of(attention_kinds()), "",
+                              "The attention variant, a preset of the fields below."),
+      field<at, in, &A::pairing>(
+          "model.attention.pairing", one_of(field_words(kPairings)), "",
+          "Which query heads V2 subtracts: neighbours, or the second half from the first."),
+      field<at, in, &A::lambda>("model.attention.lambda", one_of(field_words(kLambdas)), "",
+                                "Weight of the second map; none subtracts it as it is."),
+      field<at, in, &A::lambda_init>(
+          "model.attention.lambda_init", one_of(field_words(kLambdaInits)), "",
+          "The constant in the exponential lambda: by layer, or lambda_init_value."),
+      field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
+                                           "", "The constant of lambda_init: constant."),
+      field<at, in, &A::normaliser>(
+          "model.attention.normaliser", one_of(field_words(kNormalisers)), "",
+          "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
+      field<at, in, &A::subln>("model.attention.subln", one_of(field_words(kHeadNorms)), "",
+                               "RMSNorm of each head's result, as in V1."),
+      field<at, in, &A::gate>(
+          "model.attention.gate", one_of(field_words(kGates)), "",
+          "Sigmoid gate of the input on each element of the result, or on each head."),
+      field<at, in, &A::qk_norm>("model.attention.qk_norm", anything(), "",
+                                 "RMSNorm of every query and key head, before RoPE."),
+      field<at, in, &A::window>("model.attention.window", between(0, kMaxSize), "tokens",
+                                "Tokens a query sees, itself included; 0 means all before it."),
+  };
+}
+
+std::vector<Field> data_fields() {
+  constexpr auto at = &Config::data;
+  using D = DataConfig;
+  return {
+      field<at, &D::kind>(
+          "data.kind", one_of({"text", "tokens", "needles", "recall", "noisy_recall", "backcopy"}),
+          "", "What the tokens are: the bytes of files, token files, or a task that is generated."),
+      field<at, &D::path>("data.path", anything(), "",
+                          "Files or globs, seen from the working directory; empty means the Eigen "
+                          "headers."),
+      field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
+                             "Length of a training sequence."),
+      field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
+                                "Sequences in one micro-batch."),
+      field<at, &D::document_end>(
+          "data.document_end", between(-1, kMaxSize), "token",
+          "This token ends a document, and attention stays within each; -1: no documents."),
+      field<at, &D::val_fraction>("data.val_fraction", strictly_between(0, 1), "share",
+                                  "Share of the data held out for validation."),
+      field<at, &D::keys>("data.keys", between(1, kMaxSize), "tokens",
+                          "needles, recall, noisy_recall: different keys, or cities."),
+      field<at, &D::values>("data.values", between(1, kMaxSize), "tokens",
+                            "recall, noisy_recall: different values."),
+      field<at, &D::facts>("data.facts", between(1, kMaxSize), "facts",
+                           "needles: facts N in a sequence, one number a setting (N, R)."),
+      field<at, &D::queries>("data.queries", between(1, kMaxSize), "queries",
+                             "needles: queries R of the same settings."),
+      field<at, &D::digits>("data.digits", between(1, 16), "tokens",
+                            "needles: digits of the number of a city, one token each."),
+      field<at, &D::filler>("data.filler", between(1, kMaxSize), "tokens",
+                            "needles, noisy_recall: different tokens of filler, or noise."),
+      field<at, &D::pairs>("data.pairs", between(1, kMaxSize), "pairs",
+                           "recall: keys D with a value, each asked for once."),
+      field<at, &D::gap_power>("data.gap_power", above(0), "",
+                               "recall: a in the probability (g + 1)^(a - 1) of gap g."),
+      field<at, &D::noise>("data.noise", from_to_below(0, 1), "share",
+                           "noisy_recall: probability that noise takes the place of a pair."),
+      field<at, &D::symbols>("data.symbols", between(2, 1024), "tokens",
+                             "backcopy: different tokens after the first."),
+      field<at, &D::triggers>("data.triggers", between(1, 1023), "tokens",
+                              "backcopy: tokens after which the one before is repeated."),
+  };
+}
+
+std::vector<Field> optim_fields() {
+  constexpr auto at = &Config::optim;
+  using O = OptimConfig;
+  return {
+      field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
+      field<at, &O::min_lr>("optim.min_lr", at_least(0), "", "Learning rate at the last step."),
+      field<at, &O::schedule>("optim.schedule",
+                              one_of({schedule_kinds().begin(), schedule_kinds().end()}), "",
+                              "Course of the learning rate after warm-up; wsd is "
+                              "warmup-stable-decay."),
+      field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0), "steps",
+                                  "Steps in which the learning rate rises to its peak."),
+      field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "share",
+                                    "wsd only: share of the steps in the final decay."),
+      field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
+                                  "Decoupled weight decay of the projections."),
+      field<at, &O::decay_embeddings>("optim.decay_embeddings", anything(), "",
+                                      "Apply weight decay to the embeddings too."),
+      field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
+                           "AdamW averaging of the gradient and of its square."),
+      field<at, &O::eps>("optim.eps", at_least(1e-30), "", "AdamW's addition to the denominator."),
+      field<at, &O::clip_norm>("optim.clip_norm", at_least(0), "",
+                               "Global L2 norm to which gradients are clipped; 0 clips nothing."),
+  };
+}
+
+std::vector<Field> train_fields() {
+  constexpr auto at = &Config::train;
+  using T = TrainConfig;
+  return {
+      field<at, &T::steps>("train.steps", at_least(1), "steps",
+                           "Optimiser steps of the whole run."),
+      field<at, &T::eval_every>("train.eval_every", at_least(0), "steps",
+                                "Validate this often; 0 means only at the end."),
+      field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
+                                  "Batches in one validation."),
+      field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
+                                      "Write a checkpoint this often; 0 means only at the end."),
+      field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
+                                       "Micro-batches whose gradients are averaged in one step."),
+      field<at, &T::recompute>("train.recompute", one_of(recompute_words()), "",
+                               "What backward computes again instead of keeping it: nothing, or "
+                               "each block; the results are the same."),
+      field<at, &T::precision>(
+          "train.precision", one_of(precision_words()), "",
+          "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
+          "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
+          "bfloat16, bf16_emulated rounds alike anywhere."),
+  };
+}
+
+std::vector<Field> log_fields() {
+  constexpr auto at = &Config::log;
+  using L = LogConfig;
+  return {
+      field<at, &L::parameters_every>(
+          "log.parameters_every", at_least(0), "steps",
+          "Log the gradient norm of every parameter this often; 0 means only at the end."),
+      field<at, &L::diagnostics_every>(
+          "log.diagnostics_every", at_least(0), "steps",
+          "Measure attention, activations and updates layer by layer this often, and after the "
+          "first step; 0 means only at the end."),
+      field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
+                                           "sequences",
+                                           "Validation sequences that diagnostics measure."),
+      field<at, &L::spike_rule>("log.spike_rule", one_of(stats::spike_rule_words()), "",
+                                "Which definition says what a spike is: OLMo 2's, OLMo-core's, "
+                                "llm.c's or ZClip's."),
+      field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",
+                                  "Values a spike is judged by; 0 means the rule's own: 1000, 128, "
+                                  "128, and none for zclip."),
+      field<at, &L::spike_threshold>("log.spike_threshold", at_least(0), "standard deviations",
+                                     "Distance from their mean that makes a spike; 0 means the "
+                                     "rule's own: 7, 6, 7, 2.5."),
+      field<at, &L::spike_min_history>("log.spike_min_history", at_least(0), "steps",
+                                       "Values needed before the first verdict; 0 means the rule's "
+                                       "own: 50, 63, 128, 25."),
+  };
+}
+
+}  // namespace
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> joined;
+    for (const auto& section : {run_fields(), model_fields(), attention_section(), data_fields(),
+                                optim_fields(), train_fields(), log_fields()}) {
+      joined.insert(joined.end(), section.begin(), section.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+const Field* find_field(const std::string& key) {
+  const auto found = std::find_if(fields().begin(), fields().end(),
+                                  [&](const Field& field) { return field.key == key; });
+  return found == fields().end() ? nullptr : &*found;
+}
+
+}  // namespace difftape::run

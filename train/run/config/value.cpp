@@ -1,0 +1,185 @@
+#include "train/run/config/value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "train/system/suggest.h"
+
+namespace difftape::run {
+namespace {
+
+/// Throws this; read_value turns it into an error at the place of the node.
+struct BadValue {
+  const YamlNode& node;
+  std::string message;
+};
+
+/// Reads all of `text` as a T, or says why not.
+template <class T>
+std::errc parse_all(const std::string& text, T& out) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return status == std::errc() && end != text.data() + text.size() ? std::errc::invalid_argument
+                                                                   : status;
+}
+
+class ValueReader {
+ public:
+  explicit ValueReader(const ValueSpec& spec) : spec_(spec) {}
+
+  ConfigValue read(const YamlNode& node) const {
+    return std::visit([&](const auto& like) -> ConfigValue { return read_as(node, like); },
+                      spec_.initial);
+  }
+
+ private:
+  BadValue mistyped(const YamlNode& node, const std::string& expected,
+                    const std::string& advice = "") const {
+    return {node, fmt::format("expected {}, got {}{}", expected, node.describe(), advice)};
+  }
+
+  const std::string& plain_scalar(const YamlNode& node, const std::string& expected) const {
+    if (node.kind != YamlNode::Kind::scalar) throw mistyped(node, expected);
+    if (node.quoted) throw mistyped(node, expected, "; remove the quotes");
+    return node.text;
+  }
+
+  void check_range(const YamlNode& node, double number) const {
+    if (spec_.rule.allows(number)) return;
+    throw BadValue{node, fmt::format("{} is out of range; need {}", node.text, spec_.rule.str())};
+  }
+
+  bool read_as(const YamlNode& node, bool) const {
+    const std::string& text = plain_scalar(node, "true or false");
+    if (text != "true" && text != "false") throw mistyped(node, "true or false");
+    return text == "true";
+  }
+
+  Index read_as(const YamlNode& node, Index) const {
+    const std::string& text = plain_scalar(node, "a whole number");
+    Index value = 0;
+    const std::errc status = parse_all(text, value);
+    if (status == std::errc::result_out_of_range) {
+      throw BadValue{node, fmt::format("{} is out of range; need a 64-bit integer", text)};
+    }
+    if (status != std::errc()) {
+      double number = 0;
+      const bool whole = parse_all(text, number) == std::errc() &&
+                         std::nearbyint(number) == number && std::abs(number) < 1e15;
+      throw mistyped(node, "a whole number", whole ? fmt::format("; write {:.0f}", number) : "");
+    }
+    check_range(node, static_cast<double>(value));
+    return value;
+  }
+
+  double read_as(const YamlNode& node, double) const {
+    const std::string& text = plain_scalar(node, "a number");
+    double value = 0;
+    const std::errc status = parse_all(text, value);
+    if (status == std::errc::result_out_of_range) {
+      throw BadValue{node, fmt::format("{} is out of range; it does not fit a double", text)};
+    }
+    const bool not_finite = text == ".inf" || text == "-.inf" || text == ".nan";
+    if (not_finite || (status == std::errc() && !std::isfinite(value))) {
+      throw BadValue{node, fmt::format("{} is not allowed; need a finite number", text)};
+    }
+    if (status != std::errc()) throw mistyped(node, "a number");
+    check_range(node, value);
+    return value;
+  }
+
+  std::string read_as(const YamlNode& node, const std::string&) const {
+    const auto& words = spec_.rule.words;
+    if (node.kind != YamlNode::Kind::scalar) {
+      const bool empty = words.empty() && node.kind == YamlNode::Kind::null;
+      throw mistyped(node, words.empty() ? "text" : "a word",
+                     empty ? "; write \"\" for empty text" : "");
+    }
+    if (words.empty() || std::find(words.begin(), words.end(), node.text) != words.end()) {
+      return node.text;
+    }
+    const std::string guess = system::did_you_mean(node.text, words);
+    throw BadValue{
+        node, fmt::format("'{}' is not one of {}{}", node.text, fmt::join(words, ", "), guess)};
+  }
+
+  template <class T>
+  std::vector<T> read_as(const YamlNode& node, const std::vector<T>&) const {
+    // One path may stand alone: `path: a.txt`.
+    const bool alone = std::is_same_v<T, std::string> && node.kind == YamlNode::Kind::scalar;
+    if (alone) return {read_as(node, T{})};
+    const bool fits = node.kind == YamlNode::Kind::list &&
+                      (spec_.length == 0 || node.items.size() == spec_.length);
+    if (!fits) {
+      const bool list = node.kind == YamlNode::Kind::list;
+      throw BadValue{node, fmt::format("expected a {}, got {}", spec_.type(),
+                                       list ? fmt::format("a list of {}", node.items.size())
+                                            : node.describe())};
+    }
+    std::vector<T> values;
+    for (const YamlNode& item : node.items) values.push_back(read_as(item, T{}));
+    return values;
+  }
+
+  const ValueSpec& spec_;
+};
+
+}  // namespace
+
+bool ValueRule::allows(double number) const {
+  return (above_min ? number > min : number >= min) && (below_max ? number < max : number <= max);
+}
+
+std::string ValueRule::str() const {
+  if (!words.empty()) return fmt::format("{}", fmt::join(words, " | "));
+  const bool low = std::isfinite(min), high = std::isfinite(max);
+  if (low && high) {
+    return fmt::format("in {}{}, {}{}", above_min ? '(' : '[', min, max, below_max ? ')' : ']');
+  }
+  if (low) return fmt::format("{} {}", above_min ? ">" : ">=", min);
+  if (high) return fmt::format("{} {}", below_max ? "<" : "<=", max);
+  return "any";
+}
+
+std::string ValueSpec::type() const {
+  const std::string count = length == 0 ? "" : fmt::format("{} ", length);
+  switch (initial.index()) {
+    case 0:
+      return "boolean";
+    case 1:
+      return "whole number";
+    case 2:
+      return "number";
+    case 3:
+      return rule.words.empty() ? "text" : "word";
+    case 4:
+      return fmt::format("list of {}whole numbers", count);
+    case 5:
+      return fmt::format("list of {}numbers", count);
+    default:
+      return fmt::format("list of {}texts", count);
+  }
+}
+
+std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
+                                      const ValueSpec& spec, ConfigErrors& errors) {
+  try {
+    return ValueReader(spec).read(node);
+  } catch (const BadValue& bad) {
+    errors.add(bad.node.place, fmt::format("{}: {}", key, bad.message));
+  }
+  return std::nullopt;
+}
+
+std::string exact_number(double value) {
+  std::string text = fmt::format("{}", value);
+  const auto exponent = text.find('e');
+  if (exponent != std::string::npos && text.find('.') == std::string::npos) {
+    text.insert(exponent, ".0");
+  }
+  return text;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,62 @@
+#pragma once
+// Typed values of configuration keys: what is allowed, and reading them strictly from YAML.
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/real.h"
+#include "train/run/config/yaml.h"
+
+namespace difftape::run {
+
+using ConfigValue = std::variant<bool, Index, double, std::string, std::vector<Index>,
+                                 std::vector<double>, std::vector<std::string>>;
+
+/// What a value must satisfy. Lists: every item.
+struct ValueRule {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool above_min = false;               ///< min itself is excluded
+  bool below_max = false;               ///< max itself is excluded
+  std::vector<std::string> words = {};  ///< if not empty, the only allowed texts
+
+  bool allows(double number) const;
+  /// ">= 1", "in (0, 1]", "softmax | diff_v1", or "any".
+  std::string str() const;
+};
+
+inline ValueRule anything() { return {}; }
+inline ValueRule at_least(double min) { return {.min = min}; }
+inline ValueRule above(double min) { return {.min = min, .above_min = true}; }
+inline ValueRule between(double min, double max) { return {.min = min, .max = max}; }
+/// min < x < max
+inline ValueRule strictly_between(double min, double max) {
+  return {.min = min, .max = max, .above_min = true, .below_max = true};
+}
+/// min <= x < max
+inline ValueRule from_to_below(double min, double max) {
+  return {.min = min, .max = max, .below_max = true};
+}
+inline ValueRule one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
+
+/// The type of a key, given by its default, and its rule.
+struct ValueSpec {
+  ConfigValue initial;
+  ValueRule rule;
+  size_t length = 0;  ///< exact number of items of a list; 0: any number
+
+  /// "whole number", "list of 2 numbers", ...: how messages and `config keys` call the type.
+  std::string type() const;
+};
+
+/// The value of `key`, or nothing after adding to `errors` what is wrong with it.
+std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
+                                      const ValueSpec& spec, ConfigErrors& errors);
+
+/// A number as YAML that every reader takes for a float and that reads back exactly: "1.0e-05".
+std::string exact_number(double value);
+
+}  // namespace difftape::run

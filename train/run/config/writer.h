@@ -1,0 +1,27 @@
+#pragma once
+// Configurations and their vocabulary as text: YAML that runs as is, the table of keys, the schema.
+
+#include <string>
+
+#include "train/run/config/reader.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::run {
+
+/// Every key with its value, in nested YAML. Reading it gives the identical Config.
+std::string to_yaml(const Config& config);
+
+/// The same with a comment after every value that says where it came from: `default`,
+/// `file.yaml:line` or `--set`.
+std::string to_yaml_with_origins(const ResolvedConfig& resolved);
+
+/// Every key with its value as YAML, in the order of the registry.
+FlatConfig flat_config(const Config& config);
+
+/// One line a key: key, type, default, range, unit and a sentence, in aligned columns.
+std::string describe_keys();
+
+/// JSON Schema (draft 2020-12) of the nested YAML, for editors.
+std::string config_schema();
+
+}  // namespace difftape::run

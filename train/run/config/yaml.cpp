@@ -1,0 +1,150 @@
+#include "train/run/config/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <sstream>
+
+namespace difftape::run {
+namespace {
+
+struct YamlProblem {
+  Place place;
+  const char* message;
+};
+
+/// Builds the tree from the parser's events. YAML::Node would hide duplicate keys and the places
+/// of empty values, and follow aliases without bound.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(std::string source, YamlSource kind) : source_(std::move(source)), kind_(kind) {}
+
+  Place place(const YAML::Mark& mark) const {
+    if (kind_ == YamlSource::command_line) return {source_, 0, 0};
+    return {source_, mark.line + 1, mark.column + 1};
+  }
+
+  YamlNode take_root() { return std::move(root_); }
+
+ private:
+  using Kind = YamlNode::Kind;
+  struct Open {
+    YamlNode node;
+    std::optional<YamlNode> key;  ///< of a map: the key whose value comes next
+  };
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(leaf(Kind::null, mark)); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    throw YamlProblem{place(mark),
+                      "aliases (*name) are not supported; repeat the value, or share "
+                      "it through 'base:'"};
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                const std::string& text) override {
+    YamlNode node = leaf(Kind::scalar, mark);
+    node.text = text;
+    node.quoted = tag == "!" || tag.ends_with(":str");
+    add(std::move(node));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    open_.push_back({leaf(Kind::list, mark), {}});
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    open_.push_back({leaf(Kind::map, mark), {}});
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
+
+  YamlNode leaf(Kind kind, const YAML::Mark& mark) const {
+    YamlNode node;
+    node.kind = kind;
+    node.place = place(mark);
+    return node;
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(done.node));
+  }
+
+  void add(YamlNode node) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+    } else if (Open& parent = open_.back(); parent.node.kind == Kind::list) {
+      parent.node.items.push_back(std::move(node));
+    } else if (parent.key) {
+      // An empty value has no text of its own: it is where its key is.
+      if (node.kind == Kind::null) node.place = parent.key->place;
+      parent.node.pairs.push_back({std::move(*parent.key), std::move(node)});
+      parent.key.reset();
+    } else if (node.kind == Kind::scalar) {
+      parent.key = std::move(node);
+    } else {
+      throw YamlProblem{node.place, "a key must be a single word, not empty, a list or a map"};
+    }
+  }
+
+  std::string source_;
+  YamlSource kind_;
+  std::vector<Open> open_;
+  YamlNode root_;
+};
+
+/// What the parser's message does not say about a frequent mistake.
+std::string advice(const std::string& text, const YAML::Mark& mark) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; i <= mark.line; ++i) std::getline(lines, line);
+  const auto first = line.find_first_not_of(' ');
+  const bool tab = first != std::string::npos && line[first] == '\t';
+  return tab ? "; tabs cannot indent YAML, use spaces" : "";
+}
+
+}  // namespace
+
+std::string YamlNode::describe() const {
+  switch (kind) {
+    case Kind::null:
+      return "nothing";
+    case Kind::list:
+      return "a list";
+    case Kind::map:
+      return "a map";
+    case Kind::scalar:
+      break;
+  }
+  return fmt::format("{}'{}'", quoted ? "the text " : "", text);
+}
+
+std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& source,
+                                   YamlSource kind, ConfigErrors& errors) {
+  TreeBuilder tree(source, kind), rest(source, kind);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(tree);
+    if (parser.HandleNextDocument(rest)) {
+      errors.add(rest.take_root().place, "a second YAML document ('---'); need exactly one");
+      return std::nullopt;
+    }
+    return tree.take_root();
+  } catch (const YAML::DeepRecursion& e) {
+    errors.add(tree.place(e.mark), "invalid YAML: nested too deeply");
+  } catch (const YAML::Exception& e) {
+    errors.add(tree.place(e.mark), "invalid YAML: " + e.msg + advice(text, e.mark));
+  } catch (const YamlProblem& problem) {
+    errors.add(problem.place, problem.message);
+  }
+  return std::nullopt;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,105 @@
+#pragma once
+// What a model is trained and validated on: batches of token sequences.
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/attention/attention.h"
+#include "train/run/config/config.h"
+#include "train/run/data/split.h"
+
+namespace difftape::run {
+
+/// Targets of one row that are right together or not at all, and their place in the grid of the
+/// dataset.
+struct Answer {
+  Index row;     ///< of the batch
+  Span targets;  ///< input positions; those among them that are not scored do not matter
+  Index grid_row, grid_column;
+};
+
+/// Where an input token that has to retrieve something finds it: for attention on answer and noise.
+struct Query {
+  Index row;       ///< of the batch
+  Index position;  ///< of the input token whose target is part of the answer
+  Span answer;     ///< the tokens that hold the answer
+  Span noise;      ///< the tokens that do not help, but for `answer`, which lies within
+};
+
+/// Sequences with one token more than the model reads, so that every input has its target.
+struct Batch {
+  Index batch = 0;                        ///< B, sequences
+  Index seq = 0;                          ///< T, tokens the model reads of each
+  std::vector<std::int32_t> tokens;       ///< (B, T + 1), row-major
+  std::vector<std::uint8_t> scored = {};  ///< (B, T), 1 where the target counts; empty: all do
+  std::vector<Answer> answers = {};       ///< by row; empty if the dataset has no grid
+  std::vector<Query> queries = {};        ///< by row; empty if the dataset does not know them
+
+  std::vector<std::int32_t> inputs() const { return columns(0); }  ///< (B, T)
+  /// (B, T), inputs one later; kIgnoreIndex where it is not scored.
+  std::vector<std::int32_t> targets() const;
+  Index scored_targets() const;  ///< their number
+  /// Where the document of each input token begins in its row, the token `document_end` being the
+  /// last of a document; null if it is negative.
+  DocumentStarts document_starts(Index document_end) const;
+
+ private:
+  std::vector<std::int32_t> columns(Index first) const;
+};
+
+/// Names of the rows and columns of a table of accuracies, which answers refer to.
+struct Grid {
+  std::vector<std::string> rows, columns;
+  bool exact_match = false;  ///< an answer is all that a sequence is asked
+};
+
+/// A source of batches without state: each is a function of its arguments and the seed, so a run
+/// continues anywhere, and the order of the data does not depend on the model.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  /// Micro-batch `micro` of an optimiser step. Its row b is sequence micro * batch_size + b of the
+  /// step: a step sees the same sequences however they are split into micro-batches.
+  virtual Batch train_batch(Index step, Index micro) const = 0;
+
+  /// Validation batch i of val_batches(), at least 1. The same for every seed.
+  virtual Batch val_batch(Index i) const = 0;
+  virtual Index val_batches() const = 0;
+
+  /// Tokens are in [0, vocab_size()).
+  virtual Index vocab_size() const = 0;
+
+  /// What env.json records: kind, size and digest, or the numbers that make a task.
+  virtual nlohmann::ordered_json info() const = 0;
+
+  /// The least loss that any model can expect, in nats a scored token, and the largest share of
+  /// scored tokens whose likeliest target is the right one. NaN: nobody knows.
+  virtual double best_loss() const { return std::numeric_limits<double>::quiet_NaN(); }
+  virtual double best_accuracy() const { return std::numeric_limits<double>::quiet_NaN(); }
+
+  /// Without rows: answers are not counted one by one.
+  virtual Grid grid() const { return {}; }
+};
+
+/// True if answers are right or wrong: accuracy is measured.
+inline bool is_task(const Dataset& dataset) {
+  return dataset.best_accuracy() == dataset.best_accuracy();
+}
+
+/// Throws MissingInput or DataError about the data, each naming data.path, and ConfigError for a
+/// kind that is not in dataset_kinds(), sizes that do not fit or a model.vocab_size too small for
+/// the tokens.
+std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
+                                      std::uint64_t seed);
+
+/// The values of data.kind.
+std::span<const std::string_view> dataset_kinds();
+
+}  // namespace difftape::run

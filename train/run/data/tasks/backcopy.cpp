@@ -1,0 +1,156 @@
+// data.kind backcopy: a Markov chain, interrupted by triggers that repeat the token before them.
+#include "train/run/data/tasks/backcopy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "train/run/data/tasks/task.h"
+#include "train/run/data/tasks/tasks.h"
+
+namespace difftape::run {
+
+namespace {
+
+constexpr std::uint64_t kAnySeed = 0;  // all seeds share one table
+constexpr double kRowSpread = 1.5;
+constexpr int kPowerIterations = 200;
+
+/// p P, the distribution one step later.
+std::vector<double> one_later(const Bigrams& bigrams, const std::vector<double>& p) {
+  std::vector<double> next(p.size(), 0.0);
+  for (Index v = 0; v < bigrams.symbols; ++v) {
+    const double* row = bigrams.row(v);
+    for (size_t w = 0; w < next.size(); ++w) next[w] += p[static_cast<size_t>(v)] * row[w];
+  }
+  return next;
+}
+
+void mark_triggers(Bigrams& bigrams, Index count) {
+  const auto size = static_cast<size_t>(bigrams.symbols);
+  std::vector<double> p(size, 1.0 / static_cast<double>(size));
+  for (int i = 0; i < kPowerIterations; ++i) p = one_later(bigrams, p);
+  std::vector<Index> order(size);
+  std::iota(order.begin(), order.end(), Index{0});
+  std::ranges::stable_sort(order, std::greater{},
+                           [&p](Index symbol) { return p[static_cast<size_t>(symbol)]; });
+  bigrams.triggers.assign(size, 0);
+  for (Index i = 0; i < count; ++i) {
+    bigrams.triggers[static_cast<size_t>(order[static_cast<size_t>(i)])] = 1;
+  }
+}
+
+double entropy(const double* p, Index n) {
+  double sum = 0;
+  for (Index i = 0; i < n; ++i) sum -= p[i] > 0 ? p[i] * std::log(p[i]) : 0;
+  return sum;
+}
+
+class Backcopy : public Task {
+ public:
+  Backcopy(const DataConfig& config, std::uint64_t seed)
+      : Task(config, seed),
+        bigrams_(make_bigrams(config.symbols, config.triggers)),
+        best_(best_of_backcopy(bigrams_, config.seq_len)) {
+    for (Index v = 0; v < bigrams_.symbols; ++v) {
+      const double* row = bigrams_.row(v);
+      std::partial_sum(row, row + bigrams_.symbols, std::back_inserter(cumulative_));
+      if (!bigrams_.is_trigger(v)) starts_.push_back(v);
+    }
+  }
+
+  double best_loss() const override { return best_.loss; }
+  double best_accuracy() const override { return best_.accuracy; }
+  Grid grid() const override { return {{"bigram", "copy"}, {"all"}}; }
+
+  nlohmann::ordered_json info() const override {
+    nlohmann::ordered_json info = base_info();
+    std::vector<Index> triggers;
+    for (Index v = 0; v < bigrams_.symbols; ++v) {
+      if (bigrams_.is_trigger(v)) triggers.push_back(v + 1);
+    }
+    info.update({{"symbols", config().symbols}, {"triggers", triggers}});
+    return info;
+  }
+
+ protected:
+  // Tokens: 0 begins every sequence, symbol v is token v + 1.
+  Sequence train_sequence(Draws& draws) const override {
+    Sequence made{{0}, {}};
+    Index before = 0;
+    Index now = starts_[static_cast<size_t>(draws.below(static_cast<Index>(starts_.size())))];
+    for (Index t = 1; t < length(); ++t) {
+      made.tokens.push_back(static_cast<std::int32_t>(now + 1));
+      const bool copies = bigrams_.is_trigger(now);
+      if (t < config().seq_len) made.answers.push_back({0, {t, t + 1}, copies ? 1 : 0, 0});
+      const Index next = copies ? before : after(now, draws.uniform());
+      before = now;
+      now = next;
+    }
+    return made;
+  }
+
+ private:
+  Index after(Index symbol, double uniform) const {
+    const auto row = cumulative_.begin() + symbol * bigrams_.symbols;
+    const auto end = row + bigrams_.symbols;
+    return std::min<Index>(std::upper_bound(row, end, uniform * end[-1]) - row,
+                           bigrams_.symbols - 1);
+  }
+
+  Bigrams bigrams_;
+  BestAchievable best_;
+  std::vector<double> cumulative_;  // (S, S), sums along the rows
+  std::vector<Index> starts_;       // symbols that are no triggers
+};
+
+}  // namespace
+
+Bigrams make_bigrams(Index symbols, Index triggers) {
+  const RandomStream stream(kAnySeed, "data/bigrams");
+  const auto normal = [&stream](Index i) { return stream.normal(static_cast<std::uint64_t>(i)); };
+  Bigrams bigrams{symbols, {}, {}};
+  for (Index v = 0; v < symbols; ++v) {
+    std::vector<double> row;
+    for (Index w = 0; w < symbols; ++w) {
+      row.push_back(std::exp(normal(w) + kRowSpread * normal(symbols + v * symbols + w)));
+    }
+    const double total = std::accumulate(row.begin(), row.end(), 0.0);
+    for (const double weight : row) bigrams.probability.push_back(weight / total);
+  }
+  mark_triggers(bigrams, triggers);
+  return bigrams;
+}
+
+// A trigger never follows a trigger: it repeats a symbol that is none. So the state is a symbol v
+// that is no trigger, either read just now (probability `fresh` of v) or before a trigger that was
+// (`held` of v, which v follows surely).
+BestAchievable best_of_backcopy(const Bigrams& bigrams, Index seq_len) {
+  const auto size = static_cast<size_t>(bigrams.symbols);
+  const auto starts = static_cast<double>(std::ranges::count(bigrams.triggers, 0));
+  std::vector<double> fresh(size, 0.0), held(size, 0.0);
+  for (size_t v = 0; v < size; ++v) fresh[v] = bigrams.triggers[v] ? 0 : 1 / starts;
+  BestAchievable sum{std::log(starts), 1 / starts};
+  for (Index t = 1; t < seq_len; ++t) {
+    std::vector<double> next = one_later(bigrams, fresh);
+    for (Index v = 0; v < bigrams.symbols; ++v) {
+      const auto i = static_cast<size_t>(v);
+      const double* row = bigrams.row(v);
+      sum.loss += fresh[i] * entropy(row, bigrams.symbols);
+      sum.accuracy += fresh[i] * *std::max_element(row, row + size) + held[i];
+      next[i] = bigrams.triggers[i] ? 0 : next[i] + held[i];
+      double to_trigger = 0;
+      for (size_t w = 0; w < size; ++w) to_trigger += bigrams.triggers[w] ? row[w] : 0;
+      held[i] = fresh[i] * to_trigger;
+    }
+    fresh = std::move(next);
+  }
+  const auto targets = static_cast<double>(seq_len);
+  return {sum.loss / targets, sum.accuracy / targets};
+}
+
+std::unique_ptr<Dataset> make_backcopy(const DataConfig& config, Index, std::uint64_t seed) {
+  return std::make_unique<Backcopy>(config, seed);
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,145 @@
+// data.kind needles: facts hidden in filler.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/run/config/task_errors.h"
+#include "train/run/data/tasks/task.h"
+#include "train/run/data/tasks/tasks.h"
+
+namespace difftape::run {
+
+namespace {
+
+// Tokens: the marker of a question, ten digits, cities, filler.
+constexpr std::int32_t kMarker = 0, kDigit = 1, kCity = 11;
+
+/// "city -> number", at a slot of the context.
+struct Fact {
+  std::int32_t city;
+  std::vector<std::int32_t> number;
+  Index begin;  ///< position of the city
+};
+
+class Needles : public Task {
+ public:
+  Needles(const DataConfig& config, std::uint64_t seed) : Task(config, seed), rows_(config.facts) {
+    std::ranges::sort(rows_);
+    rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
+  }
+
+  Grid grid() const override {
+    Grid grid;
+    for (const Index facts : rows_) grid.rows.push_back(fmt::format("n{}", facts));
+    for (Index depth = 0; depth < kDepths; ++depth) {
+      grid.columns.push_back(fmt::format("depth{}", 100 * depth / (kDepths - 1)));
+    }
+    grid.exact_match = true;
+    return grid;
+  }
+
+  nlohmann::ordered_json info() const override {
+    nlohmann::ordered_json info = base_info();
+    info.update({{"facts", config().facts},
+                 {"queries", config().queries},
+                 {"cities", config().keys},
+                 {"digits", config().digits},
+                 {"filler", config().filler}});
+    return info;
+  }
+
+ protected:
+  Sequence train_sequence(Draws& draws) const override {
+    const auto setting = static_cast<size_t>(draws.below(settings()));
+    return sequence(draws, setting, draws.distinct(config().facts[setting], slots(setting)));
+  }
+
+  Sequence val_sequence(Draws& draws, Index n) const override {
+    const auto setting = static_cast<size_t>(n % settings());
+    const Index depth = n / settings() % kDepths;
+    Sequence made = sequence(draws, setting, slots_with_answer_at(draws, setting, depth));
+    const Index row = std::ranges::find(rows_, config().facts[setting]) - rows_.begin();
+    made.answers.push_back({0, {context(setting), config().seq_len}, row, depth});
+    return made;
+  }
+
+ private:
+  Index settings() const { return static_cast<Index>(config().facts.size()); }
+  /// Tokens before the questions.
+  Index context(size_t setting) const {
+    return length() - config().queries[setting] * question_tokens(config());
+  }
+  Index slots(size_t setting) const { return context(setting) / fact_tokens(config()); }
+
+  /// A slot for each fact: the first at the depth, the others anywhere else.
+  std::vector<Index> slots_with_answer_at(Draws& draws, size_t setting, Index depth) const {
+    const double share = static_cast<double>(depth) / (kDepths - 1);
+    const Index last = slots(setting) - 1;
+    const Index answer = std::llround(share * static_cast<double>(last));
+    std::vector<Index> chosen{answer};
+    for (const Index other : draws.distinct(config().facts[setting] - 1, last)) {
+      chosen.push_back(other < answer ? other : other + 1);
+    }
+    return chosen;
+  }
+
+  std::int32_t filler(Draws& draws) const {
+    return static_cast<std::int32_t>(kCity + config().keys + draws.below(config().filler));
+  }
+
+  /// Facts about different cities at the slots, which follow the filler that is left over.
+  std::vector<Fact> facts_at(Draws& draws, size_t setting, const std::vector<Index>& at) const {
+    const Index left_over = context(setting) - slots(setting) * fact_tokens(config());
+    const auto cities = draws.distinct(static_cast<Index>(at.size()), config().keys);
+    std::vector<Fact> facts;
+    for (size_t i = 0; i < at.size(); ++i) {
+      Fact fact{static_cast<std::int32_t>(kCity + cities[i]),
+                {},
+                left_over + at[i] * fact_tokens(config())};
+      for (Index digit = 0; digit < config().digits; ++digit) {
+        fact.number.push_back(static_cast<std::int32_t>(kDigit + draws.below(10)));
+      }
+      facts.push_back(std::move(fact));
+    }
+    return facts;
+  }
+
+  Sequence sequence(Draws& draws, size_t setting, const std::vector<Index>& at) const {
+    Sequence made;
+    made.scored.assign(static_cast<size_t>(config().seq_len), 0);
+    const Index end = context(setting);
+    for (Index t = 0; t < end; ++t) made.tokens.push_back(filler(draws));
+    const std::vector<Fact> facts = facts_at(draws, setting, at);
+    for (const Fact& fact : facts) {
+      made.tokens[static_cast<size_t>(fact.begin)] = fact.city;
+      std::ranges::copy(fact.number, made.tokens.begin() + fact.begin + 1);
+    }
+    for (Index q = 0; q < config().queries[setting]; ++q) {
+      ask(made, facts[static_cast<size_t>(q)], end);
+    }
+    return made;
+  }
+
+  /// Marker, city, number; the digits are scored.
+  void ask(Sequence& made, const Fact& fact, Index context_end) const {
+    made.tokens.insert(made.tokens.end(), {kMarker, fact.city});
+    for (const std::int32_t digit : fact.number) {
+      const auto position = static_cast<Index>(made.tokens.size()) - 1;
+      made.scored[static_cast<size_t>(position)] = 1;
+      made.queries.push_back(
+          {0, position, {fact.begin, fact.begin + fact_tokens(config())}, {0, context_end}});
+      made.tokens.push_back(digit);
+    }
+  }
+
+  std::vector<Index> rows_;  // the different N, ascending
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_needles(const DataConfig& config, Index, std::uint64_t seed) {
+  return std::make_unique<Needles>(config, seed);
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,91 @@
+// data.kind noisy_recall: in-context recall among noise.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "train/run/data/tasks/task.h"
+#include "train/run/data/tasks/tasks.h"
+
+namespace difftape::run {
+
+namespace {
+
+class NoisyRecall : public Task {
+ public:
+  NoisyRecall(const DataConfig& config, std::uint64_t seed) : Task(config, seed) {}
+
+  Grid grid() const override {
+    return {{fmt::format("noise{}", std::lround(100 * config().noise))}, gap_columns(slots() - 1)};
+  }
+
+  nlohmann::ordered_json info() const override {
+    nlohmann::ordered_json info = base_info();
+    info.update({{"noise", config().noise},
+                 {"keys", config().keys},
+                 {"values", config().values},
+                 {"filler", config().filler}});
+    return info;
+  }
+
+ protected:
+  // Tokens: keys, values, noise.
+  Sequence train_sequence(Draws& draws) const override {
+    Sequence made;
+    made.scored.assign(static_cast<size_t>(config().seq_len), 0);
+    if (length() % 2 == 1) made.tokens.push_back(noise(draws));
+    Pairs pairs;
+    const Index surely_a_pair = draws.below(slots() - 1);
+    for (Index slot = 0; slot < slots() - 1; ++slot) {
+      const bool is_noise = draws.chance(config().noise) && slot != surely_a_pair;
+      if (is_noise) {
+        made.tokens.push_back(noise(draws));
+        made.tokens.push_back(noise(draws));
+      } else {
+        put_pair(made, pairs, static_cast<std::int32_t>(draws.below(config().keys)), slot, draws);
+      }
+    }
+    const auto probe = std::next(pairs.begin(), draws.below(static_cast<Index>(pairs.size())));
+    put_pair(made, pairs, probe->first, slots() - 1, draws);
+    return made;
+  }
+
+ private:
+  struct Pair {
+    std::int32_t value;
+    Index slot;  ///< where it was seen last
+  };
+  using Pairs = std::map<std::int32_t, Pair>;  // by key
+
+  Index slots() const { return length() / 2; }
+
+  std::int32_t noise(Draws& draws) const {
+    return static_cast<std::int32_t>(config().keys + config().values +
+                                     draws.below(config().filler));
+  }
+
+  /// The key and its value, which is scored if the key was there before.
+  void put_pair(Sequence& made, Pairs& pairs, std::int32_t key, Index slot, Draws& draws) const {
+    const auto position = static_cast<Index>(made.tokens.size());
+    const auto found = pairs.find(key);
+    if (found == pairs.end()) {
+      const auto value = static_cast<std::int32_t>(config().keys + draws.below(config().values));
+      pairs[key] = {value, slot};
+    } else {
+      made.scored[static_cast<size_t>(position)] = 1;
+      made.answers.push_back(
+          {0, {position, position + 1}, 0, gap_column(slot - found->second.slot - 1)});
+      found->second.slot = slot;
+    }
+    made.tokens.push_back(key);
+    made.tokens.push_back(pairs[key].value);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_noisy_recall(const DataConfig& config, Index, std::uint64_t seed) {
+  return std::make_unique<NoisyRecall>(config, seed);
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,104 @@
+// data.kind recall: multi-query associative recall.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/run/data/tasks/task.h"
+#include "train/run/data/tasks/tasks.h"
+
+namespace difftape::run {
+
+namespace {
+
+class Recall : public Task {
+ public:
+  Recall(const DataConfig& config, std::uint64_t seed) : Task(config, seed) {
+    for (Index gap = 0; gap < gaps(); ++gap) {
+      weights_.push_back(std::pow(static_cast<double>(gap + 1), config.gap_power - 1));
+    }
+  }
+
+  Grid grid() const override {
+    return {{fmt::format("pairs{}", config().pairs)}, gap_columns(gaps())};
+  }
+
+  nlohmann::ordered_json info() const override {
+    nlohmann::ordered_json info = base_info();
+    info.update({{"pairs", config().pairs},
+                 {"gap_power", config().gap_power},
+                 {"keys", config().keys},
+                 {"values", config().values}});
+    return info;
+  }
+
+ protected:
+  // Tokens: keys, values.
+  Sequence train_sequence(Draws& draws) const override {
+    const Index pairs = config().pairs;
+    const auto keys = draws.distinct(pairs, config().keys);
+    const auto values = draws.distinct(pairs, config().values);
+    const auto gap = drawn_gaps(draws);
+    Sequence made;
+    made.tokens.resize(static_cast<size_t>(length()));
+    made.scored.assign(static_cast<size_t>(config().seq_len), 0);
+    const std::vector<std::int32_t> others = tokens_but(keys);
+    for (std::int32_t& token : made.tokens) {
+      token = others[static_cast<size_t>(draws.below(static_cast<Index>(others.size())))];
+    }
+    const auto put_pair = [&](Index i, Index at) {
+      const auto place = made.tokens.begin() + at;
+      place[0] = static_cast<std::int32_t>(keys[static_cast<size_t>(i)]);
+      place[1] = static_cast<std::int32_t>(config().keys + values[static_cast<size_t>(i)]);
+    };
+    for (Index i = 0; i < pairs; ++i) {
+      const Index g = gap[static_cast<size_t>(i)], query = 2 * pairs + 2 * g;
+      put_pair(i, 2 * i);
+      put_pair(i, query);
+      made.scored[static_cast<size_t>(query)] = 1;
+      made.answers.push_back({0, {query, query + 1}, 0, gap_column(g)});
+    }
+    return made;
+  }
+
+ private:
+  /// Places for a query and its value after the pairs.
+  Index gaps() const { return (config().seq_len - 2 * config().pairs) / 2; }
+
+  /// D different gaps, one after the other with probabilities proportional to the weights of those
+  /// that are left: the places of the D smallest of E_g / w_g with E_g exponential (Efraimidis and
+  /// Spirakis 2006).
+  std::vector<Index> drawn_gaps(Draws& draws) const {
+    std::vector<std::pair<double, Index>> times;
+    for (size_t g = 0; g < weights_.size(); ++g) {
+      times.emplace_back(-std::log(draws.uniform()) / weights_[g], static_cast<Index>(g));
+    }
+    std::partial_sort(times.begin(), times.begin() + config().pairs, times.end());
+    std::vector<Index> chosen;
+    for (Index i = 0; i < config().pairs; ++i) {
+      chosen.push_back(times[static_cast<size_t>(i)].second);
+    }
+    return chosen;
+  }
+
+  /// All tokens that are none of the keys: what stands where nothing is asked.
+  std::vector<std::int32_t> tokens_but(const std::vector<Index>& keys) const {
+    std::vector<bool> taken(static_cast<size_t>(vocab_size()));
+    for (const Index key : keys) taken[static_cast<size_t>(key)] = true;
+    std::vector<std::int32_t> others;
+    for (size_t token = 0; token < taken.size(); ++token) {
+      if (!taken[token]) others.push_back(static_cast<std::int32_t>(token));
+    }
+    return others;
+  }
+
+  std::vector<double> weights_;  // of the gaps
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_recall(const DataConfig& config, Index, std::uint64_t seed) {
+  return std::make_unique<Recall>(config, seed);
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,85 @@
+#include "train/run/data/tasks/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "train/run/config/task_errors.h"
+
+namespace difftape::run {
+
+namespace {
+
+constexpr std::uint64_t kAnySeed = 0;            // the seed of the run has no say in validation
+constexpr Index kValSequences = Index{1} << 20;  // more than anybody reads
+
+/// Adds a row; its answers and queries get its number.
+void append(Batch& batch, Sequence sequence) {
+  const auto join = [](auto& all, const auto& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (Answer& answer : sequence.answers) answer.row = batch.batch;
+  for (Query& query : sequence.queries) query.row = batch.batch;
+  join(batch.tokens, sequence.tokens);
+  join(batch.scored, sequence.scored);
+  join(batch.answers, sequence.answers);
+  join(batch.queries, sequence.queries);
+  ++batch.batch;
+}
+
+}  // namespace
+
+std::vector<Index> Draws::distinct(Index count, Index bound) {
+  std::vector<Index> all(static_cast<size_t>(bound));
+  std::iota(all.begin(), all.end(), Index{0});
+  for (Index i = 0; i < count; ++i)
+    std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(i + below(bound - i))]);
+  all.resize(static_cast<size_t>(count));
+  return all;
+}
+
+Task::Task(const DataConfig& config, std::uint64_t seed)
+    : config_(config), train_(seed, "data/train"), val_(kAnySeed, "data/val") {}
+
+Batch Task::train_batch(Index step, Index micro) const {
+  Batch batch{0, config_.seq_len, {}};
+  for (Index b = 0; b < config_.batch_size; ++b) {
+    const auto row = static_cast<std::uint64_t>(micro * config_.batch_size + b);
+    Draws draws(train_.bits(static_cast<std::uint64_t>(step) << 32 | row));
+    append(batch, train_sequence(draws));
+  }
+  return batch;
+}
+
+Batch Task::val_batch(Index i) const {
+  Batch batch{0, config_.seq_len, {}};
+  for (Index b = 0; b < config_.batch_size; ++b) {
+    const Index n = i * config_.batch_size + b;
+    Draws draws(val_.bits(static_cast<std::uint64_t>(n)));
+    append(batch, val_sequence(draws, n));
+  }
+  return batch;
+}
+
+Index Task::val_batches() const { return std::max<Index>(1, kValSequences / config_.batch_size); }
+
+Index Task::vocab_size() const { return task_vocab_size(config_); }
+
+nlohmann::ordered_json Task::base_info() const {
+  return {{"kind", config_.kind}, {"vocab_size", vocab_size()}};
+}
+
+std::vector<std::string> gap_columns(Index count) {
+  std::vector<std::string> names;
+  for (Index first = 0; first < count; first = first == 0 ? 1 : 2 * first) {
+    names.push_back(first < 2 ? fmt::format("gap{}", first)
+                              : fmt::format("gap{}-{}", first, 2 * first - 1));
+  }
+  return names;
+}
+
+Index gap_column(Index gap) { return std::bit_width(static_cast<std::uint64_t>(gap)); }
+
+}  // namespace difftape::run

@@ -1,0 +1,72 @@
+#pragma once
+// Data that is generated: what all tasks have in common.
+
+#include <nlohmann/json.hpp>
+
+#include "core/random.h"
+#include "train/run/data/dataset.h"
+
+namespace difftape::run {
+
+/// Random numbers drawn one after the other, for one sequence.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : stream_(seed, "data/sequence") {}
+
+  /// Uniform on [0, bound). bound > 0.
+  Index below(Index bound) {
+    return static_cast<Index>(stream_.below(next_++, static_cast<std::uint64_t>(bound)));
+  }
+  /// Uniform on (0, 1).
+  double uniform() { return stream_.uniform(next_++); }
+  bool chance(double probability) { return uniform() < probability; }
+  /// `count` different numbers of [0, bound), every choice and order as likely.
+  std::vector<Index> distinct(Index count, Index bound);
+
+ private:
+  RandomStream stream_;
+  std::uint64_t next_ = 0;
+};
+
+/// One row of a batch.
+struct Sequence {
+  std::vector<std::int32_t> tokens;  ///< T + 1
+  std::vector<std::uint8_t> scored;  ///< T, or empty: all
+  std::vector<Answer> answers = {};  ///< row 0
+  std::vector<Query> queries = {};   ///< row 0
+};
+
+/// A dataset whose sequence number n of a step is drawn from (seed, step, n) alone, and that of
+/// validation from n.
+class Task : public Dataset {
+ public:
+  Batch train_batch(Index step, Index micro) const override;
+  Batch val_batch(Index i) const override;
+  Index val_batches() const override;
+  Index vocab_size() const override;
+  double best_loss() const override { return 0; }
+  double best_accuracy() const override { return 1; }
+
+ protected:
+  Task(const DataConfig& config, std::uint64_t seed);
+
+  /// T + 1
+  Index length() const { return config_.seq_len + 1; }
+  const DataConfig& config() const { return config_; }
+
+  virtual Sequence train_sequence(Draws& draws) const = 0;
+  /// Sequence n of validation; drawn like those of training unless a task says otherwise.
+  virtual Sequence val_sequence(Draws& draws, Index /*n*/) const { return train_sequence(draws); }
+  /// kind and vocab_size; a task adds its own numbers.
+  nlohmann::ordered_json base_info() const;
+
+ private:
+  DataConfig config_;
+  RandomStream train_, val_;
+};
+
+/// Columns "gap0", "gap1", "gap2-3", "gap4-7", ... for gaps in [0, count), and the column of a gap.
+std::vector<std::string> gap_columns(Index count);
+Index gap_column(Index gap);
+
+}  // namespace difftape::run

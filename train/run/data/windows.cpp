@@ -1,0 +1,101 @@
+#include "train/run/data/windows.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace difftape::run {
+
+namespace {
+
+class Windows : public Dataset {
+ public:
+  Windows(std::unique_ptr<TokenSource> source, const DataConfig& config, std::uint64_t seed)
+      : source_(std::move(source)),
+        batch_(config.batch_size),
+        window_(config.seq_len + 1),
+        split_(split_by_blocks(source_->size(), window_, config.val_fraction)),
+        val_starts_(shuffled_windows(split_.val, window_)),
+        order_(seed, "data/train") {
+    for (const Span& span : split_.train) {
+      train_starts_ += std::max<Index>(span.size() - window_ + 1, 0);
+      starts_until_.push_back(train_starts_);
+    }
+  }
+
+  Batch train_batch(Index step, Index micro) const override {
+    std::vector<Index> starts;
+    for (Index b = 0; b < batch_; ++b) starts.push_back(train_start(step, micro * batch_ + b));
+    return windows_at(starts);
+  }
+
+  Batch val_batch(Index i) const override {
+    const auto first = val_starts_.begin() + i * val_rows();
+    return windows_at({first, first + val_rows()});
+  }
+
+  Index val_batches() const override { return val_windows() / val_rows(); }
+  Index vocab_size() const override { return source_->vocab_size; }
+
+  nlohmann::ordered_json info() const override {
+    Index val_tokens = 0;
+    for (const Span& span : split_.val) val_tokens += span.size();
+    return {{"kind", source_->kind},
+            {"files", source_->files},
+            {source_->unit, source_->size()},
+            {"val_" + source_->unit, val_tokens},
+            {"xxh3_128", source_->digest}};
+  }
+
+ private:
+  Index val_windows() const { return static_cast<Index>(val_starts_.size()); }
+  /// All validation batches have the same size; a text that cannot fill one has a smaller one.
+  Index val_rows() const { return std::min(batch_, val_windows()); }
+
+  /// First token of sequence `row` of a step: uniform over all windows within a training span.
+  Index train_start(Index step, Index row) const {
+    const auto number = static_cast<std::uint64_t>(step) << 32 | static_cast<std::uint64_t>(row);
+    const auto nth =
+        static_cast<Index>(order_.below(number, static_cast<std::uint64_t>(train_starts_)));
+    const auto span = std::ranges::upper_bound(starts_until_, nth) - starts_until_.begin();
+    const Index before = span == 0 ? 0 : starts_until_[static_cast<size_t>(span - 1)];
+    return split_.train[static_cast<size_t>(span)].begin + nth - before;
+  }
+
+  Batch windows_at(const std::vector<Index>& starts) const {
+    Batch batch{static_cast<Index>(starts.size()), window_ - 1, {}};
+    batch.tokens.resize(starts.size() * static_cast<size_t>(window_));
+    std::span<std::int32_t> rest(batch.tokens);
+    for (Index start : starts) {
+      source_->copy(start, rest.first(static_cast<size_t>(window_)));
+      rest = rest.subspan(static_cast<size_t>(window_));
+    }
+    return batch;
+  }
+
+  std::unique_ptr<TokenSource> source_;
+  Index batch_, window_;
+  Split split_;
+  std::vector<Index> val_starts_;
+  std::vector<Index> starts_until_;  // windows in the training spans up to and including each
+  Index train_starts_ = 0;
+  RandomStream order_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source, const std::string& from,
+                                      const DataConfig& config, std::uint64_t seed) {
+  const Index needed = 2 * (config.seq_len + 1);
+  if (source->size() < needed) {
+    throw DataError(fmt::format(
+        "{} is {} {} long; data.seq_len {} needs at least {}, one sequence of seq_len + 1 to train "
+        "and one to validate",
+        from, source->size(), source->unit, config.seq_len, needed));
+  }
+  return std::make_unique<Windows>(std::move(source), config, seed);
+}
+
+}  // namespace difftape::run

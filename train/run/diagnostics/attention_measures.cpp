@@ -1,0 +1,138 @@
+#include "train/run/diagnostics/attention_measures.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/parallel.h"
+#include "train/run/diagnostics/map_rows.h"
+
+namespace difftape::run {
+
+namespace {
+
+Index heads_of(const AttentionView& view) { return static_cast<Index>(view.layout.routes.size()); }
+
+/// RMS of the context of each head and token, (output heads, B T).
+std::vector<double> context_rms(const AttentionView& view) {
+  const Index heads = heads_of(view), width = view.context.shape().last();
+  const Index tokens = view.context.size() / (heads * width);
+  std::vector<double> rms(static_cast<size_t>(heads * tokens));
+  parallel_ranges(tokens, row_grain(heads * width), [&](Index begin, Index count) {
+    for (Index i = begin * heads; i < (begin + count) * heads; ++i) {
+      const Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>> c(view.context.row(i), width);
+      rms[static_cast<size_t>(i % heads * tokens + i / heads)] =
+          std::sqrt(c.cast<double>().square().sum() / static_cast<double>(width));
+    }
+  });
+  return rms;
+}
+
+bool within_bounds(const AttentionView& view, double rms, Index keys) {
+  if (view.layout.maps == 2) return rms > 0 && rms < std::numbers::sqrt2;
+  if (view.gated || view.sinks.allocated()) return rms > 0 && rms < 1;
+  return rms >= 1 / std::sqrt(static_cast<double>(keys)) && rms < 1;
+}
+
+double share_outside(const AttentionView& view, std::span<const double> rms) {
+  const Index heads = heads_of(view), batch = view.q.shape()[0], seq = view.q.shape()[1];
+  Index outside = 0, counted = 0;
+  for (Index b = 0; b < batch; ++b) {
+    for (Index t = 0; t < seq; ++t) {
+      const Index keys = t - first_key(view, b, t) + 1;
+      if (keys == 1) continue;
+      for (Index head = 0; head < heads; ++head) {
+        const double value = rms[static_cast<size_t>((head * batch + b) * seq + t)];
+        outside += !within_bounds(view, value, keys);
+        ++counted;
+      }
+    }
+  }
+  return static_cast<double>(outside) / static_cast<double>(counted);
+}
+
+/// lambda of each head and token, (output heads, B T).
+std::vector<double> lambdas(const AttentionView& view) {
+  std::vector<double> all;
+  for (Index head = 0; head < heads_of(view); ++head) {
+    for (Index b = 0; b < view.q.shape()[0]; ++b) {
+      for (Index t = 0; t < view.q.shape()[1]; ++t) all.push_back(lambda_at(view, b, t, head));
+    }
+  }
+  return all;
+}
+
+/// Mean of f over heads.
+template <class F>
+double mean_over(const std::vector<HeadMeasures>& heads, F&& f) {
+  double sum = 0;
+  for (const HeadMeasures& head : heads) sum += f(head);
+  return sum / static_cast<double>(heads.size());
+}
+
+/// 1 if a head that pays token 1 so much is a sink, else 0.
+double is_sink(double first_token) {
+  if (std::isnan(first_token)) return first_token;
+  return first_token > kSinkThreshold ? 1 : 0;
+}
+
+std::span<const double> of_head(const std::vector<double>& values, size_t head, size_t heads) {
+  const size_t tokens = values.size() / heads;
+  return std::span(values).subspan(head * tokens, tokens);
+}
+
+/// One head from the sums of its sequences.
+HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequences) {
+  const Index seq = view.q.shape()[1];
+  const auto queries = static_cast<double>(static_cast<Index>(sequences.size()) * seq);
+  const auto early =
+      static_cast<double>(static_cast<Index>(sequences.size()) * std::min(seq, kSinkTokens));
+  HeadMeasures head;
+  std::array<double, 3> first{};
+  for (const MapSums& sums : sequences) {
+    for (size_t map = 0; map < 3; ++map) first[map] += sums.first_token[map] / early;
+    for (size_t map = 0; map < 2; ++map) {
+      head.map_logit_max[map] = larger(head.map_logit_max[map], sums.logit_max[map]);
+    }
+    head.entropy += sums.entropy / queries;
+  }
+  head.map_first_token = {first[0], first[1]};
+  head.first_token = view.layout.maps == 2 ? first[2] : first[0];
+  head.logit_max = larger(head.map_logit_max[0], head.map_logit_max[1]);
+  return head;
+}
+
+}  // namespace
+
+AttentionMeasures measure_attention(const AttentionView& view, std::span<const Query> queries) {
+  AttentionMeasures measures;
+  measures.maps = view.layout.maps;
+  const auto heads = static_cast<size_t>(heads_of(view));
+  const auto batch = static_cast<size_t>(view.q.shape()[0]);
+  const MapScan scan = scan_maps(view);
+  measures.logits = scan.logits;
+  measures.first_maps = scan.first_maps;
+  const std::vector<double> rms = context_rms(view);
+  const std::vector<double> lambda = measures.maps == 2 ? lambdas(view) : std::vector<double>();
+  for (size_t i = 0; i < heads; ++i) {
+    HeadMeasures head = head_of(view, std::span(scan.sums).subspan(i * batch, batch));
+    head.context_rms = spread_of(of_head(rms, i, heads)).mean;
+    if (!lambda.empty()) head.lambda = spread_of(of_head(lambda, i, heads)).mean;
+    measures.heads.push_back(head);
+  }
+  measures.context_rms = spread_of(rms);
+  measures.context_outside = share_outside(view, rms);
+  measures.lambda = spread_of(lambda);
+  measures.to_answer = answer_attention(view, queries);
+  using Head = HeadMeasures;
+  measures.first_token = mean_over(measures.heads, [](const Head& h) { return h.first_token; });
+  measures.entropy = mean_over(measures.heads, [](const Head& h) { return h.entropy; });
+  measures.sink_rate =
+      mean_over(measures.heads, [](const Head& h) { return is_sink(h.first_token); });
+  for (size_t map = 0; map < 2; ++map) {
+    measures.map_sink_rate[map] =
+        mean_over(measures.heads, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
+  }
+  return measures;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,31 @@
+#pragma once
+// What happens inside a model at one moment of its training, as metrics.
+
+#include "layers/language_model.h"
+#include "train/run/data/dataset.h"
+#include "train/run/diagnostics/attention_measures.h"
+#include "train/run/records/metrics_h5.h"
+
+namespace difftape::run {
+
+struct Diagnostics {
+  Metrics metrics;
+  AttentionMaps maps;  ///< the step is the caller's to set
+};
+
+/// Metrics of one attention layer and of the hidden states (B, T, C) after a layer, by the names
+/// that README.md lists.
+Metrics attention_metrics(Index layer, const AttentionMeasures& measures);
+Metrics activation_metrics(Index layer, const Tensor& hidden);
+
+/// Runs the model on the sequences once more, in inference mode and in the precision of the
+/// training, and measures every layer. Reads parameters, data and nothing else, and changes
+/// nothing; documents end as data.document_end says.
+Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index document_end,
+                     Precision precision);
+
+/// The first `sequences` validation sequences, or all of them if there are fewer, with their
+/// queries; what is scored, and how, is left out.
+Batch diagnostic_batch(const Dataset& data, Index sequences);
+
+}  // namespace difftape::run

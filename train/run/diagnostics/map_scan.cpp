@@ -1,0 +1,178 @@
+#include "train/run/diagnostics/map_scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <span>
+
+#include "core/parallel.h"
+#include "train/run/diagnostics/map_rows.h"
+
+namespace difftape::run {
+
+namespace {
+
+using Eigen::ArrayXd;
+
+/// The pairs of query and key of a head, numbered through all sequences, which are the same in all
+/// heads. Those that `stride` divides are kept.
+struct Pairs {
+  std::vector<Index> offsets;  // number of the first of each sequence
+  Index count = 0;             // of all
+  Index stride = 1;
+
+  Index kept_before(Index number) const { return (number + stride - 1) / stride; }
+};
+
+Pairs pairs_of(const AttentionView& view, Index most_of_a_map) {
+  Pairs pairs;
+  for (Index b = 0; b < view.q.shape()[0]; ++b) {
+    pairs.offsets.push_back(pairs.count);
+    for (Index t = 0; t < view.q.shape()[1]; ++t) pairs.count += t - first_key(view, b, t) + 1;
+  }
+  // Odd, so that it does not keep to every other key of sequences of a power of two.
+  while (pairs.kept_before(pairs.count) > std::max<Index>(most_of_a_map, 1)) pairs.stride += 2;
+  return pairs;
+}
+
+/// The largest of many numbers, NaN left out: at least kTop of them if there are so many.
+class Largest {
+ public:
+  void add(real x) {
+    if (std::isnan(x) || (values_.size() >= kTop && x <= least_)) return;
+    values_.push_back(x);
+    if (values_.size() < 2 * kTop) return;
+    std::nth_element(values_.begin(), values_.begin() + (kTop - 1), values_.end(),
+                     std::greater<>());
+    values_.resize(kTop);
+    least_ = values_.back();
+  }
+  const std::vector<real>& values() const { return values_; }
+
+ private:
+  static constexpr size_t kTop = 100;  // the last rank of TopValues
+  std::vector<real> values_;
+  real least_ = 0;  // until 2 kTop were seen, all are kept
+};
+
+/// Where the maps of one head and sequence leave what is kept of each pair.
+struct Kept {
+  std::array<real*, 2> magnitudes{};  // |logits| of A1, A2 from the first kept pair on
+  Index stride = 1, pair = 0;         // of pairs that are kept; number of the first pair
+  Largest* largest = nullptr;         // of all |logits|; null: all pairs are kept
+  real* first_maps = nullptr;         // (S, T, T); null: not the first sequence
+};
+
+real rounded(double x) { return static_cast<real>(x); }
+
+/// The maps of one head on one sequence, query by query.
+class HeadScan {
+ public:
+  HeadScan(const AttentionView& view, Index b, Index head, const Kept& kept)
+      : view_(view), b_(b), head_(head), rows_(view, b, head), kept_(kept) {}
+
+  MapSums run() {
+    for (Index t = 0; t < view_.q.shape()[1]; ++t) query(t);
+    return sums_;
+  }
+
+ private:
+  void query(Index t) {
+    std::array<ArrayXd, 2> maps;
+    const auto count = static_cast<size_t>(view_.layout.maps);
+    for (size_t map = 0; map < count; ++map) {
+      MapRow row = rows_.row(static_cast<Index>(map), t);
+      keep_logits(map, row.logits.abs());
+      look_at(map, t, row.probabilities);
+      maps[map] = std::move(row.probabilities);
+    }
+    kept_.pair += maps[0].size();
+    if (count == 1) {
+      sums_.entropy += entropy(maps[0]);
+      return;
+    }
+    const ArrayXd both = normalised_difference(maps[0], maps[1], lambda_at(view_, b_, t, head_));
+    look_at(2, t, both);
+    sums_.entropy += entropy(both);
+  }
+
+  void keep_logits(size_t map, const ArrayXd& magnitudes) {
+    sums_.logit_max[map] = larger(sums_.logit_max[map], magnitudes.maxCoeff<Eigen::PropagateNaN>());
+    const Index over = kept_.pair % kept_.stride, size = magnitudes.size();
+    for (Index i = over == 0 ? 0 : kept_.stride - over; i < size; i += kept_.stride) {
+      *kept_.magnitudes[map]++ = rounded(magnitudes[i]);
+    }
+    if (!kept_.largest) return;
+    for (const double magnitude : magnitudes) kept_.largest->add(rounded(magnitude));
+  }
+
+  /// Row t of A1, A2 or the map of the head.
+  void look_at(size_t which, Index t, const ArrayXd& row) {
+    const Index tokens = std::min(view_.q.shape()[1], kSinkTokens);
+    if (t >= tokens) return;
+    const Index first = t + 1 - row.size();
+    if (first == 0) sums_.first_token[which] += row[0];
+    if (!kept_.first_maps) return;
+    const Index at = (static_cast<Index>(which) * tokens + t) * tokens + first;
+    std::transform(row.begin(), row.end(), kept_.first_maps + at, rounded);
+  }
+
+  const AttentionView& view_;
+  Index b_, head_;
+  MapRows rows_;
+  Kept kept_;
+  MapSums sums_;
+};
+
+/// Ranks of the largest, with the median of a part of all.
+TopValues with_largest(TopValues part, std::span<const Largest> all, bool nan) {
+  std::vector<real> values;
+  for (const Largest& some : all) {
+    values.insert(values.end(), some.values().begin(), some.values().end());
+  }
+  // Even one that is not among the part.
+  if (nan) values.push_back(std::numeric_limits<real>::quiet_NaN());
+  TopValues top = top_values(values);
+  if (!nan) top.median = part.median;
+  return top;
+}
+
+}  // namespace
+
+double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+MapScan scan_maps(const AttentionView& view, Index most) {
+  const auto heads = static_cast<Index>(view.layout.routes.size());
+  const Index batch = view.q.shape()[0], maps = view.layout.maps;
+  const Index tokens = std::min(view.q.shape()[1], kSinkTokens);
+  const Pairs pairs = pairs_of(view, most / (heads * maps));
+  const Index of_map = pairs.kept_before(pairs.count);
+  std::vector<real> magnitudes(static_cast<size_t>(heads * maps * of_map));
+  std::vector<Largest> largest(static_cast<size_t>(pairs.stride > 1 ? heads * batch : 0));
+  MapScan scan;
+  scan.first_maps = Tensor::zeros({heads, maps == 2 ? 3 : 1, tokens, tokens});
+  scan.sums.resize(static_cast<size_t>(heads * batch));
+  parallel_for(heads * batch, [&](Index i) {
+    const Index head = i / batch, b = i % batch;
+    const Index pair = pairs.offsets[static_cast<size_t>(b)];
+    real* of_sequence = magnitudes.data() + head * maps * of_map + pairs.kept_before(pair);
+    const Kept kept{
+        {of_sequence, maps == 2 ? of_sequence + of_map : nullptr},
+        pairs.stride,
+        pair,
+        largest.empty() ? nullptr : &largest[static_cast<size_t>(i)],
+        b == 0 ? scan.first_maps.data() + head * scan.first_maps.size() / heads : nullptr};
+    scan.sums[static_cast<size_t>(i)] = HeadScan(view, b, head, kept).run();
+  });
+  scan.logits = top_values(magnitudes);
+  if (!largest.empty()) {
+    const bool nan = std::ranges::any_of(scan.sums, [](const MapSums& sums) {
+      return std::isnan(sums.logit_max[0]) || std::isnan(sums.logit_max[1]);
+    });
+    scan.logits = with_largest(scan.logits, largest, nan);
+  }
+  return scan;
+}
+
+}  // namespace difftape::run

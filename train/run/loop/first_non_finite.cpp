@@ -1,0 +1,32 @@
+#include "train/run/loop/first_non_finite.h"
+
+#include <fmt/format.h>
+
+namespace difftape::run {
+
+namespace {
+
+/// Remembers the first that is not finite, in `found`, which must outlive the watcher.
+Tape::Watcher watcher_for(std::string& found) {
+  return [&found](const char* op, std::string_view scope, Tape::Phase phase, const Tensor& seen) {
+    if (!found.empty() || seen.all_finite()) return;
+    found = fmt::format("{}{}{}, {}", op, scope.empty() ? "" : " in ", scope,
+                        phase == Tape::Phase::forward ? "forward" : "backward");
+  };
+}
+
+}  // namespace
+
+std::string first_non_finite_op(Session& session, const MicroBatches& batches) {
+  std::string found;
+  accumulate_gradients(session, batches, watcher_for(found));
+  return found;
+}
+
+std::string first_non_finite_op_in_validation(Session& session) {
+  std::string found;
+  session.validate(watcher_for(found));
+  return found;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,104 @@
+#include "train/run/loop/grads.h"
+
+#include "core/error.h"
+#include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+#include "train/run/records/h5.h"
+
+namespace difftape::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_tokens(const Batch& batch, const ModelConfig& config) {
+  if (batch.seq > config.max_seq_len) {
+    throw DataError(
+        fmt::format("/tokens has {} tokens a row, model.max_seq_len is {}; need at "
+                    "most one more than that",
+                    batch.seq + 1, config.max_seq_len));
+  }
+  for (size_t i = 0; i < batch.tokens.size(); ++i) {
+    if (batch.tokens[i] >= 0 && batch.tokens[i] < config.vocab_size) continue;
+    const auto width = static_cast<size_t>(batch.seq + 1);
+    throw DataError(fmt::format("/tokens[{}, {}] is {}; need 0 to {}, as model.vocab_size is {}",
+                                i / width, i % width, batch.tokens[i], config.vocab_size - 1,
+                                config.vocab_size));
+  }
+}
+
+}  // namespace
+
+Batch read_token_batch(const fs::path& path) {
+  const h5::File file = h5::File::open(path);
+  const Shape shape = file.shape("tokens");
+  if (shape.rank() != 2 || shape[0] < 1 || shape[1] < 2) {
+    throw DataError(fmt::format("{}: /tokens is {}; need (B, T + 1) with at least one row of two",
+                                path.string(), shape.str()));
+  }
+  Batch batch{shape[0], shape[1] - 1, file.read<std::int32_t>("tokens")};
+  if (file.exists("scored")) {
+    const Shape scored = file.shape("scored");
+    if (!(scored == Shape{batch.batch, batch.seq})) {
+      throw DataError(fmt::format("{}: /scored is {}; need {}, one number a target", path.string(),
+                                  scored.str(), Shape{batch.batch, batch.seq}.str()));
+    }
+    for (const std::int32_t counts : file.read<std::int32_t>("scored")) {
+      batch.scored.push_back(counts != 0);
+    }
+  }
+  return batch;
+}
+
+NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
+  NamedModel named;
+  const bool is_checkpoint = fs::is_directory(where) || where.extension() == ".h5";
+  if (is_checkpoint) {
+    if (!overrides.empty()) {
+      throw UsageError("--set changes a configuration; a checkpoint has its own");
+    }
+    const fs::path path = find_checkpoint(where);
+    named.config = config_from_yaml(read_checkpoint_meta(path).config_yaml, path.string());
+    named.model = std::make_unique<LanguageModel>(named.config.model);
+    named.model->parameters().initialize(named.config.run.seed);
+    load_checkpoint(path, named.model->parameters(), nullptr);
+  } else {
+    named.config = load_config(where.string(), overrides).config;
+    named.model = std::make_unique<LanguageModel>(named.config.model);
+    named.model->parameters().initialize(named.config.run.seed);
+  }
+  return named;
+}
+
+LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end,
+                               Precision precision) {
+  check_tokens(batch, model.config());
+  const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
+  const Tokens tokens{inputs, batch.batch, batch.seq, batch.document_starts(document_end)};
+  for (Parameter& parameter : model.parameters()) parameter.zero_grad();
+  Tape tape(Tape::Mode::training, precision), logits_tape(Tape::Mode::inference, precision);
+  const Var loss = model.loss(tape, tokens, targets);
+  tape.backward(loss);
+  return {loss.value().item(), model.logits(logits_tape, tokens).value()};
+}
+
+void write_grads(const fs::path& path, const NamedModel& named, const Batch& batch,
+                 const LossAndLogits& result) {
+  h5::File file = h5::File::create(path);
+  file.set_attribute("/", "config_yaml", to_yaml(named.config));
+  file.write("loss", Tensor::scalar(result.loss));
+  file.write("logits", result.logits);
+  file.write<std::int32_t>("tokens", {batch.batch, batch.seq + 1}, batch.tokens);
+  if (!batch.scored.empty()) {
+    const std::vector<std::int32_t> scored(batch.scored.begin(), batch.scored.end());
+    file.write<std::int32_t>("scored", {batch.batch, batch.seq}, scored);
+  }
+  for (const Parameter& parameter : named.model->parameters()) {
+    file.write("grad/" + parameter.name, parameter.grad);
+    file.write("model/" + parameter.name, parameter.value);
+  }
+  file.save();
+}
+
+}  // namespace difftape::run

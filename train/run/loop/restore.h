@@ -1,0 +1,29 @@
+#pragma once
+// What is in a run directory that is to go on.
+
+#include <filesystem>
+#include <optional>
+
+#include "train/run/loop/session.h"
+#include "train/run/records/metrics_h5.h"
+
+namespace difftape::run {
+
+/// Whether `dir` holds a run of this configuration, made wherever it was then.
+bool same_run(const std::filesystem::path& dir, const Config& config);
+
+/// The step of the checkpoint that a resume restores, by its name; 0 if there is none yet. Throws
+/// MissingInput if `latest` names a file that is not there, DataError if its name has no step.
+Index resume_step(const std::filesystem::path& dir);
+
+/// Brings back what a run left behind: its latest checkpoint, or, before the first one, nothing but
+/// the configuration, from which the same steps follow again. Drops the metrics after it. Throws
+/// what reading them throws, and ConfigError if there is no checkpoint and the configuration is
+/// another.
+void restore(Session& session, const std::filesystem::path& dir);
+
+/// The maps that diagnostics saw last, up to `step`, where an interrupted run left any. They are a
+/// copy like all of metrics.h5: one that cannot be read is replaced at the next checkpoint.
+std::optional<AttentionMaps> maps_before(const std::filesystem::path& dir, Index step);
+
+}  // namespace difftape::run

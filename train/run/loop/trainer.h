@@ -1,0 +1,32 @@
+#pragma once
+// One training run, from a configuration to a run directory.
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "train/run/config/config.h"
+
+namespace difftape::run {
+
+struct TrainRequest {
+  std::filesystem::path out;         ///< the run directory
+  bool resume = false;               ///< continue from its latest checkpoint
+  std::vector<std::string> command;  ///< recorded in env.json
+  std::ostream* console = nullptr;   ///< null: silent
+  int console_descriptor = -1;       ///< what decides whether the console is a terminal; -1: not
+  bool profile = false;              ///< also write trace.json and profile.txt of some steps
+};
+
+/// Trains and writes the run directory: config.yaml, env.json, status.json, metrics.jsonl,
+/// metrics.h5, stdout.log, checkpoints/; with `profile` also trace.json and profile.txt. Returns
+/// ok, diverged (a result: everything is written), or sigint / sigterm after a checkpoint was
+/// written. Throws Error; status.json then says failed.
+Exit train(const Config& config, const TrainRequest& request);
+
+/// Where a run of this configuration goes if the user does not say.
+std::filesystem::path default_out(const Config& config);
+
+}  // namespace difftape::run

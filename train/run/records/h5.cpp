@@ -1,0 +1,214 @@
+#include "train/run/records/h5.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "core/error.h"
+#include "train/run/records/h5.handle.h"
+#include "train/system/files.h"
+
+namespace difftape::run::h5 {
+
+namespace {
+
+constexpr std::size_t kImageGrowth = 1 << 22;  // bytes by which a file in memory grows
+
+}  // namespace
+
+struct File::State {
+  std::filesystem::path path;
+  Handle file;
+  std::size_t user_block = 0;
+
+  OutputError cannot_write(const std::string& object) const {
+    return OutputError(fmt::format("{}: cannot write {}: {}", path.string(), object, reason()));
+  }
+  DataError cannot_read(const std::string& object) const {
+    return DataError(fmt::format("{}: cannot read {}: {}", path.string(), object, reason()));
+  }
+  Handle open_dataset(const std::string& name) const {
+    Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!dataset.valid()) throw cannot_read(name);
+    return dataset;
+  }
+  Handle open_attribute(const std::string& object, const std::string& name) const {
+    Handle attribute(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                     H5Aclose);
+    if (!attribute.valid()) throw cannot_read(object + ", attribute " + name);
+    return attribute;
+  }
+};
+
+std::string library_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
+File::File(File&&) noexcept = default;
+File::~File() = default;
+
+File File::create(const std::filesystem::path& path, std::size_t user_block) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are thrown, not printed
+  const Handle in_memory(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_core(in_memory, kImageGrowth, false);
+  const Handle layout(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_userblock(layout, user_block);
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout, in_memory), H5Fclose);
+  if (!file.valid())
+    throw OutputError(fmt::format("{}: cannot start: {}", path.string(), reason()));
+  return File(std::unique_ptr<State>(new State{path, std::move(file), user_block}));
+}
+
+File File::open(const std::filesystem::path& path) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  if (access(path.c_str(), R_OK) != 0) {
+    throw MissingInput(
+        fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
+  }
+  if (H5Fis_hdf5(path.c_str()) <= 0) {
+    throw DataError(fmt::format("{}: not an HDF5 file", path.string()));
+  }
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file.valid()) throw DataError(fmt::format("{}: cannot open: {}", path.string(), reason()));
+  return File(std::unique_ptr<State>(new State{path, std::move(file), 0}));
+}
+
+template <Element T>
+void File::write(const std::string& dataset, const Shape& shape, std::span<const T> values) {
+  require_shape(shape.size() == static_cast<Index>(values.size()), "h5",
+                "{} values do not fill the shape {} of {}", values.size(), shape.str(), dataset);
+  const std::vector<hsize_t> extents(shape.begin(), shape.end());
+  const Handle space(H5Screate_simple(shape.rank(), extents.data(), nullptr), H5Sclose);
+  const Handle created(H5Dcreate2(state_->file, dataset.c_str(), memory_type<T>(), space,
+                                  with_groups_on_the_way(), untimed_dataset(), H5P_DEFAULT),
+                       H5Dclose);
+  if (!created.valid() ||
+      H5Dwrite(created, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
+    throw state_->cannot_write(dataset);
+  }
+}
+
+void File::write(const std::string& dataset, const Tensor& tensor) {
+  write<real>(dataset, tensor.shape(), tensor.values());
+}
+
+void File::set_attribute(const std::string& object, const std::string& name, hid_t type,
+                         const void* value) {
+  if (!exists(object)) {
+    Handle(H5Gcreate2(state_->file, object.c_str(), with_groups_on_the_way(), H5P_DEFAULT,
+                      H5P_DEFAULT),
+           H5Gclose);
+  }
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate_by_name(state_->file, object.c_str(), name.c_str(), type, space,
+                                           H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                         H5Aclose);
+  if (!attribute.valid() || H5Awrite(attribute, type, value) < 0) {
+    throw state_->cannot_write(object + ", attribute " + name);
+  }
+}
+
+void File::set_attribute(const std::string& object, const std::string& name,
+                         const std::string& value) {
+  const char* text = value.c_str();
+  set_attribute(object, name, text_type(), &text);
+}
+
+void File::set_attribute(const std::string& object, const std::string& name, std::int64_t value) {
+  set_attribute(object, name, H5T_NATIVE_INT64, &value);
+}
+
+void File::save(const std::function<void(std::span<std::byte>)>& finish) {
+  void* handle = nullptr;  // the in-memory driver gives the address of its pointer to the bytes
+  if (H5Fflush(state_->file, H5F_SCOPE_LOCAL) < 0 ||
+      H5Fget_vfd_handle(state_->file, H5P_DEFAULT, &handle) < 0) {
+    throw state_->cannot_write("the file");
+  }
+  // Flushed once only: a second flush may give space back and make the image shorter.
+  const auto size = static_cast<std::size_t>(H5Fget_file_image(state_->file, nullptr, 0));
+  const std::span<std::byte> image{*static_cast<std::byte**>(handle), size + state_->user_block};
+  if (finish) finish(image);
+  system::replace_text(state_->path, {reinterpret_cast<const char*>(image.data()), image.size()});
+}
+
+bool File::exists(const std::string& object) const {
+  for (size_t end = object.find('/', 1); end != std::string::npos;
+       end = object.find('/', end + 1)) {
+    if (H5Lexists(state_->file, object.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
+  }
+  return object == "/" || H5Lexists(state_->file, object.c_str(), H5P_DEFAULT) > 0;
+}
+
+std::vector<std::string> File::children(const std::string& group) const {
+  const Handle opened(H5Gopen2(state_->file, group.c_str(), H5P_DEFAULT), H5Gclose);
+  std::vector<std::string> names;
+  const auto collect = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+    return 0;
+  };
+  if (!opened.valid() ||
+      H5Literate(opened, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect, &names) < 0) {
+    throw state_->cannot_read(group);
+  }
+  return names;
+}
+
+Shape File::shape(const std::string& dataset) const {
+  const Handle opened = state_->open_dataset(dataset);
+  const Handle space(H5Dget_space(opened), H5Sclose);
+  std::array<hsize_t, H5S_MAX_RANK> extents;
+  const int rank = H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  if (rank < 0) throw state_->cannot_read(dataset);
+  const std::vector<Index> shape(extents.begin(), extents.begin() + rank);
+  return Shape(shape);
+}
+
+template <Element T>
+void File::read(const std::string& dataset, std::span<T> into) const {
+  const Shape found = shape(dataset);
+  require_shape(found.size() == static_cast<Index>(into.size()), "h5",
+                "{}: {} is {}; {} values were expected", state_->path.string(), dataset,
+                found.str(), into.size());
+  const Handle opened = state_->open_dataset(dataset);
+  if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0) {
+    throw state_->cannot_read(dataset);
+  }
+}
+
+std::string File::string_attribute(const std::string& object, const std::string& name) const {
+  const Handle attribute = state_->open_attribute(object, name);
+  const Handle type(H5Aget_type(attribute), H5Tclose);
+  char* text = nullptr;
+  if (H5Tis_variable_str(type) <= 0 || H5Aread(attribute, type, &text) < 0 || text == nullptr) {
+    throw DataError(fmt::format("{}: attribute {} of {} is not a text of variable length",
+                                state_->path.string(), name, object));
+  }
+  const std::string value = text;
+  H5free_memory(text);
+  return value;
+}
+
+std::int64_t File::int_attribute(const std::string& object, const std::string& name) const {
+  std::int64_t value = 0;
+  const Handle attribute = state_->open_attribute(object, name);
+  if (H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0) {
+    throw state_->cannot_read(object + ", attribute " + name);
+  }
+  return value;
+}
+
+template void File::write(const std::string&, const Shape&, std::span<const float>);
+template void File::read(const std::string&, std::span<float>) const;
+template void File::write(const std::string&, const Shape&, std::span<const double>);
+template void File::read(const std::string&, std::span<double>) const;
+template void File::write(const std::string&, const Shape&, std::span<const std::int32_t>);
+template void File::read(const std::string&, std::span<std::int32_t>) const;
+template void File::write(const std::string&, const Shape&, std::span<const std::int64_t>);
+template void File::read(const std::string&, std::span<std::int64_t>) const;
+
+}  // namespace difftape::run::h5

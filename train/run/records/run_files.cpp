@@ -1,0 +1,143 @@
+#include "train/run/records/run_files.h"
+
+#include <fmt/chrono.h>
+
+#include <array>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "train/system/files.h"
+
+namespace difftape::run {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kStates = {"running", "finished", "diverged", "stopped",
+                                                     "failed"};
+
+RunState state_named(std::string_view name) {
+  const auto found = std::find(kStates.begin(), kStates.end(), name);
+  if (found == kStates.end()) throw std::domain_error(fmt::format("unknown state \"{}\"", name));
+  return static_cast<RunState>(found - kStates.begin());
+}
+
+/// Parses a JSON file that must hold an object, and turns what `use` rejects into a DataError.
+template <class F>
+auto parse_file(const fs::path& path, F&& use) {
+  const std::string text = system::read_text(path);
+  try {
+    return use(Json::parse(text));
+  } catch (const std::exception& error) {
+    throw DataError(fmt::format("{} is damaged: {}", path.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(RunState state) { return kStates[static_cast<std::size_t>(state)]; }
+
+void create_run_dir(const fs::path& dir) {
+  std::error_code error;
+  if (fs::exists(dir, error) && !(fs::is_directory(dir, error) && fs::is_empty(dir, error))) {
+    const bool run = fs::exists(dir / "status.json", error);
+    throw OutputError(fmt::format(
+        "{} exists and {}; nothing is overwritten: {}choose another directory with --out",
+        dir.string(), run ? "holds a run" : "is not an empty directory",
+        run ? "continue the run with --resume, or " : ""));
+  }
+  fs::create_directories(dir, error);
+  if (error) {
+    throw OutputError(
+        fmt::format("cannot create run directory {}: {}", dir.string(), error.message()));
+  }
+}
+
+void require_run_dir(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::exists(dir / "status.json", error)) {
+    throw MissingInput(
+        fmt::format("{} is not a run directory: it has no status.json; give the directory of a run",
+                    dir.string()));
+  }
+}
+
+void write_status(const fs::path& dir, RunStatus& status) {
+  status.updated = utc_now();
+  if (status.started.empty()) status.started = status.updated;
+  Json json = {{"state", name_of(status.state)},
+               {"step", status.step},
+               {"steps", status.steps},
+               {"diverged", nullptr},
+               {"started", status.started},
+               {"updated", status.updated},
+               {"exit_code", nullptr},
+               {"summary",
+                {{"parameters", status.parameters}, {"tokens_per_step", status.tokens_per_step}}}};
+  if (status.diverged) {
+    json["diverged"] = {{"step", status.diverged->step},
+                        {"quantity", status.diverged->quantity},
+                        {"parameter", status.diverged->parameter},
+                        {"op", status.diverged->op}};
+  }
+  if (status.exit_code) json["exit_code"] = *status.exit_code;
+  system::replace_text(dir / "status.json", json.dump(2) + "\n");
+}
+
+RunStatus read_status(const fs::path& dir) {
+  require_run_dir(dir);
+  return parse_file(dir / "status.json", [](const Json& json) {
+    RunStatus status;
+    status.state = state_named(json.at("state").get<std::string>());
+    json.at("step").get_to(status.step);
+    json.at("steps").get_to(status.steps);
+    json.at("started").get_to(status.started);
+    json.at("updated").get_to(status.updated);
+    json.at("summary").at("parameters").get_to(status.parameters);
+    json.at("summary").at("tokens_per_step").get_to(status.tokens_per_step);
+    if (const Json& at = json.at("diverged"); !at.is_null()) {
+      status.diverged = {at.at("step"), at.at("quantity"), at.at("parameter"), at.value("op", "")};
+    }
+    if (const Json& code = json.at("exit_code"); !code.is_null()) status.exit_code = code;
+    return status;
+  });
+}
+
+void write_env(const fs::path& dir, std::span<const std::string> command, const Json& facts,
+               const FlatConfig& config) {
+  Json json = {{"command", command}, {"date", utc_now()}};
+  if (!facts.is_null()) json.update(facts);
+  json["machine"] = {{"cpu", cpu_model()}, {"threads", num_threads()}};
+  json["config"] = Json::object();
+  for (const auto& [key, value] : config) json["config"][key] = value;
+  system::replace_text(dir / "env.json",
+                       json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Json read_env(const fs::path& dir) {
+  return parse_file(dir / "env.json", [](Json json) {
+    json.at("command").get<std::vector<std::string>>();
+    json.at("config").get<std::map<std::string, std::string>>();
+    return json;
+  });
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string utc_now() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
+
+}  // namespace difftape::run

@@ -1,0 +1,71 @@
+#pragma once
+// A run directory and the two small JSON files in it: env.json says what ran and on what,
+// status.json how far it got. Both are replaced in one piece, never half-written.
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape::run {
+
+/// Makes the directory of a new run, with its parents. An empty directory is accepted. Throws
+/// OutputError if anything else is there already, or with the path and the reason if it cannot.
+void create_run_dir(const std::filesystem::path& dir);
+
+/// Checks that a run to resume is there. Throws MissingInput.
+void require_run_dir(const std::filesystem::path& dir);
+
+enum class RunState { running, finished, diverged, stopped, failed };
+/// Its word in status.json: "finished".
+std::string_view name_of(RunState state);
+
+/// Where a run reached the first value that is not finite.
+struct Divergence {
+  Index step = 0;
+  std::string quantity;   ///< a metric name, for example "train/loss"
+  std::string parameter;  ///< the first parameter by name that is not finite; empty if all are
+  std::string op = {};  ///< the first op whose value or gradient is not: "<op> in <layer>, forward"
+                        ///< or backward; empty if none is
+};
+
+struct RunStatus {
+  RunState state = RunState::running;
+  Index step = 0;   ///< steps done
+  Index steps = 0;  ///< steps asked for
+  std::optional<Divergence> diverged = {};
+  std::string started = {};  ///< UTC, ISO 8601; empty: the time of the first write
+  std::string updated = {};  ///< set by every write
+  std::optional<int> exit_code = {};
+  Index parameters = 0;
+  Index tokens_per_step = 0;
+};
+
+/// Writes status.json and stamps `started` (once) and `updated` into `status`. Throws OutputError.
+void write_status(const std::filesystem::path& dir, RunStatus& status);
+/// Throws MissingInput if there is no status.json and DataError if it is not one.
+RunStatus read_status(const std::filesystem::path& dir);
+
+/// Config keys in registry order, for example {"model.d_model", "128"}.
+using FlatConfig = std::vector<std::pair<std::string, std::string>>;
+
+/// Writes env.json: the command line, the time, the sections of the object `facts` (for example
+/// "build" and "data"), processor and threads, and `config`. Nothing added here names the user or
+/// the machine. Throws OutputError.
+void write_env(const std::filesystem::path& dir, std::span<const std::string> command,
+               const nlohmann::ordered_json& facts, const FlatConfig& config);
+/// Throws MissingInput if there is no env.json and DataError if it is not a JSON object.
+nlohmann::ordered_json read_env(const std::filesystem::path& dir);
+
+/// Model name of the processor, or "unknown".
+std::string cpu_model();
+/// The time now in UTC as ISO 8601 to the second: "2025-01-31T12:00:00Z".
+std::string utc_now();
+
+}  // namespace difftape::run

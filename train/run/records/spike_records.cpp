@@ -1,0 +1,160 @@
+#include "train/run/records/spike_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "train/system/files.h"
+
+namespace difftape::run {
+
+namespace {
+
+constexpr Index kLargestGap = 20;       // steps between two spikes of one event
+constexpr Index kLongestLead = 10;      // steps without a gradient spike before a loss spike
+constexpr double kRecoveredWithin = 2;  // standard deviations
+constexpr const char* kLoss = "loss";
+constexpr const char* kGradNorm = "grad_norm";
+
+/// As metrics.jsonl spells what is not finite.
+std::string number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return fmt::format("{}", value);
+}
+
+std::string number(const std::optional<Index>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+/// Further than any finite value, or further than another finite one.
+bool further(double value, const SpikeRecord& than) {
+  if (!std::isfinite(than.value)) return false;
+  if (!std::isfinite(value)) return true;
+  return std::abs(value - than.mean) > std::abs(than.value - than.mean);
+}
+
+std::optional<Index> lead_of(const SpikeRecord& loss, std::span<const SpikeRecord> gradients) {
+  std::optional<Index> lead;
+  for (const SpikeRecord& gradient : gradients) {
+    if (gradient.step > loss.step) break;
+    if (loss.step - gradient.last_step <= kLongestLead) lead = loss.step - gradient.step;
+  }
+  return lead;
+}
+
+std::vector<SpikeRecord> events_of(const char* quantity, std::span<const double> steps,
+                                   std::span<const double> values, const stats::SpikeRule& rule) {
+  SpikeEvents events(quantity, rule);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    events.add(static_cast<Index>(steps[i]), values[i]);
+  }
+  return events.records();
+}
+
+}  // namespace
+
+double size_of(const SpikeRecord& record) {
+  const double size = std::abs(record.deviations);
+  return std::isfinite(size) ? size : std::numeric_limits<double>::infinity();
+}
+
+SpikeEvents::SpikeEvents(std::string quantity, const stats::SpikeRule& rule)
+    : quantity_(std::move(quantity)), detector_(rule) {}
+
+bool SpikeEvents::recovered(const SpikeRecord& record, double value) const {
+  if (!std::isfinite(value)) return false;
+  if (std::isnan(record.mean)) return true;
+  const double within = std::min(kRecoveredWithin, detector_.rule().threshold) * record.std;
+  return record.depth < 0 ? value >= record.mean - within : value <= record.mean + within;
+}
+
+void SpikeEvents::extend(SpikeRecord& record, Index step, double value) const {
+  record.last_step = step;
+  record.spikes += 1;
+  if (record.spikes > 1 && !further(value, record)) return;
+  record.peak_step = step;
+  record.value = value;
+  record.depth = value - record.mean;
+  record.deviations = record.depth / record.std;
+}
+
+void SpikeEvents::add(Index step, double value) {
+  const stats::SpikeVerdict verdict = detector_.judge(value);
+  detector_.add(value);
+  std::erase_if(open_, [&](std::size_t i) {
+    if (!recovered(records_[i], value)) return false;
+    records_[i].recovery = step - records_[i].step;
+    return true;
+  });
+  if (!verdict.spike) return;
+  const bool goes_on = !open_.empty() && open_.back() + 1 == records_.size() &&
+                       step - records_.back().last_step <= kLargestGap;
+  if (!goes_on) {
+    SpikeRecord record;
+    record.quantity = quantity_;
+    record.step = step;
+    record.mean = verdict.mean;
+    record.std = verdict.std;
+    open_.push_back(records_.size());
+    records_.push_back(std::move(record));
+  }
+  extend(records_.back(), step, value);
+}
+
+std::vector<SpikeRecord> spike_records(std::span<const double> steps, std::span<const double> loss,
+                                       std::span<const double> grad, const stats::SpikeRule& rule) {
+  std::vector<SpikeRecord> records = events_of(kGradNorm, steps, grad, rule);
+  std::vector<SpikeRecord> losses = events_of(kLoss, steps, loss, rule);
+  for (SpikeRecord& event : losses) event.lead = lead_of(event, records);
+  records.insert(records.end(), losses.begin(), losses.end());
+  std::ranges::stable_sort(records, {}, &SpikeRecord::step);
+  return records;
+}
+
+std::vector<SpikeRecord> spike_records(const MetricsTable& metrics, const stats::SpikeRule& rule) {
+  const auto column = [&](const char* name) -> std::span<const double> {
+    const auto found = metrics.columns.find(name);
+    return found == metrics.columns.end() ? std::span<const double>() : found->second;
+  };
+  return spike_records(metrics.step, column("train/loss"), column("optim/grad_norm"), rule);
+}
+
+void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRecord> records) {
+  std::string text =
+      "quantity,step,last_step,spikes,peak_step,value,mean,std,depth,deviations,recovery,lead\n";
+  for (const SpikeRecord& r : records) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", r.quantity, r.step, r.last_step,
+                        r.spikes, r.peak_step, number(r.value), number(r.mean), number(r.std),
+                        number(r.depth), number(r.deviations), number(r.recovery), number(r.lead));
+  }
+  system::replace_text(path, text);
+}
+
+std::string spike_summary(std::span<const SpikeRecord> records) {
+  std::string text;
+  for (const char* quantity : {kLoss, kGradNorm}) {
+    const SpikeRecord* largest = nullptr;
+    Index count = 0;
+    for (const SpikeRecord& record : records) {
+      if (record.quantity != quantity) continue;
+      count += 1;
+      if (!largest || size_of(record) > size_of(*largest)) largest = &record;
+    }
+    if (!largest) continue;
+    const std::string size = std::isfinite(size_of(*largest))
+                                 ? fmt::format("{:.1f} std", size_of(*largest))
+                                 : "not finite";
+    const std::string back = largest->recovery
+                                 ? fmt::format("back after {} step{}", *largest->recovery,
+                                               *largest->recovery == 1 ? "" : "s")
+                                 : "not recovered";
+    text += fmt::format("{}{} {} (largest {} at step {}, {})", text.empty() ? "spikes: " : ", ",
+                        quantity, count, size, largest->peak_step, back);
+  }
+  return text;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,115 @@
+#pragma once
+// Which values of a running series are spikes, judged one value at a time. Nothing is skipped or
+// clipped because of a verdict: the rules of others are carried over as definitions.
+//
+// n, mean and std are those of the window; x is the value; threshold, window and min_history as in
+// SpikeRule. In every rule
+//   - NaN and infinity are a spike, from the first value on, and stay out of the window
+//   - a spike enters later windows (zclip: its clipped value does)
+//   - there is no verdict before the window holds min_history values
+//   - nor, but for zclip, while std is below 1e-10: on a constant series the literal rules would
+//     judge rounding errors
+//
+//   olmo2      |x - mean| >= 7 std            population std of the last 1000 values before x;
+//              min_history 50                 OLMo 2 (arXiv 2501.00656), section 3.2; the details
+//                                             that it leaves open are fixed here
+//   olmo_core  x - mean > 6 std               sample std of the last 128 values before x;
+//              min_history max(20, W/2) - 1   allenai/OLMo-core, SkipStepOptimizer. There a step is
+//                                             skipped for loss or gradient norm; here each is
+//                                             judged by itself. Its first revisions took the
+//                                             distance |x - mean|.
+//   llmc       x - mean > 7 std               population std of the last 128 values with x itself;
+//              min_history W, before x        karpathy/llm.c, llmc/outlier_detector.h. Its user
+//                                             sets the threshold (-sl, -sg), 7 is olmo2's. Its pull
+//                                             request 711 has a window of 64, which outliers stay
+//                                             out of
+//   zclip      z = (x - mean) / (std + 1e-6)  mean and variance start as those (population) of the
+//              z > 2.5                        first 25 values, then move by 0.97, as below;
+//              min_history 25                 ZClip (arXiv 2504.02507), bluorion-com/ZClip: z-score
+//                                             mode with adaptive scaling, without its fixed maximum
+//              v     = x, or if x is a spike mean + threshold^2 std / z: what ZClip clips it to
+//              mean <- 0.97 mean + 0.03 v
+//              var  <- 0.97 var + 0.03 (v - mean)^2, with the new mean
+
+#include <deque>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape::stats {
+
+enum class SpikeDefinition { olmo2, olmo_core, llmc, zclip };
+
+/// A definition with its numbers; the defaults are those of olmo2.
+struct SpikeRule {
+  Index window = 1000;     ///< values a verdict looks back at; zclip has none
+  double threshold = 7;    ///< standard deviations from their mean
+  Index min_history = 50;  ///< values the window must hold before there is a verdict
+  SpikeDefinition definition = SpikeDefinition::olmo2;
+};
+
+/// The names of the definitions: the values of log.spike_rule.
+std::vector<std::string> spike_rule_words();
+std::string_view word_of(SpikeDefinition definition);
+/// The rule of that name; a number that is 0 becomes the rule's own. Throws ConfigError for another
+/// name. Numbers are not checked.
+SpikeRule spike_rule_named(std::string_view word, Index window = 0, double threshold = 0,
+                           Index min_history = 0);
+/// Why the rule could never judge a value a spike, and what to change, in terms of the keys
+/// log.spike_*; empty if it could.
+std::string obstacle_to(const SpikeRule& rule);
+
+/// What a rule says of a value. `mean` and `std` are NaN where there is no window yet.
+struct SpikeVerdict {
+  bool spike = false;
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double std = std::numeric_limits<double>::quiet_NaN();
+};
+
+class SpikeDetector {
+ public:
+  /// Throws ConfigError for a rule that could never judge a value.
+  explicit SpikeDetector(const SpikeRule& rule = {});
+
+  /// What add(value) would say, and by which mean and std.
+  SpikeVerdict judge(double value) const;
+  /// Takes the next value and says whether it is a spike.
+  bool add(double value);
+
+  /// Percentage of the values so far that were spikes, 0 to 100; 0 before the first value.
+  double score() const;
+  Index count() const { return count_; }    ///< values seen
+  Index spikes() const { return spikes_; }  ///< of them spikes
+  const SpikeRule& rule() const { return rule_; }
+
+  /// The moving mean and variance of zclip.
+  struct Moving {
+    double mean, variance;
+    bool operator==(const Moving&) const = default;
+  };
+  /// The window, oldest value first; of zclip the first values, until there are enough for
+  /// moving(). With moving(), count() and spikes() it is the whole state.
+  std::vector<double> history() const { return {window_.begin(), window_.end()}; }
+  const std::optional<Moving>& moving() const { return moving_; }
+  /// Continues where the detector that exported these values stopped.
+  void restore(std::span<const double> history, Index count, Index spikes,
+               const std::optional<Moving>& moving = {});
+
+ private:
+  SpikeVerdict judge_by_window(double value) const;
+  SpikeVerdict judge_by_moving(double value) const;
+  void move(double value, const SpikeVerdict& verdict);
+
+  SpikeRule rule_;
+  std::deque<double> window_;
+  std::optional<Moving> moving_;
+  Index count_ = 0;
+  Index spikes_ = 0;
+};
+
+}  // namespace difftape::stats

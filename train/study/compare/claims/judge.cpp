@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/study/compare/claims/claims.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// Two-sided, of the corrected p value.
+constexpr double kSignificance = 0.05;
+
+/// Whether equal rates are each arm's best one, so that both tests of the loss are the same.
+bool is_one_rate(const ArmPair& pair) {
+  return pair.arm->cells.size() == 1 && pair.against->cells.size() == 1;
+}
+
+TestResult measure(const Study& study, const ClaimTest& test) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  TestResult result{&test, "", "", {{}, kNaN, kNaN, kNaN, "", "", ""}, kNaN, Verdict::not_tested,
+                    ""};
+  const ArmPair pair = find_pair(study, test.arm, test.against);
+  result.reason = pair.reason;
+  if (!result.reason.empty()) return result;
+  result.arm = pair.arm->name;
+  result.against = pair.against->name;
+  result.comparison = compare_arms(*pair.arm, *pair.against, *test.quantity);
+  result.reason = result.comparison.reason;
+  const Index seeds = result.comparison.paired.pairs;
+  if (!result.reason.empty()) return result;
+  if (seeds == 1) {
+    result.reason = "one seed: no interval";
+  } else if (seeds < kSeedsForVerdict) {
+    result.reason = fmt::format("{} seeds, need {}", seeds, kSeedsForVerdict);
+  } else if (test.quantity == &kLossAtEqualRates && is_one_rate(pair)) {
+    result.reason = "one rate: the same test as at each arm's best rate";
+  }
+  return result;
+}
+
+Verdict verdict_of(const TestResult& result) {
+  if (!result.reason.empty()) return Verdict::not_tested;
+  const double difference = result.comparison.paired.difference.mean;
+  const bool detected =
+      result.adjusted_p < kSignificance && std::abs(difference) > result.comparison.noise_floor;
+  if (!detected) return Verdict::no_difference;
+  const Expected found = difference < 0 ? Expected::lower : Expected::higher;
+  const Expected expected =
+      result.test->expected == Expected::not_higher ? Expected::lower : result.test->expected;
+  return found == expected ? Verdict::supported : Verdict::not_supported;
+}
+
+void correct(std::vector<Finding>& findings) {
+  std::vector<double> p;
+  for (const Finding& finding : findings) {
+    for (const TestResult& test : finding.tests) {
+      const bool counts = test.reason.empty();
+      p.push_back(counts ? test.comparison.paired.p : std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  const std::vector<double> adjusted = stats::holm(p);
+  std::size_t i = 0;
+  for (Finding& finding : findings) {
+    for (TestResult& test : finding.tests) test.adjusted_p = adjusted[i++];
+  }
+}
+
+void conclude(Finding& finding) {
+  bool contradicted = false, supported = true, differs = false;
+  for (const TestResult& test : finding.tests) {
+    if (test.verdict == Verdict::not_tested && finding.reason.empty()) finding.reason = test.reason;
+    contradicted = contradicted || test.verdict == Verdict::not_supported;
+    if (test.test->expected == Expected::equal) continue;
+    differs = true;
+    supported = supported && test.verdict == Verdict::supported;
+  }
+  finding.verdict = !finding.reason.empty() ? Verdict::not_tested
+                    : contradicted          ? Verdict::not_supported
+                    : differs && supported  ? Verdict::supported
+                                            : Verdict::no_difference;
+}
+
+}  // namespace
+
+const char* verdict_words(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::supported:
+      return "supported";
+    case Verdict::not_supported:
+      return "not supported";
+    case Verdict::no_difference:
+      return "no difference detected";
+    case Verdict::not_tested:
+      break;
+  }
+  return "not tested";
+}
+
+std::vector<Finding> judge(const Study& study) {
+  std::vector<Finding> findings;
+  for (const Claim& claim : claims()) {
+    Finding finding{&claim, {}, Verdict::not_tested, ""};
+    for (const ClaimTest& test : claim.tests) finding.tests.push_back(measure(study, test));
+    findings.push_back(std::move(finding));
+  }
+  correct(findings);
+  for (Finding& finding : findings) {
+    for (TestResult& test : finding.tests) test.verdict = verdict_of(test);
+    conclude(finding);
+  }
+  return findings;
+}
+
+}  // namespace difftape::study

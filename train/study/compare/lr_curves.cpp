@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/stats/descriptive.h"
+#include "train/study/compare/study.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// Of the bootstrap; any number does.
+constexpr std::uint64_t kSeed = 1;
+
+/// The mean over the arm's runs, for those that diverged before they knew theirs.
+double usual_loss_at_init(const Arm& arm) {
+  std::vector<double> known;
+  for (const Cell& cell : arm.cells) {
+    for (const RunRecord* run : cell.runs) {
+      if (std::isfinite(run->loss_at_init())) known.push_back(run->loss_at_init());
+    }
+  }
+  return stats::mean(known);
+}
+
+LrPoint point_of(const Cell& cell, double usual) {
+  LrPoint point{cell.lr, {}, 0, 0, {}};
+  for (const RunRecord* run : cell.runs) {
+    if (!run->complete()) continue;
+    const bool diverged = run->summary.status.state == run::RunState::diverged;
+    point.runs += 1;
+    point.diverged += diverged ? 1 : 0;
+    const double at_init = run->loss_at_init(), final = run->summary.val_loss;
+    // A run that finished without a validation loss says nothing of it.
+    if (!diverged && std::isnan(final)) continue;
+    const double value = stats::capped_loss(final, std::isfinite(at_init) ? at_init : usual);
+    if (std::isfinite(value)) point.values.push_back(value);
+  }
+  point.loss = stats::mean_interval(point.values);
+  return point;
+}
+
+void add_sensitivity(LrCurve& curve) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  curve.sensitivity_limits = {kNaN, kNaN};
+  stats::Groups losses;
+  int finished = 0;
+  for (const LrPoint& point : curve.points) {
+    if (!point.values.empty()) losses.push_back(point.values);
+    finished += point.runs - point.diverged;
+  }
+  if (finished == 0) return;
+  curve.sensitivity.mean = stats::lr_sensitivity(losses);
+  const stats::Limits limits = stats::bootstrap_limits(
+      losses, stats::lr_sensitivity, RandomStream(kSeed, "bootstrap/" + curve.arm));
+  if (std::isnan(curve.sensitivity.mean)) return;
+  curve.sensitivity_limits = limits;
+  curve.sensitivity.half_width = (limits.high - limits.low) / 2;
+}
+
+}  // namespace
+
+std::vector<LrPoint> lr_points(const Arm& arm) {
+  std::vector<LrPoint> points;
+  const double usual = usual_loss_at_init(arm);
+  for (const Cell& cell : arm.cells) {
+    LrPoint point = point_of(cell, usual);
+    if (point.runs > 0) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+const LrPoint* best_point(std::span<const LrPoint> points) {
+  const LrPoint* best = nullptr;
+  for (const LrPoint& point : points) {
+    if (point.runs == point.diverged || std::isnan(point.loss.mean)) continue;
+    if (best == nullptr || point.loss.mean < best->loss.mean) best = &point;
+  }
+  return best;
+}
+
+std::vector<LrCurve> lr_curves(const Study& study) {
+  std::vector<LrCurve> curves;
+  for (const Arm& arm : study.arms) {
+    curves.push_back({arm.name, lr_points(arm), {}, {}});
+    add_sensitivity(curves.back());
+  }
+  return curves;
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,137 @@
+#include "train/study/compare/study.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "train/system/suggest.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// What makes the losses of two runs comparable: the task, how long and in which steps.
+std::map<std::string, std::string> task_of(const RunRecord& run) {
+  std::map<std::string, std::string> task;
+  for (const auto& [key, value] : run.env.at("config").items()) {
+    const bool of_task = key.starts_with("data.") || key == "model.vocab_size" ||
+                         key == "train.steps" || key == "train.grad_accumulation";
+    // The digest says more of files than their paths do.
+    if (of_task && key != "data.path") task[key] = value.get<std::string>();
+  }
+  const auto data = run.env.find("data");
+  if (data != run.env.end() && data->contains("xxh3_128"))
+    task["the data (xxh3_128)"] = data->at("xxh3_128").get<std::string>();
+  return task;
+}
+
+void require_one_task(std::span<const RunRecord> runs) {
+  const auto first = task_of(runs.front());
+  for (const RunRecord& run : runs) {
+    const auto task = task_of(run);
+    for (const auto& [key, value] : first) {
+      const auto other = task.find(key);
+      if (other == task.end() || other->second == value) continue;
+      throw DataError(
+          fmt::format("report: {} and {} do not compare: {} is {} in the first and {} in the "
+                      "second; need runs of the same data, steps and batch: write one report for "
+                      "each",
+                      runs.front().dir.string(), run.dir.string(), key, value, other->second));
+    }
+  }
+}
+
+/// The keys in which runs of one arm differ, {arm, keys}.
+std::map<std::string, std::set<std::string>> varied_keys(std::span<const RunRecord> runs) {
+  std::map<std::string, const RunRecord*> firsts;
+  std::map<std::string, std::set<std::string>> varied;
+  for (const RunRecord& run : runs) {
+    const RunRecord& first = *firsts.emplace(run.arm, &run).first->second;
+    for (const auto& [key, value] : run.env.at("config").items()) {
+      if (!is_shared(key) && first.config(key) != value.get<std::string>())
+        varied[run.arm].insert(key);
+    }
+  }
+  return varied;
+}
+
+Arm& arm_named(Study& study, const std::string& name) {
+  for (Arm& arm : study.arms) {
+    if (arm.name == name) return arm;
+  }
+  return study.arms.emplace_back(Arm{name, {}});
+}
+
+/// False if the arm has a run of this rate and seed.
+bool add(Arm& arm, const RunRecord& run) {
+  auto cell = std::find_if(arm.cells.begin(), arm.cells.end(),
+                           [&](const Cell& each) { return each.lr >= run.lr; });
+  if (cell == arm.cells.end() || cell->lr != run.lr) cell = arm.cells.insert(cell, {run.lr, {}});
+  const auto place = std::find_if(cell->runs.begin(), cell->runs.end(),
+                                  [&](const RunRecord* each) { return each->seed >= run.seed; });
+  if (place != cell->runs.end() && (*place)->seed == run.seed) return false;
+  cell->runs.insert(place, &run);
+  return true;
+}
+
+}  // namespace
+
+bool is_shared(const std::string& key) {
+  return key.starts_with("run.") || key.starts_with("log.") || key == "optim.lr" ||
+         key == "optim.min_lr" || key == "train.checkpoint_every";
+}
+
+Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
+  if (runs.empty()) throw UsageError("report: no runs; give at least one run directory");
+  require_one_task(runs);
+  const auto varied = varied_keys(runs);
+  Study study;
+  for (const RunRecord& run : runs) {
+    std::string name = run.arm;
+    if (const auto keys = varied.find(run.arm); keys != varied.end()) {
+      for (const std::string& key : keys->second)
+        name += fmt::format(" {}={}", key, run.config(key));
+    }
+    if (!add(arm_named(study, name), run)) add(arm_named(study, run.dir.string()), run);
+  }
+  if (baseline.empty()) return study;
+  std::vector<std::string> names;
+  for (const Arm& arm : study.arms) names.push_back(arm.name);
+  const auto found = std::find(names.begin(), names.end(), baseline);
+  if (found == names.end()) {
+    throw UsageError(fmt::format("report: no arm is called '{}'{}; the arms are {}", baseline,
+                                 system::did_you_mean(baseline, names), fmt::join(names, ", ")));
+  }
+  study.baseline = static_cast<std::size_t>(found - names.begin());
+  return study;
+}
+
+std::string describe_states(std::span<const RunRecord* const> runs) {
+  std::map<run::RunState, int> count;
+  std::string diverged;
+  for (const RunRecord* run : runs) {
+    const run::RunStatus& status = run->summary.status;
+    count[status.state] += 1;
+    if (status.state == run::RunState::diverged) {
+      diverged += fmt::format("{}{}", diverged.empty() ? " at " : ", ",
+                              status.diverged ? status.diverged->step : status.step);
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [state, words] :
+       {std::pair(run::RunState::finished, "finished"),
+        std::pair(run::RunState::diverged, "diverged"),
+        std::pair(run::RunState::running, "running"), std::pair(run::RunState::stopped, "stopped"),
+        std::pair(run::RunState::failed, "failed")}) {
+    if (!count.contains(state)) continue;
+    parts.push_back(fmt::format("{} {}{}", count[state], words,
+                                state == run::RunState::diverged ? diverged : ""));
+  }
+  return fmt::to_string(fmt::join(parts, ", "));
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,43 @@
+#pragma once
+// Numbers on a grid as colours, and the bar that says which colour is which number.
+
+#include <string>
+#include <vector>
+
+#include "train/study/figures/axis.h"
+#include "train/study/figures/color.h"
+#include "train/study/figures/drawing.h"
+
+namespace difftape::study::svg {
+
+/// From number to colour: linear or logarithmic, over `range`.
+struct Scale {
+  Range range;
+  bool log = false;
+
+  /// Logarithmic if all values are above 0 and span a factor of at least 20.
+  static Scale of(const Range& range);
+  double share(double value) const;  ///< 0 at range.low, 1 at range.high
+};
+
+struct HeatMap {
+  std::string label, x_label, y_label;
+  std::vector<std::string> columns, rows;  ///< names; the first row is at the bottom
+  std::vector<double> values;              ///< (rows, columns) row-major; NaN: an empty cell
+  bool written = false;                    ///< numbers in the cells, for small grids
+};
+
+/// 300 units wide. Each cell says its row, column and value as its title.
+Drawing heat_map(const HeatMap& map, const Scale& scale);
+/// The colours of a scale between its ends.
+Drawing color_bar(const Scale& scale);
+
+/// A name at a share of a bar, 0 at its left end.
+struct BarTick {
+  double at;
+  std::string name;
+};
+/// The colours from `color(from)` to `color(1)`.
+Drawing color_bar(Rgb (*color)(double), double from, const std::vector<BarTick>& ticks);
+
+}  // namespace difftape::study::svg

@@ -1,0 +1,19 @@
+#pragma once
+// The learning-rate curve: what each arm reaches at each peak learning rate.
+
+#include <span>
+#include <string>
+
+#include "train/study/compare/study.h"
+
+namespace difftape::study {
+
+enum class SvgKind { inlined, standalone };
+
+/// Final validation loss against peak rate (logarithmic), one line an arm through the means, with
+/// their 95 % intervals and every seed as a small dot; above, how many runs diverged at each rate.
+/// Arms stand beside each other at a rate, so that nothing hides. `inlined` takes the colours of
+/// the page around it, `standalone` is a file on white. Points without a loss are left out.
+std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
+
+}  // namespace difftape::study

@@ -1,0 +1,245 @@
+#include "train/study/page/layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "train/study/figures/heat_map.h"
+#include "train/study/page/csv.h"
+#include "train/study/page/html.h"
+#include "train/system/csv.h"
+
+namespace difftape::study::page {
+
+namespace {
+
+struct LayerMetric {
+  const char *metric, *title, *meaning;
+};
+constexpr LayerMetric kMetrics[] = {
+    {"attn/context_rms", "Context RMS", "before the output projection, mean over tokens and heads"},
+    {"attn/lambda", "λ", "weight of the second map, mean over tokens and heads"},
+    {"attn/sink_rate", "Sink rate", "share of heads that pay more than 0.3 to the first token"},
+    {"attn/logit_max", "Largest attention logit", "absolute value, before softmax"},
+    {"act/max_over_median", "Outliers", "largest hidden state over the median, absolute values"},
+    {"act/kurtosis", "Kurtosis", "of hidden states; 1 is none of them stands out"}};
+
+/// Cells of all heat maps together, about 110 bytes each.
+constexpr std::size_t kCells = 2400;
+/// Stretches of the steps that are worth a picture.
+constexpr std::size_t kFewest = 6;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// A curve a layer; none if no layer has a finite value.
+std::vector<Curve> layers_of(const RunRecord& run, const char* metric) {
+  std::vector<Curve> layers;
+  bool any = false;
+  while (true) {
+    const std::string name = fmt::format("{}/{}", metric, layers.size());
+    if (!run.metrics.columns.contains(name)) return any ? layers : std::vector<Curve>();
+    layers.push_back(curve(run.metrics, name));
+    any = any || !layers.back().step.empty();
+  }
+}
+
+/// The steps at which any layer has a finite value, ascending.
+std::vector<double> steps_of(const std::vector<Curve>& layers) {
+  std::set<double> steps;
+  for (const Curve& layer : layers) steps.insert(layer.step.begin(), layer.step.end());
+  return {steps.begin(), steps.end()};
+}
+
+/// Every layer in at most `columns` stretches of equally many logged steps, each the mean of what
+/// is finite there.
+svg::HeatMap layer_map(const std::vector<Curve>& layers, std::size_t columns) {
+  const std::vector<double> steps = steps_of(layers);
+  columns = std::min(columns, steps.size());
+  svg::HeatMap map{"", "step", "layer", {}, {}, {}};
+  for (std::size_t c = 0; c < columns; ++c) {
+    map.columns.push_back(fmt::format("{:.0f}", steps[c * steps.size() / columns]));
+  }
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    map.rows.push_back(std::to_string(l));
+    std::size_t i = 0;  // in the curve of this layer, which may lack steps that others have
+    for (std::size_t c = 0; c < columns; ++c) {
+      double sum = 0, count = 0;
+      const double last = steps[(c + 1) * steps.size() / columns - 1];
+      for (; i < layers[l].step.size() && layers[l].step[i] <= last; ++i) {
+        sum += layers[l].value[i];
+        ++count;
+      }
+      map.values.push_back(count > 0 ? sum / count : kNaN);
+    }
+  }
+  return map;
+}
+
+struct Panel {
+  std::string arm;
+  svg::HeatMap map;
+};
+
+std::string csv_of(const std::vector<Panel>& panels, const char* row, const char* column) {
+  std::string csv = fmt::format("arm,{},{},value\n", row, column);
+  for (const auto& [arm, map] : panels) {
+    for (std::size_t r = 0; r < map.rows.size(); ++r) {
+      for (std::size_t c = 0; c < map.columns.size(); ++c) {
+        const double value = map.values[r * map.columns.size() + c];
+        if (std::isnan(value)) continue;
+        csv +=
+            fmt::format("{},{},{},{:.6g}\n", system::csv_field(arm), system::csv_field(map.rows[r]),
+                        system::csv_field(map.columns[c]), value);
+      }
+    }
+  }
+  return csv;
+}
+
+std::string figure(const std::string& title, const std::string& meaning, const std::string& file,
+                   std::vector<Panel> panels, const svg::Scale& scale) {
+  std::string html = fmt::format(
+      "<figure class=\"heat\"><figcaption>{} <span class=\"muted\">{}</span> "
+      "<span class=\"bar\">{}{}</span> {}</figcaption>\n<div class=\"panels\">\n",
+      escape_html(title), escape_html(meaning), color_bar(scale).inlined(),
+      scale.log ? "<span class=\"muted\">log</span>" : "",
+      csv_link(file, csv_of(panels, panels.front().map.y_label.c_str(),
+                            panels.front().map.x_label.c_str())));
+  for (auto& [arm, map] : panels) {
+    map.label = title + ", " + arm;
+    html += fmt::format("<div><p class=\"arm\">{}</p>{}</div>\n", escape_html(arm),
+                        heat_map(map, scale).inlined());
+  }
+  return html + "</div></figure>\n";
+}
+
+std::vector<const RunRecord*> complete_runs(const Cell& cell) {
+  std::vector<const RunRecord*> runs;
+  std::copy_if(cell.runs.begin(), cell.runs.end(), std::back_inserter(runs),
+               [](const RunRecord* run) { return run->complete(); });
+  return runs;
+}
+
+std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& input) {
+  std::vector<std::pair<std::string, const RunRecord*>> runs;
+  for (const Arm& arm : input.study.arms) {
+    const Cell* cell = shown_cell(arm, input.lr);
+    if (!cell) continue;
+    const std::vector<const RunRecord*> complete = complete_runs(*cell);
+    if (!complete.empty()) runs.emplace_back(arm.name, complete.front());
+  }
+  return runs;
+}
+
+svg::Scale scale_of(const std::vector<Panel>& panels) {
+  svg::Range range;
+  for (const Panel& panel : panels) {
+    for (const double value : panel.map.values) range.add(value);
+  }
+  return svg::Scale::of(range);
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+/// Numbers by size, other names after them.
+void sort_names(std::vector<std::string>& names) {
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    char *end_a, *end_b;
+    const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
+    if (*end_a == '\0' && *end_b == '\0' && x != y) return x < y;
+    return a < b;
+  });
+}
+
+/// Row and column of a metric "task/accuracy/<row>/<column>"; empty if it is none.
+std::pair<std::string, std::string> grid_place(const std::string& metric) {
+  constexpr std::string_view kPrefix = "task/accuracy/";
+  if (!metric.starts_with(kPrefix)) return {};
+  const std::size_t slash = metric.find('/', kPrefix.size());
+  if (slash == std::string::npos) return {};
+  return {metric.substr(kPrefix.size(), slash - kPrefix.size()), metric.substr(slash + 1)};
+}
+
+svg::HeatMap accuracy_map(const Cell& cell) {
+  svg::HeatMap map{"", "column", "row", {}, {}, {}, true};
+  const std::vector<const RunRecord*> runs = complete_runs(cell);
+  for (const RunRecord* run : runs) {
+    for (const auto& [name, values] : run->metrics.columns) {
+      const auto [row, column] = grid_place(name);
+      if (row.empty()) continue;
+      add_once(map.rows, row);
+      add_once(map.columns, column);
+    }
+  }
+  sort_names(map.rows);
+  sort_names(map.columns);
+  for (const std::string& row : map.rows) {
+    for (const std::string& column : map.columns) {
+      double sum = 0, count = 0;
+      for (const RunRecord* run : runs) {
+        const Curve accuracy = curve(run->metrics, "task/accuracy/" + row + "/" + column);
+        if (!accuracy.value.empty()) sum += accuracy.value.back(), ++count;
+      }
+      map.values.push_back(count > 0 ? sum / count : kNaN);
+    }
+  }
+  return map;
+}
+
+}  // namespace
+
+std::string layer_figures(const Input& input) {
+  std::vector<std::pair<std::string, const RunRecord*>> runs;
+  std::size_t rows = 1, left_out = 0;
+  for (const auto& shown : shown_runs(input)) {
+    std::size_t more = 0;
+    for (const LayerMetric& metric : kMetrics) {
+      more += layers_of(*shown.second, metric.metric).size();
+    }
+    if ((rows + more) * kFewest > kCells && !runs.empty()) {
+      ++left_out;
+      continue;
+    }
+    rows += more;
+    runs.push_back(shown);
+  }
+  const std::size_t columns = std::clamp<std::size_t>(kCells / rows, kFewest, 40);
+  std::string html;
+  for (const LayerMetric& metric : kMetrics) {
+    std::vector<Panel> panels;
+    for (const auto& [arm, run] : runs) {
+      const std::vector<Curve> layers = layers_of(*run, metric.metric);
+      if (!layers.empty()) panels.push_back({arm, layer_map(layers, columns)});
+    }
+    if (panels.empty()) continue;
+    std::string file = metric.metric;
+    std::replace(file.begin(), file.end(), '/', '_');
+    const svg::Scale scale = scale_of(panels);
+    html += figure(metric.title, metric.meaning, file + ".csv", std::move(panels), scale);
+  }
+  if (left_out > 0 && !html.empty()) {
+    html += fmt::format("<p class=\"notice\">Not drawn, to keep this page small: {} arms.</p>\n",
+                        left_out);
+  }
+  return html;
+}
+
+std::string accuracy_figure(const Input& input) {
+  std::vector<Panel> panels;
+  for (const Arm& arm : input.study.arms) {
+    const Cell* cell = shown_cell(arm, input.lr);
+    if (!cell) continue;
+    svg::HeatMap map = accuracy_map(*cell);
+    if (!map.rows.empty()) panels.push_back({arm.name, std::move(map)});
+  }
+  if (panels.empty()) return "";
+  return figure("Accuracy", "share of answers that are right, at the last validation",
+                "accuracy.csv", std::move(panels), {{0, 1}, false});
+}
+
+}  // namespace difftape::study::page

@@ -1,0 +1,27 @@
+#pragma once
+// report.html: one page that compares runs. It holds everything it needs (styles, scripts, data),
+// loads nothing, stays below 2 MB for any length of run, and reads without JavaScript.
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace difftape::study {
+
+struct Study;
+
+/// Writes the page of a study. `notes` are said at its top, for example which runs were left out.
+/// Throws OutputError if `path` cannot be written.
+void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
+                  std::span<const std::string> notes = {});
+
+/// The same from run directories; the arm of the first run is the baseline. Throws UsageError
+/// without runs, MissingInput or DataError for a directory that is not a run, and OutputError.
+void write_report(std::span<const std::filesystem::path> run_dirs,
+                  const std::filesystem::path& path, const std::string& title);
+
+/// Writes the learning-rate curve alone, as SVG on white. Throws UsageError for a study of a single
+/// learning rate, and OutputError.
+void write_lr_curve(const Study& study, const std::filesystem::path& path);
+
+}  // namespace difftape::study

@@ -1,0 +1,180 @@
+#include "train/study/page/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "train/study/page/html.h"
+#include "train/study/page/tables.h"
+
+namespace difftape::study::page {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Entries of a list, such as the files of a text, and different values of an arm that are shown.
+constexpr std::ptrdiff_t kListed = 3, kValues = 8;
+/// Commands that are shown unfolded.
+constexpr std::size_t kCommands = 4;
+
+std::vector<const RunRecord*> runs_of(const Arm& arm) {
+  std::vector<const RunRecord*> runs;
+  for (const Cell& cell : arm.cells) runs.insert(runs.end(), cell.runs.begin(), cell.runs.end());
+  return runs;
+}
+
+template <class F>
+void for_each_run(const Study& study, F&& f) {
+  for (const Arm& arm : study.arms) {
+    for (const RunRecord* run : runs_of(arm)) f(*run);
+  }
+}
+
+/// Flattens objects to keys like "build/version"; of a list it keeps the beginning.
+void flatten(const Json& json, const std::string& key, Json& flat) {
+  if (json.is_object()) {
+    for (const auto& [name, value] : json.items()) {
+      flatten(value, key.empty() ? name : key + "/" + name, flat);
+    }
+  } else if (json.is_array() && std::ssize(json) > kListed) {
+    const Json first(json.begin(), json.begin() + kListed);
+    flat[key] = fmt::format("{} and {} more", first.dump(), std::ssize(json) - kListed);
+  } else {
+    flat[key] = json;
+  }
+}
+
+/// Distinct values in order of appearance, separated by commas; of many only the ends.
+std::string joined(const std::vector<std::string>& values) {
+  if (std::ssize(values) <= kValues) return fmt::format("{}", fmt::join(values, ", "));
+  return fmt::format("{}, …, {} ({} values)", values.front(), values.back(), values.size());
+}
+
+/// Values of flat JSON objects, one a run, side by side: a column an arm.
+template <class F>
+KeyValues side_by_side(const Study& study, F&& object_of) {
+  std::vector<std::pair<std::string, std::vector<std::vector<std::string>>>> found;
+  for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
+    for (const RunRecord* run : runs_of(study.arms[arm])) {
+      const Json object = object_of(*run);
+      for (const auto& [key, value] : object.items()) {
+        auto row =
+            std::find_if(found.begin(), found.end(), [&](auto& f) { return f.first == key; });
+        if (row == found.end()) {
+          row = found.insert(row, {key, std::vector<std::vector<std::string>>(study.arms.size())});
+        }
+        const std::string text =
+            value.is_string() ? value.template get<std::string>() : value.dump();
+        auto& values = row->second[arm];
+        if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
+      }
+    }
+  }
+  KeyValues keys;
+  for (const auto& [key, arms] : found) {
+    auto& row = keys.emplace_back(key, std::vector<std::string>());
+    for (const auto& values : arms) row.second.push_back(joined(values));
+  }
+  return keys;
+}
+
+std::string key_rows(const KeyValues& keys) {
+  std::string html;
+  for (const auto& [key, values] : keys) {
+    html += "<tr><th scope=\"row\">" + escape_html(key) + "</th>";
+    for (const std::string& value : values) html += "<td>" + escape_html(value) + "</td>";
+    html += "</tr>\n";
+  }
+  return html;
+}
+
+bool same_everywhere(const std::vector<std::string>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
+std::string notice(const std::string& text) {
+  return "<p class=\"notice\">" + escape_html(text) + "</p>\n";
+}
+
+}  // namespace
+
+std::string differences(const KeyValues& keys, std::span<const std::string> arms) {
+  KeyValues different, same;
+  for (const auto& [key, values] : keys) {
+    if (same_everywhere(values)) {
+      same.push_back({key, {values.front()}});
+    } else {
+      different.push_back({key, values});
+    }
+  }
+  std::string html;
+  if (different.empty()) {
+    if (arms.size() > 1) html = "<p>No differences.</p>\n";
+  } else {
+    html = "<div class=\"scroll\"><table class=\"keys\"><thead><tr><td></td>";
+    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
+      html += "<th scope=\"col\">" + swatch(arm) + escape_html(arms[arm]) + "</th>";
+    }
+    html += "</tr></thead><tbody>\n" + key_rows(different) + "</tbody></table></div>\n";
+  }
+  if (same.empty()) return html;
+  html += fmt::format("<details><summary>{} {}</summary>", same.size(),
+                      arms.size() > 1 ? "the same in every arm" : "values");
+  return html + "<div class=\"scroll\"><table class=\"keys\"><tbody>\n" + key_rows(same) +
+         "</tbody></table></div></details>";
+}
+
+KeyValues configs(const Study& study) {
+  return side_by_side(study, [](const RunRecord& run) {
+    Json config = run.env.at("config");
+    for (const char* own : {"run.name", "run.arm", "run.out"}) config.erase(own);
+    return config;
+  });
+}
+
+KeyValues environments(const Study& study) {
+  return side_by_side(study, [](const RunRecord& run) {
+    Json env = run.env, flat = Json::object();
+    env.erase("command");
+    env.erase("config");
+    flatten(env, "", flat);
+    return flat;
+  });
+}
+
+std::string commands(const Study& study) {
+  std::vector<std::string> lines;
+  for_each_run(study, [&](const RunRecord& run) {
+    const std::string line = shell_command(run.env.at("command").get<std::vector<std::string>>());
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  });
+  std::string html;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == kCommands) {
+      html += fmt::format("<details><summary>{} more</summary>\n", lines.size() - kCommands);
+    }
+    html += "<pre>" + escape_html(lines[i]) + "</pre>\n";
+  }
+  return html + (lines.size() > kCommands ? "</details>\n" : "");
+}
+
+std::string notices(const Study& study, std::span<const std::string> notes) {
+  std::size_t runs = 0, open = 0;
+  for_each_run(study, [&](const RunRecord& run) {
+    ++runs;
+    open += run.complete() ? 0 : 1;
+  });
+  std::string html;
+  for (const std::string& note : notes) html += notice(note);
+  if (open > 0) {
+    html +=
+        notice(fmt::format("{} of {} runs {} not finished: drawn as far as logged, not in the "
+                           "statistics.",
+                           open, runs, open == 1 ? "is" : "are"));
+  }
+  return html;
+}
+
+}  // namespace difftape::study::page

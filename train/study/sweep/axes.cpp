@@ -1,0 +1,238 @@
+#include "train/study/sweep/axes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "train/run/config/fields.h"
+#include "train/run/config/value.h"
+#include "train/system/suggest.h"
+
+namespace difftape::study {
+namespace {
+
+constexpr const char* kLr = "optim.lr";
+
+/// The learning rates of Wortsman et al. 2023 (arXiv:2309.14322), section 3.
+const std::vector<std::string> kWortsman{"3e-4", "1e-3", "3e-3", "1e-2", "3e-2", "1e-1", "3e-1"};
+
+std::string text_of(const run::ConfigValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::string> || std::is_arithmetic_v<T>) {
+          return fmt::format("{}", v);
+        } else {
+          return fmt::format("{}", fmt::join(v, ","));
+        }
+      },
+      value);
+}
+
+class AxesReader {
+ public:
+  AxesReader(const run::Assignments& given, run::ConfigErrors& errors)
+      : given_(given), errors_(errors) {}
+
+  Axes read() {
+    Axes axes;
+    axes.lr = read_lr();
+    for (const run::Assignment& values : lists_of("sweep.grid")) {
+      Axis axis;
+      for (SweptValue& value : read_list("sweep.grid", values)) axis.push_back({std::move(value)});
+      refuse_repeated(axis);
+      if (!axis.empty()) axes.others.push_back(std::move(axis));
+    }
+    if (Axis zip = read_zip(); !zip.empty()) axes.others.push_back(std::move(zip));
+    return axes;
+  }
+
+ private:
+  Axis read_lr() {
+    const run::Assignment* lr = given_.find("sweep.lr");
+    if (!lr) return {{}};
+    run::Assignment rates{kLr, lr->value, lr->place};
+    const run::YamlNode& node = lr->value;
+    if (node.kind == run::YamlNode::Kind::scalar && node.text == "wortsman") {
+      rates.value.kind = run::YamlNode::Kind::list;
+      for (const std::string& rate : kWortsman) {
+        rates.value.items.push_back(node);
+        rates.value.items.back().text = rate;
+      }
+    } else if (node.kind != run::YamlNode::Kind::list) {
+      errors_.add(node.place,
+                  fmt::format("sweep.lr: expected rates such as [1.0e-3, 3.0e-3], or wortsman, got "
+                              "{}{}",
+                              node.describe(), system::did_you_mean(node.text, {"wortsman"})));
+      return {{}};
+    }
+    if (!may_be_swept("sweep.lr", rates)) return {{}};
+    Axis axis;
+    for (SweptValue& value : read_list("sweep.lr", rates)) axis.push_back({std::move(value)});
+    refuse_repeated(axis);
+    return axis.empty() ? Axis{{}} : axis;
+  }
+
+  Axis read_zip() {
+    std::vector<std::vector<SweptValue>> columns;
+    const std::vector<run::Assignment> lists = lists_of("sweep.zip");
+    bool equal = true;
+    for (const run::Assignment& values : lists) {
+      const size_t length = lists.front().value.items.size(), own = values.value.items.size();
+      if (own != length && own != 0 && length != 0) {
+        errors_.add(values.value.place,
+                    fmt::format("sweep.zip: {} has {} values, {} has {}; need lists of equal "
+                                "length",
+                                values.key, own, lists.front().key, length));
+        equal = false;
+      }
+      columns.push_back(read_list("sweep.zip", values));
+      equal = equal && columns.back().size() == columns.front().size();
+    }
+    Axis axis;
+    if (columns.empty() || !equal) return axis;
+    axis.resize(columns.front().size());
+    for (const auto& column : columns) {
+      for (size_t i = 0; i < column.size(); ++i) axis[i].push_back(column[i]);
+    }
+    refuse_repeated(axis);
+    return axis;
+  }
+
+  /// The keys below sweep.grid or sweep.zip that may be swept.
+  std::vector<run::Assignment> lists_of(const std::string& section) {
+    const run::Assignment* lists = given_.find(section);
+    if (!lists || lists->value.kind == run::YamlNode::Kind::null) return {};
+    run::YamlNode map = lists->value;
+    if (map.kind != run::YamlNode::Kind::map) {
+      errors_.add(map.place, fmt::format("{}: expected keys and their values, such as "
+                                         "{{model.d_ff: [64, 128]}}, got {}",
+                                         section, map.describe()));
+      return {};
+    }
+    std::erase_if(map.pairs, [&](const run::YamlPair& pair) {
+      if (pair.key.text != "base") return false;
+      errors_.add(pair.key.place, fmt::format("{}: base cannot be swept; use arms", section));
+      return true;
+    });
+    run::Assignments keys(errors_, sweep_keys());
+    keys.add_map(map);
+    std::vector<run::Assignment> allowed;
+    for (const run::Assignment& values : keys.all()) {
+      if (may_be_swept(section, values)) allowed.push_back(values);
+    }
+    return allowed;
+  }
+
+  bool may_be_swept(const std::string& section, const run::Assignment& values) {
+    const std::string& key = values.key;
+    if (key.starts_with("run.") || key.starts_with("sweep.")) {
+      errors_.add(values.place, fmt::format("{}: {} cannot be swept here{}", section, key,
+                                            key == "run.seed" ? "; use sweep.seeds" : ""));
+      return false;
+    }
+    if (std::find(keys_.begin(), keys_.end(), key) != keys_.end()) {
+      errors_.add(values.place, fmt::format("{}: {} is swept twice; leave it in one of sweep.lr, "
+                                            "sweep.grid and sweep.zip",
+                                            section, key));
+      return false;
+    }
+    keys_.push_back(key);
+    return true;
+  }
+
+  std::vector<SweptValue> read_list(const std::string& section, const run::Assignment& values) {
+    std::vector<SweptValue> read;
+    if (values.value.kind != run::YamlNode::Kind::list || values.value.items.empty()) {
+      const bool list = values.value.kind == run::YamlNode::Kind::list;
+      errors_.add(values.value.place,
+                  fmt::format("{}: {} needs a list of values, got {}", section, values.key,
+                              list ? "an empty one" : values.value.describe()));
+      return read;
+    }
+    for (const run::YamlNode& item : values.value.items) {
+      const auto value = read_value(item, values.key, run::find_field(values.key)->spec, errors_);
+      if (value) read.push_back({values.key, item, text_of(*value)});
+    }
+    return read;
+  }
+
+  void refuse_repeated(const Axis& axis) {
+    const auto equal = [](const SweptPoint& a, const SweptPoint& b) {
+      return std::ranges::equal(a, b, {}, &SweptValue::text, &SweptValue::text);
+    };
+    for (auto point = axis.begin(); point != axis.end(); ++point) {
+      if (std::none_of(axis.begin(), point, [&](const auto& p) { return equal(p, *point); })) {
+        continue;
+      }
+      std::vector<std::string> words;
+      for (const SweptValue& value : *point) words.push_back(value.key + " " + value.text);
+      errors_.add(point->front().node.place,
+                  fmt::format("sweep: {} is given twice", fmt::join(words, " with ")));
+    }
+  }
+
+  const run::Assignments& given_;
+  run::ConfigErrors& errors_;
+  std::vector<std::string> keys_;  ///< swept so far
+};
+
+/// The shortest scientific form that reads back exactly: "1e-03".
+std::string scientific(const std::string& number) {
+  double value = 0;
+  std::from_chars(number.data(), number.data() + number.size(), value);
+  std::array<char, 32> text;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific);
+  return {text.data(), end.ptr};
+}
+
+}  // namespace
+
+const std::vector<std::string>& sweep_keys() {
+  static const std::vector<std::string> keys{"sweep.name",  "sweep.baseline", "sweep.only",
+                                             "sweep.seeds", "sweep.lr",       "sweep.grid",
+                                             "sweep.zip",   "sweep.arms"};
+  return keys;
+}
+
+Axes read_axes(const run::Assignments& given, run::ConfigErrors& errors) {
+  return AxesReader(given, errors).read();
+}
+
+std::vector<std::string> swept_keys(const Axes& axes) {
+  std::vector<std::string> keys;
+  for (const SweptValue& value : axes.lr.front()) keys.push_back(value.key);
+  for (const Axis& axis : axes.others) {
+    for (const SweptValue& value : axis.front()) keys.push_back(value.key);
+  }
+  return keys;
+}
+
+std::vector<SweptPoint> combinations(const std::vector<Axis>& axes) {
+  std::vector<SweptPoint> all{{}};
+  for (const Axis& axis : axes) {
+    std::vector<SweptPoint> longer;
+    for (const SweptPoint& prefix : all) {
+      for (const SweptPoint& point : axis) {
+        longer.push_back(prefix);
+        longer.back().insert(longer.back().end(), point.begin(), point.end());
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+std::string name_part(const SweptValue& value) {
+  if (value.key == kLr) return fmt::format("-lr{}", scientific(value.text));
+  std::string part = fmt::format("-{}{}", value.key.substr(value.key.rfind('.') + 1), value.text);
+  std::ranges::replace_if(
+      part, [](unsigned char c) { return c == '/' || c <= ' '; }, '_');
+  return part;
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,158 @@
+#include "train/study/sweep/run_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace difftape::study {
+namespace {
+
+constexpr size_t kMostRuns = 10000;
+constexpr size_t kLongestName = 200;  ///< bytes; file systems take 255
+
+class RunMaker {
+ public:
+  RunMaker(const RunListSource& source, run::ConfigErrors& errors)
+      : source_(source), errors_(errors), swept_(swept_keys(source.axes)) {
+    mark_varied(source.axes.lr);
+    for (const Axis& axis : source.axes.others) mark_varied(axis);
+    for (const run::Assignment& given : source.all.all()) {
+      if (given.place.line == 0) refuse_swept(given);
+    }
+    for (const ArmSource& arm : source.arms) values_.push_back(values_of(arm));
+  }
+
+  std::vector<SweepRun> make() {
+    std::vector<SweepRun> runs;
+    const Axes& axes = source_.axes;
+    const std::vector<SweptPoint> points = points_of_grid();
+    for (const Index seed : source_.seeds) {
+      for (const SweptPoint& rate : axes.lr) {
+        for (size_t arm = 0; arm < source_.arms.size(); ++arm) {
+          for (const SweptPoint& point : points) {
+            SweptPoint swept = rate;
+            swept.insert(swept.end(), point.begin(), point.end());
+            runs.push_back(resolve(arm, seed, swept));
+          }
+        }
+      }
+    }
+    return runs;
+  }
+
+ private:
+  void mark_varied(const Axis& axis) {
+    for (const SweptValue& value : axis.front()) {
+      if (axis.size() > 1) varied_.insert(value.key);
+    }
+  }
+
+  /// The combinations of grid and zip, none if there are too many.
+  std::vector<SweptPoint> points_of_grid() {
+    const Axes& axes = source_.axes;
+    size_t runs = std::max<size_t>(source_.arms.size(), 1) * source_.seeds.size() * axes.lr.size();
+    for (const Axis& axis : axes.others) runs = std::min(runs, kMostRuns + 1) * axis.size();
+    if (runs <= kMostRuns) return combinations(axes.others);
+    errors_.add(source_.top,
+                fmt::format("sweep: these are more than {} runs; sweep fewer values", kMostRuns));
+    return {};
+  }
+
+  run::Assignments values_of(const ArmSource& arm) {
+    run::Assignments values = source_.file;
+    const size_t before = values.all().size();
+    values.add_map(arm.values);
+    for (size_t i = before; i < values.all().size(); ++i) {
+      const run::Assignment& given = values.all()[i];
+      if (given.place.source != arm.place.source) continue;
+      refuse_decided(given, true, true, errors_);
+      refuse_swept(given);
+    }
+    return values;
+  }
+
+  SweepRun resolve(size_t i, Index seed, const SweptPoint& swept) {
+    const ArmSource& arm = source_.arms[i];
+    run::Assignments values = values_[i];
+    SweepRun run{arm.name, true, {}, {}};
+    std::string rate, others;
+    for (const SweptValue& value : swept) {
+      values.add_node(value.key, value.node);
+      run.swept.push_back(value.text);
+      if (varied_.contains(value.key)) {
+        (value.key == "optim.lr" ? rate : others) += name_part(value);
+      }
+    }
+    const bool several_seeds = source_.seeds.size() > 1;
+    const std::string name =
+        arm.name + rate + others + (several_seeds ? fmt::format("-seed{}", seed) : "");
+    check_name(name, arm);
+    for (const std::string& text : source_.overrides) values.add_override(text);
+    values.add_value("run.name", name, arm.place);
+    values.add_value("run.arm", arm.name + others, arm.place);
+    values.add_value("run.seed", fmt::format("{}", seed), seed_place(arm));
+    values.add_value("run.out", (std::filesystem::path(source_.out) / name).string(), arm.place);
+    run.resolved = values.resolve();
+    return run;
+  }
+
+  void check_name(const std::string& name, const ArmSource& arm) {
+    if (!names_.insert(name).second &&
+        !errors_.any()) {  // two values alike are an error of their own
+      errors_.add(arm.place,
+                  fmt::format("sweep.arms: two runs would be called '{}'; rename this arm", name));
+    }
+    if (name.size() > kLongestName) {
+      errors_.add(arm.place, fmt::format("sweep.arms: the name of a run would have {} bytes; need "
+                                         "at most {}: write the values as arms with short names",
+                                         name.size(), kLongestName));
+    }
+  }
+
+  run::Place seed_place(const ArmSource& arm) const {
+    for (const char* key : {"sweep.seeds", "run.seed"}) {
+      if (const run::Assignment* given = source_.all.find(key)) return given->place;
+    }
+    return arm.place;
+  }
+
+  /// A value fixed in an arm or on the command line would make runs that claim to differ equal.
+  void refuse_swept(const run::Assignment& given) {
+    if (std::find(swept_.begin(), swept_.end(), given.key) == swept_.end()) return;
+    errors_.add(given.place, fmt::format("{}: this sweep varies it, so it cannot be set here; "
+                                         "change sweep.lr, sweep.grid or sweep.zip instead",
+                                         given.key));
+  }
+
+  const RunListSource& source_;
+  run::ConfigErrors& errors_;
+  std::vector<std::string> swept_;
+  std::vector<run::Assignments> values_;  ///< of each arm
+  std::set<std::string> varied_;          ///< swept keys with several values: part of the names
+  std::set<std::string> names_;           ///< of runs so far
+};
+
+}  // namespace
+
+std::vector<SweepRun> make_runs(const RunListSource& source, run::ConfigErrors& errors) {
+  return RunMaker(source, errors).make();
+}
+
+void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
+                    run::ConfigErrors& errors) {
+  const std::string& key = given.key;
+  if (key == "run.name" || key == "run.arm") {
+    errors.add(given.place,
+               fmt::format("{}: a sweep names its runs after its arms; remove this", key));
+  } else if (key == "run.out") {
+    errors.add(given.place, "run.out: a sweep writes to runs/<sweep.name>; use --out instead");
+  } else if (key == "run.seed" && (in_arm || has_seeds)) {
+    errors.add(given.place, "run.seed: seeds hold for all arms; use sweep.seeds instead");
+  } else if (in_arm && key.starts_with("sweep.")) {
+    errors.add(given.place, fmt::format("{}: an arm cannot hold a sweep", key));
+  }
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,153 @@
+#include "train/study/sweep/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <ostream>
+
+#include "train/study/compare/claims/claims.h"
+#include "train/study/compare/collect.h"
+#include "train/study/compare/study.h"
+#include "train/study/page/report.h"
+#include "train/study/sweep/index.h"
+#include "train/study/sweep/measure.h"
+#include "train/study/sweep/pool.h"
+#include "train/system/files.h"
+#include "train/system/lock.h"
+
+namespace difftape::study {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kTextWidth = 100;
+
+void create_sweep_dir(const fs::path& dir) {
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) {
+    throw OutputError(
+        fmt::format("cannot create sweep directory {}: {}", dir.string(), error.message()));
+  }
+}
+
+std::vector<RunProgress> look_at_all(const SweepConfig& sweep) {
+  std::vector<RunProgress> all;
+  for (const SweepRun& run : sweep.runs) {
+    all.push_back(look(run));
+    const bool broke_off = all.back().begun || (all.back().on_disk && !all.back().complete());
+    // An error if it is being trained now, by whatever program.
+    if (broke_off && run.chosen) static_cast<void>(system::DirectoryLock(run.config().run.out));
+  }
+  return all;
+}
+
+bool varies_rate(const Study& study) {
+  return std::ranges::any_of(study.arms, [](const Arm& arm) { return arm.cells.size() > 1; });
+}
+
+/// The baseline, unless it has no run: then the first arm stands for it.
+std::string baseline_of(const SweepConfig& sweep, const std::vector<RunRecord>& records) {
+  const bool there = std::ranges::any_of(
+      records, [&](const RunRecord& record) { return record.arm == sweep.baseline; });
+  return there ? sweep.baseline : "";
+}
+
+/// Tables and verdicts, on the console and as files of the sweep.
+void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
+  const fs::path out = sweep.out;
+  const Study study = make_study(collection.runs, baseline_of(sweep, collection.runs));
+  const std::string text = study_text(study, kTextWidth);
+  console << "\n" << text;
+  system::replace_text(out / "summary.txt", text);
+  system::replace_text(out / "verdicts.csv", verdicts_csv(judge(study)));
+  if (varies_rate(study)) write_lr_curve(study, out / "lr_curve.svg");
+  write_report(study, out / "report.html", sweep.name, collection.notes);
+  console << "\nreport: " << (out / "report.html").string() << "\n";
+}
+
+/// The exit code of what could not be done; a study that cannot be made is none of it.
+Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
+                  std::ostream& console) {
+  std::vector<fs::path> dirs, others;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    const run::Config& config = sweep.runs[i].config();
+    if (!progress[i].on_disk) continue;
+    (config.run.arm == sweep.baseline ? dirs : others).push_back(config.run.out);
+  }
+  dirs.insert(dirs.end(), others.begin(), others.end());
+  if (dirs.empty()) return Exit::ok;
+  try {
+    const Collection collection = collect_runs(dirs);
+    for (const std::string& note : collection.notes) console << note << "\n";
+    compare(sweep, collection, console);
+  } catch (const Error& error) {  // the runs are results, even those that do not compare
+    console << "\nno comparison: " << error.what() << "\n";
+    return error.exit() == Exit::bad_data ? Exit::ok : error.exit();
+  }
+  return Exit::ok;
+}
+
+/// Says which runs failed, and returns the exit code of the first.
+Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
+                   std::ostream& console) {
+  Exit first = Exit::ok;
+  for (std::size_t i = 0; i < progress.size(); ++i) {
+    if (progress[i].exit == Exit::ok) continue;
+    if (first == Exit::ok) console << "\nnot completed; the same command tries again:\n";
+    console << fmt::format("  {}: {}\n", sweep.runs[i].config().run.name, progress[i].words);
+    if (first == Exit::ok) first = progress[i].exit;
+  }
+  console << std::flush;
+  return first;
+}
+
+}  // namespace
+
+Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
+  create_sweep_dir(sweep.out);
+  const system::DirectoryLock lock(sweep.out);
+  SweepIndex index(sweep);
+  std::vector<RunProgress> progress = look_at_all(sweep);
+  const run::StopRequest stop;
+  const auto waits = [](const RunProgress& run) {
+    return run.chosen && run.phase == Phase::queued;
+  };
+  const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, waits));
+  const auto first = std::ranges::find_if(progress, waits) - progress.begin();
+  StatusTable table(*request.console, request.console_descriptor >= 0
+                                          ? run::console_style(request.console_descriptor)
+                                          : run::ConsoleStyle{});
+  for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
+  index.write();
+  const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
+  if (complete > 0) {
+    table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
+  }
+  if (left > 0) {
+    const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
+    const Layout layout =
+        choose_layout(config, left, request.jobs, request.program, *request.console);
+    Pool pool(sweep, progress, layout, request.command, request.program);
+    pool.train(stop, table, [&](std::size_t run) {
+      index.update(run, progress[run]);
+      try {
+        index.write();
+      } catch (const OutputError& error) {  // the runs matter more: it is written again at the end
+        table.line(error.what());
+      }
+    });
+    index.write();
+  }
+  if (stop.received() != Exit::ok) {
+    table.line(describe_counts(progress, std::nan("")));
+    table.line("sweep stopped; the same command continues it");
+    return stop.received();
+  }
+  const Exit compared = compare_runs(sweep, progress, *request.console);
+  const Exit failed = list_failures(sweep, progress, *request.console);
+  return failed != Exit::ok ? failed : compared;
+}
+
+}  // namespace difftape::study

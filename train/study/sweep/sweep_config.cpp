@@ -1,0 +1,186 @@
+#include "train/study/sweep/sweep_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/error.h"
+#include "train/run/config/validate.h"
+#include "train/run/config/value.h"
+#include "train/study/sweep/run_list.h"
+#include "train/system/suggest.h"
+
+namespace difftape::study {
+namespace {
+
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+class SweepReader {
+ public:
+  SweepReader(const std::string& path, const std::vector<std::string>& overrides)
+      : path_(path), overrides_(overrides), file_(errors_, sweep_keys()), all_(file_) {
+    file_.add_file(path);
+    all_ = file_;
+    for (const std::string& text : overrides) all_.add_override(text);
+    const bool has_seeds = all_.find("sweep.seeds") != nullptr;
+    for (const run::Assignment& given : all_.all()) {
+      const bool own = given.place.source == path || given.place.line == 0;
+      if (own) refuse_decided(given, false, has_seeds, errors_);
+    }
+  }
+
+  SweepConfig read(const std::string& out, const std::vector<std::string>& only) {
+    SweepConfig sweep;
+    sweep.name = read("sweep.name", std::filesystem::path(path_).stem().string());
+    const std::vector<ArmSource> arms = read_arms(sweep.name);
+    for (const ArmSource& arm : arms) arm_names_.push_back(arm.name);
+    sweep.baseline = read("sweep.baseline", arms.empty() ? "" : arms.front().name);
+    sweep.out = out.empty() ? "runs/" + sweep.name : out;
+    check_name(sweep.name);
+    const auto chosen = only.empty() ? read_only() : only;
+    const std::vector<Index> seeds = read_seeds();
+    const Axes axes = read_axes(all_, errors_);
+    sweep.swept = swept_keys(axes);
+    sweep.runs =
+        make_runs({file_, all_, overrides_, {path_, 1, 1}, arms, seeds, axes, sweep.out}, errors_);
+    for (SweepRun& run : sweep.runs) run.chosen = chosen.empty() || contains(chosen, run.base_arm);
+    check_baseline(sweep);
+    errors_.throw_if_any();
+    for (const std::string& name : only) require_arm(name);
+    return sweep;
+  }
+
+ private:
+  /// The value of a key of the sweep, or `initial` if it is not given or cannot be read.
+  template <class T>
+  T read(const std::string& key, const T& initial, run::ValueRule rule = {}) {
+    const run::Assignment* given = all_.find(key);
+    if (!given) return initial;
+    const auto value = read_value(given->value, key, {T(), std::move(rule)}, errors_);
+    return value ? std::get<T>(*value) : initial;
+  }
+
+  std::vector<ArmSource> read_arms(const std::string& sweep_name) {
+    std::vector<ArmSource> arms;
+    const run::Assignment* given = all_.find("sweep.arms");
+    if (!given) {
+      for (const char* key : {"sweep.lr", "sweep.grid", "sweep.zip", "sweep.seeds"}) {
+        if (const run::Assignment* other = all_.find(key)) return {{sweep_name, {}, other->place}};
+      }
+      errors_.add({path_, 1, 1},
+                  "this file has no 'sweep.arms'; name the arms, or train one model with "
+                  "'difftape train'");
+      return arms;
+    }
+    if (given->value.kind != run::YamlNode::Kind::map || given->value.pairs.empty()) {
+      errors_.add(
+          given->value.place,
+          fmt::format("sweep.arms: expected arms such as 'softmax: {{...}}', got {}",
+                      given->value.pairs.empty() && given->value.kind == run::YamlNode::Kind::map
+                          ? "none"
+                          : given->value.describe()));
+      return arms;
+    }
+    std::set<std::string> names;
+    for (const auto& [name, values] : given->value.pairs) {
+      if (!names.insert(name.text).second) {
+        errors_.add(name.place, fmt::format("sweep.arms: duplicate arm '{}'; every arm needs a "
+                                            "name of its own",
+                                            name.text));
+        continue;
+      }
+      arms.push_back({name.text, values, name.place});
+    }
+    return arms;
+  }
+
+  void check_name(const std::string& name) {
+    const run::Assignment* given = all_.find("sweep.name");
+    if (!given || run::can_name_folder(name)) return;
+    errors_.add(
+        given->value.place,
+        fmt::format("sweep.name: '{}' cannot name a folder; need one word without '/'", name));
+  }
+
+  std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {
+    return fmt::format("'{}' is not an arm of this sweep ({}){}", name, fmt::join(names, ", "),
+                       system::did_you_mean(name, names));
+  }
+
+  void require_arm(const std::string& name) const {
+    if (!contains(arm_names_, name)) throw UsageError("--arms: " + no_arm(name, arm_names_));
+  }
+
+  /// The baseline may be a name of sweep.arms, which means its first run, or a whole run.arm.
+  void check_baseline(SweepConfig& sweep) {
+    if (sweep.runs.empty()) return;
+    std::vector<std::string> names = arm_names_;
+    for (const SweepRun& run : sweep.runs) {
+      const std::string& arm = run.config().run.arm;
+      if (!contains(names, arm)) names.push_back(arm);
+      if (arm == sweep.baseline) return;
+    }
+    for (const SweepRun& run : sweep.runs) {
+      if (run.base_arm != sweep.baseline) continue;
+      sweep.baseline = run.config().run.arm;
+      return;
+    }
+    const run::Assignment* given = all_.find("sweep.baseline");
+    if (given) errors_.add(given->value.place, "sweep.baseline: " + no_arm(sweep.baseline, names));
+  }
+
+  std::vector<std::string> read_only() {
+    const run::Assignment* given = all_.find("sweep.only");
+    if (!given) return {};
+    const auto names = read<std::vector<std::string>>("sweep.only", {});
+    if (names.empty() && given->value.kind == run::YamlNode::Kind::list) {
+      errors_.add(given->value.place, "sweep.only: is empty; name the arms to train");
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (contains(arm_names_, names[i]) || arm_names_.empty()) continue;
+      const bool list = given->value.kind == run::YamlNode::Kind::list;
+      errors_.add(list ? given->value.items[i].place : given->value.place,
+                  "sweep.only: " + no_arm(names[i], arm_names_));
+    }
+    return names;
+  }
+
+  /// At least one seed, whatever was wrong.
+  std::vector<Index> read_seeds() {
+    const run::Assignment* given = all_.find("sweep.seeds");
+    if (!given)
+      return {read("run.seed", static_cast<Index>(run::RunConfig().seed), run::at_least(0))};
+    auto seeds = read("sweep.seeds", std::vector<Index>{1}, run::at_least(0));
+    if (seeds.empty()) {
+      errors_.add(given->value.place, "sweep.seeds: is empty; give at least one, such as [1]");
+      return {1};
+    }
+    for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
+      if (std::find(seeds.begin(), seed, *seed) != seed) {
+        errors_.add(given->value.place, fmt::format("sweep.seeds: {} is given twice", *seed));
+      }
+    }
+    return seeds;
+  }
+
+  std::string path_;
+  std::vector<std::string> overrides_;
+  run::ConfigErrors errors_;
+  run::Assignments file_;  ///< the file and its bases
+  run::Assignments all_;   ///< and the overrides
+  std::vector<std::string> arm_names_;
+};
+
+}  // namespace
+
+SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides,
+                       const std::string& out, const std::vector<std::string>& only) {
+  return SweepReader(path, overrides).read(out, only);
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,69 @@
+#pragma once
+// A program started by this one.
+
+#include <sys/types.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace difftape::system {
+
+/// A file of this process.
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+/// All that was written to a file so far, read from its beginning.
+std::string contents_of(std::FILE* file);
+/// The last line of a text that is not blank, without what is blank at its end.
+std::string last_line(const std::string& text);
+
+/// How a program ended.
+struct Ending {
+  int exit = 0;    ///< exit code
+  int signal = 0;  ///< that killed it; 0: none
+
+  /// "exit code 78" or "killed by signal 9".
+  std::string str() const;
+};
+
+struct ChildSetup {
+  int in, out, err;          ///< descriptors that become its standard streams
+  std::string program = {};  ///< the file to execute; empty: the first word, found in PATH
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of this one
+  std::vector<int> cores = {};  ///< the only ones it runs on; empty: those of this process
+  /// Signals that a terminal sends to this program do not reach it; it gets SIGTERM when the thread
+  /// that started it is gone, however that ended.
+  bool apart = false;
+};
+
+/// A child process; no zombie remains of it. Destroying it kills it if it still runs.
+class Child {
+ public:
+  /// Throws MissingInput with the command and the reason if it cannot be started.
+  Child(const std::vector<std::string>& command, const ChildSetup& setup);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// How it ended, if it did; does not wait.
+  const std::optional<Ending>& poll();
+  /// Waits for its end.
+  const Ending& wait();
+  /// Sends a signal, unless it has ended.
+  void signal(int number);
+  pid_t id() const { return id_; }
+
+ private:
+  void reap(int options);
+
+  pid_t id_ = 0;
+  std::optional<Ending> ending_;
+};
+
+}  // namespace difftape::system

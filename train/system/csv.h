@@ -1,0 +1,18 @@
+#pragma once
+// Tables of comma-separated values, as RFC 4180 has them.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace difftape::system {
+
+/// A field as it stands in a line: quoted if it holds a comma, a quote or a line break.
+std::string csv_field(std::string_view text);
+
+/// The fields of each line, unquoted; lines end with LF or CRLF, the last may end with the text. An
+/// empty line has one empty field. What is not CSV is taken as it stands: a quote within a field is
+/// a quote, one that is never closed ends with the text.
+std::vector<std::vector<std::string>> read_csv(std::string_view text);
+
+}  // namespace difftape::system

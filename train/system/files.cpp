@@ -1,0 +1,69 @@
+#include "train/system/files.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "core/error.h"
+
+namespace difftape::system {
+
+namespace {
+
+OutputError cannot_write(const std::filesystem::path& path) {
+  return OutputError(
+      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+std::string read_text(const std::filesystem::path& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::string text;
+  std::array<char, 1 << 16> block;
+  bool failed = file == nullptr;
+  while (!failed) {
+    const std::size_t count = std::fread(block.data(), 1, block.size(), file);
+    text.append(block.data(), count);
+    failed = std::ferror(file) != 0;
+    if (count < block.size()) break;
+  }
+  const int reason = errno;
+  if (file != nullptr) std::fclose(file);
+  if (failed) {
+    throw MissingInput(
+        fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(reason)));
+  }
+  return text;
+}
+
+void replace_text(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path temporary = path.string() + ".tmp";
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  if (file == nullptr) throw cannot_write(path);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int reason = errno;
+  std::fclose(file);
+  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  if (!written) errno = reason;
+  const OutputError error = cannot_write(path);
+  std::remove(temporary.c_str());
+  throw error;
+}
+
+AppendFile::AppendFile(const std::filesystem::path& path)
+    : path_(path), file_(std::fopen(path.c_str(), "ab")) {
+  if (!file_) throw cannot_write(path);
+}
+
+void AppendFile::append(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
+      std::fflush(file_.get()) != 0) {
+    throw cannot_write(path_);
+  }
+}
+
+}  // namespace difftape::system

@@ -1,0 +1,37 @@
+#pragma once
+// The text files of a run, read and written whole or line by line, with errors that name the file.
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace difftape::system {
+
+/// Throws MissingInput with the path and the reason.
+std::string read_text(const std::filesystem::path& path);
+
+/// Writes all or nothing: to a temporary name beside `path`, synced, then renamed over it.
+/// Throws OutputError with the path and the reason; the previous contents then still stand.
+void replace_text(const std::filesystem::path& path, std::string_view text);
+
+/// A file that only grows. Every append reaches the operating system before it returns, so a crash
+/// of the process loses nothing that was appended.
+class AppendFile {
+ public:
+  /// Creates the file if it is missing. Throws OutputError.
+  explicit AppendFile(const std::filesystem::path& path);
+  /// Throws OutputError, for example when the disk is full; part of the text may then be written.
+  void append(std::string_view text);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  std::filesystem::path path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace difftape::system

@@ -1,0 +1,149 @@
+#include "train/system/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace difftape::system {
+
+namespace {
+
+constexpr std::size_t kGap = 2;
+
+/// Columns of text that a group takes.
+std::size_t extent(const ColumnGroup& group, const std::vector<std::size_t>& widths) {
+  std::size_t sum = kGap * (group.end - group.begin - 1);
+  for (std::size_t c = group.begin; c < group.end; ++c) sum += widths[c];
+  return sum;
+}
+
+std::vector<std::size_t> widths_of(const Table& table, const std::vector<ColumnGroup>& groups) {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    std::size_t width = table.columns[c].name.size();
+    for (const auto& row : table.rows) width = std::max(width, row[c].size());
+    widths.push_back(width);
+  }
+  for (const ColumnGroup& group : groups) {
+    const std::size_t needed = group.label.size() + 2, given = extent(group, widths);
+    if (!group.label.empty() && given < needed) widths[group.begin] += needed - given;
+  }
+  return widths;
+}
+
+/// Joins cells with the gap and drops spaces at the end.
+std::string line_of(const std::vector<std::string>& cells) {
+  std::string line = fmt::to_string(fmt::join(cells, std::string(kGap, ' ')));
+  return line.erase(line.find_last_not_of(' ') + 1) + "\n";
+}
+
+/// Some columns of a table.
+Table columns_of(const Table& table, const std::vector<std::size_t>& columns) {
+  Table part;
+  part.rows.resize(table.rows.size());
+  for (const std::size_t c : columns) {
+    part.columns.push_back(table.columns[c]);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) part.rows[r].push_back(table.rows[r][c]);
+  }
+  return part;
+}
+
+std::size_t width_of(const Table& table) {
+  std::vector<std::size_t> widths = widths_of(table, column_groups(table.columns));
+  return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+}
+
+}  // namespace
+
+std::vector<ColumnGroup> column_groups(std::span<const Column> columns) {
+  std::vector<ColumnGroup> groups;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const std::string& label = columns[c].group;
+    if (!groups.empty() && !label.empty() && groups.back().label == label) {
+      groups.back().end = c + 1;
+    } else {
+      groups.push_back({label, c, c + 1});
+    }
+  }
+  return groups;
+}
+
+std::string to_text(const Table& table) {
+  const std::vector<ColumnGroup> groups = column_groups(table.columns);
+  const std::vector<std::size_t> widths = widths_of(table, groups);
+
+  std::vector<std::string> labels, names;
+  for (const ColumnGroup& group : groups) {
+    const std::string label = group.label.empty() ? "" : fmt::format(" {} ", group.label);
+    const std::size_t width = extent(group, widths);
+    labels.push_back(label.empty() ? std::string(width, ' ')
+                                   : fmt::format("{:-^{}}", label, width));
+  }
+  const auto aligned = [&](const std::string& cell, std::size_t c) {
+    return table.columns[c].left ? fmt::format("{:<{}}", cell, widths[c])
+                                 : fmt::format("{:>{}}", cell, widths[c]);
+  };
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    names.push_back(aligned(table.columns[c].name, c));
+  }
+  const bool labelled = std::any_of(groups.begin(), groups.end(),
+                                    [](const ColumnGroup& group) { return !group.label.empty(); });
+  std::string text = (labelled ? line_of(labels) : "") + line_of(names);
+  for (std::vector<std::string> row : table.rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) row[c] = aligned(row[c], c);
+    text += line_of(row);
+  }
+  return text;
+}
+
+std::string to_text(const Table& table, std::size_t width, std::size_t keys) {
+  if (width_of(table) <= width) return to_text(table);
+  std::vector<std::size_t> key_columns(keys);
+  std::iota(key_columns.begin(), key_columns.end(), std::size_t{0});
+  std::string text;
+  std::vector<std::size_t> columns = key_columns;
+  const auto finish_block = [&] {
+    if (!text.empty()) text += '\n';
+    text += to_text(columns_of(table, columns));
+    columns = key_columns;
+  };
+  for (const ColumnGroup& group : column_groups(table.columns)) {
+    if (group.begin < keys) continue;
+    std::vector<std::size_t> longer = columns;
+    for (std::size_t c = group.begin; c < group.end; ++c) longer.push_back(c);
+    if (columns.size() > keys && width_of(columns_of(table, longer)) > width) {
+      finish_block();
+      for (std::size_t c = group.begin; c < group.end; ++c) columns.push_back(c);
+    } else {
+      columns = longer;
+    }
+  }
+  finish_block();
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
+  std::string result, line(indent);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (line.size() > indent.size() && line.size() + 1 + word.size() > width) {
+      result += line + "\n";
+      line = indent;
+    }
+    if (line.size() > indent.size()) line += ' ';
+    line += word;
+    begin = end + 1;
+  }
+  return result + line + "\n";
+}
+
+std::string grouped(Index number) {
+  std::string digits = fmt::format("{}", number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+}  // namespace difftape::system

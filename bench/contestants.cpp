@@ -56,8 +56,8 @@ std::string beyond_torch(const run::Config& config) {
     return fmt::format("attention '{}'", kind);
   if (!config.model.rope) return "model.rope: false";
   if (config.model.attention.qk_norm) return "model.attention.qk_norm";
-  if (config.model.attention.window != 0) return "model.attention.window";
-  if (config.data.document_end >= 0) return "data.document_end";
+  if (config.model.attention.window != 0) return "model.attention.sliding_window";
+  if (config.data.eos_token_id >= 0) return "data.eos_token_id";
   if (config.train.grad_accumulation != 1) return "train.grad_accumulation";
   return "";
 }

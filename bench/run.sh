@@ -16,15 +16,15 @@ run() {
   case "$1" in
     step)
       local three=softmax,diff_v1,diff_v2
-      "$bin/bench_step" configs/bench_384.yaml --kinds $three --set model.match=parameters --by-op \
+      "$bin/bench_step" configs/bench/d384.yaml --kinds $three --set model.match_params=true --by-op \
         $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench_384.yaml --kinds $three --set model.match=parameters \
+      "$bin/bench_step" configs/bench/d384.yaml --kinds $three --set model.match_params=true \
         --set data.seq_len=2048 --set model.max_seq_len=2048 --set data.batch_size=1 $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench_768.yaml --kinds softmax $(rounds 5)
+      "$bin/bench_step" configs/bench/d768.yaml --kinds softmax $(rounds 5)
       echo
-      "$bin/bench_step" configs/bench_128.yaml $(rounds 10)
+      "$bin/bench_step" configs/bench/d128.yaml $(rounds 10)
       ;;
     attention)
       "$bin/bench_attention" $(rounds 15)
@@ -36,21 +36,21 @@ run() {
         --benchmark_enable_random_interleaving=true
       ;;
     peers)
-      "$bin/bench_peers" step configs/bench_384.yaml $(rounds 7)
+      "$bin/bench_peers" step configs/bench/d384.yaml $(rounds 7)
       ;;
-    small) "$bin/bench_peers" step configs/bench_128.yaml --steps 10 $(rounds 10) ;;
+    small) "$bin/bench_peers" step configs/bench/d128.yaml --steps 10 $(rounds 10) ;;
     bf16)
-      for config in configs/bench_384.yaml configs/bench_768.yaml; do
+      for config in configs/bench/d384.yaml configs/bench/d768.yaml; do
         "$bin/bench_peers" step "$config" --arms ours,ours-bf16 $(rounds 7)
         echo
       done
       ;;
     long)
-      "$bin/bench_peers" step configs/bench_384.yaml --arms ours --kinds softmax,diff_v1,diff_v2 \
+      "$bin/bench_peers" step configs/bench/d384.yaml --arms ours --kinds softmax,diff_v1,diff_v2 \
         --seq 512,1024,2048,4096,8192 --tokens 8192 --steps 1 --warmup 1 $(rounds 7)
       ;;
     start)
-      "$bin/bench_peers" start configs/base/tiny.yaml --arms ours,torch,torch-compile $(rounds 5)
+      "$bin/bench_peers" start configs/base/text_0.9m.yaml --arms ours,torch,torch-compile $(rounds 5)
       ;;
     *)
       echo "bench: no suite '$1'; there are ${suites[*]}" >&2

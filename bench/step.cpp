@@ -115,7 +115,8 @@ void run(const Arguments& arguments) {
   fmt::print(
       "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
       config.model.d_model, config.model.num_layers, config.model.num_heads, config.model.d_ff,
-      config.model.vocab_size, config.data.seq_len, config.data.batch_size, config.model.match);
+      config.model.vocab_size, config.data.seq_len, config.data.batch_size,
+      config.model.match_params ? "parameters" : "none");
   race(all, arguments);
   print(all);
   if (!arguments.by_op) return;

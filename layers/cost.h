@@ -36,7 +36,7 @@ struct ModelCost {
   double attention_projection_flops_per_token = 0;
   /// Numbers of keys and values that generation keeps a token.
   Index kv_cache_per_token = 0;
-  Index d_ff = 0;  ///< after model.match
+  Index d_ff = 0;  ///< after model.match_params
 };
 
 ModelCost model_cost(const ModelConfig& config, Index seq);

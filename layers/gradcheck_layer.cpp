@@ -86,7 +86,7 @@ std::vector<AttentionVariant> attention_variants() {
       {"v2_split_half", {.kind = "diff_v2", .pairing = "split_half"}},
       {"v2_lambda_raw", {.kind = "diff_v2", .lambda = "raw"}},
       {"v2_lambda_none", {.kind = "diff_v2", .lambda = "none"}},
-      {"v2_off_by_one", {.kind = "diff_v2", .normaliser = "off_by_one"}},
+      {"v2_softmax1", {.kind = "diff_v2", .normaliser = "softmax1"}},
       {"v2_sink", {.kind = "diff_v2", .normaliser = "sink"}},
       {"v2_sink_gate_head", {.kind = "diff_v2", .normaliser = "sink", .gate = "head"}},
       {"v2_exponential_subln", {.kind = "diff_v2", .lambda = "exponential", .subln = "true"}},

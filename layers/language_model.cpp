@@ -62,9 +62,9 @@ LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const To
 }
 
 ModelConfig matched(const ModelConfig& config) {
-  if (config.match != "parameters") return config;
+  if (!config.match_params) return config;
   ModelConfig plain = config, baseline = config;
-  plain.match = baseline.match = "none";
+  plain.match_params = baseline.match_params = false;
   baseline.attention = {};
   baseline.attention.qk_norm = config.attention.qk_norm;
   const Index surplus =
@@ -77,8 +77,8 @@ ModelConfig matched(const ModelConfig& config) {
   if (nearer && shrunk < config.d_ff) plain.d_ff = shrunk;
   if (nearer && shrunk < 8) {
     throw ConfigError(fmt::format(
-        "model.match: parameters: {} has {} parameters more than softmax, more than a d_ff of {} "
-        "can give up; raise model.d_ff or set model.match: none",
+        "model.match_params: {} has {} parameters more than softmax, more than a d_ff of {} "
+        "can give up; raise model.d_ff or set model.match_params: false",
         config.attention.kind, surplus, config.d_ff));
   }
   return plain;

@@ -37,7 +37,7 @@ struct ModelConfig {
   double rope_theta = 10000;
   double norm_eps = 1e-5;
   bool tie_embeddings = false;
-  std::string match = "none";  ///< "parameters": d_ff shrinks until the softmax total is met
+  bool match_params = false;  ///< d_ff shrinks until the softmax total is met
   AttentionConfig attention{};
 };
 

@@ -13,7 +13,7 @@ namespace {
 const std::map<std::string, AttentionFields (*)()>& presets() {
   static const std::map<std::string, AttentionFields (*)()> table{
       {"diff_v1", diff_v1_preset},       {"diff_v2", diff_v2_preset}, {"gated", gated_preset},
-      {"off_by_one", off_by_one_preset}, {"sink", sink_preset},       {"softmax", softmax_preset},
+      {"softmax1", off_by_one_preset},   {"sink", sink_preset},       {"softmax", softmax_preset},
       {"softmax_2h", softmax_2h_preset},
   };
   return table;
@@ -70,7 +70,7 @@ class Errors {
     }
     const AttentionConfig baseline;
     if (config.kind != baseline.kind && fields == attention_fields(baseline)) {
-      add({"attention.normaliser", "attention.gate"},
+      add({"attention.softmax_denominator", "attention.gate"},
           fmt::format("without what makes it {}, this is {}; write kind: {}", config.kind,
                       baseline.kind, baseline.kind));
     }
@@ -136,7 +136,7 @@ AttentionFields attention_fields(const AttentionConfig& config) {
   choose("pairing", config.pairing, kPairings, fields.pairing);
   choose("lambda", config.lambda, kLambdas, fields.lambda);
   choose("lambda_init", config.lambda_init, kLambdaInits, fields.lambda_init);
-  choose("normaliser", config.normaliser, kNormalisers, fields.normaliser);
+  choose("softmax_denominator", config.normaliser, kNormalisers, fields.normaliser);
   choose("subln", config.subln, kHeadNorms, fields.head_norm);
   choose("gate", config.gate, kGates, fields.gate);
   fields.lambda_init_value = config.lambda_init_value;

@@ -78,7 +78,7 @@ inline constexpr Word<LambdaKind> kLambdas[] = {{"exponential", LambdaKind::expo
 inline constexpr Word<LambdaInit> kLambdaInits[] = {{"schedule", LambdaInit::schedule},
                                                     {"constant", LambdaInit::constant}};
 inline constexpr Word<Normaliser> kNormalisers[] = {{"softmax", Normaliser::softmax},
-                                                    {"off_by_one", Normaliser::off_by_one},
+                                                    {"softmax1", Normaliser::off_by_one},
                                                     {"sink", Normaliser::sink}};
 inline constexpr Word<bool> kHeadNorms[] = {{"true", true}, {"false", false}};
 inline constexpr Word<Gate> kGates[] = {

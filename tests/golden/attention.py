@@ -1,8 +1,8 @@
 """The attention family, naive: explicit matrices, one output head at a time.
 
 Each field of the config chooses one of a few functions that know nothing of one another: wiring of
-heads, visibility, normaliser, rule for lambda, norm of a head, gate. `w(name)` is a weight of the
-layer's self_attn, x its normed input.
+heads, visibility, denominator of the softmax, rule for lambda, norm of a head, gate. `w(name)` is a
+weight of the layer's self_attn, x its normed input.
 
 Letters: B batch, T sequence, C d_model, H baseline query heads, d head_dim. Heads are
 [B, T, heads, width].
@@ -78,15 +78,15 @@ def value_width(spec: ModelSpec) -> int:
     return 2 * spec.width if PRESETS[spec.kind].wiring == "pairs" else spec.width
 
 
-def visibility(tokens: Tensor, window: int = 0, document_end: int = -1) -> Tensor:
-    """[B, T, T]: may query t see key j? A document_end token is the last of its document."""
+def visibility(tokens: Tensor, window: int = 0, eos_token_id: int = -1) -> Tensor:
+    """[B, T, T]: may query t see key j? A eos_token_id token is the last of its document."""
     t = torch.arange(tokens.shape[1])
     distance = t[:, None] - t
     visible = (distance >= 0).expand(len(tokens), -1, -1)
     if window:
         visible = visible & (distance < window)
-    if document_end >= 0:
-        ends = (tokens == document_end).long()
+    if eos_token_id >= 0:
+        ends = (tokens == eos_token_id).long()
         document = ends.cumsum(1) - ends
         visible = visible & (document[:, :, None] == document[:, None, :])
     return visible
@@ -105,9 +105,9 @@ def with_extra_logit(scores: Tensor, extra: Tensor) -> Tensor:
     return torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
 
 
-NORMALISERS = {
+DENOMINATORS = {
     "softmax": softmax,
-    "off_by_one": lambda scores, sink=None: with_extra_logit(scores, scores.new_zeros(1)),
+    "softmax1": lambda scores, sink=None: with_extra_logit(scores, scores.new_zeros(1)),
     "sink": with_extra_logit,
 }
 
@@ -188,7 +188,7 @@ def parameter_shapes(spec: ModelSpec) -> dict:
     queries, heads = sum(map(len, wires)), len(wires)
     shapes = {"q_proj.weight": (queries * d, c), "k_proj.weight": (spec.kv_heads * d, c),
               "v_proj.weight": (spec.kv_heads * d, c), "o_proj.weight": (c, heads * wide)}
-    if spec.chosen("normaliser") == "sink":
+    if spec.chosen("softmax_denominator") == "sink":
         shapes["sinks"] = (queries,)
     if spec.chosen("lambda_rule") == "exponential":
         shapes |= {f"lambda_{name}": (d,) for name in ("q1", "k1", "q2", "k2")}
@@ -219,9 +219,10 @@ def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor
         k = rms_norm(k, w("k_norm.weight"), spec.norm_eps)
     if spec.rope:
         q, k = rope(q, spec.rope_theta), rope(k, spec.rope_theta)
-    wires, rule, normaliser = wiring(spec), spec.chosen("lambda_rule"), spec.chosen("normaliser")
+    wires, rule = wiring(spec), spec.chosen("lambda_rule")
+    denominator = spec.chosen("softmax_denominator")
     lam = LAMBDAS[rule](spec, layer, w, x, len(wires)) if rule else None
-    sinks = w("sinks") if normaliser == "sink" else None
-    context = contexts(wires, q, k, v, visible, lam, NORMALISERS[normaliser], sinks)
+    sinks = w("sinks") if denominator == "sink" else None
+    context = contexts(wires, q, k, v, visible, lam, DENOMINATORS[denominator], sinks)
     context = gated(spec, w, x, normed(spec, layer, w, context))
     return context.flatten(2) @ w("o_proj.weight").T

@@ -27,7 +27,7 @@ CASES = {
                         num_kv_heads=1, vocab_size=31),
     "softmax_2h_gqa": dict(kind="softmax_2h", batch_size=3, seq_len=13, d_model=14, num_heads=6,
                            num_kv_heads=2, head_dim=2, vocab_size=15, d_ff=7),
-    "off_by_one_mha": dict(kind="off_by_one", batch_size=1, seq_len=19, d_model=15, num_heads=3,
+    "softmax1_mha": dict(kind="softmax1", batch_size=1, seq_len=19, d_model=15, num_heads=3,
                            head_dim=4, vocab_size=13, d_ff=9),
     "sink_gqa": dict(kind="sink", batch_size=3, seq_len=11, d_model=14, num_heads=4,
                      num_kv_heads=2, head_dim=4, vocab_size=13, d_ff=7),
@@ -52,33 +52,34 @@ CASES = {
     "v1_lambda_sigmoid_gqa": dict(kind="diff_v1", attention={"lambda": "sigmoid"}, batch_size=1,
                                   seq_len=18, d_model=13, num_heads=12, num_kv_heads=4, head_dim=2,
                                   vocab_size=11, d_ff=5, norm_eps=1e-3),
-    "v2_sink_gqa": dict(kind="diff_v2", attention={"normaliser": "sink"}, batch_size=3, seq_len=12,
-                        d_model=11, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9, d_ff=8),
+    "v2_sink_gqa": dict(kind="diff_v2", attention={"softmax_denominator": "sink"}, batch_size=3,
+                        seq_len=12, d_model=11, num_heads=4, num_kv_heads=2, head_dim=4,
+                        vocab_size=9, d_ff=8),
     "v2_exponential_subln": dict(
         kind="diff_v2", attention={"lambda": "exponential", "subln": True, "gate": "head",
-                                   "normaliser": "off_by_one"},
+                                   "softmax_denominator": "softmax1"},
         batch_size=3, seq_len=13, d_model=10, num_heads=3, head_dim=4, vocab_size=8, d_ff=6),
     "v2_qk_norm_no_rope": dict(kind="diff_v2", attention={"qk_norm": True}, batch_size=1,
                                seq_len=22, d_model=10, num_heads=2, head_dim=8, vocab_size=12,
                                d_ff=9, rope=False, norm_eps=1e-2),
-    "v2_window_gqa": dict(kind="diff_v2", attention={"window": 19}, batch_size=1, seq_len=71,
-                          d_model=12, num_heads=4, num_kv_heads=2, vocab_size=10, d_ff=7,
-                          head_dim=4),
+    "v2_window_gqa": dict(kind="diff_v2", attention={"sliding_window": 19}, batch_size=1,
+                          seq_len=71, d_model=12, num_heads=4, num_kv_heads=2, vocab_size=10,
+                          d_ff=7, head_dim=4),
     "v1_packed_gqa": dict(kind="diff_v1", batch_size=3, seq_len=67, d_model=10, num_heads=4,
                           num_kv_heads=2, head_dim=2, vocab_size=8, d_ff=8,
-                          data={"document_end": 4}),
+                          data={"eos_token_id": 4}),
     "v1_sink_gate_qk_norm_packed_window": dict(
-        kind="diff_v1", attention={"normaliser": "sink", "gate": "elementwise", "qk_norm": True,
-                                   "window": 5},
+        kind="diff_v1", attention={"softmax_denominator": "sink", "gate": "elementwise",
+                                   "qk_norm": True, "sliding_window": 5},
         batch_size=1, seq_len=37, d_model=8, num_heads=4, head_dim=4, vocab_size=8, d_ff=5,
-        data={"document_end": 0}),
-    "softmax_window_packed": dict(kind="softmax", attention={"window": 7}, batch_size=3, seq_len=69,
-                                  d_model=10, num_heads=3, head_dim=4, vocab_size=8, d_ff=7,
-                                  data={"document_end": 2}),
+        data={"eos_token_id": 0}),
+    "softmax_window_packed": dict(kind="softmax", attention={"sliding_window": 7}, batch_size=3,
+                                  seq_len=69, d_model=10, num_heads=3, head_dim=4, vocab_size=8,
+                                  d_ff=7, data={"eos_token_id": 2}),
     "v2_split_half_sink_packed": dict(
-        kind="diff_v2", attention={"pairing": "split_half", "normaliser": "sink"}, batch_size=1,
-        seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9, d_ff=5,
-        data={"document_end": 8}),
+        kind="diff_v2", attention={"pairing": "split_half", "softmax_denominator": "sink"},
+        batch_size=1, seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
+        d_ff=5, data={"eos_token_id": 8}),
 }
 SEED = 2026
 
@@ -115,8 +116,8 @@ def draw_weights(spec: ModelSpec, rng: np.random.Generator) -> dict:
 def draw_tokens(spec: ModelSpec, batch: int, seq_len: int, rng: np.random.Generator) -> np.ndarray:
     """int32 [B, T+1]. In packed rows one token in six ends a document."""
     tokens = rng.integers(0, spec.vocab_size, (batch, seq_len + 1), dtype=np.int32)
-    if spec.document_end >= 0:
-        others = spec.document_end + rng.integers(1, spec.vocab_size, tokens.shape)
+    if spec.eos_token_id >= 0:
+        others = spec.eos_token_id + rng.integers(1, spec.vocab_size, tokens.shape)
         ends = rng.random(tokens.shape) < 1 / 6
-        tokens = np.where(ends, spec.document_end, others % spec.vocab_size)
+        tokens = np.where(ends, spec.eos_token_id, others % spec.vocab_size)
     return tokens.astype(np.int32)

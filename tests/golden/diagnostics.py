@@ -19,7 +19,7 @@ CASES = {
     "softmax_window_packed": dict(wiring="single", heads=2, kv_heads=2, seq=70, window=19,
                                   documents=True),
     "softmax_gated": dict(wiring="single", heads=2, kv_heads=1, seq=66, gated=True),
-    "off_by_one": dict(wiring="single", heads=4, kv_heads=4, seq=64, sinks="zero"),
+    "softmax1": dict(wiring="single", heads=4, kv_heads=4, seq=64, sinks="zero"),
     "sink_packed": dict(wiring="single", heads=4, kv_heads=2, seq=67, sinks="random",
                         documents=True),
     "v1_gqa": dict(wiring="pairs", heads=8, kv_heads=4, seq=71, lambda_scalar=0.7),

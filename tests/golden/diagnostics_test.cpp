@@ -86,7 +86,7 @@ TEST_P(GoldenDiagnostics, the_maps_agree_with_pytorch) {
 
 INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenDiagnostics,
                          testing::Values("softmax_gqa", "softmax_window_packed", "softmax_gated",
-                                         "off_by_one", "sink_packed", "v1_gqa", "v1_large_lambda",
+                                         "softmax1", "sink_packed", "v1_gqa", "v1_large_lambda",
                                          "v2_gqa", "v2_raw", "v2_split_half_sinks",
                                          "v2_lambda_one_short"),
                          [](const auto& golden) { return std::string(golden.param); });

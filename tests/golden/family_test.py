@@ -33,14 +33,14 @@ class Family(unittest.TestCase):
     def test_every_combination_of_fields_agrees_with_pytorchs_own_attention(self):
         shape = dict(d_model=7, num_heads=4, num_kv_heads=2, head_dim=2, lambda_init_value=0.35)
         others = (dict(), dict(qk_norm=True, rope=False, norm_eps=1e-2),
-                  dict(qk_norm=True, rope_theta=9.0, window=3, document_end=1))
+                  dict(qk_norm=True, rope_theta=9.0, sliding_window=3, eos_token_id=1))
         tokens, x = torch.tensor([[0, 0, 1, 0, 0, 0, 0, 1, 1], [0] * 9]), random(2, 9, 7)
         checked = 0
         for fields, other in itertools.product(combinations(), others):
             spec = ModelSpec(**shape, **fields, **other)
             shapes = attention.parameter_shapes(spec)
             weights = {name: random(*shapes[name], seed=i) for i, name in enumerate(shapes)}
-            visible = attention.visibility(tokens, spec.window, spec.document_end)
+            visible = attention.visibility(tokens, spec.sliding_window, spec.eos_token_id)
             for layer in (0, 1):
                 args = (spec, layer, weights.__getitem__, x, visible)
                 assert_same(attention.attention(*args), vectorised.layer_output(*args), 1e-12)
@@ -49,14 +49,14 @@ class Family(unittest.TestCase):
 
     def test_a_kind_is_its_preset(self):
         presets = {
-            "softmax": dict(kind="off_by_one", normaliser="softmax"),
-            "off_by_one": dict(kind="softmax", normaliser="off_by_one", gate="none"),
-            "sink": dict(kind="gated", normaliser="sink", gate="none"),
+            "softmax": dict(kind="softmax1", softmax_denominator="softmax"),
+            "softmax1": dict(kind="softmax", softmax_denominator="softmax1", gate="none"),
+            "sink": dict(kind="gated", softmax_denominator="sink", gate="none"),
             "gated": dict(kind="softmax", gate="elementwise", subln="false"),
             "diff_v1": dict(kind="diff_v1", lambda_rule="exponential", lambda_init="schedule",
-                            normaliser="softmax", subln="true", gate="none"),
+                            softmax_denominator="softmax", subln="true", gate="none"),
             "diff_v2": dict(kind="diff_v2", pairing="interleaved", lambda_rule="sigmoid",
-                            normaliser="softmax", subln="false", gate="none"),
+                            softmax_denominator="softmax", subln="false", gate="none"),
         }
         for kind, fields in presets.items():
             by_kind, by_fields = oracle.logits(*model(kind=kind)), oracle.logits(*model(**fields))
@@ -77,38 +77,38 @@ class Family(unittest.TestCase):
         expected = ModelSpec(kind="diff_v2", lambda_rule="none", subln="true", rope=False)
         for written in ("true", '"true"'):
             self.assertEqual(ModelSpec.from_yaml(text % written), expected)
-        packed = ModelSpec.from_yaml("model: {d_model: 8}\ndata: {document_end: 10}")
-        self.assertEqual(packed, ModelSpec(d_model=8, document_end=10))
+        packed = ModelSpec.from_yaml("model: {d_model: 8}\ndata: {eos_token_id: 10}")
+        self.assertEqual(packed, ModelSpec(d_model=8, eos_token_id=10))
 
 
 class Normalisers(unittest.TestCase):
     def test_an_extra_logit_adds_its_exponential_to_the_denominator(self):
         q, k, extra = 2 * random(2, 5, 3), random(2, 5, 3, seed=1), torch.tensor(-0.4)
         e = torch.exp(q @ k.transpose(1, 2) / math.sqrt(3)).tril()
-        for name, sink, added in (("softmax", None, 0), ("off_by_one", None, 1),
+        for name, sink, added in (("softmax", None, 0), ("softmax1", None, 1),
                                   ("sink", extra, math.exp(-0.4))):
-            p = attention.probabilities(q, k, causal(5), attention.NORMALISERS[name], sink)
+            p = attention.probabilities(q, k, causal(5), attention.DENOMINATORS[name], sink)
             assert_same(p, e / (e.sum(-1, keepdim=True) + added), 1e-15)
 
-    def test_off_by_one_is_a_sink_at_zero_and_softmax_a_sink_at_minus_infinity(self):
+    def test_softmax1_is_a_sink_at_zero_and_softmax_a_sink_at_minus_infinity(self):
         for kind in PRESETS:
-            spec, weights, tokens = model(kind=kind, normaliser="sink", num_kv_heads=2)
-            for normaliser, value in (("off_by_one", 0.0), ("softmax", -1e4)):
-                other = dataclasses.replace(spec, normaliser=normaliser)
+            spec, weights, tokens = model(kind=kind, softmax_denominator="sink", num_kv_heads=2)
+            for denominator, value in (("softmax1", 0.0), ("softmax", -1e4)):
+                other = dataclasses.replace(spec, softmax_denominator=denominator)
                 set_sinks = adapt(weights, spec, sinks=lambda w: torch.full_like(w("sinks"), value))
                 assert_same(oracle.logits(other, adapt(weights, other), tokens),
                             oracle.logits(spec, set_sinks, tokens), 0)
 
     def test_each_query_head_has_a_sink_of_its_own(self):
         for kind, count in (("softmax", 4), ("softmax_2h", 8), ("diff_v1", 4), ("diff_v2", 8)):
-            spec, weights, tokens = model(kind=kind, normaliser="sink")
+            spec, weights, tokens = model(kind=kind, softmax_denominator="sink")
             grads = oracle.evaluate(spec, weights, tokens).grads
             self.assertEqual(grads["model.layers.0.self_attn.sinks"].shape, (count,))
             self.assertGreater(grads["model.layers.0.self_attn.sinks"].abs().min(), 1e-6)
 
 
 class Pairing(unittest.TestCase):
-    fields = dict(kind="diff_v2", normaliser="sink")
+    fields = dict(kind="diff_v2", softmax_denominator="sink")
 
     def reordered(self, kv_heads):
         """The interleaved model, and split_half with its query heads put where that reads them."""
@@ -244,15 +244,15 @@ class Visibility(unittest.TestCase):
     def test_a_window_of_the_whole_row_changes_nothing(self):
         for kind, window in itertools.product(PRESETS, (7, 8, 100)):
             spec, weights, tokens = model(kind=kind)
-            wide = dataclasses.replace(spec, window=window)
+            wide = dataclasses.replace(spec, sliding_window=window)
             self.assertTrue(torch.equal(oracle.logits(spec, weights, tokens[:, :7]),
                                         oracle.logits(wide, weights, tokens[:, :7])), kind)
 
     def test_a_layer_with_a_window_sees_a_row_that_begins_there(self):
         """Scores depend on distances alone, so the row may be moved to the front."""
         for kind in PRESETS:
-            spec, weights, tokens = model(kind=kind, window=3, num_layers=1)
-            full = dataclasses.replace(spec, window=0)
+            spec, weights, tokens = model(kind=kind, sliding_window=3, num_layers=1)
+            full = dataclasses.replace(spec, sliding_window=0)
             windowed = oracle.logits(spec, weights, tokens)
             for t in range(2, 8):
                 alone = oracle.logits(full, weights, tokens[:, t - 2 : t + 1])
@@ -260,7 +260,7 @@ class Visibility(unittest.TestCase):
 
     def test_packed_documents_are_separate_rows(self):
         for kind, rope in itertools.product(PRESETS, (False, True)):
-            spec, weights, tokens = model(kind=kind, rope=rope, document_end=10, seq_len=11)
+            spec, weights, tokens = model(kind=kind, rope=rope, eos_token_id=10, seq_len=11)
             tokens = tokens[:1].clamp(max=9)
             tokens[0, [0, 4, 5, 9]] = 10
             packed = oracle.logits(spec, weights, tokens)

@@ -46,7 +46,7 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
     file.read<real>("model/" + parameter.name, parameter.value.values());
   }
   const run::LossAndLogits result =
-      run::forward_backward(model, run::read_token_batch(path), config.data.document_end);
+      run::forward_backward(model, run::read_token_batch(path), config.data.eos_token_id);
   EXPECT_LE(error_of(Tensor::scalar(result.loss), file.read<double>("loss")), kGate);
   EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kGate);
   double worst = 0;
@@ -61,7 +61,7 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
 INSTANTIATE_TEST_SUITE_P(
     PyTorch, Golden,
     testing::Values("softmax_mha", "softmax_gqa", "softmax_tied", "diff_v1_mha", "diff_v1_gqa",
-                    "diff_v2_mha", "diff_v2_gqa", "diff_v2_mqa", "softmax_2h_gqa", "off_by_one_mha",
+                    "diff_v2_mha", "diff_v2_gqa", "diff_v2_mqa", "softmax_2h_gqa", "softmax1_mha",
                     "sink_gqa", "gated_mha", "gated_head_mqa", "v2_split_half_gqa", "v2_lambda_raw",
                     "v2_lambda_none", "v1_no_subln", "v1_lambda_init_constant",
                     "v1_lambda_sigmoid_gqa", "v2_sink_gqa", "v2_exponential_subln",

@@ -63,7 +63,7 @@ def read_weights(file: h5py.File, spec: ModelSpec) -> dict:
     """The weights as float64. They must be exactly those the config asks for."""
     weights = {name: data[()].astype(np.float64) for name, data in file["model"].items()}
     for name, weight in weights.items():
-        if name.endswith("mlp.gate_proj.weight"):  # model.match may have shrunk d_ff
+        if name.endswith("mlp.gate_proj.weight"):  # model.match_params may have shrunk d_ff
             spec = dataclasses.replace(spec, d_ff=len(weight))
     expected = oracle.parameter_shapes(spec)
     for name in sorted(expected.keys() | weights.keys()):

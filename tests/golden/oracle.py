@@ -42,7 +42,7 @@ def swiglu(w: Callable[[str], Tensor], x: Tensor) -> Tensor:
 
 def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
     """[B, T, V] for tokens [B, T]."""
-    visible = attention.visibility(tokens, spec.window, spec.document_end)
+    visible = attention.visibility(tokens, spec.sliding_window, spec.eos_token_id)
     x = weights["model.embed_tokens.weight"][tokens]
     for i in range(spec.num_layers):
 

@@ -21,23 +21,24 @@ from spec import PRESETS, ModelSpec
 
 
 class Attention(unittest.TestCase):
-    def gradcheck(self, wires, q, k, v, lam=None, normaliser="softmax", sinks=None, visible=None):
+    def gradcheck(self, wires, q, k, v, lam=None, denominator="softmax", sinks=None,
+                  visible=None):
         given = {"q": q, "k": k, "v": v, "lam": lam, "sinks": sinks}
         given = {name: x.requires_grad_() for name, x in given.items() if x is not None}
         visible = causal(5) if visible is None else visible
 
         def contexts(*inputs):
             return attention.contexts(wires, **dict(zip(given, inputs)), visible=visible,
-                                      normalise=attention.NORMALISERS[normaliser])
+                                      normalise=attention.DENOMINATORS[denominator])
 
         self.assertTrue(torch.autograd.gradcheck(contexts, tuple(given.values()), eps=1e-6,
                                                  atol=1e-8))
 
     def test_gradients_of_one_map_match_finite_differences(self):
         q, kv = random(2, 5, 4, 2), random(2, 2, 5, 2, 2, seed=1)
-        for normaliser in attention.NORMALISERS:
-            sinks = random(4, seed=2) if normaliser == "sink" else None
-            self.gradcheck(attention.one_map(4, 2), q, kv[0], kv[1], None, normaliser, sinks)
+        for denominator in attention.DENOMINATORS:
+            sinks = random(4, seed=2) if denominator == "sink" else None
+            self.gradcheck(attention.one_map(4, 2), q, kv[0], kv[1], None, denominator, sinks)
 
     def test_gradients_of_the_pairs_of_v1_match_finite_differences(self):
         q, k, v = random(2, 5, 8, 2), random(2, 5, 4, 2, seed=1), random(2, 5, 2, 4, seed=2)
@@ -230,7 +231,7 @@ class GoldenFiles(unittest.TestCase):
 
     def test_no_case_would_agree_if_a_field_were_ignored(self):
         """Each field at another value that needs the same weights."""
-        others = {"window": 0, "document_end": -1, "rope": True, "pairing": "interleaved",
+        others = {"sliding_window": 0, "eos_token_id": -1, "rope": True, "pairing": "interleaved",
                   "lambda_init": "schedule"}
         tried = set()
         for name in cases.CASES:
@@ -251,9 +252,9 @@ class GoldenFiles(unittest.TestCase):
         alone = {}
         for name in cases.CASES:
             spec, _, tokens, _ = read(name)
-            if spec.document_end < 0:
+            if spec.eos_token_id < 0:
                 continue
-            ends = tokens[:, :-1] == spec.document_end
+            ends = tokens[:, :-1] == spec.eos_token_id
             self.assertGreater(ends.sum(1).min(), 3, name)
             alone[name] = (ends[:, 1:] & ends[:, :-1]).sum().item()
         self.assertEqual(len(alone), 4)

@@ -9,7 +9,7 @@ CHOICES = {
     "pairing": ("interleaved", "split_half"),
     "lambda_rule": ("exponential", "sigmoid", "raw", "none"),
     "lambda_init": ("schedule", "constant"),
-    "normaliser": ("softmax", "off_by_one", "sink"),
+    "softmax_denominator": ("softmax", "softmax1", "sink"),
     "subln": ("true", "false"),
     "gate": ("none", "elementwise", "head"),
 }
@@ -22,7 +22,7 @@ class Preset(NamedTuple):
     pairing: Optional[str] = None
     lambda_rule: Optional[str] = None
     lambda_init: Optional[str] = None
-    normaliser: str = "softmax"
+    softmax_denominator: str = "softmax"
     subln: str = "false"
     gate: str = "none"
 
@@ -33,8 +33,8 @@ PRESETS = {
     "diff_v1": Preset("pairs", lambda_rule="exponential", lambda_init="schedule", subln="true"),
     "diff_v2": Preset("doubled", pairing="interleaved", lambda_rule="sigmoid",
                       lambda_init="schedule"),
-    "off_by_one": Preset("single", normaliser="off_by_one"),
-    "sink": Preset("single", normaliser="sink"),
+    "softmax1": Preset("single", softmax_denominator="softmax1"),
+    "sink": Preset("single", softmax_denominator="sink"),
     "gated": Preset("single", gate="elementwise"),
 }
 
@@ -49,11 +49,11 @@ class ModelSpec:
     lambda_rule: str = "preset"
     lambda_init: str = "preset"
     lambda_init_value: float = 0.8
-    normaliser: str = "preset"
+    softmax_denominator: str = "preset"
     subln: str = "preset"
     gate: str = "preset"
     qk_norm: bool = False
-    window: int = 0
+    sliding_window: int = 0
     d_model: int = 128
     num_layers: int = 4
     num_heads: int = 4
@@ -65,7 +65,7 @@ class ModelSpec:
     rope_theta: float = 10000.0
     norm_eps: float = 1e-5
     tie_embeddings: bool = False
-    document_end: int = -1
+    eos_token_id: int = -1
 
     def __post_init__(self):
         """Refuses what would otherwise be ignored."""
@@ -107,8 +107,8 @@ class ModelSpec:
         if unknown:
             raise ValueError(f"model.attention has keys the oracle does not know: {unknown}")
         values = {name: value for name, value in model.items() if name in types} | attention
-        if "document_end" in config.get("data", {}):
-            values["document_end"] = config["data"]["document_end"]
+        if "eos_token_id" in config.get("data", {}):
+            values["eos_token_id"] = config["data"]["eos_token_id"]
         return ModelSpec(**{name: convert(types[name], value) for name, value in values.items()})
 
 

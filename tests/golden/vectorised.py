@@ -55,8 +55,9 @@ def layer_output(spec, layer, w, x, visible):
     if spec.rope:
         q, k = complex_rope(q, spec.rope_theta), complex_rope(k, spec.rope_theta)
     sinks = None
-    if spec.chosen("normaliser") != "softmax":
-        sinks = w("sinks") if spec.chosen("normaliser") == "sink" else torch.zeros(q.shape[1])
+    denominator = spec.chosen("softmax_denominator")
+    if denominator != "softmax":
+        sinks = w("sinks") if denominator == "sink" else torch.zeros(q.shape[1])
     if spec.kind == "diff_v1":
         v = heads("v_proj.weight", 2 * d)
         first, second = (attend(q[:, i::2], k[:, i::2], v, visible,

@@ -59,7 +59,7 @@ TEST_P(EveryKind, combines_with_every_field_or_says_why_not) {
   EXPECT_EQ(built + refused, 3 * 5 * 3 * 4 * 3 * 4);
   // Without what makes it its kind it is softmax, by any two words for each of two other fields.
   const bool can_lose_its_name =
-      GetParam() == "gated" || GetParam() == "sink" || GetParam() == "off_by_one";
+      GetParam() == "gated" || GetParam() == "sink" || GetParam() == "softmax1";
   const Index lambdas = GetParam() == "diff_v2"   ? 3 * (3 + 4)
                         : GetParam() == "diff_v1" ? 2 * 3 + 3
                                                   : 1;

@@ -161,7 +161,7 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
   config.d_model = 128;
   config.head_dim = 32;
   config.d_ff = 344;
-  config.match = "parameters";
+  config.match_params = true;
   ModelConfig baseline = config;
   baseline.attention.kind = "softmax";
   const Index matched_count = LanguageModel(config).parameters().count();
@@ -174,19 +174,19 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
 TEST(Match, keeps_a_d_ff_that_is_nearest_as_it_is) {
   ModelConfig config = config_of("sink");
   config.d_ff = 84;  // sinks are 8 numbers, a unit of d_ff 192
-  config.match = "parameters";
+  config.match_params = true;
   EXPECT_EQ(LanguageModel(config).config().d_ff, 84);
 }
 
 TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
   ModelConfig config = config_of("diff_v2");
   config.d_ff = 8;
-  config.match = "parameters";
+  config.match_params = true;
   try {
     LanguageModel model(config);
     FAIL() << "no error";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("raise model.d_ff or set model.match: none"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("raise model.d_ff or set model.match_params: false"));
   }
 }
 

@@ -100,17 +100,17 @@ TEST(Structure, a_window_as_long_as_the_row_hides_nothing) {
   }
 }
 
-TEST(Structure, sinks_of_zero_are_off_by_one) {
+TEST(Structure, sinks_of_zero_are_softmax1) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     ModelConfig config = layer_config(kind);
     config.attention.normaliser = "sink";
     Layer sink(config);
-    config.attention.normaliser = "off_by_one";
-    Layer off_by_one(config);
+    config.attention.normaliser = "softmax1";
+    Layer softmax1(config);
     sink.weight("sinks").fill(0);
     const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
-    EXPECT_TRUE(same(sink.forward(x), off_by_one.forward(x))) << kind;
-    EXPECT_TRUE(same(sink.backward(x, cotangent), off_by_one.backward(x, cotangent))) << kind;
+    EXPECT_TRUE(same(sink.forward(x), softmax1.forward(x))) << kind;
+    EXPECT_TRUE(same(sink.backward(x, cotangent), softmax1.backward(x, cotangent))) << kind;
   }
 }
 

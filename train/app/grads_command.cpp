@@ -29,7 +29,7 @@ void add_grads(CLI::App& app, Context&) {
     const run::NamedModel named = run::open_model(arguments->model, arguments->overrides);
     const run::Batch batch = run::read_token_batch(arguments->batch);
     const run::LossAndLogits result = forward_backward(
-        *named.model, batch, named.config.data.document_end, precision_of(named.config));
+        *named.model, batch, named.config.data.eos_token_id, precision_of(named.config));
     write_grads(arguments->out, named, batch, result);
     fmt::print("loss {:.9g} nats per token, {} gradients: {}\n", static_cast<double>(result.loss),
                named.model->parameters().size(), arguments->out);

@@ -17,7 +17,7 @@ namespace difftape::app {
 namespace {
 
 constexpr const char* kFooter =
-    "Start with:  difftape sweep configs/quickstart.yaml\n\n"
+    "Start with:  difftape sweep configs/sweeps/quickstart.yaml\n\n"
     "Exit codes: 0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
     "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
     "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";

@@ -77,8 +77,8 @@ TEST_F(BrokenConfig, nonsense_for_set_is_an_error_that_quotes_it) {
        "run.name: 'a/b' cannot name a folder; need one word without '/'; run.out "
        "sets the path"},
       {"model.attention.kind=diff_v3",
-       "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2, gated, off_by_one, sink, "
-       "softmax, softmax_2h; did you mean 'diff_v1'?"}};
+       "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2, gated, sink, softmax, "
+       "softmax1, softmax_2h; did you mean 'diff_v1'?"}};
   for (const auto& [text, message] : cases) {
     EXPECT_EQ(error("base: tiny.yaml\n", {"--set", text}),
               "--set " + text + ": error: " + message + "\n");

@@ -65,9 +65,9 @@ TEST(Plan, takes_kinds_and_says_why_one_is_left_out) {
   EXPECT_EQ(row(two.out, "parameters").size(), 2u);
   EXPECT_EQ(row(two.out, "    q_proj"), (std::vector<std::string>{"1,024", "512"}));
   const Outcome tight = project.difftape(
-      {"plan", "--set", "model.match=parameters", "--set", "model.d_ff=8", "tiny.yaml"});
+      {"plan", "--set", "model.match_params=true", "--set", "model.d_ff=8", "tiny.yaml"});
   ASSERT_EQ(tight.exit, 0) << tight.err;
-  EXPECT_THAT(tight.out, HasSubstr("\nleft out diff_v2: model.match: parameters: diff_v2 has "));
+  EXPECT_THAT(tight.out, HasSubstr("\nleft out diff_v2: model.match_params: diff_v2 has "));
   const Outcome unknown = project.difftape({"plan", "tiny.yaml", "--kinds", "sofmax"});
   EXPECT_EQ(unknown.exit, 64);
   EXPECT_THAT(unknown.err, HasSubstr("--kinds: 'sofmax' is not one of diff_v1"));

@@ -29,7 +29,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
        {"train", "sweep", "report", "plan", "analyze", "config", "grads", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
-  EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/quickstart.yaml"),
+  EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
                               HasSubstr("64 usage; 65 bad data or checkpoint; 66 input missing"),
                               HasSubstr("86 training diverged"), HasSubstr("130/143")));
 }

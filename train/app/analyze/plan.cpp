@@ -139,8 +139,8 @@ void add_memory(const run::Config& config, Rows& rows) {
   for (const Part& part : kParts) {
     rows.megabytes(part.label, [&](const KindCost& c) { return c.memory.*part.bytes; });
   }
-  if (recompute_named(config.train.recompute) == Recompute::none) {
-    rows.megabytes("with train.recompute: blocks, MB",
+  if (recompute_named(config.train.activation_checkpointing) == Recompute::none) {
+    rows.megabytes("with train.activation_checkpointing: blocks, MB",
                    [](const KindCost& c) { return c.memory_if_recomputed.total(); });
   }
   rows.counts("KV cache per token, bytes", [](const ModelCost& c) {
@@ -158,8 +158,8 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
     if (own == kConfigured) kinds.push_back(own);
   }
   const StepShape shape{config.data.batch_size, config.data.seq_len,
-                        recompute_named(config.train.recompute), config.train.grad_accumulation,
-                        precision_named(config.train.precision)};
+                        recompute_named(config.train.activation_checkpointing),
+                        config.train.grad_accumulation, precision_named(config.train.precision)};
   StepShape recomputed = shape;
   recomputed.recompute = Recompute::blocks;
   Plan plan;

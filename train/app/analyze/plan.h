@@ -14,7 +14,8 @@ namespace difftape::app {
 struct KindCost {
   std::string kind;
   ModelCost cost;
-  StepMemory memory{}, memory_if_recomputed{};  ///< as configured, and with recompute: blocks
+  StepMemory memory{},
+      memory_if_recomputed{};  ///< as configured, and with activation_checkpointing: blocks
 };
 
 struct Plan {

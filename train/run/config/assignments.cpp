@@ -1,6 +1,6 @@
 #include "train/run/config/assignments.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
+#include "train/run/config/former_names.h"
 #include "train/run/config/validate.h"
 #include "train/system/suggest.h"
 
@@ -184,6 +185,12 @@ void Assignments::unknown(const std::string& key, const YamlNode& value, const P
                             : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
                                           key, place.source));
     complete_ = false;
+    return;
+  }
+  if (const FormerKey* former = find_former_key(key)) {
+    suspects_.insert(former->now.begin(), former->now.end());
+    errors_->add(place, fmt::format("unknown key '{}'; it is now {}{}", key,
+                                    fmt::join(former->now, " or "), former->value));
     return;
   }
   const bool section = value.kind == YamlNode::Kind::map;

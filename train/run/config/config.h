@@ -8,6 +8,7 @@
 
 #include "layers/model_config.h"
 #include "optim/optim_config.h"
+#include "train/run/config/task_config.h"
 
 namespace difftape::run {
 
@@ -23,19 +24,12 @@ struct DataConfig {
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
   Index seq_len = 256;
   Index batch_size = 16;
-  Index document_end = -1;  ///< the token that ends a document; -1: no documents
+  Index eos_token_id = -1;  ///< the token that ends a document; -1: no documents
   double val_fraction = 0.05;
-  Index keys = 64;                         ///< different keys; the cities of needles
-  Index values = 64;                       ///< different values of recall and noisy_recall
-  std::vector<Index> facts{1, 2, 4, 6};    ///< N of needles, one setting an item
-  std::vector<Index> queries{1, 2, 2, 2};  ///< R of the same settings
-  Index digits = 1;                        ///< tokens of a number of needles
-  Index filler = 16;                       ///< different tokens of filler and of noise
-  Index pairs = 4;                         ///< D of recall
-  double gap_power = 0.01;                 ///< a of recall
-  double noise = 0.2;                      ///< probability of noise in noisy_recall
-  Index symbols = 64;                      ///< different tokens of backcopy, but its first one
-  Index triggers = 3;                      ///< how many of them make backcopy repeat
+  NeedlesConfig needles{};  ///< read if kind is "needles"; the others alike
+  MqarConfig mqar{};
+  NoisyRecallConfig noisy_recall{};
+  BackcopyConfig backcopy{};
 };
 
 struct TrainConfig {
@@ -44,8 +38,8 @@ struct TrainConfig {
   Index eval_batches = 8;
   Index checkpoint_every = 0;  ///< 0: only at the end
   Index grad_accumulation = 1;
-  std::string recompute = "none";  ///< one of recompute_words()
-  std::string precision = "full";  ///< one of precision_words()
+  std::string activation_checkpointing = "none";  ///< one of recompute_words()
+  std::string precision = "full";                 ///< one of precision_words()
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).

@@ -11,9 +11,9 @@ struct Place {
   int line = 0;        ///< from 1; 0 if the source has no lines
   int column = 0;      ///< from 1
 
-  /// "configs/tiny.yaml:3:5", or the source alone where there are no lines.
+  /// "configs/base/text_0.9m.yaml:3:5", or the source alone where there are no lines.
   std::string str() const;
-  /// Short form for people: "default", "configs/tiny.yaml:3", "--set".
+  /// Short form for people: "default", "configs/base/text_0.9m.yaml:3", "--set".
   std::string origin() const;
 };
 

@@ -59,10 +59,9 @@ std::vector<Field> model_fields() {
                               "Added to the mean square in RMSNorm."),
       field<at, &M::tie_embeddings>("model.tie_embeddings", anything(), "",
                                     "Use the embedding matrix as the output projection too."),
-      field<at, &M::match>(
-          "model.match", one_of({"none", "parameters"}), "",
-          "With 'parameters', d_ff shrinks until the total of the softmax baseline is "
-          "met."),
+      field<at, &M::match_params>(
+          "model.match_params", anything(), "",
+          "d_ff shrinks until the number of parameters is that of the softmax baseline."),
   };
 }
 
@@ -84,7 +83,7 @@ std::vector<Field> attention_section() {
       field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
                                            "", "The constant of lambda_init: constant."),
       field<at, in, &A::normaliser>(
-          "model.attention.normaliser", one_of(field_words(kNormalisers)), "",
+          "model.attention.softmax_denominator", one_of(field_words(kNormalisers)), "",
           "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
       field<at, in, &A::subln>("model.attention.subln", one_of(field_words(kHeadNorms)), "",
                                "RMSNorm of each head's result, as in V1."),
@@ -93,7 +92,7 @@ std::vector<Field> attention_section() {
           "Sigmoid gate of the input on each element of the result, or on each head."),
       field<at, in, &A::qk_norm>("model.attention.qk_norm", anything(), "",
                                  "RMSNorm of every query and key head, before RoPE."),
-      field<at, in, &A::window>("model.attention.window", between(0, kMaxSize), "tokens",
+      field<at, in, &A::window>("model.attention.sliding_window", between(0, kMaxSize), "tokens",
                                 "Tokens a query sees, itself included; 0 means all before it."),
   };
 }
@@ -103,7 +102,7 @@ std::vector<Field> data_fields() {
   using D = DataConfig;
   return {
       field<at, &D::kind>(
-          "data.kind", one_of({"text", "tokens", "needles", "recall", "noisy_recall", "backcopy"}),
+          "data.kind", one_of({"text", "tokens", "needles", "mqar", "noisy_recall", "backcopy"}),
           "", "What the tokens are: the bytes of files, token files, or a task that is generated."),
       field<at, &D::path>("data.path", anything(), "",
                           "Files or globs, seen from the working directory; empty means the Eigen "
@@ -112,33 +111,51 @@ std::vector<Field> data_fields() {
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
                                 "Sequences in one micro-batch."),
-      field<at, &D::document_end>(
-          "data.document_end", between(-1, kMaxSize), "token",
+      field<at, &D::eos_token_id>(
+          "data.eos_token_id", between(-1, kMaxSize), "token",
           "This token ends a document, and attention stays within each; -1: no documents."),
       field<at, &D::val_fraction>("data.val_fraction", strictly_between(0, 1), "share",
                                   "Share of the data held out for validation."),
-      field<at, &D::keys>("data.keys", between(1, kMaxSize), "tokens",
-                          "needles, recall, noisy_recall: different keys, or cities."),
-      field<at, &D::values>("data.values", between(1, kMaxSize), "tokens",
-                            "recall, noisy_recall: different values."),
-      field<at, &D::facts>("data.facts", between(1, kMaxSize), "facts",
-                           "needles: facts N in a sequence, one number a setting (N, R)."),
-      field<at, &D::queries>("data.queries", between(1, kMaxSize), "queries",
-                             "needles: queries R of the same settings."),
-      field<at, &D::digits>("data.digits", between(1, 16), "tokens",
-                            "needles: digits of the number of a city, one token each."),
-      field<at, &D::filler>("data.filler", between(1, kMaxSize), "tokens",
-                            "needles, noisy_recall: different tokens of filler, or noise."),
-      field<at, &D::pairs>("data.pairs", between(1, kMaxSize), "pairs",
-                           "recall: keys D with a value, each asked for once."),
-      field<at, &D::gap_power>("data.gap_power", above(0), "",
-                               "recall: a in the probability (g + 1)^(a - 1) of gap g."),
-      field<at, &D::noise>("data.noise", from_to_below(0, 1), "share",
-                           "noisy_recall: probability that noise takes the place of a pair."),
-      field<at, &D::symbols>("data.symbols", between(2, 1024), "tokens",
-                             "backcopy: different tokens after the first."),
-      field<at, &D::triggers>("data.triggers", between(1, 1023), "tokens",
-                              "backcopy: tokens after which the one before is repeated."),
+  };
+}
+
+std::vector<Field> task_fields() {
+  constexpr auto at = &Config::data;
+  constexpr auto needles = &DataConfig::needles;
+  constexpr auto mqar = &DataConfig::mqar;
+  constexpr auto noisy = &DataConfig::noisy_recall;
+  constexpr auto backcopy = &DataConfig::backcopy;
+  using N = NeedlesConfig;
+  using M = MqarConfig;
+  using R = NoisyRecallConfig;
+  using B = BackcopyConfig;
+  const ValueRule size = between(1, kMaxSize);
+  return {
+      field<at, needles, &N::cities>("data.needles.cities", size, "tokens", "Different cities."),
+      field<at, needles, &N::facts>("data.needles.facts", size, "facts",
+                                    "Facts N in a sequence, one number a setting (N, R)."),
+      field<at, needles, &N::queries>("data.needles.queries", size, "queries",
+                                      "Queries R of the same settings."),
+      field<at, needles, &N::digits>("data.needles.digits", between(1, 16), "tokens",
+                                     "Digits of the number of a city, one token each."),
+      field<at, needles, &N::filler>("data.needles.filler", size, "tokens",
+                                     "Different tokens of filler."),
+      field<at, mqar, &M::keys>("data.mqar.keys", size, "tokens", "Different keys."),
+      field<at, mqar, &M::values>("data.mqar.values", size, "tokens", "Different values."),
+      field<at, mqar, &M::pairs>("data.mqar.pairs", size, "pairs",
+                                 "Keys D with a value, each asked for once."),
+      field<at, mqar, &M::gap_power>("data.mqar.gap_power", above(0), "",
+                                     "a in the probability (g + 1)^(a - 1) of gap g."),
+      field<at, noisy, &R::keys>("data.noisy_recall.keys", size, "tokens", "Different keys."),
+      field<at, noisy, &R::values>("data.noisy_recall.values", size, "tokens", "Different values."),
+      field<at, noisy, &R::filler>("data.noisy_recall.filler", size, "tokens",
+                                   "Different tokens of noise."),
+      field<at, noisy, &R::noise>("data.noisy_recall.noise", from_to_below(0, 1), "share",
+                                  "Probability that noise takes the place of a pair."),
+      field<at, backcopy, &B::symbols>("data.backcopy.symbols", between(2, 1024), "tokens",
+                                       "Different tokens after the first."),
+      field<at, backcopy, &B::triggers>("data.backcopy.triggers", between(1, 1023), "tokens",
+                                        "Tokens after which the one before is repeated."),
   };
 }
 
@@ -182,9 +199,10 @@ std::vector<Field> train_fields() {
                                       "Write a checkpoint this often; 0 means only at the end."),
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
-      field<at, &T::recompute>("train.recompute", one_of(recompute_words()), "",
-                               "What backward computes again instead of keeping it: nothing, or "
-                               "each block; the results are the same."),
+      field<at, &T::activation_checkpointing>(
+          "train.activation_checkpointing", one_of(recompute_words()), "",
+          "What backward computes again instead of keeping it: nothing, or "
+          "each block; the results are the same."),
       field<at, &T::precision>(
           "train.precision", one_of(precision_words()), "",
           "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
@@ -228,7 +246,7 @@ const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
     for (const auto& section : {run_fields(), model_fields(), attention_section(), data_fields(),
-                                optim_fields(), train_fields(), log_fields()}) {
+                                task_fields(), optim_fields(), train_fields(), log_fields()}) {
       joined.insert(joined.end(), section.begin(), section.end());
     }
     return joined;

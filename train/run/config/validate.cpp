@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "layers/attention/fields.h"
-#include "train/run/config/task_errors.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {
@@ -66,25 +67,102 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
     rules.check(false, error.keys, "{}", error.message);
 }
 
-void validate_data(const DataConfig& data, const ModelConfig& model, const Rules& rules) {
+void validate_sequences(const DataConfig& data, const ModelConfig& model, const Rules& rules) {
   rules.check(data.seq_len <= model.max_seq_len, {"data.seq_len", "model.max_seq_len"},
               "seq_len {} is longer than model.max_seq_len {}; lower data.seq_len or raise "
               "model.max_seq_len",
               data.seq_len, model.max_seq_len);
-  rules.check(data.document_end < model.vocab_size, {"data.document_end", "model.vocab_size"},
-              "document_end {} is no token; need one below model.vocab_size, {}", data.document_end,
+  rules.check(data.eos_token_id < model.vocab_size, {"data.eos_token_id", "model.vocab_size"},
+              "eos_token_id {} is no token; need one below model.vocab_size, {}", data.eos_token_id,
               model.vocab_size);
 }
 
-void validate_task(const Config& c, const Rules& rules) {
-  for (const FieldError& error : task_errors(c.data, c.model.vocab_size))
-    rules.check(false, error.keys, "{}", error.message);
+void validate_tokens(const Config& c, const Rules& rules) {
+  rules.check(!c.data.path.empty(), {"data.path", "data.kind"},
+              "kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
+}
+
+void validate_needles(const Config& c, const Rules& rules) {
+  const NeedlesConfig& task = c.data.needles;
+  const std::string all_facts = "data.needles.facts", all_queries = "data.needles.queries";
+  const bool paired = task.facts.size() == task.queries.size() && !task.facts.empty();
+  rules.check(paired, {all_facts, all_queries},
+              "{} numbers of facts and {} of queries; need one of each for every setting (N, R)",
+              task.facts.size(), task.queries.size());
+  for (size_t i = 0; paired && i < task.facts.size(); ++i) {
+    const Index facts = task.facts[i], queries = task.queries[i];
+    rules.check(queries <= facts, {all_facts, all_queries},
+                "{} queries of {} facts; a fact is asked for once: lower {} or raise {}", queries,
+                facts, all_queries, all_facts);
+    rules.check(facts <= task.cities, {"data.needles.cities", all_facts},
+                "{} facts are about different cities, but there are {}; raise data.needles.cities",
+                facts, task.cities);
+    const Index needed = facts * task.fact_tokens() + queries * task.question_tokens();
+    rules.check(needed <= c.data.seq_len + 1,
+                {"data.seq_len", all_facts, all_queries, "data.needles.digits"},
+                "{} facts and {} queries take {} tokens, a sequence has {}; raise data.seq_len",
+                facts, queries, needed, c.data.seq_len + 1);
+  }
   const Index read = c.train.eval_batches * c.data.batch_size;
-  const Index least = least_val_sequences(c.data);
-  rules.check(read >= least, {"train.eval_batches", "data.batch_size", "data.facts"},
+  const Index least = NeedlesConfig::kDepths * static_cast<Index>(task.facts.size());
+  rules.check(read >= least, {"train.eval_batches", "data.batch_size", all_facts},
               "a validation reads {} sequences; needles needs {} for each of {} settings at each "
               "depth; raise train.eval_batches or data.batch_size",
-              read, least, c.data.facts.size());
+              read, least, task.facts.size());
+}
+
+void validate_mqar(const Config& c, const Rules& rules) {
+  const MqarConfig& task = c.data.mqar;
+  const std::string pairs = "data.mqar.pairs", keys = "data.mqar.keys", values = "data.mqar.values";
+  rules.check(4 * task.pairs <= c.data.seq_len, {"data.seq_len", pairs},
+              "{} pairs and their queries take {} tokens, seq_len is {}; lower {} or raise "
+              "data.seq_len",
+              task.pairs, 4 * task.pairs, c.data.seq_len, pairs);
+  rules.check(task.pairs <= task.keys, {keys, pairs},
+              "{} pairs have different keys, but there are {}; raise {}", task.pairs, task.keys,
+              keys);
+  rules.check(task.pairs <= task.values, {values, pairs},
+              "{} pairs have different values, but there are {}; raise {}", task.pairs, task.values,
+              values);
+}
+
+void validate_noisy_recall(const Config& c, const Rules& rules) {
+  rules.check(c.data.seq_len >= 3, {"data.seq_len", "data.kind"},
+              "noisy_recall needs room for two pairs; need a seq_len of at least 3");
+}
+
+void validate_backcopy(const Config& c, const Rules& rules) {
+  const BackcopyConfig& task = c.data.backcopy;
+  rules.check(task.triggers < task.symbols, {"data.backcopy.symbols", "data.backcopy.triggers"},
+              "{} triggers of {} symbols leave nothing to repeat; lower data.backcopy.triggers",
+              task.triggers, task.symbols);
+}
+
+/// The rules of one data.kind, and the tokens of a generated one.
+struct KindRules {
+  std::string_view kind;
+  void (*check)(const Config&, const Rules&);
+  Index (*vocab_size)(const DataConfig&);
+};
+constexpr std::array kKindRules{
+    KindRules{"tokens", validate_tokens, nullptr},
+    KindRules{"needles", validate_needles,
+              [](const DataConfig& data) { return data.needles.vocab_size(); }},
+    KindRules{"mqar", validate_mqar, [](const DataConfig& data) { return data.mqar.vocab_size(); }},
+    KindRules{"noisy_recall", validate_noisy_recall,
+              [](const DataConfig& data) { return data.noisy_recall.vocab_size(); }},
+    KindRules{"backcopy", validate_backcopy,
+              [](const DataConfig& data) { return data.backcopy.vocab_size(); }}};
+
+void validate_data(const Config& c, const Rules& rules) {
+  validate_sequences(c.data, c.model, rules);
+  const auto kind = std::ranges::find(kKindRules, c.data.kind, &KindRules::kind);
+  if (kind == kKindRules.end()) return;
+  kind->check(c, rules);
+  const Index needed = kind->vocab_size ? kind->vocab_size(c.data) : 0;
+  rules.check(needed <= c.model.vocab_size, {"model.vocab_size", "data.kind"},
+              "vocab_size is {}; data.kind '{}' with these sizes needs at least {}",
+              c.model.vocab_size, c.data.kind, needed);
 }
 
 void validate_training(const Config& c, const Rules& rules) {
@@ -119,8 +197,7 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
   const Config& config = resolved.config;
   validate_run(config.run, rules);
   validate_heads(config.model, rules);
-  validate_data(config.data, config.model, rules);
-  validate_task(config, rules);
+  validate_data(config, rules);
   validate_training(config, rules);
 }
 

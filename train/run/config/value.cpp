@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "train/run/config/former_names.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {
@@ -27,7 +28,7 @@ std::errc parse_all(const std::string& text, T& out) {
 
 class ValueReader {
  public:
-  explicit ValueReader(const ValueSpec& spec) : spec_(spec) {}
+  ValueReader(const std::string& key, const ValueSpec& spec) : key_(key), spec_(spec) {}
 
   ConfigValue read(const YamlNode& node) const {
     return std::visit([&](const auto& like) -> ConfigValue { return read_as(node, like); },
@@ -100,7 +101,9 @@ class ValueReader {
     if (words.empty() || std::find(words.begin(), words.end(), node.text) != words.end()) {
       return node.text;
     }
-    const std::string guess = system::did_you_mean(node.text, words);
+    const std::string now = word_now(key_, node.text);
+    const std::string guess =
+        now.empty() ? system::did_you_mean(node.text, words) : fmt::format("; it is now '{}'", now);
     throw BadValue{
         node, fmt::format("'{}' is not one of {}{}", node.text, fmt::join(words, ", "), guess)};
   }
@@ -123,6 +126,7 @@ class ValueReader {
     return values;
   }
 
+  const std::string& key_;
   const ValueSpec& spec_;
 };
 
@@ -144,6 +148,7 @@ std::string ValueRule::str() const {
 }
 
 std::string ValueSpec::type() const {
+  if (!form.empty()) return form;
   const std::string count = length == 0 ? "" : fmt::format("{} ", length);
   switch (initial.index()) {
     case 0:
@@ -166,7 +171,7 @@ std::string ValueSpec::type() const {
 std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
                                       const ValueSpec& spec, ConfigErrors& errors) {
   try {
-    return ValueReader(spec).read(node);
+    return ValueReader(key, spec).read(node);
   } catch (const BadValue& bad) {
     errors.add(bad.node.place, fmt::format("{}: {}", key, bad.message));
   }

@@ -46,7 +46,8 @@ inline ValueRule one_of(std::vector<std::string> words) { return {.words = std::
 struct ValueSpec {
   ConfigValue initial;
   ValueRule rule;
-  size_t length = 0;  ///< exact number of items of a list; 0: any number
+  size_t length = 0;      ///< exact number of items of a list; 0: any number
+  std::string form = "";  ///< what a value that no ConfigValue can hold looks like
 
   /// "whole number", "list of 2 numbers", ...: how messages and `config keys` call the type.
   std::string type() const;

@@ -45,9 +45,9 @@ struct Batch {
   /// (B, T), inputs one later; kIgnoreIndex where it is not scored.
   std::vector<std::int32_t> targets() const;
   Index scored_targets() const;  ///< their number
-  /// Where the document of each input token begins in its row, the token `document_end` being the
+  /// Where the document of each input token begins in its row, the token `eos_token_id` being the
   /// last of a document; null if it is negative.
-  DocumentStarts document_starts(Index document_end) const;
+  DocumentStarts document_starts(Index eos_token_id) const;
 
  private:
   std::vector<std::int32_t> columns(Index first) const;
@@ -93,13 +93,9 @@ inline bool is_task(const Dataset& dataset) {
   return dataset.best_accuracy() == dataset.best_accuracy();
 }
 
-/// Throws MissingInput or DataError about the data, each naming data.path, and ConfigError for a
-/// kind that is not in dataset_kinds(), sizes that do not fit or a model.vocab_size too small for
-/// the tokens.
+/// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
+/// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens.
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed);
-
-/// The values of data.kind.
-std::span<const std::string_view> dataset_kinds();
 
 }  // namespace difftape::run

@@ -31,7 +31,7 @@ struct AttentionMeasures {
   Spread context_rms{};
   /// Share of tokens and heads whose RMS is not in the interval that holds for uncorrelated values
   /// of RMS 1 (Ye et al. 2026): [1/sqrt(n), 1) for the softmax of a query that sees n keys; (0, 1)
-  /// with a sink, off_by_one or a gate; (0, sqrt 2) for two maps. The last is V2's, and V1's too:
+  /// with a sink, softmax1 or a gate; (0, sqrt 2) for two maps. The last is V2's, and V1's too:
   /// it is (0, sqrt(1 + lambda^2)) with lambda 1, which V1 seldom passes; a lambda above it, which
   /// only V1 and the raw rule allow, is what the share is to show. Queries that see one key are
   /// left out: their interval is empty.

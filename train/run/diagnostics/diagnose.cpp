@@ -112,12 +112,12 @@ Metrics activation_metrics(Index layer, const Tensor& hidden) {
   return to.take();
 }
 
-Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index document_end,
+Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,
                      Precision precision) {
   Tape tape(Tape::Mode::inference, precision);
   Probe probe(batch.queries);
   const std::vector<std::int32_t> inputs = batch.inputs();
-  model.observe(tape, {inputs, batch.batch, batch.seq, batch.document_starts(document_end)}, probe);
+  model.observe(tape, {inputs, batch.batch, batch.seq, batch.document_starts(eos_token_id)}, probe);
   return std::move(probe.found);
 }
 

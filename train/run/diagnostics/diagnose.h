@@ -20,8 +20,8 @@ Metrics activation_metrics(Index layer, const Tensor& hidden);
 
 /// Runs the model on the sequences once more, in inference mode and in the precision of the
 /// training, and measures every layer. Reads parameters, data and nothing else, and changes
-/// nothing; documents end as data.document_end says.
-Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index document_end,
+/// nothing; documents end as data.eos_token_id says.
+Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,
                      Precision precision);
 
 /// The first `sequences` validation sequences, or all of them if there are fewer, with their

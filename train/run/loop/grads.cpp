@@ -71,11 +71,11 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
   return named;
 }
 
-LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end,
+LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index eos_token_id,
                                Precision precision) {
   check_tokens(batch, model.config());
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
-  const Tokens tokens{inputs, batch.batch, batch.seq, batch.document_starts(document_end)};
+  const Tokens tokens{inputs, batch.batch, batch.seq, batch.document_starts(eos_token_id)};
   for (Parameter& parameter : model.parameters()) parameter.zero_grad();
   Tape tape(Tape::Mode::training, precision), logits_tape(Tape::Mode::inference, precision);
   const Var loss = model.loss(tape, tokens, targets);

@@ -22,14 +22,14 @@ struct NamedModel {
 NamedModel open_model(const std::filesystem::path& config_or_checkpoint,
                       const std::vector<std::string>& overrides);
 
-/// Forward and backward of one batch, which data.document_end may cut into documents; gradients
+/// Forward and backward of one batch, which data.eos_token_id may cut into documents; gradients
 /// are left in the parameters. Products round their operands to `precision`. Throws DataError for
 /// tokens the model does not know.
 struct LossAndLogits {
   real loss;
   Tensor logits;  // (B, T, V)
 };
-LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index document_end,
+LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index eos_token_id,
                                Precision precision = Precision::full);
 
 /// Writes /loss, /logits, /tokens, /scored if the batch has it, /grad/<name>, /model/<name> and the

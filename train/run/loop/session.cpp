@@ -37,7 +37,8 @@ void restore_state(stats::SpikeDetector& spikes, const nlohmann::json& state) {
 /// The configuration without what may differ between a run and its continuation.
 std::string identity(Config config) {
   config.run.out.clear();
-  config.train.recompute = TrainConfig().recompute;  // the results are the same
+  config.train.activation_checkpointing =
+      TrainConfig().activation_checkpointing;  // the results are the same
   return to_yaml(config);
 }
 
@@ -74,13 +75,13 @@ Session::Session(const Config& the_config, std::unique_ptr<Dataset> the_data)
 
 ModelInput Session::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");
-  return {batch.inputs(), batch.targets(), batch.document_starts(config.data.document_end)};
+  return {batch.inputs(), batch.targets(), batch.document_starts(config.data.eos_token_id)};
 }
 
 Var Session::loss(Tape& tape, const Batch& batch) {
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
-                    recompute_named(config.train.recompute));
+                    recompute_named(config.train.activation_checkpointing));
 }
 
 double Session::val_loss(const Batch& batch, Score* score, const Tape::Watcher& watcher) {
@@ -116,7 +117,7 @@ Validation Session::validate(const Tape::Watcher& watcher) {
 Diagnostics Session::diagnose() {
   const profile::Span span(profile::Category::phase, "diagnostics");
   const Batch batch = diagnostic_batch(*data, config.log.diagnostics_sequences);
-  Diagnostics found = run::diagnose(model, batch, config.data.document_end, precision);
+  Diagnostics found = run::diagnose(model, batch, config.data.eos_token_id, precision);
   found.metrics.emplace_back("optim/grad_norm_growth", grad_norm_growth(grad_norms));
   found.metrics.emplace_back("optim/grad_norm_late_variance", grad_norm_late_variance(grad_norms));
   found.maps.step = step;

@@ -28,7 +28,7 @@ std::string shape_of(run::Config config) {
   config.train = {};
   config.train.grad_accumulation = train.grad_accumulation;
   config.train.precision = train.precision;
-  config.train.recompute = train.recompute;
+  config.train.activation_checkpointing = train.activation_checkpointing;
   return to_yaml(config);
 }
 

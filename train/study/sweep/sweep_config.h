@@ -1,7 +1,7 @@
 #pragma once
 // A sweep file: an ordinary configuration plus a `sweep:` section that names what is varied.
 //
-//   base: base/tiny.yaml
+//   base: ../base/text_0.9m.yaml
 //   train: {steps: 200}
 //   sweep:
 //     name: quickstart                 # default: the name of the file
@@ -12,7 +12,7 @@
 //     grid: {model.d_ff: [64, 128], model.num_layers: [2, 4]}    # all combinations
 //     zip: {data.seq_len: [64, 128], data.batch_size: [32, 16]}  # first with first, ...
 //     arms:                            # default: one arm, called like the sweep
-//       softmax: {base: variants/softmax.yaml}
+//       softmax: {base: ../variants/softmax.yaml}
 //       diff_v1: {model.attention.kind: diff_v1}
 
 #include <cstdint>

@@ -84,11 +84,11 @@ TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
               testing::Contains("left out diff_v1: diff_v1 pairs the key and value heads of the "
                                 "baseline, but num_kv_heads is 1; need an even number"));
   config = plan_7b();
-  config.model.match = "parameters";
+  config.model.match_params = true;
   config.model.d_ff = 1024;  // less than the query heads that V2 adds
   plan = make_plan(config);
   EXPECT_THAT(plan.left_out, testing::Contains(testing::StartsWith(
-                                 "left out diff_v2: model.match: parameters: diff_v2 has")));
+                                 "left out diff_v2: model.match_params: diff_v2 has")));
   EXPECT_THROW(make_plan(config, {"diff_v2"}), ConfigError) << "nothing is left";
   config.model.attention.kind = "diff_v2";
   EXPECT_THROW(make_plan(config), ConfigError) << "the configuration itself cannot be";
@@ -114,7 +114,7 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
   run::Config config = plan_7b();
   const std::vector<std::string> kinds{"softmax", "diff_v2"};
   const system::Table kept = plan_table(make_plan(config, kinds), config);
-  config.train.recompute = "blocks";
+  config.train.activation_checkpointing = "blocks";
   const system::Table recomputed = plan_table(make_plan(config, kinds), config);
   for (const size_t kind : {0u, 1u}) {
     const double total = numbers(kept, "memory of a step, MB")[kind];
@@ -126,11 +126,11 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
       }
       EXPECT_NEAR(parts, numbers(*table, "memory of a step, MB")[kind], 0.6) << "rounded parts";
     }
-    EXPECT_EQ(numbers(kept, "with train.recompute: blocks, MB")[kind],
+    EXPECT_EQ(numbers(kept, "with train.activation_checkpointing: blocks, MB")[kind],
               numbers(recomputed, "memory of a step, MB")[kind]);
     EXPECT_LT(numbers(recomputed, "memory of a step, MB")[kind], 0.9 * total);
   }
-  EXPECT_THAT(row(recomputed, "with train.recompute: blocks, MB"),
+  EXPECT_THAT(row(recomputed, "with train.activation_checkpointing: blocks, MB"),
               ElementsAre(testing::StartsWith("no row")));
   const double parameters = 7241732096;
   EXPECT_NEAR(numbers(kept, "moments")[0], 2 * parameters * sizeof(real) / 1e6, 0.1);

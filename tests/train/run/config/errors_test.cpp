@@ -107,8 +107,11 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
   EXPECT_THAT(message, testing::StartsWith(
                            "a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
   EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
-  EXPECT_EQ(error("model.match: everything\n"),
-            "a.yaml:1:14: error: model.match: 'everything' is not one of none, parameters");
+  EXPECT_EQ(error("train.activation_checkpointing: everything\n"),
+            "a.yaml:1:33: error: train.activation_checkpointing: 'everything' is not one of none, "
+            "blocks");
+  EXPECT_EQ(error("model.match_params: parameters\n"),
+            "a.yaml:1:21: error: model.match_params: expected true or false, got 'parameters'");
 }
 
 TEST_F(ConfigMessages, broken_yaml_names_the_place) {

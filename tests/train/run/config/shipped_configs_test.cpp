@@ -41,7 +41,7 @@ TEST(ShippedConfigs, a_variant_is_named_like_its_attention_kind_and_takes_at_mos
 }
 
 TEST(ShippedConfigs, the_quickstart_compares_the_three_kinds_on_otherwise_equal_terms) {
-  const study::SweepConfig sweep = study::load_sweep(kConfigs / "quickstart.yaml");
+  const study::SweepConfig sweep = study::load_sweep(kConfigs / "sweeps/quickstart.yaml");
   EXPECT_EQ(sweep.baseline, "softmax");
   ASSERT_EQ(sweep.runs.size(), 3u);
   std::set<std::string> kinds;

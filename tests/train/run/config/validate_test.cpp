@@ -70,14 +70,14 @@ TEST_F(ConfigRules, sequences_fit_the_model) {
 }
 
 TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_given) {
-  EXPECT_EQ(error("data: {kind: recall, pairs: 65}\nmodel.vocab_size: 127\n"),
-            "a.yaml:1:22: error: data.pairs: 65 pairs and their queries take 260 tokens, seq_len "
-            "is 256; lower data.pairs or raise data.seq_len\n"
-            "a.yaml:1:22: error: data.pairs: 65 pairs have different keys, but there are 64; raise "
-            "data.keys\n"
-            "a.yaml:1:22: error: data.pairs: 65 pairs have different values, but there are 64; "
-            "raise data.values\n"
-            "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.kind 'recall' with these "
+  EXPECT_EQ(error("data: {kind: mqar, mqar.pairs: 65}\nmodel.vocab_size: 127\n"),
+            "a.yaml:1:20: error: data.mqar.pairs: 65 pairs and their queries take 260 tokens, "
+            "seq_len is 256; lower data.mqar.pairs or raise data.seq_len\n"
+            "a.yaml:1:20: error: data.mqar.pairs: 65 pairs have different keys, but there are 64; "
+            "raise data.mqar.keys\n"
+            "a.yaml:1:20: error: data.mqar.pairs: 65 pairs have different values, but there are "
+            "64; raise data.mqar.values\n"
+            "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.kind 'mqar' with these "
             "sizes needs at least 128");
   EXPECT_EQ(error("data: {kind: noisy_recall, seq_len: 2}\n"),
             "a.yaml:1:28: error: data.seq_len: noisy_recall needs room for two pairs; need a "
@@ -85,7 +85,8 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
   EXPECT_EQ(error("data.kind: tokens\n"),
             "a.yaml:1:1: error: data.kind: kind tokens reads token files; name them: .bin of "
             "nanoGPT or llm.c, or .h5");
-  EXPECT_EQ(config("data: {pairs: 1000}\n").data.kind, "text") << "keys of other kinds are free";
+  EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.kind, "text")
+      << "keys of other kinds are free";
 }
 
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {

@@ -28,21 +28,14 @@ Config unusual() {
              .rope_theta = 1e300,
              .norm_eps = 1.0 / 3,
              .tie_embeddings = true,
-             .match = "parameters",
+             .match_params = true,
              .attention = {"diff_v2", "split_half", "exponential", "constant", 0.3, "sink", "false",
                            "head", true, 77}};
   c.data = {"text", {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
-  c.data.keys = 63;
-  c.data.values = 65;
-  c.data.facts = {3, 1};
-  c.data.queries = {2, 1};
-  c.data.digits = 2;
-  c.data.filler = 17;
-  c.data.pairs = 5;
-  c.data.gap_power = 0.5;
-  c.data.noise = 0.8;
-  c.data.symbols = 20;
-  c.data.triggers = 1;
+  c.data.needles = {.cities = 63, .facts = {3, 1}, .queries = {2, 1}, .digits = 2, .filler = 17};
+  c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};
+  c.data.noisy_recall = {.keys = 61, .values = 66, .filler = 18, .noise = 0.8};
+  c.data.backcopy = {.symbols = 20, .triggers = 1};
   c.optim = {.lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
              .schedule = "wsd",
@@ -58,7 +51,7 @@ Config unusual() {
              .eval_batches = 1,
              .checkpoint_every = 3,
              .grad_accumulation = 2,
-             .recompute = "blocks",
+             .activation_checkpointing = "blocks",
              .precision = "bf16_emulated"};
   c.log = {.parameters_every = 3,
            .diagnostics_every = 7,
@@ -104,7 +97,8 @@ TEST_F(ConfigWriter, origins_follow_every_value) {
 
 TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
   const std::string text = describe_keys();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<long>(fields().size()) + 1);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
+            static_cast<long>(fields().size()) + 1);
   EXPECT_THAT(text, testing::StartsWith("KEY "));
   EXPECT_THAT(text,
               testing::ContainsRegex("model.num_layers +whole number +4 +in .1, 1024. +layers "
@@ -155,6 +149,10 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(entries_of("model"), member_count<ModelConfig>());
   EXPECT_EQ(entries_of("model.attention"), member_count<AttentionConfig>());
   EXPECT_EQ(entries_of("data"), member_count<DataConfig>());
+  EXPECT_EQ(entries_of("data.needles"), member_count<NeedlesConfig>());
+  EXPECT_EQ(entries_of("data.mqar"), member_count<MqarConfig>());
+  EXPECT_EQ(entries_of("data.noisy_recall"), member_count<NoisyRecallConfig>());
+  EXPECT_EQ(entries_of("data.backcopy"), member_count<BackcopyConfig>());
   EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>());
   EXPECT_EQ(entries_of("train"), member_count<TrainConfig>());
   EXPECT_EQ(entries_of("log"), member_count<LogConfig>());

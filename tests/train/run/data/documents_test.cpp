@@ -15,8 +15,8 @@ TEST(Documents, begin_after_the_token_that_ends_the_one_before) {
 
 TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_occurs) {
   test::TinyProject project;
-  const auto loss_with = [&](Index document_end) {
-    project.config.data.document_end = document_end;
+  const auto loss_with = [&](Index eos_token_id) {
+    project.config.data.eos_token_id = eos_token_id;
     Session session(project.config);
     Tape tape(Tape::Mode::inference);
     return session.loss(tape, session.data->train_batch(0, 0)).value().item();

@@ -103,8 +103,8 @@ TEST(AnswerAttention, of_a_diagnostic_batch_has_the_queries_of_the_sequences_it_
   config.kind = "needles";
   config.seq_len = 64;
   config.batch_size = 2;
-  config.facts = {2};
-  config.queries = {1};
+  config.needles.facts = {2};
+  config.needles.queries = {1};
   const std::unique_ptr<Dataset> data = make_needles(config, 0, 1);
   const Batch batch = diagnostic_batch(*data, 3);
   ASSERT_EQ(batch.batch, 3);

@@ -181,8 +181,8 @@ TEST(Diagnostics, of_needles_have_attention_to_answer_and_noise_and_of_texts_hav
   EXPECT_FALSE(metrics_lines(project / "text").back().contains("attn/answer/0"));
   project.config.data.kind = "needles";
   project.config.data.path.clear();
-  project.config.data.facts = {2};
-  project.config.data.queries = {1};
+  project.config.data.needles.facts = {2};
+  project.config.data.needles.queries = {1};
   project.config.data.seq_len = project.config.model.max_seq_len = 64;
   ASSERT_EQ(project.train("needles"), Exit::ok);
   const auto last = metrics_lines(project / "needles").back();

@@ -107,7 +107,7 @@ TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {
 TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
   for (const char* recompute : {"none", "blocks"}) {
     TinyProject project;
-    project.config.train.recompute = recompute;
+    project.config.train.activation_checkpointing = recompute;
     Session session(project.config);
     // A tiny residual stream that the last norm makes large: its gradient does not fit.
     for (Parameter& p : session.model.parameters()) {
@@ -137,7 +137,7 @@ TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
   std::string ops[2];
   for (const bool recompute : {false, true}) {
     TinyProject project("diff_v2");
-    project.config.train.recompute = recompute ? "blocks" : "none";
+    project.config.train.activation_checkpointing = recompute ? "blocks" : "none";
     EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
     ops[recompute] = read_status(project / "run").diverged->op;
   }

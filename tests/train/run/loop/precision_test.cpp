@@ -42,7 +42,7 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
     }
     const test::Threads two(2);
     ASSERT_EQ(tiny.train("2"), Exit::ok);
-    tiny.config.train.recompute = "blocks";
+    tiny.config.train.activation_checkpointing = "blocks";
     ASSERT_EQ(tiny.train("recomputed"), Exit::ok);
     EXPECT_EQ(measured(tiny / "1"), measured(tiny / "2"));
     EXPECT_EQ(last_checkpoint(tiny / "1"), last_checkpoint(tiny / "2"));

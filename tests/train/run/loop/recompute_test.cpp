@@ -27,11 +27,11 @@ TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
     project.config.model.tie_embeddings = project.config.model.attention.qk_norm = true;
-    project.config.data.document_end = '\n';
+    project.config.data.eos_token_id = '\n';
     project.config.train.grad_accumulation = 2;
     project.config.log.parameters_every = 1;
     ASSERT_EQ(project.train("kept"), Exit::ok);
-    project.config.train.recompute = "blocks";
+    project.config.train.activation_checkpointing = "blocks";
     ASSERT_EQ(project.train("recomputed"), Exit::ok);
     EXPECT_EQ(measured(project / "kept"), measured(project / "recomputed")) << kind;
     const std::vector<Tensor> kept = trained(project.config, project / "kept"),

@@ -24,7 +24,7 @@ struct SyntheticRun {
   Index steps = 500;
   Index spike_at = 0;    ///< 0: none
   Index diverge_at = 0;  ///< 0: never
-  std::vector<std::string> command = {"difftape", "sweep", "configs/quickstart.yaml"};
+  std::vector<std::string> command = {"difftape", "sweep", "configs/sweeps/quickstart.yaml"};
   Index seed = 1;
   std::string arm = "", lr = "0.001";             ///< as in the config
   run::RunState state = run::RunState::finished;  ///< unless it diverges

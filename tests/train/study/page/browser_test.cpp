@@ -250,7 +250,7 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
 
 TEST_F(ReportInBrowser, tables_of_really_trained_runs_equal_their_metrics) {
   const std::string root = DIFFTAPE_TEST_SOURCE_DIR;
-  put(dir / "sweep.yaml", "base: " + root + R"(/configs/base/tiny.yaml
+  put(dir / "sweep.yaml", "base: " + root + R"(/configs/base/text_0.9m.yaml
 model: {d_model: 16, num_layers: 1, num_heads: 2, d_ff: 32, max_seq_len: 32}
 data: {seq_len: 32, batch_size: 2}
 train: {steps: 60, eval_every: 10, checkpoint_every: 60}

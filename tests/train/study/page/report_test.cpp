@@ -103,7 +103,7 @@ TEST(Report, reads_without_javascript) {
 TEST(Report, arms_of_one_command_show_it_once) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{}, {.name = "diff_v2"}});
-  EXPECT_EQ(count(page, "<pre>difftape sweep configs/quickstart.yaml</pre>"), 1u);
+  EXPECT_EQ(count(page, "<pre>difftape sweep configs/sweeps/quickstart.yaml</pre>"), 1u);
 }
 
 TEST(Report, draws_the_logged_curves_with_spikes_and_divergence) {

@@ -49,8 +49,8 @@ double entropy(const double* p, Index n) {
 class Backcopy : public Task {
  public:
   Backcopy(const DataConfig& config, std::uint64_t seed)
-      : Task(config, seed),
-        bigrams_(make_bigrams(config.symbols, config.triggers)),
+      : Task(config, config.backcopy.vocab_size(), seed),
+        bigrams_(make_bigrams(config.backcopy.symbols, config.backcopy.triggers)),
         best_(best_of_backcopy(bigrams_, config.seq_len)) {
     for (Index v = 0; v < bigrams_.symbols; ++v) {
       const double* row = bigrams_.row(v);
@@ -69,7 +69,7 @@ class Backcopy : public Task {
     for (Index v = 0; v < bigrams_.symbols; ++v) {
       if (bigrams_.is_trigger(v)) triggers.push_back(v + 1);
     }
-    info.update({{"symbols", config().symbols}, {"triggers", triggers}});
+    info.update({{"symbols", config().backcopy.symbols}, {"triggers", triggers}});
     return info;
   }
 

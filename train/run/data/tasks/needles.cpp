@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/run/config/task_errors.h"
 #include "train/run/data/tasks/task.h"
 #include "train/run/data/tasks/tasks.h"
 
@@ -24,7 +23,8 @@ struct Fact {
 
 class Needles : public Task {
  public:
-  Needles(const DataConfig& config, std::uint64_t seed) : Task(config, seed), rows_(config.facts) {
+  Needles(const DataConfig& config, std::uint64_t seed)
+      : Task(config, config.needles.vocab_size(), seed), rows_(config.needles.facts) {
     std::ranges::sort(rows_);
     rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
   }
@@ -32,8 +32,8 @@ class Needles : public Task {
   Grid grid() const override {
     Grid grid;
     for (const Index facts : rows_) grid.rows.push_back(fmt::format("n{}", facts));
-    for (Index depth = 0; depth < kDepths; ++depth) {
-      grid.columns.push_back(fmt::format("depth{}", 100 * depth / (kDepths - 1)));
+    for (Index depth = 0; depth < NeedlesConfig::kDepths; ++depth) {
+      grid.columns.push_back(fmt::format("depth{}", 100 * depth / (NeedlesConfig::kDepths - 1)));
     }
     grid.exact_match = true;
     return grid;
@@ -41,63 +41,64 @@ class Needles : public Task {
 
   nlohmann::ordered_json info() const override {
     nlohmann::ordered_json info = base_info();
-    info.update({{"facts", config().facts},
-                 {"queries", config().queries},
-                 {"cities", config().keys},
-                 {"digits", config().digits},
-                 {"filler", config().filler}});
+    info.update({{"facts", sizes().facts},
+                 {"queries", sizes().queries},
+                 {"cities", sizes().cities},
+                 {"digits", sizes().digits},
+                 {"filler", sizes().filler}});
     return info;
   }
 
  protected:
   Sequence train_sequence(Draws& draws) const override {
     const auto setting = static_cast<size_t>(draws.below(settings()));
-    return sequence(draws, setting, draws.distinct(config().facts[setting], slots(setting)));
+    return sequence(draws, setting, draws.distinct(sizes().facts[setting], slots(setting)));
   }
 
   Sequence val_sequence(Draws& draws, Index n) const override {
     const auto setting = static_cast<size_t>(n % settings());
-    const Index depth = n / settings() % kDepths;
+    const Index depth = n / settings() % NeedlesConfig::kDepths;
     Sequence made = sequence(draws, setting, slots_with_answer_at(draws, setting, depth));
-    const Index row = std::ranges::find(rows_, config().facts[setting]) - rows_.begin();
+    const Index row = std::ranges::find(rows_, sizes().facts[setting]) - rows_.begin();
     made.answers.push_back({0, {context(setting), config().seq_len}, row, depth});
     return made;
   }
 
  private:
-  Index settings() const { return static_cast<Index>(config().facts.size()); }
+  const NeedlesConfig& sizes() const { return config().needles; }
+  Index settings() const { return static_cast<Index>(sizes().facts.size()); }
   /// Tokens before the questions.
   Index context(size_t setting) const {
-    return length() - config().queries[setting] * question_tokens(config());
+    return length() - sizes().queries[setting] * sizes().question_tokens();
   }
-  Index slots(size_t setting) const { return context(setting) / fact_tokens(config()); }
+  Index slots(size_t setting) const { return context(setting) / sizes().fact_tokens(); }
 
   /// A slot for each fact: the first at the depth, the others anywhere else.
   std::vector<Index> slots_with_answer_at(Draws& draws, size_t setting, Index depth) const {
-    const double share = static_cast<double>(depth) / (kDepths - 1);
+    const double share = static_cast<double>(depth) / (NeedlesConfig::kDepths - 1);
     const Index last = slots(setting) - 1;
     const Index answer = std::llround(share * static_cast<double>(last));
     std::vector<Index> chosen{answer};
-    for (const Index other : draws.distinct(config().facts[setting] - 1, last)) {
+    for (const Index other : draws.distinct(sizes().facts[setting] - 1, last)) {
       chosen.push_back(other < answer ? other : other + 1);
     }
     return chosen;
   }
 
   std::int32_t filler(Draws& draws) const {
-    return static_cast<std::int32_t>(kCity + config().keys + draws.below(config().filler));
+    return static_cast<std::int32_t>(kCity + sizes().cities + draws.below(sizes().filler));
   }
 
   /// Facts about different cities at the slots, which follow the filler that is left over.
   std::vector<Fact> facts_at(Draws& draws, size_t setting, const std::vector<Index>& at) const {
-    const Index left_over = context(setting) - slots(setting) * fact_tokens(config());
-    const auto cities = draws.distinct(static_cast<Index>(at.size()), config().keys);
+    const Index left_over = context(setting) - slots(setting) * sizes().fact_tokens();
+    const auto cities = draws.distinct(static_cast<Index>(at.size()), sizes().cities);
     std::vector<Fact> facts;
     for (size_t i = 0; i < at.size(); ++i) {
       Fact fact{static_cast<std::int32_t>(kCity + cities[i]),
                 {},
-                left_over + at[i] * fact_tokens(config())};
-      for (Index digit = 0; digit < config().digits; ++digit) {
+                left_over + at[i] * sizes().fact_tokens()};
+      for (Index digit = 0; digit < sizes().digits; ++digit) {
         fact.number.push_back(static_cast<std::int32_t>(kDigit + draws.below(10)));
       }
       facts.push_back(std::move(fact));
@@ -115,7 +116,7 @@ class Needles : public Task {
       made.tokens[static_cast<size_t>(fact.begin)] = fact.city;
       std::ranges::copy(fact.number, made.tokens.begin() + fact.begin + 1);
     }
-    for (Index q = 0; q < config().queries[setting]; ++q) {
+    for (Index q = 0; q < sizes().queries[setting]; ++q) {
       ask(made, facts[static_cast<size_t>(q)], end);
     }
     return made;
@@ -128,7 +129,7 @@ class Needles : public Task {
       const auto position = static_cast<Index>(made.tokens.size()) - 1;
       made.scored[static_cast<size_t>(position)] = 1;
       made.queries.push_back(
-          {0, position, {fact.begin, fact.begin + fact_tokens(config())}, {0, context_end}});
+          {0, position, {fact.begin, fact.begin + sizes().fact_tokens()}, {0, context_end}});
       made.tokens.push_back(digit);
     }
   }

@@ -13,18 +13,19 @@ namespace {
 
 class NoisyRecall : public Task {
  public:
-  NoisyRecall(const DataConfig& config, std::uint64_t seed) : Task(config, seed) {}
+  NoisyRecall(const DataConfig& config, std::uint64_t seed)
+      : Task(config, config.noisy_recall.vocab_size(), seed) {}
 
   Grid grid() const override {
-    return {{fmt::format("noise{}", std::lround(100 * config().noise))}, gap_columns(slots() - 1)};
+    return {{fmt::format("noise{}", std::lround(100 * sizes().noise))}, gap_columns(slots() - 1)};
   }
 
   nlohmann::ordered_json info() const override {
     nlohmann::ordered_json info = base_info();
-    info.update({{"noise", config().noise},
-                 {"keys", config().keys},
-                 {"values", config().values},
-                 {"filler", config().filler}});
+    info.update({{"noise", sizes().noise},
+                 {"keys", sizes().keys},
+                 {"values", sizes().values},
+                 {"filler", sizes().filler}});
     return info;
   }
 
@@ -37,12 +38,12 @@ class NoisyRecall : public Task {
     Pairs pairs;
     const Index surely_a_pair = draws.below(slots() - 1);
     for (Index slot = 0; slot < slots() - 1; ++slot) {
-      const bool is_noise = draws.chance(config().noise) && slot != surely_a_pair;
+      const bool is_noise = draws.chance(sizes().noise) && slot != surely_a_pair;
       if (is_noise) {
         made.tokens.push_back(noise(draws));
         made.tokens.push_back(noise(draws));
       } else {
-        put_pair(made, pairs, static_cast<std::int32_t>(draws.below(config().keys)), slot, draws);
+        put_pair(made, pairs, static_cast<std::int32_t>(draws.below(sizes().keys)), slot, draws);
       }
     }
     const auto probe = std::next(pairs.begin(), draws.below(static_cast<Index>(pairs.size())));
@@ -51,6 +52,7 @@ class NoisyRecall : public Task {
   }
 
  private:
+  const NoisyRecallConfig& sizes() const { return config().noisy_recall; }
   struct Pair {
     std::int32_t value;
     Index slot;  ///< where it was seen last
@@ -60,8 +62,7 @@ class NoisyRecall : public Task {
   Index slots() const { return length() / 2; }
 
   std::int32_t noise(Draws& draws) const {
-    return static_cast<std::int32_t>(config().keys + config().values +
-                                     draws.below(config().filler));
+    return static_cast<std::int32_t>(sizes().keys + sizes().values + draws.below(sizes().filler));
   }
 
   /// The key and its value, which is scored if the key was there before.
@@ -69,7 +70,7 @@ class NoisyRecall : public Task {
     const auto position = static_cast<Index>(made.tokens.size());
     const auto found = pairs.find(key);
     if (found == pairs.end()) {
-      const auto value = static_cast<std::int32_t>(config().keys + draws.below(config().values));
+      const auto value = static_cast<std::int32_t>(sizes().keys + draws.below(sizes().values));
       pairs[key] = {value, slot};
     } else {
       made.scored[static_cast<size_t>(position)] = 1;

@@ -6,8 +6,6 @@
 #include <bit>
 #include <numeric>
 
-#include "train/run/config/task_errors.h"
-
 namespace difftape::run {
 
 namespace {
@@ -40,8 +38,11 @@ std::vector<Index> Draws::distinct(Index count, Index bound) {
   return all;
 }
 
-Task::Task(const DataConfig& config, std::uint64_t seed)
-    : config_(config), train_(seed, "data/train"), val_(kAnySeed, "data/val") {}
+Task::Task(const DataConfig& config, Index vocab_size, std::uint64_t seed)
+    : config_(config),
+      vocab_size_(vocab_size),
+      train_(seed, "data/train"),
+      val_(kAnySeed, "data/val") {}
 
 Batch Task::train_batch(Index step, Index micro) const {
   Batch batch{0, config_.seq_len, {}};
@@ -64,8 +65,6 @@ Batch Task::val_batch(Index i) const {
 }
 
 Index Task::val_batches() const { return std::max<Index>(1, kValSequences / config_.batch_size); }
-
-Index Task::vocab_size() const { return task_vocab_size(config_); }
 
 nlohmann::ordered_json Task::base_info() const {
   return {{"kind", config_.kind}, {"vocab_size", vocab_size()}};

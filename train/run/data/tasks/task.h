@@ -43,12 +43,12 @@ class Task : public Dataset {
   Batch train_batch(Index step, Index micro) const override;
   Batch val_batch(Index i) const override;
   Index val_batches() const override;
-  Index vocab_size() const override;
+  Index vocab_size() const override { return vocab_size_; }
   double best_loss() const override { return 0; }
   double best_accuracy() const override { return 1; }
 
  protected:
-  Task(const DataConfig& config, std::uint64_t seed);
+  Task(const DataConfig& config, Index vocab_size, std::uint64_t seed);
 
   /// T + 1
   Index length() const { return config_.seq_len + 1; }
@@ -62,6 +62,7 @@ class Task : public Dataset {
 
  private:
   DataConfig config_;
+  Index vocab_size_;
   RandomStream train_, val_;
 };
 

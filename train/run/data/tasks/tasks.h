@@ -1,6 +1,6 @@
 #pragma once
 // The kinds of data that are generated. train/run/data/README.md defines each; the sizes come from
-// the keys of section data, which task_errors() has found possible.
+// the keys of section data, which validate() has found possible.
 
 #include <memory>
 
@@ -12,8 +12,7 @@ namespace difftape::run {
 std::unique_ptr<Dataset> make_needles(const DataConfig& config, Index vocab_size,
                                       std::uint64_t seed);
 /// Multi-query associative recall, MQAR (Arora et al. 2023, "Zoology").
-std::unique_ptr<Dataset> make_recall(const DataConfig& config, Index vocab_size,
-                                     std::uint64_t seed);
+std::unique_ptr<Dataset> make_mqar(const DataConfig& config, Index vocab_size, std::uint64_t seed);
 /// Noisy in-context recall with many queries (Poli et al. 2024, "MAD").
 std::unique_ptr<Dataset> make_noisy_recall(const DataConfig& config, Index vocab_size,
                                            std::uint64_t seed);

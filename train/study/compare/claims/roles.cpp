@@ -33,7 +33,7 @@ bool plays(const Arm& arm, ArmRole role) {
                                     {"pairing", &config.pairing},
                                     {"lambda", &config.lambda},
                                     {"lambda_init", &config.lambda_init},
-                                    {"normaliser", &config.normaliser},
+                                    {"softmax_denominator", &config.normaliser},
                                     {"subln", &config.subln},
                                     {"gate", &config.gate}}) {
     const std::string value = run.config(fmt::format("model.attention.{}", key));
@@ -49,9 +49,9 @@ bool plays(const Arm& arm, ArmRole role) {
 }
 
 bool may_differ(const std::string& key) {
-  return is_shared(key) || key == "model.d_ff" || key == "model.match" ||
+  return is_shared(key) || key == "model.d_ff" || key == "model.match_params" ||
          (key.starts_with("model.attention.") && key != "model.attention.qk_norm" &&
-          key != "model.attention.window");
+          key != "model.attention.sliding_window");
 }
 
 /// A key besides attention in which the arms differ.

@@ -21,7 +21,7 @@ struct ArmPair {
 };
 
 /// The first arms with the attention of these roles whose other keys are equal; the size of the
-/// MLP may differ (model.match). The study's baseline comes first, where it fits.
+/// MLP may differ (model.match_params). The study's baseline comes first, where it fits.
 ArmPair find_pair(const Study& study, ArmRole role, ArmRole against);
 
 }  // namespace difftape::study

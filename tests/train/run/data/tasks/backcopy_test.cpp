@@ -17,8 +17,7 @@ DataConfig config(Index seq_len = 64, Index symbols = 20, Index triggers = 3) {
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
-          .symbols = symbols,
-          .triggers = triggers};
+          .backcopy = {.symbols = symbols, .triggers = triggers}};
 }
 
 TEST(Backcopy, repeats_the_token_before_a_trigger) {
@@ -127,10 +126,9 @@ TEST(Backcopy, best_loss_and_accuracy_are_those_of_the_true_probabilities) {
 }
 
 TEST(Backcopy, needs_a_symbol_that_is_no_trigger) {
-  EXPECT_THAT([] { make_task(config(64, 4, 4)); },
-              testing::ThrowsMessage<ConfigError>(
-                  "data.symbols: 4 triggers of 4 symbols leave nothing to repeat; lower "
-                  "data.triggers"));
+  EXPECT_THAT(test::errors_of(config(64, 4, 4)),
+              testing::HasSubstr("data.backcopy.triggers: 4 triggers of 4 symbols leave nothing to "
+                                 "repeat; lower data.backcopy.triggers"));
   const Batch batch = make_task(config(8, 4, 3))->train_batch(0, 0);
   EXPECT_EQ(row_of(batch, 0)[1], row_of(batch, 1)[1]) << "the one symbol that is left";
 }

@@ -16,11 +16,7 @@ DataConfig config() {
           .path = {},
           .seq_len = 96,
           .batch_size = 40,
-          .keys = 20,
-          .facts = {1, 6},
-          .queries = {1, 2},
-          .digits = 3,
-          .filler = 8};
+          .needles = {.cities = 20, .facts = {1, 6}, .queries = {1, 2}, .digits = 3, .filler = 8}};
 }
 bool is_digit(std::int32_t token) { return token >= kDigit && token < kCity; }
 bool is_city(std::int32_t token) { return token >= kCity && token < kCity + 20; }
@@ -113,8 +109,8 @@ TEST(Needles, validation_covers_every_setting_at_every_depth_alike) {
 
 TEST(Needles, training_places_facts_anywhere_with_the_same_probability) {
   DataConfig one = config();
-  one.facts = {6};
-  one.queries = {2};
+  one.needles.facts = {6};
+  one.needles.queries = {2};
   one.batch_size = 100;
   const auto data = make_task(one);
   std::vector<double> asked(21, 0.0), any(21, 0.0);  // 87 tokens of context: 21 slots and 3 tokens
@@ -157,24 +153,26 @@ TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
 }
 
 TEST(Needles, impossible_sizes_say_what_to_change) {
-  const auto error = [](const DataConfig& config) { return [config] { make_task(config); }; };
-  const auto says = [](const char* text) { return testing::ThrowsMessage<ConfigError>(text); };
+  const auto says = [](const char* text) { return testing::HasSubstr(text); };
   DataConfig wrong = config();
-  wrong.queries = {1};
-  EXPECT_THAT(error(wrong),
-              says("data.facts: 2 numbers of facts and 1 of queries; need one of each for every "
-                   "setting (N, R)"));
-  wrong.queries = {1, 7};
-  EXPECT_THAT(error(wrong), says("data.facts: 7 queries of 6 facts; a fact is asked for once: "
-                                 "lower data.queries or raise data.facts"));
-  wrong.queries = {1, 2};
-  wrong.keys = 5;
-  EXPECT_THAT(error(wrong), says("data.keys: 6 facts are about different cities, but there are 5; "
-                                 "raise data.keys"));
-  wrong.keys = 20;
+  wrong.needles.queries = {1};
+  EXPECT_THAT(test::errors_of(wrong),
+              says("data.needles.queries: 2 numbers of facts and 1 of queries; need one of each "
+                   "for every setting (N, R)"));
+  wrong.needles.queries = {1, 7};
+  EXPECT_THAT(test::errors_of(wrong),
+              says("data.needles.queries: 7 queries of 6 facts; a fact is asked for once: "
+                   "lower data.needles.queries or raise data.needles.facts"));
+  wrong.needles.queries = {1, 2};
+  wrong.needles.cities = 5;
+  EXPECT_THAT(test::errors_of(wrong),
+              says("data.needles.facts: 6 facts are about different cities, but there are 5; "
+                   "raise data.needles.cities"));
+  wrong.needles.cities = 20;
   wrong.seq_len = 32;
-  EXPECT_THAT(error(wrong), says("data.seq_len: 6 facts and 2 queries take 34 tokens, a sequence "
-                                 "has 33; raise data.seq_len"));
+  EXPECT_THAT(test::errors_of(wrong),
+              says("data.needles.digits: 6 facts and 2 queries take 34 tokens, a sequence has 33; "
+                   "raise data.seq_len"));
 }
 
 }  // namespace

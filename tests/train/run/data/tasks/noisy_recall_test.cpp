@@ -14,10 +14,7 @@ DataConfig config(double noise, Index seq_len = 64) {
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
-          .keys = 12,
-          .values = 10,
-          .filler = 6,
-          .noise = noise};
+          .noisy_recall = {.keys = 12, .values = 10, .filler = 6, .noise = noise}};
 }
 
 TEST(NoisyRecall, scores_the_values_of_keys_that_were_there_before) {

@@ -8,6 +8,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "train/run/config/writer.h"
 #include "train/run/data/dataset.h"
 
 namespace difftape::test {
@@ -17,6 +18,19 @@ inline std::unique_ptr<run::Dataset> make_task(const run::DataConfig& config,
   ModelConfig model;
   model.vocab_size = 4096;
   return run::make_dataset(config, model, seed);
+}
+
+/// The errors of a configuration that is valid but for this section and the model's vocabulary.
+inline std::string errors_of(const run::DataConfig& data, const ModelConfig& model = {}) {
+  run::Config config;
+  config.model = model;
+  config.data = data;
+  try {
+    run::config_from_yaml(run::to_yaml(config), "config");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 /// Row b of a batch, its tokens.

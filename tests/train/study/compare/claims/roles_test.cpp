@@ -13,7 +13,7 @@ namespace {
 
 /// A run of each arm of a shipped sweep.
 std::vector<RunRecord> runs_of(const std::string& name) {
-  const std::string file = DIFFTAPE_TEST_SOURCE_DIR "/configs/" + name;
+  const std::string file = DIFFTAPE_TEST_SOURCE_DIR "/configs/sweeps/" + name;
   std::vector<RunRecord> runs;
   for (const SweepRun& run : load_sweep(file).runs) {
     test::Result result{.arm = run.config().run.arm, .lr = run.config().optim.lr};

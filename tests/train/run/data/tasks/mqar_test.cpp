@@ -10,17 +10,14 @@ namespace {
 
 using test::make_task;
 using test::row_of;
-using testing::ThrowsMessage;
+using testing::HasSubstr;
 
 DataConfig config(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
-  return {.kind = "recall",
+  return {.kind = "mqar",
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
-          .keys = 80,
-          .values = 90,
-          .pairs = pairs,
-          .gap_power = gap_power};
+          .mqar = {.keys = 80, .values = 90, .pairs = pairs, .gap_power = gap_power}};
 }
 
 /// Gaps of a row by pair, from its scored positions.
@@ -35,9 +32,9 @@ std::vector<Index> gaps_of(const Batch& batch, Index b, Index pairs) {
   return gaps;
 }
 
-class RecallSizes : public testing::TestWithParam<std::pair<Index, Index>> {};
+class MqarSizes : public testing::TestWithParam<std::pair<Index, Index>> {};
 
-TEST_P(RecallSizes, every_key_is_asked_for_once_and_only_its_value_is_scored) {
+TEST_P(MqarSizes, every_key_is_asked_for_once_and_only_its_value_is_scored) {
   const auto [seq_len, pairs] = GetParam();
   const Batch batch = make_task(config(seq_len, pairs))->train_batch(0, 0);
   for (Index b = 0; b < 5; ++b) {
@@ -63,7 +60,7 @@ TEST_P(RecallSizes, every_key_is_asked_for_once_and_only_its_value_is_scored) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfZoology, RecallSizes,
+INSTANTIATE_TEST_SUITE_P(OfZoology, MqarSizes,
                          testing::Values(std::pair<Index, Index>{64, 4},
                                          std::pair<Index, Index>{128, 8},
                                          std::pair<Index, Index>{256, 16},
@@ -79,7 +76,7 @@ std::vector<double> law(Index count, double a) {
   return p;
 }
 
-TEST(Recall, gaps_follow_the_power_law) {
+TEST(Mqar, gaps_follow_the_power_law) {
   for (const double a : {0.01, 0.5, 1.0}) {
     const auto data = make_task(config(64, 4, a));
     const std::vector<double> p = law(28, a);
@@ -93,7 +90,7 @@ TEST(Recall, gaps_follow_the_power_law) {
   }
 }
 
-TEST(Recall, a_later_pair_draws_from_the_gaps_that_are_left) {
+TEST(Mqar, a_later_pair_draws_from_the_gaps_that_are_left) {
   const auto data = make_task(config(64, 2));
   const std::vector<double> p = law(30, 0.01);
   std::vector<double> counts(30, 0.0), expected(30, 0.0);
@@ -109,7 +106,7 @@ TEST(Recall, a_later_pair_draws_from_the_gaps_that_are_left) {
   EXPECT_GT(test::chi_square_p(counts, expected), 0.001);
 }
 
-TEST(Recall, answers_are_sorted_into_gaps_of_powers_of_two) {
+TEST(Mqar, answers_are_sorted_into_gaps_of_powers_of_two) {
   const auto data = make_task(config());
   EXPECT_THAT(data->grid().rows, testing::ElementsAre("pairs4"));
   EXPECT_THAT(data->grid().columns,
@@ -123,17 +120,16 @@ TEST(Recall, answers_are_sorted_into_gaps_of_powers_of_two) {
   }
 }
 
-TEST(Recall, impossible_sizes_say_what_to_change) {
-  EXPECT_THAT([] { make_task(config(64, 17)); },
-              ThrowsMessage<ConfigError>(
-                  "data.seq_len: 17 pairs and their queries take 68 tokens, seq_len is 64; lower "
-                  "data.pairs or raise data.seq_len"));
-  EXPECT_THAT([] { make_task(config(1024, 85)); },
-              ThrowsMessage<ConfigError>(
-                  "data.keys: 85 pairs have different keys, but there are 80; raise data.keys"));
+TEST(Mqar, impossible_sizes_say_what_to_change) {
+  EXPECT_THAT(test::errors_of(config(64, 17)),
+              HasSubstr("data.mqar.pairs: 17 pairs and their queries take 68 tokens, seq_len is "
+                        "64; lower data.mqar.pairs or raise data.seq_len"));
+  EXPECT_THAT(test::errors_of(config(1024, 85)),
+              HasSubstr("data.mqar.pairs: 85 pairs have different keys, but there are 80; raise "
+                        "data.mqar.keys"));
 }
 
-TEST(Recall, a_small_model_learns_it_far_beyond_chance) {
+TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
   Config config;
   config.model = {.d_model = 32,
                   .num_layers = 2,
@@ -141,13 +137,11 @@ TEST(Recall, a_small_model_learns_it_far_beyond_chance) {
                   .d_ff = 64,
                   .max_seq_len = 8,
                   .vocab_size = 12};
-  config.data = {.kind = "recall",
+  config.data = {.kind = "mqar",
                  .path = {},
                  .seq_len = 8,
                  .batch_size = 64,
-                 .keys = 4,
-                 .values = 8,
-                 .pairs = 2};
+                 .mqar = {.keys = 4, .values = 8, .pairs = 2}};
   config.optim.lr = 1e-2;
   config.optim.min_lr = 1e-3;
   config.optim.warmup_steps = 20;

@@ -1,4 +1,4 @@
-// data.kind recall: multi-query associative recall.
+// data.kind mqar: multi-query associative recall.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,33 +11,34 @@ namespace difftape::run {
 
 namespace {
 
-class Recall : public Task {
+class Mqar : public Task {
  public:
-  Recall(const DataConfig& config, std::uint64_t seed) : Task(config, seed) {
+  Mqar(const DataConfig& config, std::uint64_t seed)
+      : Task(config, config.mqar.vocab_size(), seed) {
     for (Index gap = 0; gap < gaps(); ++gap) {
-      weights_.push_back(std::pow(static_cast<double>(gap + 1), config.gap_power - 1));
+      weights_.push_back(std::pow(static_cast<double>(gap + 1), config.mqar.gap_power - 1));
     }
   }
 
   Grid grid() const override {
-    return {{fmt::format("pairs{}", config().pairs)}, gap_columns(gaps())};
+    return {{fmt::format("pairs{}", sizes().pairs)}, gap_columns(gaps())};
   }
 
   nlohmann::ordered_json info() const override {
     nlohmann::ordered_json info = base_info();
-    info.update({{"pairs", config().pairs},
-                 {"gap_power", config().gap_power},
-                 {"keys", config().keys},
-                 {"values", config().values}});
+    info.update({{"pairs", sizes().pairs},
+                 {"gap_power", sizes().gap_power},
+                 {"keys", sizes().keys},
+                 {"values", sizes().values}});
     return info;
   }
 
  protected:
   // Tokens: keys, values.
   Sequence train_sequence(Draws& draws) const override {
-    const Index pairs = config().pairs;
-    const auto keys = draws.distinct(pairs, config().keys);
-    const auto values = draws.distinct(pairs, config().values);
+    const Index pairs = sizes().pairs;
+    const auto keys = draws.distinct(pairs, sizes().keys);
+    const auto values = draws.distinct(pairs, sizes().values);
     const auto gap = drawn_gaps(draws);
     Sequence made;
     made.tokens.resize(static_cast<size_t>(length()));
@@ -49,7 +50,7 @@ class Recall : public Task {
     const auto put_pair = [&](Index i, Index at) {
       const auto place = made.tokens.begin() + at;
       place[0] = static_cast<std::int32_t>(keys[static_cast<size_t>(i)]);
-      place[1] = static_cast<std::int32_t>(config().keys + values[static_cast<size_t>(i)]);
+      place[1] = static_cast<std::int32_t>(sizes().keys + values[static_cast<size_t>(i)]);
     };
     for (Index i = 0; i < pairs; ++i) {
       const Index g = gap[static_cast<size_t>(i)], query = 2 * pairs + 2 * g;
@@ -62,8 +63,9 @@ class Recall : public Task {
   }
 
  private:
+  const MqarConfig& sizes() const { return config().mqar; }
   /// Places for a query and its value after the pairs.
-  Index gaps() const { return (config().seq_len - 2 * config().pairs) / 2; }
+  Index gaps() const { return (config().seq_len - 2 * sizes().pairs) / 2; }
 
   /// D different gaps, one after the other with probabilities proportional to the weights of those
   /// that are left: the places of the D smallest of E_g / w_g with E_g exponential (Efraimidis and
@@ -73,9 +75,9 @@ class Recall : public Task {
     for (size_t g = 0; g < weights_.size(); ++g) {
       times.emplace_back(-std::log(draws.uniform()) / weights_[g], static_cast<Index>(g));
     }
-    std::partial_sort(times.begin(), times.begin() + config().pairs, times.end());
+    std::partial_sort(times.begin(), times.begin() + sizes().pairs, times.end());
     std::vector<Index> chosen;
-    for (Index i = 0; i < config().pairs; ++i) {
+    for (Index i = 0; i < sizes().pairs; ++i) {
       chosen.push_back(times[static_cast<size_t>(i)].second);
     }
     return chosen;
@@ -97,8 +99,8 @@ class Recall : public Task {
 
 }  // namespace
 
-std::unique_ptr<Dataset> make_recall(const DataConfig& config, Index, std::uint64_t seed) {
-  return std::make_unique<Recall>(config, seed);
+std::unique_ptr<Dataset> make_mqar(const DataConfig& config, Index, std::uint64_t seed) {
+  return std::make_unique<Mqar>(config, seed);
 }
 
 }  // namespace difftape::run

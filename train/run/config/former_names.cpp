@@ -1,0 +1,50 @@
+#include "train/run/config/former_names.h"
+
+#include <algorithm>
+
+namespace difftape::run {
+
+std::span<const FormerKey> former_keys() {
+  static const std::vector<FormerKey> keys{
+      {"model.match", {"model.match_params"}, ": true for parameters, false for none"},
+      {"model.attention.normaliser", {"model.attention.softmax_denominator"}},
+      {"model.attention.window", {"model.attention.sliding_window"}},
+      {"data.document_end", {"data.eos_token_id"}},
+      {"data.keys", {"data.needles.cities", "data.mqar.keys", "data.noisy_recall.keys"}},
+      {"data.values", {"data.mqar.values", "data.noisy_recall.values"}},
+      {"data.facts", {"data.needles.facts"}},
+      {"data.queries", {"data.needles.queries"}},
+      {"data.digits", {"data.needles.digits"}},
+      {"data.filler", {"data.needles.filler", "data.noisy_recall.filler"}},
+      {"data.pairs", {"data.mqar.pairs"}},
+      {"data.gap_power", {"data.mqar.gap_power"}},
+      {"data.noise", {"data.noisy_recall.noise"}},
+      {"data.symbols", {"data.backcopy.symbols"}},
+      {"data.triggers", {"data.backcopy.triggers"}},
+      {"train.recompute", {"train.activation_checkpointing"}},
+  };
+  return keys;
+}
+
+std::span<const FormerWord> former_words() {
+  static const std::vector<FormerWord> words{
+      {"model.attention.kind", "off_by_one", "softmax1"},
+      {"model.attention.softmax_denominator", "off_by_one", "softmax1"},
+      {"data.kind", "recall", "mqar"},
+  };
+  return words;
+}
+
+const FormerKey* find_former_key(const std::string& key) {
+  const auto found = std::ranges::find(former_keys(), key, &FormerKey::key);
+  return found == former_keys().end() ? nullptr : &*found;
+}
+
+std::string word_now(const std::string& key, const std::string& former) {
+  const auto found = std::ranges::find_if(former_words(), [&](const FormerWord& word) {
+    return word.key == key && word.word == former;
+  });
+  return found == former_words().end() ? "" : found->now;
+}
+
+}  // namespace difftape::run

@@ -1,6 +1,7 @@
 #pragma once
-// The one registry of configuration keys. It serves the reader, `config keys`, `config show` and
-// the JSON Schema. Defaults come from the initialisers of the structs.
+// The registry of the keys of a run; sweep_settings.h has those of a sweep. It serves the reader,
+// `config keys`, `config show` and the JSON Schema. Defaults come from the initialisers of the
+// structs.
 
 #include <string>
 #include <vector>
@@ -10,11 +11,15 @@
 
 namespace difftape::run {
 
-struct Field {
+/// What `config keys` and the schema say of a key.
+struct KeyInfo {
   std::string key;       ///< "model.d_model"
   ValueSpec spec;        ///< type, default and range
   std::string unit;      ///< empty: none
   std::string sentence;  ///< what it means
+};
+
+struct Field : KeyInfo {
   ConfigValue (*get)(const Config&);
   void (*set)(Config&, const ConfigValue&);  ///< the value has the type of spec.initial
 };

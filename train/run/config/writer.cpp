@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "train/run/config/fields.h"
+#include "train/run/config/sweep_settings.h"
 #include "train/system/text_table.h"
 
 namespace difftape::run {
@@ -99,10 +99,13 @@ std::string describe_keys() {
   for (const char* name : {"KEY", "TYPE", "DEFAULT", "RANGE", "UNIT", "MEANING"}) {
     table.columns.push_back({"", name, true});
   }
-  for (const Field& f : fields()) {
-    table.rows.push_back({f.key, f.spec.type(), flow_text(f.spec.initial), f.spec.rule.str(),
-                          f.unit.empty() ? "-" : f.unit, f.sentence});
-  }
+  const auto add = [&](const KeyInfo& k) {
+    table.rows.push_back({k.key, k.spec.type(),
+                          k.spec.form.empty() ? flow_text(k.spec.initial) : "-", k.spec.rule.str(),
+                          k.unit.empty() ? "-" : k.unit, k.sentence});
+  };
+  for (const Field& field : fields()) add(field);
+  for (const SweepField& field : sweep_fields()) add(field);
   return to_text(table);
 }
 

@@ -2,9 +2,10 @@
 // Configurations and their vocabulary as text: YAML that runs as is, the table of keys, the schema.
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "train/run/config/reader.h"
-#include "train/run/records/run_files.h"
 
 namespace difftape::run {
 
@@ -15,13 +16,16 @@ std::string to_yaml(const Config& config);
 /// `file.yaml:line` or `--set`.
 std::string to_yaml_with_origins(const ResolvedConfig& resolved);
 
-/// Every key with its value as YAML, in the order of the registry.
+/// Every key with its value as YAML, in the order of the registry: {"model.d_model", "128"}.
+using FlatConfig = std::vector<std::pair<std::string, std::string>>;
 FlatConfig flat_config(const Config& config);
 
-/// One line a key: key, type, default, range, unit and a sentence, in aligned columns.
+/// One line a key, those of sweeps last: key, type, default, range, unit and a sentence, in aligned
+/// columns.
 std::string describe_keys();
 
-/// JSON Schema (draft 2020-12) of the nested YAML, for editors.
+/// JSON Schema (draft 7, which editors know) of a configuration or sweep file, its keys nested or
+/// dotted.
 std::string config_schema();
 
 }  // namespace difftape::run

@@ -16,9 +16,6 @@ namespace {
 
 constexpr const char* kLr = "optim.lr";
 
-/// The learning rates of Wortsman et al. 2023 (arXiv:2309.14322), section 3.
-const std::vector<std::string> kWortsman{"3e-4", "1e-3", "3e-3", "1e-2", "3e-2", "1e-1", "3e-1"};
-
 std::string text_of(const run::ConfigValue& value) {
   return std::visit(
       [](const auto& v) -> std::string {
@@ -34,13 +31,13 @@ std::string text_of(const run::ConfigValue& value) {
 
 class AxesReader {
  public:
-  AxesReader(const run::Assignments& given, run::ConfigErrors& errors)
-      : given_(given), errors_(errors) {}
+  AxesReader(const run::SweepSettings& settings, run::ConfigErrors& errors)
+      : settings_(settings), errors_(errors) {}
 
   Axes read() {
     Axes axes;
     axes.lr = read_lr();
-    for (const run::Assignment& values : lists_of("sweep.grid")) {
+    for (const run::Assignment& values : lists_of("sweep.grid", settings_.grid)) {
       Axis axis;
       for (SweptValue& value : read_list("sweep.grid", values)) axis.push_back({std::move(value)});
       refuse_repeated(axis);
@@ -52,13 +49,12 @@ class AxesReader {
 
  private:
   Axis read_lr() {
-    const run::Assignment* lr = given_.find("sweep.lr");
-    if (!lr) return {{}};
-    run::Assignment rates{kLr, lr->value, lr->place};
-    const run::YamlNode& node = lr->value;
-    if (node.kind == run::YamlNode::Kind::scalar && node.text == "wortsman") {
+    if (!settings_.lr) return {{}};
+    const run::YamlNode& node = *settings_.lr;
+    run::Assignment rates{kLr, node, node.place};
+    if (node.kind == run::YamlNode::Kind::scalar && node.text == run::kWortsman) {
       rates.value.kind = run::YamlNode::Kind::list;
-      for (const std::string& rate : kWortsman) {
+      for (const std::string& rate : run::wortsman_lrs()) {
         rates.value.items.push_back(node);
         rates.value.items.back().text = rate;
       }
@@ -66,7 +62,7 @@ class AxesReader {
       errors_.add(node.place,
                   fmt::format("sweep.lr: expected rates such as [1.0e-3, 3.0e-3], or wortsman, got "
                               "{}{}",
-                              node.describe(), system::did_you_mean(node.text, {"wortsman"})));
+                              node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
       return {{}};
     }
     if (!may_be_swept("sweep.lr", rates)) return {{}};
@@ -78,7 +74,7 @@ class AxesReader {
 
   Axis read_zip() {
     std::vector<std::vector<SweptValue>> columns;
-    const std::vector<run::Assignment> lists = lists_of("sweep.zip");
+    const std::vector<run::Assignment> lists = lists_of("sweep.zip", settings_.zip);
     bool equal = true;
     for (const run::Assignment& values : lists) {
       const size_t length = lists.front().value.items.size(), own = values.value.items.size();
@@ -103,10 +99,10 @@ class AxesReader {
   }
 
   /// The keys below sweep.grid or sweep.zip that may be swept.
-  std::vector<run::Assignment> lists_of(const std::string& section) {
-    const run::Assignment* lists = given_.find(section);
-    if (!lists || lists->value.kind == run::YamlNode::Kind::null) return {};
-    run::YamlNode map = lists->value;
+  std::vector<run::Assignment> lists_of(const std::string& section,
+                                        const std::optional<run::YamlNode>& lists) {
+    if (!lists || lists->kind == run::YamlNode::Kind::null) return {};
+    run::YamlNode map = *lists;
     if (map.kind != run::YamlNode::Kind::map) {
       errors_.add(map.place, fmt::format("{}: expected keys and their values, such as "
                                          "{{model.d_ff: [64, 128]}}, got {}",
@@ -118,7 +114,7 @@ class AxesReader {
       errors_.add(pair.key.place, fmt::format("{}: base cannot be swept; use arms", section));
       return true;
     });
-    run::Assignments keys(errors_, sweep_keys());
+    run::Assignments keys(errors_, run::sweep_keys());
     keys.add_map(map);
     std::vector<run::Assignment> allowed;
     for (const run::Assignment& values : keys.all()) {
@@ -175,7 +171,7 @@ class AxesReader {
     }
   }
 
-  const run::Assignments& given_;
+  const run::SweepSettings& settings_;
   run::ConfigErrors& errors_;
   std::vector<std::string> keys_;  ///< swept so far
 };
@@ -192,15 +188,8 @@ std::string scientific(const std::string& number) {
 
 }  // namespace
 
-const std::vector<std::string>& sweep_keys() {
-  static const std::vector<std::string> keys{"sweep.name",  "sweep.baseline", "sweep.only",
-                                             "sweep.seeds", "sweep.lr",       "sweep.grid",
-                                             "sweep.zip",   "sweep.arms"};
-  return keys;
-}
-
-Axes read_axes(const run::Assignments& given, run::ConfigErrors& errors) {
-  return AxesReader(given, errors).read();
+Axes read_axes(const run::SweepSettings& settings, run::ConfigErrors& errors) {
+  return AxesReader(settings, errors).read();
 }
 
 std::vector<std::string> swept_keys(const Axes& axes) {

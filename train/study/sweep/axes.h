@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/config/assignments.h"
+#include "train/run/config/sweep_settings.h"
 
 namespace difftape::study {
 
@@ -25,13 +25,10 @@ struct Axes {
   std::vector<Axis> others;  ///< each key of sweep.grid, then sweep.zip
 };
 
-/// The keys of a sweep file, all below `sweep.`.
-const std::vector<std::string>& sweep_keys();
-
 /// Reads sweep.lr, sweep.grid and sweep.zip. Adds to `errors` keys that are unknown, that belong to
 /// the run or the sweep, or that are swept twice; values of the wrong type or range; lists that are
 /// empty, of unequal length in a zip, or that repeat a value. What is wrong is left out.
-Axes read_axes(const run::Assignments& given, run::ConfigErrors& errors);
+Axes read_axes(const run::SweepSettings& settings, run::ConfigErrors& errors);
 
 /// The keys that the axes set, in their order.
 std::vector<std::string> swept_keys(const Axes& axes);

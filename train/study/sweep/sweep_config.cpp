@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "train/run/config/validate.h"
-#include "train/run/config/value.h"
 #include "train/study/sweep/run_list.h"
 #include "train/system/suggest.h"
 
@@ -23,7 +22,7 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
 class SweepReader {
  public:
   SweepReader(const std::string& path, const std::vector<std::string>& overrides)
-      : path_(path), overrides_(overrides), file_(errors_, sweep_keys()), all_(file_) {
+      : path_(path), overrides_(overrides), file_(errors_, run::sweep_keys()), all_(file_) {
     file_.add_file(path);
     all_ = file_;
     for (const std::string& text : overrides) all_.add_override(text);
@@ -35,16 +34,19 @@ class SweepReader {
   }
 
   SweepConfig read(const std::string& out, const std::vector<std::string>& only) {
+    const run::SweepSettings settings =
+        read_sweep_settings(all_, {.name = std::filesystem::path(path_).stem()}, errors_);
     SweepConfig sweep;
-    sweep.name = read("sweep.name", std::filesystem::path(path_).stem().string());
-    const std::vector<ArmSource> arms = read_arms(sweep.name);
+    sweep.name = settings.name;
+    const std::vector<ArmSource> arms = read_arms(sweep.name, settings);
     for (const ArmSource& arm : arms) arm_names_.push_back(arm.name);
-    sweep.baseline = read("sweep.baseline", arms.empty() ? "" : arms.front().name);
+    sweep.baseline = settings.baseline;
+    if (!all_.find("sweep.baseline") && !arms.empty()) sweep.baseline = arms.front().name;
     sweep.out = out.empty() ? "runs/" + sweep.name : out;
     check_name(sweep.name);
-    const auto chosen = only.empty() ? read_only() : only;
-    const std::vector<Index> seeds = read_seeds();
-    const Axes axes = read_axes(all_, errors_);
+    const auto chosen = only.empty() ? check_only(settings.only) : only;
+    const std::vector<Index> seeds = seeds_of(settings);
+    const Axes axes = read_axes(settings, errors_);
     sweep.swept = swept_keys(axes);
     sweep.runs =
         make_runs({file_, all_, overrides_, {path_, 1, 1}, arms, seeds, axes, sweep.out}, errors_);
@@ -56,19 +58,10 @@ class SweepReader {
   }
 
  private:
-  /// The value of a key of the sweep, or `initial` if it is not given or cannot be read.
-  template <class T>
-  T read(const std::string& key, const T& initial, run::ValueRule rule = {}) {
-    const run::Assignment* given = all_.find(key);
-    if (!given) return initial;
-    const auto value = read_value(given->value, key, {T(), std::move(rule)}, errors_);
-    return value ? std::get<T>(*value) : initial;
-  }
-
-  std::vector<ArmSource> read_arms(const std::string& sweep_name) {
+  std::vector<ArmSource> read_arms(const std::string& sweep_name,
+                                   const run::SweepSettings& settings) {
     std::vector<ArmSource> arms;
-    const run::Assignment* given = all_.find("sweep.arms");
-    if (!given) {
+    if (!settings.arms) {
       for (const char* key : {"sweep.lr", "sweep.grid", "sweep.zip", "sweep.seeds"}) {
         if (const run::Assignment* other = all_.find(key)) return {{sweep_name, {}, other->place}};
       }
@@ -77,17 +70,15 @@ class SweepReader {
                   "'difftape train'");
       return arms;
     }
-    if (given->value.kind != run::YamlNode::Kind::map || given->value.pairs.empty()) {
-      errors_.add(
-          given->value.place,
-          fmt::format("sweep.arms: expected arms such as 'softmax: {{...}}', got {}",
-                      given->value.pairs.empty() && given->value.kind == run::YamlNode::Kind::map
-                          ? "none"
-                          : given->value.describe()));
+    const run::YamlNode& given = *settings.arms;
+    if (given.kind != run::YamlNode::Kind::map || given.pairs.empty()) {
+      errors_.add(given.place,
+                  fmt::format("sweep.arms: expected arms such as 'softmax: {{...}}', got {}",
+                              given.kind == run::YamlNode::Kind::map ? "none" : given.describe()));
       return arms;
     }
     std::set<std::string> names;
-    for (const auto& [name, values] : given->value.pairs) {
+    for (const auto& [name, values] : given.pairs) {
       if (!names.insert(name.text).second) {
         errors_.add(name.place, fmt::format("sweep.arms: duplicate arm '{}'; every arm needs a "
                                             "name of its own",
@@ -131,13 +122,13 @@ class SweepReader {
       return;
     }
     const run::Assignment* given = all_.find("sweep.baseline");
-    if (given) errors_.add(given->value.place, "sweep.baseline: " + no_arm(sweep.baseline, names));
+    if (given && given->value.kind == run::YamlNode::Kind::scalar)
+      errors_.add(given->value.place, "sweep.baseline: " + no_arm(sweep.baseline, names));
   }
 
-  std::vector<std::string> read_only() {
+  std::vector<std::string> check_only(const std::vector<std::string>& names) {
     const run::Assignment* given = all_.find("sweep.only");
     if (!given) return {};
-    const auto names = read<std::vector<std::string>>("sweep.only", {});
     if (names.empty() && given->value.kind == run::YamlNode::Kind::list) {
       errors_.add(given->value.place, "sweep.only: is empty; name the arms to train");
     }
@@ -151,13 +142,15 @@ class SweepReader {
   }
 
   /// At least one seed, whatever was wrong.
-  std::vector<Index> read_seeds() {
+  std::vector<Index> seeds_of(const run::SweepSettings& settings) {
     const run::Assignment* given = all_.find("sweep.seeds");
-    if (!given)
-      return {read("run.seed", static_cast<Index>(run::RunConfig().seed), run::at_least(0))};
-    auto seeds = read("sweep.seeds", std::vector<Index>{1}, run::at_least(0));
+    if (!given) return {seed_of_runs()};
+    const std::vector<Index>& seeds = settings.seeds;
     if (seeds.empty()) {
-      errors_.add(given->value.place, "sweep.seeds: is empty; give at least one, such as [1]");
+      const bool list = given->value.kind == run::YamlNode::Kind::list;
+      if (list && given->value.items.empty()) {
+        errors_.add(given->value.place, "sweep.seeds: is empty; give at least one, such as [1]");
+      }
       return {1};
     }
     for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
@@ -166,6 +159,14 @@ class SweepReader {
       }
     }
     return seeds;
+  }
+
+  Index seed_of_runs() {
+    const run::Field& field = *run::find_field("run.seed");
+    const run::Assignment* given = all_.find(field.key);
+    const auto seed =
+        given ? read_value(given->value, field.key, field.spec, errors_) : std::nullopt;
+    return std::get<Index>(seed.value_or(field.spec.initial));
   }
 
   std::string path_;

@@ -4,7 +4,7 @@
 
 #include "layers/attention/attention.h"
 #include "tests/train/run/config/config_files.h"
-#include "train/run/config/fields.h"
+#include "train/run/config/sweep_settings.h"
 
 namespace difftape::run {
 namespace {
@@ -98,7 +98,7 @@ TEST_F(ConfigWriter, origins_follow_every_value) {
 TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
   const std::string text = describe_keys();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
-            static_cast<long>(fields().size()) + 1);
+            static_cast<long>(fields().size() + sweep_fields().size()) + 1);
   EXPECT_THAT(text, testing::StartsWith("KEY "));
   EXPECT_THAT(text,
               testing::ContainsRegex("model.num_layers +whole number +4 +in .1, 1024. +layers "
@@ -106,14 +106,20 @@ TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
   EXPECT_THAT(text, testing::ContainsRegex("optim.betas +list of 2 numbers +.0.9, 0.95. +in .0, 1. "
                                            "+- +AdamW"));
   EXPECT_THAT(text, testing::ContainsRegex("data.path +list of texts +.. +any "));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("sweep.seeds +list of whole numbers +.. +>= 0 +- +Seed"));
+  EXPECT_THAT(text, testing::ContainsRegex("sweep.lr +list of numbers +- +> 0 +- +Values"));
+  EXPECT_THAT(text, testing::ContainsRegex("sweep.arms +settings by arm +- +any +- +What"));
 }
 
 TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   std::set<std::string> keys;
-  for (const Field& field : fields()) {
-    EXPECT_TRUE(keys.insert(field.key).second) << field.key;
-    EXPECT_THAT(field.sentence, testing::EndsWith(".")) << field.key;
-  }
+  const auto check = [&](const KeyInfo& key) {
+    EXPECT_TRUE(keys.insert(key.key).second) << key.key;
+    EXPECT_THAT(key.sentence, testing::EndsWith(".")) << key.key;
+  };
+  for (const Field& field : fields()) check(field);
+  for (const SweepField& field : sweep_fields()) check(field);
   EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
 }
 
@@ -136,11 +142,13 @@ constexpr size_t member_count() {
 /// Number of keys and sections directly within a section.
 size_t entries_of(const std::string& section) {
   std::set<std::string> names;
-  for (const Field& field : fields()) {
-    if (!field.key.starts_with(section + ".")) continue;
-    const std::string rest = field.key.substr(section.size() + 1);
+  const auto count = [&](const KeyInfo& key) {
+    if (!key.key.starts_with(section + ".")) return;
+    const std::string rest = key.key.substr(section.size() + 1);
     names.insert(rest.substr(0, rest.find('.')));
-  }
+  };
+  for (const Field& field : fields()) count(field);
+  for (const SweepField& field : sweep_fields()) count(field);
   return names.size();
 }
 
@@ -153,6 +161,7 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(entries_of("data.mqar"), member_count<MqarConfig>());
   EXPECT_EQ(entries_of("data.noisy_recall"), member_count<NoisyRecallConfig>());
   EXPECT_EQ(entries_of("data.backcopy"), member_count<BackcopyConfig>());
+  EXPECT_EQ(entries_of("sweep"), member_count<SweepSettings>());
   EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>());
   EXPECT_EQ(entries_of("train"), member_count<TrainConfig>());
   EXPECT_EQ(entries_of("log"), member_count<LogConfig>());
@@ -166,7 +175,7 @@ TEST(ConfigFields, the_attention_kinds_are_those_of_the_layers) {
 
 TEST(ConfigSchema, describes_the_nested_yaml) {
   const auto schema = nlohmann::json::parse(config_schema());
-  EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+  EXPECT_EQ(schema["$schema"], "http://json-schema.org/draft-07/schema#");
   EXPECT_EQ(schema["additionalProperties"], false);
   const auto& model = schema["properties"]["model"];
   EXPECT_EQ(model["additionalProperties"], false);

@@ -1,0 +1,70 @@
+#include "train/run/config/sweep_settings.h"
+
+namespace difftape::run {
+namespace {
+
+template <class T>
+SweepField field(const char* key, T SweepSettings::*member, ValueRule rule, const char* sentence) {
+  return {{key, {T{}, std::move(rule)}, "", sentence}, member};
+}
+
+/// A key whose value is read where it is used; `type` says what it looks like.
+SweepField structured(const char* key, std::optional<YamlNode> SweepSettings::*member,
+                      ValueRule rule, const char* type, const char* sentence) {
+  return {{key, {std::string{}, std::move(rule), 0, type}, "", sentence}, member};
+}
+
+}  // namespace
+
+const std::vector<SweepField>& sweep_fields() {
+  using S = SweepSettings;
+  static const std::vector<SweepField> all{
+      field("sweep.name", &S::name, anything(),
+            "Name of the sweep, used as a folder name; empty means the name of the file."),
+      field("sweep.baseline", &S::baseline, anything(),
+            "Arm the others are compared with; empty means the first."),
+      field("sweep.only", &S::only, anything(), "Arms that are trained; empty means all."),
+      field("sweep.seeds", &S::seeds, at_least(0), "Seeds of every arm; empty means run.seed."),
+      structured("sweep.lr", &S::lr, above(0), "list of numbers",
+                 "Values of optim.lr, or wortsman: the seven of Wortsman et al. 2023."),
+      structured("sweep.grid", &S::grid, anything(), "lists by key",
+                 "Values of other keys, of which every combination is trained."),
+      structured("sweep.zip", &S::zip, anything(), "lists by key",
+                 "Values of other keys, the first of each list together, then the second."),
+      structured("sweep.arms", &S::arms, anything(), "settings by arm",
+                 "What differs in each arm; without arms there is one, called like the sweep."),
+  };
+  return all;
+}
+
+std::vector<std::string> sweep_keys() {
+  std::vector<std::string> keys;
+  for (const SweepField& field : sweep_fields()) keys.push_back(field.key);
+  return keys;
+}
+
+SweepSettings read_sweep_settings(const Assignments& given, SweepSettings settings,
+                                  ConfigErrors& errors) {
+  for (const SweepField& field : sweep_fields()) {
+    const Assignment* found = given.find(field.key);
+    if (!found) continue;
+    std::visit(
+        [&]<class T>(T SweepSettings::*member) {
+          if constexpr (std::is_same_v<T, std::optional<YamlNode>>) {
+            settings.*member = found->value;
+          } else if (auto value = read_value(found->value, field.key, field.spec, errors)) {
+            settings.*member = std::get<T>(*value);
+          }
+        },
+        field.member);
+  }
+  return settings;
+}
+
+const std::vector<std::string>& wortsman_lrs() {
+  static const std::vector<std::string> rates{"3e-4", "1e-3", "3e-3", "1e-2",
+                                              "3e-2", "1e-1", "3e-1"};
+  return rates;
+}
+
+}  // namespace difftape::run

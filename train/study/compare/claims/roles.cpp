@@ -57,7 +57,7 @@ bool may_differ(const std::string& key) {
 /// A key besides attention in which the arms differ.
 std::optional<std::string> other_difference(const Arm& a, const Arm& b) {
   for (const auto& [key, value] : first_run(a).env.at("config").items()) {
-    if (!may_differ(key) && first_run(b).config(key) != value.get<std::string>()) return key;
+    if (!may_differ(key) && first_run(b).config(key) != first_run(a).config(key)) return key;
   }
   return std::nullopt;
 }

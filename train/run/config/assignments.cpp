@@ -52,8 +52,8 @@ Assignments::Assignments(ConfigErrors& errors, std::vector<std::string> extra_ke
 
 void Assignments::add_file(const std::string& path) { load(path, nullptr); }
 
-/// `named_at` is the place of the `base:` that names the file; null for the user's own file.
-void Assignments::load(const std::string& path, const Place* named_at) {
+/// `named_at` is the location of the `base:` that names the file; null for the user's own file.
+void Assignments::load(const std::string& path, const SourceLocation* named_at) {
   std::string text;
   if (const std::string problem = read_text(path, text); !problem.empty()) {
     complete_ = false;
@@ -86,17 +86,17 @@ void Assignments::add_text(const std::string& text, const std::string& where) {
 void Assignments::add_map(const YamlNode& map) { add_root(map, true); }
 
 void Assignments::add_override(const std::string& text) {
-  const Place place{"--set " + text, 0, 0};
+  const SourceLocation location{"--set " + text, 0, 0};
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    errors_->add(place, "expected key=value, for example --set optim.lr=0.001");
+    errors_->add(location, "expected key=value, for example --set optim.lr=0.001");
     return;
   }
   auto value =
-      parse_yaml(text.substr(equals + 1), place.source, YamlSource::command_line, *errors_);
+      parse_yaml(text.substr(equals + 1), location.source, YamlSource::command_line, *errors_);
   if (!value) return;
   YamlNode key, root;
-  value->place = key.place = root.place = place;
+  value->location = key.location = root.location = location;
   key.text = text.substr(0, equals);
   root.kind = YamlNode::Kind::map;
   root.pairs.push_back({std::move(key), std::move(*value)});
@@ -104,21 +104,22 @@ void Assignments::add_override(const std::string& text) {
 }
 
 void Assignments::add_node(const std::string& key, const YamlNode& value) {
-  assignments_.push_back({key, value, value.place});
+  assignments_.push_back({key, value, value.location});
 }
 
-void Assignments::add_value(const std::string& key, const std::string& text, const Place& place) {
+void Assignments::add_value(const std::string& key, const std::string& text,
+                            const SourceLocation& location) {
   YamlNode value;
   value.kind = YamlNode::Kind::scalar;
-  value.place = place;
+  value.location = location;
   value.text = text;
-  assignments_.push_back({key, std::move(value), place});
+  assignments_.push_back({key, std::move(value), location});
 }
 
 void Assignments::add_root(const YamlNode& root, bool may_have_bases) {
   if (root.kind == YamlNode::Kind::null) return;
   if (root.kind != YamlNode::Kind::map) {
-    errors_->add(root.place, fmt::format("expected keys and values, got {}", root.describe()));
+    errors_->add(root.location, fmt::format("expected keys and values, got {}", root.describe()));
     return;
   }
   YamlNode own = root;
@@ -127,9 +128,9 @@ void Assignments::add_root(const YamlNode& root, bool may_have_bases) {
   for (const auto& [key, value] : root.pairs) {
     if (key.text != "base") continue;
     if (!may_have_bases) {
-      errors_->add(key.place, "base: only a configuration file can name its bases");
+      errors_->add(key.location, "base: only a configuration file can name its bases");
     } else if (base) {
-      errors_->add(key.place, "duplicate key 'base'; give several bases as one list");
+      errors_->add(key.location, "duplicate key 'base'; give several bases as one list");
     } else {
       base = &value;
       add_bases(value);
@@ -145,52 +146,55 @@ void Assignments::add_bases(const YamlNode& value) {
   const bool alone = value.kind == YamlNode::Kind::scalar;
   const auto& names = std::get<std::vector<std::string>>(*paths);
   for (size_t i = 0; i < names.size(); ++i) {
-    const Place place = alone ? value.place : value.items[i].place;
-    load((fs::path(place.source).parent_path() / names[i]).lexically_normal().string(), &place);
+    const SourceLocation location = alone ? value.location : value.items[i].location;
+    load((fs::path(location.source).parent_path() / names[i]).lexically_normal().string(),
+         &location);
   }
 }
 
 void Assignments::flatten(const YamlNode& map, const std::string& section, Seen& seen) {
   for (const auto& [name, value] : map.pairs) {
     const std::string key = section + name.text;
-    const auto [first, fresh] = seen.emplace(key, name.place);
+    const auto [first, fresh] = seen.emplace(key, name.location);
     if (!fresh) {
       const int line = first->second.line;
-      errors_->add(name.place,
+      errors_->add(name.location,
                    fmt::format("duplicate key '{}'{}", key,
                                line == 0 ? "" : fmt::format("; first given in line {}", line)));
     }
     if (contains(keys_, key)) {
-      assignments_.push_back({key, value, name.place});
+      assignments_.push_back({key, value, name.location});
     } else if (!contains(sections_, key)) {
-      if (fresh) unknown(key, value, name.place);
+      if (fresh) unknown(key, value, name.location);
     } else if (value.kind == YamlNode::Kind::map) {
       flatten(value, key + ".", seen);
     } else if (value.kind != YamlNode::Kind::null) {
       const auto inside = std::find_if(keys_.begin(), keys_.end(), [&](const std::string& k) {
         return k.starts_with(key + ".");
       });
-      errors_->add(value.place, fmt::format("{} is a section, got {}; give its keys, for example "
-                                            "{}",
-                                            key, value.describe(), *inside));
+      errors_->add(value.location,
+                   fmt::format("{} is a section, got {}; give its keys, for example "
+                               "{}",
+                               key, value.describe(), *inside));
     }
   }
 }
 
-void Assignments::unknown(const std::string& key, const YamlNode& value, const Place& place) {
+void Assignments::unknown(const std::string& key, const YamlNode& value,
+                          const SourceLocation& location) {
   const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
   if (of_sweep && !contains(sections_, "sweep")) {
-    errors_->add(place, place.line == 0
-                            ? fmt::format("{}: only 'difftape sweep' knows this key", key)
-                            : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
-                                          key, place.source));
+    errors_->add(location, location.line == 0
+                               ? fmt::format("{}: only 'difftape sweep' knows this key", key)
+                               : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
+                                             key, location.source));
     complete_ = false;
     return;
   }
   if (const FormerKey* former = find_former_key(key)) {
     suspects_.insert(former->now.begin(), former->now.end());
-    errors_->add(place, fmt::format("unknown key '{}'; it is now {}{}", key,
-                                    fmt::join(former->now, " or "), former->value));
+    errors_->add(location, fmt::format("unknown key '{}'; it is now {}{}", key,
+                                       fmt::join(former->now, " or "), former->value));
     return;
   }
   const bool section = value.kind == YamlNode::Kind::map;
@@ -202,9 +206,9 @@ void Assignments::unknown(const std::string& key, const YamlNode& value, const P
   candidates.push_back("base");
   const std::string guess = system::nearest_key(key, candidates);
   suspects_.insert(guess);
-  errors_->add(place, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
-                                  guess.empty() ? "'difftape config keys' lists all keys"
-                                                : "did you mean '" + guess + "'?"));
+  errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
+                                     guess.empty() ? "'difftape config keys' lists all keys"
+                                                   : "did you mean '" + guess + "'?"));
 }
 
 const Assignment* Assignments::find(const std::string& key) const {
@@ -217,10 +221,10 @@ ResolvedConfig Assignments::resolve() const {
   ResolvedConfig resolved;
   std::set<std::string> broken = suspects_;
   int rank = 0;
-  for (const auto& [key, value, place] : assignments_) {
+  for (const auto& [key, value, location] : assignments_) {
     const Field* field = find_field(key);
     if (!field) continue;
-    resolved.origins[key] = {place, ++rank};
+    resolved.origins[key] = {location, ++rank};
     if (const auto read = read_value(value, key, field->spec, *errors_)) {
       field->set(resolved.config, *read);
     } else {

@@ -15,7 +15,7 @@ namespace difftape::run {
 struct Assignment {
   std::string key;  ///< dotted; always a known key
   YamlNode value;
-  Place place;  ///< of the key
+  SourceLocation location;  ///< of the key
 };
 
 /// Unknown and duplicate keys, unreadable files and bad bases are added to `errors`, which must
@@ -36,8 +36,8 @@ class Assignments {
 
   /// The value of a known key that is written elsewhere: in a list of values to try.
   void add_node(const std::string& key, const YamlNode& value);
-  /// A plain text or number that follows from something else the user wrote at `place`.
-  void add_value(const std::string& key, const std::string& text, const Place& place);
+  /// A plain text or number that follows from something else the user wrote at `location`.
+  void add_value(const std::string& key, const std::string& text, const SourceLocation& location);
 
   /// The last assignment of a key, or null.
   const Assignment* find(const std::string& key) const;
@@ -47,13 +47,13 @@ class Assignments {
   ResolvedConfig resolve() const;
 
  private:
-  using Seen = std::map<std::string, Place>;
+  using Seen = std::map<std::string, SourceLocation>;
 
-  void load(const std::string& path, const Place* named_at);
+  void load(const std::string& path, const SourceLocation* named_at);
   void add_root(const YamlNode& root, bool may_have_bases);
   void add_bases(const YamlNode& value);
   void flatten(const YamlNode& map, const std::string& section, Seen& seen);
-  void unknown(const std::string& key, const YamlNode& value, const Place& place);
+  void unknown(const std::string& key, const YamlNode& value, const SourceLocation& location);
 
   ConfigErrors* errors_;
   std::vector<std::string> keys_, sections_;

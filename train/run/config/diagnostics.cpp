@@ -8,17 +8,17 @@
 
 namespace difftape::run {
 
-std::string Place::str() const {
+std::string SourceLocation::str() const {
   return line == 0 ? source : fmt::format("{}:{}:{}", source, line, column);
 }
 
-std::string Place::origin() const {
+std::string SourceLocation::origin() const {
   if (source.empty()) return "default";
   return line == 0 ? source.substr(0, source.find(' ')) : fmt::format("{}:{}", source, line);
 }
 
-void ConfigErrors::add(const Place& place, const std::string& message) {
-  std::string line = fmt::format("{}: error: {}", place.str(), message);
+void ConfigErrors::add(const SourceLocation& location, const std::string& message) {
+  std::string line = fmt::format("{}: error: {}", location.str(), message);
   if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) {
     lines_.push_back(std::move(line));
   }

@@ -6,7 +6,7 @@
 
 namespace difftape::run {
 
-struct Place {
+struct SourceLocation {
   std::string source;  ///< a file, or what the user typed: "--set optim.lr=3"; empty: a default
   int line = 0;        ///< from 1; 0 if the source has no lines
   int column = 0;      ///< from 1
@@ -20,8 +20,8 @@ struct Place {
 /// Collects errors so that one run reports all of them.
 class ConfigErrors {
  public:
-  /// Adds the line "<place>: error: <message>", once.
-  void add(const Place& place, const std::string& message);
+  /// Adds the line "<location>: error: <message>", once.
+  void add(const SourceLocation& location, const std::string& message);
   bool any() const { return !lines_.empty(); }
   /// Throws one ConfigError of all lines, in the order in which they were found.
   void throw_if_any() const;

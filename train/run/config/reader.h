@@ -12,7 +12,7 @@
 namespace difftape::run {
 
 struct Origin {
-  Place place;
+  SourceLocation location;
   int rank = 0;  ///< position in the order of application; 0: the default
 };
 
@@ -20,7 +20,7 @@ struct ResolvedConfig {
   Config config;
   std::map<std::string, Origin> origins;  ///< of the keys that were given
 
-  /// Where the value of a key came from; an empty place for a default.
+  /// Where the value of a key came from; an empty location for a default.
   Origin origin(const std::string& key) const;
 };
 

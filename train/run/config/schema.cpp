@@ -67,10 +67,10 @@ Json list_of(const Json& item) { return {{"type", "array"}, {"minItems", 1}, {"i
 Json reference(const std::string& pointer) { return {{"$ref", "#" + pointer}}; }
 
 /// Makes objects of dotted keys. Every key and section has its schema where it is nested, and may
-/// be written dotted in every section around it, where the schema refers to that place.
+/// be written dotted in every section around it, where the schema refers to that location.
 class Tree {
  public:
-  /// `at` is the place of the tree in the whole schema.
+  /// `at` is the location of the tree in the whole schema.
   explicit Tree(std::string at) : at_(std::move(at)) {}
 
   void add(const std::string& key, const Json& value) { add(root_, at_, key, value); }

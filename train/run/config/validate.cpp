@@ -30,7 +30,7 @@ class Rules {
         *std::max_element(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
           return resolved_.origin(a).rank < resolved_.origin(b).rank;
         });
-    errors_.add(resolved_.origin(blamed).place,
+    errors_.add(resolved_.origin(blamed).location,
                 fmt::format("{}: {}", blamed, fmt::format(message, std::forward<Args>(args)...)));
   }
 

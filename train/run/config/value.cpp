@@ -12,7 +12,7 @@
 namespace difftape::run {
 namespace {
 
-/// Throws this; read_value turns it into an error at the place of the node.
+/// Throws this; read_value turns it into an error at the location of the node.
 struct BadValue {
   const YamlNode& node;
   std::string message;
@@ -173,7 +173,7 @@ std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& k
   try {
     return ValueReader(key, spec).read(node);
   } catch (const BadValue& bad) {
-    errors.add(bad.node.place, fmt::format("{}: {}", key, bad.message));
+    errors.add(bad.node.location, fmt::format("{}: {}", key, bad.message));
   }
   return std::nullopt;
 }

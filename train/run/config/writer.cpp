@@ -72,7 +72,7 @@ std::string write(const Config& config, const ResolvedConfig* origins) {
     if (origins) {
       const size_t width = 2 * section.size() + name.size() + 2 + flow_text(value).size();
       out.SetPreCommentIndent(width + 2 > kCommentColumn ? 2 : kCommentColumn - width);
-      out << YAML::Comment(origins->origin(field.key).place.origin());
+      out << YAML::Comment(origins->origin(field.key).location.origin());
     }
   }
   for (; !open.empty(); open.pop_back()) out << YAML::EndMap;

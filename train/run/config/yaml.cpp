@@ -13,17 +13,17 @@ namespace difftape::run {
 namespace {
 
 struct YamlProblem {
-  Place place;
+  SourceLocation location;
   const char* message;
 };
 
-/// Builds the tree from the parser's events. YAML::Node would hide duplicate keys and the places
+/// Builds the tree from the parser's events. YAML::Node would hide duplicate keys and the locations
 /// of empty values, and follow aliases without bound.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string source, YamlSource kind) : source_(std::move(source)), kind_(kind) {}
 
-  Place place(const YAML::Mark& mark) const {
+  SourceLocation location(const YAML::Mark& mark) const {
     if (kind_ == YamlSource::command_line) return {source_, 0, 0};
     return {source_, mark.line + 1, mark.column + 1};
   }
@@ -41,7 +41,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(leaf(Kind::null, mark)); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw YamlProblem{place(mark),
+    throw YamlProblem{location(mark),
                       "aliases (*name) are not supported; repeat the value, or share "
                       "it through 'base:'"};
   }
@@ -66,7 +66,7 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode leaf(Kind kind, const YAML::Mark& mark) const {
     YamlNode node;
     node.kind = kind;
-    node.place = place(mark);
+    node.location = location(mark);
     return node;
   }
 
@@ -83,13 +83,13 @@ class TreeBuilder : public YAML::EventHandler {
       parent.node.items.push_back(std::move(node));
     } else if (parent.key) {
       // An empty value has no text of its own: it is where its key is.
-      if (node.kind == Kind::null) node.place = parent.key->place;
+      if (node.kind == Kind::null) node.location = parent.key->location;
       parent.node.pairs.push_back({std::move(*parent.key), std::move(node)});
       parent.key.reset();
     } else if (node.kind == Kind::scalar) {
       parent.key = std::move(node);
     } else {
-      throw YamlProblem{node.place, "a key must be a single word, not empty, a list or a map"};
+      throw YamlProblem{node.location, "a key must be a single word, not empty, a list or a map"};
     }
   }
 
@@ -133,16 +133,16 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& s
     YAML::Parser parser(stream);
     parser.HandleNextDocument(tree);
     if (parser.HandleNextDocument(rest)) {
-      errors.add(rest.take_root().place, "a second YAML document ('---'); need exactly one");
+      errors.add(rest.take_root().location, "a second YAML document ('---'); need exactly one");
       return std::nullopt;
     }
     return tree.take_root();
   } catch (const YAML::DeepRecursion& e) {
-    errors.add(tree.place(e.mark), "invalid YAML: nested too deeply");
+    errors.add(tree.location(e.mark), "invalid YAML: nested too deeply");
   } catch (const YAML::Exception& e) {
-    errors.add(tree.place(e.mark), "invalid YAML: " + e.msg + advice(text, e.mark));
+    errors.add(tree.location(e.mark), "invalid YAML: " + e.msg + advice(text, e.mark));
   } catch (const YamlProblem& problem) {
-    errors.add(problem.place, problem.message);
+    errors.add(problem.location, problem.message);
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// YAML text as a plain tree in which every node knows its place. The only reader of YAML.
+// YAML text as a plain tree in which every node knows its location. The only reader of YAML.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ struct YamlPair;
 struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
-  Place place;
+  SourceLocation location;
   std::string text;             ///< of a scalar
   bool quoted = false;          ///< a scalar in quotes is text, whatever it looks like
   std::vector<YamlNode> items;  ///< of a list
@@ -29,7 +29,7 @@ struct YamlPair {
   YamlNode value;
 };
 
-enum class YamlSource { file, command_line };  ///< whether places have lines
+enum class YamlSource { file, command_line };  ///< whether locations have lines
 
 /// Parses one document; empty text is a null node. A syntax error, a second document, an alias or
 /// a key that is not a scalar is added to `errors`, and nothing is returned.

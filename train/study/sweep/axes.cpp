@@ -51,7 +51,7 @@ class AxesReader {
   Axis read_lr() {
     if (!settings_.lr) return {{}};
     const run::YamlNode& node = *settings_.lr;
-    run::Assignment rates{kLr, node, node.place};
+    run::Assignment rates{kLr, node, node.location};
     if (node.kind == run::YamlNode::Kind::scalar && node.text == run::kWortsman) {
       rates.value.kind = run::YamlNode::Kind::list;
       for (const std::string& rate : run::wortsman_lrs()) {
@@ -59,7 +59,7 @@ class AxesReader {
         rates.value.items.back().text = rate;
       }
     } else if (node.kind != run::YamlNode::Kind::list) {
-      errors_.add(node.place,
+      errors_.add(node.location,
                   fmt::format("sweep.lr: expected rates such as [1.0e-3, 3.0e-3], or wortsman, got "
                               "{}{}",
                               node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
@@ -79,7 +79,7 @@ class AxesReader {
     for (const run::Assignment& values : lists) {
       const size_t length = lists.front().value.items.size(), own = values.value.items.size();
       if (own != length && own != 0 && length != 0) {
-        errors_.add(values.value.place,
+        errors_.add(values.value.location,
                     fmt::format("sweep.zip: {} has {} values, {} has {}; need lists of equal "
                                 "length",
                                 values.key, own, lists.front().key, length));
@@ -104,14 +104,14 @@ class AxesReader {
     if (!lists || lists->kind == run::YamlNode::Kind::null) return {};
     run::YamlNode map = *lists;
     if (map.kind != run::YamlNode::Kind::map) {
-      errors_.add(map.place, fmt::format("{}: expected keys and their values, such as "
-                                         "{{model.d_ff: [64, 128]}}, got {}",
-                                         section, map.describe()));
+      errors_.add(map.location, fmt::format("{}: expected keys and their values, such as "
+                                            "{{model.d_ff: [64, 128]}}, got {}",
+                                            section, map.describe()));
       return {};
     }
     std::erase_if(map.pairs, [&](const run::YamlPair& pair) {
       if (pair.key.text != "base") return false;
-      errors_.add(pair.key.place, fmt::format("{}: base cannot be swept; use arms", section));
+      errors_.add(pair.key.location, fmt::format("{}: base cannot be swept; use arms", section));
       return true;
     });
     run::Assignments keys(errors_, run::sweep_keys());
@@ -126,14 +126,15 @@ class AxesReader {
   bool may_be_swept(const std::string& section, const run::Assignment& values) {
     const std::string& key = values.key;
     if (key.starts_with("run.") || key.starts_with("sweep.")) {
-      errors_.add(values.place, fmt::format("{}: {} cannot be swept here{}", section, key,
-                                            key == "run.seed" ? "; use sweep.seeds" : ""));
+      errors_.add(values.location, fmt::format("{}: {} cannot be swept here{}", section, key,
+                                               key == "run.seed" ? "; use sweep.seeds" : ""));
       return false;
     }
     if (std::find(keys_.begin(), keys_.end(), key) != keys_.end()) {
-      errors_.add(values.place, fmt::format("{}: {} is swept twice; leave it in one of sweep.lr, "
-                                            "sweep.grid and sweep.zip",
-                                            section, key));
+      errors_.add(values.location,
+                  fmt::format("{}: {} is swept twice; leave it in one of sweep.lr, "
+                              "sweep.grid and sweep.zip",
+                              section, key));
       return false;
     }
     keys_.push_back(key);
@@ -144,7 +145,7 @@ class AxesReader {
     std::vector<SweptValue> read;
     if (values.value.kind != run::YamlNode::Kind::list || values.value.items.empty()) {
       const bool list = values.value.kind == run::YamlNode::Kind::list;
-      errors_.add(values.value.place,
+      errors_.add(values.value.location,
                   fmt::format("{}: {} needs a list of values, got {}", section, values.key,
                               list ? "an empty one" : values.value.describe()));
       return read;
@@ -166,7 +167,7 @@ class AxesReader {
       }
       std::vector<std::string> words;
       for (const SweptValue& value : *point) words.push_back(value.key + " " + value.text);
-      errors_.add(point->front().node.place,
+      errors_.add(point->front().node.location,
                   fmt::format("sweep: {} is given twice", fmt::join(words, " with ")));
     }
   }

@@ -19,7 +19,7 @@ class RunMaker {
     mark_varied(source.axes.lr);
     for (const Axis& axis : source.axes.others) mark_varied(axis);
     for (const run::Assignment& given : source.all.all()) {
-      if (given.place.line == 0) refuse_swept(given);
+      if (given.location.line == 0) refuse_swept(given);
     }
     for (const ArmSource& arm : source.arms) values_.push_back(values_of(arm));
   }
@@ -66,7 +66,7 @@ class RunMaker {
     values.add_map(arm.values);
     for (size_t i = before; i < values.all().size(); ++i) {
       const run::Assignment& given = values.all()[i];
-      if (given.place.source != arm.place.source) continue;
+      if (given.location.source != arm.location.source) continue;
       refuse_decided(given, true, true, errors_);
       refuse_swept(given);
     }
@@ -90,10 +90,10 @@ class RunMaker {
         arm.name + rate + others + (several_seeds ? fmt::format("-seed{}", seed) : "");
     check_name(name, arm);
     for (const std::string& text : source_.overrides) values.add_override(text);
-    values.add_value("run.name", name, arm.place);
-    values.add_value("run.arm", arm.name + others, arm.place);
-    values.add_value("run.seed", fmt::format("{}", seed), seed_place(arm));
-    values.add_value("run.out", (std::filesystem::path(source_.out) / name).string(), arm.place);
+    values.add_value("run.name", name, arm.location);
+    values.add_value("run.arm", arm.name + others, arm.location);
+    values.add_value("run.seed", fmt::format("{}", seed), seed_location(arm));
+    values.add_value("run.out", (std::filesystem::path(source_.out) / name).string(), arm.location);
     run.resolved = values.resolve();
     return run;
   }
@@ -101,29 +101,30 @@ class RunMaker {
   void check_name(const std::string& name, const ArmSource& arm) {
     if (!names_.insert(name).second &&
         !errors_.any()) {  // two values alike are an error of their own
-      errors_.add(arm.place,
+      errors_.add(arm.location,
                   fmt::format("sweep.arms: two runs would be called '{}'; rename this arm", name));
     }
     if (name.size() > kLongestName) {
-      errors_.add(arm.place, fmt::format("sweep.arms: the name of a run would have {} bytes; need "
-                                         "at most {}: write the values as arms with short names",
-                                         name.size(), kLongestName));
+      errors_.add(arm.location,
+                  fmt::format("sweep.arms: the name of a run would have {} bytes; need "
+                              "at most {}: write the values as arms with short names",
+                              name.size(), kLongestName));
     }
   }
 
-  run::Place seed_place(const ArmSource& arm) const {
+  run::SourceLocation seed_location(const ArmSource& arm) const {
     for (const char* key : {"sweep.seeds", "run.seed"}) {
-      if (const run::Assignment* given = source_.all.find(key)) return given->place;
+      if (const run::Assignment* given = source_.all.find(key)) return given->location;
     }
-    return arm.place;
+    return arm.location;
   }
 
-  /// A value fixed in an arm or on the command line would make runs that claim to differ equal.
+  /// A value fixed in an arm or on the command line would make runs equal that are called different.
   void refuse_swept(const run::Assignment& given) {
     if (std::find(swept_.begin(), swept_.end(), given.key) == swept_.end()) return;
-    errors_.add(given.place, fmt::format("{}: this sweep varies it, so it cannot be set here; "
-                                         "change sweep.lr, sweep.grid or sweep.zip instead",
-                                         given.key));
+    errors_.add(given.location, fmt::format("{}: this sweep varies it, so it cannot be set here; "
+                                            "change sweep.lr, sweep.grid or sweep.zip instead",
+                                            given.key));
   }
 
   const RunListSource& source_;
@@ -144,14 +145,14 @@ void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
                     run::ConfigErrors& errors) {
   const std::string& key = given.key;
   if (key == "run.name" || key == "run.arm") {
-    errors.add(given.place,
+    errors.add(given.location,
                fmt::format("{}: a sweep names its runs after its arms; remove this", key));
   } else if (key == "run.out") {
-    errors.add(given.place, "run.out: a sweep writes to runs/<sweep.name>; use --out instead");
+    errors.add(given.location, "run.out: a sweep writes to runs/<sweep.name>; use --out instead");
   } else if (key == "run.seed" && (in_arm || has_seeds)) {
-    errors.add(given.place, "run.seed: seeds hold for all arms; use sweep.seeds instead");
+    errors.add(given.location, "run.seed: seeds hold for all arms; use sweep.seeds instead");
   } else if (in_arm && key.starts_with("sweep.")) {
-    errors.add(given.place, fmt::format("{}: an arm cannot hold a sweep", key));
+    errors.add(given.location, fmt::format("{}: an arm cannot hold a sweep", key));
   }
 }
 

@@ -13,7 +13,7 @@ namespace difftape::study {
 struct ArmSource {
   std::string name;
   run::YamlNode values;
-  run::Place place;
+  run::SourceLocation location;
 };
 
 /// What a sweep file and the command line say.
@@ -21,7 +21,7 @@ struct RunListSource {
   const run::Assignments& file;  ///< the file and its bases
   const run::Assignments& all;   ///< and the overrides
   const std::vector<std::string>& overrides;
-  run::Place top;  ///< of the file as a whole
+  run::SourceLocation top;  ///< of the file as a whole
   std::vector<ArmSource> arms;
   std::vector<Index> seeds;  ///< at least one
   Axes axes;

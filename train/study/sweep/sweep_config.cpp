@@ -28,7 +28,7 @@ class SweepReader {
     for (const std::string& text : overrides) all_.add_override(text);
     const bool has_seeds = all_.find("sweep.seeds") != nullptr;
     for (const run::Assignment& given : all_.all()) {
-      const bool own = given.place.source == path || given.place.line == 0;
+      const bool own = given.location.source == path || given.location.line == 0;
       if (own) refuse_decided(given, false, has_seeds, errors_);
     }
   }
@@ -63,7 +63,8 @@ class SweepReader {
     std::vector<ArmSource> arms;
     if (!settings.arms) {
       for (const char* key : {"sweep.lr", "sweep.grid", "sweep.zip", "sweep.seeds"}) {
-        if (const run::Assignment* other = all_.find(key)) return {{sweep_name, {}, other->place}};
+        if (const run::Assignment* other = all_.find(key))
+          return {{sweep_name, {}, other->location}};
       }
       errors_.add({path_, 1, 1},
                   "this file has no 'sweep.arms'; name the arms, or train one model with "
@@ -72,7 +73,7 @@ class SweepReader {
     }
     const run::YamlNode& given = *settings.arms;
     if (given.kind != run::YamlNode::Kind::map || given.pairs.empty()) {
-      errors_.add(given.place,
+      errors_.add(given.location,
                   fmt::format("sweep.arms: expected arms such as 'softmax: {{...}}', got {}",
                               given.kind == run::YamlNode::Kind::map ? "none" : given.describe()));
       return arms;
@@ -80,12 +81,12 @@ class SweepReader {
     std::set<std::string> names;
     for (const auto& [name, values] : given.pairs) {
       if (!names.insert(name.text).second) {
-        errors_.add(name.place, fmt::format("sweep.arms: duplicate arm '{}'; every arm needs a "
-                                            "name of its own",
-                                            name.text));
+        errors_.add(name.location, fmt::format("sweep.arms: duplicate arm '{}'; every arm needs a "
+                                               "name of its own",
+                                               name.text));
         continue;
       }
-      arms.push_back({name.text, values, name.place});
+      arms.push_back({name.text, values, name.location});
     }
     return arms;
   }
@@ -94,7 +95,7 @@ class SweepReader {
     const run::Assignment* given = all_.find("sweep.name");
     if (!given || run::can_name_folder(name)) return;
     errors_.add(
-        given->value.place,
+        given->value.location,
         fmt::format("sweep.name: '{}' cannot name a folder; need one word without '/'", name));
   }
 
@@ -123,19 +124,19 @@ class SweepReader {
     }
     const run::Assignment* given = all_.find("sweep.baseline");
     if (given && given->value.kind == run::YamlNode::Kind::scalar)
-      errors_.add(given->value.place, "sweep.baseline: " + no_arm(sweep.baseline, names));
+      errors_.add(given->value.location, "sweep.baseline: " + no_arm(sweep.baseline, names));
   }
 
   std::vector<std::string> check_only(const std::vector<std::string>& names) {
     const run::Assignment* given = all_.find("sweep.only");
     if (!given) return {};
     if (names.empty() && given->value.kind == run::YamlNode::Kind::list) {
-      errors_.add(given->value.place, "sweep.only: is empty; name the arms to train");
+      errors_.add(given->value.location, "sweep.only: is empty; name the arms to train");
     }
     for (size_t i = 0; i < names.size(); ++i) {
       if (contains(arm_names_, names[i]) || arm_names_.empty()) continue;
       const bool list = given->value.kind == run::YamlNode::Kind::list;
-      errors_.add(list ? given->value.items[i].place : given->value.place,
+      errors_.add(list ? given->value.items[i].location : given->value.location,
                   "sweep.only: " + no_arm(names[i], arm_names_));
     }
     return names;
@@ -149,13 +150,13 @@ class SweepReader {
     if (seeds.empty()) {
       const bool list = given->value.kind == run::YamlNode::Kind::list;
       if (list && given->value.items.empty()) {
-        errors_.add(given->value.place, "sweep.seeds: is empty; give at least one, such as [1]");
+        errors_.add(given->value.location, "sweep.seeds: is empty; give at least one, such as [1]");
       }
       return {1};
     }
     for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
       if (std::find(seeds.begin(), seed, *seed) != seed) {
-        errors_.add(given->value.place, fmt::format("sweep.seeds: {} is given twice", *seed));
+        errors_.add(given->value.location, fmt::format("sweep.seeds: {} is given twice", *seed));
       }
     }
     return seeds;

@@ -80,11 +80,11 @@ TEST_F(ConfigReader, every_value_knows_where_it_came_from) {
   write("base/b.yaml", "model: {d_ff: 8,\n        d_model: 64}\n");
   write("a.yaml", "base: base/b.yaml\nmodel:\n  d_ff: 9\n");
   const ResolvedConfig r = load_config("a.yaml", {"optim.lr=0.5"});
-  EXPECT_EQ(r.origin("model.d_ff").place.str(), "a.yaml:3:3");
-  EXPECT_EQ(r.origin("model.d_model").place.origin(), "base/b.yaml:2");
-  EXPECT_EQ(r.origin("optim.lr").place.origin(), "--set");
-  EXPECT_EQ(r.origin("optim.lr").place.str(), "--set optim.lr=0.5");
-  EXPECT_EQ(r.origin("run.seed").place.origin(), "default");
+  EXPECT_EQ(r.origin("model.d_ff").location.str(), "a.yaml:3:3");
+  EXPECT_EQ(r.origin("model.d_model").location.origin(), "base/b.yaml:2");
+  EXPECT_EQ(r.origin("optim.lr").location.origin(), "--set");
+  EXPECT_EQ(r.origin("optim.lr").location.str(), "--set optim.lr=0.5");
+  EXPECT_EQ(r.origin("run.seed").location.origin(), "default");
 }
 
 TEST_F(ConfigReader, embedded_text_is_read_as_strictly_as_a_file_but_has_no_bases) {

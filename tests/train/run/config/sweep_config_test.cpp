@@ -38,8 +38,8 @@ TEST_F(SweepFile, arms_run_in_the_order_of_the_file_on_the_shared_values) {
   EXPECT_EQ(s.runs[1].config().model.attention.kind, "softmax");
   EXPECT_EQ(s.runs[2].config().model.d_ff, 128);
   EXPECT_EQ(s.runs[2].config().optim.lr, 0.1);
-  EXPECT_EQ(s.runs[2].resolved.origin("run.name").place.origin(), "s.yaml:10");
-  EXPECT_EQ(s.runs[2].resolved.origin("run.seed").place.origin(), "s.yaml:6");
+  EXPECT_EQ(s.runs[2].resolved.origin("run.name").location.origin(), "s.yaml:10");
+  EXPECT_EQ(s.runs[2].resolved.origin("run.seed").location.origin(), "s.yaml:6");
 }
 
 TEST_F(SweepFile, name_baseline_and_seed_have_defaults) {

@@ -41,7 +41,7 @@ inline constexpr size_t kFixedLength<std::array<double, N>> = N;
 
 /// field<&Config::optim, &OptimConfig::lr>("optim.lr", above(0), "", "Peak learning rate.")
 template <auto... path>
-Field field(std::string key, ValueRule rule, std::string unit, std::string sentence) {
+Field field(std::string key, Constraint constraint, std::string unit, std::string help) {
   using T = std::remove_reference_t<decltype((std::declval<Config&>().*....*path))>;
   Field made;
   made.get = [](const Config& config) { return to_value((config.*....*path)); };
@@ -49,9 +49,9 @@ Field field(std::string key, ValueRule rule, std::string unit, std::string sente
     from_value(value, (config.*....*path));
   };
   made.key = std::move(key);
-  made.spec = {made.get(Config{}), std::move(rule), kFixedLength<T>};
+  made.spec = {made.get(Config{}), std::move(constraint), kFixedLength<T>};
   made.unit = std::move(unit);
-  made.sentence = std::move(sentence);
+  made.help = std::move(help);
   return made;
 }
 

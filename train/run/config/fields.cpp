@@ -19,13 +19,13 @@ std::vector<Field> run_fields() {
   constexpr auto at = &Config::run;
   using R = RunConfig;
   return {
-      field<at, &R::name>("run.name", anything(), "",
+      field<at, &R::name>("run.name", any_value(), "",
                           "Name of the run in logs and reports; one word, used as a folder name."),
-      field<at, &R::arm>("run.arm", anything(), "",
+      field<at, &R::arm>("run.arm", any_value(), "",
                          "Arm of a sweep that the run belongs to; empty means run.name."),
       field<at, &R::seed>("run.seed", at_least(0), "",
                           "Seed of the initial values and of the order of the data."),
-      field<at, &R::out>("run.out", anything(), "",
+      field<at, &R::out>("run.out", any_value(), "",
                          "Folder the run writes to; empty means runs/<run.name>."),
   };
 }
@@ -51,16 +51,16 @@ std::vector<Field> model_fields() {
                                  "Longest sequence the model can read."),
       field<at, &M::vocab_size>("model.vocab_size", between(2, kMaxSize), "tokens",
                                 "Number of different tokens; text data needs 256."),
-      field<at, &M::rope>("model.rope", anything(), "",
+      field<at, &M::rope>("model.rope", any_value(), "",
                           "Turn queries and keys by their positions (RoPE)."),
       field<at, &M::rope_theta>("model.rope_theta", above(0), "",
                                 "Base of the rotary position frequencies."),
       field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
                               "Added to the mean square in RMSNorm."),
-      field<at, &M::tie_embeddings>("model.tie_embeddings", anything(), "",
+      field<at, &M::tie_embeddings>("model.tie_embeddings", any_value(), "",
                                     "Use the embedding matrix as the output projection too."),
       field<at, &M::match_params>(
-          "model.match_params", anything(), "",
+          "model.match_params", any_value(), "",
           "d_ff shrinks until the number of parameters is that of the softmax baseline."),
   };
 }
@@ -70,27 +70,27 @@ std::vector<Field> attention_section() {
   constexpr auto in = &ModelConfig::attention;
   using A = AttentionConfig;
   return {
-      field<at, in, &A::kind>("model.attention.kind", one_of(attention_kinds()), "",
+      field<at, in, &A::kind>("model.attention.kind", choices(attention_kinds()), "",
                               "The attention variant, a preset of the fields below."),
       field<at, in, &A::pairing>(
-          "model.attention.pairing", one_of(field_words(kPairings)), "",
+          "model.attention.pairing", choices(field_words(kPairings)), "",
           "Which query heads V2 subtracts: neighbours, or the second half from the first."),
-      field<at, in, &A::lambda>("model.attention.lambda", one_of(field_words(kLambdas)), "",
+      field<at, in, &A::lambda>("model.attention.lambda", choices(field_words(kLambdas)), "",
                                 "Weight of the second map; none subtracts it as it is."),
       field<at, in, &A::lambda_init>(
-          "model.attention.lambda_init", one_of(field_words(kLambdaInits)), "",
+          "model.attention.lambda_init", choices(field_words(kLambdaInits)), "",
           "The constant in the exponential lambda: by layer, or lambda_init_value."),
       field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
                                            "", "The constant of lambda_init: constant."),
       field<at, in, &A::normaliser>(
-          "model.attention.softmax_denominator", one_of(field_words(kNormalisers)), "",
+          "model.attention.softmax_denominator", choices(field_words(kNormalisers)), "",
           "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
-      field<at, in, &A::subln>("model.attention.subln", one_of(field_words(kHeadNorms)), "",
+      field<at, in, &A::subln>("model.attention.subln", choices(field_words(kHeadNorms)), "",
                                "RMSNorm of each head's result, as in V1."),
       field<at, in, &A::gate>(
-          "model.attention.gate", one_of(field_words(kGates)), "",
+          "model.attention.gate", choices(field_words(kGates)), "",
           "Sigmoid gate of the input on each element of the result, or on each head."),
-      field<at, in, &A::qk_norm>("model.attention.qk_norm", anything(), "",
+      field<at, in, &A::qk_norm>("model.attention.qk_norm", any_value(), "",
                                  "RMSNorm of every query and key head, before RoPE."),
       field<at, in, &A::window>("model.attention.sliding_window", between(0, kMaxSize), "tokens",
                                 "Tokens a query sees, itself included; 0 means all before it."),
@@ -102,9 +102,9 @@ std::vector<Field> data_fields() {
   using D = DataConfig;
   return {
       field<at, &D::kind>(
-          "data.kind", one_of({"text", "tokens", "needles", "mqar", "noisy_recall", "backcopy"}),
+          "data.kind", choices({"text", "tokens", "needles", "mqar", "noisy_recall", "backcopy"}),
           "", "What the tokens are: the bytes of files, token files, or a task that is generated."),
-      field<at, &D::path>("data.path", anything(), "",
+      field<at, &D::path>("data.path", any_value(), "",
                           "Files or globs, seen from the working directory; empty means the Eigen "
                           "headers."),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
@@ -129,7 +129,7 @@ std::vector<Field> task_fields() {
   using M = MqarConfig;
   using R = NoisyRecallConfig;
   using B = BackcopyConfig;
-  const ValueRule size = between(1, kMaxSize);
+  const Constraint size = between(1, kMaxSize);
   return {
       field<at, needles, &N::cities>("data.needles.cities", size, "tokens", "Different cities."),
       field<at, needles, &N::facts>("data.needles.facts", size, "facts",
@@ -166,7 +166,7 @@ std::vector<Field> optim_fields() {
       field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
       field<at, &O::min_lr>("optim.min_lr", at_least(0), "", "Learning rate at the last step."),
       field<at, &O::schedule>("optim.schedule",
-                              one_of({schedule_kinds().begin(), schedule_kinds().end()}), "",
+                              choices({schedule_kinds().begin(), schedule_kinds().end()}), "",
                               "Course of the learning rate after warm-up; wsd is "
                               "warmup-stable-decay."),
       field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0), "steps",
@@ -175,7 +175,7 @@ std::vector<Field> optim_fields() {
                                     "wsd only: share of the steps in the final decay."),
       field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
                                   "Decoupled weight decay of the projections."),
-      field<at, &O::decay_embeddings>("optim.decay_embeddings", anything(), "",
+      field<at, &O::decay_embeddings>("optim.decay_embeddings", any_value(), "",
                                       "Apply weight decay to the embeddings too."),
       field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
                            "AdamW averaging of the gradient and of its square."),
@@ -200,11 +200,11 @@ std::vector<Field> train_fields() {
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
       field<at, &T::activation_checkpointing>(
-          "train.activation_checkpointing", one_of(recompute_words()), "",
+          "train.activation_checkpointing", choices(recompute_words()), "",
           "What backward computes again instead of keeping it: nothing, or "
           "each block; the results are the same."),
       field<at, &T::precision>(
-          "train.precision", one_of(precision_words()), "",
+          "train.precision", choices(precision_words()), "",
           "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
           "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
           "bfloat16, bf16_emulated rounds alike anywhere."),
@@ -225,7 +225,7 @@ std::vector<Field> log_fields() {
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
                                            "Validation sequences that diagnostics measure."),
-      field<at, &L::spike_rule>("log.spike_rule", one_of(stats::spike_rule_words()), "",
+      field<at, &L::spike_rule>("log.spike_rule", choices(stats::spike_rule_words()), "",
                                 "Which definition says what a spike is: OLMo 2's, OLMo-core's, "
                                 "llm.c's or ZClip's."),
       field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",

@@ -13,10 +13,10 @@ namespace difftape::run {
 
 /// What `config keys` and the schema say of a key.
 struct KeyInfo {
-  std::string key;       ///< "model.d_model"
-  ValueSpec spec;        ///< type, default and range
-  std::string unit;      ///< empty: none
-  std::string sentence;  ///< what it means
+  std::string key;   ///< "model.d_model"
+  ValueSpec spec;    ///< type, default and range
+  std::string unit;  ///< empty: none
+  std::string help;  ///< what it means
 };
 
 struct Field : KeyInfo {

@@ -15,21 +15,21 @@ Json limit(double value, bool whole) {
 }
 
 /// Schema of one item: of the value itself, or of each item of a list.
-Json item_schema(const char* type, const ValueRule& rule) {
+Json item_schema(const char* type, const Constraint& constraint) {
   const bool whole = std::string_view(type) == "integer";
   Json item = {{"type", type}};
-  if (!rule.words.empty()) item["enum"] = rule.words;
+  if (!constraint.names.empty()) item["enum"] = constraint.names;
   // `true` in YAML is a boolean to an editor and the word "true" to the reader.
-  const auto boolean = std::ranges::find(rule.words, "true");
-  if (boolean != rule.words.end()) {
+  const auto boolean = std::ranges::find(constraint.names, "true");
+  if (boolean != constraint.names.end()) {
     item.erase("type");
     item["enum"].insert(item["enum"].end(), {true, false});
   }
-  if (std::isfinite(rule.min)) {
-    item[rule.above_min ? "exclusiveMinimum" : "minimum"] = limit(rule.min, whole);
+  if (std::isfinite(constraint.min)) {
+    item[constraint.above_min ? "exclusiveMinimum" : "minimum"] = limit(constraint.min, whole);
   }
-  if (std::isfinite(rule.max)) {
-    item[rule.below_max ? "exclusiveMaximum" : "maximum"] = limit(rule.max, whole);
+  if (std::isfinite(constraint.max)) {
+    item[constraint.below_max ? "exclusiveMaximum" : "maximum"] = limit(constraint.max, whole);
   }
   return item;
 }
@@ -37,7 +37,7 @@ Json item_schema(const char* type, const ValueRule& rule) {
 Json value_schema(const ValueSpec& spec) {
   constexpr const char* kTypes[] = {"boolean", "integer", "number", "string",
                                     "integer", "number",  "string"};
-  Json item = item_schema(kTypes[spec.initial.index()], spec.rule);
+  Json item = item_schema(kTypes[spec.initial.index()], spec.constraint);
   if (spec.initial.index() < 4) return item;
   Json list = {{"type", "array"}, {"items", item}};
   if (spec.length != 0) list["minItems"] = list["maxItems"] = spec.length;
@@ -51,7 +51,7 @@ Json value_schema(const ValueSpec& spec) {
 Json key_schema(const KeyInfo& key) {
   Json value = value_schema(key.spec);
   value["default"] = std::visit([](const auto& v) { return Json(v); }, key.spec.initial);
-  value["description"] = key.sentence + (key.unit.empty() ? "" : " Unit: " + key.unit + ".");
+  value["description"] = key.help + (key.unit.empty() ? "" : " Unit: " + key.unit + ".");
   return value;
 }
 
@@ -143,7 +143,7 @@ Json sweep_value_schema(const SweepField& field) {
   } else {
     value["allOf"] = {reference("/definitions/swept")};
   }
-  value["description"] = field.sentence;
+  value["description"] = field.help;
   return value;
 }
 

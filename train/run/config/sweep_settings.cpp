@@ -4,14 +4,15 @@ namespace difftape::run {
 namespace {
 
 template <class T>
-SweepField field(const char* key, T SweepSettings::*member, ValueRule rule, const char* sentence) {
-  return {{key, {T{}, std::move(rule)}, "", sentence}, member};
+SweepField field(const char* key, T SweepSettings::*member, Constraint constraint,
+                 const char* help) {
+  return {{key, {T{}, std::move(constraint)}, "", help}, member};
 }
 
 /// A key whose value is read where it is used; `type` says what it looks like.
 SweepField structured(const char* key, std::optional<YamlNode> SweepSettings::*member,
-                      ValueRule rule, const char* type, const char* sentence) {
-  return {{key, {std::string{}, std::move(rule), 0, type}, "", sentence}, member};
+                      Constraint constraint, const char* type, const char* help) {
+  return {{key, {std::string{}, std::move(constraint), 0, type}, "", help}, member};
 }
 
 }  // namespace
@@ -19,19 +20,19 @@ SweepField structured(const char* key, std::optional<YamlNode> SweepSettings::*m
 const std::vector<SweepField>& sweep_fields() {
   using S = SweepSettings;
   static const std::vector<SweepField> all{
-      field("sweep.name", &S::name, anything(),
+      field("sweep.name", &S::name, any_value(),
             "Name of the sweep, used as a folder name; empty means the name of the file."),
-      field("sweep.baseline", &S::baseline, anything(),
+      field("sweep.baseline", &S::baseline, any_value(),
             "Arm the others are compared with; empty means the first."),
-      field("sweep.only", &S::only, anything(), "Arms that are trained; empty means all."),
+      field("sweep.only", &S::only, any_value(), "Arms that are trained; empty means all."),
       field("sweep.seeds", &S::seeds, at_least(0), "Seeds of every arm; empty means run.seed."),
       structured("sweep.lr", &S::lr, above(0), "list of numbers",
                  "Values of optim.lr, or wortsman: the seven of Wortsman et al. 2023."),
-      structured("sweep.grid", &S::grid, anything(), "lists by key",
+      structured("sweep.grid", &S::grid, any_value(), "lists by key",
                  "Values of other keys, of which every combination is trained."),
-      structured("sweep.zip", &S::zip, anything(), "lists by key",
+      structured("sweep.zip", &S::zip, any_value(), "lists by key",
                  "Values of other keys, the first of each list together, then the second."),
-      structured("sweep.arms", &S::arms, anything(), "settings by arm",
+      structured("sweep.arms", &S::arms, any_value(), "settings by arm",
                  "What differs in each arm; without arms there is one, called like the sweep."),
   };
   return all;

@@ -48,8 +48,9 @@ class ValueReader {
   }
 
   void check_range(const YamlNode& node, double number) const {
-    if (spec_.rule.allows(number)) return;
-    throw BadValue{node, fmt::format("{} is out of range; need {}", node.text, spec_.rule.str())};
+    if (spec_.constraint.allows(number)) return;
+    throw BadValue{node,
+                   fmt::format("{} is out of range; need {}", node.text, spec_.constraint.str())};
   }
 
   bool read_as(const YamlNode& node, bool) const {
@@ -92,20 +93,20 @@ class ValueReader {
   }
 
   std::string read_as(const YamlNode& node, const std::string&) const {
-    const auto& words = spec_.rule.words;
+    const auto& names = spec_.constraint.names;
     if (node.kind != YamlNode::Kind::scalar) {
-      const bool empty = words.empty() && node.kind == YamlNode::Kind::null;
-      throw mistyped(node, words.empty() ? "text" : "a word",
+      const bool empty = names.empty() && node.kind == YamlNode::Kind::null;
+      throw mistyped(node, names.empty() ? "text" : "a word",
                      empty ? "; write \"\" for empty text" : "");
     }
-    if (words.empty() || std::find(words.begin(), words.end(), node.text) != words.end()) {
+    if (names.empty() || std::find(names.begin(), names.end(), node.text) != names.end()) {
       return node.text;
     }
     const std::string now = word_now(key_, node.text);
     const std::string guess =
-        now.empty() ? system::did_you_mean(node.text, words) : fmt::format("; it is now '{}'", now);
+        now.empty() ? system::did_you_mean(node.text, names) : fmt::format("; it is now '{}'", now);
     throw BadValue{
-        node, fmt::format("'{}' is not one of {}{}", node.text, fmt::join(words, ", "), guess)};
+        node, fmt::format("'{}' is not one of {}{}", node.text, fmt::join(names, ", "), guess)};
   }
 
   template <class T>
@@ -132,12 +133,12 @@ class ValueReader {
 
 }  // namespace
 
-bool ValueRule::allows(double number) const {
+bool Constraint::allows(double number) const {
   return (above_min ? number > min : number >= min) && (below_max ? number < max : number <= max);
 }
 
-std::string ValueRule::str() const {
-  if (!words.empty()) return fmt::format("{}", fmt::join(words, " | "));
+std::string Constraint::str() const {
+  if (!names.empty()) return fmt::format("{}", fmt::join(names, " | "));
   const bool low = std::isfinite(min), high = std::isfinite(max);
   if (low && high) {
     return fmt::format("in {}{}, {}{}", above_min ? '(' : '[', min, max, below_max ? ')' : ']');
@@ -158,7 +159,7 @@ std::string ValueSpec::type() const {
     case 2:
       return "number";
     case 3:
-      return rule.words.empty() ? "text" : "word";
+      return constraint.names.empty() ? "text" : "word";
     case 4:
       return fmt::format("list of {}whole numbers", count);
     case 5:

@@ -16,36 +16,36 @@ using ConfigValue = std::variant<bool, Index, double, std::string, std::vector<I
                                  std::vector<double>, std::vector<std::string>>;
 
 /// What a value must satisfy. Lists: every item.
-struct ValueRule {
+struct Constraint {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool above_min = false;               ///< min itself is excluded
   bool below_max = false;               ///< max itself is excluded
-  std::vector<std::string> words = {};  ///< if not empty, the only allowed texts
+  std::vector<std::string> names = {};  ///< if not empty, the only allowed texts
 
   bool allows(double number) const;
   /// ">= 1", "in (0, 1]", "softmax | diff_v1", or "any".
   std::string str() const;
 };
 
-inline ValueRule anything() { return {}; }
-inline ValueRule at_least(double min) { return {.min = min}; }
-inline ValueRule above(double min) { return {.min = min, .above_min = true}; }
-inline ValueRule between(double min, double max) { return {.min = min, .max = max}; }
+inline Constraint any_value() { return {}; }
+inline Constraint at_least(double min) { return {.min = min}; }
+inline Constraint above(double min) { return {.min = min, .above_min = true}; }
+inline Constraint between(double min, double max) { return {.min = min, .max = max}; }
 /// min < x < max
-inline ValueRule strictly_between(double min, double max) {
+inline Constraint strictly_between(double min, double max) {
   return {.min = min, .max = max, .above_min = true, .below_max = true};
 }
 /// min <= x < max
-inline ValueRule from_to_below(double min, double max) {
+inline Constraint from_to_below(double min, double max) {
   return {.min = min, .max = max, .below_max = true};
 }
-inline ValueRule one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
+inline Constraint choices(std::vector<std::string> names) { return {.names = std::move(names)}; }
 
-/// The type of a key, given by its default, and its rule.
+/// The type of a key, given by its default, and its constraint.
 struct ValueSpec {
   ConfigValue initial;
-  ValueRule rule;
+  Constraint constraint;
   size_t length = 0;      ///< exact number of items of a list; 0: any number
   std::string form = "";  ///< what a value that no ConfigValue can hold looks like
 

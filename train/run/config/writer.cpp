@@ -101,8 +101,8 @@ std::string describe_keys() {
   }
   const auto add = [&](const KeyInfo& k) {
     table.rows.push_back({k.key, k.spec.type(),
-                          k.spec.form.empty() ? flow_text(k.spec.initial) : "-", k.spec.rule.str(),
-                          k.unit.empty() ? "-" : k.unit, k.sentence});
+                          k.spec.form.empty() ? flow_text(k.spec.initial) : "-",
+                          k.spec.constraint.str(), k.unit.empty() ? "-" : k.unit, k.help});
   };
   for (const Field& field : fields()) add(field);
   for (const SweepField& field : sweep_fields()) add(field);

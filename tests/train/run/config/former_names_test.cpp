@@ -32,12 +32,12 @@ TEST_F(FormerNames, of_words_are_errors_that_name_the_new_ones) {
   for (const FormerWord& former : former_words()) {
     const Field* field = find_field(former.key);
     ASSERT_NE(field, nullptr) << former.key;
-    EXPECT_THAT(field->spec.rule.words, testing::Contains(former.now));
-    EXPECT_THAT(field->spec.rule.words, testing::Not(testing::Contains(former.word)));
+    EXPECT_THAT(field->spec.constraint.names, testing::Contains(former.now));
+    EXPECT_THAT(field->spec.constraint.names, testing::Not(testing::Contains(former.word)));
     EXPECT_EQ(error(former.key + ": " + former.word + "\n"),
               fmt::format("a.yaml:1:{}: error: {}: '{}' is not one of {}; it is now '{}'",
                           former.key.size() + 3, former.key, former.word,
-                          fmt::join(field->spec.rule.words, ", "), former.now));
+                          fmt::join(field->spec.constraint.names, ", "), former.now));
   }
 }
 

@@ -116,7 +116,7 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   std::set<std::string> keys;
   const auto check = [&](const KeyInfo& key) {
     EXPECT_TRUE(keys.insert(key.key).second) << key.key;
-    EXPECT_THAT(key.sentence, testing::EndsWith(".")) << key.key;
+    EXPECT_THAT(key.help, testing::EndsWith(".")) << key.key;
   };
   for (const Field& field : fields()) check(field);
   for (const SweepField& field : sweep_fields()) check(field);
@@ -169,7 +169,7 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
 }
 
 TEST(ConfigFields, the_attention_kinds_are_those_of_the_layers) {
-  EXPECT_EQ(find_field("model.attention.kind")->spec.rule.words, attention_kinds());
+  EXPECT_EQ(find_field("model.attention.kind")->spec.constraint.names, attention_kinds());
   EXPECT_EQ(find_field("model.attention"), nullptr);
 }
 

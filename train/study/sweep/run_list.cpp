@@ -119,7 +119,7 @@ class RunMaker {
     return arm.location;
   }
 
-  /// A value fixed in an arm or on the command line would make runs equal that are called different.
+  /// A swept value that an arm or --set fixes would make runs equal whose names differ.
   void refuse_swept(const run::Assignment& given) {
     if (std::find(swept_.begin(), swept_.end(), given.key) == swept_.end()) return;
     errors_.add(given.location, fmt::format("{}: this sweep varies it, so it cannot be set here; "

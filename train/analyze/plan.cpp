@@ -157,18 +157,16 @@ Plan make_plan(const Config& config, std::vector<std::string> kinds) {
     kinds = attention_kinds();
     if (own == kConfigured) kinds.push_back(own);
   }
-  const StepShape shape{config.data.batch_size, config.data.seq_len,
-                        recompute_named(config.train.recompute), config.train.grad_accumulation,
-                        precision_named(config.train.precision)};
-  StepShape recomputed = shape;
-  recomputed.recompute = Recompute::blocks;
   Plan plan;
   for (const std::string& kind : kinds) {
-    const ModelConfig model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(model);
+    Config of_kind = config;
+    of_kind.model = with_kind(config.model, kind);
+    const std::string obstacle = obstacle_to(of_kind.model);
     if (obstacle.empty()) {
-      plan.kinds.push_back({kind, model_cost(model, config.data.seq_len), step_memory(model, shape),
-                            step_memory(model, recomputed)});
+      KindCost cost{kind, model_cost(of_kind.model, config.data.seq_len), step_memory(of_kind)};
+      of_kind.train.recompute = "blocks";
+      cost.memory_if_recomputed = step_memory(of_kind);
+      plan.kinds.push_back(std::move(cost));
     } else if (kind == own) {
       throw ConfigError(obstacle);
     } else {

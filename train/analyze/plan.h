@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "layers/cost.h"
-#include "layers/memory/step_memory.h"
 #include "train/config/config.h"
 #include "train/log/table.h"
+#include "train/loop/step_memory.h"
 
 namespace difftape {
 

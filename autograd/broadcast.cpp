@@ -51,7 +51,9 @@ void add_reduced(const Tensor& dy, Tensor target) {
     return;
   }
   const BroadcastIndex at(dy.shape(), target.shape());
-  for (Index i = 0; i < dy.size(); ++i) target.data()[at(i)] += dy.data()[i];
+  serial([&] {
+    for (Index i = 0; i < dy.size(); ++i) target.data()[at(i)] += dy.data()[i];
+  });
 }
 
 }  // namespace difftape

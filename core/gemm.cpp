@@ -191,11 +191,6 @@ void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, 
   run(call);
 }
 
-Index gemm_scratch_bytes(const Operand& a, const Operand& b, Precision precision) {
-  const Call call = make_call(a, b, precision);
-  return packed_bytes(call) + left_bytes(call) * num_threads();
-}
-
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Into into) {
   if (a.cols == 0 && into == Into::overwrite) fill_rows(c, a.rows, n, c_stride);

@@ -51,10 +51,6 @@ void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Into into
 void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, Index c_stride,
                Precision precision = Precision::full);
 
-/// Bytes that such a product takes from the pool while it runs, with the threads it would use. Only
-/// the shapes and strides of the operands matter.
-Index gemm_scratch_bytes(const Operand& a, const Operand& b, Precision precision = Precision::full);
-
 /// Columns of one panel, the width of a tile of C.
 inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;
 

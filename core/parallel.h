@@ -1,12 +1,14 @@
 #pragma once
 // The one door to OpenMP. Work is cut into blocks whose size never depends on the number of
 // threads, each block has one owner, and sums over blocks are added in block order by one thread:
-// results are bitwise equal for every number of threads.
+// results are bitwise equal for every number of threads. Every loop over the elements of tensors
+// runs through here: in a dry run (core/pool.h) nothing is called.
 
 #include <cstddef>
 #include <type_traits>
 #include <vector>
 
+#include "core/pool.h"
 #include "core/real.h"
 
 namespace difftape {
@@ -45,6 +47,7 @@ void parallel_blocks(Index n, void (*body)(void* context, Index i), void* contex
 /// f must not throw and must only write what belongs to its i. Nested calls run serially.
 template <class F>
 void parallel_for(Index n, F&& f) {
+  if (pool::dry()) return;
   if (n == 1) {
     f(Index{0});
     return;
@@ -63,9 +66,17 @@ void parallel_ranges(Index n, Index grain, F&& f) {
   });
 }
 
-/// Sum of f(begin, count) -> double over ranges of `grain`, added in the order of the ranges.
+/// Calls f() on the calling thread: for a loop over tensors that has one order and no blocks.
+template <class F>
+void serial(F&& f) {
+  if (!pool::dry()) f();
+}
+
+/// Sum of f(begin, count) -> double over ranges of `grain`, added in the order of the ranges; 0 in
+/// a dry run.
 template <class F>
 double parallel_sum(Index n, Index grain, F&& f) {
+  if (pool::dry()) return 0;
   std::vector<double> partial(static_cast<std::size_t>((n + grain - 1) / grain));
   parallel_ranges(n, grain, [&](Index begin, Index count) {
     partial[static_cast<std::size_t>(begin / grain)] = f(begin, count);

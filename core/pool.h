@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <vector>
 
 namespace difftape::pool {
 
@@ -25,5 +27,40 @@ void reset_peak();
 
 /// Gives every waiting block back to the system.
 void trim();
+
+namespace detail {
+struct DryState;
+inline constinit thread_local DryState* dry = nullptr;
+}  // namespace detail
+/// Whether a DryRun lives on the calling thread.
+inline bool dry() { return detail::dry != nullptr; }
+
+/// While one lives, the functions above are on this thread those of a pool of its own, which counts
+/// in the same way but hands out reserved addresses: no memory is taken, and any access ends the
+/// program. The loops of core/parallel, and so all products, run nothing. Only blocks of at most 64
+/// bytes are real, so that single numbers can be written and read. Other threads and what was
+/// allocated before are not affected. `allocate` throws std::bad_alloc if the addresses of the
+/// process are used up. A block may outlive the run, of no use then, but is given back by the same
+/// thread.
+class DryRun {
+ public:
+  DryRun();
+  ~DryRun();
+  DryRun(const DryRun&) = delete;
+  DryRun& operator=(const DryRun&) = delete;
+
+  static constexpr std::size_t kHeld = std::numeric_limits<std::size_t>::max();
+  struct Block {
+    std::size_t bytes;
+    std::size_t in_use;        ///< bytes_in_use with this block, when it was taken
+    std::size_t died = kHeld;  ///< number of blocks that had been taken when it was given back
+  };
+  /// All blocks that were taken so far, in their order.
+  const std::vector<Block>& blocks() const;
+
+ private:
+  std::shared_ptr<detail::DryState> state_;
+  detail::DryState* before_;
+};
 
 }  // namespace difftape::pool

@@ -22,7 +22,11 @@ Tensor Tensor::empty(const Shape& shape) {
 
 Tensor Tensor::full(const Shape& shape, real value) {
   Tensor tensor = empty(shape);
-  tensor.fill(value);
+  if (shape.size() == 1) {
+    tensor.data_[0] = value;  // in a dry run too, where a cotangent must be what it is
+  } else {
+    tensor.fill(value);
+  }
   return tensor;
 }
 
@@ -30,7 +34,8 @@ Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
   require_shape(shape.size() == static_cast<Index>(values.size()), "tensor",
                 "{} values do not fill the shape {}", values.size(), shape.str());
   Tensor tensor = empty(shape);
-  std::copy(values.begin(), values.end(), tensor.data_);
+  parallel_ranges(tensor.size(), kElementGrain,
+                  [&](Index i, Index n) { std::copy_n(values.data() + i, n, tensor.data_ + i); });
   return tensor;
 }
 

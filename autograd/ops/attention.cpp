@@ -84,7 +84,7 @@ void add_column_sums(const Tensor& x, Tensor& to) {
       }
       return part;
     });
-    to.data()[column] += static_cast<real>(total);
+    serial([&] { to.data()[column] += static_cast<real>(total); });
   }
 }
 

@@ -92,18 +92,22 @@ Scored scored_of(std::span<const std::int32_t> targets) {
 Tensor gathered(const Tensor& x, const std::vector<Index>& rows) {
   const Index width = x.shape().last();
   Tensor out = Tensor::empty({static_cast<Index>(rows.size()), width});
-  for (size_t i = 0; i < rows.size(); ++i) {
-    std::copy_n(x.row(rows[i]), width, out.row(static_cast<Index>(i)));
-  }
+  serial([&] {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(x.row(rows[i]), width, out.row(static_cast<Index>(i)));
+    }
+  });
   return out;
 }
 
 /// The rows of x at their places in zeros of the given shape.
 Tensor scattered(const Tensor& x, const std::vector<Index>& rows, const Shape& shape) {
   Tensor out = Tensor::zeros(shape);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    std::copy_n(x.row(static_cast<Index>(i)), shape.last(), out.row(rows[i]));
-  }
+  serial([&] {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(x.row(static_cast<Index>(i)), shape.last(), out.row(rows[i]));
+    }
+  });
   return out;
 }
 

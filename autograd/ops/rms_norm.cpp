@@ -66,8 +66,10 @@ Var rms_norm(const Var& x, const Var& gain, double eps) {
     });
     if (!dgain.wanted()) return;
     Tensor out = dgain.sum();
-    for (Index block = 0; block < blocks; ++block)
-      Row(out.data(), n) += ConstRow(shares.row(block), n);
+    serial([&] {
+      for (Index block = 0; block < blocks; ++block)
+        Row(out.data(), n) += ConstRow(shares.row(block), n);
+    });
   };
   return record("rms_norm", y, {x, gain}, pullback);
 }

@@ -31,16 +31,20 @@ Var slice(const Var& x, int axis, Index begin, Index count) {
                 "[{}, {}) is not within axis {} of {}", begin, begin + count, axis, shape.str());
   const Runs runs = runs_of(shape, at, begin, count);
   Tensor y = Tensor::empty(shape.with(at, count));
-  for (Index i = 0; i < runs.outer; ++i) {
-    std::copy_n(x.value().data() + i * runs.pitch + runs.offset, runs.length,
-                y.data() + i * runs.length);
-  }
+  serial([&] {
+    for (Index i = 0; i < runs.outer; ++i) {
+      std::copy_n(x.value().data() + i * runs.pitch + runs.offset, runs.length,
+                  y.data() + i * runs.length);
+    }
+  });
   return record("slice", y, {x}, [dx = x.gradient(), runs](const Tensor& dy) {
     Tensor out = dx.sum();
-    for (Index i = 0; i < runs.outer; ++i) {
-      Row(out.data() + i * runs.pitch + runs.offset, runs.length) +=
-          ConstRow(dy.data() + i * runs.length, runs.length);
-    }
+    serial([&] {
+      for (Index i = 0; i < runs.outer; ++i) {
+        Row(out.data() + i * runs.pitch + runs.offset, runs.length) +=
+            ConstRow(dy.data() + i * runs.length, runs.length);
+      }
+    });
   });
 }
 

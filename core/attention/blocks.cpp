@@ -17,6 +17,12 @@ constexpr Index kLongReach = 768;     // keys
 /// Keys that one query can see, whatever its position.
 Index reach_of(Index seq, Index window) { return window > 0 ? std::min(seq, window) : seq; }
 
+/// Row stride of score buffers.
+Index score_stride(Index seq, Index window) {
+  const Index span = std::min(seq, reach_of(seq, window) + block_rows(seq, window) + kPanel);
+  return (span + kPanel - 1) / kPanel * kPanel;
+}
+
 /// The first token that token t of sequence b sees.
 Index first_visible(const AttentionInputs& in, Index b, Index t) {
   const Visibility& visible = in.visible;
@@ -84,11 +90,6 @@ Dims dims_of(const HeadLayout& layout, const AttentionInputs& in) {
 
 Index block_rows(Index seq, Index window) {
   return reach_of(seq, window) >= kLongReach ? kLongBlockRows : kBlockRows;
-}
-
-Index score_stride(Index seq, Index window) {
-  const Index span = std::min(seq, reach_of(seq, window) + block_rows(seq, window) + kPanel);
-  return (span + kPanel - 1) / kPanel * kPanel;
 }
 
 Head head_of(const Tensor& x, Index b, Index head) {

@@ -15,9 +15,8 @@ struct Dims {
   Index blocks() const { return (seq + block - 1) / block; }
 };
 Dims dims_of(const HeadLayout& layout, const AttentionInputs& in);
-/// Query rows of a block, and the row stride of score buffers, for a window (0: none).
+/// Query rows of a block for a window (0: none).
 Index block_rows(Index seq, Index window);
-Index score_stride(Index seq, Index window);
 
 /// Rows of one head of one sequence in a (B, T, heads, width) tensor.
 struct Head {

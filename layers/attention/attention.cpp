@@ -94,7 +94,7 @@ Var Attention::sink_logits(Tape& tape) const {
 /// Norm and gate of the heads (B, T, output heads, value_dim).
 Var Attention::finished(Var context, const Var& x) const {
   if (head_norm_) context = (*head_norm_)(context);
-  if (scales_heads()) context = affine(context, head_factor_, 0);
+  if (head_factor_ != 1) context = affine(context, head_factor_, 0);
   if (gate_) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
     context = mul(context, sigmoid(split_heads((*gate_)(x), heads_out(layout_), width)));

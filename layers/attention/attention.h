@@ -35,9 +35,6 @@ class Attention {
 
   const HeadLayout& layout() const { return layout_; }
   Index value_dim() const { return value_dim_; }
-  const AttentionFields& fields() const { return fields_; }
-  /// Whether a fixed factor follows the norm of each head.
-  bool scales_heads() const { return head_factor_ != 1; }
 
  private:
   Var query_or_key(const Linear& projection, const std::optional<RmsNorm>& norm, const Var& x,

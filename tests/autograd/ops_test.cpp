@@ -8,6 +8,7 @@
 #include "autograd/gradcheck/op_cases.h"
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/pool.h"
 #include "core/random.h"
 
 namespace difftape {
@@ -47,6 +48,23 @@ TEST_P(EveryOp, gradient_matches_finite_differences) {
   const GradcheckResult result = gradcheck(c.make_inputs(), c.f);
   EXPECT_EQ(result.failure, "");
   EXPECT_GT(result.elements, 0);
+}
+
+TEST_P(EveryOp, takes_in_a_dry_run_what_it_takes_from_the_pool) {
+  const OpCase& c = GetParam();
+  const auto peak = [&c] {
+    const auto before = pool::stats().bytes_in_use;
+    pool::reset_peak();
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : c.inputs) inputs.push_back(random(shape, "input"));
+    evaluate(inputs, c.f);
+    return pool::stats().peak_bytes_in_use - before;
+  };
+  peak();  // tables are filled once
+  const auto real_peak = peak();
+  const pool::DryRun dry;
+  EXPECT_EQ(peak(), real_peak);
+  EXPECT_GT(real_peak, 0u);
 }
 
 TEST_P(EveryOp, adds_to_the_one_input_that_has_a_gradient) {

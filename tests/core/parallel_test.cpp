@@ -46,5 +46,20 @@ TEST(Parallel, nothing_runs_for_nothing) {
   EXPECT_EQ(parallel_sum(0, 10, [](Index, Index) { return 1.0; }), 0);
 }
 
+TEST(Parallel, nothing_runs_in_a_dry_run) {
+  const test::Threads threads(2);
+  int runs = 0;
+  {
+    const pool::DryRun dry;
+    for (const Index n : {1, 2, 1000}) parallel_for(n, [](Index) { FAIL(); });
+    parallel_ranges(1000, 10, [](Index, Index) { FAIL(); });
+    serial([] { FAIL(); });
+    EXPECT_EQ(parallel_sum(1000, 10, [](Index, Index) { return 1.0; }), 0);
+  }
+  serial([&] { ++runs; });
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(parallel_sum(1000, 10, [](Index, Index) { return 1.0; }), 100);
+}
+
 }  // namespace
 }  // namespace difftape

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/pool.h"
 
 namespace difftape {
 namespace {
@@ -61,26 +60,6 @@ TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {
     a.data()[99999] = bad;
     EXPECT_FALSE(a.all_finite());
   }
-}
-
-TEST(Pool, memory_that_was_given_back_serves_the_next_tensor_of_its_size) {
-  { const Tensor warm = Tensor::empty({12345}); }
-  const auto before = pool::stats();
-  for (int i = 0; i < 10; ++i) const Tensor again = Tensor::empty({12345});
-  const auto after = pool::stats();
-  EXPECT_EQ(after.system_allocations, before.system_allocations);
-  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
-}
-
-TEST(Pool, counts_the_peak_and_gives_memory_back_on_request) {
-  pool::trim();
-  pool::reset_peak();
-  const size_t before = pool::stats().bytes_in_use;
-  { const Tensor big = Tensor::empty({1 << 20}); }
-  EXPECT_EQ(pool::stats().peak_bytes_in_use - before, sizeof(real) << 20);
-  const size_t reserved = pool::stats().bytes_reserved;
-  pool::trim();
-  EXPECT_EQ(reserved - pool::stats().bytes_reserved, sizeof(real) << 20);
 }
 
 TEST(Error, ends_with_the_innermost_open_scope) {

@@ -5,7 +5,7 @@
 
 #include "train/app/commands.h"
 #include "train/study/sweep/dry_run.h"
-#include "train/study/sweep/job.h"
+#include "train/study/sweep/worker.h"
 #include "train/study/sweep/sweep.h"
 
 namespace difftape::app {

@@ -127,14 +127,14 @@ void add_work(const run::Config& config, Rows& rows) {
 void add_memory(const run::Config& config, Rows& rows) {
   struct Part {
     const char* label;
-    Index StepMemory::*bytes;
+    Index run::StepMemory::*bytes;
   };
-  constexpr Part kParts[] = {{"  weights", &StepMemory::weights},
-                             {"  gradients", &StepMemory::gradients},
-                             {"  moments", &StepMemory::moments},
-                             {"  activations", &StepMemory::activations},
-                             {"  gradients of activations", &StepMemory::activation_gradients},
-                             {"  scratch", &StepMemory::scratch}};
+  constexpr Part kParts[] = {{"  weights", &run::StepMemory::weights},
+                             {"  gradients", &run::StepMemory::gradients},
+                             {"  moments", &run::StepMemory::moments},
+                             {"  activations", &run::StepMemory::activations},
+                             {"  gradients of activations", &run::StepMemory::activation_gradients},
+                             {"  scratch", &run::StepMemory::scratch}};
   rows.megabytes("memory of a step, MB", [](const KindCost& c) { return c.memory.total(); });
   for (const Part& part : kParts) {
     rows.megabytes(part.label, [&](const KindCost& c) { return c.memory.*part.bytes; });
@@ -157,18 +157,17 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
     kinds = attention_kinds();
     if (own == kConfigured) kinds.push_back(own);
   }
-  const StepShape shape{config.data.batch_size, config.data.seq_len,
-                        recompute_named(config.train.activation_checkpointing),
-                        config.train.grad_accumulation, precision_named(config.train.precision)};
-  StepShape recomputed = shape;
-  recomputed.recompute = Recompute::blocks;
   Plan plan;
   for (const std::string& kind : kinds) {
-    const ModelConfig model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(model);
+    run::Config of_kind = config;
+    of_kind.model = with_kind(config.model, kind);
+    const std::string obstacle = obstacle_to(of_kind.model);
     if (obstacle.empty()) {
-      plan.kinds.push_back({kind, model_cost(model, config.data.seq_len), step_memory(model, shape),
-                            step_memory(model, recomputed)});
+      KindCost cost{kind, model_cost(of_kind.model, config.data.seq_len),
+                    run::step_memory(of_kind)};
+      of_kind.train.activation_checkpointing = "blocks";
+      cost.memory_if_recomputed = run::step_memory(of_kind);
+      plan.kinds.push_back(std::move(cost));
     } else if (kind == own) {
       throw ConfigError(obstacle);
     } else {

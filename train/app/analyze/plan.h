@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "layers/cost.h"
-#include "layers/memory/step_memory.h"
 #include "train/run/config/config.h"
+#include "train/run/loop/step_memory.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -14,8 +14,8 @@ namespace difftape::app {
 struct KindCost {
   std::string kind;
   ModelCost cost;
-  StepMemory memory{},
-      memory_if_recomputed{};  ///< as configured, and with activation_checkpointing: blocks
+  /// As configured, and with activation_checkpointing: blocks.
+  run::StepMemory memory{}, memory_if_recomputed{};
 };
 
 struct Plan {

@@ -72,13 +72,13 @@ double accumulate_gradients(Session& session, const MicroBatches& batches,
   return total / static_cast<double>(micros);
 }
 
-Step take_step(Session& session) {
+Step take_step(Session& session, const Tape::Watcher& watcher) {
   const Clock::time_point started = Clock::now();
   Step step;
   step.number = session.step + 1;
   step.lr = session.schedule->lr(session.step);
   const MicroBatches batches = batches_of(session, step.number);
-  step.loss = accumulate_gradients(session, batches);
+  step.loss = accumulate_gradients(session, batches, watcher);
   update(session, step);
   session.step = step.number;
   session.grad_norms.push_back(step.norms.global);

@@ -44,8 +44,8 @@ double accumulate_gradients(Session& session, const MicroBatches& batches,
 
 /// Takes the next step: gradients averaged over the micro-batches, clipping, AdamW. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the
-/// gradients are then computed once more to find the op.
-Step take_step(Session& session);
+/// gradients are then computed once more to find the op. `watcher` sees all tapes.
+Step take_step(Session& session, const Tape::Watcher& watcher = {});
 
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);

@@ -1,5 +1,7 @@
 #include "train/app/analyze/plan.h"
 
+#include <sys/resource.h>
+
 #include <filesystem>
 
 #include "core/error.h"
@@ -134,6 +136,19 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
               ElementsAre(testing::StartsWith("no row")));
   const double parameters = 7241732096;
   EXPECT_NEAR(numbers(kept, "moments")[0], 2 * parameters * sizeof(real) / 1e6, 0.1);
+}
+
+TEST(Plan, of_a_large_model_takes_no_memory) {
+  const auto resident_megabytes = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024;
+  };
+  const run::Config config = plan_7b();
+  const auto before = resident_megabytes();
+  const Plan plan = make_plan(config, {"softmax", "diff_v2"});
+  EXPECT_LT(resident_megabytes() - before, 48) << "the list of its blocks";
+  EXPECT_GT(plan.kinds[0].memory.total(), Index{100} << 30);
 }
 
 TEST(Plan, of_activations_is_linear_in_the_length_of_the_rows) {

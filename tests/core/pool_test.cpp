@@ -1,0 +1,175 @@
+#include "core/pool.h"
+
+#include <sys/resource.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "core/tensor.h"
+
+namespace difftape {
+namespace {
+
+TEST(Pool, memory_that_was_given_back_serves_the_next_tensor_of_its_size) {
+  { const Tensor warm = Tensor::empty({12345}); }
+  const auto before = pool::stats();
+  for (int i = 0; i < 10; ++i) const Tensor again = Tensor::empty({12345});
+  const auto after = pool::stats();
+  EXPECT_EQ(after.system_allocations, before.system_allocations);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+}
+
+TEST(Pool, counts_the_peak_and_gives_memory_back_on_request) {
+  pool::trim();
+  pool::reset_peak();
+  const size_t before = pool::stats().bytes_in_use;
+  { const Tensor big = Tensor::empty({1 << 20}); }
+  EXPECT_EQ(pool::stats().peak_bytes_in_use - before, sizeof(real) << 20);
+  const size_t reserved = pool::stats().bytes_reserved;
+  pool::trim();
+  EXPECT_EQ(reserved - pool::stats().bytes_reserved, sizeof(real) << 20);
+}
+
+/// Numbers that the pool counts, of allocations that come and go.
+std::vector<size_t> counted() {
+  pool::trim();
+  pool::reset_peak();
+  const pool::Stats before = pool::stats();
+  std::vector<size_t> numbers;
+  const auto note = [&] {
+    const pool::Stats now = pool::stats();
+    numbers.insert(
+        numbers.end(),
+        {now.system_allocations - before.system_allocations, now.bytes_in_use - before.bytes_in_use,
+         now.peak_bytes_in_use - before.bytes_in_use, now.bytes_reserved - before.bytes_reserved});
+  };
+  for (int round = 0; round < 2; ++round) {
+    const auto small = pool::allocate(1), odd = pool::allocate(4097);
+    note();
+    auto large = pool::allocate(size_t{5} << 20);
+    note();
+    large.reset();
+    large = pool::allocate(size_t{5} << 20);
+    note();
+  }
+  note();
+  pool::reset_peak();
+  pool::trim();
+  note();
+  return numbers;
+}
+
+TEST(DryRun, counts_as_the_pool_does) {
+  const std::vector<size_t> real = counted();
+  const pool::DryRun dry;
+  EXPECT_EQ(counted(), real);
+  EXPECT_THAT(real, testing::SizeIs(32));
+  EXPECT_EQ(real[6], 64 + 4160 + (size_t{5} << 20)) << "the peak of three blocks";
+}
+
+size_t resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) * 1024;
+}
+
+TEST(DryRun, takes_no_memory_and_computes_nothing) {
+  const size_t before = resident_bytes();
+  const pool::DryRun dry;
+  Tensor x = Tensor::zeros({1 << 20, 1 << 18});
+  x.fill(1);
+  x.add(x.clone());
+  EXPECT_TRUE(x.all_finite());
+  EXPECT_EQ(pool::stats().peak_bytes_in_use, (sizeof(real) << 38) * 2) << "terabytes";
+  EXPECT_LT(resident_bytes() - before, size_t{1} << 20);
+}
+
+TEST(DryRun, keeps_single_numbers) {
+  const pool::DryRun dry;
+  EXPECT_EQ(Tensor::scalar(2.5).item(), 2.5);
+  EXPECT_EQ(Tensor::full({1, 1}, 3).item(), 3);
+}
+
+TEST(DryRun, leaves_the_pool_as_it_was) {
+  const Tensor held = Tensor::full({1000}, 7);
+  { const Tensor waiting = Tensor::empty({54321}); }
+  const pool::Stats before = pool::stats();
+  {
+    const pool::DryRun dry;
+    const Tensor same_size = Tensor::empty({54321}), other = Tensor::empty({1 << 20});
+    pool::trim();
+    pool::reset_peak();
+  }
+  pool::Stats after = pool::stats();
+  EXPECT_EQ(after.system_allocations, before.system_allocations);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+  EXPECT_EQ(after.peak_bytes_in_use, before.peak_bytes_in_use);
+  EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
+  Tensor again = Tensor::full({54321}, 1);
+  EXPECT_EQ(again.data()[54320], 1) << "memory, no addresses";
+  EXPECT_EQ(held.data()[999], 7);
+  EXPECT_EQ(pool::stats().system_allocations, before.system_allocations) << "it still waited";
+}
+
+TEST(DryRun, ends_with_an_exception_and_with_the_innermost) {
+  try {
+    const pool::DryRun dry;
+    const Tensor x = Tensor::empty({1 << 20});
+    throw std::runtime_error("anything");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_FALSE(pool::dry());
+  const pool::DryRun outer;
+  const auto block = pool::allocate(100);
+  {
+    const pool::DryRun inner;
+    EXPECT_EQ(pool::stats().bytes_in_use, 0u);
+  }
+  EXPECT_TRUE(pool::dry());
+  EXPECT_EQ(pool::stats().bytes_in_use, 128u);
+}
+
+TEST(DryRun, may_end_before_its_blocks) {
+  const pool::Stats before = pool::stats();
+  Tensor late;
+  {
+    const pool::DryRun dry;
+    late = Tensor::empty({1 << 20});
+  }
+  EXPECT_EQ(pool::stats().bytes_in_use, before.bytes_in_use);
+  late = Tensor();
+  EXPECT_EQ(pool::stats().bytes_in_use, before.bytes_in_use);
+  EXPECT_EQ(pool::stats().bytes_reserved, before.bytes_reserved);
+}
+
+TEST(DryRun, does_not_reach_other_threads) {
+  const pool::DryRun dry;
+  real seen = 0;
+  std::thread([&] { seen = Tensor::full({1000}, 5).data()[999]; }).join();
+  EXPECT_EQ(seen, 5);
+  EXPECT_TRUE(dry.blocks().empty());
+}
+
+TEST(DryRun, knows_the_life_of_every_block) {
+  const pool::DryRun dry;
+  const auto first = pool::allocate(100);
+  pool::allocate(64);
+  const auto last = pool::allocate(1);
+  const auto& blocks = dry.blocks();
+  ASSERT_EQ(blocks.size(), 3u);
+  EXPECT_EQ(blocks[0].bytes, 128u);
+  EXPECT_EQ(blocks[0].died, pool::DryRun::kHeld);
+  EXPECT_EQ(blocks[1].in_use, 192u);
+  EXPECT_EQ(blocks[1].died, 2u);
+  EXPECT_EQ(blocks[2].in_use, 192u);
+}
+
+TEST(DryRun, without_addresses_left_is_out_of_memory_and_goes_on) {
+  const pool::DryRun dry;
+  EXPECT_THROW(pool::allocate(size_t{1} << 50), std::bad_alloc);
+  EXPECT_EQ(pool::stats().bytes_in_use, 0u);
+  EXPECT_NE(pool::allocate(size_t{1} << 30), nullptr);
+}
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,171 @@
+// The memory of a step as it is counted, against the pool during real steps.
+#include "train/run/loop/step_memory.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/pool.h"
+#include "layers/gradcheck_layer.h"
+#include "train/run/loop/step.h"
+
+namespace difftape::run {
+namespace {
+
+struct Sizes {
+  Index d_model, batch, seq, vocab;
+};
+
+Config config_of(const AttentionConfig& attention, const Sizes& sizes) {
+  Config config;
+  config.model = {.d_model = sizes.d_model,
+                  .num_layers = 3,
+                  .num_heads = 4,
+                  .num_kv_heads = 2,
+                  .d_ff = sizes.d_model * 11 / 4,
+                  .max_seq_len = sizes.seq,
+                  .vocab_size = sizes.vocab,
+                  .attention = attention};
+  config.data.batch_size = sizes.batch;
+  config.data.seq_len = sizes.seq;
+  return config;
+}
+
+/// Batches of one token.
+class OneToken : public Dataset {
+ public:
+  explicit OneToken(const Config& config) : config_(config) {}
+  Batch train_batch(Index, Index) const override {
+    const Index batch = config_.data.batch_size, seq = config_.data.seq_len;
+    return {batch, seq, std::vector<std::int32_t>(static_cast<size_t>(batch * (seq + 1)), 7)};
+  }
+  Batch val_batch(Index) const override { return train_batch(0, 0); }
+  Index val_batches() const override { return 1; }
+  Index vocab_size() const override { return 8; }
+  nlohmann::ordered_json info() const override { return {}; }
+
+ private:
+  const Config& config_;
+};
+
+/// What the pool held at the peak of the second and third step of a run, with threads as they are.
+Index measured_peak(const Config& config) {
+  const auto before = pool::stats().bytes_in_use;
+  Session session(config, std::make_unique<OneToken>(config));
+  take_step(session);
+  pool::reset_peak();
+  for (const int number : {2, 3}) {
+    const Step step = take_step(session);
+    EXPECT_EQ(step.number, number);
+    EXPECT_FALSE(step.diverged);
+    EXPECT_GT(step.norms.global, 0);
+  }
+  return static_cast<Index>(pool::stats().peak_bytes_in_use - before);
+}
+
+void expect_counted(const Config& config, const std::string& what) {
+  EXPECT_EQ(step_memory(config).total(), measured_peak(config))
+      << fmt::format("{}, d_model {}, T {}, V {}, recompute {}, precision {}", what,
+                     config.model.d_model, config.data.seq_len, config.model.vocab_size,
+                     config.train.activation_checkpointing, config.train.precision);
+}
+
+TEST(StepMemory, is_the_measured_peak) {
+  const Sizes all[] = {
+      {64, 8, 64, 256}, {128, 2, 256, 4096}, {64, 2, 512, 256}, {64, 1, 1024, 256}};
+  for (const Sizes& sizes : all) {
+    for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+      Config config = config_of({.kind = kind}, sizes);
+      for (const std::string& recompute : recompute_words()) {
+        config.train.activation_checkpointing = recompute;
+        expect_counted(config, kind);
+      }
+    }
+  }
+}
+
+TEST(StepMemory, counts_what_rounding_takes) {
+  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+    Config config = config_of({.kind = kind}, {64, 2, 512, 256});
+    for (const std::string& precision : precision_words()) {
+      if (!obstacle_to(precision_named(precision)).empty()) continue;
+      config.train.precision = precision;
+      for (const std::string& recompute : recompute_words()) {
+        config.train.activation_checkpointing = recompute;
+        expect_counted(config, kind);
+      }
+    }
+  }
+}
+
+TEST(StepMemory, counts_what_every_variant_adds) {
+  for (const AttentionVariant& variant : attention_variants()) {
+    for (const std::string& recompute : recompute_words()) {
+      Config config = config_of(variant.attention, {32, 4, 128, 100});
+      config.train.activation_checkpointing = recompute;
+      expect_counted(config, variant.name);
+      config.model.attention.qk_norm = config.model.tie_embeddings = true;
+      config.model.attention.window = 40;
+      config.train.grad_accumulation = 2;
+      expect_counted(config, variant.name + " qk_norm");
+    }
+  }
+}
+
+TEST(StepMemory, is_told_by_what_it_holds) {
+  Config config = config_of({.kind = "softmax"}, {64, 4, 128, 4096});
+  const auto numbers = [](Index count) { return count * static_cast<Index>(sizeof(real)); };
+  const Index tokens = 4 * 128, width = 64, vocab = 4096;
+  const Index parameters = LanguageModel(config.model).parameters().count();
+  const StepMemory memory = step_memory(config);
+  EXPECT_EQ(memory.gradients, numbers(parameters));
+  EXPECT_EQ(memory.moments, numbers(2 * parameters));
+  EXPECT_NEAR(static_cast<double>(memory.weights), static_cast<double>(numbers(parameters + 2048)),
+              8192)
+      << "16 numbers a position are the rotary table";
+  // The peak is in the loss, which holds no gradient but its own two.
+  EXPECT_EQ(memory.activation_gradients, numbers(tokens * width + vocab * width));
+  EXPECT_GE(memory.scratch, numbers(tokens * vocab)) << "the logits";
+  EXPECT_GT(memory.activations, numbers(3 * 9 * tokens * width));
+  config.train.activation_checkpointing = "blocks";
+  EXPECT_LT(step_memory(config).activations, memory.activations / 3);
+}
+
+TEST(StepMemory, of_activations_grows_in_proportion_to_the_length_of_the_rows) {
+  for (const std::string& recompute : recompute_words()) {
+    const auto of = [&](Index seq) {
+      Config config = config_of({.kind = "diff_v2"}, {128, 2, seq, 256});
+      config.train.activation_checkpointing = recompute;
+      return step_memory(config);
+    };
+    const StepMemory one = of(2048), four = of(8192);
+    EXPECT_NEAR(static_cast<double>(four.activations) / static_cast<double>(one.activations), 4,
+                0.01);
+    EXPECT_LT(four.total() - four.weights, 4.1 * static_cast<double>(one.total() - one.weights));
+    EXPECT_EQ(four.moments, one.moments);
+  }
+}
+
+TEST(StepMemory, needs_no_unit_for_the_precision) {
+  Config config = config_of({}, {64, 2, 64, 256});
+  for (const std::string& precision : precision_words()) {
+    config.train.precision = precision;
+    EXPECT_GT(step_memory(config).total(), 0) << precision;
+  }
+}
+
+TEST(StepMemory, beyond_what_a_process_can_address_is_an_error) {
+  Config config = config_of({}, {64, 2, 64, 256});
+  config.model.vocab_size = Index{1} << 42;
+  try {
+    step_memory(config);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("more memory than a process can address"));
+  }
+  EXPECT_FALSE(pool::dry());
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,89 @@
+#include "train/run/loop/step_memory.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/pool.h"
+#include "train/run/loop/step.h"
+
+namespace difftape::run {
+
+namespace {
+
+/// Batches of the size of the configuration whose tokens are all 0.
+class ZeroTokens : public Dataset {
+ public:
+  explicit ZeroTokens(const DataConfig& data) {
+    const auto tokens = static_cast<size_t>(data.batch_size * (data.seq_len + 1));
+    batch_ = {data.batch_size, data.seq_len, std::vector<std::int32_t>(tokens)};
+  }
+  Batch train_batch(Index, Index) const override { return batch_; }
+  Batch val_batch(Index) const override { return batch_; }
+  Index val_batches() const override { return 1; }
+  Index vocab_size() const override { return 1; }
+  nlohmann::ordered_json info() const override { return {}; }
+
+ private:
+  Batch batch_;
+};
+
+/// The end of an op or pullback.
+struct End {
+  size_t blocks;   ///< that had been taken
+  bool gradients;  ///< whether what it leaves behind is a gradient
+};
+
+/// What block `number` holds at the peak, which it is alive at. `ends` are those of the step.
+Index& use_of(size_t number, const pool::DryRun::Block& block, const std::vector<End>& ends,
+              StepMemory& memory) {
+  const auto end = std::ranges::upper_bound(ends, number, {}, &End::blocks);
+  if (end == ends.end() || block.died <= end->blocks) return memory.scratch;
+  return end->gradients ? memory.activation_gradients : memory.activations;
+}
+
+StepMemory memory_of(Session& session, const pool::DryRun& dry) {
+  take_step(session);  // fills the rotary table
+  const auto held = static_cast<Index>(pool::stats().bytes_in_use);
+  const size_t first = dry.blocks().size();
+  std::vector<End> ends;
+  take_step(session, [&](std::string_view op, std::string_view, Tape::Phase phase, const Tensor&) {
+    // The loss computes its gradients in forward.
+    const bool gradients = phase == Tape::Phase::backward || op == "cross_entropy";
+    ends.push_back({dry.blocks().size(), gradients});
+  });
+
+  StepMemory memory;
+  memory.gradients = session.model.parameters().count() * static_cast<Index>(sizeof(real));
+  memory.moments = 2 * memory.gradients;
+  memory.weights = held - memory.gradients - memory.moments;
+  const auto& blocks = dry.blocks();
+  const auto in_step = blocks.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto peak = std::max_element(
+      in_step, blocks.end(), [](const auto& a, const auto& b) { return a.in_use < b.in_use; });
+  const auto taken = static_cast<size_t>(peak - blocks.begin()) + 1;
+  for (size_t i = first; i < taken; ++i) {
+    if (blocks[i].died < taken) continue;
+    use_of(i, blocks[i], ends, memory) += static_cast<Index>(blocks[i].bytes);
+  }
+  return memory;
+}
+
+}  // namespace
+
+StepMemory step_memory(const Config& config) {
+  const pool::DryRun dry;
+  Config possible = config;
+  possible.train.precision = TrainConfig().precision;
+  try {
+    Session session(possible, std::make_unique<ZeroTokens>(config.data));
+    session.precision = precision_named(config.train.precision);
+    return memory_of(session, dry);
+  } catch (const std::bad_alloc&) {
+    throw ConfigError(
+        "a step of this model needs more memory than a process can address; lower the sizes of the "
+        "model, data.batch_size or data.seq_len");
+  }
+}
+
+}  // namespace difftape::run

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
 
-run::Config plan_7b() { return run::load_config(kConfigs / "plan_7b.yaml").config; }
+run::Config plan_7b() { return run::load_config(kConfigs / "plan/7b.yaml").config; }
 
 /// The cells of a row, its label without the indent.
 std::vector<std::string> row(const system::Table& table, const std::string& label) {

@@ -62,6 +62,6 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
 /// gradients are bitwise those of body(x). body must return the same each time, and read no Var but
 /// its argument; parameters it gets from the tape of that. If x needs no gradient, body runs as it
 /// is.
-Var recomputed(const Var& x, const std::function<Var(const Var&)>& body);
+Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body);
 
 }  // namespace difftape

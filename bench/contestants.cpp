@@ -86,7 +86,7 @@ Words sizes(const Config& config) {
 Words torch_training(const Config& config, const Arms& arms) {
   const ModelConfig& m = config.model;
   const Words fixed{arms.python,    std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
-                    "--kind",       m.attention.kind,
+                    "--kind",       std::string(m.attention.kind.name()),
                     "--rope-theta", fmt::format("{}", m.rope_theta),
                     "--norm-eps",   fmt::format("{}", m.norm_eps)};
   return fixed + sizes(config) + (m.tie_embeddings ? Words{"--tied"} : Words{});

@@ -1,12 +1,9 @@
 #pragma once
 // The one door to matrix products. A product is cut into 64-wide tiles over packed panels; each
-// tile of C has one owner and one order of summation, so results do not depend on threads. The
-// tiles run on libxsmm (kernels generated at run time) or, where it is missing, on Eigen; those of
-// bfloat16 on oneDNN or libxsmm.
+// tile of C has one owner and one order of summation, so results do not depend on threads. What
+// multiplies the tiles is chosen in core/engine.h.
 
-#include <string>
-#include <vector>
-
+#include "core/engine.h"
 #include "core/real.h"
 
 namespace difftape {
@@ -28,20 +25,6 @@ inline Operand transpose(const Operand& m) {
 
 /// What happens to the previous contents of the output.
 enum class Into { overwrite, add };
-
-/// What the operands of a product are rounded to first; products are summed as `real` in any case
-/// (Micikevicius et al. 2018).
-enum class Precision {
-  full,           ///< nothing
-  bf16,           ///< bfloat16, multiplied by the processor's own units
-  bf16_emulated,  ///< bfloat16, multiplied as `real`: the same rounding on every machine
-};
-/// What the configuration calls them, in this order.
-std::vector<std::string> precision_words();
-/// Throws std::out_of_range for any other word.
-Precision precision_named(const std::string& word);
-/// Why `precision` cannot be had here: one sentence, empty if it can.
-std::string obstacle_to(Precision precision);
 
 /// C = A B, or C += A B, with C[i * stride + j]. All threads. The inner sizes must agree.
 /// An empty inner size gives zeros. C must not overlap A or B.
@@ -68,16 +51,5 @@ constexpr Index packed_size(Index k, Index n) { return (n + kPanel - 1) / kPanel
 /// Any sizes; k beyond 512 runs in chunks of a fixed length.
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Into into);
-
-/// What multiplies tiles of bfloat16 here, "" if nothing does.
-std::string bf16_engine_name();
-
-/// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "Eigen". Throws UsageError if DIFFTAPE_GEMM
-/// in the environment names an engine that is not available; programs call it before anything else.
-const char* gemm_engine();
-
-/// Chooses the engine by name, "libxsmm" or "eigen"; DIFFTAPE_GEMM in the environment sets the
-/// initial one. Throws UsageError for an engine that is not available here.
-void set_gemm_engine(const char* name);
 
 }  // namespace difftape

@@ -156,7 +156,7 @@ void add_coarse(std::vector<OpCase>& cases) {
        "",
        {{2, 3, 4}},
        [](Vars v) {
-         return recomputed(v[0], [](const Var& x) { return mul(softmax(x), sigmoid(x)); });
+         return checkpointed(v[0], [](const Var& x) { return mul(softmax(x), sigmoid(x)); });
        },
        [](Vars v) { return mul(softmax(v[0]), sigmoid(v[0])); }},
       attention_case("mha", HeadLayout::single(2, 2), {5, 4, 4}),

@@ -28,7 +28,7 @@ class Rehearsal {
     Value x = embedding(tape, tokens_, model_.d_model);
     for (Index layer = 0; layer < model_.num_layers; ++layer) {
       const auto run = [this](const Value& in) { return block(in); };
-      x = shape_.recompute == Recompute::blocks ? recomputed(x, run) : run(x);
+      x = shape_.recompute == ActivationCheckpointing::blocks ? recomputed(x, run) : run(x);
     }
     return rms_norm(x, model_.d_model);
   }
@@ -63,7 +63,7 @@ class Rehearsal {
 
   Value finished(Value context, const Value& x) const {
     const AttentionFields& fields = attention_.fields();
-    if (fields.head_norm) context = rms_norm(context, attention_.value_dim());
+    if (fields.subln) context = rms_norm(context, attention_.value_dim());
     if (attention_.scales_heads()) context = affine(context);
     if (fields.gate != Gate::none) {
       const Index width = fields.gate == Gate::elementwise ? attention_.value_dim() : 1;

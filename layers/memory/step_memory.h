@@ -2,15 +2,15 @@
 // The memory that a training step needs, counted from the configuration without running it.
 
 #include "core/gemm.h"
+#include "layers/activation_checkpointing.h"
 #include "layers/model_config.h"
-#include "layers/recompute.h"
 
 namespace difftape {
 
 /// What decides the memory of a step besides the model.
 struct StepShape {
   Index batch = 1, seq = 1;
-  Recompute recompute = Recompute::none;
+  ActivationCheckpointing recompute = ActivationCheckpointing::none;
   Index grad_accumulation = 1;
   Precision precision = Precision::full;
 };

@@ -233,7 +233,7 @@ TEST(Tape, a_watcher_sees_what_runs_inside_an_op) {
   Tape tape;
   const auto seen = watched(tape, [](Tape& t) {
     const Var x = t.input(Tensor::full({2}, 3));
-    t.backward(sum(recomputed(x, [](const Var& in) { return exp(in); })));
+    t.backward(sum(checkpointed(x, [](const Var& in) { return exp(in); })));
   });
   EXPECT_EQ(seen, (std::vector<std::string>{"exp  (2)", "recomputed  (2)", "sum  ()", "d sum  (2)",
                                             "exp  (2)", "d exp  (2)", "d recomputed  (2)"}));

@@ -86,7 +86,7 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
 class Bf16Engine : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string obstacle = obstacle_to(Precision::bf16);
+    const std::string obstacle = unsupported_reason(Precision::bf16);
     if (!obstacle.empty()) GTEST_SKIP() << obstacle;
   }
 };
@@ -111,22 +111,13 @@ TEST_F(Bf16Engine, results_are_bitwise_equal_for_any_number_of_threads) {
 
 TEST_F(Bf16Engine, has_a_name) { EXPECT_THAT(bf16_engine_name(), testing::Not("")); }
 
-TEST(Gemm, precisions_have_words_that_name_them) {
-  const std::vector<std::string> words = precision_words();
-  ASSERT_EQ(words.size(), 3u);
-  EXPECT_EQ(precision_named(words[0]), Precision::full);
-  EXPECT_EQ(precision_named(words[1]), Precision::bf16);
-  EXPECT_EQ(precision_named(words[2]), Precision::bf16_emulated);
-  EXPECT_THROW(precision_named("fp8"), std::out_of_range);
-}
-
 TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
-  EXPECT_EQ(obstacle_to(Precision::full), "");
+  EXPECT_EQ(unsupported_reason(Precision::full), "");
   if (sizeof(real) == 4) {
-    EXPECT_EQ(obstacle_to(Precision::bf16_emulated), "");
+    EXPECT_EQ(unsupported_reason(Precision::bf16_emulated), "");
   } else {
-    EXPECT_THAT(obstacle_to(Precision::bf16_emulated), testing::HasSubstr("f32"));
-    EXPECT_THAT(obstacle_to(Precision::bf16), testing::HasSubstr("f32"));
+    EXPECT_THAT(unsupported_reason(Precision::bf16_emulated), testing::HasSubstr("f32"));
+    EXPECT_THAT(unsupported_reason(Precision::bf16), testing::HasSubstr("f32"));
   }
 }
 
@@ -145,7 +136,7 @@ TEST(Gemm, packs_what_lies_badly_and_nothing_else) {
 /// Also those that the configuration refuses, as gemm itself does not.
 std::vector<Precision> precisions_that_multiply() {
   std::vector<Precision> all{Precision::full, Precision::bf16_emulated};
-  if (obstacle_to(Precision::bf16).empty()) all.push_back(Precision::bf16);
+  if (unsupported_reason(Precision::bf16).empty()) all.push_back(Precision::bf16);
   return all;
 }
 

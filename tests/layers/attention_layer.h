@@ -73,12 +73,12 @@ inline std::vector<ModelConfig> variants() {
     all.push_back(layer_config(kind));
     change(all.back().attention);
   };
-  add("diff_v2", [](AttentionConfig& a) { a.pairing = "split_half"; });
-  add("diff_v2", [](AttentionConfig& a) { a.lambda = "raw"; });
-  add("diff_v2", [](AttentionConfig& a) { a.lambda = "none"; });
-  add("diff_v2", [](AttentionConfig& a) { a.normaliser = "sink"; });
-  add("diff_v1", [](AttentionConfig& a) { a.subln = "false"; });
-  add("diff_v1", [](AttentionConfig& a) { a.lambda = "sigmoid"; });
+  add("diff_v2", [](AttentionConfig& a) { a.pairing = Pairing::split_half; });
+  add("diff_v2", [](AttentionConfig& a) { a.lambda = LambdaKind::raw; });
+  add("diff_v2", [](AttentionConfig& a) { a.lambda = LambdaKind::one; });
+  add("diff_v2", [](AttentionConfig& a) { a.normaliser = Normaliser::sink; });
+  add("diff_v1", [](AttentionConfig& a) { a.subln = false; });
+  add("diff_v1", [](AttentionConfig& a) { a.lambda = LambdaKind::sigmoid; });
   add("diff_v1", [](AttentionConfig& a) { a.qk_norm = true; });
   return all;
 }

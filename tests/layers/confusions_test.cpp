@@ -26,7 +26,7 @@ TEST(Confusions, n01_the_head_count_is_halved_once_by_v1_itself) {
 TEST(Confusions, n02_v2_pairs_neighbours_of_one_group_and_halves_are_an_ablation) {
   ModelConfig config = layer_config("diff_v2");
   const HeadLayout neighbours = Layer(config).attention.layout();
-  config.attention.pairing = "split_half";
+  config.attention.pairing = Pairing::split_half;
   const HeadLayout halves = Layer(config).attention.layout();
   for (Index i = 0; i < 4; ++i) {
     const HeadRoute& near = neighbours.routes[static_cast<size_t>(i)];
@@ -49,7 +49,7 @@ TEST(Confusions, n03_the_maps_of_v1_read_different_key_heads_under_grouped_queri
 /// lambda of a layer for x.
 Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
   ParameterSet parameters;
-  const auto rule = make_lambda(attention_fields(layer_config(kind).attention), parameters, "attn",
+  const auto rule = make_lambda(fields_of(layer_config(kind).attention), parameters, "attn",
                                 {0, 4, x.shape().last(), 4});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(static_cast<real>(size));
@@ -60,8 +60,8 @@ Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
 TEST(Confusions, n04_lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
   const Tensor x = random({1, 9, 6}, "x");
   ParameterSet parameters;
-  const auto rule = make_lambda(attention_fields(layer_config("diff_v1").attention), parameters,
-                                "attn", {0, 4, 6, 2});
+  const auto rule =
+      make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn", {0, 4, 6, 2});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(p.name.ends_with("1") ? 1 : 0);
   Tape tape(Tape::Mode::inference);
@@ -85,7 +85,7 @@ TEST(Confusions, n06_the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_fac
   v1.weight("subln.weight").fill(1);
   Layer bare([] {
     ModelConfig config = layer_config("diff_v1");
-    config.attention.subln = "false";
+    config.attention.subln = false;
     return config;
   }());
   Tensor eye = Tensor::zeros({6, 16});

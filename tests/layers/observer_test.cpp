@@ -44,7 +44,7 @@ TEST(Observer, sees_the_operands_and_the_result_of_the_attention_of_every_varian
              view.sinks.allocated() ? &view.sinks : nullptr, view.visible, false})
             .out;
     ASSERT_EQ(view.context.shape(), context.shape());
-    EXPECT_EQ(same(view.context, context), !view.gated) << config.attention.kind;
+    EXPECT_EQ(same(view.context, context), !view.gated) << config.attention.kind.name();
   }
 }
 

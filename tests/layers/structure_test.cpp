@@ -13,12 +13,19 @@ using test::variants;
 
 std::string name_of(const ModelConfig& config) {
   const AttentionConfig& a = config.attention;
-  return a.kind + " " + a.pairing + " " + a.lambda + " " + a.normaliser + " " + a.subln;
+  std::string name(a.kind.name());
+  const auto add = [&](const auto& field) {
+    if (field) name += fmt::format(" {}", to_string(*field));
+  };
+  add(a.pairing);
+  add(a.lambda);
+  add(a.normaliser);
+  return name + (a.subln ? fmt::format(" subln {}", *a.subln) : "");
 }
 
 /// With one visible key both maps are 1, and their plain difference is 0.
 bool vanishes(const ModelConfig& config, Index visible_keys) {
-  return config.attention.lambda == "none" && visible_keys == 1;
+  return config.attention.lambda == LambdaKind::one && visible_keys == 1;
 }
 
 /// d out_t / d x: zeros at the tokens that t does not see, not only zeros at the others.
@@ -150,7 +157,7 @@ Tensor sum_heads(const Tensor& of, const Tensor& like, const std::vector<Index>&
 
 TEST(Structure, grouped_queries_equal_repeated_keys_with_summed_gradients) {
   for (ModelConfig config : variants()) {
-    if (config.attention.pairing == "split_half") continue;  // its groups follow other heads
+    if (config.attention.pairing == Pairing::split_half) continue;  // its groups follow other heads
     Layer grouped(config);
     config.num_kv_heads = config.num_heads;
     Layer repeated(config);

@@ -139,7 +139,7 @@ void add_memory(const Config& config, Rows& rows) {
   for (const Part& part : kParts) {
     rows.megabytes(part.label, [&](const KindCost& c) { return c.memory.*part.bytes; });
   }
-  if (recompute_named(config.train.recompute) == Recompute::none) {
+  if (config.train.recompute == ActivationCheckpointing::none) {
     rows.megabytes("with train.recompute: blocks, MB",
                    [](const KindCost& c) { return c.memory_if_recomputed.total(); });
   }
@@ -157,11 +157,10 @@ Plan make_plan(const Config& config, std::vector<std::string> kinds) {
     kinds = attention_kinds();
     if (own == kConfigured) kinds.push_back(own);
   }
-  const StepShape shape{config.data.batch_size, config.data.seq_len,
-                        recompute_named(config.train.recompute), config.train.grad_accumulation,
-                        precision_named(config.train.precision)};
+  const StepShape shape{config.data.batch_size, config.data.seq_len, config.train.recompute,
+                        config.train.grad_accumulation, config.train.precision};
   StepShape recomputed = shape;
-  recomputed.recompute = Recompute::blocks;
+  recomputed.recompute = ActivationCheckpointing::blocks;
   Plan plan;
   for (const std::string& kind : kinds) {
     const ModelConfig model = with_kind(config.model, kind);

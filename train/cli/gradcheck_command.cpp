@@ -13,10 +13,12 @@
 
 #include "core/build_info.h"
 #include "core/parallel.h"
-#include "layers/gradcheck_cases.h"
+#include "train/app/gradcheck/cases.h"
 #include "train/cli/commands.h"
 
 namespace difftape::cli {
+
+using app::GradcheckCase;
 
 namespace {
 
@@ -129,7 +131,7 @@ class Rows {
 };
 
 Exit check(const std::string& filter) {
-  std::vector<GradcheckCase> cases = gradcheck_cases();
+  std::vector<GradcheckCase> cases = app::gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
   });

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "layers/activation_checkpointing.h"
 #include "layers/model_config.h"
 #include "optim/optim_config.h"
+#include "train/config/names.h"
+#include "train/log/spikes.h"
 
 namespace difftape {
 
@@ -17,8 +20,19 @@ struct RunConfig {
   std::string out;  ///< empty: runs/<name>
 };
 
+/// What the tokens are: the bytes of files, token files, or a task that is generated.
+enum class DataKind { text, tokens, needles, recall, noisy_recall, backcopy };
+template <>
+inline constexpr auto kNames<DataKind> =
+    std::to_array<Named<DataKind>>({{"text", DataKind::text},
+                                    {"tokens", DataKind::tokens},
+                                    {"needles", DataKind::needles},
+                                    {"recall", DataKind::recall},
+                                    {"noisy_recall", DataKind::noisy_recall},
+                                    {"backcopy", DataKind::backcopy}});
+
 struct DataConfig {
-  std::string kind = "text";
+  DataKind kind = DataKind::text;
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
   Index seq_len = 256;
   Index batch_size = 16;
@@ -43,18 +57,18 @@ struct TrainConfig {
   Index eval_batches = 8;
   Index checkpoint_every = 0;  ///< 0: only at the end
   Index grad_accumulation = 1;
-  std::string recompute = "none";  ///< one of recompute_words()
-  std::string precision = "full";  ///< one of precision_words()
+  ActivationCheckpointing recompute = ActivationCheckpointing::none;
+  Precision precision = Precision::full;
 };
 
 /// Logging, and what counts as a spike (train/log/spikes.h).
 struct LogConfig {
-  Index parameters_every = 10;       ///< gradient norm of each parameter; 0: only at the end
-  Index diagnostics_every = 50;      ///< 0: only at the end
-  Index diagnostics_sequences = 2;   ///< validation sequences they measure
-  std::string spike_rule = "olmo2";  ///< one of spike_rule_words()
-  Index spike_window = 0;            ///< 0: the rule's own, as in the next two
-  double spike_threshold = 0;        ///< standard deviations
+  Index parameters_every = 10;      ///< gradient norm of each parameter; 0: only at the end
+  Index diagnostics_every = 50;     ///< 0: only at the end
+  Index diagnostics_sequences = 2;  ///< validation sequences they measure
+  SpikeDefinition spike_rule = SpikeDefinition::olmo2;
+  Index spike_window = 0;      ///< 0: the rule's own, as in the next two
+  double spike_threshold = 0;  ///< standard deviations
   Index spike_min_history = 0;
 };
 

@@ -36,14 +36,20 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/names.h"
 #include "core/real.h"
 
 namespace difftape {
 
 enum class SpikeDefinition { olmo2, olmo_core, llmc, zclip };
+template <>
+inline constexpr auto kNames<SpikeDefinition> =
+    std::to_array<Named<SpikeDefinition>>({{"olmo2", SpikeDefinition::olmo2},
+                                           {"olmo_core", SpikeDefinition::olmo_core},
+                                           {"llmc", SpikeDefinition::llmc},
+                                           {"zclip", SpikeDefinition::zclip}});
 
 /// A definition with its numbers; the defaults are those of olmo2.
 struct SpikeRule {
@@ -53,13 +59,10 @@ struct SpikeRule {
   SpikeDefinition definition = SpikeDefinition::olmo2;
 };
 
-/// The names of the definitions: the values of log.spike_rule.
-std::vector<std::string> spike_rule_words();
-std::string_view word_of(SpikeDefinition definition);
-/// The rule of that name; a number that is 0 becomes the rule's own. Throws ConfigError for another
-/// name. Numbers are not checked.
-SpikeRule spike_rule_named(std::string_view word, Index window = 0, double threshold = 0,
-                           Index min_history = 0);
+/// A rule of the definition; a number that is 0 becomes the definition's own. Numbers are not
+/// checked.
+SpikeRule make_spike_rule(SpikeDefinition definition, Index window = 0, double threshold = 0,
+                          Index min_history = 0);
 /// Why the rule could never judge a value a spike, and what to change, in terms of the keys
 /// log.spike_*; empty if it could.
 std::string obstacle_to(const SpikeRule& rule);

@@ -44,17 +44,17 @@ std::string identity(Config config) {
 }  // namespace
 
 SpikeRule rule_of(const LogConfig& log) {
-  return spike_rule_named(log.spike_rule, log.spike_window, log.spike_threshold,
-                          log.spike_min_history);
+  return make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
+                         log.spike_min_history);
 }
 
 Precision precision_of(const Config& config) {
-  const Precision precision = precision_named(config.train.precision);
-  const std::string obstacle = obstacle_to(precision);
+  const Precision precision = config.train.precision;
+  const std::string obstacle = unsupported_reason(precision);
   if (!obstacle.empty()) {
     throw ConfigError(fmt::format(
-        "train.precision: precision {} cannot be had here: {}; use full{}", config.train.precision,
-        obstacle, obstacle_to(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
+        "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
+        obstacle, unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
   }
   return precision;
 }
@@ -80,7 +80,7 @@ ModelInput Session::input_of(const Batch& batch) const {
 Var Session::loss(Tape& tape, const Batch& batch) {
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
-                    recompute_named(config.train.recompute));
+                    config.train.recompute);
 }
 
 double Session::val_loss(const Batch& batch, Score* score, const Tape::Watcher& watcher) {

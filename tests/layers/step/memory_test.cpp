@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "core/pool.h"
-#include "layers/gradcheck_layer.h"
 #include "layers/memory/step_memory.h"
 #include "optim/adamw.h"
 #include "optim/grad_norm.h"
+#include "train/app/gradcheck/variants.h"
 
 namespace difftape {
 namespace {
@@ -64,21 +64,22 @@ Measured measure(const ModelConfig& config, const StepShape& shape) {
 void expect_counted(const ModelConfig& config, const StepShape& shape, const std::string& what) {
   const Measured measured = measure(config, shape);
   const StepMemory counted = step_memory(config, shape);
-  const std::string where =
-      fmt::format("{}, d_model {}, T {}, V {}, {}", what, config.d_model, shape.seq,
-                  config.vocab_size, shape.recompute == Recompute::none ? "none" : "blocks");
+  const std::string where = fmt::format(
+      "{}, d_model {}, T {}, V {}, {}", what, config.d_model, shape.seq, config.vocab_size,
+      shape.recompute == ActivationCheckpointing::none ? "none" : "blocks");
   EXPECT_NEAR(static_cast<double>(counted.total()) / measured.peak, 1, kTolerance) << where;
   EXPECT_NEAR(static_cast<double>(counted.kept) / measured.kept, 1, kTolerance) << where;
 }
 
-constexpr Recompute kRecompute[] = {Recompute::none, Recompute::blocks};
+constexpr ActivationCheckpointing kRecompute[] = {ActivationCheckpointing::none,
+                                                  ActivationCheckpointing::blocks};
 
 TEST(StepMemory, is_the_measured_peak) {
   const Sizes all[] = {
       {64, 8, 64, 256}, {128, 2, 256, 4096}, {64, 2, 512, 256}, {64, 1, 1024, 256}};
   for (const Sizes& sizes : all) {
     for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
-      for (const Recompute recompute : kRecompute) {
+      for (const ActivationCheckpointing recompute : kRecompute) {
         expect_counted(model_of({.kind = kind}, sizes), {sizes.batch, sizes.seq, recompute}, kind);
       }
     }
@@ -89,8 +90,8 @@ TEST(StepMemory, counts_what_rounding_takes) {
   const Sizes sizes{64, 2, 512, 256};
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     for (const Precision precision : {Precision::bf16, Precision::bf16_emulated}) {
-      if (!obstacle_to(precision).empty()) continue;
-      for (const Recompute recompute : kRecompute) {
+      if (!unsupported_reason(precision).empty()) continue;
+      for (const ActivationCheckpointing recompute : kRecompute) {
         expect_counted(model_of({.kind = kind}, sizes),
                        {sizes.batch, sizes.seq, recompute, 1, precision},
                        fmt::format("{} {}", kind, static_cast<int>(precision)));
@@ -101,8 +102,8 @@ TEST(StepMemory, counts_what_rounding_takes) {
 
 TEST(StepMemory, counts_what_every_variant_adds) {
   const Sizes sizes{32, 4, 128, 100};
-  for (const AttentionVariant& variant : attention_variants()) {
-    for (const Recompute recompute : kRecompute) {
+  for (const app::AttentionVariant& variant : app::attention_variants()) {
+    for (const ActivationCheckpointing recompute : kRecompute) {
       ModelConfig config = model_of(variant.attention, sizes);
       expect_counted(config, {sizes.batch, sizes.seq, recompute}, variant.name);
       config.attention.qk_norm = config.tie_embeddings = true;
@@ -113,10 +114,10 @@ TEST(StepMemory, counts_what_every_variant_adds) {
 }
 
 TEST(StepMemory, of_activations_grows_in_proportion_to_the_length_of_the_rows) {
-  const auto of = [](Index seq, Recompute recompute) {
+  const auto of = [](Index seq, ActivationCheckpointing recompute) {
     return step_memory(model_of({.kind = "diff_v2"}, {128, 1, seq, 256}), {2, seq, recompute});
   };
-  for (const Recompute recompute : kRecompute) {
+  for (const ActivationCheckpointing recompute : kRecompute) {
     const StepMemory one = of(2048, recompute), four = of(8192, recompute);
     EXPECT_NEAR(static_cast<double>(four.kept) / static_cast<double>(one.kept), 4, 0.01);
     EXPECT_LT(four.total() - four.weights, 4.1 * static_cast<double>(one.total() - one.weights));

@@ -63,7 +63,7 @@ TEST_F(Confusions, n05_a_value_of_lambda_init_without_constant_is_an_error) {
 
 TEST_F(Confusions, n06_the_norm_is_asked_for_by_the_name_of_the_reference_code) {
   EXPECT_EQ(config("model: {attention: {kind: diff_v1, subln: false}}\n").model.attention.subln,
-            "false");
+            false);
   EXPECT_THAT(error("model: {attention: {kind: diff_v1, subnl: false}}\n"),
               HasSubstr("did you mean 'model.attention.subln'?"));
 }

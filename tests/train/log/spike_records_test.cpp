@@ -127,18 +127,18 @@ TEST(SpikeRecords, of_the_loss_know_by_how_much_the_gradient_led) {
 TEST(SpikeRecords, use_the_rule_that_is_given) {
   const Values series = after_fifty({3, 0});
   EXPECT_TRUE(records(series).empty());
-  EXPECT_EQ(records(series, {}, spike_rule_named("zclip")).size(), 1u);
+  EXPECT_EQ(records(series, {}, make_spike_rule(SpikeDefinition::zclip)).size(), 1u);
 }
 
 TEST(SpikeRecords, hold_every_spike_of_the_detector_once) {
   const RandomStream stream(1, "records");
-  for (const std::string& word : spike_rule_words()) {
+  for (const std::string& word : names<SpikeDefinition>()) {
     Values series;
     for (std::uint64_t i = 0; i < 3000; ++i) {
       const double far = stream.below(4 * i, 50) == 0 ? 20 : 1;
       series.push_back(stream.below(4 * i + 1, 200) == 0 ? kNaN : far * stream.normal(4 * i + 2));
     }
-    const SpikeRule rule = spike_rule_named(word);
+    const SpikeRule rule = make_spike_rule(from_string<SpikeDefinition>(word).value());
     SpikeDetector detector(rule);
     for (const double value : series) detector.add(value);
     Index spikes = 0, last = 0;
@@ -180,10 +180,9 @@ TEST(SpikesCsv, is_one_line_a_record_with_empty_fields_for_what_is_not) {
 TEST(SpikeSummary, is_one_line_of_counts_and_the_largest) {
   EXPECT_EQ(spike_summary({}), "");
   Values loss = after_fifty({20, 0, 0, 0, 90, 0}), grad = after_fifty({0, 0, 0, kNaN});
-  EXPECT_EQ(
-      spike_summary(records(loss, grad)),
-      "spikes: loss 2 (largest 31.3 std at step 55, back after 1 step), grad_norm 1 (largest "
-      "not finite at step 54, not recovered)");
+  EXPECT_EQ(spike_summary(records(loss, grad)),
+            "spikes: loss 2 (largest 31.3 std at step 55, back after 1 step), grad_norm 1 (largest "
+            "not finite at step 54, not recovered)");
 }
 
 }  // namespace

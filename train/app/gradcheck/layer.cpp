@@ -1,8 +1,8 @@
-#include "layers/gradcheck_layer.h"
+#include "train/app/gradcheck/layer.h"
 
 #include "core/random.h"
 
-namespace difftape {
+namespace difftape::app {
 
 namespace {
 
@@ -64,7 +64,7 @@ Expectation of_one_token(const AttentionFields& fields, const HeadLayout& layout
   const bool shared = maps_share_values(layout);
   const bool ones = fields.normaliser == Normaliser::softmax;
   const bool cancels = ones && shared && layout.maps == 2 && fields.lambda == LambdaKind::one;
-  return [=, norm = fields.head_norm](const std::string& name) {
+  return [=, norm = fields.subln](const std::string& name) {
     const bool of_maps = contains(name, {"q_proj", "k_proj", "q_norm", "k_norm", "sinks"});
     if (cancels || (ones && of_maps)) return Expected::zero;
     const bool of_number = of_maps || contains(name, {"lambda"});
@@ -73,38 +73,6 @@ Expectation of_one_token(const AttentionFields& fields, const HeadLayout& layout
 }
 
 }  // namespace
-
-std::vector<AttentionVariant> attention_variants() {
-  std::vector<AttentionVariant> variants;
-  for (const std::string& kind : attention_kinds()) variants.push_back({kind, {.kind = kind}});
-  const std::vector<AttentionVariant> ablations{
-      {"gated_head", {.kind = "gated", .gate = "head"}},
-      {"v1_no_subln", {.kind = "diff_v1", .subln = "false"}},
-      {"v1_lambda_init", {.kind = "diff_v1", .lambda_init = "constant", .lambda_init_value = 0.5}},
-      {"v1_sigmoid", {.kind = "diff_v1", .lambda = "sigmoid"}},
-      {"v1_sink_gate", {.kind = "diff_v1", .normaliser = "sink", .gate = "elementwise"}},
-      {"v2_split_half", {.kind = "diff_v2", .pairing = "split_half"}},
-      {"v2_lambda_raw", {.kind = "diff_v2", .lambda = "raw"}},
-      {"v2_lambda_none", {.kind = "diff_v2", .lambda = "none"}},
-      {"v2_off_by_one", {.kind = "diff_v2", .normaliser = "off_by_one"}},
-      {"v2_sink", {.kind = "diff_v2", .normaliser = "sink"}},
-      {"v2_sink_gate_head", {.kind = "diff_v2", .normaliser = "sink", .gate = "head"}},
-      {"v2_exponential_subln", {.kind = "diff_v2", .lambda = "exponential", .subln = "true"}},
-  };
-  variants.insert(variants.end(), ablations.begin(), ablations.end());
-  return variants;
-}
-
-DocumentStarts packed_documents(Index batch, Index seq) {
-  std::vector<std::int32_t> starts;
-  for (Index b = 0; b < batch; ++b) {
-    const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none
-    for (Index t = 0; t < seq; ++t) {
-      starts.push_back(static_cast<std::int32_t>(t >= third ? third : t >= second ? second : 0));
-    }
-  }
-  return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
-}
 
 GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
                             const DocumentStarts& document_starts) {
@@ -116,8 +84,7 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
                   : nullptr;
   const Attention attention({parameters, "self_attn", 1, config}, rope);
   const Expectation expected =
-      seq == 1 ? of_one_token(attention_fields(config.attention), attention.layout())
-               : Expectation();
+      seq == 1 ? of_one_token(fields_of(config.attention), attention.layout()) : Expectation();
   return conclusive([&](std::uint64_t seed) {
     enlarge(parameters, seed);
     // The first feature is about 1, so that contexts are averages of values that are alike in part.
@@ -142,4 +109,4 @@ GradcheckResult check_model(const ModelConfig& config, const DocumentStarts& doc
   });
 }
 
-}  // namespace difftape
+}  // namespace difftape::app

@@ -1,9 +1,10 @@
-#include "layers/gradcheck_cases.h"
+#include "train/app/gradcheck/cases.h"
 
 #include "autograd/gradcheck/op_cases.h"
-#include "layers/gradcheck_layer.h"
+#include "layers/attention/errors.h"
+#include "train/app/gradcheck/layer.h"
 
-namespace difftape {
+namespace difftape::app {
 
 namespace {
 
@@ -109,4 +110,4 @@ std::vector<GradcheckCase> gradcheck_cases() {
   return cases;
 }
 
-}  // namespace difftape
+}  // namespace difftape::app

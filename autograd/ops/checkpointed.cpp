@@ -18,7 +18,7 @@ struct InnerTape : Tape {
 };
 }  // namespace
 
-Var recomputed(const Var& x, const std::function<Var(const Var&)>& body) {
+Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body) {
   if (!x.gradient().wanted()) return body(x);
   const Precision precision = x.tape().precision();
   const Tape::Watcher& watcher = x.tape().watcher();

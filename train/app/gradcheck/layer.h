@@ -3,19 +3,9 @@
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "layers/language_model.h"
+#include "train/app/gradcheck/variants.h"
 
-namespace difftape {
-
-/// An attention that has a name: a kind, or a kind with fields of its own (an ablation).
-struct AttentionVariant {
-  std::string name;
-  AttentionConfig attention;
-};
-std::vector<AttentionVariant> attention_variants();
-
-/// Document starts of (B, T) tokens, three documents in a row that is long enough. The first row
-/// of a batch has other documents than the next.
-DocumentStarts packed_documents(Index batch, Index seq);
+namespace difftape::app {
 
 /// Checks the gradient of x (B, T, C) and every parameter of one attention layer. Parameters are
 /// drawn so large that no gradient is vacuous. Those that are zero or tiny because T is 1 are
@@ -28,4 +18,4 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
 GradcheckResult check_model(const ModelConfig& config,
                             const DocumentStarts& document_starts = nullptr);
 
-}  // namespace difftape
+}  // namespace difftape::app

@@ -19,7 +19,7 @@ using Words = std::vector<std::string>;
 Config resolved(const Training& training) {
   Config config = load_config(training.config, training.overrides).config;
   if (!training.kind.empty()) config.model = with_kind(config.model, training.kind);
-  const std::string obstacle = obstacle_to(config.model);
+  const std::string obstacle = unsupported_reason(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   return config;
 }
@@ -56,7 +56,7 @@ std::string beyond_torch(const Config& config) {
     return fmt::format("attention '{}'", kind);
   if (!config.model.rope) return "model.rope: false";
   if (config.model.attention.qk_norm) return "model.attention.qk_norm";
-  if (config.model.attention.window != 0) return "model.attention.window";
+  if (config.model.attention.sliding_window != 0) return "model.attention.window";
   if (config.data.document_end >= 0) return "data.document_end";
   if (config.train.grad_accumulation != 1) return "train.grad_accumulation";
   return "";

@@ -47,7 +47,7 @@ std::vector<Contestant> make_contestants(const Arguments& arguments) {
   for (const std::string& kind : arguments.kinds) {
     Config config = load_config(arguments.config, arguments.overrides).config;
     config.model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(config.model);
+    const std::string obstacle = unsupported_reason(config.model);
     if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
     all.push_back({std::make_unique<Session>(config), cost.train_flops_per_token, {}, {}});

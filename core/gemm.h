@@ -1,10 +1,11 @@
 #pragma once
-// The one door to matrix products. A product is cut into 64-wide tiles over packed panels; each
+// All matrix products go through here. A product is cut into 64-wide tiles over packed panels; each
 // tile of C has one owner and one order of summation, so results do not depend on threads. What
 // multiplies the tiles is chosen in core/engine.h.
 
 #include "core/engine.h"
-#include "core/real.h"
+#include "core/math.h"
+#include "core/tensor.h"
 
 namespace difftape {
 
@@ -18,21 +19,25 @@ struct Operand {
 inline Operand matrix(const real* data, Index rows, Index cols) {
   return {data, rows, cols, cols, false};
 }
+/// All rows of the last axis of a tensor.
+inline Operand matrix(const Tensor& x) {
+  return matrix(x.data(), x.shape().rows(), x.shape().last());
+}
 /// The transpose of a matrix view, without moving anything.
 inline Operand transpose(const Operand& m) {
   return {m.data, m.cols, m.rows, m.stride, !m.transposed};
 }
 
-/// What happens to the previous contents of the output.
-enum class Into { overwrite, add };
+/// Whether a result is added to the previous contents of the output, or replaces them.
+enum class Accumulate { no, yes };
 
 /// C = A B, or C += A B, with C[i * stride + j]. All threads. The inner sizes must agree.
 /// An empty inner size gives zeros. C must not overlap A or B.
-void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Into into,
+void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
           Precision precision = Precision::full);
-/// C = addend + A B, where the addend lies like C and does not overlap it.
-void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, Index c_stride,
-               Precision precision = Precision::full);
+/// C = residual + A B, where the residual has the strides of C and does not overlap it.
+void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
+                        Index c_stride, Precision precision = Precision::full);
 
 /// Bytes that such a product takes from the pool while it runs, with the threads it would use. Only
 /// the shapes and strides of the operands matter.
@@ -44,12 +49,12 @@ inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;
 /// Packs B (K x N) into ceil(N / kPanel) panels, each K x kPanel and row-major, zero-filled beyond
 /// N: the layout in which tiles read their right operand. `panels` holds packed_size(K, N).
 void pack_panels(const Operand& b, real* panels);
-constexpr Index packed_size(Index k, Index n) { return (n + kPanel - 1) / kPanel * kPanel * k; }
+constexpr Index packed_size(Index k, Index n) { return round_up(n, kPanel) * k; }
 
 /// One small product on the calling thread: C (m x n) = or += A (m x k) B (k x n), where B is
 /// row-major with `b_stride`, A is row-major or transposed. For kernels that cut their own blocks.
 /// Any sizes; k beyond 512 runs in chunks of a fixed length.
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
-               Into into);
+               Accumulate accumulate);
 
 }  // namespace difftape

@@ -30,7 +30,7 @@ Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, ActivationCheckpoint
                           Observer* observer) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   for (const TransformerBlock& block : blocks_) {
-    const auto run = [&block, starts = tokens.document_starts, observer](const Var& in) {
+    const auto run = [&block, starts = tokens.document_offsets, observer](const Var& in) {
       return block(in, starts, observer);
     };
     x = activations == ActivationCheckpointing::blocks ? checkpointed(x, run) : run(x);

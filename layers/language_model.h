@@ -13,7 +13,7 @@ namespace difftape {
 struct Tokens {
   std::span<const std::int32_t> ids;
   Index batch, seq;
-  DocumentStarts document_starts{};
+  DocumentOffsets document_offsets{};
 };
 
 class LanguageModel {
@@ -35,7 +35,7 @@ class LanguageModel {
            ActivationCheckpointing activations = ActivationCheckpointing::none);
   /// (B, T, V)
   Var logits(Tape& tape, const Tokens& tokens);
-  /// Both for the price of one, bitwise the same.
+  /// Both from one pass, bitwise the same.
   struct LossAndLogits {
     Var loss, logits;
   };

@@ -13,11 +13,11 @@ namespace difftape {
 
 namespace {
 void add_gradient(const Gradient& to, const Shape& shape, const Tensor& dy) {
-  if (!to.wanted()) return;
+  if (!to.requires_grad()) return;
   if (shape.size() == dy.size()) {
     to.add(dy);
   } else {
-    add_reduced(dy, to.sum());
+    add_reduced(dy, to.grad());
   }
 }
 }  // namespace
@@ -41,11 +41,11 @@ Var add(const Var& a, const Var& b) {
 Var sub(const Var& a, const Var& b) {
   Tensor y = broadcast_map("sub", a.value(), b.value(), [](real ai, real bi) { return ai - bi; });
   return record("sub", y, {a, b}, [da = a.gradient(), db = b.gradient()](const Tensor& dy) {
-    if (da.wanted()) add_reduced(dy, da.sum());
-    if (!db.wanted()) return;
+    if (da.requires_grad()) add_reduced(dy, da.grad());
+    if (!db.requires_grad()) return;
     Tensor negative = Tensor::like(dy);
     for_each_row(dy, negative, [](ConstRow in, Row out) { out = -in; });
-    add_reduced(negative, db.sum());
+    add_reduced(negative, db.grad());
   });
 }
 
@@ -55,8 +55,10 @@ Var mul(const Var& a, const Var& b) {
   return record("mul", y, {a, b},
                 [a = a.value(), b = b.value(), da = a.gradient(), db = b.gradient(),
                  product](const Tensor& dy) {
-                  if (da.wanted()) add_reduced(broadcast_map("mul", dy, b, product), da.sum());
-                  if (db.wanted()) add_reduced(broadcast_map("mul", dy, a, product), db.sum());
+                  if (da.requires_grad())
+                    add_reduced(broadcast_map("mul", dy, b, product), da.grad());
+                  if (db.requires_grad())
+                    add_reduced(broadcast_map("mul", dy, a, product), db.grad());
                 });
 }
 

@@ -36,7 +36,7 @@ Var slice(const Var& x, int axis, Index begin, Index count) {
                 y.data() + i * runs.length);
   }
   return record("slice", y, {x}, [dx = x.gradient(), runs](const Tensor& dy) {
-    Tensor out = dx.sum();
+    Tensor out = dx.grad();
     for (Index i = 0; i < runs.outer; ++i) {
       Row(out.data() + i * runs.pitch + runs.offset, runs.length) +=
           ConstRow(dy.data() + i * runs.length, runs.length);

@@ -24,7 +24,7 @@ Tensor map(const Var& x, F f) {
 template <class F>
 Tape::Pullback pullback(const Tensor& saved, const Var& x, F f) {
   return [saved, dx = x.gradient(), f](const Tensor& dy) {
-    Tensor out = dx.sum();
+    Tensor out = dx.grad();
     for_each_row(saved, dy, out, f);
   };
 }
@@ -62,7 +62,7 @@ Var affine(const Var& x, double scale, double shift) {
   const auto s = static_cast<real>(scale), c = static_cast<real>(shift);
   const Tensor y = map(x, [s, c](ConstRow xi, Row yi) { yi = xi * s + c; });
   return record("affine", y, {x}, [dx = x.gradient(), s](const Tensor& dy) {
-    Tensor out = dx.sum();
+    Tensor out = dx.grad();
     for_each_row(dy, out, [s](ConstRow dyi, Row dxi) { dxi += dyi * s; });
   });
 }

@@ -28,11 +28,11 @@ class Attention {
   /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions.
   Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope);
   /// x (B, T, C) -> (B, T, C), causal, within the documents; plus `residual` if there is one, and
-  /// shown to `observer` if there is one.
-  Var operator()(const Var& x, const DocumentStarts& document_starts = nullptr,
+  /// with a call of `observer` if there is one.
+  Var operator()(const Var& x, const DocumentOffsets& document_offsets = nullptr,
                  const Var& residual = {}, Observer* observer = nullptr) const;
 
-  const HeadLayout& layout() const { return layout_; }
+  const HeadMapping& mapping() const { return mapping_; }
   Index value_dim() const { return value_dim_; }
   const AttentionFields& fields() const { return fields_; }
   /// Whether a fixed factor follows the norm of each head.
@@ -48,7 +48,7 @@ class Attention {
   std::string name_;
   Index layer_;
   Index head_dim_;
-  HeadLayout layout_;
+  HeadMapping mapping_;
   Index value_dim_;  ///< width of one value head
   Linear q_proj_, k_proj_, v_proj_, o_proj_;
   std::unique_ptr<LambdaRule> lambda_;

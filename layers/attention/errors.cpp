@@ -27,14 +27,14 @@ class Errors {
       add({"attention.pairing"},
           one_map + "; write kind: diff_v2 to pair its query heads, or leave out pairing");
     }
-    if (fields.head_mapping == HeadMapping::pairs && config.pairing) {
+    if (fields.mapping == MappingKind::pairs && config.pairing) {
       add({"attention.pairing"},
           fmt::format("the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice "
                       "would only rename them. Write kind: diff_v2, where pairing decides which "
                       "key head each map reads, or leave it out",
                       config.kind.name()));
     }
-    if (fields.head_mapping == HeadMapping::doubled && fields.pairing == Pairing::split_half &&
+    if (fields.mapping == MappingKind::doubled && fields.pairing == Pairing::split_half &&
         kv_heads_of(model_) == 1) {
       add({"attention.pairing", "num_kv_heads"},
           "with one key head all query heads are of one group, and pairing them otherwise only "
@@ -68,7 +68,7 @@ class Errors {
   }
 
   void check_heads(const AttentionFields& fields) {
-    if (fields.head_mapping != HeadMapping::pairs) return;
+    if (fields.mapping != MappingKind::pairs) return;
     const std::string_view kind = model_.attention.kind.name();
     if (model_.num_heads % 2 != 0) {
       add({"num_heads"},

@@ -20,14 +20,12 @@ std::span<const AttentionKind::Row> AttentionKind::rows() {
       // normalised and scaled by 1 - lambda_init.
       {.name = "diff_v1",
        .source = "Ye et al. 2024, Differential Transformer",
-       .fields = {.head_mapping = HeadMapping::pairs,
-                  .lambda = LambdaKind::exponential,
-                  .subln = true}},
+       .fields = {.mapping = MappingKind::pairs, .lambda = LambdaKind::exponential, .subln = true}},
       // Twice the query heads over the baseline's keys and values; lambda is projected from the
       // input for each token and head; no norm after.
       {.name = "diff_v2",
        .source = "Ye et al. 2026, Differential Transformer V2",
-       .fields = {.head_mapping = HeadMapping::doubled, .lambda = LambdaKind::sigmoid}},
+       .fields = {.mapping = MappingKind::doubled, .lambda = LambdaKind::sigmoid}},
       // The context is multiplied by a sigmoid gate of the input.
       {.name = "gated",
        .source = "Qiu et al. 2025, Gated Attention",
@@ -83,7 +81,7 @@ AttentionFields fields_of(const AttentionConfig& config) {
   fields.subln = config.subln.value_or(fields.subln);
   fields.gate = config.gate.value_or(fields.gate);
   fields.qk_norm = config.qk_norm;
-  fields.sliding_window = config.window;
+  fields.sliding_window = config.sliding_window;
   const bool is_used = fields.maps() == 2 && fields.lambda == LambdaKind::exponential &&
                        fields.lambda_init == LambdaInit::constant;
   fields.lambda_init_value = is_used ? config.lambda_init_value : 0;
@@ -91,7 +89,7 @@ AttentionFields fields_of(const AttentionConfig& config) {
 }
 
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config) {
-  return {.kind = kind, .qk_norm = config.qk_norm, .window = config.window};
+  return {.kind = kind, .qk_norm = config.qk_norm, .sliding_window = config.sliding_window};
 }
 
 }  // namespace difftape

@@ -57,7 +57,7 @@ struct AttentionConfig {
   std::optional<bool> subln{};
   std::optional<Gate> gate{};
   bool qk_norm = false;
-  Index window = 0;
+  Index sliding_window = 0;
 };
 
 /// The fields of the kind, with those that are set beside it.

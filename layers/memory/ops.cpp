@@ -22,7 +22,7 @@ Operand sizes(Index rows, Index cols) { return matrix(nullptr, rows, cols); }
 
 /// An op of the size of x whose pullback keeps the given memory and writes to dx directly.
 Value element_wise(const Value& x, const Held& y, const Held& kept) {
-  return x.tape->record(y, x.size, [kept, dx = x.gradient](const Held&) { dx.slot(); });
+  return x.tape->record(y, x.size, [kept, dx = x.gradient](const Held&) { dx.buffer(); });
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Value mul(const Value& a, const Value& b) {
   return tape.record(result(tape, a.size), a.size, [&tape, a, b](const Held&) {
     for (const Value& x : {a, b}) {
       const Held product = scratch(tape, a.size);
-      x.gradient.slot();
+      x.gradient.buffer();
     }
   });
 }
@@ -60,16 +60,16 @@ Value embedding(Tape& tape, Index rows, Index width) {
   return tape.record(result(tape, rows * width), rows * width, [](const Held&) {});
 }
 
-Value linear(const Value& x, Index in, Index out, const Value& addend) {
+Value linear(const Value& x, Index in, Index out, const Value& residual) {
   Tape& tape = *x.tape;
   const Index rows = x.size / in;
   const Held y = result(tape, rows * out);
   gemm(tape, sizes(rows, in), transpose(sizes(out, in)));
   return tape.record(y, rows * out,
-                     [&tape, x = x.held, dx = x.gradient, daddend = addend.gradient, rows, in,
+                     [&tape, x = x.held, dx = x.gradient, dresidual = residual.gradient, rows, in,
                       out](const Held& dy) {
-                       daddend.add(dy);
-                       dx.slot();
+                       dresidual.add(dy);
+                       dx.buffer();
                        gemm(tape, sizes(rows, out), sizes(out, in));
                        gemm(tape, transpose(sizes(rows, out)), sizes(rows, in));
                      });
@@ -82,7 +82,7 @@ Value rms_norm(const Value& x, Index width) {
   const Held y = result(tape, x.size), reciprocal = result(tape, rows);
   return tape.record(y, x.size,
                      [&tape, reciprocal, x = x.held, dx = x.gradient, rows, width](const Held&) {
-                       dx.slot();
+                       dx.buffer();
                        scratch(tape, (rows + kRowsPerBlock - 1) / kRowsPerBlock * width);
                      });
 }
@@ -95,7 +95,8 @@ Value rope(Value x) {
                      });
 }
 
-Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out, const Value& addend) {
+Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out,
+                    const Value& residual) {
   Tape& tape = *up.tape;
   const Index rows = up.size / in;
   const Held y = result(tape, rows * out);
@@ -103,16 +104,17 @@ Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out, con
     const Held h = scratch(tape, up.size);
     gemm(tape, sizes(rows, in), transpose(sizes(out, in)));
   }
-  return tape.record(y, rows * out,
-                     [&tape, g = gate.held, u = up.held, dgate = gate.gradient, dup = up.gradient,
-                      daddend = addend.gradient, size = up.size, rows, in, out](const Held& dy) {
-                       daddend.add(dy);
-                       const Held h = scratch(tape, size);
-                       gemm(tape, sizes(rows, out), sizes(out, in));
-                       dgate.slot();
-                       dup.slot();
-                       gemm(tape, transpose(sizes(rows, out)), sizes(rows, in));
-                     });
+  return tape.record(
+      y, rows * out,
+      [&tape, g = gate.held, u = up.held, dgate = gate.gradient, dup = up.gradient,
+       dresidual = residual.gradient, size = up.size, rows, in, out](const Held& dy) {
+        dresidual.add(dy);
+        const Held h = scratch(tape, size);
+        gemm(tape, sizes(rows, out), sizes(out, in));
+        dgate.buffer();
+        dup.buffer();
+        gemm(tape, transpose(sizes(rows, out)), sizes(rows, in));
+      });
 }
 
 namespace {
@@ -131,29 +133,29 @@ Index transposed_heads(const AttentionSizes& s, Index heads, Index width) {
 Value attention(const Value& q, const Value& k, const Value& v, const Value& lambda,
                 const AttentionSizes& s) {
   Tape& tape = *q.tape;
-  const auto heads_out = static_cast<Index>(s.layout.routes.size());
+  const auto heads_out = static_cast<Index>(s.mapping.outputs.size());
   const Index tokens = s.batch * s.seq, size = tokens * heads_out * s.value_dim;
-  const Index maps = s.layout.maps, scores = num_threads() * score_block(s);
-  const Index keys = transposed_heads(s, s.layout.key_heads, s.head_dim);
-  const Index values = transposed_heads(s, s.layout.value_heads, s.value_dim);
+  const Index maps = s.mapping.maps, scores = num_threads() * score_block(s);
+  const Index keys = transposed_heads(s, s.mapping.key_heads, s.head_dim);
+  const Index values = transposed_heads(s, s.mapping.value_heads, s.value_dim);
   const bool round = tape.precision() != Precision::full;
   std::vector<Held> kept;  // the operands, or their rounded copies
   for (const Value& operand : {q, k, v}) {
     kept.push_back(round ? result(tape, operand.size) : operand.held);
   }
-  const Held y = result(tape, size), row_stats = result(tape, tokens * heads_out * maps * 2);
+  const Held y = result(tape, size), softmax_stats = result(tape, tokens * heads_out * maps * 2);
   scratch(tape, keys + maps * scores);
   const Index dlambda = s.lambda_gradient ? tokens * heads_out : 0;
   // Backward in parts has keys' and values' gradients for each.
-  const Index parts_count = attention_backward_parts(s.layout, s.batch, s.seq, s.window);
+  const Index parts_count = attention_backward_parts(s.mapping, s.batch, s.seq, s.window);
   const Index parts = parts_count == 1 ? 0 : parts_count * (k.size + v.size);
   const Index rounded = round ? size : 0;
-  const Index dsinks = s.sinks_gradient ? tokens * s.layout.query_heads : 0;
+  const Index dsinks = s.sinks_gradient ? tokens * s.mapping.query_heads : 0;
   return tape.record(
       y, size,
-      [&tape, to = std::array{q.gradient, k.gradient, v.gradient}, kept, lambda, row_stats, keys,
-       values, scores, dlambda, dsinks, parts, rounded](const Held&) {
-        for (const Gradient& gradient : to) gradient.slot();
+      [&tape, to = std::array{q.gradient, k.gradient, v.gradient}, kept, lambda, softmax_stats,
+       keys, values, scores, dlambda, dsinks, parts, rounded](const Held&) {
+        for (const Gradient& gradient : to) gradient.buffer();
         const Held of_lambda = tape.meter().hold(Use::gradient, dlambda);
         scratch(tape, keys + values + 4 * scores + dsinks + parts + rounded);
         lambda.gradient.add(of_lambda);
@@ -174,7 +176,7 @@ Value cross_entropy(const Value& hidden, Index width, Index vocab, bool scaled) 
   }
   return tape.record(result(tape, 1), 1,
                      [dhidden, dweight, to_hidden = hidden.gradient, scaled](const Held&) {
-                       scaled ? to_hidden.slot() : to_hidden.add(dhidden);
+                       scaled ? to_hidden.buffer() : to_hidden.add(dhidden);
                      });
 }
 

@@ -16,15 +16,15 @@ Value sigmoid(const Value& x);
 Value mul(const Value& a, const Value& b);
 Value reshape(const Value& x);
 Value embedding(Tape& tape, Index rows, Index width);
-/// `addend` is empty if there is none.
-Value linear(const Value& x, Index in, Index out, const Value& addend = {});
+/// `residual` is empty if there is none.
+Value linear(const Value& x, Index in, Index out, const Value& residual = {});
 Value rms_norm(const Value& x, Index width);
 Value rope(Value x);
-Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out, const Value& addend);
+Value swiglu_linear(const Value& gate, const Value& up, Index in, Index out, const Value& residual);
 
 /// Sizes of one attention call.
 struct AttentionSizes {
-  const HeadLayout& layout;
+  const HeadMapping& mapping;
   Index batch, seq, head_dim, value_dim;
   Index window;          ///< 0: all
   bool lambda_gradient;  ///< lambda is learned

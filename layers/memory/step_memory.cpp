@@ -74,21 +74,21 @@ class Rehearsal {
 
   Value attention(const Value& x, const Value& residual) const {
     const AttentionFields& fields = attention_.fields();
-    const HeadLayout& layout = attention_.layout();
-    const Index values = layout.value_heads * attention_.value_dim();
-    const Value q = query_or_key(x, layout.query_heads), k = query_or_key(x, layout.key_heads);
+    const HeadMapping& mapping = attention_.mapping();
+    const Index values = mapping.value_heads * attention_.value_dim();
+    const Value q = query_or_key(x, mapping.query_heads), k = query_or_key(x, mapping.key_heads);
     const Value v = reshape(linear(x, model_.d_model, values));
     const Value weight = lambda(x);
     const bool learned = fields.maps() == 2 && fields.lambda != LambdaKind::one;
     const Value context = memory::attention(
         q, k, v, weight,
-        {layout, shape_.batch, shape_.seq, head_dim_of(model_), attention_.value_dim(),
-         model_.attention.window, learned, fields.normaliser == Normaliser::sink});
+        {mapping, shape_.batch, shape_.seq, head_dim_of(model_), attention_.value_dim(),
+         model_.attention.sliding_window, learned, fields.normaliser == Normaliser::sink});
     return linear(reshape(finished(context, x)), heads_out() * attention_.value_dim(),
                   model_.d_model, residual);
   }
 
-  Index heads_out() const { return static_cast<Index>(attention_.layout().routes.size()); }
+  Index heads_out() const { return static_cast<Index>(attention_.mapping().outputs.size()); }
 
   const ModelConfig& model_;
   const Attention& attention_;

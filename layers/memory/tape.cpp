@@ -25,19 +25,19 @@ void Meter::add(Use use, Index bytes) {
 
 const Held& Gradient::held() const { return tape_->nodes_[static_cast<size_t>(node_)].gradient; }
 
-void Gradient::slot() const {
-  if (!wanted()) return;
+void Gradient::buffer() const {
+  if (!requires_grad()) return;
   Tape::Node& node = tape_->nodes_[static_cast<size_t>(node_)];
   if (node.gradient.use_count() != 1) node.gradient = tape_->meter_.hold(Use::gradient, node.size);
 }
 
 void Gradient::add(const Held& gradient) const {
-  if (!wanted()) return;
+  if (!requires_grad()) return;
   Tape::Node& node = tape_->nodes_[static_cast<size_t>(node_)];
   if (node.gradient == nullptr) {
     node.gradient = gradient;
   } else {
-    slot();
+    buffer();
   }
 }
 

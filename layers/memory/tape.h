@@ -47,9 +47,9 @@ class Gradient {
  public:
   Gradient() = default;
   Gradient(Tape* tape, int node) : tape_(tape), node_(node) {}
-  bool wanted() const { return node_ >= 0; }
+  bool requires_grad() const { return node_ >= 0; }
   /// Memory to write to: allocated the first time, copied if another node shares it.
-  void slot() const;
+  void buffer() const;
   /// Adds a whole gradient: the first one is shared.
   void add(const Held& gradient) const;
   /// What has been added so far.

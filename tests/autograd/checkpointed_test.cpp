@@ -10,7 +10,7 @@ namespace {
 struct Part {
   ParameterSet parameters;
   Parameter& x = parameters.declare("x", {3, 4}, Role::projection, Init::normal(1));
-  Parameter& gain = parameters.declare("gain", {4}, Role::gain, Init::normal(1));
+  Parameter& gain = parameters.declare("gain", {4}, Role::norm_weight, Init::normal(1));
   Parameter& weight = parameters.declare("weight", {4, 4}, Role::projection, Init::normal(0.5));
   Part() { parameters.initialize(1); }
 
@@ -65,7 +65,7 @@ TEST(Checkpointed, an_error_in_the_second_run_names_the_layer_of_the_body) {
   Tape tape;
   int runs = 0;
   const Var y = checkpointed(tape.input(Tensor::full({2, 3}, 1)), [&](const Var& in) {
-    const ErrorScope scope("layers.7");
+    const NameScope scope("layers.7");
     return ++runs == 1 ? exp(in) : reshape(in, {7});
   });
   try {

@@ -44,9 +44,9 @@ TEST_P(GemmEngine, rounded_products_keep_what_is_not_finite_in_its_row_or_column
 TEST_P(GemmEngine, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
   Tensor c = Tensor::full({3, 5}, std::nan(""));
   const real nothing = 0;
-  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Into::overwrite);
+  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Accumulate::no);
   for (real x : c.values()) EXPECT_EQ(x, 0);
-  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Into::add);
+  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Accumulate::yes);
   for (real x : c.values()) EXPECT_EQ(x, 0);
 }
 
@@ -69,7 +69,7 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
   const bool transposed = *rc::gen::arbitrary<bool>();
   const Stored a = make_matrix(m, k, transposed, 2, "a"), b = make_matrix(k, n, false, 5, "b");
   Tensor c = Tensor::full({m, n}, 1);
-  tile_gemm(a.view, b.view.data, b.view.stride, n, c.data(), n, Into::add);
+  tile_gemm(a.view, b.view.data, b.view.stride, n, c.data(), n, Accumulate::yes);
   for (Index i = 0; i < m; ++i) {
     for (Index j = 0; j < n; ++j) {
       double sum = 1, size = 1;
@@ -150,7 +150,7 @@ TEST(Gemm, takes_from_the_pool_what_it_says) {
       for (const Precision precision : precisions_that_multiply()) {
         pool::reset_peak();
         const auto before = static_cast<double>(pool::stats().bytes_in_use);
-        gemm(a.view, b.view, c.data(), n, Into::overwrite, precision);
+        gemm(a.view, b.view, c.data(), n, Accumulate::no, precision);
         const double taken = static_cast<double>(pool::stats().peak_bytes_in_use) - before;
         const auto said = static_cast<double>(gemm_scratch_bytes(a.view, b.view, precision));
         EXPECT_GE(taken, said);

@@ -41,13 +41,13 @@ class Layer {
   Tensor& weight(const std::string& name) { return parameters.find("attn." + name)->value; }
   const Tensor& gradient(const std::string& name) { return parameters.find("attn." + name)->grad; }
 
-  Tensor forward(const Tensor& x, const DocumentStarts& starts = nullptr) {
+  Tensor forward(const Tensor& x, const DocumentOffsets& starts = nullptr) {
     Tape tape(Tape::Mode::inference);
     return attention(tape.constant(x), starts).value();
   }
   /// Gradient of <cotangent, output> for x; those of the parameters stay in them.
   Tensor backward(const Tensor& x, const Tensor& cotangent,
-                  const DocumentStarts& starts = nullptr) {
+                  const DocumentOffsets& starts = nullptr) {
     for (Parameter& p : parameters) p.zero_grad();
     Tape tape;
     const Var input = tape.input(x);

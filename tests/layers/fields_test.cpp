@@ -103,8 +103,9 @@ TEST(Fields, of_equal_layers_are_equal_whatever_is_written) {
   explicit_words.lambda_init_value = 0.5;  // of no use without a constant lambda_init
   EXPECT_EQ(fields_of(explicit_words), fields_of({.kind = "diff_v2"}));
   EXPECT_NE(fields_of({.kind = "diff_v2", .qk_norm = true}), fields_of({.kind = "diff_v2"}));
-  const AttentionConfig raw{.kind = "diff_v2", .lambda = LambdaKind::raw, .window = 7};
-  EXPECT_EQ(fields_of(plain_kind("diff_v2", raw)), fields_of({.kind = "diff_v2", .window = 7}));
+  const AttentionConfig raw{.kind = "diff_v2", .lambda = LambdaKind::raw, .sliding_window = 7};
+  EXPECT_EQ(fields_of(plain_kind("diff_v2", raw)),
+            fields_of({.kind = "diff_v2", .sliding_window = 7}));
 }
 
 }  // namespace

@@ -248,9 +248,9 @@ TEST(Cost, counts_two_products_with_v_where_the_maps_of_a_head_read_different_va
 TEST(Cost, counts_the_keys_that_a_window_leaves) {
   ModelConfig config = config_of("softmax");
   const double all = model_cost(config, 16).attention_flops_per_token;
-  config.attention.window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
+  config.attention.sliding_window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all * 3.5 / 8);
-  config.attention.window = 100;
+  config.attention.sliding_window = 100;
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all);
 }
 

@@ -26,7 +26,7 @@ ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
   return other;
 }
 
-std::string obstacle_to(const ModelConfig& model) {
+std::string unsupported_reason(const ModelConfig& model) {
   const std::vector<FieldError> errors = attention_errors(model);
   if (!errors.empty()) return errors.front().message;
   try {

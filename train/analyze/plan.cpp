@@ -164,7 +164,7 @@ Plan make_plan(const Config& config, std::vector<std::string> kinds) {
   Plan plan;
   for (const std::string& kind : kinds) {
     const ModelConfig model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(model);
+    const std::string obstacle = unsupported_reason(model);
     if (obstacle.empty()) {
       plan.kinds.push_back({kind, model_cost(model, config.data.seq_len), step_memory(model, shape),
                             step_memory(model, recomputed)});

@@ -148,10 +148,10 @@ Exit check(const std::string& filter) {
   });
   const Tally& total = rows.total();
   fmt::print(
-      "{} cells, {} elements, worst relative error {:.1e}, gate {:.0e}, {} failed, {:.1f} s\n",
-      total.cells, total.elements, total.worst, kGradcheckGate, total.failures,
+      "{} cells, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
+      total.cells, total.elements, total.worst, kGradcheckTolerance, total.failures,
       seconds_since(started));
-  return total.failures == 0 ? Exit::ok : Exit::over_gate;
+  return total.failures == 0 ? Exit::ok : Exit::check_failed;
 }
 
 }  // namespace

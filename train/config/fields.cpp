@@ -88,8 +88,9 @@ std::vector<Field> attention_section() {
           "Sigmoid gate of the input on each element of the result, or on each head."),
       field<at, in, &A::qk_norm>("model.attention.qk_norm", anything(), "",
                                  "RMSNorm of every query and key head, before RoPE."),
-      field<at, in, &A::window>("model.attention.window", between(0, kMaxSize), "tokens",
-                                "Tokens a query sees, itself included; 0 means all before it."),
+      field<at, in, &A::sliding_window>(
+          "model.attention.window", between(0, kMaxSize), "tokens",
+          "Tokens a query sees, itself included; 0 means all before it."),
   };
 }
 

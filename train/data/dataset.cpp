@@ -57,7 +57,7 @@ Index Batch::scored_targets() const {
   return scored.empty() ? batch * seq : std::ranges::count(scored, 1);
 }
 
-DocumentStarts Batch::document_starts(Index document_end) const {
+DocumentOffsets Batch::document_offsets(Index document_end) const {
   if (document_end < 0) return nullptr;
   std::vector<std::int32_t> starts(static_cast<size_t>(batch * seq));
   for (Index i = 0; i < batch * seq; ++i) {

@@ -47,7 +47,7 @@ struct Batch {
   Index scored_targets() const;  ///< their number
   /// Where the document of each input token begins in its row, the token `document_end` being the
   /// last of a document; null if it is negative.
-  DocumentStarts document_starts(Index document_end) const;
+  DocumentOffsets document_offsets(Index document_end) const;
 
  private:
   std::vector<std::int32_t> columns(Index first) const;

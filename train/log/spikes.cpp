@@ -57,7 +57,7 @@ SpikeRule make_spike_rule(SpikeDefinition definition, Index window, double thres
           min_history > 0 ? min_history : own.min_history, definition};
 }
 
-std::string obstacle_to(const SpikeRule& rule) {
+std::string unsupported_reason(const SpikeRule& rule) {
   if (rule.definition == SpikeDefinition::zclip) {
     return rule.window == 0 ? ""
                             : fmt::format(
@@ -92,7 +92,7 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule) : rule_(rule) {
         "spike_threshold > 0",
         rule.window, rule.min_history, rule.threshold));
   }
-  if (const std::string obstacle = obstacle_to(rule); !obstacle.empty()) {
+  if (const std::string obstacle = unsupported_reason(rule); !obstacle.empty()) {
     throw ConfigError("log: " + obstacle);
   }
 }

@@ -65,7 +65,7 @@ SpikeRule make_spike_rule(SpikeDefinition definition, Index window = 0, double t
                           Index min_history = 0);
 /// Why the rule could never judge a value a spike, and what to change, in terms of the keys
 /// log.spike_*; empty if it could.
-std::string obstacle_to(const SpikeRule& rule);
+std::string unsupported_reason(const SpikeRule& rule);
 
 /// What a rule says of a value. `mean` and `std` are NaN where there is no window yet.
 struct SpikeVerdict {

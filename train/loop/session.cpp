@@ -74,7 +74,7 @@ Session::Session(const Config& the_config, std::unique_ptr<Dataset> the_data)
 
 ModelInput Session::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");
-  return {batch.inputs(), batch.targets(), batch.document_starts(config.data.document_end)};
+  return {batch.inputs(), batch.targets(), batch.document_offsets(config.data.document_end)};
 }
 
 Var Session::loss(Tape& tape, const Batch& batch) {
@@ -83,9 +83,9 @@ Var Session::loss(Tape& tape, const Batch& batch) {
                     config.train.recompute);
 }
 
-double Session::val_loss(const Batch& batch, Score* score, const Tape::Watcher& watcher) {
+double Session::val_loss(const Batch& batch, Score* score, const Tape::Hook& hook) {
   Tape tape(Tape::Mode::inference, precision);
-  tape.watch(watcher);
+  tape.set_hook(hook);
   if (score == nullptr) return static_cast<double>(loss(tape, batch).value().item());
   const ModelInput input = input_of(batch);
   const auto both = model.loss_and_logits(
@@ -94,7 +94,7 @@ double Session::val_loss(const Batch& batch, Score* score, const Tape::Watcher& 
   return static_cast<double>(both.loss.value().item());
 }
 
-Validation Session::validate(const Tape::Watcher& watcher) {
+Validation Session::validate(const Tape::Hook& hook) {
   const profile::Span span(profile::Category::phase, "validate");
   const Index batches = std::min(config.train.eval_batches, data->val_batches());
   std::optional<Score> score;
@@ -105,7 +105,7 @@ Validation Session::validate(const Tape::Watcher& watcher) {
     const auto targets = static_cast<double>(batch.scored_targets());
     if (i == 0) first = targets;
     const double weight = targets / first;  // 1 for batches of equal size: a plain mean
-    total += weight * val_loss(batch, score ? &*score : nullptr, watcher);
+    total += weight * val_loss(batch, score ? &*score : nullptr, hook);
     weights += weight;
   }
   Validation result{total / weights, {}};

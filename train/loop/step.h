@@ -38,9 +38,9 @@ using MicroBatches = std::function<Batch(Index micro)>;
 MicroBatches batches_of(const Session& session, Index number);
 
 /// Mean loss of train.grad_accumulation micro-batches in nats a token; their mean gradients are
-/// left in the parameters. Nothing else changes. `watcher` sees all tapes.
+/// left in the parameters. Nothing else changes. `hook` sees all tapes.
 double accumulate_gradients(Session& session, const MicroBatches& batches,
-                            const Tape::Watcher& watcher = {});
+                            const Tape::Hook& hook = {});
 
 /// Takes the next step: gradients averaged over the micro-batches, clipping, AdamW. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the

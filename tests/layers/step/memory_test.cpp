@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/pool.h"
+#include "layers/language_model.h"
 #include "layers/memory/step_memory.h"
 #include "optim/adamw.h"
 #include "optim/grad_norm.h"
@@ -107,7 +108,7 @@ TEST(StepMemory, counts_what_every_variant_adds) {
       ModelConfig config = model_of(variant.attention, sizes);
       expect_counted(config, {sizes.batch, sizes.seq, recompute}, variant.name);
       config.attention.qk_norm = config.tie_embeddings = true;
-      config.attention.window = 40;
+      config.attention.sliding_window = 40;
       expect_counted(config, {sizes.batch, sizes.seq, recompute, 2}, variant.name + " qk_norm");
     }
   }

@@ -43,7 +43,7 @@ struct Gradients {
   std::vector<std::string> ops;
 };
 Gradients gradients(const ModelConfig& config, ActivationCheckpointing recompute,
-                    const DocumentStarts& documents = nullptr) {
+                    const DocumentOffsets& documents = nullptr) {
   LanguageModel model(config);
   model.parameters().initialize(1);
   Gradients result;
@@ -76,8 +76,8 @@ TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_
     expect_same(gradients(config, ActivationCheckpointing::none),
                 gradients(config, ActivationCheckpointing::blocks), variant.name);
     config.tie_embeddings = config.attention.qk_norm = true;
-    config.attention.window = 40;
-    const DocumentStarts documents = app::packed_documents(kBatch, kSeq);
+    config.attention.sliding_window = 40;
+    const DocumentOffsets documents = app::packed_documents(kBatch, kSeq);
     expect_same(gradients(config, ActivationCheckpointing::none, documents),
                 gradients(config, ActivationCheckpointing::blocks, documents),
                 variant.name + " packed");

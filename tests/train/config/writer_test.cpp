@@ -38,7 +38,7 @@ Config unusual() {
                            .subln = false,
                            .gate = Gate::head,
                            .qk_norm = true,
-                           .window = 77}};
+                           .sliding_window = 77}};
   c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
   c.data.keys = 63;
   c.data.values = 65;

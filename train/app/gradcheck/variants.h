@@ -40,7 +40,7 @@ inline std::vector<AttentionVariant> attention_variants() {
 
 /// Document starts of (B, T) tokens, three documents in a row that is long enough. The first row
 /// of a batch has other documents than the next.
-inline DocumentStarts packed_documents(Index batch, Index seq) {
+inline DocumentOffsets packed_documents(Index batch, Index seq) {
   std::vector<std::int32_t> starts;
   for (Index b = 0; b < batch; ++b) {
     const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none

@@ -75,7 +75,7 @@ TEST(GradcheckCells, are_the_full_product_of_their_axes) {
   Index total = 0;
   for (const AttentionVariant& variant : attention_variants()) {
     // Both need two key heads: one for each map.
-    const bool pairs = fields_of(variant.attention).head_mapping == HeadMapping::pairs ||
+    const bool pairs = fields_of(variant.attention).mapping == MappingKind::pairs ||
                        variant.attention.pairing == Pairing::split_half;
     EXPECT_EQ(cells["layer/" + variant.name], pairs ? of_pairs : expected) << variant.name;
     total += pairs ? 216 : 324;

@@ -47,7 +47,7 @@ void describe(const Training& training) {
   const ModelConfig& m = config.model;
   fmt::print("d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n",
              m.d_model, m.num_layers, m.num_heads, m.d_ff, m.vocab_size, config.data.seq_len,
-             config.data.batch_size, m.match);
+             config.data.batch_size, to_string(m.match));
   std::fflush(stdout);
 }
 

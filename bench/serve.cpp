@@ -41,7 +41,7 @@ void serve_training(const std::string& path, const std::vector<std::string>& ove
                     const std::string& kind) {
   run::Config config = load_config(path, overrides).config;
   if (!kind.empty()) config.model = with_kind(config.model, kind);
-  const std::string obstacle = obstacle_to(config.model);
+  const std::string obstacle = unsupported_reason(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   const double idle = process_memory().now;
   run::Session session(config);

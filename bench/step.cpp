@@ -24,7 +24,7 @@ namespace {
 std::vector<std::string> baseline_first() {
   std::vector<std::string> kinds = attention_kinds();
   std::stable_partition(kinds.begin(), kinds.end(),
-                        [](const std::string& kind) { return kind == AttentionConfig().kind; });
+                        [](const std::string& kind) { return kind == AttentionKind(); });
   return kinds;
 }
 
@@ -47,7 +47,7 @@ std::vector<Contestant> make_contestants(const Arguments& arguments) {
   for (const std::string& kind : arguments.kinds) {
     run::Config config = load_config(arguments.config, arguments.overrides).config;
     config.model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(config.model);
+    const std::string obstacle = unsupported_reason(config.model);
     if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
     all.push_back({std::make_unique<run::Session>(config), cost.train_flops_per_token, {}, {}});
@@ -82,7 +82,7 @@ void print_by_op(Contestant& each, int steps) {
   }
   const auto tokens = static_cast<double>(tokens_per_step(each.session->config));
   fmt::print(
-      "\n{}: {}", each.session->config.model.attention.kind,
+      "\n{}: {}", each.session->config.model.attention.kind.name(),
       profile_text(profile::table_of(recorder.events()), tokens, tokens * each.flops_per_token));
 }
 
@@ -100,7 +100,7 @@ void print(const std::vector<Contestant>& all) {
     const auto rate = [&](double q) {
       return grouped(static_cast<Index>(quantile(each.tokens_per_sec, q)));
     };
-    table.rows.push_back({each.session->config.model.attention.kind,
+    table.rows.push_back({std::string(each.session->config.model.attention.kind.name()),
                           grouped(each.session->model.parameters().count()), rate(0.5), rate(0.1),
                           rate(0.9), fmt::format("{:.1f} %", 100 * quantile(each.peak_share, 0.5)),
                           fmt::format("{:.3f}", quantile(each.tokens_per_sec, 0.5) / first)});
@@ -115,7 +115,8 @@ void run(const Arguments& arguments) {
   fmt::print(
       "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
       config.model.d_model, config.model.num_layers, config.model.num_heads, config.model.d_ff,
-      config.model.vocab_size, config.data.seq_len, config.data.batch_size, config.model.match);
+      config.model.vocab_size, config.data.seq_len, config.data.batch_size,
+      to_string(config.model.match));
   race(all, arguments);
   print(all);
   if (!arguments.by_op) return;

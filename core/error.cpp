@@ -3,10 +3,10 @@
 namespace difftape {
 
 namespace {
-thread_local ErrorScope* innermost = nullptr;
+thread_local NameScope* innermost = nullptr;
 
 std::string with_scope(const std::string& message) {
-  const std::string_view scope = ErrorScope::current();
+  const std::string_view scope = NameScope::current();
   return scope.empty() ? message : fmt::format("{}\nin {}", message, scope);
 }
 }  // namespace
@@ -14,10 +14,10 @@ std::string with_scope(const std::string& message) {
 Error::Error(Exit exit, const std::string& message)
     : std::runtime_error(with_scope(message)), exit_(exit) {}
 
-ErrorScope::ErrorScope(std::string_view name) : name_(name), outer_(innermost) { innermost = this; }
+NameScope::NameScope(std::string_view name) : name_(name), outer_(innermost) { innermost = this; }
 
-ErrorScope::~ErrorScope() { innermost = outer_; }
+NameScope::~NameScope() { innermost = outer_; }
 
-std::string_view ErrorScope::current() { return innermost ? innermost->name_ : std::string_view{}; }
+std::string_view NameScope::current() { return innermost ? innermost->name_ : std::string_view{}; }
 
 }  // namespace difftape

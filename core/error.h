@@ -12,7 +12,7 @@ namespace difftape {
 /// The process exit codes (sysexits where one fits). Scripts depend on them.
 enum class Exit : int {
   ok = 0,
-  over_gate = 1,       ///< a check ran and failed, for example gradcheck
+  check_failed = 1,    ///< a check ran and failed, for example gradcheck
   usage = 64,          ///< wrong command line
   bad_data = 65,       ///< data or a checkpoint that cannot be used
   missing_input = 66,  ///< an input file that is not there or cannot be read
@@ -24,7 +24,7 @@ enum class Exit : int {
   sigterm = 143,
 };
 
-/// Base of every error a user can cause. The message ends with the `ErrorScope`s that were open.
+/// Base of every error a user can cause. The message ends with the `NameScope`s that were open.
 class Error : public std::runtime_error {
  public:
   Error(Exit exit, const std::string& message);
@@ -64,22 +64,22 @@ void require_shape(bool holds, std::string_view op, fmt::format_string<Args...> 
   }
 }
 
-/// Names the place that runs, for example a layer, for as long as it lives: errors thrown
-/// meanwhile end with `in <name>`, and tape nodes recorded meanwhile belong to it.
+/// Names what runs, for example a layer, for as long as it lives: errors thrown meanwhile end with
+/// `in <name>`, tape nodes recorded meanwhile carry it, and so do events of a profile.
 /// The name must outlive the scope. Scopes of one thread nest.
-class ErrorScope {
+class NameScope {
  public:
-  explicit ErrorScope(std::string_view name);
-  ~ErrorScope();
-  ErrorScope(const ErrorScope&) = delete;
-  ErrorScope& operator=(const ErrorScope&) = delete;
+  explicit NameScope(std::string_view name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
 
   /// Name of the innermost open scope of this thread, empty if there is none.
   static std::string_view current();
 
  private:
   std::string_view name_;
-  ErrorScope* outer_;
+  NameScope* outer_;
 };
 
 }  // namespace difftape

@@ -161,7 +161,7 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
   config.d_model = 128;
   config.head_dim = 32;
   config.d_ff = 344;
-  config.match = "parameters";
+  config.match = Match::parameters;
   ModelConfig baseline = config;
   baseline.attention.kind = "softmax";
   const Index matched_count = LanguageModel(config).parameters().count();
@@ -174,14 +174,14 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
 TEST(Match, keeps_a_d_ff_that_is_nearest_as_it_is) {
   ModelConfig config = config_of("sink");
   config.d_ff = 84;  // sinks are 8 numbers, a unit of d_ff 192
-  config.match = "parameters";
+  config.match = Match::parameters;
   EXPECT_EQ(LanguageModel(config).config().d_ff, 84);
 }
 
 TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
   ModelConfig config = config_of("diff_v2");
   config.d_ff = 8;
-  config.match = "parameters";
+  config.match = Match::parameters;
   try {
     LanguageModel model(config);
     FAIL() << "no error";
@@ -241,16 +241,16 @@ TEST(Cost, of_tied_embeddings_has_no_head_and_keeps_the_components_in_order) {
 TEST(Cost, counts_two_products_with_v_where_the_maps_of_a_head_read_different_values) {
   ModelConfig config = config_of("diff_v2");
   const double shared = model_cost(config, 16).attention_flops_per_token;
-  config.attention.pairing = "split_half";
+  config.attention.pairing = Pairing::split_half;
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, shared * 4 / 3);
 }
 
 TEST(Cost, counts_the_keys_that_a_window_leaves) {
   ModelConfig config = config_of("softmax");
   const double all = model_cost(config, 16).attention_flops_per_token;
-  config.attention.window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
+  config.attention.sliding_window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all * 3.5 / 8);
-  config.attention.window = 100;
+  config.attention.sliding_window = 100;
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all);
 }
 

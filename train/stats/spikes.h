@@ -36,14 +36,26 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/names.h"
 #include "core/real.h"
 
 namespace difftape::stats {
 
 enum class SpikeDefinition { olmo2, olmo_core, llmc, zclip };
+
+}  // namespace difftape::stats
+
+template <>
+inline constexpr auto difftape::kNames<difftape::stats::SpikeDefinition> =
+    std::to_array<difftape::Named<difftape::stats::SpikeDefinition>>(
+        {{"olmo2", difftape::stats::SpikeDefinition::olmo2},
+         {"olmo_core", difftape::stats::SpikeDefinition::olmo_core},
+         {"llmc", difftape::stats::SpikeDefinition::llmc},
+         {"zclip", difftape::stats::SpikeDefinition::zclip}});
+
+namespace difftape::stats {
 
 /// A definition with its numbers; the defaults are those of olmo2.
 struct SpikeRule {
@@ -53,16 +65,13 @@ struct SpikeRule {
   SpikeDefinition definition = SpikeDefinition::olmo2;
 };
 
-/// The names of the definitions: the values of log.spike_rule.
-std::vector<std::string> spike_rule_words();
-std::string_view word_of(SpikeDefinition definition);
-/// The rule of that name; a number that is 0 becomes the rule's own. Throws ConfigError for another
-/// name. Numbers are not checked.
-SpikeRule spike_rule_named(std::string_view word, Index window = 0, double threshold = 0,
-                           Index min_history = 0);
+/// A rule of the definition; a number that is 0 becomes the definition's own. Numbers are not
+/// checked.
+SpikeRule make_spike_rule(SpikeDefinition definition, Index window = 0, double threshold = 0,
+                          Index min_history = 0);
 /// Why the rule could never judge a value a spike, and what to change, in terms of the keys
 /// log.spike_*; empty if it could.
-std::string obstacle_to(const SpikeRule& rule);
+std::string unsupported_reason(const SpikeRule& rule);
 
 /// What a rule says of a value. `mean` and `std` are NaN where there is no window yet.
 struct SpikeVerdict {

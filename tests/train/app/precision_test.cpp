@@ -50,8 +50,9 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant)
   std::smatch last;
   ASSERT_TRUE(std::regex_search(
       outcome.out, last,
-      std::regex("\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), gate 1e-10, "
-                 "0 failed, [0-9.]+ s\n$")));
+      std::regex(
+          "\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), tolerance 1e-10, "
+          "0 failed, [0-9.]+ s\n$")));
   EXPECT_GE(std::stoi(last[1]), 2 + 12 * 19);
   EXPECT_LT(std::stod(last[2]), 1e-10);
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";

@@ -100,7 +100,7 @@ void require_possible(const run::Config& config, const FlowRequest& request) {
     throw UsageError("--seeds: need whole numbers from 0, each once");
   }
   for (const std::string& kind : request.kinds) {
-    const std::string obstacle = obstacle_to(with_kind(config.model, kind));
+    const std::string obstacle = unsupported_reason(with_kind(config.model, kind));
     if (!obstacle.empty()) {
       throw ConfigError(fmt::format("{}: {}; choose other kinds with --kinds", kind, obstacle));
     }

@@ -99,7 +99,7 @@ Index worst_spike(const RecordedRun& run) {
         fmt::format("{}: has no spike by its rule {}; choose a step with --step, or give the dump "
                     "of a divergence "
                     "in its folder diverged",
-                    run.dir.string(), word_of(run.rule.definition)));
+                    run.dir.string(), to_string(run.rule.definition)));
   }
   return std::ranges::max_element(records, {}, run::size_of)->step;
 }

@@ -136,7 +136,7 @@ SpikeReplay replay_spike(const std::filesystem::path& dir, const SpikeReplayRequ
   const Reached reached = reach(run, *states.begin() - 1);
   SpikeReplay replay;
   replay.dir = dir;
-  replay.rule = word_of(run.rule.definition);
+  replay.rule = to_string(run.rule.definition);
   replay.step = step;
   replay.origin = reached.origin;
   walk(run, *reached.session, states, batches, replay);

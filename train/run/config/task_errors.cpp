@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 namespace difftape::run {
 
@@ -80,15 +79,15 @@ Index noisy_tokens(const DataConfig& data) { return data.keys + data.values + da
 Index backcopy_tokens(const DataConfig& data) { return 1 + data.symbols; }
 
 struct Rules {
-  std::string_view kind;
+  DataKind kind;
   void (*check)(const DataConfig&, Errors&);
   Index (*vocab_size)(const DataConfig&);
 };
-constexpr std::array kRules{Rules{"tokens", token_errors, nullptr},
-                            Rules{"needles", needle_errors, needle_tokens},
-                            Rules{"recall", recall_errors, recall_tokens},
-                            Rules{"noisy_recall", noisy_recall_errors, noisy_tokens},
-                            Rules{"backcopy", backcopy_errors, backcopy_tokens}};
+constexpr std::array kRules{Rules{DataKind::tokens, token_errors, nullptr},
+                            Rules{DataKind::needles, needle_errors, needle_tokens},
+                            Rules{DataKind::recall, recall_errors, recall_tokens},
+                            Rules{DataKind::noisy_recall, noisy_recall_errors, noisy_tokens},
+                            Rules{DataKind::backcopy, backcopy_errors, backcopy_tokens}};
 
 const Rules* rules_of(const DataConfig& data) {
   const auto found = std::ranges::find(kRules, data.kind, &Rules::kind);
@@ -108,14 +107,12 @@ std::vector<FieldError> task_errors(const DataConfig& data, Index vocab_size) {
   const Index needed = task_vocab_size(data);
   errors.check(needed <= vocab_size, {"model.vocab_size", "data.kind"},
                "vocab_size is {}; data.kind '{}' with these sizes needs at least {}", vocab_size,
-               data.kind, needed);
+               to_string(data.kind), needed);
   return errors.found;
 }
 
 Index least_val_sequences(const DataConfig& data) {
-  const Rules* rules = rules_of(data);
-  return rules && rules->check == needle_errors ? kDepths * static_cast<Index>(data.facts.size())
-                                                : 0;
+  return data.kind == DataKind::needles ? kDepths * static_cast<Index>(data.facts.size()) : 0;
 }
 
 }  // namespace difftape::run

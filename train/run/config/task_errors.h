@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layers/attention/fields.h"
+#include "layers/attention/errors.h"
 #include "train/run/config/config.h"
 
 namespace difftape::run {

@@ -97,7 +97,7 @@ void validate_training(const Config& c, const Rules& rules) {
               "train.steps",
               optim.warmup_steps, c.train.steps);
   const LogConfig& log = c.log;
-  const std::string obstacle = stats::obstacle_to(stats::spike_rule_named(
+  const std::string obstacle = stats::unsupported_reason(stats::make_spike_rule(
       log.spike_rule, log.spike_window, log.spike_threshold, log.spike_min_history));
   rules.check(
       obstacle.empty(),

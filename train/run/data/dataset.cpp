@@ -1,9 +1,8 @@
 #include "train/run/data/dataset.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "autograd/ops.h"
 #include "core/error.h"
@@ -16,16 +15,25 @@ namespace difftape::run {
 
 namespace {
 
-struct Kind {
-  std::string_view name;
-  std::unique_ptr<Dataset> (*make)(const DataConfig&, Index vocab_size, std::uint64_t seed);
-};
-constexpr std::array kKinds{Kind{"text", make_text},
-                            Kind{"tokens", make_token_data},
-                            Kind{"needles", make_needles},
-                            Kind{"recall", make_recall},
-                            Kind{"noisy_recall", make_noisy_recall},
-                            Kind{"backcopy", make_backcopy}};
+using Make = std::unique_ptr<Dataset> (*)(const DataConfig&, Index vocab_size, std::uint64_t seed);
+
+Make make_of(DataKind kind) {
+  switch (kind) {
+    case DataKind::text:
+      return make_text;
+    case DataKind::tokens:
+      return make_token_data;
+    case DataKind::needles:
+      return make_needles;
+    case DataKind::recall:
+      return make_recall;
+    case DataKind::noisy_recall:
+      return make_noisy_recall;
+    case DataKind::backcopy:
+      break;
+  }
+  return make_backcopy;
+}
 
 }  // namespace
 
@@ -49,7 +57,7 @@ Index Batch::scored_targets() const {
   return scored.empty() ? batch * seq : std::ranges::count(scored, 1);
 }
 
-DocumentStarts Batch::document_starts(Index document_end) const {
+DocumentOffsets Batch::document_offsets(Index document_end) const {
   if (document_end < 0) return nullptr;
   std::vector<std::int32_t> starts(static_cast<size_t>(batch * seq));
   for (Index i = 0; i < batch * seq; ++i) {
@@ -66,29 +74,15 @@ DocumentStarts Batch::document_starts(Index document_end) const {
 
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed) {
-  const auto kind = std::ranges::find(kKinds, config.kind, &Kind::name);
-  if (kind == kKinds.end()) {
-    throw ConfigError(fmt::format("data.kind is '{}'; need one of {}", config.kind,
-                                  fmt::join(dataset_kinds(), ", ")));
-  }
   for (const FieldError& error : task_errors(config, model.vocab_size)) {
     throw ConfigError(fmt::format("{}: {}", error.keys.front(), error.message));
   }
-  auto dataset = kind->make(config, model.vocab_size, seed);
+  auto dataset = make_of(config.kind)(config, model.vocab_size, seed);
   if (model.vocab_size < dataset->vocab_size()) {
     throw ConfigError(fmt::format("model.vocab_size is {}; data.kind '{}' needs at least {}",
-                                  model.vocab_size, config.kind, dataset->vocab_size()));
+                                  model.vocab_size, to_string(config.kind), dataset->vocab_size()));
   }
   return dataset;
-}
-
-std::span<const std::string_view> dataset_kinds() {
-  static const auto names = [] {
-    std::array<std::string_view, kKinds.size()> all;
-    std::ranges::transform(kKinds, all.begin(), &Kind::name);
-    return all;
-  }();
-  return names;
 }
 
 }  // namespace difftape::run

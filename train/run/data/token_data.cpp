@@ -61,7 +61,7 @@ class TokenData : public TokenSource {
 
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed) {
-  const ErrorScope scope("data.path");
+  const NameScope scope("data.path");
   std::vector<TokenFile> stored;
   for (const auto& path : find_sources(config.path)) stored.push_back(read_token_file(path));
   const std::string from =

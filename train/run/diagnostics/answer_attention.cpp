@@ -17,7 +17,7 @@ using Eigen::ArrayXd;
 /// Row t of the map of a head.
 ArrayXd head_row(const AttentionView& view, const MapRows& rows, const Query& query, Index head) {
   ArrayXd first = rows.row(0, query.position).probabilities;
-  if (view.layout.maps == 1) return first;
+  if (view.mapping.maps == 1) return first;
   return normalised_difference(first, rows.row(1, query.position).probabilities,
                                lambda_at(view, query.row, query.position, head));
 }
@@ -51,7 +51,7 @@ AnswerAttention sums_of_head(const AttentionView& view, std::span<const Query> q
 AnswerAttention answer_attention(const AttentionView& view, std::span<const Query> queries) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (queries.empty()) return {kNaN, kNaN};
-  const auto heads = static_cast<Index>(view.layout.routes.size());
+  const auto heads = static_cast<Index>(view.mapping.outputs.size());
   std::vector<AnswerAttention> of_heads(static_cast<size_t>(heads));
   parallel_for(heads, [&](Index head) {
     of_heads[static_cast<size_t>(head)] = sums_of_head(view, queries, head);

@@ -117,7 +117,8 @@ Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index document_en
   Tape tape(Tape::Mode::inference, precision);
   Probe probe(batch.queries);
   const std::vector<std::int32_t> inputs = batch.inputs();
-  model.observe(tape, {inputs, batch.batch, batch.seq, batch.document_starts(document_end)}, probe);
+  model.observe(tape, {inputs, batch.batch, batch.seq, batch.document_offsets(document_end)},
+                probe);
   return std::move(probe.found);
 }
 

@@ -44,17 +44,17 @@ std::string identity(Config config) {
 }  // namespace
 
 stats::SpikeRule rule_of(const LogConfig& log) {
-  return stats::spike_rule_named(log.spike_rule, log.spike_window, log.spike_threshold,
-                                 log.spike_min_history);
+  return stats::make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
+                                log.spike_min_history);
 }
 
 Precision precision_of(const Config& config) {
-  const Precision precision = precision_named(config.train.precision);
-  const std::string obstacle = obstacle_to(precision);
+  const Precision precision = config.train.precision;
+  const std::string obstacle = unsupported_reason(precision);
   if (!obstacle.empty()) {
     throw ConfigError(fmt::format(
-        "train.precision: precision {} cannot be had here: {}; use full{}", config.train.precision,
-        obstacle, obstacle_to(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
+        "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
+        obstacle, unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
   }
   return precision;
 }
@@ -74,18 +74,18 @@ Session::Session(const Config& the_config, std::unique_ptr<Dataset> the_data)
 
 ModelInput Session::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");
-  return {batch.inputs(), batch.targets(), batch.document_starts(config.data.document_end)};
+  return {batch.inputs(), batch.targets(), batch.document_offsets(config.data.document_end)};
 }
 
 Var Session::loss(Tape& tape, const Batch& batch) {
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
-                    recompute_named(config.train.recompute));
+                    config.train.recompute);
 }
 
-double Session::val_loss(const Batch& batch, Score* score, const Tape::Watcher& watcher) {
+double Session::val_loss(const Batch& batch, Score* score, const Tape::Hook& hook) {
   Tape tape(Tape::Mode::inference, precision);
-  tape.watch(watcher);
+  tape.set_hook(hook);
   if (score == nullptr) return static_cast<double>(loss(tape, batch).value().item());
   const ModelInput input = input_of(batch);
   const auto both = model.loss_and_logits(
@@ -94,7 +94,7 @@ double Session::val_loss(const Batch& batch, Score* score, const Tape::Watcher& 
   return static_cast<double>(both.loss.value().item());
 }
 
-Validation Session::validate(const Tape::Watcher& watcher) {
+Validation Session::validate(const Tape::Hook& hook) {
   const profile::Span span(profile::Category::phase, "validate");
   const Index batches = std::min(config.train.eval_batches, data->val_batches());
   std::optional<Score> score;
@@ -105,7 +105,7 @@ Validation Session::validate(const Tape::Watcher& watcher) {
     const auto targets = static_cast<double>(batch.scored_targets());
     if (i == 0) first = targets;
     const double weight = targets / first;  // 1 for batches of equal size: a plain mean
-    total += weight * val_loss(batch, score ? &*score : nullptr, watcher);
+    total += weight * val_loss(batch, score ? &*score : nullptr, hook);
     weights += weight;
   }
   Validation result{total / weights, {}};

@@ -23,7 +23,7 @@ Precision precision_of(const Config& config);
 /// A batch as the model takes it.
 struct ModelInput {
   std::vector<std::int32_t> tokens, targets;  // (B, T)
-  DocumentStarts starts;
+  DocumentOffsets starts;
 };
 
 /// What validation measures.
@@ -40,9 +40,9 @@ struct Session {
 
   /// Loss of one batch on a tape.
   Var loss(Tape& tape, const Batch& batch);
-  /// Means over the scored tokens of the first train.eval_batches validation batches. `watcher`
+  /// Means over the scored tokens of the first train.eval_batches validation batches. `hook`
   /// sees the tapes.
-  Validation validate(const Tape::Watcher& watcher = {});
+  Validation validate(const Tape::Hook& hook = {});
   /// Measures the model as it is (train/diagnostics); changes nothing.
   Diagnostics diagnose();
 
@@ -66,7 +66,7 @@ struct Session {
  private:
   ModelInput input_of(const Batch& batch) const;
   /// Loss of a validation batch, whose hits `score` counts if there is one.
-  double val_loss(const Batch& batch, Score* score, const Tape::Watcher& watcher);
+  double val_loss(const Batch& batch, Score* score, const Tape::Hook& hook);
 };
 
 }  // namespace difftape::run

@@ -57,14 +57,13 @@ MicroBatches batches_of(const Session& session, Index number) {
   };
 }
 
-double accumulate_gradients(Session& session, const MicroBatches& batches,
-                            const Tape::Watcher& watcher) {
+double accumulate_gradients(Session& session, const MicroBatches& batches, const Tape::Hook& hook) {
   const Index micros = session.config.train.grad_accumulation;
   for (Parameter& parameter : session.model.parameters()) parameter.zero_grad();
   double total = 0;
   for (Index micro = 0; micro < micros; ++micro) {
     Tape tape(Tape::Mode::training, session.precision);
-    tape.watch(watcher);
+    tape.set_hook(hook);
     const Var loss = forward(session, tape, batches, micro);
     total += static_cast<double>(loss.value().item());
     backward(tape, loss, micros);
@@ -72,13 +71,13 @@ double accumulate_gradients(Session& session, const MicroBatches& batches,
   return total / static_cast<double>(micros);
 }
 
-Step take_step(Session& session, const Tape::Watcher& watcher) {
+Step take_step(Session& session, const Tape::Hook& hook) {
   const Clock::time_point started = Clock::now();
   Step step;
   step.number = session.step + 1;
   step.lr = session.schedule->lr(session.step);
   const MicroBatches batches = batches_of(session, step.number);
-  step.loss = accumulate_gradients(session, batches, watcher);
+  step.loss = accumulate_gradients(session, batches, hook);
   update(session, step);
   session.step = step.number;
   session.grad_norms.push_back(step.norms.global);

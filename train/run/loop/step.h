@@ -38,14 +38,14 @@ using MicroBatches = std::function<Batch(Index micro)>;
 MicroBatches batches_of(const Session& session, Index number);
 
 /// Mean loss of train.grad_accumulation micro-batches in nats a token; their mean gradients are
-/// left in the parameters. Nothing else changes. `watcher` sees all tapes.
+/// left in the parameters. Nothing else changes. `hook` sees all tapes.
 double accumulate_gradients(Session& session, const MicroBatches& batches,
-                            const Tape::Watcher& watcher = {});
+                            const Tape::Hook& hook = {});
 
 /// Takes the next step: gradients averaged over the micro-batches, clipping, AdamW. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the
-/// gradients are then computed once more to find the op. `watcher` sees all tapes.
-Step take_step(Session& session, const Tape::Watcher& watcher = {});
+/// gradients are then computed once more to find the op. `hook` sees all tapes.
+Step take_step(Session& session, const Tape::Hook& hook = {});
 
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);

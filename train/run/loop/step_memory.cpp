@@ -77,7 +77,7 @@ StepMemory step_memory(const Config& config) {
   possible.train.precision = TrainConfig().precision;
   try {
     Session session(possible, std::make_unique<ZeroTokens>(config.data));
-    session.precision = precision_named(config.train.precision);
+    session.precision = config.train.precision;
     return memory_of(session, dry);
   } catch (const std::bad_alloc&) {
     throw ConfigError(

@@ -86,7 +86,7 @@ TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
               testing::Contains("left out diff_v1: diff_v1 pairs the key and value heads of the "
                                 "baseline, but num_kv_heads is 1; need an even number"));
   config = plan_7b();
-  config.model.match = "parameters";
+  config.model.match = Match::parameters;
   config.model.d_ff = 1024;  // less than the query heads that V2 adds
   plan = make_plan(config);
   EXPECT_THAT(plan.left_out, testing::Contains(testing::StartsWith(
@@ -116,7 +116,7 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
   run::Config config = plan_7b();
   const std::vector<std::string> kinds{"softmax", "diff_v2"};
   const system::Table kept = plan_table(make_plan(config, kinds), config);
-  config.train.recompute = "blocks";
+  config.train.recompute = ActivationCheckpointing::blocks;
   const system::Table recomputed = plan_table(make_plan(config, kinds), config);
   for (const size_t kind : {0u, 1u}) {
     const double total = numbers(kept, "memory of a step, MB")[kind];

@@ -102,7 +102,7 @@ TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
   project.config.data.batch_size = 64;
   project.config.optim = {.lr = 0.4,
                           .min_lr = 0.4,
-                          .schedule = "constant",
+                          .schedule = ScheduleKind::constant,
                           .warmup_steps = 0,
                           .betas = {0.9, 0.9999},
                           .clip_norm = 0};

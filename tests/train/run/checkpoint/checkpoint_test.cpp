@@ -30,7 +30,7 @@ struct Training {
   explicit Training(std::uint64_t seed, Index width = 5, int steps = 2) {
     set.declare("model.layers.0.self_attn.q_proj.weight", {3, width}, Role::projection,
                 Init::normal(1));
-    set.declare("model.norm.weight", {width}, Role::gain, Init::constant(1));
+    set.declare("model.norm.weight", {width}, Role::norm_weight, Init::constant(1));
     set.initialize(seed);
     adamw = std::make_unique<AdamW>(set, OptimConfig{});
     for (int i = 0; i < steps; ++i) {
@@ -236,7 +236,7 @@ TEST(Checkpoint, a_model_with_other_parameters_is_refused) {
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " does not fit the model: it has no lm_head.weight (2, 5)"));
   ParameterSet fewer;
-  fewer.declare("model.norm.weight", {5}, Role::gain, Init::constant(1));
+  fewer.declare("model.norm.weight", {5}, Role::norm_weight, Init::constant(1));
   fewer.initialize(1);
   EXPECT_THAT([&] { load_checkpoint(path, fewer, nullptr); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +

@@ -85,7 +85,8 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
   EXPECT_EQ(error("data.kind: tokens\n"),
             "a.yaml:1:1: error: data.kind: kind tokens reads token files; name them: .bin of "
             "nanoGPT or llm.c, or .h5");
-  EXPECT_EQ(config("data: {pairs: 1000}\n").data.kind, "text") << "keys of other kinds are free";
+  EXPECT_EQ(config("data: {pairs: 1000}\n").data.kind, DataKind::text)
+      << "keys of other kinds are free";
 }
 
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {

@@ -28,10 +28,18 @@ Config unusual() {
              .rope_theta = 1e300,
              .norm_eps = 1.0 / 3,
              .tie_embeddings = true,
-             .match = "parameters",
-             .attention = {"diff_v2", "split_half", "exponential", "constant", 0.3, "sink", "false",
-                           "head", true, 77}};
-  c.data = {"text", {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
+             .match = Match::parameters,
+             .attention = {.kind = "diff_v2",
+                           .pairing = Pairing::split_half,
+                           .lambda = LambdaKind::exponential,
+                           .lambda_init = LambdaInit::constant,
+                           .lambda_init_value = 0.3,
+                           .normaliser = Normaliser::sink,
+                           .subln = false,
+                           .gate = Gate::head,
+                           .qk_norm = true,
+                           .sliding_window = 77}};
+  c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
   c.data.keys = 63;
   c.data.values = 65;
   c.data.facts = {3, 1};
@@ -45,7 +53,7 @@ Config unusual() {
   c.data.triggers = 1;
   c.optim = {.lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
-             .schedule = "wsd",
+             .schedule = ScheduleKind::wsd,
              .warmup_steps = 1,
              .decay_fraction = 1,
              .weight_decay = 0,
@@ -58,12 +66,12 @@ Config unusual() {
              .eval_batches = 1,
              .checkpoint_every = 3,
              .grad_accumulation = 2,
-             .recompute = "blocks",
-             .precision = "bf16_emulated"};
+             .recompute = ActivationCheckpointing::blocks,
+             .precision = Precision::bf16_emulated};
   c.log = {.parameters_every = 3,
            .diagnostics_every = 7,
            .diagnostics_sequences = 5,
-           .spike_rule = "olmo_core",
+           .spike_rule = stats::SpikeDefinition::olmo_core,
            .spike_window = 128,
            .spike_threshold = 6.5,
            .spike_min_history = 64};

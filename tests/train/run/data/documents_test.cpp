@@ -9,8 +9,8 @@ namespace {
 
 TEST(Documents, begin_after_the_token_that_ends_the_one_before) {
   const Batch batch{2, 5, {7, 9, 7, 7, 9, 9, 9, 7, 9, 7, 7, 7}};
-  EXPECT_THAT(*batch.document_starts(9), testing::ElementsAre(0, 0, 2, 2, 2, 0, 1, 1, 3, 3));
-  EXPECT_EQ(batch.document_starts(-1), nullptr);
+  EXPECT_THAT(*batch.document_offsets(9), testing::ElementsAre(0, 0, 2, 2, 2, 0, 1, 1, 3, 3));
+  EXPECT_EQ(batch.document_offsets(-1), nullptr);
 }
 
 TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_occurs) {

@@ -50,9 +50,11 @@ struct TokenData : testing::Test {
                                 Index seq_len = 16) const {
     ModelConfig model;
     model.vocab_size = vocab_size;
-    return make_dataset(
-        {.kind = "tokens", .path = {(dir / name).string()}, .seq_len = seq_len, .batch_size = 4},
-        model, 1);
+    return make_dataset({.kind = DataKind::tokens,
+                         .path = {(dir / name).string()},
+                         .seq_len = seq_len,
+                         .batch_size = 4},
+                        model, 1);
   }
   auto fails(const std::string& name, const std::string& what) const {
     EXPECT_THAT([&] { make(name); },
@@ -150,7 +152,7 @@ TEST_F(TokenData, too_few_tokens_and_no_path_say_what_is_needed) {
                   "the row of tokens of " + (dir / "nano.bin").string() +
                   " is 33 tokens long; data.seq_len 16 needs at least 34, one sequence of seq_len "
                   "+ 1 to train and one to validate\nin data.path"));
-  EXPECT_THAT([] { make_dataset({.kind = "tokens", .path = {}}, {}, 1); },
+  EXPECT_THAT([] { make_dataset({.kind = DataKind::tokens, .path = {}}, {}, 1); },
               ThrowsMessage<ConfigError>("data.path: kind tokens reads token files; name them: "
                                          ".bin of nanoGPT or llm.c, or .h5"));
 }

@@ -39,7 +39,7 @@ class Diagnosed : public testing::TestWithParam<std::string> {};
 
 TEST_P(Diagnosed, training_has_the_bits_of_one_that_nobody_looked_at) {
   TinyProject project(GetParam());
-  project.config.train.precision = "bf16_emulated";
+  project.config.train.precision = Precision::bf16_emulated;
   for (const Index every : {1, 0}) {
     project.config.log.diagnostics_every = every;
     ASSERT_EQ(project.train(std::to_string(every)), Exit::ok);
@@ -150,7 +150,7 @@ TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
   TinyProject project;
   project.config.optim.lr = project.config.optim.min_lr = 1e30;
   project.config.optim.warmup_steps = 0;
-  project.config.optim.schedule = "constant";
+  project.config.optim.schedule = ScheduleKind::constant;
   project.config.optim.clip_norm = 0;
   project.config.train.eval_every = 0;
   ASSERT_EQ(project.train("run"), Exit::diverged);
@@ -179,7 +179,7 @@ TEST(Diagnostics, of_needles_have_attention_to_answer_and_noise_and_of_texts_hav
   TinyProject project("diff_v2");
   ASSERT_EQ(project.train("text"), Exit::ok);
   EXPECT_FALSE(metrics_lines(project / "text").back().contains("attn/answer/0"));
-  project.config.data.kind = "needles";
+  project.config.data.kind = DataKind::needles;
   project.config.data.path.clear();
   project.config.data.facts = {2};
   project.config.data.queries = {1};

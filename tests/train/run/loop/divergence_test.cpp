@@ -105,7 +105,7 @@ TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {
 }
 
 TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
-  for (const char* recompute : {"none", "blocks"}) {
+  for (const auto recompute : {ActivationCheckpointing::none, ActivationCheckpointing::blocks}) {
     TinyProject project;
     project.config.train.recompute = recompute;
     Session session(project.config);
@@ -122,7 +122,7 @@ TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
     std::fill_n(head.row('e'), head.shape().last(), real(1));
     EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)),
               "rms_norm in model.norm, backward")
-        << recompute;
+        << to_string(recompute);
   }
 }
 
@@ -137,7 +137,8 @@ TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
   std::string ops[2];
   for (const bool recompute : {false, true}) {
     TinyProject project("diff_v2");
-    project.config.train.recompute = recompute ? "blocks" : "none";
+    project.config.train.recompute =
+        recompute ? ActivationCheckpointing::blocks : ActivationCheckpointing::none;
     EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
     ops[recompute] = read_status(project / "run").diverged->op;
   }

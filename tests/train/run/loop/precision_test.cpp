@@ -14,7 +14,7 @@ using test::TinyProject;
 class Precisions : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string obstacle = obstacle_to(precision_named(GetParam()));
+    const std::string obstacle = unsupported_reason(from_string<Precision>(GetParam()).value());
     if (!obstacle.empty()) GTEST_SKIP() << obstacle;
   }
 };
@@ -23,7 +23,7 @@ class Precisions : public testing::TestWithParam<std::string> {
 struct Project : TinyProject {
   Project(const std::string& kind, const std::string& precision) : TinyProject(kind) {
     config = test::wider(config);
-    config.train.precision = precision;
+    config.train.precision = from_string<Precision>(precision).value();
   }
 };
 
@@ -42,7 +42,7 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
     }
     const test::Threads two(2);
     ASSERT_EQ(tiny.train("2"), Exit::ok);
-    tiny.config.train.recompute = "blocks";
+    tiny.config.train.recompute = ActivationCheckpointing::blocks;
     ASSERT_EQ(tiny.train("recomputed"), Exit::ok);
     EXPECT_EQ(measured(tiny / "1"), measured(tiny / "2"));
     EXPECT_EQ(last_checkpoint(tiny / "1"), last_checkpoint(tiny / "2"));
@@ -53,7 +53,7 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
 TEST_P(Precisions, change_the_loss_but_little) {
   Project tiny("diff_v2", GetParam());
   ASSERT_EQ(tiny.train("rounded"), Exit::ok);
-  tiny.config.train.precision = "full";
+  tiny.config.train.precision = Precision::full;
   ASSERT_EQ(tiny.train("full"), Exit::ok);
   const double rounded = last_loss(tiny / "rounded"), full = last_loss(tiny / "full");
   EXPECT_NE(rounded, full);

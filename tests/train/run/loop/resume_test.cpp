@@ -123,7 +123,7 @@ TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterr
 }
 
 TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_run) {
-  project.config.log = {.parameters_every = 10, .spike_rule = "zclip"};
+  project.config.log = {.parameters_every = 10, .spike_rule = stats::SpikeDefinition::zclip};
   project.save();
   interrupt_and_resume(SIGTERM, 143);
   EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));

@@ -68,7 +68,7 @@ Index Task::val_batches() const { return std::max<Index>(1, kValSequences / conf
 Index Task::vocab_size() const { return task_vocab_size(config_); }
 
 nlohmann::ordered_json Task::base_info() const {
-  return {{"kind", config_.kind}, {"vocab_size", vocab_size()}};
+  return {{"kind", to_string(config_.kind)}, {"vocab_size", vocab_size()}};
 }
 
 std::vector<std::string> gap_columns(Index count) {

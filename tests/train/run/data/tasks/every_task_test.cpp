@@ -12,7 +12,10 @@ using test::make_task;
 class EveryTask : public testing::TestWithParam<std::string> {
  protected:
   static DataConfig config(Index batch_size = 4) {
-    return {.kind = GetParam(), .path = {}, .seq_len = 64, .batch_size = batch_size};
+    return {.kind = from_string<DataKind>(GetParam()).value(),
+            .path = {},
+            .seq_len = 64,
+            .batch_size = batch_size};
   }
 };
 
@@ -112,7 +115,8 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   test::TinyProject project;
   project.config.model.vocab_size = 160;
   project.config.model.max_seq_len = 32;
-  project.config.data = {.kind = GetParam(), .path = {}, .seq_len = 32, .batch_size = 10};
+  project.config.data = config(10);
+  project.config.data.seq_len = 32;
   project.config.train.checkpoint_every = 5;
   ASSERT_EQ(project.train("whole"), Exit::ok);
   ASSERT_EQ(project.train("cut"), Exit::ok);
@@ -138,13 +142,13 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask,
                          [](const auto& kind) { return kind.param; });
 
 TEST(TaskDigests, of_the_first_batches_never_change) {
-  const auto digest = [](const char* kind) {
+  const auto digest = [](DataKind kind) {
     return test::digest_of({.kind = kind, .path = {}, .seq_len = 64, .batch_size = 4});
   };
-  EXPECT_EQ(digest("needles"), "8f774ee248a06946fb2598a9cafce2d2");
-  EXPECT_EQ(digest("recall"), "a246060868b65150840165e0b18d1b54");
-  EXPECT_EQ(digest("noisy_recall"), "3099d8399f8d083d9aab8aff02c8a44f");
-  EXPECT_EQ(digest("backcopy"), "a433a9632919aadb25629ba1749f17fa");
+  EXPECT_EQ(digest(DataKind::needles), "8f774ee248a06946fb2598a9cafce2d2");
+  EXPECT_EQ(digest(DataKind::recall), "a246060868b65150840165e0b18d1b54");
+  EXPECT_EQ(digest(DataKind::noisy_recall), "3099d8399f8d083d9aab8aff02c8a44f");
+  EXPECT_EQ(digest(DataKind::backcopy), "a433a9632919aadb25629ba1749f17fa");
 }
 
 TEST(DataWithoutATask, knows_no_best_loss_and_is_counted_by_loss_alone) {

@@ -13,7 +13,7 @@ using test::row_of;
 using testing::ThrowsMessage;
 
 DataConfig config(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
-  return {.kind = "recall",
+  return {.kind = DataKind::recall,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
@@ -141,7 +141,7 @@ TEST(Recall, a_small_model_learns_it_far_beyond_chance) {
                   .d_ff = 64,
                   .max_seq_len = 8,
                   .vocab_size = 12};
-  config.data = {.kind = "recall",
+  config.data = {.kind = DataKind::recall,
                  .path = {},
                  .seq_len = 8,
                  .batch_size = 64,

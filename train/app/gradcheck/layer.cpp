@@ -1,8 +1,8 @@
-#include "layers/gradcheck_layer.h"
+#include "train/app/gradcheck/layer.h"
 
 #include "core/random.h"
 
-namespace difftape {
+namespace difftape::app {
 
 namespace {
 
@@ -16,10 +16,10 @@ struct Distribution {
   double mean, std;
 };
 Distribution check_values(const Parameter& p) {
-  if (p.role == Role::gain) return {1, 0.2};
+  if (p.role == Role::norm_weight) return {1, 0.2};
   if (p.role == Role::embedding) return {0, 1};  // not less: they are divided by their own norm
   if (contains(p.name, {"sinks"})) return {-1, 0.5};
-  if (p.role == Role::vector) return {0, 0.6};
+  if (p.role == Role::other) return {0, 0.6};
   if (contains(p.name, {"q_proj", "k_proj"})) return {0, 1};
   return {0, contains(p.name, {"v_proj"}) ? 0.8 : 0.4};
 }
@@ -51,63 +51,31 @@ GradcheckResult conclusive(const std::function<GradcheckResult(std::uint64_t see
   return result;
 }
 
-bool maps_share_values(const HeadLayout& layout) {
-  return std::all_of(layout.routes.begin(), layout.routes.end(), [&](const HeadRoute& route) {
-    return layout.maps == 1 || route.value[0] == route.value[1];
+bool maps_share_values(const HeadMapping& mapping) {
+  return std::all_of(mapping.outputs.begin(), mapping.outputs.end(), [&](const OutputHead& output) {
+    return mapping.maps == 1 || output.value[0] == output.value[1];
   });
 }
 
 /// What a layer of one token can learn: each of its maps is a single number, so a head's context is
 /// its value times a number. Without an extra logit a map is the constant 1, and two of them cancel
 /// if lambda is 1. What changes only the number is hidden by a norm, but for the norm's eps.
-Expectation of_one_token(const AttentionFields& fields, const HeadLayout& layout) {
-  const bool shared = maps_share_values(layout);
+Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mapping) {
+  const bool shared = maps_share_values(mapping);
   const bool ones = fields.normaliser == Normaliser::softmax;
-  const bool cancels = ones && shared && layout.maps == 2 && fields.lambda == LambdaKind::one;
-  return [=, norm = fields.head_norm](const std::string& name) {
+  const bool cancels = ones && shared && mapping.maps == 2 && fields.lambda == LambdaKind::one;
+  return [=, norm = fields.subln](const std::string& name) {
     const bool of_maps = contains(name, {"q_proj", "k_proj", "q_norm", "k_norm", "sinks"});
     if (cancels || (ones && of_maps)) return Expected::zero;
     const bool of_number = of_maps || contains(name, {"lambda"});
-    return norm && shared && of_number ? Expected::tiny : Expected::gradient;
+    return norm && shared && of_number ? Expected::near_zero : Expected::gradient;
   };
 }
 
 }  // namespace
 
-std::vector<AttentionVariant> attention_variants() {
-  std::vector<AttentionVariant> variants;
-  for (const std::string& kind : attention_kinds()) variants.push_back({kind, {.kind = kind}});
-  const std::vector<AttentionVariant> ablations{
-      {"gated_head", {.kind = "gated", .gate = "head"}},
-      {"v1_no_subln", {.kind = "diff_v1", .subln = "false"}},
-      {"v1_lambda_init", {.kind = "diff_v1", .lambda_init = "constant", .lambda_init_value = 0.5}},
-      {"v1_sigmoid", {.kind = "diff_v1", .lambda = "sigmoid"}},
-      {"v1_sink_gate", {.kind = "diff_v1", .normaliser = "sink", .gate = "elementwise"}},
-      {"v2_split_half", {.kind = "diff_v2", .pairing = "split_half"}},
-      {"v2_lambda_raw", {.kind = "diff_v2", .lambda = "raw"}},
-      {"v2_lambda_none", {.kind = "diff_v2", .lambda = "none"}},
-      {"v2_off_by_one", {.kind = "diff_v2", .normaliser = "off_by_one"}},
-      {"v2_sink", {.kind = "diff_v2", .normaliser = "sink"}},
-      {"v2_sink_gate_head", {.kind = "diff_v2", .normaliser = "sink", .gate = "head"}},
-      {"v2_exponential_subln", {.kind = "diff_v2", .lambda = "exponential", .subln = "true"}},
-  };
-  variants.insert(variants.end(), ablations.begin(), ablations.end());
-  return variants;
-}
-
-DocumentStarts packed_documents(Index batch, Index seq) {
-  std::vector<std::int32_t> starts;
-  for (Index b = 0; b < batch; ++b) {
-    const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none
-    for (Index t = 0; t < seq; ++t) {
-      starts.push_back(static_cast<std::int32_t>(t >= third ? third : t >= second ? second : 0));
-    }
-  }
-  return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
-}
-
 GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
-                            const DocumentStarts& document_starts) {
+                            const DocumentOffsets& document_offsets) {
   ParameterSet parameters;
   Parameter& x =
       parameters.declare("x", {batch, seq, config.d_model}, Role::projection, Init::normal(1));
@@ -116,8 +84,7 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
                   : nullptr;
   const Attention attention({parameters, "self_attn", 1, config}, rope);
   const Expectation expected =
-      seq == 1 ? of_one_token(attention_fields(config.attention), attention.layout())
-               : Expectation();
+      seq == 1 ? of_one_token(fields_of(config.attention), attention.mapping()) : Expectation();
   return conclusive([&](std::uint64_t seed) {
     enlarge(parameters, seed);
     // The first feature is about 1, so that contexts are averages of values that are alike in part.
@@ -125,21 +92,21 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
     for (Index i = 0; i < batch * seq; ++i) x.value.row(i)[0] = 1 + x.value.row(i)[0] / 4;
     add_to_column(parameters.find("self_attn.v_proj.weight")->value, 0, real(0.8));
     return gradcheck(
-        parameters, [&](Tape& tape) { return attention(tape.parameter(x), document_starts); },
+        parameters, [&](Tape& tape) { return attention(tape.parameter(x), document_offsets); },
         expected);
   });
 }
 
-GradcheckResult check_model(const ModelConfig& config, const DocumentStarts& document_starts) {
+GradcheckResult check_model(const ModelConfig& config, const DocumentOffsets& document_offsets) {
   LanguageModel model(config);
   const std::vector<std::int32_t> tokens{3, 1, 4, 1, 5, 2, 6, 5}, targets{1, 4, 1, 5, 2, 6, 5, 0};
   return conclusive([&](std::uint64_t seed) {
     enlarge(model.parameters(), seed);
     return gradcheck(model.parameters(), [&](Tape& tape) {
-      const Var mean = model.loss(tape, {tokens, 2, 4, document_starts}, targets);
+      const Var mean = model.loss(tape, {tokens, 2, 4, document_offsets}, targets);
       return affine(mean, static_cast<double>(tokens.size()), 0);
     });
   });
 }
 
-}  // namespace difftape
+}  // namespace difftape::app

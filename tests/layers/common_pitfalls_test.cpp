@@ -1,5 +1,5 @@
 // What people get wrong about differential attention, one test each; the errors of a configuration
-// about them are in tests/train/run/config/confusions_test.cpp.
+// about them are in tests/train/run/config/common_pitfalls_test.cpp.
 #include <cmath>
 
 #include "autograd/gradcheck/gradcheck.h"
@@ -15,22 +15,22 @@ using test::Layer;
 using test::layer_config;
 using test::random;
 
-TEST(Confusions, n01_the_head_count_is_halved_once_by_v1_itself) {
+TEST(CommonPitfalls, the_head_count_is_halved_once_by_v1_itself) {
   Layer v1(layer_config("diff_v1"));
-  EXPECT_EQ(v1.attention.layout().query_heads, 4);
-  EXPECT_EQ(v1.attention.layout().routes.size(), 2u);
+  EXPECT_EQ(v1.attention.mapping().query_heads, 4);
+  EXPECT_EQ(v1.attention.mapping().outputs.size(), 2u);
   EXPECT_EQ(v1.weight("q_proj.weight").shape(), (Shape{16, 6}));
   EXPECT_EQ(v1.weight("subln.weight").shape(), (Shape{8}));
 }
 
-TEST(Confusions, n02_v2_pairs_neighbours_of_one_group_and_halves_are_an_ablation) {
+TEST(CommonPitfalls, v2_pairs_neighbours_of_one_group_and_halves_are_an_ablation) {
   ModelConfig config = layer_config("diff_v2");
-  const HeadLayout neighbours = Layer(config).attention.layout();
-  config.attention.pairing = "split_half";
-  const HeadLayout halves = Layer(config).attention.layout();
+  const HeadMapping neighbours = Layer(config).attention.mapping();
+  config.attention.pairing = Pairing::split_half;
+  const HeadMapping halves = Layer(config).attention.mapping();
   for (Index i = 0; i < 4; ++i) {
-    const HeadRoute& near = neighbours.routes[static_cast<size_t>(i)];
-    const HeadRoute& far = halves.routes[static_cast<size_t>(i)];
+    const OutputHead& near = neighbours.outputs[static_cast<size_t>(i)];
+    const OutputHead& far = halves.outputs[static_cast<size_t>(i)];
     EXPECT_THAT(near.query, testing::ElementsAre(2 * i, 2 * i + 1));
     EXPECT_EQ(near.key[0], near.key[1]);
     EXPECT_THAT(far.query, testing::ElementsAre(i, i + 4));
@@ -38,18 +38,18 @@ TEST(Confusions, n02_v2_pairs_neighbours_of_one_group_and_halves_are_an_ablation
   }
 }
 
-TEST(Confusions, n03_the_maps_of_v1_read_different_key_heads_under_grouped_queries) {
+TEST(CommonPitfalls, the_maps_of_v1_read_different_key_heads_under_grouped_queries) {
   Layer v1(layer_config("diff_v1"));  // 4 query heads, 2 key heads
-  for (const HeadRoute& route : v1.attention.layout().routes) {
-    EXPECT_THAT(route.key, testing::ElementsAre(0, 1));
-    EXPECT_THAT(route.value, testing::ElementsAre(0, 0));
+  for (const OutputHead& output : v1.attention.mapping().outputs) {
+    EXPECT_THAT(output.key, testing::ElementsAre(0, 1));
+    EXPECT_THAT(output.value, testing::ElementsAre(0, 0));
   }
 }
 
 /// lambda of a layer for x.
 Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
   ParameterSet parameters;
-  const auto rule = make_lambda(attention_fields(layer_config(kind).attention), parameters, "attn",
+  const auto rule = make_lambda(fields_of(layer_config(kind).attention), parameters, "attn",
                                 {0, 4, x.shape().last(), 4});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(static_cast<real>(size));
@@ -57,11 +57,11 @@ Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
   return (*rule)(tape.constant(x)).value();
 }
 
-TEST(Confusions, n04_lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
+TEST(CommonPitfalls, lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
   const Tensor x = random({1, 9, 6}, "x");
   ParameterSet parameters;
-  const auto rule = make_lambda(attention_fields(layer_config("diff_v1").attention), parameters,
-                                "attn", {0, 4, 6, 2});
+  const auto rule =
+      make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn", {0, 4, 6, 2});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(p.name.ends_with("1") ? 1 : 0);
   Tape tape(Tape::Mode::inference);
@@ -74,18 +74,18 @@ TEST(Confusions, n04_lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_an
   }
 }
 
-TEST(Confusions, n05_lambda_init_counts_layers_from_0) {
+TEST(CommonPitfalls, lambda_init_counts_layers_from_0) {
   EXPECT_DOUBLE_EQ(lambda_init_of_layer(0), 0.2);
   const Tensor x = random({1, 3, 6}, "x");
   EXPECT_NEAR(lambda_of("diff_v1", x, 0).item(), 0.2, 1e-15) << "of layer 0, the vectors being 0";
 }
 
-TEST(Confusions, n06_the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_factor) {
+TEST(CommonPitfalls, the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_factor) {
   Layer v1(layer_config("diff_v1"));
   v1.weight("subln.weight").fill(1);
   Layer bare([] {
     ModelConfig config = layer_config("diff_v1");
-    config.attention.subln = "false";
+    config.attention.subln = false;
     return config;
   }());
   Tensor eye = Tensor::zeros({6, 16});
@@ -115,7 +115,7 @@ TEST(Confusions, n06_the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_fac
   EXPECT_EQ(v2.parameters.find("attn.subln.weight"), nullptr);
 }
 
-TEST(Confusions, n07_it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_difference) {
+TEST(CommonPitfalls, it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_difference) {
   constexpr Index kSeq = 6;
   AttentionInputs in;
   in.q = random({1, kSeq, 2, 3}, "q", 2);
@@ -124,7 +124,7 @@ TEST(Confusions, n07_it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_diff
   for (Index s = 0; s < kSeq; ++s) in.v.row(s)[s] = 1;  // the output is the weights themselves
   const Tensor lambda = Tensor::full({1, kSeq, 1}, real(0.6));
   in.lambda = &lambda;
-  const Tensor weights = attention_forward(HeadLayout::doubled(1, 1), in).out;
+  const Tensor weights = attention_forward(HeadMapping::doubled(1, 1), in).out;
   real smallest = 0;
   for (Index t = 0; t < kSeq; ++t) {
     real total = 0;
@@ -137,7 +137,7 @@ TEST(Confusions, n07_it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_diff
   EXPECT_LT(smallest, -0.05) << "no softmax has negative weights";
 }
 
-TEST(Confusions, n09_every_projection_of_every_kind_starts_by_the_one_rule) {
+TEST(CommonPitfalls, every_projection_of_every_kind_starts_by_the_one_rule) {
   for (const std::string& kind : attention_kinds()) {
     const Layer layer(layer_config(kind));
     for (const Parameter& p : layer.parameters) {
@@ -149,7 +149,7 @@ TEST(Confusions, n09_every_projection_of_every_kind_starts_by_the_one_rule) {
   }
 }
 
-TEST(Confusions, n10_the_logits_of_both_maps_are_those_over_sqrt_d) {
+TEST(CommonPitfalls, the_logits_of_both_maps_are_those_over_sqrt_d) {
   AttentionInputs in;
   in.q = random({1, 8, 2, 4}, "q", 2);
   in.k = random({1, 8, 1, 4}, "k", 2);
@@ -157,7 +157,7 @@ TEST(Confusions, n10_the_logits_of_both_maps_are_those_over_sqrt_d) {
   in.scale = 0.5;  // 1 / sqrt(4)
   const Tensor lambda = Tensor::full({1, 8, 1}, real(0.5));
   in.lambda = &lambda;
-  const Tensor stats = attention_forward(HeadLayout::doubled(1, 1), in).row_stats;
+  const Tensor stats = attention_forward(HeadMapping::doubled(1, 1), in).softmax_stats;
   for (Index map = 0; map < 2; ++map) {
     for (Index t = 0; t < 8; ++t) {
       double largest = -1e300;

@@ -7,7 +7,7 @@
 
 #include "autograd/gradcheck/gradcheck.h"
 
-namespace difftape {
+namespace difftape::app {
 
 struct GradcheckCase {
   std::string group;  ///< what it proves: "softmax", "layer/diff_v2", "model/diff_v1"
@@ -20,4 +20,4 @@ struct GradcheckCase {
 /// plain} x {two head sizes} x {T = 1, 2, 3, 17, 64}; V1, which pairs its keys, has no mqa.
 std::vector<GradcheckCase> gradcheck_cases();
 
-}  // namespace difftape
+}  // namespace difftape::app

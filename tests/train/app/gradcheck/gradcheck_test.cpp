@@ -5,10 +5,12 @@
 #include <regex>
 #include <set>
 
-#include "layers/gradcheck_cases.h"
-#include "layers/gradcheck_layer.h"
+#include "layers/attention/errors.h"
+#include "tests/layers/combinations.h"
+#include "train/app/gradcheck/cases.h"
+#include "train/app/gradcheck/layer.h"
 
-namespace difftape {
+namespace difftape::app {
 namespace {
 
 /// Cells that run as one test: those of one variant and one sharing of heads.
@@ -73,8 +75,8 @@ TEST(GradcheckCells, are_the_full_product_of_their_axes) {
   Index total = 0;
   for (const AttentionVariant& variant : attention_variants()) {
     // Both need two key heads: one for each map.
-    const bool pairs =
-        variant.attention.kind == "diff_v1" || variant.attention.pairing == "split_half";
+    const bool pairs = fields_of(variant.attention).mapping == MappingKind::pairs ||
+                       variant.attention.pairing == Pairing::split_half;
     EXPECT_EQ(cells["layer/" + variant.name], pairs ? of_pairs : expected) << variant.name;
     total += pairs ? 216 : 324;
   }
@@ -96,60 +98,43 @@ TEST(GradcheckCells, pack_several_documents_and_leave_some_query_two_keys) {
   EXPECT_EQ(std::set<std::int32_t>(long_row.begin(), long_row.end()).size(), 3u);
 }
 
-/// What decides the layer, in one text: fields that differ only in words are one.
-std::string resolved(const AttentionFields& f) {
-  return fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(f.wiring), f.query_multiple,
-                     static_cast<int>(f.pairing), static_cast<int>(f.lambda),
-                     f.lambda == LambdaKind::exponential ? static_cast<int>(f.lambda_init) : -1,
-                     static_cast<int>(f.normaliser), f.head_norm, static_cast<int>(f.gate));
-}
-
-/// Every combination of words that is no error, once for each layer that it makes.
-std::map<std::string, ModelConfig> field_combinations(const std::string& kind) {
-  std::map<std::string, ModelConfig> layers;
+/// Every combination of fields that is no error, once for each layer that it makes.
+std::vector<ModelConfig> field_combinations(const std::string& kind) {
+  std::vector<ModelConfig> models;
+  std::vector<AttentionFields> layers;
   ModelConfig model;
   model.d_model = 3;
   model.num_heads = 4;
   model.num_kv_heads = 2;
   model.head_dim = 2;
-  AttentionConfig& a = model.attention;
-  a.kind = kind;
-  const auto each = [](std::string& field, const std::vector<std::string>& words, auto&& next) {
-    for (const std::string& word : words) {
-      field = word;
-      next();
-    }
-  };
-  each(a.pairing, field_words(kPairings), [&] {
-    each(a.lambda, field_words(kLambdas), [&] {
-      each(a.lambda_init, field_words(kLambdaInits), [&] {
-        each(a.normaliser, field_words(kNormalisers), [&] {
-          each(a.subln, field_words(kHeadNorms), [&] {
-            each(a.gate, field_words(kGates), [&] {
-              if (!attention_errors(model).empty()) return;
-              layers.emplace(resolved(attention_fields(a)), model);
-            });
-          });
-        });
-      });
-    });
+  model.attention.kind = kind;
+  for (const test::Combination& choice : test::all_combinations()) {
+    model.attention = test::with(model.attention, choice);
+    if (!attention_errors(model).empty()) continue;
+    const AttentionFields layer = fields_of(model.attention);
+    if (std::ranges::find(layers, layer) != layers.end()) continue;
+    layers.push_back(layer);
+    models.push_back(model);
+  }
+  return models;
+}
+
+/// The fields that are set, by the positions of their values.
+std::string describe(AttentionConfig config) {
+  std::string text(config.kind.name());
+  test::for_each_field(config, [&](std::size_t i, const auto& field) {
+    if (field) text += fmt::format(" {}={}", i, static_cast<int>(*field));
   });
-  return layers;
+  return text;
 }
 
 class EveryCombination : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
-  const auto layers = field_combinations(GetParam());
-  const size_t lambdas = 3 + 2;  // exponential has two constants
-  const size_t of_maps = GetParam() == "diff_v2"   ? 2 * lambdas
-                         : GetParam() == "diff_v1" ? lambdas
-                                                   : 1;
-  const bool can_be_softmax =  // an error: it has a kind of its own
-      GetParam() == "gated" || GetParam() == "sink" || GetParam() == "off_by_one";
-  EXPECT_EQ(layers.size(), of_maps * 3 * 2 * 3 - (can_be_softmax ? 1 : 0));
-  for (const auto& [fields, model] : layers) {
-    EXPECT_EQ(check_layer(model, 2, 5).failure, "") << fields;
+  const std::vector<ModelConfig> models = field_combinations(GetParam());
+  EXPECT_GE(models.size(), 17u);  // normaliser, subln and gate go with every kind
+  for (const ModelConfig& model : models) {
+    EXPECT_EQ(check_layer(model, 2, 5).failure, "") << describe(model.attention);
   }
 }
 
@@ -157,4 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Fields, EveryCombination, testing::ValuesIn(attention_k
                          [](const auto& kind) { return kind.param; });
 
 }  // namespace
-}  // namespace difftape
+}  // namespace difftape::app

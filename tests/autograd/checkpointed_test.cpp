@@ -10,7 +10,7 @@ namespace {
 struct Part {
   ParameterSet parameters;
   Parameter& x = parameters.declare("x", {3, 4}, Role::projection, Init::normal(1));
-  Parameter& gain = parameters.declare("gain", {4}, Role::gain, Init::normal(1));
+  Parameter& gain = parameters.declare("gain", {4}, Role::norm_weight, Init::normal(1));
   Parameter& weight = parameters.declare("weight", {4, 4}, Role::projection, Init::normal(0.5));
   Part() { parameters.initialize(1); }
 
@@ -21,18 +21,18 @@ struct Part {
   }
 };
 
-TEST(Recomputed, gradients_of_input_and_parameters_match_finite_differences) {
+TEST(Checkpointed, gradients_of_input_and_parameters_match_finite_differences) {
   Part part;
   const GradcheckResult result = gradcheck(part.parameters, [&](Tape& tape) {
     const auto body = [&](const Var& in) { return part(in); };
-    const Var once = recomputed(tape.parameter(part.x), body);  // the parameters serve twice
-    return sum(exp(recomputed(once, body)));
+    const Var once = checkpointed(tape.parameter(part.x), body);  // the parameters serve twice
+    return sum(exp(checkpointed(once, body)));
   });
   EXPECT_EQ(result.failure, "");
   EXPECT_EQ(result.elements, 12 + 4 + 16);
 }
 
-TEST(Recomputed, runs_its_body_once_more_and_only_if_a_gradient_arrives) {
+TEST(Checkpointed, runs_its_body_once_more_and_only_if_a_gradient_arrives) {
   Part part;
   int runs = 0;
   const auto body = [&](const Var& in) {
@@ -40,20 +40,20 @@ TEST(Recomputed, runs_its_body_once_more_and_only_if_a_gradient_arrives) {
     return part(in);
   };
   Tape tape;
-  const Var x = tape.parameter(part.x), y = recomputed(x, body);
+  const Var x = tape.parameter(part.x), y = checkpointed(x, body);
   EXPECT_EQ(runs, 1);
-  recomputed(x, body);  // reaches nothing
+  checkpointed(x, body);  // reaches nothing
   tape.backward(sum(y));
   EXPECT_EQ(runs, 3);
 }
 
-TEST(Recomputed, of_a_value_without_gradient_still_gives_those_of_the_parameters) {
+TEST(Checkpointed, of_a_value_without_gradient_still_gives_those_of_the_parameters) {
   Part part;
   const auto gradient_of_weight = [&](bool kept) {
     part.weight.zero_grad();
     Tape tape;
     const Var x = tape.constant(part.x.value);
-    tape.backward(sum(kept ? part(x) : recomputed(x, [&](const Var& in) { return part(in); })));
+    tape.backward(sum(kept ? part(x) : checkpointed(x, [&](const Var& in) { return part(in); })));
     return part.weight.grad.clone();
   };
   const Tensor kept = gradient_of_weight(true), again = gradient_of_weight(false);
@@ -61,11 +61,11 @@ TEST(Recomputed, of_a_value_without_gradient_still_gives_those_of_the_parameters
   EXPECT_NE(kept.data()[0], 0);
 }
 
-TEST(Recomputed, an_error_in_the_second_run_names_the_layer_of_the_body) {
+TEST(Checkpointed, an_error_in_the_second_run_names_the_layer_of_the_body) {
   Tape tape;
   int runs = 0;
-  const Var y = recomputed(tape.input(Tensor::full({2, 3}, 1)), [&](const Var& in) {
-    const ErrorScope scope("layers.7");
+  const Var y = checkpointed(tape.input(Tensor::full({2, 3}, 1)), [&](const Var& in) {
+    const NameScope scope("layers.7");
     return ++runs == 1 ? exp(in) : reshape(in, {7});
   });
   try {

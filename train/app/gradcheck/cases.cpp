@@ -1,9 +1,10 @@
-#include "layers/gradcheck_cases.h"
+#include "train/app/gradcheck/cases.h"
 
 #include "autograd/gradcheck/op_cases.h"
-#include "layers/gradcheck_layer.h"
+#include "layers/attention/errors.h"
+#include "train/app/gradcheck/layer.h"
 
-namespace difftape {
+namespace difftape::app {
 
 namespace {
 
@@ -47,7 +48,7 @@ void add_cells(std::vector<GradcheckCase>& cases, const std::string& group, Mode
       const Index batch = seq <= 3 ? 2 : 1;
       config.d_model = seq <= 17 ? 3 : 2;
       config.head_dim = head_dim;
-      config.attention.window = visible != "window" ? 0 : seq <= 3 ? 2 : 5;
+      config.attention.sliding_window = visible != "window" ? 0 : seq <= 3 ? 2 : 5;
       const bool packed = visible == "packed";
       cases.push_back({group, fmt::format("{}/d{}/T{}", name, head_dim, seq), [=] {
                          return check_layer(config, batch, seq,
@@ -109,4 +110,4 @@ std::vector<GradcheckCase> gradcheck_cases() {
   return cases;
 }
 
-}  // namespace difftape
+}  // namespace difftape::app

@@ -8,44 +8,44 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/real.h"
+#include "core/math.h"
 
 // All functions here are inlined: how a vector would be passed to another one does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace difftape {
 
-inline constexpr Index kLanes = 64 / static_cast<Index>(sizeof(real));
+inline constexpr Index kSimdWidth = 64 / static_cast<Index>(sizeof(real));
 
-using Lanes = real __attribute__((vector_size(64)));
-using LaneInt = std::conditional_t<sizeof(real) == 4, std::int32_t, std::int64_t>;
-using LaneInts = LaneInt __attribute__((vector_size(64)));
+using Simd = real __attribute__((vector_size(64)));
+using SimdInt = std::conditional_t<sizeof(real) == 4, std::int32_t, std::int64_t>;
+using SimdInts = SimdInt __attribute__((vector_size(64)));
 
-/// kLanes numbers from anywhere, and back.
-inline Lanes load(const real* from) {
-  Lanes x;
+/// kSimdWidth numbers from anywhere, and back.
+inline Simd load(const real* from) {
+  Simd x;
   std::memcpy(&x, from, sizeof x);
   return x;
 }
-inline void store(const Lanes& x, real* to) { std::memcpy(to, &x, sizeof x); }
+inline void store(const Simd& x, real* to) { std::memcpy(to, &x, sizeof x); }
 
-/// The same number in every lane.
-inline Lanes lanes(real x) { return Lanes{} + x; }
+/// The same number in every element.
+inline Simd broadcast(real x) { return Simd{} + x; }
 
 namespace detail {
 template <Index distance, size_t... lane>
-inline Lanes rotated(const Lanes& x, std::index_sequence<lane...>) {
-  return __builtin_shufflevector(x, x, (static_cast<Index>(lane) + distance) % kLanes...);
+inline Simd rotated(const Simd& x, std::index_sequence<lane...>) {
+  return __builtin_shufflevector(x, x, (static_cast<Index>(lane) + distance) % kSimdWidth...);
 }
-/// The lanes rotated: lane i holds what was in lane i + distance.
+/// Rotated: element i holds what was in element i + distance.
 template <Index distance>
-inline Lanes rotated(const Lanes& x) {
-  return rotated<distance>(x, std::make_index_sequence<kLanes>());
+inline Simd rotated(const Simd& x) {
+  return rotated<distance>(x, std::make_index_sequence<kSimdWidth>());
 }
 
-template <Index width = kLanes / 2>
-inline Lanes folded_sum(const Lanes& x) {
-  const Lanes halves = x + rotated<width>(x);
+template <Index width = kSimdWidth / 2>
+inline Simd folded_sum(const Simd& x) {
+  const Simd halves = x + rotated<width>(x);
   if constexpr (width == 1) {
     return halves;
   } else {
@@ -53,9 +53,9 @@ inline Lanes folded_sum(const Lanes& x) {
   }
 }
 
-template <Index width = kLanes / 2>
-inline Lanes folded_largest(const Lanes& x) {
-  const Lanes other = rotated<width>(x), halves = other > x ? other : x;
+template <Index width = kSimdWidth / 2>
+inline Simd folded_largest(const Simd& x) {
+  const Simd other = rotated<width>(x), halves = other > x ? other : x;
   if constexpr (width == 1) {
     return halves;
   } else {
@@ -64,14 +64,14 @@ inline Lanes folded_largest(const Lanes& x) {
 }
 }  // namespace detail
 
-/// Sum of the lanes, by halves.
-inline real sum(const Lanes& x) { return detail::folded_sum(x)[0]; }
+/// Sum of the elements, by halves.
+inline real sum(const Simd& x) { return detail::folded_sum(x)[0]; }
 
-/// Largest lane; what it is if one is NaN is not specified.
-inline real largest(const Lanes& x) { return detail::folded_largest(x)[0]; }
+/// Largest element; what it is if one is NaN is not specified.
+inline real largest(const Simd& x) { return detail::folded_largest(x)[0]; }
 
-/// Multiples of kLanes that hold n numbers.
-constexpr Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
+/// Multiples of kSimdWidth that hold n numbers.
+constexpr Index round_up_to_width(Index n) { return round_up(n, kSimdWidth); }
 
 namespace detail {
 
@@ -107,7 +107,7 @@ constexpr real inverse_factorial(int k) {
 }
 
 template <int k>
-inline Lanes exp_horner(const Lanes& f, Lanes sum_so_far) {
+inline Simd exp_horner(const Simd& f, Simd sum_so_far) {
   sum_so_far = sum_so_far * f + inverse_factorial(k);
   if constexpr (k == 0) {
     return sum_so_far;
@@ -118,20 +118,20 @@ inline Lanes exp_horner(const Lanes& f, Lanes sum_so_far) {
 
 }  // namespace detail
 
-/// exp(x) of each lane for x <= 1, to within two units of the last digit; 0 where the result would
-/// be below the smallest normal number, NaN for NaN (Cody & Waite 1980, chapter 6).
-inline Lanes exp_lanes(const Lanes& x) {
+/// exp(x) of each element for x <= 1, to within two units of the last digit; 0 where the result
+/// would be below the smallest normal number, NaN for NaN (Cody & Waite 1980, chapter 6).
+inline Simd exp_simd(const Simd& x) {
   constexpr const detail::ExpConstants& c = detail::kExp;
-  const Lanes bounded = x < c.lowest ? lanes(c.lowest) : x;
-  const Lanes shifted = bounded * static_cast<real>(1.4426950408889634074) + c.shift;
-  const Lanes n = shifted - c.shift;
-  const Lanes f = bounded - n * c.ln2_high - n * c.ln2_low;
-  const Lanes power =
-      detail::exp_horner<c.degree - 1>(f, lanes(detail::inverse_factorial(c.degree)));
-  const LaneInts exponent =
-      (std::bit_cast<LaneInts>(shifted) << c.mantissa_bits) + (LaneInt{c.bias} << c.mantissa_bits);
-  const Lanes result = power * std::bit_cast<Lanes>(exponent);
-  return x < c.lowest ? Lanes{} : result;
+  const Simd bounded = x < c.lowest ? broadcast(c.lowest) : x;
+  const Simd shifted = bounded * static_cast<real>(1.4426950408889634074) + c.shift;
+  const Simd n = shifted - c.shift;
+  const Simd f = bounded - n * c.ln2_high - n * c.ln2_low;
+  const Simd power =
+      detail::exp_horner<c.degree - 1>(f, broadcast(detail::inverse_factorial(c.degree)));
+  const SimdInts exponent =
+      (std::bit_cast<SimdInts>(shifted) << c.mantissa_bits) + (SimdInt{c.bias} << c.mantissa_bits);
+  const Simd result = power * std::bit_cast<Simd>(exponent);
+  return x < c.lowest ? Simd{} : result;
 }
 
 }  // namespace difftape

@@ -12,21 +12,21 @@ namespace difftape {
 namespace {
 /// The tape that body runs on: all of its properties but the mode are those of the tape around it.
 struct InnerTape : Tape {
-  InnerTape(Mode mode, Precision precision, const Watcher& watcher) : Tape(mode, precision) {
-    watch(watcher);
+  InnerTape(Mode mode, Precision precision, const Hook& hook) : Tape(mode, precision) {
+    set_hook(hook);
   }
 };
 }  // namespace
 
-Var recomputed(const Var& x, const std::function<Var(const Var&)>& body) {
-  if (!x.gradient().wanted()) return body(x);
+Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body) {
+  if (!x.gradient().requires_grad()) return body(x);
   const Precision precision = x.tape().precision();
-  const Tape::Watcher& watcher = x.tape().watcher();
-  InnerTape forward(Tape::Mode::inference, precision, watcher);
+  const Tape::Hook& hook = x.tape().hook();
+  InnerTape forward(Tape::Mode::inference, precision, hook);
   const Tensor y = body(forward.constant(x.value())).value();
   return record("recomputed", y, {x},
-                [x = x.value(), dx = x.gradient(), body, precision, watcher](const Tensor& dy) {
-                  InnerTape again(Tape::Mode::training, precision, watcher);
+                [x = x.value(), dx = x.gradient(), body, precision, hook](const Tensor& dy) {
+                  InnerTape again(Tape::Mode::training, precision, hook);
                   const Var from = again.input(x);
                   again.backward(body(from), dy);
                   dx.add(again.gradient_of(from));

@@ -1,5 +1,6 @@
 #include "train/run/config/writer.h"
 
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 #include "layers/attention/attention.h"
@@ -131,10 +132,10 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
 }
 
-/// Converts to any member of an aggregate.
+/// Converts to any member of an aggregate, but for types that then convert from it themselves.
 struct AnyMember {
   template <class T>
-  operator T() const;
+  requires(!std::same_as<T, AttentionKind> && !requires(T t) { t.has_value(); }) operator T() const;
 };
 
 /// Number of members of an aggregate.

@@ -40,7 +40,7 @@ void fill_in(const run::Config& config, FlowRequest& request) {
   if (request.seeds.empty()) request.seeds = {static_cast<Index>(config.run.seed)};
 }
 
-Exit run_gradient_flow(FlowArguments& arguments) {
+system::Exit run_gradient_flow(FlowArguments& arguments) {
   const run::Config config = run::load_config(arguments.config, arguments.overrides).config;
   if (!arguments.out.empty()) {
     require_h5_output(arguments.out, "analyze gradient-flow", {"norm", "ratio"},
@@ -59,7 +59,7 @@ Exit run_gradient_flow(FlowArguments& arguments) {
   }
   bool diverged = !flow.baseline.diverged.empty();
   for (const KindFlow& kind : flow.kinds) diverged = diverged || !kind.diverged.empty();
-  return diverged ? Exit::diverged : Exit::ok;
+  return diverged ? system::Exit::diverged : system::Exit::ok;
 }
 
 void add_gradient_flow(CLI::App& analyze, Context& context) {

@@ -128,7 +128,7 @@ class Rows {
   Tally total_;
 };
 
-Exit check(const std::string& filter) {
+system::Exit check(const std::string& filter) {
   std::vector<GradcheckCase> cases = gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
@@ -149,7 +149,7 @@ Exit check(const std::string& filter) {
       "{} cells, {} elements, worst relative error {:.1e}, gate {:.0e}, {} failed, {:.1f} s\n",
       total.cells, total.elements, total.worst, kGradcheckGate, total.failures,
       seconds_since(started));
-  return total.failures == 0 ? Exit::ok : Exit::over_gate;
+  return total.failures == 0 ? system::Exit::ok : system::Exit::check_failed;
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ void add_replay(CLI::App& app, Context& context) {
         std::filesystem::is_directory(arguments->where)
             ? replay_run(*arguments, step->count() > 0)
             : replay_file(*arguments, step->count() + batches->count() + states->count() > 0);
-    context.exit = same ? Exit::ok : Exit::over_gate;
+    context.exit = same ? system::Exit::ok : system::Exit::check_failed;
   });
 }
 

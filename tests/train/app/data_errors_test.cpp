@@ -65,7 +65,7 @@ TEST_F(BadData, resuming_without_a_run_is_missing_input) {
 }
 
 TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_says_so_and_changes_nothing) {
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string status = contents(project / "run/status.json");
   const std::string metrics = contents(project / "run/metrics.jsonl");
   const fs::path checkpoint = project / "run/checkpoints/step-00000012.h5";
@@ -105,7 +105,7 @@ TEST_F(BadData, a_report_needs_run_directories) {
   EXPECT_EQ(outcome.err,
             "difftape: gone is not a run directory: it has no status.json; give the directory of a "
             "run\n");
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   put(project / "run/status.json", "{\"state\": \"fini");
   const Outcome damaged = project.difftape({"report", "run"});
   EXPECT_EQ(damaged.exit, 65);

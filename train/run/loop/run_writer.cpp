@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "core/build_info.h"
+#include "core/error.h"
 #include "core/gemm.h"
 #include "core/peak.h"
 #include "core/profile.h"
@@ -159,7 +160,8 @@ void RunWriter::profile(const Session& session, const ProfiledSteps& steps) {
   progress_->note(std::string_view(text).substr(0, text.size() - 1));  // it ends the line itself
 }
 
-void RunWriter::end(const Session& session, RunState state, Exit exit, const std::string& line) {
+void RunWriter::end(const Session& session, RunState state, system::Exit exit,
+                    const std::string& line) {
   const std::string spikes = spike_summary(write_tables(session));
   status_.exit_code = static_cast<int>(exit);
   write_state(session, state);
@@ -173,7 +175,7 @@ void RunWriter::end_diverged(const Session& session, const Step& step) {
   const std::string first =
       where.parameter.empty() ? "" : fmt::format(", first in {}", where.parameter);
   const std::string op = where.op.empty() ? "" : fmt::format("; first op: {}", where.op);
-  end(session, RunState::diverged, Exit::diverged,
+  end(session, RunState::diverged, system::Exit::diverged,
       fmt::format("diverged at step {}: {} is not finite{}{}", where.step, where.quantity, first,
                   op));
   try {

@@ -7,6 +7,7 @@
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/spike_records.h"
+#include "train/system/exit.h"
 #include "train/system/lock.h"
 
 namespace difftape::run {
@@ -25,7 +26,7 @@ class RunWriter {
   /// Writes trace.json and profile.txt, and shows the table.
   void profile(const Session& session, const ProfiledSteps& steps);
   /// The last word: state, exit code and, for the console, a line. Writes metrics.h5, spikes.csv.
-  void end(const Session& session, RunState state, Exit exit, const std::string& line);
+  void end(const Session& session, RunState state, system::Exit exit, const std::string& line);
   /// The same for a run that ends with this step, which is kept to be repeated.
   void end_diverged(const Session& session, const Step& step);
   /// Records that the run broke off with an error; throws nothing.

@@ -37,9 +37,9 @@ StopRequest::~StopRequest() {
   if (--nesting == 0) handle(SIG_DFL);
 }
 
-Exit StopRequest::received() const {
-  if (last_signal == 0) return Exit::ok;
-  return last_signal == SIGINT ? Exit::sigint : Exit::sigterm;
+system::Exit StopRequest::received() const {
+  if (last_signal == 0) return system::Exit::ok;
+  return last_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm;
 }
 
 }  // namespace difftape::run

@@ -13,7 +13,7 @@ namespace {
 
 /// Why a run ends before its last step.
 struct Ending {
-  Exit exit = Exit::ok;  ///< ok: it does not
+  system::Exit exit = system::Exit::ok;  ///< ok: it does not
   std::optional<Step> diverged = {};
 };
 
@@ -34,21 +34,21 @@ Ending advance(Session& session, RunWriter& writer, const StopRequest& stop) {
   if (step.diverged || diagnoses(session.config, step.number))
     step.diagnostics = session.diagnose();
   writer.step(session, step);
-  if (step.diverged) return {Exit::diverged, std::move(step)};
-  const Exit signal = session.step < config.steps ? stop.received() : Exit::ok;
-  if (signal != Exit::ok || due(step.number, config.checkpoint_every, config.steps)) {
+  if (step.diverged) return {system::Exit::diverged, std::move(step)};
+  const system::Exit signal = session.step < config.steps ? stop.received() : system::Exit::ok;
+  if (signal != system::Exit::ok || due(step.number, config.checkpoint_every, config.steps)) {
     writer.checkpoint(session);
   }
   return {signal};
 }
 
-Exit run_steps(Session& session, RunWriter& writer, bool profile, const StopRequest& stop) {
+system::Exit run_steps(Session& session, RunWriter& writer, bool profile, const StopRequest& stop) {
   const Index steps = session.config.train.steps;
   ProfiledSteps profiled(profile, session.step, steps);
   while (session.step < steps) {
     const Ending ending =
         profiled.run(session.step + 1, [&] { return advance(session, writer, stop); });
-    const bool ends = ending.exit != Exit::ok;
+    const bool ends = ending.exit != system::Exit::ok;
     if (profiled.done_at(session.step, ends)) writer.profile(session, profiled);
     if (ending.diverged) {
       writer.end_diverged(session, *ending.diverged);
@@ -58,7 +58,7 @@ Exit run_steps(Session& session, RunWriter& writer, bool profile, const StopRequ
     }
     if (ends) return ending.exit;
   }
-  return Exit::ok;
+  return system::Exit::ok;
 }
 
 }  // namespace
@@ -68,13 +68,13 @@ std::filesystem::path default_out(const Config& config) {
                                 : std::filesystem::path(config.run.out);
 }
 
-Exit train(const Config& config, const TrainRequest& request) {
+system::Exit train(const Config& config, const TrainRequest& request) {
   const StopRequest stop;  // from here on a signal costs no work
   Session session(config);
   RunWriter writer(session, request);
   try {
-    const Exit exit = run_steps(session, writer, request.profile, stop);
-    if (exit == Exit::ok) {
+    const system::Exit exit = run_steps(session, writer, request.profile, stop);
+    if (exit == system::Exit::ok) {
       writer.end(session, RunState::finished, exit,
                  fmt::format("finished; results are in {}", request.out.string()));
     }

@@ -46,7 +46,7 @@ void look_into(const fs::path& dir, RunProgress& progress) {
   } catch (const Error& error) {
     progress.phase = Phase::failed;
     if (!progress.chosen) return;
-    progress.exit = error.exit();
+    progress.exit = system::exit_of(error);
     progress.words =
         fmt::format("{}; remove {} to train it from the start", error.what(), dir.string());
   }
@@ -102,14 +102,14 @@ void conclude(const fs::path& run_dir, const system::Ending& ending, int told,
   progress.on_disk = fs::exists(run_dir / "status.json", ignored);
   if (progress.on_disk) follow(run_dir, progress);
   const bool obeyed = ending.signal != 0 && ending.signal == told;
-  const Exit exit = obeyed               ? (told == SIGINT ? Exit::sigint : Exit::sigterm)
-                    : ending.signal != 0 ? Exit::stopped_early
-                                         : static_cast<Exit>(ending.exit);
-  if (exit == Exit::ok || exit == Exit::diverged) {
-    progress.phase = exit == Exit::ok ? Phase::finished : Phase::diverged;
+  const system::Exit exit = obeyed ? (told == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
+                            : ending.signal != 0 ? system::Exit::stopped_early
+                                                 : static_cast<system::Exit>(ending.exit);
+  if (exit == system::Exit::ok || exit == system::Exit::diverged) {
+    progress.phase = exit == system::Exit::ok ? Phase::finished : Phase::diverged;
     return;
   }
-  const bool stopped = exit == Exit::sigint || exit == Exit::sigterm;
+  const bool stopped = exit == system::Exit::sigint || exit == system::Exit::sigterm;
   progress.phase = stopped ? Phase::stopped : Phase::failed;
   progress.exit = exit;
   progress.words = stopped ? fmt::format("stopped at step {}", progress.step) : words;

@@ -82,11 +82,11 @@ StepTime read_step_time(const std::string& text) {
   });
 }
 
-Exit work(std::istream& in, std::ostream& out) {
+system::Exit work(std::istream& in, std::ostream& out) {
   const Job job = read_job({std::istreambuf_iterator<char>(in), {}});
   if (job.measure_seconds > 0) {
     out << to_text(measure(job.config, job.measure_seconds)) << std::flush;
-    return Exit::ok;
+    return system::Exit::ok;
   }
   run::TrainRequest request;
   request.out = job.out;

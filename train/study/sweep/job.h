@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "train/run/config/config.h"
+#include "train/system/exit.h"
 
 namespace difftape::study {
 
@@ -34,6 +35,6 @@ StepTime read_step_time(const std::string& text);
 
 /// What the worker does: reads a job, trains or measures, prints nothing but a StepTime. Returns
 /// what train() returns, and throws what it throws.
-Exit work(std::istream& in, std::ostream& out);
+system::Exit work(std::istream& in, std::ostream& out);
 
 }  // namespace difftape::study

@@ -28,19 +28,19 @@ Pool::Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const L
 void Pool::train(const run::StopRequest& stop, StatusTable& table, const Changed& changed) {
   bool more = true;
   while (true) {
-    const Exit signal = stop.received();
-    for (int place = 0; signal == Exit::ok && more && place < layout_.jobs(); ++place) {
+    const system::Exit signal = stop.received();
+    for (int place = 0; signal == system::Exit::ok && more && place < layout_.jobs(); ++place) {
       if (!places_[static_cast<std::size_t>(place)].worker)
         more = start_next(place, table, changed);
     }
-    if (signal != Exit::ok && told_ == 0) {
+    if (signal != system::Exit::ok && told_ == 0) {
       table.line("stopping: the runs under way save their state");
-      told_ = signal == Exit::sigint ? SIGINT : SIGTERM;
+      told_ = signal == system::Exit::sigint ? SIGINT : SIGTERM;
       for (Place& place : places_) {
         if (place.worker) place.worker->signal(told_);
       }
     }
-    if (idle() && (signal != Exit::ok || !more)) break;
+    if (idle() && (signal != system::Exit::ok || !more)) break;
     std::this_thread::sleep_for(kPoll);
     conclude_ended(table, changed);
     redraw(table);
@@ -62,7 +62,7 @@ bool Pool::start_next(int place, StatusTable& table, const Changed& changed) {
       at.worker = std::make_unique<Worker>(job, layout_, place, program_);
     } catch (const Error& error) {
       progress.phase = Phase::failed;
-      progress.exit = error.exit();
+      progress.exit = system::exit_of(error);
       progress.words = error.what();
       table.line(fmt::format("{}: failed: {}", config.run.name, progress.words));
       changed(at.run);

@@ -28,7 +28,7 @@ class DumpOf : public testing::Test {
 
   void diverge() {
     project.save();
-    ASSERT_EQ(project.train("run"), Exit::diverged);
+    ASSERT_EQ(project.train("run"), system::Exit::diverged);
   }
   test::Outcome replay(const std::string& where = kDump) {
     return project.difftape({"replay", where});
@@ -56,7 +56,7 @@ TEST_F(DumpOf, every_attention_kind_repeats) {
     TinyProject other(kind);
     other.config.optim = project.config.optim;
     other.config.train.eval_every = 0;
-    ASSERT_EQ(other.train("run"), Exit::diverged);
+    ASSERT_EQ(other.train("run"), system::Exit::diverged);
     EXPECT_TRUE(replay_dump(other / kDump).identical()) << kind;
   }
 }

@@ -54,7 +54,7 @@ class Spike : public testing::Test {
     project.config.log.spike_threshold = 4;
     project.save();
   }
-  void run_it() { ASSERT_EQ(project.train("run"), Exit::ok); }
+  void run_it() { ASSERT_EQ(project.train("run"), system::Exit::ok); }
 
   TinyProject project;
 };
@@ -111,7 +111,7 @@ TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     project.config.run.seed = seed;
     const std::string out = fmt::format("run{}", seed);
-    ASSERT_EQ(project.train(out), Exit::ok);
+    ASSERT_EQ(project.train(out), system::Exit::ok);
     const RecordedRun run = open_recorded(project / out);
     if (spike_records(run.metrics, run.rule).empty()) continue;
     const SpikeReplay replay = replay_spike(project / out);
@@ -141,7 +141,7 @@ TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {
   project.config.optim.clip_norm = 0;
   project.config.optim.warmup_steps = 0;
   project.save();
-  ASSERT_EQ(project.train("run"), Exit::diverged);
+  ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const SpikeReplay replay = replay_spike(project / "run");
   EXPECT_EQ(replay.step, 2);
   EXPECT_FALSE(replay.mismatch);

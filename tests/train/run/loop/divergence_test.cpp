@@ -28,7 +28,7 @@ TinyProject& explosive(TinyProject& project) {
 TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_parameter) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
-    EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+    EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
     const RunStatus status = read_status(project / "run");
     EXPECT_EQ(status.state, RunState::diverged);
     EXPECT_EQ(status.exit_code, 86);
@@ -51,7 +51,7 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
 
 TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
   TinyProject project;
-  EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+  EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
   const auto lines = metrics_lines(project / "run");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_TRUE(lines[0]["train/loss"].is_number());
@@ -68,7 +68,7 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
 TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
   TinyProject project;
   explosive(project).config.train.eval_every = 1;
-  EXPECT_EQ(project.train("run"), Exit::diverged);
+  EXPECT_EQ(project.train("run"), system::Exit::diverged);
   const RunStatus status = read_status(project / "run");
   ASSERT_TRUE(status.diverged.has_value());
   EXPECT_EQ(status.diverged->step, 1);
@@ -82,7 +82,7 @@ TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
 
 TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished) {
   TinyProject project;
-  ASSERT_EQ(project.train("fine"), Exit::ok);
+  ASSERT_EQ(project.train("fine"), system::Exit::ok);
   explosive(project);
   const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"});
   EXPECT_EQ(outcome.exit, 86);
@@ -138,7 +138,7 @@ TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
   for (const bool recompute : {false, true}) {
     TinyProject project("diff_v2");
     project.config.train.recompute = recompute ? "blocks" : "none";
-    EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+    EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
     ops[recompute] = read_status(project / "run").diverged->op;
   }
   EXPECT_NE(ops[0], "");

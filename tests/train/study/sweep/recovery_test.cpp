@@ -151,7 +151,7 @@ TEST(Conclude, a_worker_killed_by_the_signal_it_was_sent_was_stopped) {
     EXPECT_EQ(stopped.words, "stopped at step 0");
     conclude(dir.path(), {0, signal}, 0, "killed", failed);
     EXPECT_EQ(failed.phase, Phase::failed);
-    EXPECT_EQ(failed.exit, Exit::stopped_early);
+    EXPECT_EQ(failed.exit, system::Exit::stopped_early);
     conclude(dir.path(), {0, SIGSEGV}, signal, "killed", crashed);
     EXPECT_EQ(crashed.phase, Phase::failed);
     EXPECT_EQ(crashed.words, "killed");

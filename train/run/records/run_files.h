@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/real.h"
+#include "train/run/config/writer.h"
 
 namespace difftape::run {
 
@@ -51,9 +51,6 @@ struct RunStatus {
 void write_status(const std::filesystem::path& dir, RunStatus& status);
 /// Throws MissingInput if there is no status.json and DataError if it is not one.
 RunStatus read_status(const std::filesystem::path& dir);
-
-/// Config keys in registry order, for example {"model.d_model", "128"}.
-using FlatConfig = std::vector<std::pair<std::string, std::string>>;
 
 /// Writes env.json: the command line, the time, the sections of the object `facts` (for example
 /// "build" and "data"), processor and threads, and `config`. Nothing added here names the user or

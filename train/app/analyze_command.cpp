@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "train/app/analyze/gradient_flow_output.h"
+#include "train/app/analyze/gradient_flow.h"
 #include "train/app/analyze/kinds.h"
-#include "train/app/analyze/snr_output.h"
+#include "train/app/analyze/snr.h"
 #include "train/app/commands.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"

@@ -1,8 +1,7 @@
-#include "train/app/analyze/snr_output.h"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "train/app/analyze/snr.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"

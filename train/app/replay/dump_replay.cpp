@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/app/replay/bits.h"
+#include "train/app/replay/recorded_run.h"
 #include "train/run/loop/first_non_finite.h"
 #include "train/system/text_table.h"
 

@@ -1,6 +1,9 @@
 #pragma once
 // A run directory as the starting point of a replay. Nothing in it is written.
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -9,6 +12,12 @@
 #include "train/run/records/spike_records.h"
 
 namespace difftape::app {
+
+/// Equal bit for bit. All NaN are one: metrics.jsonl does not tell them apart.
+inline bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
+}
 
 struct RecordedRun {
   std::filesystem::path dir;

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "train/app/replay/bits.h"
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
 

@@ -2,9 +2,9 @@
 // What a model is trained and validated on: batches of token sequences.
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,9 +12,15 @@
 
 #include "core/attention/attention.h"
 #include "train/run/config/config.h"
-#include "train/run/data/split.h"
 
 namespace difftape::run {
+
+/// Positions [begin, end).
+struct Span {
+  Index begin, end;
+  Index size() const { return end - begin; }
+  friend bool operator==(const Span&, const Span&) = default;
+};
 
 /// Targets of one row that are right together or not at all, and their place in the grid of the
 /// dataset.
@@ -59,6 +65,12 @@ struct Grid {
   bool exact_match = false;  ///< an answer is all that a sequence is asked
 };
 
+/// The least loss that any model can expect, in nats per scored token, and the largest share of
+/// scored tokens whose likeliest target is the right one.
+struct BestAchievable {
+  double loss = 0, accuracy = 0;
+};
+
 /// A source of batches without state: each is a function of its arguments and the seed, so a run
 /// continues anywhere, and the order of the data does not depend on the model.
 class Dataset {
@@ -79,19 +91,12 @@ class Dataset {
   /// What env.json records: kind, size and digest, or the numbers that make a task.
   virtual nlohmann::ordered_json info() const = 0;
 
-  /// The least loss that any model can expect, in nats a scored token, and the largest share of
-  /// scored tokens whose likeliest target is the right one. NaN: nobody knows.
-  virtual double best_loss() const { return std::numeric_limits<double>::quiet_NaN(); }
-  virtual double best_accuracy() const { return std::numeric_limits<double>::quiet_NaN(); }
+  /// Of a task, whose answers are right or wrong, so that accuracy is measured; else nothing.
+  virtual std::optional<BestAchievable> best() const { return std::nullopt; }
 
   /// Without rows: answers are not counted one by one.
   virtual Grid grid() const { return {}; }
 };
-
-/// True if answers are right or wrong: accuracy is measured.
-inline bool is_task(const Dataset& dataset) {
-  return dataset.best_accuracy() == dataset.best_accuracy();
-}
 
 /// Throws MissingInput or DataError about the data, each naming data.path, and ConfigError for a
 /// kind that is not in dataset_kinds(), sizes that do not fit or a model.vocab_size too small for

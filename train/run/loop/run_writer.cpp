@@ -37,9 +37,9 @@ Json describe_build() {
 /// Facts about the data, and what any model can hope for where that is known.
 Json describe_data(const Dataset& data) {
   Json info = data.info();
-  if (is_task(data)) {
-    info["best_loss"] = data.best_loss();
-    info["best_accuracy"] = data.best_accuracy();
+  if (const std::optional<BestAchievable> best = data.best()) {
+    info["best_loss"] = best->loss;
+    info["best_accuracy"] = best->accuracy;
   }
   return info;
 }
@@ -86,9 +86,9 @@ RunWriter::RunWriter(Session& session, const TrainRequest& request)
       request.console ? *request.console : silence(),
       request.console_descriptor >= 0 ? console_style(request.console_descriptor) : ConsoleStyle{},
       dir_ / "stdout.log", config.train.steps, session.step);
-  if (is_task(*session.data)) {
-    progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %",
-                                session.data->best_loss(), 100 * session.data->best_accuracy()));
+  if (const std::optional<BestAchievable> best = session.data->best()) {
+    progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
+                                100 * best->accuracy));
   }
   if (request.resume) status_.started = read_status(dir_).started;
   status_.steps = config.train.steps;

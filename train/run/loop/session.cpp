@@ -98,7 +98,7 @@ Validation Session::validate(const Tape::Watcher& watcher) {
   const profile::Span span(profile::Category::phase, "validate");
   const Index batches = std::min(config.train.eval_batches, data->val_batches());
   std::optional<Score> score;
-  if (is_task(*data)) score.emplace(data->grid());
+  if (data->best()) score.emplace(data->grid());
   double total = 0, weights = 0, first = 0;
   for (Index i = 0; i < batches; ++i) {
     const Batch batch = data->val_batch(i);

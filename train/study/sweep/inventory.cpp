@@ -7,7 +7,6 @@
 
 #include "train/run/loop/restore.h"
 #include "train/run/records/run_files.h"
-#include "train/run/records/run_start.h"
 
 namespace difftape::study {
 namespace {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <thread>
 
-#include "train/run/records/run_start.h"
+#include "train/run/records/run_files.h"
 
 namespace difftape::study {
 namespace {

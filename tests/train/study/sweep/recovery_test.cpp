@@ -3,7 +3,6 @@
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
-#include "train/run/records/run_start.h"
 #include "train/study/sweep/inventory.h"
 #include "train/system/lock.h"
 

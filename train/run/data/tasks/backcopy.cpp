@@ -59,8 +59,7 @@ class Backcopy : public Task {
     }
   }
 
-  double best_loss() const override { return best_.loss; }
-  double best_accuracy() const override { return best_.accuracy; }
+  std::optional<BestAchievable> best() const override { return best_; }
   Grid grid() const override { return {{"bigram", "copy"}, {"all"}}; }
 
   nlohmann::ordered_json info() const override {

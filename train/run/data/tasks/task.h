@@ -44,8 +44,7 @@ class Task : public Dataset {
   Batch val_batch(Index i) const override;
   Index val_batches() const override;
   Index vocab_size() const override;
-  double best_loss() const override { return 0; }
-  double best_accuracy() const override { return 1; }
+  std::optional<BestAchievable> best() const override { return BestAchievable{0, 1}; }
 
  protected:
   Task(const DataConfig& config, std::uint64_t seed);

@@ -115,8 +115,9 @@ void add_snr(CLI::App& analyze) {
     command->add_option(name, value, description)->check(refuse_empty)->capture_default_str();
   };
   add("--tokens", r.needle.tokens, "Positions of a row, the needle among them");
-  add("--signal", r.needle.signal, "Score of the needle in the first map");
-  add("--second-signal", r.needle.second_signal, "Score of the needle in the subtracted map");
+  add("--signal", r.needle.signal, "TaskAccuracy of the needle in the first map");
+  add("--second-signal", r.needle.second_signal,
+      "TaskAccuracy of the needle in the subtracted map");
   add_list_option(*command, "--noise", r.noise,
                   "Standard deviations of the other scores, ascending, separated by commas");
   add_list_option(*command, "--correlation", r.correlation,

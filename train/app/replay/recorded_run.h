@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/spike_records.h"
 
@@ -35,17 +35,17 @@ struct RecordedRun {
 /// precision.
 RecordedRun open_recorded(const std::filesystem::path& dir);
 
-/// The first step of the event furthest out, a value that is not finite being further than any.
+/// The first step of the largest spike event; a value that is not finite is the largest.
 /// Throws UsageError if the run has none.
 Index worst_spike(const RecordedRun& run);
 
-/// The session of the run after at most `steps` steps: from its latest checkpoint that is not
-/// later, or from the start. `origin` says which. Throws what Session and its restore throw, and
+/// The state of the run after at most `steps` steps: from its latest checkpoint that is not
+/// later, or from the start. `origin` says which. Throws what TrainState and its restore throw, and
 /// DataError if the data is not that of the run.
-struct Reached {
-  std::unique_ptr<run::Session> session;
+struct RestoredState {
+  std::unique_ptr<run::TrainState> state;
   std::string origin;  ///< "checkpoints/step-00000100.h5" or "the initial weights"
 };
-Reached reach(const RecordedRun& run, Index steps);
+RestoredState restore_to_step(const RecordedRun& run, Index steps);
 
 }  // namespace difftape::app

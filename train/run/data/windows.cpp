@@ -14,7 +14,7 @@ namespace difftape::run {
 namespace {
 
 constexpr Index kBlock = 16384;
-constexpr std::uint64_t kAnySeed = 0;  // the seed of the run has no say here
+constexpr std::uint64_t kAnySeed = 0;  // independent of the seed of the run
 
 /// 0, 1, ..., n - 1 shuffled, the same way on every call.
 std::vector<Index> permutation(Index n, std::string_view name) {

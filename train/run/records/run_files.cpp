@@ -157,7 +157,7 @@ std::string cpu_model() {
 
 std::string utc_now() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
 
-bool only_begun(const fs::path& dir) {
+bool is_partial_start(const fs::path& dir) {
   std::error_code error;
   if (!fs::is_directory(dir, error) || fs::is_empty(dir, error) || error) return false;
   fs::directory_iterator entry(dir, error);
@@ -167,9 +167,9 @@ bool only_begun(const fs::path& dir) {
   return !error;
 }
 
-void clear_begun(const fs::path& dir) {
+void remove_partial_start(const fs::path& dir) {
   const system::DirectoryLock lock(dir);
-  if (!only_begun(dir)) {
+  if (!is_partial_start(dir)) {
     throw OutputError(fmt::format(
         "{} holds more than the beginning of a run; nothing is overwritten: remove it, or choose "
         "another directory with --out",

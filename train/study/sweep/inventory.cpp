@@ -66,7 +66,7 @@ RunProgress look(const SweepRun& run) {
   std::error_code ignored;  // what is wrong with the place is said when the run is created
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
   const bool same = same_run(dir, run.config());
-  if (run::only_begun(dir) && (same || !fs::exists(dir / "config.yaml", ignored))) {
+  if (run::is_partial_start(dir) && (same || !fs::exists(dir / "config.yaml", ignored))) {
     progress.begun = true;
     return progress;
   }

@@ -24,13 +24,13 @@ double seconds_since(Clock::time_point start) {
 
 StepTime measure(const run::Config& config, double seconds) {
   const Clock::time_point begin = Clock::now();
-  run::Session session(config);
+  run::TrainState state(config);
   StepTime time{seconds_since(begin), 0};
-  take_step(session);  // generates the kernels and fills the pool
+  train_step(state);  // generates the kernels and fills the pool
   std::vector<double> steps;
   const Clock::time_point first = Clock::now();
   while (steps.size() < kFewestSteps || seconds_since(first) < seconds) {
-    steps.push_back(take_step(session).seconds);
+    steps.push_back(train_step(state).seconds);
   }
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end());

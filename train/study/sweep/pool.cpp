@@ -57,7 +57,7 @@ bool Pool::start_next(int place, StatusTable& table, const Changed& changed) {
     Place& at = places_[static_cast<std::size_t>(place)];
     at.run = next_++;
     try {
-      if (progress.begun) run::clear_begun(config.run.out);
+      if (progress.begun) run::remove_partial_start(config.run.out);
       const Job job{config, 0, config.run.out, progress.on_disk, command_};
       at.worker = std::make_unique<Worker>(job, layout_, place, program_);
     } catch (const Error& error) {

@@ -96,21 +96,21 @@ TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished)
 
 TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {
   TinyProject project;
-  Session session(project.config);
-  Parameter& weight = *session.model.parameters().find("model.layers.1.self_attn.o_proj.weight");
+  TrainState state(project.config);
+  Parameter& weight = *state.model.parameters().find("model.layers.1.self_attn.o_proj.weight");
   weight.value.fill(std::numeric_limits<real>::infinity());
-  const std::string op = first_non_finite_op(session, batches_of(session, 1));
+  const std::string op = first_non_finite_op(state, batches_of(state, 1));
   EXPECT_EQ(op, "linear in model.layers.1.self_attn.o_proj, forward");
-  EXPECT_EQ(first_non_finite_op_in_validation(session), op);
+  EXPECT_EQ(first_non_finite_op_in_validation(state), op);
 }
 
 TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
   for (const char* recompute : {"none", "blocks"}) {
     TinyProject project;
     project.config.train.recompute = recompute;
-    Session session(project.config);
+    TrainState state(project.config);
     // A tiny residual stream that the last norm makes large: its gradient does not fit.
-    for (Parameter& p : session.model.parameters()) {
+    for (Parameter& p : state.model.parameters()) {
       if (p.name == "model.embed_tokens.weight") p.value.fill(real(1e-35));
       if (p.name.ends_with("o_proj.weight") || p.name.ends_with("down_proj.weight")) {
         p.value.fill(0);
@@ -118,19 +118,18 @@ TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
       if (p.name == "model.norm.weight") p.value.fill(real(3e38));
       if (p.name == "lm_head.weight") p.value.fill(0);
     }
-    Tensor head = session.model.parameters().find("lm_head.weight")->value;
+    Tensor head = state.model.parameters().find("lm_head.weight")->value;
     std::fill_n(head.row('e'), head.shape().last(), real(1));
-    EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)),
-              "rms_norm in model.norm, backward")
+    EXPECT_EQ(first_non_finite_op(state, batches_of(state, 1)), "rms_norm in model.norm, backward")
         << recompute;
   }
 }
 
 TEST(Divergence, of_a_step_in_which_all_is_finite_has_no_op) {
   TinyProject project;
-  Session session(project.config);
-  EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)), "");
-  EXPECT_EQ(first_non_finite_op_in_validation(session), "");
+  TrainState state(project.config);
+  EXPECT_EQ(first_non_finite_op(state, batches_of(state, 1)), "");
+  EXPECT_EQ(first_non_finite_op_in_validation(state), "");
 }
 
 TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {

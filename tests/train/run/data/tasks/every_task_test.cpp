@@ -73,10 +73,10 @@ TEST_P(EveryTask, validation_is_the_same_for_every_seed_and_no_part_of_training)
 TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
   const auto data = make_task(config());
   const Batch batch = data->val_batch(0);
-  const Grid grid = data->grid();
+  const AccuracyGrid grid = data->grid();
   ASSERT_FALSE(batch.answers.empty());
   Index row = 0;
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     EXPECT_GE(answer.row, row) << "in order of the rows";
     row = answer.row;
     EXPECT_GE(answer.targets.begin, 0);

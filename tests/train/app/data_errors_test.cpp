@@ -117,7 +117,7 @@ TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_told_from_a_crash) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself takes more address space than any limit";
 #endif
-  constexpr rlim_t kGigabyte = 1 << 30;  // the embedding alone is four
+  constexpr std::uint64_t kGigabyte = 1 << 30;  // the embedding alone is four
   const std::string huge = "model: {vocab_size: 1048576, d_model: 1024}\n";
   put(project / "huge.yaml", "base: tiny.yaml\n" + huge);
   const Outcome train =

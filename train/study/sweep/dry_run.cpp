@@ -9,8 +9,9 @@
 #include "train/run/config/writer.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/progress.h"
-#include "train/study/sweep/measure.h"
+#include "train/study/sweep/layout.h"
 #include "train/study/sweep/status_table.h"
+#include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
@@ -87,8 +88,8 @@ class Estimates {
 
 std::string state_of(const RunProgress& run) {
   if (run.complete()) return std::string(name_of(run.phase));
-  if (!run.chosen) return "not chosen";
-  if (run.phase == Phase::failed) return fmt::format("cannot be read: {}", run.words);
+  if (!run.selected) return "not chosen";
+  if (run.phase == Phase::failed) return fmt::format("cannot be read: {}", run.error);
   return run.on_disk ? fmt::format("continues at step {}", run.done) : "new";
 }
 
@@ -105,7 +106,7 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
   std::vector<RunProgress> progress;
   std::vector<std::size_t> left;
   for (const SweepRun& run : sweep.runs) {
-    progress.push_back(look(run));
+    progress.push_back(inspect(run));
     if (run.chosen && progress.back().phase == Phase::queued) left.push_back(progress.size() - 1);
   }
   Layout layout;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/study/sweep/inventory.h"
+#include "train/study/sweep/run_progress.h"
 
 namespace difftape::study {
 

@@ -23,17 +23,17 @@ class Pool {
 
   /// Trains all chosen runs that are queued, in the order of the sweep. A run that fails or whose
   /// worker is killed does not stop the others. After a stop request none is begun, the running
-  /// ones are told to save their state, and this returns when they have.
+  /// ones are sent_signal to save their state, and this returns when they have.
   void train(const run::StopRequest& stop, StatusTable& table, const Changed& changed);
 
  private:
-  struct Place {
+  struct Slot {
     std::unique_ptr<Worker> worker;  ///< null: free
     std::size_t run = 0;
   };
 
-  bool start_next(int place, StatusTable& table, const Changed& changed);
-  void conclude_ended(StatusTable& table, const Changed& changed);
+  bool start_next(int index, StatusTable& table, const Changed& changed);
+  void finish_ended(StatusTable& table, const Changed& changed);
   void redraw(StatusTable& table);
   bool idle() const;
 
@@ -42,9 +42,9 @@ class Pool {
   const Layout layout_;
   const std::vector<std::string> command_;
   const std::string program_;
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
   std::size_t next_ = 0;
-  int told_ = 0;  ///< the signal that the workers were sent; 0: none
+  int sent_signal_ = 0;  ///< the signal that the workers were sent; 0: none
   double started_, drawn_ = 0;
 };
 

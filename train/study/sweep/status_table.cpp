@@ -34,11 +34,11 @@ void StatusTable::erase() {
 std::string describe_counts(std::span<const RunProgress> runs, double eta) {
   const auto count = [&](auto... phases) {
     return std::count_if(runs.begin(), runs.end(), [&](const RunProgress& run) {
-      return run.chosen && ((run.phase == phases) || ...);
+      return run.selected && ((run.phase == phases) || ...);
     });
   };
   const auto chosen =
-      std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.chosen; });
+      std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.selected; });
   std::string text = fmt::format("{}/{} done", count(Phase::finished, Phase::diverged), chosen);
   for (const Phase phase :
        {Phase::running, Phase::queued, Phase::diverged, Phase::stopped, Phase::failed}) {
@@ -49,7 +49,7 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta) {
 
 std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress) {
   if (!progress.complete()) {
-    return progress.phase == Phase::stopped ? progress.words : "failed: " + progress.words;
+    return progress.phase == Phase::stopped ? progress.error : "failed: " + progress.error;
   }
   try {
     const RunSummary summary = summarize(run_dir);
@@ -68,7 +68,7 @@ double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> pr
     const RunProgress& run = progress[i];
     const double flops = flops_per_step(runs[i].config());
     made += flops * static_cast<double>(run.step - run.done);
-    if (run.chosen && (run.phase == Phase::queued || run.phase == Phase::running)) {
+    if (run.selected && (run.phase == Phase::queued || run.phase == Phase::running)) {
       left += flops * static_cast<double>(runs[i].config().train.steps - run.step);
     }
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "train/run/records/progress.h"
-#include "train/study/sweep/inventory.h"
+#include "train/study/sweep/run_progress.h"
 
 namespace difftape::study {
 

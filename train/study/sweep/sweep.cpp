@@ -10,8 +10,9 @@
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 #include "train/study/sweep/index.h"
-#include "train/study/sweep/measure.h"
+#include "train/study/sweep/layout.h"
 #include "train/study/sweep/pool.h"
+#include "train/study/sweep/worker.h"
 #include "train/system/files.h"
 #include "train/system/lock.h"
 
@@ -32,11 +33,11 @@ void create_sweep_dir(const fs::path& dir) {
   }
 }
 
-std::vector<RunProgress> look_at_all(const SweepConfig& sweep) {
+std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   std::vector<RunProgress> all;
   for (const SweepRun& run : sweep.runs) {
-    all.push_back(look(run));
-    const bool broke_off = all.back().begun || (all.back().on_disk && !all.back().complete());
+    all.push_back(inspect(run));
+    const bool broke_off = all.back().partial || (all.back().on_disk && !all.back().complete());
     // An error if it is being trained now, by whatever program.
     if (broke_off && run.chosen) static_cast<void>(system::DirectoryLock(run.config().run.out));
   }
@@ -97,7 +98,7 @@ system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgre
   for (std::size_t i = 0; i < progress.size(); ++i) {
     if (progress[i].exit == system::Exit::ok) continue;
     if (first == system::Exit::ok) console << "\nnot completed; the same command tries again:\n";
-    console << fmt::format("  {}: {}\n", sweep.runs[i].config().run.name, progress[i].words);
+    console << fmt::format("  {}: {}\n", sweep.runs[i].config().run.name, progress[i].error);
     if (first == system::Exit::ok) first = progress[i].exit;
   }
   console << std::flush;
@@ -110,10 +111,10 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   create_sweep_dir(sweep.out);
   const system::DirectoryLock lock(sweep.out);
   SweepIndex index(sweep);
-  std::vector<RunProgress> progress = look_at_all(sweep);
+  std::vector<RunProgress> progress = inspect_all(sweep);
   const run::StopRequest stop;
   const auto waits = [](const RunProgress& run) {
-    return run.chosen && run.phase == Phase::queued;
+    return run.selected && run.phase == Phase::queued;
   };
   const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, waits));
   const auto first = std::ranges::find_if(progress, waits) - progress.begin();

@@ -1,10 +1,57 @@
 #include "train/study/sweep/worker.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+
+#include "train/run/config/writer.h"
+#include "train/run/loop/step.h"
+#include "train/run/loop/trainer.h"
+#include "train/run/records/progress.h"
 
 namespace difftape::study {
 namespace {
+
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFewestSteps = 3;  ///< that are timed
+constexpr std::chrono::milliseconds kPoll(10);
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+StepTime measure(const run::Config& config, double seconds) {
+  const Clock::time_point begin = Clock::now();
+  run::TrainState state(config);
+  StepTime time{seconds_since(begin), 0};
+  train_step(state);  // generates the kernels and fills the pool
+  std::vector<double> steps;
+  const Clock::time_point first = Clock::now();
+  while (steps.size() < kFewestSteps || seconds_since(first) < seconds) {
+    steps.push_back(train_step(state).seconds);
+  }
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  time.step = *middle;
+  return time;
+}
+
+template <class F>
+auto parse(const std::string& text, F&& use) {
+  try {
+    return use(Json::from_cbor(text));
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("not a text between a sweep and its workers: {}", error.what()));
+  }
+}
 
 /// A file without a name that holds `text`.
 system::File file_of(const std::string& text) {
@@ -19,9 +66,55 @@ system::File file_of(const std::string& text) {
 
 }  // namespace
 
-Worker::Worker(const Job& job, const Layout& layout, int place, const std::string& program)
+std::string to_text(const Job& job) {
+  // CBOR, because paths and command lines are bytes that need not be UTF-8
+  const auto bytes = Json::to_cbor(Json{{"config", to_yaml(job.config)},
+                                        {"measure_seconds", job.measure_seconds},
+                                        {"out", job.out.string()},
+                                        {"resume", job.resume},
+                                        {"command", job.command}});
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string to_text(const StepTime& time) {
+  const auto bytes = Json::to_cbor(Json{{"start", time.start}, {"step", time.step}});
+  return {bytes.begin(), bytes.end()};
+}
+
+Job read_job(const std::string& text) {
+  return parse(text, [](const Json& json) {
+    Job job;
+    job.config = run::config_from_yaml(json.at("config").get<std::string>(), "the sweep");
+    json.at("measure_seconds").get_to(job.measure_seconds);
+    job.out = json.at("out").get<std::string>();
+    json.at("resume").get_to(job.resume);
+    json.at("command").get_to(job.command);
+    return job;
+  });
+}
+
+StepTime read_step_time(const std::string& text) {
+  return parse(text, [](const Json& json) {
+    return StepTime{json.at("start").get<double>(), json.at("step").get<double>()};
+  });
+}
+
+system::Exit work(std::istream& in, std::ostream& out) {
+  const Job job = read_job({std::istreambuf_iterator<char>(in), {}});
+  if (job.measure_seconds > 0) {
+    out << to_text(measure(job.config, job.measure_seconds)) << std::flush;
+    return system::Exit::ok;
+  }
+  run::TrainRequest request;
+  request.out = job.out;
+  request.resume = job.resume;
+  request.command = job.command;
+  return train(job.config, request);
+}
+
+Worker::Worker(const Job& job, const Layout& layout, int slot, const std::string& program)
     : input_(file_of(to_text(job))), output_(file_of("")), errors_(file_of("")) {
-  const auto i = static_cast<size_t>(place);
+  const auto i = static_cast<size_t>(slot);
   system::ChildSetup setup{fileno(input_.get()), fileno(output_.get()), fileno(errors_.get())};
   setup.program = program;
   setup.environment = {{"OMP_NUM_THREADS", fmt::format("{}", layout.threads[i])}};
@@ -37,6 +130,30 @@ std::string Worker::last_words() {
   if (words.starts_with("difftape: ")) words.erase(0, words.find(' ') + 1);
   if (ending.signal == 0 && !words.empty()) return words;
   return ending.str() + (words.empty() ? "" : ": " + system::last_line(words));
+}
+
+std::optional<StepTime> measure_step(const run::Config& config, const Layout& layout,
+                                     double seconds, double limit, const std::string& program) {
+  Job job;
+  job.config = config;
+  job.measure_seconds = seconds;
+  const double begin = run::Progress::steady_seconds();
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int slot = 0; slot < layout.jobs(); ++slot) {
+    workers.push_back(std::make_unique<Worker>(job, layout, slot, program));
+  }
+  StepTime mean;
+  for (const auto& worker : workers) {
+    while (!worker->poll()) {
+      if (run::Progress::steady_seconds() - begin > limit) return std::nullopt;
+      std::this_thread::sleep_for(kPoll);
+    }
+    if (worker->poll()->signal != 0 || worker->poll()->exit != 0) return std::nullopt;
+    const StepTime time = read_step_time(worker->output());
+    mean.start += time.start / layout.jobs();
+    mean.step += time.step / layout.jobs();
+  }
+  return mean;
 }
 
 }  // namespace difftape::study

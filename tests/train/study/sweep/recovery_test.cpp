@@ -3,7 +3,7 @@
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
-#include "train/study/sweep/inventory.h"
+#include "train/study/sweep/run_progress.h"
 #include "train/system/lock.h"
 
 namespace difftape::study {
@@ -144,16 +144,16 @@ TEST(Conclude, a_worker_killed_by_the_signal_it_was_sent_was_stopped) {
   const test::ScratchDir dir;
   for (const int signal : {SIGINT, SIGTERM}) {
     RunProgress stopped, failed, crashed;
-    conclude(dir.path(), {0, signal}, signal, "killed", stopped);
+    finish(dir.path(), {0, signal}, signal, "killed", stopped);
     EXPECT_EQ(stopped.phase, Phase::stopped);
     EXPECT_EQ(static_cast<int>(stopped.exit), 128 + signal);
-    EXPECT_EQ(stopped.words, "stopped at step 0");
-    conclude(dir.path(), {0, signal}, 0, "killed", failed);
+    EXPECT_EQ(stopped.error, "stopped at step 0");
+    finish(dir.path(), {0, signal}, 0, "killed", failed);
     EXPECT_EQ(failed.phase, Phase::failed);
     EXPECT_EQ(failed.exit, system::Exit::stopped_early);
-    conclude(dir.path(), {0, SIGSEGV}, signal, "killed", crashed);
+    finish(dir.path(), {0, SIGSEGV}, signal, "killed", crashed);
     EXPECT_EQ(crashed.phase, Phase::failed);
-    EXPECT_EQ(crashed.words, "killed");
+    EXPECT_EQ(crashed.error, "killed");
   }
 }
 

@@ -7,7 +7,7 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/summary.h"
-#include "train/study/sweep/cores.h"
+#include "train/study/sweep/layout.h"
 
 namespace difftape::study {
 namespace {

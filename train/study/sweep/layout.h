@@ -1,8 +1,12 @@
 #pragma once
-// Which cores each worker of a sweep has for itself.
+// How the runs of a sweep share the machine: which cores each worker has for itself.
 
+#include <cstddef>
+#include <iosfwd>
 #include <string>
 #include <vector>
+
+#include "train/run/config/config.h"
 
 namespace difftape::study {
 
@@ -22,5 +26,12 @@ struct Layout {
 /// Splits `cores` among `jobs` workers as evenly as possible; with more workers than cores they
 /// share them. None has more than `most_threads` threads. Needs jobs > 0 and a core.
 Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads);
+
+/// How `left` runs share the machine, the first of which is `config`. `jobs` > 0 decides itself;
+/// otherwise the faster of one process with all threads and one process a core, measured within
+/// some seconds and printed with both rates; without a measurement if one core or one run is left.
+/// OMP_NUM_THREADS bounds the threads of a process, and without `jobs` the cores of all.
+Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
+                     const std::string& program, std::ostream& console);
 
 }  // namespace difftape::study

@@ -1,14 +1,13 @@
-#include "train/study/sweep/measure.h"
+#include "train/study/sweep/layout.h"
+
+#include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
 #include <ostream>
-#include <thread>
 
 #include "core/parallel.h"
 #include "train/run/loop/step.h"
-#include "train/run/records/progress.h"
 #include "train/study/sweep/worker.h"
 
 namespace difftape::study {
@@ -16,32 +15,36 @@ namespace {
 
 constexpr double kChoiceSeconds = 1;  ///< of steps, each way
 constexpr double kChoiceLimit = 15;   ///< with reading data and making weights
-constexpr std::chrono::milliseconds kPoll(10);
 
 }  // namespace
 
-std::optional<StepTime> measure_step(const run::Config& config, const Layout& layout,
-                                     double seconds, double limit, const std::string& program) {
-  Job job;
-  job.config = config;
-  job.measure_seconds = seconds;
-  const double begin = run::Progress::steady_seconds();
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (int place = 0; place < layout.jobs(); ++place) {
-    workers.push_back(std::make_unique<Worker>(job, layout, place, program));
-  }
-  StepTime mean;
-  for (const auto& worker : workers) {
-    while (!worker->poll()) {
-      if (run::Progress::steady_seconds() - begin > limit) return std::nullopt;
-      std::this_thread::sleep_for(kPoll);
+std::vector<int> usable_cores() {
+  std::vector<int> cores;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
     }
-    if (worker->poll()->signal != 0 || worker->poll()->exit != 0) return std::nullopt;
-    const StepTime time = read_step_time(worker->output());
-    mean.start += time.start / layout.jobs();
-    mean.step += time.step / layout.jobs();
   }
-  return mean;
+  return cores;
+}
+
+std::string Layout::str() const {
+  const int most = *std::max_element(threads.begin(), threads.end());
+  return fmt::format("{} process{} x {} thread{}", jobs(), jobs() == 1 ? "" : "es", most,
+                     most == 1 ? "" : "s");
+}
+
+Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads) {
+  Layout layout;
+  const int count = static_cast<int>(cores.size());
+  for (int i = 0; i < jobs; ++i) {
+    std::vector<int> own(cores.begin() + i * count / jobs, cores.begin() + (i + 1) * count / jobs);
+    if (own.empty()) own = {cores[static_cast<size_t>(i % count)]};
+    layout.threads.push_back(std::clamp(static_cast<int>(own.size()), 1, most_threads));
+    layout.cores.push_back(std::move(own));
+  }
+  return layout;
 }
 
 Layout choose_layout(const run::Config& config, std::size_t left, int jobs,

@@ -1,4 +1,4 @@
-#include "train/study/sweep/inventory.h"
+#include "train/study/sweep/run_progress.h"
 
 #include <array>
 #include <csignal>
@@ -37,16 +37,16 @@ std::string tail_of(const fs::path& path) {
 }
 
 /// The state of a run of this sweep. One that cannot be read is no reason not to train the others.
-void look_into(const fs::path& dir, RunProgress& progress) {
+void read_state(const fs::path& dir, RunProgress& progress) {
   try {
     const run::RunStatus status = run::read_status(dir);
     progress.phase = phase_of(status.state);
     progress.done = progress.step = progress.complete() ? status.step : run::resume_step(dir);
   } catch (const Error& error) {
     progress.phase = Phase::failed;
-    if (!progress.chosen) return;
+    if (!progress.selected) return;
     progress.exit = system::exit_of(error);
-    progress.words =
+    progress.error =
         fmt::format("{}; remove {} to train it from the start", error.what(), dir.string());
   }
 }
@@ -59,15 +59,15 @@ std::string_view name_of(Phase phase) {
   return kNames[static_cast<size_t>(phase)];
 }
 
-RunProgress look(const SweepRun& run) {
+RunProgress inspect(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
   RunProgress progress;
-  progress.chosen = run.chosen;
+  progress.selected = run.chosen;
   std::error_code ignored;  // what is wrong with the place is said when the run is created
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
   const bool same = same_run(dir, run.config());
   if (run::is_partial_start(dir) && (same || !fs::exists(dir / "config.yaml", ignored))) {
-    progress.begun = true;
+    progress.partial = true;
     return progress;
   }
   if (!same) {
@@ -78,11 +78,11 @@ RunProgress look(const SweepRun& run) {
         dir.string()));
   }
   progress.on_disk = fs::exists(dir / "status.json", ignored);
-  look_into(dir, progress);
+  read_state(dir, progress);
   return progress;
 }
 
-void follow(const fs::path& run_dir, RunProgress& progress) {
+void read_last_step(const fs::path& run_dir, RunProgress& progress) {
   const std::string text = tail_of(run_dir / "metrics.jsonl");
   const size_t end = text.rfind('\n');
   if (end == std::string::npos || end == 0) return;
@@ -95,15 +95,16 @@ void follow(const fs::path& run_dir, RunProgress& progress) {
   if (loss != line.end() && loss->is_number()) progress.loss = loss->get<double>();
 }
 
-void conclude(const fs::path& run_dir, const system::Ending& ending, int told,
-              const std::string& words, RunProgress& progress) {
+void finish(const fs::path& run_dir, const system::Ending& ending, int sent_signal,
+            const std::string& message, RunProgress& progress) {
   std::error_code ignored;
   progress.on_disk = fs::exists(run_dir / "status.json", ignored);
-  if (progress.on_disk) follow(run_dir, progress);
-  const bool obeyed = ending.signal != 0 && ending.signal == told;
-  const system::Exit exit = obeyed ? (told == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
-                            : ending.signal != 0 ? system::Exit::stopped_early
-                                                 : static_cast<system::Exit>(ending.exit);
+  if (progress.on_disk) read_last_step(run_dir, progress);
+  const bool obeyed = ending.signal != 0 && ending.signal == sent_signal;
+  const system::Exit exit =
+      obeyed               ? (sent_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
+      : ending.signal != 0 ? system::Exit::stopped_early
+                           : static_cast<system::Exit>(ending.exit);
   if (exit == system::Exit::ok || exit == system::Exit::diverged) {
     progress.phase = exit == system::Exit::ok ? Phase::finished : Phase::diverged;
     return;
@@ -111,7 +112,7 @@ void conclude(const fs::path& run_dir, const system::Ending& ending, int told,
   const bool stopped = exit == system::Exit::sigint || exit == system::Exit::sigterm;
   progress.phase = stopped ? Phase::stopped : Phase::failed;
   progress.exit = exit;
-  progress.words = stopped ? fmt::format("stopped at step {}", progress.step) : words;
+  progress.error = stopped ? fmt::format("stopped at step {}", progress.step) : message;
 }
 
 }  // namespace difftape::study

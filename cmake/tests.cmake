@@ -29,7 +29,7 @@ function(add_difftape_tests name precision library)
     PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
-add_difftape_tests(f32 f32 difftape_f32 support core layers/step train golden)
+add_difftape_tests(f32 f32 difftape_f32 support core layers/step train golden structure)
 add_difftape_tests(f64 f64 difftape_kernel_f64 support core autograd layers optim)
 add_difftape_tests(proofs_f64 f64 difftape_f64 support golden train/app/gradcheck)
 

@@ -11,8 +11,7 @@ std::string with_scope(const std::string& message) {
 }
 }  // namespace
 
-Error::Error(Exit exit, const std::string& message)
-    : std::runtime_error(with_scope(message)), exit_(exit) {}
+Error::Error(const std::string& message) : std::runtime_error(with_scope(message)) {}
 
 NameScope::NameScope(std::string_view name) : name_(name), outer_(innermost) { innermost = this; }
 

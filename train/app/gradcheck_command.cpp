@@ -130,8 +130,8 @@ class Rows {
   Tally total_;
 };
 
-Exit check(const std::string& filter) {
-  std::vector<GradcheckCase> cases = app::gradcheck_cases();
+system::Exit check(const std::string& filter) {
+  std::vector<GradcheckCase> cases = gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
   });
@@ -151,7 +151,7 @@ Exit check(const std::string& filter) {
       "{} cells, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
       total.cells, total.elements, total.worst, kGradcheckTolerance, total.failures,
       seconds_since(started));
-  return total.failures == 0 ? Exit::ok : Exit::check_failed;
+  return total.failures == 0 ? system::Exit::ok : system::Exit::check_failed;
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
   return {z > rule_.threshold, moving_->mean, std};
 }
 
-/// What ZClip does after a step: what it clips a spike to is what it remembers.
+/// The update of ZClip after a step: of a spike the clipped value enters the mean.
 void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   if (!moving_) {
     window_.push_back(value);

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
-    ASSERT_EQ(project.train("f32"), Exit::ok);
+    ASSERT_EQ(project.train("f32"), system::Exit::ok);
     const Outcome outcome = project.difftape({"train", "tiny.yaml", "--out", "f64"},
                                              {.program = DIFFTAPE_TEST_PROGRAM_F64});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;

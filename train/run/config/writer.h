@@ -2,9 +2,10 @@
 // Configurations and their vocabulary as text: YAML that runs as is, the table of keys, the schema.
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "train/run/config/reader.h"
-#include "train/run/records/run_files.h"
 
 namespace difftape::run {
 
@@ -14,6 +15,9 @@ std::string to_yaml(const Config& config);
 /// The same with a comment after every value that says where it came from: `default`,
 /// `file.yaml:line` or `--set`.
 std::string to_yaml_with_origins(const ResolvedConfig& resolved);
+
+/// Config keys in registry order, for example {"model.d_model", "128"}.
+using FlatConfig = std::vector<std::pair<std::string, std::string>>;
 
 /// Every key with its value as YAML, in the order of the registry.
 FlatConfig flat_config(const Config& config);

@@ -105,7 +105,8 @@ HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequenc
 
 }  // namespace
 
-AttentionMeasures measure_attention(const AttentionView& view, std::span<const Query> queries) {
+AttentionMeasures measure_attention(const AttentionView& view,
+                                    std::span<const RetrievalTarget> queries) {
   AttentionMeasures measures;
   measures.maps = view.mapping.maps;
   const auto heads = static_cast<size_t>(heads_of(view));

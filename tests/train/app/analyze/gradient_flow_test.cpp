@@ -51,7 +51,7 @@ TEST(GradientFlow, norms_are_those_of_a_training_run_of_the_same_kind) {
   TinyProject project("diff_v1");
   project.config.log.parameters_every = 1;
   const GradientFlow flow = measure_gradient_flow(project.config, request({0, 4}));
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto columns = run::read_metrics(project / "run/metrics.jsonl").columns;
   const KindFlow& v1 = flow.kinds[0];
   EXPECT_EQ(v1.kind, "diff_v1");

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "tests/support/scratch.h"
-#include "train/run/checkpoint/seal.h"
+#include "train/run/checkpoint/checksum_header.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
@@ -144,11 +144,12 @@ TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
   std::string damaged = sound;
   damaged.back() ^= 4;
   put(path, damaged);
-  EXPECT_THAT([&] { read_checkpoint_meta(path); },
-              ThrowsMessage<DataError>(
-                  AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kSealSize) +
-                                  " bytes of digest "),
-                        HasSubstr(" do not match its first line; use another checkpoint"))));
+  EXPECT_THAT(
+      [&] { read_checkpoint_meta(path); },
+      ThrowsMessage<DataError>(
+          AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kChecksumHeaderSize) +
+                          " bytes of digest "),
+                HasSubstr(" do not match its first line; use another checkpoint"))));
 }
 
 TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
@@ -203,9 +204,9 @@ TEST(Checkpoint, a_foreign_file_is_refused) {
 
 TEST(Checkpoint, a_later_format_version_is_refused) {
   const ScratchDir dir;
-  h5::File file = h5::File::create(dir / "new.h5", kSealSize);
+  h5::File file = h5::File::create(dir / "new.h5", kChecksumHeaderSize);
   file.set_attribute("/", "format_version", 2);
-  file.save(seal);
+  file.save(write_checksum_header);
   EXPECT_THAT([&] { read_checkpoint_meta(dir / "new.h5"); },
               ThrowsMessage<DataError>("checkpoint " + (dir / "new.h5").string() +
                                        " has format version 2; this difftape reads 1"));

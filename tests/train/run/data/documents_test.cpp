@@ -1,6 +1,6 @@
 // Documents packed in one row: where each begins, and that a run keeps attention within them.
 #include "train/run/data/dataset.h"
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 
 #include "tests/train/run/loop/tiny.h"
 
@@ -17,9 +17,9 @@ TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_occurs) {
   test::TinyProject project;
   const auto loss_with = [&](Index document_end) {
     project.config.data.document_end = document_end;
-    Session session(project.config);
+    TrainState state(project.config);
     Tape tape(Tape::Mode::inference);
-    return session.loss(tape, session.data->train_batch(0, 0)).value().item();
+    return state.loss(tape, state.data->train_batch(0, 0)).value().item();
   };
   const real whole = loss_with(-1);
   EXPECT_EQ(loss_with(0), whole) << "text holds no zero byte";

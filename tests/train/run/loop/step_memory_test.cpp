@@ -52,12 +52,12 @@ class OneToken : public Dataset {
 /// What the pool held at the peak of the second and third step of a run, with threads as they are.
 Index measured_peak(const Config& config) {
   const auto before = pool::stats().bytes_in_use;
-  Session session(config, std::make_unique<OneToken>(config));
-  take_step(session);
+  TrainState state(config, std::make_unique<OneToken>(config));
+  train_step(state);
   pool::reset_peak();
   for (const int number : {2, 3}) {
-    const Step step = take_step(session);
-    EXPECT_EQ(step.number, number);
+    const Step step = train_step(state);
+    EXPECT_EQ(step.step, number);
     EXPECT_FALSE(step.diverged);
     EXPECT_GT(step.norms.global, 0);
   }

@@ -76,10 +76,10 @@ TEST_P(EveryTask, validation_is_the_same_for_every_seed_and_no_part_of_training)
 TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
   const auto data = make_task(config());
   const Batch batch = data->val_batch(0);
-  const Grid grid = data->grid();
+  const AccuracyGrid grid = data->grid();
   ASSERT_FALSE(batch.answers.empty());
   Index row = 0;
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     EXPECT_GE(answer.row, row) << "in order of the rows";
     row = answer.row;
     EXPECT_GE(answer.targets.begin, 0);
@@ -118,12 +118,12 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   project.config.data = config(10);
   project.config.data.seq_len = 32;
   project.config.train.checkpoint_every = 5;
-  ASSERT_EQ(project.train("whole"), Exit::ok);
-  ASSERT_EQ(project.train("cut"), Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  ASSERT_EQ(project.train("cut"), system::Exit::ok);
   std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
   std::filesystem::remove(project / "cut/checkpoints/step-00000010.h5");
   test::put(project / "cut/checkpoints/latest", "step-00000005.h5\n");
-  ASSERT_EQ(project.train("cut", true), Exit::ok);
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   EXPECT_EQ(test::measured(project / "whole"), test::measured(project / "cut"));
   EXPECT_EQ(test::last_checkpoint(project / "whole"), test::last_checkpoint(project / "cut"));
   const auto last = test::metrics_lines(project / "whole").back();
@@ -153,7 +153,7 @@ TEST(TaskDigests, of_the_first_batches_never_change) {
 
 TEST(DataWithoutATask, knows_no_best_loss_and_is_counted_by_loss_alone) {
   test::TinyProject project;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_FALSE(test::metrics_lines(project / "run").back().contains("val/accuracy"));
   const auto data = nlohmann::json::parse(test::contents(project / "run/env.json"))["data"];
   EXPECT_FALSE(data.contains("best_loss"));

@@ -1,5 +1,5 @@
 // A step that diverged, repeated from its dump.
-#include "train/app/replay/dump_replay.h"
+#include "train/app/replay/crash_replay.h"
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
@@ -17,9 +17,9 @@ using testing::StartsWith;
 constexpr const char* kDump = "run/diverged/step-00000002.h5";
 
 /// A run whose second step is not finite: the first blows the weights up.
-class DumpOf : public testing::Test {
+class CrashDumpOf : public testing::Test {
  protected:
-  explicit DumpOf(const std::string& kind = "softmax") : project(kind) {
+  explicit CrashDumpOf(const std::string& kind = "softmax") : project(kind) {
     project.config.optim.lr = 1e30;
     project.config.optim.clip_norm = 0;
     project.config.optim.warmup_steps = 0;
@@ -28,7 +28,7 @@ class DumpOf : public testing::Test {
 
   void diverge() {
     project.save();
-    ASSERT_EQ(project.train("run"), Exit::diverged);
+    ASSERT_EQ(project.train("run"), system::Exit::diverged);
   }
   test::Outcome replay(const std::string& where = kDump) {
     return project.difftape({"replay", where});
@@ -37,11 +37,11 @@ class DumpOf : public testing::Test {
   TinyProject project;
 };
 
-TEST_F(DumpOf, a_diverged_step_repeats_bit_for_bit_without_the_data) {
+TEST_F(CrashDumpOf, a_diverged_step_repeats_bit_for_bit_without_the_data) {
   project.config.train.grad_accumulation = 2;
   diverge();
   fs::remove(project / "text.txt");
-  const DumpReplay replay = replay_dump(project / kDump);
+  const CrashReplay replay = replay_crash(project / kDump);
   EXPECT_TRUE(replay.identical()) << to_text(replay);
   EXPECT_EQ(replay.recorded.op, run::read_status(project / "run").diverged->op);
   EXPECT_EQ(replay.now.op, replay.recorded.op);
@@ -51,28 +51,28 @@ TEST_F(DumpOf, a_diverged_step_repeats_bit_for_bit_without_the_data) {
   EXPECT_FALSE(std::isfinite(replay.numbers[0].now));
 }
 
-TEST_F(DumpOf, every_attention_kind_repeats) {
+TEST_F(CrashDumpOf, every_attention_kind_repeats) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject other(kind);
     other.config.optim = project.config.optim;
     other.config.train.eval_every = 0;
-    ASSERT_EQ(other.train("run"), Exit::diverged);
-    EXPECT_TRUE(replay_dump(other / kDump).identical()) << kind;
+    ASSERT_EQ(other.train("run"), system::Exit::diverged);
+    EXPECT_TRUE(replay_crash(other / kDump).identical()) << kind;
   }
 }
 
-TEST_F(DumpOf, a_validation_repeats) {
+TEST_F(CrashDumpOf, a_validation_repeats) {
   project.config.train.eval_every = 1;
   diverge();
   fs::remove(project / "text.txt");
-  const DumpReplay replay = replay_dump(project / "run/diverged/step-00000001.h5");
+  const CrashReplay replay = replay_crash(project / "run/diverged/step-00000001.h5");
   EXPECT_TRUE(replay.identical()) << to_text(replay);
   EXPECT_EQ(replay.recorded.quantity, "val/loss");
   ASSERT_EQ(replay.numbers.size(), 1u);
   EXPECT_FALSE(std::isfinite(replay.numbers[0].now));
 }
 
-TEST_F(DumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
+TEST_F(CrashDumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
   project.config.train.checkpoint_every = 1;
   diverge();
   LanguageModel dumped(project.config.model), saved(project.config.model);
@@ -86,7 +86,7 @@ TEST_F(DumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
   }
 }
 
-TEST_F(DumpOf, a_step_is_replayed_by_the_program_with_exit_code_0) {
+TEST_F(CrashDumpOf, a_step_is_replayed_by_the_program_with_exit_code_0) {
   diverge();
   const auto outcome = replay();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
@@ -102,15 +102,15 @@ TEST_F(DumpOf, a_step_is_replayed_by_the_program_with_exit_code_0) {
   EXPECT_THAT(outcome.out, EndsWith("identical: the step is repeated bit for bit\n"));
 }
 
-TEST_F(DumpOf, another_result_is_exit_code_1) {
+TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
   // The same state with the other rounding: the dump is written again with a wrong norm.
   diverge();
-  run::Session session(project.config);
-  run::Step step = take_step(session);
+  run::TrainState state(project.config);
+  run::Step step = train_step(state);
   step.diverged = run::Divergence{1, "train/loss", "", ""};
-  run::Session before(project.config);
+  run::TrainState before(project.config);
   step.norms.per_parameter[3] = std::nextafter(step.norms.per_parameter[3], 1e9);
-  write_dump(project / "other", before, step);
+  write_crash_dump(project / "other", before, step);
   const auto outcome = replay("other/diverged/step-00000001.h5");
   EXPECT_EQ(outcome.exit, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("DIFFERENT"));
@@ -118,13 +118,13 @@ TEST_F(DumpOf, another_result_is_exit_code_1) {
               EndsWith("not identical: another build or processor computes other bits than those "
                        "of the run\n"));
   std::size_t different = 0;
-  for (const Repeated& n : replay_dump(project / "other/diverged/step-00000001.h5").numbers) {
+  for (const Repeated& n : replay_crash(project / "other/diverged/step-00000001.h5").numbers) {
     different += n.recorded == n.now ? 0 : 1;
   }
   EXPECT_EQ(different, 1u) << "the one that was changed";
 }
 
-TEST_F(DumpOf, what_cannot_be_replayed_is_said) {
+TEST_F(CrashDumpOf, what_cannot_be_replayed_is_said) {
   project.config.train.checkpoint_every = 1;
   diverge();
   const auto error = [&](const std::string& where, int exit) {

@@ -1,4 +1,4 @@
-#include "train/run/data/score.h"
+#include "train/run/data/task_accuracy.h"
 
 #include <fmt/format.h>
 
@@ -20,13 +20,14 @@ bool is_hit(const real* logits, Index vocab, std::int32_t target) {
 
 }  // namespace
 
-Score::Score(const Grid& grid) : grid_(grid), cells_(grid.rows.size() * grid.columns.size()) {}
+TaskAccuracy::TaskAccuracy(const AccuracyGrid& grid)
+    : grid_(grid), cells_(grid.rows.size() * grid.columns.size()) {}
 
-Score::Share& Score::cell(Index row, Index column) {
+TaskAccuracy::Share& TaskAccuracy::cell(Index row, Index column) {
   return cells_[static_cast<size_t>(row) * grid_.columns.size() + static_cast<size_t>(column)];
 }
 
-void Score::add(const Batch& batch, const Tensor& logits) {
+void TaskAccuracy::add(const Batch& batch, const Tensor& logits) {
   const std::vector<std::int32_t> targets = batch.targets();
   std::vector<bool> missed(targets.size());
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -35,7 +36,7 @@ void Score::add(const Batch& batch, const Tensor& logits) {
     missed[i] = !hit;
     targets_.add(hit);
   }
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     const auto first = missed.begin() + answer.row * batch.seq;
     const bool all = std::find(first + answer.targets.begin, first + answer.targets.end, true) ==
                      first + answer.targets.end;
@@ -44,7 +45,7 @@ void Score::add(const Batch& batch, const Tensor& logits) {
   }
 }
 
-std::vector<std::pair<std::string, double>> Score::metrics() const {
+std::vector<std::pair<std::string, double>> TaskAccuracy::metrics() const {
   std::vector<std::pair<std::string, double>> metrics{{"val/accuracy", targets_.value()}};
   if (grid_.exact_match) metrics.emplace_back("task/exact_match", answers_.value());
   for (size_t i = 0; i < cells_.size(); ++i) {

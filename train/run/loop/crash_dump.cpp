@@ -1,4 +1,4 @@
-#include "train/run/loop/dump.h"
+#include "train/run/loop/crash_dump.h"
 
 #include "core/error.h"
 #include "train/run/config/writer.h"
@@ -9,14 +9,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Batch> batches_behind(const Session& session, const Step& step, bool validation) {
-  const Config& config = session.config;
+std::vector<Batch> batches_behind(const TrainState& state, const Step& step, bool validation) {
+  const Config& config = state.config;
   std::vector<Batch> batches;
-  const Index count = validation ? std::min(config.train.eval_batches, session.data->val_batches())
+  const Index count = validation ? std::min(config.train.eval_batches, state.data->val_batches())
                                  : config.train.grad_accumulation;
   for (Index i = 0; i < count; ++i) {
-    batches.push_back(validation ? session.data->val_batch(i)
-                                 : session.data->train_batch(step.number - 1, i));
+    batches.push_back(validation ? state.data->val_batch(i)
+                                 : state.data->train_batch(step.step - 1, i));
   }
   return batches;
 }
@@ -66,7 +66,7 @@ std::vector<Batch> read_tokens(const h5::File& file) {
 
 }  // namespace
 
-fs::path write_dump(const fs::path& run, const Session& session, const Step& step) {
+fs::path write_crash_dump(const fs::path& run, const TrainState& state, const Step& step) {
   const fs::path directory = run / "diverged";
   std::error_code error;
   fs::create_directories(directory, error);
@@ -81,21 +81,21 @@ fs::path write_dump(const fs::path& run, const Session& session, const Step& ste
     file.set_attribute("/diverged", "quantity", where.quantity);
     file.set_attribute("/diverged", "parameter", where.parameter);
     file.set_attribute("/diverged", "op", where.op);
-    write_tokens(file, batches_behind(session, step, validation));
+    write_tokens(file, batches_behind(state, step, validation));
     write_number(file, "loss", validation ? step.val_loss : step.loss);
     if (validation) return;
     write_number(file, "grad_norm", step.norms.global);
     std::size_t i = 0;
-    for (const Parameter& parameter : session.model.parameters()) {
+    for (const Parameter& parameter : state.model.parameters()) {
       write_number(file, "grad_norms/" + parameter.name, step.norms.per_parameter[i++]);
     }
   };
-  write_checkpoint(path, session.model.parameters(), &session.optimizer,
-                   session.meta(validation ? step.number : step.number - 1), more);
+  write_checkpoint(path, state.model.parameters(), &state.optimizer,
+                   state.meta(validation ? step.step : step.step - 1), more);
   return path;
 }
 
-Dump read_dump(const fs::path& path) {
+CrashDump read_crash_dump(const fs::path& path) {
   const CheckpointMeta meta = read_checkpoint_meta(path);
   const h5::File file = open_checkpoint(path);
   if (!file.exists("/diverged/tokens")) {
@@ -104,7 +104,7 @@ Dump read_dump(const fs::path& path) {
         "folder diverged/ of a run that diverged",
         path.string()));
   }
-  Dump dump;
+  CrashDump dump;
   dump.config = config_from_yaml(meta.config_yaml, path.string());
   dump.data = meta.extra_state.at("data");
   dump.diverged = {

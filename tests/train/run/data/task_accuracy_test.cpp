@@ -1,4 +1,4 @@
-#include "train/run/data/score.h"
+#include "train/run/data/task_accuracy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,10 +27,10 @@ Tensor right_logits() {
   return logits;
 }
 
-const Grid kGrid{{"a", "b"}, {"x", "y"}, true};
+const AccuracyGrid kGrid{{"a", "b"}, {"x", "y"}, true};
 
-TEST(Score, counts_scored_targets_answers_and_cells) {
-  Score score(kGrid);
+TEST(TaskAccuracy, counts_scored_targets_answers_and_cells) {
+  TaskAccuracy score(kGrid);
   Tensor logits = right_logits();
   logits.row(4)[0] = 2;
   score.add(batch_of_six(), logits);
@@ -42,17 +42,17 @@ TEST(Score, counts_scored_targets_answers_and_cells) {
   EXPECT_EQ(score.metrics()[0].second, 7.0 / 8);
 }
 
-TEST(Score, an_answer_is_right_only_if_all_its_scored_targets_are) {
-  Score score(kGrid);
+TEST(TaskAccuracy, an_answer_is_right_only_if_all_its_scored_targets_are) {
+  TaskAccuracy score(kGrid);
   Tensor logits = right_logits();
   logits.row(2)[3] = 2;
   score.add(batch_of_six(), logits);
   EXPECT_THAT(score.metrics(), testing::Contains(Pair("task/accuracy/a/x", 0)));
 }
 
-TEST(Score, ties_and_numbers_that_are_none_are_misses) {
+TEST(TaskAccuracy, ties_and_numbers_that_are_none_are_misses) {
   for (const real other : {real(1), std::numeric_limits<real>::quiet_NaN()}) {
-    Score score(kGrid);
+    TaskAccuracy score(kGrid);
     Tensor logits = right_logits();
     logits.row(1)[0] = other;
     score.add(batch_of_six(), logits);
@@ -60,8 +60,8 @@ TEST(Score, ties_and_numbers_that_are_none_are_misses) {
   }
 }
 
-TEST(Score, without_a_grid_is_the_accuracy_alone) {
-  Score score(Grid{});
+TEST(TaskAccuracy, without_a_grid_is_the_accuracy_alone) {
+  TaskAccuracy score(AccuracyGrid{});
   Batch batch = batch_of_six();
   batch.answers.clear();
   score.add(batch, right_logits());

@@ -1,8 +1,8 @@
-#include "train/app/replay/dump_replay.h"
+#include "train/app/replay/crash_replay.h"
 
 #include <algorithm>
 
-#include "train/app/replay/bits.h"
+#include "train/app/replay/recorded_run.h"
 #include "train/run/loop/first_non_finite.h"
 #include "train/system/text_table.h"
 
@@ -12,10 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The batches of a dump in place of the data they came from.
-class DumpData : public run::Dataset {
+/// The batches of a crash dump in place of the data they came from.
+class CrashDumpData : public run::Dataset {
  public:
-  explicit DumpData(const run::Dump& dump)
+  explicit CrashDumpData(const run::CrashDump& dump)
       : batches_(dump.batches), vocab_size_(dump.config.model.vocab_size), info_(dump.data) {}
 
   run::Batch train_batch(Index, Index micro) const override {
@@ -32,22 +32,22 @@ class DumpData : public run::Dataset {
   nlohmann::json info_;
 };
 
-void repeat_step(run::Session& session, const run::Dump& dump, DumpReplay& replay) {
-  const run::MicroBatches batches = batches_of(session, dump.diverged.step);
-  replay.numbers.push_back({"loss", dump.loss, accumulate_gradients(session, batches)});
-  const GradNorms norms = grad_norms(session.model.parameters());
+void repeat_step(run::TrainState& state, const run::CrashDump& dump, CrashReplay& replay) {
+  const run::MicroBatches batches = batches_of(state, dump.diverged.step);
+  replay.numbers.push_back({"loss", dump.loss, accumulate_gradients(state, batches)});
+  const GradNorms norms = grad_norms(state.model.parameters());
   replay.numbers.push_back({"grad_norm", dump.grad_norm, norms.global});
   std::size_t i = 0;
-  for (const Parameter& parameter : session.model.parameters()) {
+  for (const Parameter& parameter : state.model.parameters()) {
     replay.numbers.push_back({"grad_norm/" + parameter.name, dump.grad_norms.at(parameter.name),
                               norms.per_parameter[i++]});
   }
-  replay.now.op = first_non_finite_op(session, batches);
+  replay.now.op = first_non_finite_op(state, batches);
 }
 
-void repeat_validation(run::Session& session, const run::Dump& dump, DumpReplay& replay) {
-  replay.numbers.push_back({"loss", dump.loss, session.validate().loss});
-  replay.now.op = first_non_finite_op_in_validation(session);
+void repeat_validation(run::TrainState& state, const run::CrashDump& dump, CrashReplay& replay) {
+  replay.numbers.push_back({"loss", dump.loss, state.validate().loss});
+  replay.now.op = first_non_finite_op_in_validation(state);
 }
 
 std::string compared(const char* what, const std::string& recorded, const std::string& now) {
@@ -58,25 +58,24 @@ std::string compared(const char* what, const std::string& recorded, const std::s
 
 }  // namespace
 
-bool DumpReplay::identical() const {
+bool CrashReplay::identical() const {
   return recorded.op == now.op && recorded.parameter == now.parameter &&
          std::ranges::all_of(numbers,
                              [](const Repeated& n) { return same_bits(n.recorded, n.now); });
 }
 
-DumpReplay replay_dump(const fs::path& path) {
-  const run::Dump dump = run::read_dump(path);
-  run::Session session(dump.config, std::make_unique<DumpData>(dump));
-  session.restore(path);
-  DumpReplay replay{path, dump.config.run.name, dump.diverged, dump.diverged, {}};
-  dump.of_validation() ? repeat_validation(session, dump, replay)
-                       : repeat_step(session, dump, replay);
-  const Parameter* first = first_non_finite(session.model.parameters());
+CrashReplay replay_crash(const fs::path& path) {
+  const run::CrashDump dump = run::read_crash_dump(path);
+  run::TrainState state(dump.config, std::make_unique<CrashDumpData>(dump));
+  state.restore(path);
+  CrashReplay replay{path, dump.config.run.name, dump.diverged, dump.diverged, {}};
+  dump.of_validation() ? repeat_validation(state, dump, replay) : repeat_step(state, dump, replay);
+  const Parameter* first = first_non_finite(state.model.parameters());
   replay.now.parameter = first ? first->name : "";
   return replay;
 }
 
-std::string to_text(const DumpReplay& replay) {
+std::string to_text(const CrashReplay& replay) {
   system::Table table{{{"", "", true}, {"", "recorded"}, {"", "now"}, {"", "bits", true}}, {}};
   for (const Repeated& n : replay.numbers) {
     table.rows.push_back({n.name, fmt::format("{}", n.recorded), fmt::format("{}", n.now),

@@ -1,24 +1,24 @@
 #pragma once
-// Repeats the step, or the validation, that a dump holds, without the data.
+// Repeats the step, or the validation, of a crash dump, without the data.
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "train/run/loop/dump.h"
+#include "train/run/loop/crash_dump.h"
 
 namespace difftape::app {
 
-/// A number then and now.
+/// A number as recorded and as computed now.
 struct Repeated {
   std::string name;  ///< "loss", "grad_norm", or "grad_norm/<parameter>"
   double recorded = 0, now = 0;
 };
 
-struct DumpReplay {
+struct CrashReplay {
   std::filesystem::path path;
   std::string run;           ///< run.name
-  run::Divergence recorded;  ///< as in the dump
+  run::Divergence recorded;  ///< as in the crash dump
   run::Divergence now;       ///< its step and quantity; parameter and op as found again
   std::vector<Repeated> numbers;
 
@@ -26,11 +26,11 @@ struct DumpReplay {
   bool identical() const;
 };
 
-/// Throws MissingInput; DataError for a file that is damaged, no dump, or of the other precision;
-/// ConfigError if this machine cannot multiply as train.precision asks.
-DumpReplay replay_dump(const std::filesystem::path& path);
+/// Throws MissingInput; DataError for a file that is damaged, no crash dump, or of the other
+/// precision; ConfigError if this machine cannot multiply as train.precision asks.
+CrashReplay replay_crash(const std::filesystem::path& path);
 
 /// What `difftape replay` prints.
-std::string to_text(const DumpReplay& replay);
+std::string to_text(const CrashReplay& replay);
 
 }  // namespace difftape::app

@@ -1,5 +1,5 @@
 #pragma once
-// What a run that diverged leaves behind: a checkpoint of the weights and moments as they were when
+// The crash dump of a run that diverged: a checkpoint of the weights and moments as they were when
 // loss or gradients were computed, with the tokens and the results, enough to repeat it without the
 // data. Beside what a checkpoint holds (its `step` is that of the steps done; the spike windows are
 // those after the step):
@@ -24,9 +24,9 @@ namespace difftape::run {
 /// The quantity of a divergence found in validation.
 inline constexpr const char* kValLoss = "val/loss";
 
-struct Dump {
+struct CrashDump {
   Config config;
-  nlohmann::json data;  ///< what the data set said of itself
+  nlohmann::json data;  ///< Dataset::info() of the run
   Divergence diverged;
   std::vector<Batch> batches;
   double loss = 0;
@@ -37,11 +37,11 @@ struct Dump {
 
 /// Writes <run>/diverged/step-<step, 8 digits>.h5 for a step that has just diverged, and returns
 /// its path. Throws OutputError.
-std::filesystem::path write_dump(const std::filesystem::path& run, const Session& session,
-                                 const Step& step);
+std::filesystem::path write_crash_dump(const std::filesystem::path& run, const TrainState& state,
+                                       const Step& step);
 
 /// Throws MissingInput; DataError if the file is damaged or no such dump. The weights stay in the
 /// file: it is a checkpoint.
-Dump read_dump(const std::filesystem::path& path);
+CrashDump read_crash_dump(const std::filesystem::path& path);
 
 }  // namespace difftape::run

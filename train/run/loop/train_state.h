@@ -1,5 +1,5 @@
 #pragma once
-// Everything a run holds while it trains: model, data, optimiser, spike detectors.
+// The state of a run while it trains: model, data, optimiser, spike detectors.
 
 #include <memory>
 
@@ -8,7 +8,7 @@
 #include "optim/schedule.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/config.h"
-#include "train/run/data/score.h"
+#include "train/run/data/task_accuracy.h"
 #include "train/run/diagnostics/diagnose.h"
 #include "train/stats/spikes.h"
 
@@ -17,7 +17,7 @@ namespace difftape::run {
 /// The rule of the log.spike_* keys. Throws ConfigError for a rule that could never judge a value.
 stats::SpikeRule rule_of(const LogConfig& log);
 
-/// What train.precision asks for. Throws ConfigError if it cannot be had on this machine.
+/// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
 Precision precision_of(const Config& config);
 
 /// A batch as the model takes it.
@@ -28,15 +28,15 @@ struct ModelInput {
 
 /// What validation measures.
 struct Validation {
-  double loss = 0;                                      ///< nats a scored token
-  std::vector<std::pair<std::string, double>> metrics;  ///< of a task: Score::metrics
+  double loss = 0;                                      ///< nats per scored token
+  std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
 };
 
-struct Session {
+struct TrainState {
   /// Builds all of it at step 0, parameters drawn from run.seed. Throws what the data throws.
-  explicit Session(const Config& config);
+  explicit TrainState(const Config& config);
   /// The same on data from elsewhere.
-  Session(const Config& config, std::unique_ptr<Dataset> data);
+  TrainState(const Config& config, std::unique_ptr<Dataset> data);
 
   /// Loss of one batch on a tape.
   Var loss(Tape& tape, const Batch& batch);
@@ -46,7 +46,7 @@ struct Session {
   /// Measures the model as it is (train/diagnostics); changes nothing.
   Diagnostics diagnose();
 
-  /// What a checkpoint of now says of `step` steps done.
+  /// The metadata of a checkpoint written now, after `step` steps.
   CheckpointMeta meta(Index step) const;
   void save(const std::filesystem::path& directory) const;
   /// Continues from a checkpoint. Throws ConfigError if its configuration is another one.
@@ -66,7 +66,7 @@ struct Session {
  private:
   ModelInput input_of(const Batch& batch) const;
   /// Loss of a validation batch, whose hits `score` counts if there is one.
-  double val_loss(const Batch& batch, Score* score, const Tape::Hook& hook);
+  double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);
 };
 
 }  // namespace difftape::run

@@ -1,4 +1,4 @@
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 
 #include <limits>
 #include <optional>
@@ -59,10 +59,11 @@ Precision precision_of(const Config& config) {
   return precision;
 }
 
-Session::Session(const Config& the_config)
-    : Session(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed)) {}
+TrainState::TrainState(const Config& the_config)
+    : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed)) {
+}
 
-Session::Session(const Config& the_config, std::unique_ptr<Dataset> the_data)
+TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_data)
     : config(the_config),
       precision(precision_of(config)),
       data(std::move(the_data)),
@@ -72,18 +73,18 @@ Session::Session(const Config& the_config, std::unique_ptr<Dataset> the_data)
       loss_spikes(rule_of(config.log)),
       grad_spikes(rule_of(config.log)) {}
 
-ModelInput Session::input_of(const Batch& batch) const {
+ModelInput TrainState::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");
   return {batch.inputs(), batch.targets(), batch.document_offsets(config.data.document_end)};
 }
 
-Var Session::loss(Tape& tape, const Batch& batch) {
+Var TrainState::loss(Tape& tape, const Batch& batch) {
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
                     config.train.recompute);
 }
 
-double Session::val_loss(const Batch& batch, Score* score, const Tape::Hook& hook) {
+double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook) {
   Tape tape(Tape::Mode::inference, precision);
   tape.set_hook(hook);
   if (score == nullptr) return static_cast<double>(loss(tape, batch).value().item());
@@ -94,11 +95,11 @@ double Session::val_loss(const Batch& batch, Score* score, const Tape::Hook& hoo
   return static_cast<double>(both.loss.value().item());
 }
 
-Validation Session::validate(const Tape::Hook& hook) {
+Validation TrainState::validate(const Tape::Hook& hook) {
   const profile::Span span(profile::Category::phase, "validate");
   const Index batches = std::min(config.train.eval_batches, data->val_batches());
-  std::optional<Score> score;
-  if (is_task(*data)) score.emplace(data->grid());
+  std::optional<TaskAccuracy> score;
+  if (data->best()) score.emplace(data->grid());
   double total = 0, weights = 0, first = 0;
   for (Index i = 0; i < batches; ++i) {
     const Batch batch = data->val_batch(i);
@@ -113,7 +114,7 @@ Validation Session::validate(const Tape::Hook& hook) {
   return result;
 }
 
-Diagnostics Session::diagnose() {
+Diagnostics TrainState::diagnose() {
   const profile::Span span(profile::Category::phase, "diagnostics");
   const Batch batch = diagnostic_batch(*data, config.log.diagnostics_sequences);
   Diagnostics found = run::diagnose(model, batch, config.data.document_end, precision);
@@ -123,7 +124,7 @@ Diagnostics Session::diagnose() {
   return found;
 }
 
-CheckpointMeta Session::meta(Index at_step) const {
+CheckpointMeta TrainState::meta(Index at_step) const {
   CheckpointMeta meta;
   meta.step = at_step;
   meta.config_yaml = to_yaml(config);
@@ -134,11 +135,11 @@ CheckpointMeta Session::meta(Index at_step) const {
   return meta;
 }
 
-void Session::save(const std::filesystem::path& directory) const {
+void TrainState::save(const std::filesystem::path& directory) const {
   save_checkpoint(directory, model.parameters(), &optimizer, meta(step));
 }
 
-void Session::restore(const std::filesystem::path& checkpoint) {
+void TrainState::restore(const std::filesystem::path& checkpoint) {
   const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
   if (identity(config_from_yaml(meta.config_yaml, checkpoint.string())) != identity(config)) {
     throw ConfigError(fmt::format(

@@ -1,4 +1,4 @@
-#include "train/run/checkpoint/seal.h"
+#include "train/run/checkpoint/checksum_header.h"
 
 #include <algorithm>
 #include <array>
@@ -19,16 +19,16 @@ namespace {
 
 constexpr std::string_view kMagic = "difftape-checkpoint";
 
-std::string seal_text(const std::string& digest, std::size_t bytes) {
+std::string header_text(const std::string& digest, std::size_t bytes) {
   const std::string line = fmt::format("{} xxh3-128 {} {}", kMagic, digest, bytes);
-  return fmt::format("{:<{}}\n", line, kSealSize - 1);
+  return fmt::format("{:<{}}\n", line, kChecksumHeaderSize - 1);
 }
 
-/// What is on the disk, and what its seal says should be there.
+/// What is on the disk, and what its header says should be there.
 struct Found {
-  std::string seal;
+  std::string header;
   std::string digest;
-  std::size_t bytes = 0;  // after the seal
+  std::size_t bytes = 0;  // after the header
 };
 
 Found read_file(const std::filesystem::path& path) {
@@ -40,8 +40,8 @@ Found read_file(const std::filesystem::path& path) {
   };
   if (file == nullptr) throw cannot_read();
   Found found;
-  found.seal.resize(kSealSize);
-  found.seal.resize(std::fread(found.seal.data(), 1, kSealSize, file.get()));
+  found.header.resize(kChecksumHeaderSize);
+  found.header.resize(std::fread(found.header.data(), 1, kChecksumHeaderSize, file.get()));
   Digest digest;
   std::vector<std::byte> block(1 << 20);
   while (const std::size_t n = std::fread(block.data(), 1, block.size(), file.get())) {
@@ -55,31 +55,31 @@ Found read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-void seal(std::span<std::byte> image) {
+void write_checksum_header(std::span<std::byte> image) {
   Digest digest;
-  digest.add(image.subspan(kSealSize));
-  const std::string text = seal_text(digest.hex(), image.size() - kSealSize);
+  digest.add(image.subspan(kChecksumHeaderSize));
+  const std::string text = header_text(digest.hex(), image.size() - kChecksumHeaderSize);
   std::ranges::copy(std::as_bytes(std::span(text)), image.begin());
 }
 
-void verify_seal(const std::filesystem::path& path) {
+void verify_checksum_header(const std::filesystem::path& path) {
   const Found found = read_file(path);
-  if (!found.seal.starts_with(kMagic)) {
+  if (!found.header.starts_with(kMagic)) {
     throw DataError(fmt::format("{} is not a difftape checkpoint: it does not begin with '{}'",
                                 path.string(), kMagic));
   }
-  std::istringstream words(found.seal);
+  std::istringstream words(found.header);
   std::string magic, algorithm, digest;
   std::size_t bytes = 0;
   words >> magic >> algorithm >> digest >> bytes;
-  if (found.seal.size() < kSealSize || found.bytes < bytes) {
+  if (found.header.size() < kChecksumHeaderSize || found.bytes < bytes) {
     throw DataError(
         fmt::format("checkpoint {} is cut off: {} bytes are there, {} were written; use another "
                     "checkpoint of the run",
-                    path.string(), found.seal.size() + found.bytes,
-                    bytes == 0 ? "more" : std::to_string(kSealSize + bytes)));
+                    path.string(), found.header.size() + found.bytes,
+                    bytes == 0 ? "more" : std::to_string(kChecksumHeaderSize + bytes)));
   }
-  if (found.seal != seal_text(found.digest, found.bytes)) {
+  if (found.header != header_text(found.digest, found.bytes)) {
     throw DataError(
         fmt::format("checkpoint {} is damaged: its {} bytes of digest {} do not match its first "
                     "line; use another checkpoint of the run",

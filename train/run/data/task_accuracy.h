@@ -1,5 +1,5 @@
 #pragma once
-// How many answers of a task are right.
+// The accuracy of a model on a task.
 
 #include <string>
 #include <utility>
@@ -11,16 +11,16 @@
 namespace difftape::run {
 
 /// Counts hits: a scored target whose logit is above all others; a tie is a miss.
-class Score {
+class TaskAccuracy {
  public:
-  explicit Score(const Grid& grid);
+  explicit TaskAccuracy(const AccuracyGrid& grid);
 
   /// logits (B, T, V) of the batch.
   void add(const Batch& batch, const Tensor& logits);
 
   /// val/accuracy, the share of scored targets that were hit; with a grid task/accuracy/ROW/COLUMN,
   /// the share of answers all of whose scored targets were, where there were any; with
-  /// Grid::exact_match also task/exact_match, that share of all answers.
+  /// AccuracyGrid::exact_match also task/exact_match, that share of all answers.
   std::vector<std::pair<std::string, double>> metrics() const;
 
  private:
@@ -34,7 +34,7 @@ class Score {
   };
   Share& cell(Index row, Index column);
 
-  Grid grid_;
+  AccuracyGrid grid_;
   Share targets_, answers_;
   std::vector<Share> cells_;  // (rows, columns)
 };

@@ -37,31 +37,31 @@ Var reshape(const Var& x, const Shape& shape);                ///< the same elem
 /// Rows of table (V, C) for tokens of any shape: shape + (C). Tokens must lie in [0, V)
 /// (DataError).
 Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
-/// x (..., K) times weight (N, K) transposed: (..., N); plus `addend` (..., N) if there is one.
-Var linear(const Var& x, const Var& weight, const Var& addend = {});
-/// x / sqrt(mean(x^2) + eps) * gain over the last axis (Zhang & Sennrich 2019). gain (C).
-Var rms_norm(const Var& x, const Var& gain, double eps);
-/// Rotates each head of x (B, T, H, D) by its position; in place if nobody else holds x.
+/// x (..., K) times weight (N, K) transposed: (..., N); plus `residual` (..., N) if there is one.
+Var linear(const Var& x, const Var& weight, const Var& residual = {});
+/// x / sqrt(mean(x^2) + eps) * weight over the last axis (Zhang & Sennrich 2019). weight (C).
+Var rms_norm(const Var& x, const Var& weight, double eps);
+/// Rotates each head of x (B, T, H, D) by its position; in place if no other handle shares x.
 Var rope(Var x, std::shared_ptr<const RopeTable> table);
 /// (silu(gate) up) times weight (N, K) transposed: (..., N), gate and up (..., K) (Shazeer 2020);
-/// plus `addend` (..., N) if there is one.
-Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& addend = {});
+/// plus `residual` (..., N) if there is one.
+Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& residual = {});
 /// Causal attention with one map, or the difference of two: q (B, T, query_heads, D), k, v
 /// -> (B, T, output heads, E). Lambda is one scalar or (B, T, output heads), Var() with one map;
 /// sinks (query_heads) are one more logit in every softmax of a query head, or Var().
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadLayout& layout, const Visibility& visible = {});
-/// A target that is not scored, as in PyTorch.
+              const HeadMapping& mapping, const Visibility& visible = {});
+/// A target that the loss mask leaves out, as in PyTorch.
 constexpr std::int32_t kIgnoreIndex = -100;
 /// Mean over the scored ones of N rows of -log softmax(hidden weight^T)[target], in nats. hidden
-/// (..., C) with N rows, weight (V, C), N targets in [0, V) or kIgnoreIndex: such a row counts for
-/// nothing, whatever it holds, and its gradient is 0. DataError for another target, and if none is
+/// (..., C) with N rows, weight (V, C), N targets in [0, V) or kIgnoreIndex: such a row is
+/// left out, whatever it holds, and its gradient is 0. DataError for another target, and if none is
 /// scored. Logits exist for a chunk of rows at a time.
 Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets);
 /// body(x) without keeping what its pullbacks would: backward runs body once more. Values and
 /// gradients are bitwise those of body(x). body must return the same each time, and read no Var but
-/// its argument; parameters it gets from the tape of that. If x needs no gradient, body runs as it
-/// is.
-Var recomputed(const Var& x, const std::function<Var(const Var&)>& body);
+/// its argument; parameters it gets from the tape of that. If x needs no gradient, body runs
+/// once, on that tape.
+Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body);
 
 }  // namespace difftape

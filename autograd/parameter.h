@@ -10,8 +10,8 @@
 namespace difftape {
 
 /// What a parameter is, which decides whether weight decay applies to it.
-/// A `vector` is neither: V1's lambda vectors, sinks.
-enum class Role { projection, embedding, gain, vector };
+/// `other`: V1's lambda vectors, sinks.
+enum class Role { projection, embedding, norm_weight, other };
 
 /// Initial values. `normal` draws N(0, std^2) from the stream named like the parameter.
 struct Init {
@@ -30,7 +30,7 @@ struct Parameter {
   Tensor grad;                ///< same shape; valid if has_gradient
   bool has_gradient = false;  ///< false: the next backward pass overwrites grad
 
-  /// Forgets the gradient; the memory stays.
+  /// Marks the gradient as absent; the memory stays.
   void zero_grad() { has_gradient = false; }
 };
 

@@ -9,29 +9,28 @@
 
 namespace difftape {
 
-Tensor Gradient::sum() const {
-  const Slot here = slot();
-  Tensor out = here.out;
-  if (here.into == Into::overwrite) out.fill(0);
-  return out;
+Tensor Gradient::grad() const {
+  Buffer here = buffer();
+  if (here.accumulate == Accumulate::no) here.grad.fill(0);
+  return here.grad;
 }
 
-Gradient::Slot Gradient::slot() const {
-  assert(wanted());
+Gradient::Buffer Gradient::buffer() const {
+  assert(requires_grad());
   Tape::Node& node = tape_->nodes_[static_cast<size_t>(node_)];
   Tensor& memory = tape_->gradient_memory(node);
   const bool first = node.parameter ? !node.parameter->has_gradient : !node.has_gradient;
   if (first) {
     node.has_gradient = true;
     if (node.parameter) node.parameter->has_gradient = true;
-    return {memory, Into::overwrite};
+    return {memory, Accumulate::no};
   }
   if (!node.parameter && !memory.unique()) memory = memory.clone();
-  return {memory, Into::add};
+  return {memory, Accumulate::yes};
 }
 
 void Gradient::add(const Tensor& gradient) const {
-  if (!wanted()) return;
+  if (!requires_grad()) return;
   Tape::Node& node = tape_->nodes_[static_cast<size_t>(node_)];
   require_shape(gradient.size() == node.shape.size(), node.op,
                 "a gradient of {} was added for a value of {}", gradient.shape().str(),
@@ -41,9 +40,8 @@ void Gradient::add(const Tensor& gradient) const {
     node.has_gradient = true;
     return;
   }
-  const Slot here = slot();
-  Tensor out = here.out;
-  here.into == Into::overwrite ? out.copy_from(gradient) : out.add(gradient);
+  Buffer here = buffer();
+  here.accumulate == Accumulate::no ? here.grad.copy_from(gradient) : here.grad.add(gradient);
 }
 
 Tensor& Tape::gradient_memory(Node& node) {
@@ -58,34 +56,39 @@ int Tape::add_node(Node node) {
 }
 
 Var Tape::input(Tensor value) {
-  Node node{"input", {}, value.shape(), true};
-  const int id = recording_ ? add_node(std::move(node)) : -1;
+  const int id =
+      recording_ ? add_node({.op = "input", .shape = value.shape(), .is_leaf = true}) : -1;
   return {std::move(value), this, id};
 }
 
 Var Tape::parameter(Parameter& parameter) {
   if (!recording_) return {parameter.value, this, -1};
-  const auto known = std::find_if(nodes_.begin(), nodes_.end(),
-                                  [&](const Node& node) { return node.parameter == &parameter; });
-  if (known != nodes_.end()) {
-    return {parameter.value, this, static_cast<int>(known - nodes_.begin())};
+  const auto [known, added] = parameter_nodes_.try_emplace(&parameter, -1);
+  if (added) {
+    known->second = add_node({.op = "parameter",
+                              .scope = parameter.name,
+                              .shape = parameter.shape,
+                              .is_leaf = true,
+                              .parameter = &parameter});
   }
-  Node node{"parameter", parameter.name, parameter.shape, true, &parameter};
-  return {parameter.value, this, add_node(std::move(node))};
+  return {parameter.value, this, known->second};
 }
 
 Var Tape::record(const char* op, Tensor value, std::initializer_list<Var> inputs,
                  Pullback pullback) {
-  profile::lap(profile::Category::forward, op, ErrorScope::current());
-  if (watcher_) watcher_(op, ErrorScope::current(), Phase::forward, value);
-  const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(),
-                                                [](const Var& x) { return x.gradient().wanted(); });
+  profile::since_last(profile::Category::forward, op, NameScope::current());
+  if (hook_) hook_(op, NameScope::current(), Phase::forward, value);
+  const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(), [](const Var& x) {
+                        return x.gradient().requires_grad();
+                      });
   if (!wanted) return constant(std::move(value));
-  Node node{
-      op, std::string(ErrorScope::current()), value.shape(), false, nullptr, std::move(pullback)};
-  if (watcher_) {
+  Node node{.op = op,
+            .scope = std::string(NameScope::current()),
+            .shape = value.shape(),
+            .pullback = std::move(pullback)};
+  if (hook_) {
     for (const Var& x : inputs) {
-      if (x.gradient().wanted()) node.inputs.push_back(x.node_);
+      if (x.gradient().requires_grad()) node.inputs.push_back(x.node_);
     }
   }
   return {std::move(value), this, add_node(std::move(node))};
@@ -96,7 +99,7 @@ void Tape::show_gradients(const Node& of) const {
     const Node& node = nodes_[static_cast<size_t>(input)];
     const bool written = node.parameter ? node.parameter->has_gradient : node.has_gradient;
     if (written) {
-      watcher_(of.op, of.scope, Phase::backward, node.parameter ? node.parameter->grad : node.grad);
+      hook_(of.op, of.scope, Phase::backward, node.parameter ? node.parameter->grad : node.grad);
     }
   }
 }
@@ -104,7 +107,8 @@ void Tape::show_gradients(const Node& of) const {
 void Tape::backward(const Var& loss) { backward(loss, Tensor::full(loss.shape(), 1)); }
 
 void Tape::backward(const Var& from, const Tensor& cotangent) {
-  require_shape(from.gradient().wanted(), "backward", "the value does not depend on any leaf");
+  require_shape(from.gradient().requires_grad(), "backward",
+                "the value does not depend on any leaf");
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     if (!node->pullback) continue;
@@ -112,9 +116,9 @@ void Tape::backward(const Var& from, const Tensor& cotangent) {
     const Pullback pullback = std::exchange(node->pullback, nullptr);
     const Tensor dy = std::exchange(node->grad, Tensor());
     if (!node->has_gradient) continue;
-    const ErrorScope scope(node->scope);
+    const NameScope scope(node->scope);
     pullback(dy);
-    if (watcher_) show_gradients(*node);
+    if (hook_) show_gradients(*node);
   }
   for (Node& node : nodes_) {
     if (node.parameter && !node.parameter->has_gradient) {

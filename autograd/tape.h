@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/parameter.h"
@@ -16,22 +17,22 @@ namespace difftape {
 class Tape;
 
 /// Where pullbacks add the gradient of one op input. A handle that holds no value, so that
-/// capturing it keeps no activation alive. Inputs that need no gradient have `wanted() == false`
-/// and must then be left alone.
+/// capturing it holds no activation in memory. Inputs that need no gradient have `requires_grad()
+/// == false` and must then be left alone.
 class Gradient {
  public:
   Gradient() = default;
-  bool wanted() const { return node_ >= 0; }
+  bool requires_grad() const { return node_ >= 0; }
 
-  /// The accumulated gradient, zero-filled if nothing has been added yet: for `+=`.
-  Tensor sum() const;
-  /// For writers that can overwrite: if `into` is overwrite the contents are undefined and every
-  /// element must be written, otherwise the result must be added.
-  struct Slot {
-    Tensor out;
-    Into into;
+  /// The memory of the accumulated gradient, zero-filled if nothing has been added yet: for `+=`.
+  Tensor grad() const;
+  /// The same memory for writers that can overwrite. Where `accumulate` is no, the contents are
+  /// undefined and every element must be written; where it is yes, the result must be added.
+  struct Buffer {
+    Tensor grad;
+    Accumulate accumulate;
   };
-  Slot slot() const;
+  Buffer buffer() const;
   /// Adds a whole tensor of the input's size. The first one is shared, not copied.
   void add(const Tensor& gradient) const;
 
@@ -95,15 +96,15 @@ class Tape {
   /// Gradient of an input leaf after backward, zeros if none reached it.
   Tensor gradient_of(const Var& leaf) const;
 
-  /// Sees what the tape computes: every value when its op is recorded, and after every pullback the
-  /// gradients it added to, with the op and the layer that did it. `op` is of static lifetime.
+  /// Called with what the tape computes: every value when its op is recorded, and after every
+  /// pullback the gradients it added to, with the op and the layer. `op` is of static lifetime.
   enum class Phase { forward, backward };
-  using Watcher =
+  using Hook =
       std::function<void(const char* op, std::string_view scope, Phase phase, const Tensor& seen)>;
-  /// From now on; before anything is recorded, if pullbacks are to be seen. Tapes inside an op are
-  /// watched too. It changes no result, and without one nothing is spent on it.
-  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
-  const Watcher& watcher() const { return watcher_; }
+  /// From now on; before anything is recorded, if pullbacks are to be seen. Tapes inside an op
+  /// call it too. It changes no result, and costs nothing when absent.
+  void set_hook(Hook hook) { hook_ = std::move(hook); }
+  const Hook& hook() const { return hook_; }
 
   /// Number of recorded nodes.
   size_t size() const { return nodes_.size(); }
@@ -116,23 +117,24 @@ class Tape {
   friend class Gradient;
   struct Node {
     const char* op;
-    std::string scope;  // the layer that recorded it
+    std::string scope{};  // the layer that recorded it
     Shape shape;
     bool is_leaf = false;
     Parameter* parameter = nullptr;
     Pullback pullback{};
     Tensor grad{};
     bool has_gradient = false;
-    std::vector<int> inputs{};  // nodes its pullback adds to; filled only while watched
+    std::vector<int> inputs{};  // nodes its pullback adds to; filled only with a hook
   };
   Tensor& gradient_memory(Node& node);
   void show_gradients(const Node& of) const;
   int add_node(Node node);
 
   std::vector<Node> nodes_;
+  std::unordered_map<const Parameter*, int> parameter_nodes_;
   bool recording_;
   Precision precision_;
-  Watcher watcher_;
+  Hook hook_;
 };
 
 /// record on the tape of the inputs.

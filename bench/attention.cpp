@@ -29,15 +29,15 @@ struct TwoCalls {
         dlambda(Tensor::like(lambda)) {
     second.to.dk = first.to.dk;
     second.to.dv = first.to.dv;
-    second.to.into_k = second.to.into_v = Into::add;
+    second.to.accumulate_k = second.to.accumulate_v = Accumulate::yes;
   }
   void run_maps() {
     first.run();
     second.run();
   }
   void run_all() {
-    const AttentionOutputs a = attention_forward(first.layout, first.in);
-    const AttentionOutputs b = attention_forward(second.layout, second.in);
+    const AttentionOutputs a = attention_forward(first.mapping, first.in);
+    const AttentionOutputs b = attention_forward(second.mapping, second.in);
     parallel_ranges(lambda.size(), 64, [&](Index begin, Index count) {
       for (Index i = begin; i < begin + count; ++i) {
         const auto row = [i](const Tensor& x) {
@@ -49,8 +49,8 @@ struct TwoCalls {
         dlambda.data()[i] = -(row(first.dout) * row(b.out)).sum();
       }
     });
-    attention_backward(first.layout, first.in, a.row_stats, first.dout, first.to);
-    attention_backward(second.layout, second.in, b.row_stats, dout2, second.to);
+    attention_backward(first.mapping, first.in, a.softmax_stats, first.dout, first.to);
+    attention_backward(second.mapping, second.in, b.softmax_stats, dout2, second.to);
   }
 };
 

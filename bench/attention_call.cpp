@@ -16,47 +16,48 @@ Tensor random(const Shape& shape, const char* name) {
 
 }  // namespace
 
-AttentionCall::AttentionCall(HeadLayout wiring, Index batch, Index seq, Index head_dim,
+AttentionCall::AttentionCall(HeadMapping wiring, Index batch, Index seq, Index head_dim,
                              Index value_dim)
-    : layout(std::move(wiring)) {
-  const auto heads_out = static_cast<Index>(layout.routes.size());
-  in.q = random({batch, seq, layout.query_heads, head_dim}, "q");
-  in.k = random({batch, seq, layout.key_heads, head_dim}, "k");
-  in.v = random({batch, seq, layout.value_heads, value_dim}, "v");
+    : mapping(std::move(wiring)) {
+  const auto heads_out = static_cast<Index>(mapping.outputs.size());
+  in.q = random({batch, seq, mapping.query_heads, head_dim}, "q");
+  in.k = random({batch, seq, mapping.key_heads, head_dim}, "k");
+  in.v = random({batch, seq, mapping.value_heads, value_dim}, "v");
   in.scale = 1 / std::sqrt(static_cast<double>(head_dim));
   lambda = Tensor::full({batch, seq, heads_out}, real(0.5));
   dout = random({batch, seq, heads_out, value_dim}, "dout");
   to = {Tensor::like(in.q),
         Tensor::like(in.k),
         Tensor::like(in.v),
-        Into::overwrite,
-        Into::overwrite,
-        Into::overwrite,
+        Accumulate::no,
+        Accumulate::no,
+        Accumulate::no,
         {},
         {}};
-  if (layout.maps == 2) to.dlambda = Tensor::like(lambda);
+  if (mapping.maps == 2) to.dlambda = Tensor::like(lambda);
 }
 
 void AttentionCall::run() {
-  in.lambda = layout.maps == 2 ? &lambda : nullptr;
-  const AttentionOutputs result = attention_forward(layout, in);
-  attention_backward(layout, in, result.row_stats, dout, to);
+  in.lambda = mapping.maps == 2 ? &lambda : nullptr;
+  const AttentionOutputs result = attention_forward(mapping, in);
+  attention_backward(mapping, in, result.softmax_stats, dout, to);
   out = result.out;
 }
 
 double AttentionCall::flops() const {
   const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
-  const Index products = layout.maps * in.q.shape()[3] + in.v.shape()[3];
+  const Index products = mapping.maps * in.q.shape()[3] + in.v.shape()[3];
   return 3.0 * static_cast<double>(products) *
-         static_cast<double>(static_cast<Index>(layout.routes.size()) * batch * seq * seq);
+         static_cast<double>(static_cast<Index>(mapping.outputs.size()) * batch * seq * seq);
 }
 
 AttentionCall attention_call(const std::string& kind, Index heads, Index head_dim, Index batch,
                              Index seq) {
-  if (kind == "softmax") return {HeadLayout::single(heads, heads), batch, seq, head_dim, head_dim};
+  if (kind == "softmax") return {HeadMapping::single(heads, heads), batch, seq, head_dim, head_dim};
   if (kind == "diff_v1")
-    return {HeadLayout::pairs(heads, heads), batch, seq, head_dim, 2 * head_dim};
-  if (kind == "diff_v2") return {HeadLayout::doubled(heads, heads), batch, seq, head_dim, head_dim};
+    return {HeadMapping::pairs(heads, heads), batch, seq, head_dim, 2 * head_dim};
+  if (kind == "diff_v2")
+    return {HeadMapping::doubled(heads, heads), batch, seq, head_dim, head_dim};
   throw UsageError(
       fmt::format("attention: no kernel '{}'; there are softmax, diff_v1, diff_v2", kind));
 }

@@ -9,7 +9,7 @@ namespace difftape::bench {
 /// for every token and head where there are two maps.
 struct AttentionCall {
   /// Keys have `head_dim` features, values `value_dim`.
-  AttentionCall(HeadLayout wiring, Index batch, Index seq, Index head_dim, Index value_dim);
+  AttentionCall(HeadMapping wiring, Index batch, Index seq, Index head_dim, Index value_dim);
 
   /// Forward and backward.
   void run();
@@ -17,7 +17,7 @@ struct AttentionCall {
   /// half the square, backward twice forward; what backward repeats does not count.
   double flops() const;
 
-  HeadLayout layout;
+  HeadMapping mapping;
   AttentionInputs in;
   Tensor lambda;  ///< (B, T, output heads)
   Tensor dout;    ///< (B, T, output heads, E)

@@ -19,7 +19,7 @@ using Words = std::vector<std::string>;
 run::Config resolved(const Training& training) {
   run::Config config = load_config(training.config, training.overrides).config;
   if (!training.kind.empty()) config.model = with_kind(config.model, training.kind);
-  const std::string obstacle = obstacle_to(config.model);
+  const std::string obstacle = unsupported_reason(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   return config;
 }
@@ -56,7 +56,7 @@ std::string beyond_torch(const run::Config& config) {
     return fmt::format("attention '{}'", kind);
   if (!config.model.rope) return "model.rope: false";
   if (config.model.attention.qk_norm) return "model.attention.qk_norm";
-  if (config.model.attention.window != 0) return "model.attention.sliding_window";
+  if (config.model.attention.sliding_window != 0) return "model.attention.sliding_window";
   if (config.data.eos_token_id >= 0) return "data.eos_token_id";
   if (config.train.grad_accumulation != 1) return "train.grad_accumulation";
   return "";
@@ -86,7 +86,7 @@ Words sizes(const run::Config& config) {
 Words torch_training(const run::Config& config, const Arms& arms) {
   const ModelConfig& m = config.model;
   const Words fixed{arms.python,    std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
-                    "--kind",       m.attention.kind,
+                    "--kind",       std::string(m.attention.kind.name()),
                     "--rope-theta", fmt::format("{}", m.rope_theta),
                     "--norm-eps",   fmt::format("{}", m.norm_eps)};
   return fixed + sizes(config) + (m.tie_embeddings ? Words{"--tied"} : Words{});

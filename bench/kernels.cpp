@@ -38,11 +38,11 @@ void linear_product(benchmark::State& state, Product product) {
   Tensor y = Tensor::like(dy), dx = Tensor::like(x), dw = Tensor::like(w);
   for (auto _ : state) {
     if (product == Product::forward) {
-      gemm(xm, transpose(wm), y.data(), out, Into::overwrite);
+      gemm(xm, transpose(wm), y.data(), out, Accumulate::no);
     } else if (product == Product::dx) {
-      gemm(dym, wm, dx.data(), in, Into::overwrite);
+      gemm(dym, wm, dx.data(), in, Accumulate::no);
     } else {
-      gemm(transpose(dym), xm, dw.data(), in, Into::overwrite);
+      gemm(transpose(dym), xm, dw.data(), in, Accumulate::no);
     }
   }
   count_flops(state, 2.0 * static_cast<double>(tokens * in * out));

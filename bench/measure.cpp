@@ -13,6 +13,7 @@
 #include "core/parallel.h"
 #include "core/peak.h"
 #include "train/run/records/run_files.h"
+#include "train/system/exit.h"
 
 namespace difftape::bench {
 
@@ -53,11 +54,11 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<void()
     body();
     return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage);
+    return app.exit(error) == 0 ? 0 : static_cast<int>(system::Exit::usage);
   } catch (const Error& error) {
     fmt::print(stderr, "{}: {}\n", std::string(argv[0]).substr(std::string(argv[0]).rfind('/') + 1),
                error.what());
-    return static_cast<int>(error.exit());
+    return static_cast<int>(system::exit_of(error));
   }
 }
 

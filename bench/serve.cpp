@@ -41,13 +41,13 @@ void serve_training(const std::string& path, const std::vector<std::string>& ove
                     const std::string& kind) {
   run::Config config = load_config(path, overrides).config;
   if (!kind.empty()) config.model = with_kind(config.model, kind);
-  const std::string obstacle = obstacle_to(config.model);
+  const std::string obstacle = unsupported_reason(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   const double idle = process_memory().now;
-  run::Session session(config);
-  serve({{"parameters", session.model.parameters().count()}}, idle, [&] {
-    const run::Step step = take_step(session);
-    if (step.diverged) throw DataError(fmt::format("step {}: diverged", step.number));
+  run::TrainState state(config);
+  serve({{"parameters", state.model.parameters().count()}}, idle, [&] {
+    const run::Step step = train_step(state);
+    if (step.diverged) throw DataError(fmt::format("step {}: diverged", step.step));
     return step.seconds;
   });
 }

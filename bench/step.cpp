@@ -24,7 +24,7 @@ namespace {
 std::vector<std::string> baseline_first() {
   std::vector<std::string> kinds = attention_kinds();
   std::stable_partition(kinds.begin(), kinds.end(),
-                        [](const std::string& kind) { return kind == AttentionConfig().kind; });
+                        [](const std::string& kind) { return kind == AttentionKind(); });
   return kinds;
 }
 
@@ -37,7 +37,7 @@ struct Arguments {
 
 /// One kind with all its measured steps.
 struct Contestant {
-  std::unique_ptr<run::Session> session;
+  std::unique_ptr<run::TrainState> state;
   double flops_per_token;
   std::vector<double> tokens_per_sec, peak_share;
 };
@@ -47,11 +47,11 @@ std::vector<Contestant> make_contestants(const Arguments& arguments) {
   for (const std::string& kind : arguments.kinds) {
     run::Config config = load_config(arguments.config, arguments.overrides).config;
     config.model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(config.model);
+    const std::string obstacle = unsupported_reason(config.model);
     if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
-    all.push_back({std::make_unique<run::Session>(config), cost.train_flops_per_token, {}, {}});
-    for (int warm = 0; warm < 2; ++warm) take_step(*all.back().session);
+    all.push_back({std::make_unique<run::TrainState>(config), cost.train_flops_per_token, {}, {}});
+    for (int warm = 0; warm < 2; ++warm) train_step(*all.back().state);
   }
   return all;
 }
@@ -61,8 +61,8 @@ void race(std::vector<Contestant>& all, const Arguments& arguments) {
     for (Contestant& each : all) {
       const double peak = measure_fma_peak(0.02);
       for (int i = 0; i < arguments.steps; ++i) {
-        const double seconds = take_step(*each.session).seconds;
-        const double rate = static_cast<double>(tokens_per_step(each.session->config)) / seconds;
+        const double seconds = train_step(*each.state).seconds;
+        const double rate = static_cast<double>(tokens_per_step(each.state->config)) / seconds;
         each.tokens_per_sec.push_back(rate);
         each.peak_share.push_back(rate * each.flops_per_token / peak);
       }
@@ -77,12 +77,12 @@ void print_by_op(Contestant& each, int steps) {
     const profile::Recording recording(recorder);
     for (int i = 0; i < steps; ++i) {
       const profile::Span step(profile::Category::step, "step");
-      take_step(*each.session);
+      train_step(*each.state);
     }
   }
-  const auto tokens = static_cast<double>(tokens_per_step(each.session->config));
+  const auto tokens = static_cast<double>(tokens_per_step(each.state->config));
   fmt::print(
-      "\n{}: {}", each.session->config.model.attention.kind,
+      "\n{}: {}", each.state->config.model.attention.kind.name(),
       profile_text(profile::table_of(recorder.events()), tokens, tokens * each.flops_per_token));
 }
 
@@ -100,8 +100,8 @@ void print(const std::vector<Contestant>& all) {
     const auto rate = [&](double q) {
       return grouped(static_cast<Index>(quantile(each.tokens_per_sec, q)));
     };
-    table.rows.push_back({each.session->config.model.attention.kind,
-                          grouped(each.session->model.parameters().count()), rate(0.5), rate(0.1),
+    table.rows.push_back({std::string(each.state->config.model.attention.kind.name()),
+                          grouped(each.state->model.parameters().count()), rate(0.5), rate(0.1),
                           rate(0.9), fmt::format("{:.1f} %", 100 * quantile(each.peak_share, 0.5)),
                           fmt::format("{:.3f}", quantile(each.tokens_per_sec, 0.5) / first)});
   }
@@ -110,7 +110,7 @@ void print(const std::vector<Contestant>& all) {
 
 void run(const Arguments& arguments) {
   std::vector<Contestant> all = make_contestants(arguments);
-  const run::Config& config = all.front().session->config;
+  const run::Config& config = all.front().state->config;
   bench::print_environment();
   fmt::print(
       "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",

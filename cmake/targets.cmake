@@ -17,7 +17,8 @@ function(difftape_flags target)
     target_compile_options(${target} PRIVATE -march=native)
   endif()
   if(DIFFTAPE_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=${DIFFTAPE_SANITIZE} -fno-omit-frame-pointer)
+    target_compile_options(${target} PUBLIC
+      -fsanitize=${DIFFTAPE_SANITIZE} -fno-omit-frame-pointer -UNDEBUG)
     target_link_options(${target} PUBLIC -fsanitize=${DIFFTAPE_SANITIZE})
   endif()
 endfunction()
@@ -34,6 +35,7 @@ function(difftape_library library precision)
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
+    target_compile_options(${library} PUBLIC -UNDEBUG)  # what is proven is proven with assertions
   endif()
 endfunction()
 

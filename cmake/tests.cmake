@@ -9,6 +9,9 @@ function(add_difftape_tests name precision library)
   list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/tests/)
   list(TRANSFORM globs APPEND /*.cpp)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
+  if("train" IN_LIST ARGN)  # derivatives need double
+    list(FILTER sources EXCLUDE REGEX "/tests/train/app/gradcheck/")
+  endif()
   set(target difftape_tests_${name})
   add_executable(${target} ${sources})
   difftape_flags(${target})
@@ -26,9 +29,9 @@ function(add_difftape_tests name precision library)
     PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
-add_difftape_tests(f32 f32 difftape_f32 support core layers/step train golden)
+add_difftape_tests(f32 f32 difftape_f32 support core layers/step train golden structure)
 add_difftape_tests(f64 f64 difftape_kernel_f64 support core autograd layers optim)
-add_difftape_tests(golden_f64 f64 difftape_f64 golden)
+add_difftape_tests(proofs_f64 f64 difftape_f64 support golden train/app/gradcheck)
 
 # The races of bench/, with contestants written in the shell.
 file(GLOB bench_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bench/*.cpp)

@@ -1,12 +1,11 @@
-// Which engine multiplies tiles, and which precisions there are.
+#include "core/engine.h"
+
 #include <atomic>
 #include <cstdlib>
-#include <map>
 #include <string_view>
 
 #include "core/bf16.h"
 #include "core/error.h"
-#include "core/gemm.h"
 #include "core/tile.h"
 
 namespace difftape {
@@ -72,16 +71,7 @@ std::string bf16_engine_name() {
   return tile::bf16_engine() != nullptr ? tile::bf16_engine()->name : "";
 }
 
-std::vector<std::string> precision_words() { return {"full", "bf16", "bf16_emulated"}; }
-
-Precision precision_named(const std::string& word) {
-  static const std::map<std::string, Precision> named{{"full", Precision::full},
-                                                      {"bf16", Precision::bf16},
-                                                      {"bf16_emulated", Precision::bf16_emulated}};
-  return named.at(word);
-}
-
-std::string obstacle_to(Precision precision) {
+std::string unsupported_reason(Precision precision) {
   if (precision == Precision::full) return "";
   if (sizeof(real) != 4) return "bfloat16 rounds the numbers of the f32 program, not of f64";
   if (precision == Precision::bf16 && tile::bf16_engine() == nullptr) {

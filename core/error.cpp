@@ -3,21 +3,20 @@
 namespace difftape {
 
 namespace {
-thread_local ErrorScope* innermost = nullptr;
+thread_local NameScope* innermost = nullptr;
 
 std::string with_scope(const std::string& message) {
-  const std::string_view scope = ErrorScope::current();
+  const std::string_view scope = NameScope::current();
   return scope.empty() ? message : fmt::format("{}\nin {}", message, scope);
 }
 }  // namespace
 
-Error::Error(Exit exit, const std::string& message)
-    : std::runtime_error(with_scope(message)), exit_(exit) {}
+Error::Error(const std::string& message) : std::runtime_error(with_scope(message)) {}
 
-ErrorScope::ErrorScope(std::string_view name) : name_(name), outer_(innermost) { innermost = this; }
+NameScope::NameScope(std::string_view name) : name_(name), outer_(innermost) { innermost = this; }
 
-ErrorScope::~ErrorScope() { innermost = outer_; }
+NameScope::~NameScope() { innermost = outer_; }
 
-std::string_view ErrorScope::current() { return innermost ? innermost->name_ : std::string_view{}; }
+std::string_view NameScope::current() { return innermost ? innermost->name_ : std::string_view{}; }
 
 }  // namespace difftape

@@ -18,12 +18,10 @@ constexpr Index kRowTile = 32;  // rows of one tile product: its accumulators fi
 constexpr Index kBf16RowTile = 128;
 constexpr Index kChunk = 512;  // longest inner size of one tile product
 
-Index divide_up(Index a, Index b) { return (a + b - 1) / b; }
-
 /// Length of the chunks that k is cut into: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {
-  const Index chunks = divide_up(k, kChunk);
-  return chunks == 0 ? 0 : pack::padded_inner(format, divide_up(k, chunks));
+  const Index chunks = ceil_div(k, kChunk);
+  return chunks == 0 ? 0 : pack::padded_inner(format, ceil_div(k, chunks));
 }
 
 void fill_rows(real* c, Index rows, Index cols, Index stride) {
@@ -34,8 +32,8 @@ void copy_rows(const real* from, real* c, Index rows, Index cols, Index stride) 
   for (Index i = 0; i < rows; ++i) std::copy_n(from + i * stride, cols, c + i * stride);
 }
 
-/// Asks for the memory of a tile while another one is computed: its rows lie on pages of their own,
-/// where the processor foresees nothing.
+/// Prefetches the next C tile: its rows are on different pages, which the hardware prefetcher does
+/// not cross.
 void prefetch(const real* c, Index rows, Index n, Index stride) {
   constexpr Index kLine = 64 / static_cast<Index>(sizeof(real));
   for (Index i = 0; i < rows; ++i) {
@@ -71,8 +69,8 @@ struct Call {
   Index chunk;
   real* c = nullptr;
   Index c_stride = 0;
-  Into into = Into::overwrite;
-  const real* addend = nullptr;
+  Accumulate accumulate = Accumulate::no;
+  const real* residual = nullptr;
   pack::Right right{};
 };
 
@@ -80,8 +78,8 @@ struct Call {
 struct Cut {
   Index rows = 128, group = 4;
   Index tasks(const Call& call) const { return row_blocks(call) * groups(call); }
-  Index row_blocks(const Call& call) const { return divide_up(call.a.rows, rows); }
-  Index groups(const Call& call) const { return divide_up(call.b.cols, group * kPanel); }
+  Index row_blocks(const Call& call) const { return ceil_div(call.a.rows, rows); }
+  Index groups(const Call& call) const { return ceil_div(call.b.cols, group * kPanel); }
 };
 
 /// Large blocks where there are enough of them: rows of A are then read for many panels.
@@ -103,15 +101,15 @@ void multiply_block(const Call& call, Index row, Index rows, Index first_panel, 
   real* c = call.c + row * call.c_stride;
   const Index first = first_panel * kPanel,
               width = std::min(end_panel * kPanel, call.b.cols) - first;
-  if (call.addend != nullptr) {
-    copy_rows(call.addend + row * call.c_stride + first, c + first, rows, width, call.c_stride);
-  } else if (a.cols == 0 && call.into == Into::overwrite) {
+  if (call.residual != nullptr) {
+    copy_rows(call.residual + row * call.c_stride + first, c + first, rows, width, call.c_stride);
+  } else if (a.cols == 0 && call.accumulate == Accumulate::no) {
     fill_rows(c + first, rows, width, call.c_stride);
   }
   for (Index k = 0; k < a.cols; k += call.chunk) {
     const Index length = std::min(call.chunk, a.cols - k);
     const pack::Left left = pack::left(call.format, a, k, length, scratch);
-    const bool add = call.into == Into::add || call.addend != nullptr || k > 0;
+    const bool add = call.accumulate == Accumulate::yes || call.residual != nullptr || k > 0;
     for (Index panel = first_panel; panel < end_panel; ++panel) {
       multiply_tiles(left, rows, pack::padded_inner(call.format, length), call.right.at(panel, k),
                      call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel),
@@ -140,7 +138,7 @@ std::shared_ptr<void> take(Index bytes) {
 pack::Right right_of(const Call& call, void* memory) {
   if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
   const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
-  parallel_for(divide_up(call.b.cols, kPanel), [&](Index panel) {
+  parallel_for(ceil_div(call.b.cols, kPanel), [&](Index panel) {
     pack::panel(call.format, call.b, panel * kPanel, static_cast<char*>(memory) + panel * bytes);
   });
   return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
@@ -157,7 +155,7 @@ void run(Call call) {
   const auto packed = take(packed_bytes(call));
   call.right = right_of(call, packed.get());
   const Cut cut = cut_of(call);
-  const Index row_blocks = cut.row_blocks(call), panels = divide_up(call.b.cols, kPanel),
+  const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel),
               scratch_bytes = left_bytes(call);
   const auto scratch = take(scratch_bytes * num_threads());
   // Neighbouring tasks share their panels, which stay in the cache.
@@ -172,34 +170,35 @@ void run(Call call) {
 }  // namespace
 
 void pack_panels(const Operand& b, real* panels) {
-  parallel_for(divide_up(b.cols, kPanel), [&](Index panel) {
+  parallel_for(ceil_div(b.cols, kPanel), [&](Index panel) {
     pack::panel(Format::plain, b, panel * kPanel, panels + panel * kPanel * b.rows);
   });
 }
 
-void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Into into,
+void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
           Precision precision) {
   Call call = make_call(a, b, precision);
-  call.c = c, call.c_stride = c_stride, call.into = into;
+  call.c = c, call.c_stride = c_stride, call.accumulate = accumulate;
   run(call);
 }
 
-void gemm_onto(const real* addend, const Operand& a, const Operand& b, real* c, Index c_stride,
-               Precision precision) {
+void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
+                        Index c_stride, Precision precision) {
   Call call = make_call(a, b, precision);
-  call.c = c, call.c_stride = c_stride, call.addend = addend;
+  call.c = c, call.c_stride = c_stride, call.residual = residual;
   run(call);
 }
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
-               Into into) {
-  if (a.cols == 0 && into == Into::overwrite) fill_rows(c, a.rows, n, c_stride);
+               Accumulate accumulate) {
+  if (a.cols == 0 && accumulate == Accumulate::no) fill_rows(c, a.rows, n, c_stride);
   const Index chunk = chunk_length(Format::plain, a.cols);
   for (Index j = 0; j < n; j += kPanel) {
     for (Index k = 0; k < a.cols; k += chunk) {
       const pack::Left left{pack::element(a, 0, k), a.stride, a.transposed, Format::plain};
       multiply_tiles(left, a.rows, std::min(chunk, a.cols - k), b + k * b_stride + j, b_stride,
-                     std::min(kPanel, n - j), c + j, c_stride, into == Into::add || k > 0);
+                     std::min(kPanel, n - j), c + j, c_stride,
+                     accumulate == Accumulate::yes || k > 0);
     }
   }
 }

@@ -10,7 +10,7 @@ namespace difftape::pack {
 
 namespace {
 
-// A register as the argument of Eigen's template: its attributes are its own affair.
+// GCC warns that the template argument loses its vector attributes; the size is asserted below.
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 
 // Matrices are transposed in squares of one vector register a row.
@@ -157,7 +157,7 @@ void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uin
 
 Index padded_inner(Format format, Index k) {
   if (format != Format::bf16) return k;
-  return (k + tile::kBf16Inner - 1) / tile::kBf16Inner * tile::kBf16Inner;
+  return round_up(k, tile::kBf16Inner);
 }
 
 Index panel_bytes(Format format, Index k, Index n) {

@@ -36,7 +36,7 @@ Index panel_bytes(Format format, Index k, Index n);
 void panel(Format format, const Operand& b, Index first, void* out);
 
 /// Longest rows, in elements, that tiles read across without packing: beyond, every element of a
-/// tile's column lies on a page of its own.
+/// tile's column is on a different page.
 inline constexpr Index kNearRows = 400;
 
 /// The right operand as tiles read it: packed panels, or the matrix itself.
@@ -51,8 +51,8 @@ struct Right {
   }
 };
 
-/// Whether tiles had better read `b` where it lies: packing pays if many rows of the left operand
-/// meet it.
+/// Whether tiles read `b` in place: packing is faster only if many rows of the left operand are
+/// multiplied with it.
 inline bool right_lies_well(Format format, const Operand& b, Index left_rows) {
   constexpr Index kMany = 512;
   return format == Format::plain && !b.transposed && b.stride <= kNearRows && left_rows <= kMany;
@@ -71,7 +71,7 @@ struct Left {
   }
 };
 
-/// Whether tiles can read `a` where it lies.
+/// Whether tiles can read `a` in place.
 inline bool left_lies_well(Format format, const Operand& a) {
   return format == Format::plain && (!a.transposed || a.stride <= kNearRows);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The one door to OpenMP. Work is cut into blocks whose size never depends on the number of
+// The only user of OpenMP. Work is cut into blocks whose size never depends on the number of
 // threads, each block has one owner, and sums over blocks are added in block order by one thread:
 // results are bitwise equal for every number of threads. Every loop over the elements of tensors
 // runs through here: in a dry run (core/pool.h) nothing is called.
@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/math.h"
 #include "core/pool.h"
 #include "core/real.h"
 
@@ -60,7 +61,7 @@ void parallel_for(Index n, F&& f) {
 /// Calls f(begin, count) for consecutive ranges of `grain` elements (the last may be shorter).
 template <class F>
 void parallel_ranges(Index n, Index grain, F&& f) {
-  parallel_for((n + grain - 1) / grain, [&](Index block) {
+  parallel_for(ceil_div(n, grain), [&](Index block) {
     const Index begin = block * grain;
     f(begin, n - begin < grain ? n - begin : grain);
   });
@@ -77,7 +78,7 @@ void serial(F&& f) {
 template <class F>
 double parallel_sum(Index n, Index grain, F&& f) {
   if (pool::dry()) return 0;
-  std::vector<double> partial(static_cast<std::size_t>((n + grain - 1) / grain));
+  std::vector<double> partial(static_cast<std::size_t>(ceil_div(n, grain)));
   parallel_ranges(n, grain, [&](Index begin, Index count) {
     partial[static_cast<std::size_t>(begin / grain)] = f(begin, count);
   });

@@ -56,7 +56,7 @@ void Recorder::close(std::size_t event) {
   events_[event].end = last_ = now();
 }
 
-void Recorder::lap(Category category, const char* name, std::string_view scope) {
+void Recorder::since_last(Category category, const char* name, std::string_view scope) {
   events_.push_back({category, name, std::string(scope), last_, now()});
   last_ = events_.back().end;
 }

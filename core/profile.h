@@ -37,8 +37,9 @@ class Recorder {
   /// Begins an event; gives what `close` takes. Events close in the reverse order.
   std::size_t open(Category category, const char* name, std::string_view scope);
   void close(std::size_t event);
-  /// An event that ends now and began when the one before it ended, or when what holds it began.
-  void lap(Category category, const char* name, std::string_view scope);
+  /// An event that ends now and began when the last event began or ended: for what computes first
+  /// and reports after.
+  void since_last(Category category, const char* name, std::string_view scope);
 
   /// In the order of their beginnings, one that holds others before them. Any two that overlap
   /// are one within the other.
@@ -87,8 +88,8 @@ class Span {
   std::size_t event_ = 0;
 };
 
-inline void lap(Category category, const char* name, std::string_view scope) {
-  if (current()) current()->lap(category, name, scope);
+inline void since_last(Category category, const char* name, std::string_view scope) {
+  if (current()) current()->since_last(category, name, scope);
 }
 
 /// Calls and milliseconds in all steps together.

@@ -12,10 +12,10 @@ namespace difftape {
 using Row = Eigen::Map<Eigen::Array<real, 1, Eigen::Dynamic>>;
 using ConstRow = Eigen::Map<const Eigen::Array<real, 1, Eigen::Dynamic>>;
 
-/// target = value, or target += value.
+/// target = value, or += value.
 template <class Expression>
-void put(Row target, Into into, const Eigen::ArrayBase<Expression>& value) {
-  if (into == Into::overwrite) {
+void store_or_add(Row target, Accumulate accumulate, const Eigen::ArrayBase<Expression>& value) {
+  if (accumulate == Accumulate::no) {
     target = value;
   } else {
     target += value;

@@ -1,5 +1,5 @@
 #pragma once
-// The engines behind core/gemm: one serial product of a tile.
+// The libraries that multiply one tile of a matrix product, serially (core/engine.h chooses).
 
 #include "core/real.h"
 

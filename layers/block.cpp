@@ -19,9 +19,9 @@ TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& 
                            config.norm_eps),
       mlp_(parameters, place(layer, "mlp"), config) {}
 
-Var TransformerBlock::operator()(const Var& x, const DocumentStarts& document_starts,
+Var TransformerBlock::operator()(const Var& x, const DocumentOffsets& document_offsets,
                                  Observer* observer) const {
-  const Var h = attention_(input_norm_(x), document_starts, x, observer);
+  const Var h = attention_(input_norm_(x), document_offsets, x, observer);
   Var y = mlp_(post_attention_norm_(h), h);
   if (observer) observer->hidden(layer_, y.value());
   return y;

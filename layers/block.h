@@ -11,8 +11,8 @@ class TransformerBlock {
   /// Declares the parameters below `model.layers.<layer>`.
   TransformerBlock(ParameterSet& parameters, const ModelConfig& config, Index layer,
                    std::shared_ptr<const RopeTable> rope);
-  /// x (B, T, C) -> (B, T, C), shown to the observer if there is one.
-  Var operator()(const Var& x, const DocumentStarts& document_starts,
+  /// x (B, T, C) -> (B, T, C), with a call of the observer if there is one.
+  Var operator()(const Var& x, const DocumentOffsets& document_offsets,
                  Observer* observer = nullptr) const;
 
   const Attention& attention() const { return attention_; }

@@ -27,8 +27,8 @@ double twice_visible(Index seq, Index window) {
 ParameterPlace place_of(const Parameter& parameter) {
   const std::string& name = parameter.name;
   if (!name.starts_with(kBlocks)) {
-    const bool gain = parameter.role == Role::gain;
-    return {-1, parameter.role == Role::embedding ? "embedding" : gain ? "norms" : "head", ""};
+    const bool of_norm = parameter.role == Role::norm_weight;
+    return {-1, parameter.role == Role::embedding ? "embedding" : of_norm ? "norms" : "head", ""};
   }
   // model.layers.<layer>.self_attn.<part>[.weight], the same with mlp, or <norm>.weight
   const auto word = [&](size_t& at) {
@@ -68,20 +68,20 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   if (used.tie_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);
 
   const Attention& attention = model.attention();
-  const HeadLayout& layout = attention.layout();
+  const HeadMapping& mapping = attention.mapping();
   const Index head_dim = head_dim_of(used), value_dim = attention.value_dim();
   const auto layers = static_cast<double>(used.num_layers);
   Index products_of_heads = 0;  // widths of q k^T and W v, of two products where values differ
-  for (const HeadRoute& route : layout.routes) {
-    const bool two_values = layout.maps == 2 && route.value[0] != route.value[1];
-    products_of_heads += layout.maps * head_dim + (two_values ? 2 : 1) * value_dim;
+  for (const OutputHead& output : mapping.outputs) {
+    const bool two_values = mapping.maps == 2 && output.value[0] != output.value[1];
+    products_of_heads += mapping.maps * head_dim + (two_values ? 2 : 1) * value_dim;
   }
   cost.attention_flops_per_token = 3 * layers * static_cast<double>(products_of_heads) *
-                                   twice_visible(seq, used.attention.window);
+                                   twice_visible(seq, used.attention.sliding_window);
   cost.attention_projection_flops_per_token = 6 * attention_products;
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
   cost.kv_cache_per_token =
-      used.num_layers * (layout.key_heads * head_dim + layout.value_heads * value_dim);
+      used.num_layers * (mapping.key_heads * head_dim + mapping.value_heads * value_dim);
   return cost;
 }
 

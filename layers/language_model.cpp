@@ -26,14 +26,14 @@ LanguageModel::LanguageModel(const ModelConfig& config)
                                      Role::projection, Init::normal(kProjectionStd));
 }
 
-Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, Recompute recompute,
+Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, ActivationCheckpointing activations,
                           Observer* observer) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   for (const TransformerBlock& block : blocks_) {
-    const auto run = [&block, starts = tokens.document_starts, observer](const Var& in) {
+    const auto run = [&block, starts = tokens.document_offsets, observer](const Var& in) {
       return block(in, starts, observer);
     };
-    x = recompute == Recompute::blocks ? recomputed(x, run) : run(x);
+    x = activations == ActivationCheckpointing::blocks ? checkpointed(x, run) : run(x);
   }
   return (*norm_)(x);
 }
@@ -41,23 +41,23 @@ Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, Recompute recompute,
 Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
 
 Var LanguageModel::loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,
-                        Recompute recompute) {
-  const Var x = hidden(tape, tokens, recompute);
+                        ActivationCheckpointing activations) {
+  const Var x = hidden(tape, tokens, activations);
   return cross_entropy(x, head(tape), targets);
 }
 
 Var LanguageModel::logits(Tape& tape, const Tokens& tokens) {
-  const Var x = hidden(tape, tokens, Recompute::none);
+  const Var x = hidden(tape, tokens, ActivationCheckpointing::none);
   return linear(x, head(tape));
 }
 
 void LanguageModel::observe(Tape& tape, const Tokens& tokens, Observer& observer) {
-  hidden(tape, tokens, Recompute::none, &observer);
+  hidden(tape, tokens, ActivationCheckpointing::none, &observer);
 }
 
 LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const Tokens& tokens,
                                                             std::span<const std::int32_t> targets) {
-  const Var x = hidden(tape, tokens, Recompute::none), weight = head(tape);
+  const Var x = hidden(tape, tokens, ActivationCheckpointing::none), weight = head(tape);
   return {cross_entropy(x, weight, targets), linear(x, weight)};
 }
 
@@ -65,8 +65,7 @@ ModelConfig matched(const ModelConfig& config) {
   if (!config.match_params) return config;
   ModelConfig plain = config, baseline = config;
   plain.match_params = baseline.match_params = false;
-  baseline.attention = {};
-  baseline.attention.qk_norm = config.attention.qk_norm;
+  baseline.attention = plain_kind(AttentionKind(), config.attention);
   const Index surplus =
       LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
   const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers);
@@ -79,7 +78,7 @@ ModelConfig matched(const ModelConfig& config) {
     throw ConfigError(fmt::format(
         "model.match_params: {} has {} parameters more than softmax, more than a d_ff of {} "
         "can give up; raise model.d_ff or set model.match_params: false",
-        config.attention.kind, surplus, config.d_ff));
+        config.attention.kind.name(), surplus, config.d_ff));
   }
   return plain;
 }

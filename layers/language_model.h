@@ -4,8 +4,8 @@
 
 #include <deque>
 
+#include "layers/activation_checkpointing.h"
 #include "layers/block.h"
-#include "layers/recompute.h"
 
 namespace difftape {
 
@@ -13,7 +13,7 @@ namespace difftape {
 struct Tokens {
   std::span<const std::int32_t> ids;
   Index batch, seq;
-  DocumentStarts document_starts{};
+  DocumentOffsets document_offsets{};
 };
 
 class LanguageModel {
@@ -25,17 +25,17 @@ class LanguageModel {
   ParameterSet& parameters() { return parameters_; }
   const ParameterSet& parameters() const { return parameters_; }
 
-  /// The attention of the first block; all blocks are wired alike.
+  /// The attention of the first block; all blocks are alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
   /// Mean cross-entropy in nats a token; `targets` holds the token after each of `tokens`, or
-  /// kIgnoreIndex where it is not scored. The gradients are bitwise the same whatever is
-  /// recomputed.
+  /// kIgnoreIndex where it is not scored. The gradients are bitwise the same with
+  /// checkpointing.
   Var loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,
-           Recompute recompute = Recompute::none);
+           ActivationCheckpointing activations = ActivationCheckpointing::none);
   /// (B, T, V)
   Var logits(Tape& tape, const Tokens& tokens);
-  /// Both for the price of one, bitwise the same.
+  /// Both from one pass, bitwise the same.
   struct LossAndLogits {
     Var loss, logits;
   };
@@ -46,7 +46,8 @@ class LanguageModel {
 
  private:
   /// (B, T, C), after the norm
-  Var hidden(Tape& tape, const Tokens& tokens, Recompute recompute, Observer* observer = nullptr);
+  Var hidden(Tape& tape, const Tokens& tokens, ActivationCheckpointing activations,
+             Observer* observer = nullptr);
   Var head(Tape& tape);  // (V, C)
 
   ModelConfig config_;
@@ -57,9 +58,9 @@ class LanguageModel {
   Parameter* head_;
 };
 
-/// The configuration with `match` carried out: for "parameters", d_ff shrinks to the multiple of
-/// 8 that brings the number of parameters nearest to that of the softmax kind, unless it is nearest
-/// as it is. Throws ConfigError if nothing is left for the feed-forward layers.
+/// The configuration with `match` carried out: for Match::parameters, d_ff shrinks to the multiple
+/// of 8 that brings the number of parameters nearest to that of the softmax kind, unless it is
+/// nearest as it is. Throws ConfigError if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
 
 }  // namespace difftape

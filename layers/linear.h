@@ -9,10 +9,13 @@ class Linear {
  public:
   /// Declares `<name>.weight` (out, in), N(0, std^2).
   Linear(ParameterSet& parameters, const std::string& name, Index in, Index out, double std);
-  /// x (..., in) -> (..., out), plus `addend` if there is one.
-  Var operator()(const Var& x, const Var& addend = {}) const;
-  /// addend + the projection of silu(gate) up; gate, up (..., in).
-  Var of_swiglu(const Var& gate, const Var& up, const Var& addend) const;
+  /// x (..., in) -> (..., out), plus `residual` if there is one.
+  Var operator()(const Var& x, const Var& residual = {}) const;
+
+  /// The name it was declared with, without `.weight`.
+  const std::string& name() const { return name_; }
+  /// (out, in), for ops that hold the projection.
+  Var weight(Tape& tape) const { return tape.parameter(weight_); }
 
  private:
   std::string name_;

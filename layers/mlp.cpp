@@ -1,5 +1,6 @@
 #include "layers/mlp.h"
 
+#include "core/error.h"
 #include "layers/init.h"
 
 namespace difftape {
@@ -11,7 +12,9 @@ Mlp::Mlp(ParameterSet& parameters, const std::string& name, const ModelConfig& c
             residual_std(config.num_layers)) {}
 
 Var Mlp::operator()(const Var& x, const Var& residual) const {
-  return down_.of_swiglu(gate_(x), up_(x), residual);
+  const Var up = up_(x), gate = gate_(x);
+  const NameScope scope(down_.name());
+  return swiglu_linear(gate, up, down_.weight(x.tape()), residual);
 }
 
 }  // namespace difftape

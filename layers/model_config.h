@@ -1,28 +1,18 @@
 #pragma once
 // What a model is made of, as plain values. Ranges and documentation are in train/config.
 
-#include <string>
-
-#include "core/real.h"
+#include "layers/attention/kinds.h"
 
 namespace difftape {
 
-/// The word that leaves a field of the attention to its kind.
-inline constexpr const char* kPreset = "preset";
-
-/// What the fields mean is in layers/attention/fields.h, which words they take too.
-struct AttentionConfig {
-  std::string kind = "softmax";  ///< one of attention_kinds()
-  std::string pairing = kPreset;
-  std::string lambda = kPreset;
-  std::string lambda_init = kPreset;
-  double lambda_init_value = 0.8;
-  std::string normaliser = kPreset;
-  std::string subln = kPreset;
-  std::string gate = kPreset;
-  bool qk_norm = false;  ///< RMSNorm of every query and key head, before RoPE
-  Index window = 0;      ///< keys that a query sees, itself included; 0: all
+/// What gives way to make totals of parameters equal.
+enum class Match {
+  none,
+  parameters  ///< d_ff shrinks until the total of the softmax kind is reached
 };
+template <>
+inline constexpr auto kNames<Match> =
+    std::to_array<Named<Match>>({{"none", Match::none}, {"parameters", Match::parameters}});
 
 struct ModelConfig {
   Index d_model = 128;
@@ -37,7 +27,7 @@ struct ModelConfig {
   double rope_theta = 10000;
   double norm_eps = 1e-5;
   bool tie_embeddings = false;
-  bool match_params = false;  ///< d_ff shrinks until the softmax total is met
+  bool match_params = false;  ///< d_ff shrinks until the number of parameters is that of softmax
   AttentionConfig attention{};
 };
 

@@ -6,11 +6,11 @@ namespace difftape {
 
 RmsNorm::RmsNorm(ParameterSet& parameters, const std::string& name, Index width, double eps)
     : name_(name),
-      weight_(parameters.declare(name + ".weight", {width}, Role::gain, Init::constant(1))),
+      weight_(parameters.declare(name + ".weight", {width}, Role::norm_weight, Init::constant(1))),
       eps_(eps) {}
 
 Var RmsNorm::operator()(const Var& x) const {
-  const ErrorScope scope(name_);
+  const NameScope scope(name_);
   return rms_norm(x, x.tape().parameter(weight_), eps_);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Root-mean-square norm with a gain.
+// Root-mean-square norm with a weight an element.
 
 #include "autograd/ops.h"
 

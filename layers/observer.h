@@ -1,6 +1,6 @@
 #pragma once
-// What may look into a model while it runs: diagnostics, and whoever asks where a head attends.
-// Nothing is computed or kept for it; without one a pass costs nothing more.
+// The interface through which diagnostics read the tensors of a model while it runs. Nothing is
+// computed or kept for an observer, and a pass without one costs nothing more.
 
 #include "core/attention/attention.h"
 
@@ -9,7 +9,7 @@ namespace difftape {
 /// One attention layer after its context was computed. Tensors are handles that may be kept. In
 /// bfloat16 q, k and v are those before the rounding that their products apply.
 struct AttentionView {
-  HeadLayout layout;
+  HeadMapping mapping;
   Tensor q;       ///< (B, T, query_heads, D), after norm and RoPE
   Tensor k;       ///< (B, T, key_heads, D), likewise
   Tensor v;       ///< (B, T, value_heads, E)

@@ -26,8 +26,8 @@ class AdamW {
   };
 
   /// Moments start at zero. Weight decay applies to projections, to embeddings if
-  /// `decay_embeddings`, never to gains and lambda vectors. `parameters` is initialised and
-  /// outlives this.
+  /// `decay_embeddings`, never to norm weights, lambda vectors and sinks. `parameters` is
+  /// initialised and outlives this.
   AdamW(ParameterSet& parameters, const OptimConfig& config);
 
   /// With g = grad_scale * gradient and t the number of this step, counted from 1:

@@ -11,16 +11,16 @@ namespace difftape {
 
 namespace {
 
-/// In double, on independent lanes so that additions overlap.
+/// In double, in independent partial sums so that additions overlap.
 double sum_of_squares(const real* x, Index n) {
-  constexpr int kLanes = 16;
-  using Lanes = Eigen::Array<double, kLanes, 1>;
-  Lanes lanes = Lanes::Zero();
+  constexpr int kWidth = 16;
+  using Partial = Eigen::Array<double, kWidth, 1>;
+  Partial sums = Partial::Zero();
   Index i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    lanes += Eigen::Map<const Eigen::Array<real, kLanes, 1>>(x + i).cast<double>().square();
+  for (; i + kWidth <= n; i += kWidth) {
+    sums += Eigen::Map<const Eigen::Array<real, kWidth, 1>>(x + i).cast<double>().square();
   }
-  double total = lanes.sum();
+  double total = sums.sum();
   for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   return total;
 }

@@ -2,8 +2,6 @@
 // The learning rate of every step. Steps count from 0 to steps - 1.
 
 #include <memory>
-#include <span>
-#include <string_view>
 
 #include "optim/optim_config.h"
 
@@ -25,10 +23,7 @@ class Schedule {
   virtual double lr(Index step) const = 0;
 };
 
-/// Throws ConfigError for a schedule that is not in schedule_kinds().
+/// The schedule that the configuration names, over `steps` steps.
 std::unique_ptr<Schedule> make_schedule(const OptimConfig& config, Index steps);
-
-/// The values of optim.schedule.
-std::span<const std::string_view> schedule_kinds();
 
 }  // namespace difftape

@@ -16,12 +16,12 @@ Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
 Var as_matrix(const Var& x) { return reshape(x, {x.shape().rows(), x.shape().last()}); }
 
 /// (B, T, T): 0 where the key is visible, -inf where it is not.
-Var mask(Tape& tape, Index batch, Index seq, const Visibility& visible) {
+Var attention_mask(Tape& tape, Index batch, Index seq, const Visibility& visible) {
   Tensor result = Tensor::zeros({batch, seq, seq});
   const auto sees = [&](Index b, Index t, Index s) {
-    const bool near = visible.window == 0 || t - s < visible.window;
-    const bool same_document = !visible.document_starts ||
-                               s >= (*visible.document_starts)[static_cast<size_t>(b * seq + t)];
+    const bool near = visible.sliding_window == 0 || t - s < visible.sliding_window;
+    const bool same_document = !visible.document_offsets ||
+                               s >= (*visible.document_offsets)[static_cast<size_t>(b * seq + t)];
     return s <= t && near && same_document;
   };
   for (Index row = 0; row < batch * seq; ++row) {
@@ -57,11 +57,11 @@ Var softmax_map(const Var& q, const Var& k, const Var& sink, const Visibility& v
   const double scale = 1 / std::sqrt(static_cast<double>(q.shape().last()));
   const Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
   const Index batch = q.shape()[0], seq = q.shape()[1];
-  const Var hidden = mask(q.tape(), batch, seq, visible);
-  if (!sink.defined()) return softmax(add(scores, hidden));
+  const Var mask = attention_mask(q.tape(), batch, seq, visible);
+  if (!sink.defined()) return softmax(add(scores, mask));
   Tensor wide = Tensor::zeros({batch, seq, seq + 1});
   for (Index row = 0; row < batch * seq; ++row) {
-    std::copy_n(hidden.value().data() + row * seq, seq, wide.data() + row * (seq + 1) + 1);
+    std::copy_n(mask.value().data() + row * seq, seq, wide.data() + row * (seq + 1) + 1);
   }
   const Var all = softmax(add(with_column(scores, sink), q.tape().constant(wide)));
   return slice(all, 2, 1, seq);
@@ -89,10 +89,10 @@ Var linear(const Var& x, const Var& weight) {
   return reshape(y, x.shape().with(-1, weight.shape()[0]));
 }
 
-Var rms_norm(const Var& x, const Var& gain, double eps) {
+Var rms_norm(const Var& x, const Var& weight, double eps) {
   const double n = static_cast<double>(x.shape().last());
   const Var r = rsqrt(affine(sum_last(mul(x, x)), 1 / n, eps));
-  return mul(mul(x, r), gain);
+  return mul(mul(x, r), weight);
 }
 
 Var rope(const Var& x, double theta) {
@@ -118,19 +118,19 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight) {
 }
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadLayout& layout, const Visibility& visible) {
-  const auto heads = static_cast<Index>(layout.routes.size());
+              const HeadMapping& mapping, const Visibility& visible) {
+  const auto heads = static_cast<Index>(mapping.outputs.size());
   Var out;
   for (Index i = 0; i < heads; ++i) {
-    const HeadRoute& route = layout.routes[static_cast<size_t>(i)];
+    const OutputHead& output = mapping.outputs[static_cast<size_t>(i)];
     const auto attend = [&](size_t map) {
-      const Var sink = sinks.defined() ? reshape(slice(sinks, 0, route.query[map], 1), {}) : Var();
+      const Var sink = sinks.defined() ? reshape(slice(sinks, 0, output.query[map], 1), {}) : Var();
       const Var weights =
-          softmax_map(head_of(q, route.query[map]), head_of(k, route.key[map]), sink, visible);
-      return matmul(weights, head_of(v, route.value[map]));
+          softmax_map(head_of(q, output.query[map]), head_of(k, output.key[map]), sink, visible);
+      return matmul(weights, head_of(v, output.value[map]));
     };
     Var y = attend(0);
-    if (layout.maps == 2) {
+    if (mapping.maps == 2) {
       const Var factor = lambda.value().size() == 1 ? lambda : slice(lambda, 2, i, 1);
       y = sub(y, mul(factor, attend(1)));
     }

@@ -9,8 +9,8 @@ namespace difftape {
 
 namespace {
 
-constexpr double kVacuous = 1e-3;  // an ordinary gradient is larger
-constexpr double kTiny = 0.1;      // a tiny one is smaller
+constexpr double kTrivial = 1e-3;  // an ordinary gradient is larger
+constexpr double kNearZero = 0.1;  // one that is near zero is smaller
 constexpr double kZero = 1e-11;    // what rounding leaves of zero in a difference quotient
 
 Tensor random_tensor(const Shape& shape, std::uint64_t seed, const char* name) {
@@ -25,16 +25,16 @@ void fail(GradcheckResult& result, std::string why) {
   result.inconclusive = false;
 }
 
-/// A failure for which the numeric side is to blame.
-void doubt(GradcheckResult& result, std::string why) {
+/// A failure that the numeric gradient may have caused.
+void mark_inconclusive(GradcheckResult& result, std::string why) {
   if (!result.passed()) return;
   result.failure = std::move(why);
   result.inconclusive = true;
 }
 
 /// Holds one gradient against what was expected of it.
-void judge(GradcheckResult& result, const std::string& name, Expected expected,
-           const Comparison& found) {
+void check_expected(GradcheckResult& result, const std::string& name, Expected expected,
+                    const Comparison& found) {
   if (expected == Expected::zero) {
     const double largest = found.top + found.error;
     if (!(largest <= kZero)) {
@@ -44,22 +44,24 @@ void judge(GradcheckResult& result, const std::string& name, Expected expected,
   }
   const bool relative = expected == Expected::gradient;
   if (!(found.error <= result.worst_error)) result.worst_error = found.error;
-  if (!(found.error <= kGradcheckGate)) {
+  if (!(found.error <= kGradcheckTolerance)) {
     const std::string why =
-        fmt::format("{}: {} error {:.1e} is over the gate {:.0e}", name,
-                    relative ? "relative" : "absolute", found.error, kGradcheckGate);
+        fmt::format("{}: {} error {:.1e} is over the tolerance {:.0e}", name,
+                    relative ? "relative" : "absolute", found.error, kGradcheckTolerance);
     // A spread that is near the error may be the cause of it; a far smaller one is not, NaN never.
     if (std::isfinite(found.error) && 10 * found.spread > found.error) {
-      doubt(result, fmt::format("{}; differences tell it to {:.1e} only", why, found.spread));
+      mark_inconclusive(result,
+                        fmt::format("{}; differences tell it to {:.1e} only", why, found.spread));
     } else {
       fail(result, why);
     }
   }
-  if (relative && !(found.top > kVacuous)) {
-    doubt(result, fmt::format("{}: vacuous, its largest gradient is {:.1e}", name, found.top));
+  if (relative && !(found.top > kTrivial)) {
+    mark_inconclusive(result,
+                      fmt::format("{}: trivial, its largest gradient is {:.1e}", name, found.top));
   }
-  if (!relative && !(found.top <= kTiny)) {
-    doubt(result, fmt::format("{}: {:.1e}, but should be tiny", name, found.top));
+  if (!relative && !(found.top <= kNearZero)) {
+    mark_inconclusive(result, fmt::format("{}: {:.1e}, but should be near zero", name, found.top));
   }
 }
 
@@ -90,11 +92,11 @@ std::vector<Tensor> op_gradients(const std::vector<Tensor>& inputs, const OpFunc
     if (!before.empty()) vars[i].gradient().add(before[i]);
   }
   const Var y = f(vars);
-  if (y.gradient().wanted()) tape.backward(y, cotangent);
+  if (y.gradient().requires_grad()) tape.backward(y, cotangent);
   std::vector<Tensor> gradients;
   for (const Var& var : vars) {
-    gradients.push_back(var.gradient().wanted() ? tape.gradient_of(var)
-                                                : Tensor::zeros(var.shape()));
+    gradients.push_back(var.gradient().requires_grad() ? tape.gradient_of(var)
+                                                       : Tensor::zeros(var.shape()));
   }
   return gradients;
 }
@@ -134,8 +136,8 @@ GradcheckResult gradcheck(const Differentiable& function, const Expectation& exp
   for (size_t i = 0; i < function.variables.size(); ++i) {
     const Expected expected = expected_of ? expected_of(function.names[i]) : Expected::gradient;
     const bool relative = expected == Expected::gradient;
-    judge(result, function.names[i], expected,
-          compare(function, i, analytic[i], cotangent, relative, kGradcheckGate / 4));
+    check_expected(result, function.names[i], expected,
+                   compare(function, i, analytic[i], cotangent, relative, kGradcheckTolerance / 4));
     result.elements += analytic[i].size();
     if (expected == Expected::zero) result.zeros += analytic[i].size();
   }

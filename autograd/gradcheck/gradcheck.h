@@ -11,13 +11,13 @@
 namespace difftape {
 
 /// The accepted error, relative to the largest gradient of the tensor.
-inline constexpr double kGradcheckGate = 1e-10;
+inline constexpr double kGradcheckTolerance = 1e-10;
 
 /// What is known of a gradient before it is computed.
 enum class Expected {
   gradient,  ///< its largest element is above 1e-3; errors are relative to that element
   zero,      ///< zero by the structure of the function: no element may be above 1e-11
-  tiny       ///< near zero, below 0.1; errors are absolute
+  near_zero  ///< below 0.1; errors are absolute
 };
 /// By the name of the variable.
 using Expectation = std::function<Expected(const std::string& name)>;
@@ -35,7 +35,7 @@ struct GradcheckResult {
 
 /// Perturbs every element of every variable (differences.h) and compares with the analytic gradient
 /// for a random cotangent. Also fails if a gradient is not what `expected` says of it (empty: a
-/// gradient everywhere), such as vacuous, or if evaluation changed a variable.
+/// gradient everywhere), such as trivial, or if evaluation changed a variable.
 GradcheckResult gradcheck(const Differentiable& function, const Expectation& expected = {},
                           std::uint64_t seed = 1);
 

@@ -20,7 +20,7 @@ std::shared_ptr<const RopeTable> table(Index seq, Index width) {
   return std::make_shared<const RopeTable>(seq, width, 100.0);
 }
 
-/// What makes an attention case besides its wiring.
+/// What makes an attention case besides its head mapping.
 struct AttentionShape {
   Index seq, head_dim, value_dim;
   bool one_lambda = false;
@@ -29,22 +29,23 @@ struct AttentionShape {
 };
 
 /// Attention of B = 2 sequences: q, k, v, with two maps lambda, with sinks those.
-OpCase attention_case(const char* variant, const HeadLayout& layout, const AttentionShape& shape) {
-  const bool differential = layout.maps == 2;
+OpCase attention_case(const char* variant, const HeadMapping& mapping,
+                      const AttentionShape& shape) {
+  const bool differential = mapping.maps == 2;
   const Index seq = shape.seq;
-  OpCase result{"attention", variant, {}, {}, {}, 1, false};
-  result.inputs = {{2, seq, layout.query_heads, shape.head_dim},
-                   {2, seq, layout.key_heads, shape.head_dim},
-                   {2, seq, layout.value_heads, shape.value_dim}};
+  OpCase result{.op = "attention", .variant = variant, .inputs = {}, .f = {}};
+  result.inputs = {{2, seq, mapping.query_heads, shape.head_dim},
+                   {2, seq, mapping.key_heads, shape.head_dim},
+                   {2, seq, mapping.value_heads, shape.value_dim}};
   if (differential) {
-    const auto heads = static_cast<Index>(layout.routes.size());
+    const auto heads = static_cast<Index>(mapping.outputs.size());
     result.inputs.push_back(shape.one_lambda ? Shape{} : Shape{2, seq, heads});
   }
-  if (shape.sinks) result.inputs.push_back({layout.query_heads});
-  const auto with = [layout, shape, differential](auto attend) {
+  if (shape.sinks) result.inputs.push_back({mapping.query_heads});
+  const auto with = [mapping, shape, differential](auto attend) {
     return [=](Vars v) {
       return attend(v[0], v[1], v[2], differential ? v[3] : Var(), shape.sinks ? v.back() : Var(),
-                    layout, shape.visible);
+                    mapping, shape.visible);
     };
   };
   result.f = with([](auto&&... operands) { return attention(operands...); });
@@ -59,10 +60,10 @@ Visibility three_documents() {
 }
 
 /// Two maps that read different value heads and share some with others.
-HeadLayout crossed_values() {
-  HeadLayout layout{2, 4, 2, 2, {}};
-  layout.routes = {{{0, 2}, {0, 1}, {0, 1}}, {{1, 3}, {0, 1}, {0, 1}}};
-  return layout;
+HeadMapping crossed_values() {
+  HeadMapping mapping{2, 4, 2, 2, {}};
+  mapping.outputs = {{{0, 2}, {0, 1}, {0, 1}}, {{1, 3}, {0, 1}, {0, 1}}};
+  return mapping;
 }
 
 void add_primitives(std::vector<OpCase>& cases) {
@@ -114,7 +115,7 @@ void add_coarse(std::vector<OpCase>& cases) {
        [](Vars v) { return linear(v[0], v[1]); },
        [](Vars v) { return composition::linear(v[0], v[1]); }},
       {"linear",
-       "addend",
+       "residual",
        {{2, 3, 5}, {4, 5}, {2, 3, 4}},
        [](Vars v) { return linear(v[0], v[1], v[2]); },
        [](Vars v) { return add(composition::linear(v[0], v[1]), v[2]); }},
@@ -134,7 +135,7 @@ void add_coarse(std::vector<OpCase>& cases) {
        [](Vars v) { return swiglu_linear(v[0], v[1], v[2]); },
        [](Vars v) { return composition::swiglu_linear(v[0], v[1], v[2]); }},
       {"swiglu_linear",
-       "addend",
+       "residual",
        {{3, 5}, {3, 5}, {4, 5}, {3, 4}},
        [](Vars v) { return swiglu_linear(v[0], v[1], v[2], v[3]); },
        [](Vars v) { return add(composition::swiglu_linear(v[0], v[1], v[2]), v[3]); }},
@@ -156,37 +157,56 @@ void add_coarse(std::vector<OpCase>& cases) {
        "",
        {{2, 3, 4}},
        [](Vars v) {
-         return recomputed(v[0], [](const Var& x) { return mul(softmax(x), sigmoid(x)); });
+         return checkpointed(v[0], [](const Var& x) { return mul(softmax(x), sigmoid(x)); });
        },
        [](Vars v) { return mul(softmax(v[0]), sigmoid(v[0])); }},
-      attention_case("mha", HeadLayout::single(2, 2), {5, 4, 4}),
-      attention_case("gqa", HeadLayout::single(4, 2), {3, 3, 5}),
-      attention_case("blocks", HeadLayout::single(1, 1), {67, 2, 3}),
-      attention_case("sinks", HeadLayout::single(4, 2), {5, 3, 2, false, true}),
-      attention_case("window", HeadLayout::single(2, 1), {9, 3, 2, false, false, {3}}),
-      attention_case("window_blocks", HeadLayout::single(1, 1), {133, 2, 2, false, false, {5}}),
-      attention_case("documents", HeadLayout::single(2, 1),
-                     {7, 3, 2, false, false, three_documents()}),
+      attention_case("mha", HeadMapping::single(2, 2), {.seq = 5, .head_dim = 4, .value_dim = 4}),
+      attention_case("gqa", HeadMapping::single(4, 2), {.seq = 3, .head_dim = 3, .value_dim = 5}),
+      attention_case("blocks", HeadMapping::single(1, 1),
+                     {.seq = 67, .head_dim = 2, .value_dim = 3}),
+      attention_case("sinks", HeadMapping::single(4, 2),
+                     {.seq = 5, .head_dim = 3, .value_dim = 2, .sinks = true}),
+      attention_case("window", HeadMapping::single(2, 1),
+                     {.seq = 9, .head_dim = 3, .value_dim = 2, .visible = {.sliding_window = 3}}),
+      attention_case("window_blocks", HeadMapping::single(1, 1),
+                     {.seq = 133, .head_dim = 2, .value_dim = 2, .visible = {.sliding_window = 5}}),
+      attention_case("documents", HeadMapping::single(2, 1),
+                     {.seq = 7, .head_dim = 3, .value_dim = 2, .visible = three_documents()}),
       {"attention",
        "itself",
        {{2, 5, 2, 3}},
-       [](Vars v) { return attention(v[0], v[0], v[0], Var(), Var(), HeadLayout::single(2, 2)); },
+       [](Vars v) { return attention(v[0], v[0], v[0], Var(), Var(), HeadMapping::single(2, 2)); },
        [](Vars v) {
-         return composition::attention(v[0], v[0], v[0], Var(), Var(), HeadLayout::single(2, 2));
+         return composition::attention(v[0], v[0], v[0], Var(), Var(), HeadMapping::single(2, 2));
        }},
-      attention_case("v1", HeadLayout::pairs(4, 4), {5, 3, 6, true}),
-      attention_case("v1_gqa", HeadLayout::pairs(8, 4), {3, 2, 4, true}),
-      attention_case("v1_sinks", HeadLayout::pairs(4, 2), {5, 2, 4, true, true}),
-      attention_case("v2", HeadLayout::doubled(2, 2), {5, 4, 4}),
-      attention_case("v2_mqa", HeadLayout::doubled(3, 1), {4, 2, 2}),
-      attention_case("v2_blocks", HeadLayout::doubled(1, 1), {67, 2, 2}),
-      attention_case("v2_window_sinks", HeadLayout::doubled(2, 1), {9, 2, 3, false, true, {4}}),
-      attention_case("v2_documents", HeadLayout::doubled(2, 2),
-                     {7, 2, 2, false, false, three_documents()}),
-      attention_case("v2_split_half", HeadLayout::doubled(4, 2, true), {5, 3, 3}),
-      attention_case("v2_split_half_sinks", HeadLayout::doubled(2, 2, true),
-                     {5, 2, 3, false, true, {3}}),
-      attention_case("crossed_values", crossed_values(), {5, 3, 4}),
+      attention_case("v1", HeadMapping::pairs(4, 4),
+                     {.seq = 5, .head_dim = 3, .value_dim = 6, .one_lambda = true}),
+      attention_case("v1_gqa", HeadMapping::pairs(8, 4),
+                     {.seq = 3, .head_dim = 2, .value_dim = 4, .one_lambda = true}),
+      attention_case("v1_sinks", HeadMapping::pairs(4, 2),
+                     {.seq = 5, .head_dim = 2, .value_dim = 4, .one_lambda = true, .sinks = true}),
+      attention_case("v2", HeadMapping::doubled(2, 2), {.seq = 5, .head_dim = 4, .value_dim = 4}),
+      attention_case("v2_mqa", HeadMapping::doubled(3, 1),
+                     {.seq = 4, .head_dim = 2, .value_dim = 2}),
+      attention_case("v2_blocks", HeadMapping::doubled(1, 1),
+                     {.seq = 67, .head_dim = 2, .value_dim = 2}),
+      attention_case("v2_window_sinks", HeadMapping::doubled(2, 1),
+                     {.seq = 9,
+                      .head_dim = 2,
+                      .value_dim = 3,
+                      .sinks = true,
+                      .visible = {.sliding_window = 4}}),
+      attention_case("v2_documents", HeadMapping::doubled(2, 2),
+                     {.seq = 7, .head_dim = 2, .value_dim = 2, .visible = three_documents()}),
+      attention_case("v2_split_half", HeadMapping::doubled(4, 2, true),
+                     {.seq = 5, .head_dim = 3, .value_dim = 3}),
+      attention_case("v2_split_half_sinks", HeadMapping::doubled(2, 2, true),
+                     {.seq = 5,
+                      .head_dim = 2,
+                      .value_dim = 3,
+                      .sinks = true,
+                      .visible = {.sliding_window = 3}}),
+      attention_case("crossed_values", crossed_values(), {.seq = 5, .head_dim = 3, .value_dim = 4}),
   };
   cases.insert(cases.end(), coarse.begin(), coarse.end());
 }

@@ -10,8 +10,8 @@
 // Rows whose target is kIgnoreIndex are left out before anything is computed of them.
 #include "autograd/ops.h"
 #include "core/error.h"
-#include "core/lanes.h"
 #include "core/rows.h"
+#include "core/simd.h"
 
 namespace difftape {
 
@@ -21,16 +21,16 @@ constexpr Index kChunkRows = 512;
 
 /// z := exp(z - top), 0 rather than a denormal number; returns their sum.
 real exp_of_differences(real* z, Index n, real top) {
-  Lanes total{};
-  const Index whole = n / kLanes * kLanes;
-  for (Index j = 0; j < whole; j += kLanes) {
-    const Lanes e = exp_lanes(load(z + j) - top);
+  Simd total{};
+  const Index whole = n / kSimdWidth * kSimdWidth;
+  for (Index j = 0; j < whole; j += kSimdWidth) {
+    const Simd e = exp_simd(load(z + j) - top);
     store(e, z + j);
     total += e;
   }
   real rest = sum(total);
   for (Index j = whole; j < n; ++j) {
-    z[j] = exp_lanes(lanes(z[j] - top))[0];
+    z[j] = exp_simd(broadcast(z[j] - top))[0];
     rest += z[j];
   }
   return rest;
@@ -132,31 +132,31 @@ LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
   for (Index begin = 0; begin < rows; begin += kChunkRows) {
     const Index count = std::min(kChunkRows, rows - begin);
     const Operand h = matrix(hidden.data() + begin * width, count, width);
-    gemm(h, transpose(w), logits.data(), vocab, Into::overwrite, precision);
+    gemm(h, transpose(w), logits.data(), vocab, Accumulate::no, precision);
     rows_cross_entropy(logits, count, targets.data() + begin, rows, gradient,
                        losses.data() + begin);
     if (!gradient) continue;
     const Operand dz = matrix(logits.data(), count, vocab);
-    gemm(dz, w, result.dhidden.data() + begin * width, width, Into::overwrite, precision);
-    gemm(transpose(dz), h, result.dweight.data(), width, begin == 0 ? Into::overwrite : Into::add,
-         precision);
+    gemm(dz, w, result.dhidden.data() + begin * width, width, Accumulate::no, precision);
+    gemm(transpose(dz), h, result.dweight.data(), width,
+         begin == 0 ? Accumulate::no : Accumulate::yes, precision);
   }
   for (double loss : losses) result.loss += loss;
   result.loss /= static_cast<double>(rows);
   return result;
 }
 
-/// slot += dy saved.
+/// gradient += dy saved.
 void add_scaled(const Gradient& gradient, const Tensor& saved, real dy) {
-  if (!gradient.wanted()) return;
+  if (!gradient.requires_grad()) return;
   if (dy == 1) {
     gradient.add(saved);
     return;
   }
-  const Gradient::Slot slot = gradient.slot();
-  Tensor out = slot.out;
-  parallel_ranges(out.size(), kElementGrain, [&](Index i, Index n) {
-    put(Row(out.data() + i, n), slot.into, ConstRow(saved.data() + i, n) * dy);
+  Gradient::Buffer buffer = gradient.buffer();
+  parallel_ranges(saved.size(), kElementGrain, [&](Index i, Index n) {
+    store_or_add(Row(buffer.grad.data() + i, n), buffer.accumulate,
+                 ConstRow(saved.data() + i, n) * dy);
   });
 }
 
@@ -169,7 +169,7 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
                 "cross_entropy", "hidden is {}, weight is {}, {} targets; need (N, C), (V, C), N",
                 sh.str(), sw.str(), targets.size());
   const Index count = check_targets(targets, sw[0]);
-  const bool gradient = hidden.gradient().wanted() || weight.gradient().wanted();
+  const bool gradient = hidden.gradient().requires_grad() || weight.gradient().requires_grad();
   const Precision precision = hidden.tape().precision();
   LossAndGradients result;
   if (count == rows) {

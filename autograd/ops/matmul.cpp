@@ -38,25 +38,25 @@ Var matmul(const Var& a, const Var& b) {
   Tensor y = Tensor::empty(sa.with(-1, sb[-1]));
   const Index count = y.size() == 0 ? 0 : y.size() / (sa[-2] * sb[-1]);
   const auto product = [count](const Tensor& left, bool left_t, const Tensor& right, bool right_t,
-                               Tensor out, Into into) {
+                               Tensor out, Accumulate accumulate) {
     const Index rows = out.shape()[-2], cols = out.shape()[-1];
     for (Index i = 0; i < count; ++i) {
       const Operand l = matrix_of(left, i), r = matrix_of(right, i);
       gemm(left_t ? transpose(l) : l, right_t ? transpose(r) : r, out.data() + i * rows * cols,
-           cols, into);
+           cols, accumulate);
     }
   };
-  product(a.value(), false, b.value(), false, y, Into::overwrite);
+  product(a.value(), false, b.value(), false, y, Accumulate::no);
   return record("matmul", y, {a, b},
                 [a = a.value(), b = b.value(), da = a.gradient(), db = b.gradient(),
                  product](const Tensor& dy) {
-                  if (da.wanted()) {
-                    const Gradient::Slot slot = da.slot();
-                    product(dy, false, b, true, slot.out, slot.into);
+                  if (da.requires_grad()) {
+                    const Gradient::Buffer buffer = da.buffer();
+                    product(dy, false, b, true, buffer.grad, buffer.accumulate);
                   }
-                  if (db.wanted()) {
-                    const Gradient::Slot slot = db.slot();
-                    product(a, true, dy, false, slot.out, slot.into);
+                  if (db.requires_grad()) {
+                    const Gradient::Buffer buffer = db.buffer();
+                    product(a, true, dy, false, buffer.grad, buffer.accumulate);
                   }
                 });
 }

@@ -1,9 +1,9 @@
 // Root-mean-square norm over the last axis (Zhang & Sennrich 2019): with n its extent,
-//   forward   r = 1 / sqrt(sum(x^2) / n + eps),  y = x r gain          each row
-//   backward  dgain += dy x r                                          summed over the rows
-//             dx += r (g - x r^2 dot(g, x) / n)  with g = dy gain      each row
-//   saves     x, gain, r
-//   fails     gain is not one number for each element of the last axis
+//   forward   r = 1 / sqrt(sum(x^2) / n + eps),  y = x r weight          each row
+//   backward  dweight += dy x r                                          summed over the rows
+//             dx += r (g - x r^2 dot(g, x) / n)  with g = dy weight      each row
+//   saves     x, weight, r
+//   fails     weight is not one number for each element of the last axis
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -12,39 +12,39 @@ namespace difftape {
 
 namespace {
 
-constexpr Index kRowsPerBlock = 64;  // rows whose part of dgain is summed by one owner
+constexpr Index kRowsPerBlock = 64;  // rows whose part of dweight is summed by one owner
 
 struct Saved {
-  Tensor x, gain, r;  // (..., C), (C), (rows)
+  Tensor x, weight, r;  // (..., C), (C), (rows)
 };
 
-/// dx of rows [begin, begin + count), and their share of dgain (overwritten).
+/// dx of rows [begin, begin + count), and their share of dweight (overwritten).
 void rows_backward(const Saved& saved, const Tensor& dy, Index begin, Index count,
-                   const Gradient::Slot* dx, Row dgain) {
-  const Index width = saved.gain.size();
-  const ConstRow gain(saved.gain.data(), width);
-  dgain.setZero();
+                   Gradient::Buffer* dx, Row dweight) {
+  const Index width = saved.weight.size();
+  const ConstRow weight(saved.weight.data(), width);
+  dweight.setZero();
   for (Index i = begin; i < begin + count; ++i) {
     const ConstRow xi(saved.x.data() + i * width, width), dyi(dy.data() + i * width, width);
     const real r = saved.r.data()[i];
-    dgain += dyi * xi * r;
+    dweight += dyi * xi * r;
     if (dx == nullptr) continue;
-    const real pull = r * r * r * (dyi * gain * xi).sum() / static_cast<real>(width);
-    put(Row(const_cast<real*>(dx->out.data()) + i * width, width), dx->into,
-        dyi * gain * r - xi * pull);
+    const real pull = r * r * r * (dyi * weight * xi).sum() / static_cast<real>(width);
+    store_or_add(Row(dx->grad.data() + i * width, width), dx->accumulate,
+                 dyi * weight * r - xi * pull);
   }
 }
 
 }  // namespace
 
-Var rms_norm(const Var& x, const Var& gain, double eps) {
+Var rms_norm(const Var& x, const Var& weight, double eps) {
   const Index width = x.shape().last(), rows = x.shape().rows();
-  require_shape(gain.shape() == Shape{width} && width > 0, "rms_norm",
-                "x is {}, gain is {}; need gain.shape == (x.shape[-1])", x.shape().str(),
-                gain.shape().str());
+  require_shape(weight.shape() == Shape{width} && width > 0, "rms_norm",
+                "x is {}, weight is {}; need weight.shape == (x.shape[-1])", x.shape().str(),
+                weight.shape().str());
   Tensor y = Tensor::like(x.value());
-  Saved saved{x.value(), gain.value(), Tensor::empty({rows})};
-  const ConstRow g(gain.value().data(), width);
+  Saved saved{x.value(), weight.value(), Tensor::empty({rows})};
+  const ConstRow g(weight.value().data(), width);
   parallel_ranges(rows, row_grain(width), [&](Index begin, Index count) {
     for (Index i = begin; i < begin + count; ++i) {
       const ConstRow xi(saved.x.data() + i * width, width);
@@ -54,24 +54,24 @@ Var rms_norm(const Var& x, const Var& gain, double eps) {
       Row(y.data() + i * width, width) = xi * r * g;
     }
   });
-  const auto pullback = [saved, dx = x.gradient(), dgain = gain.gradient()](const Tensor& dy) {
-    const Index n = saved.gain.size(), count = saved.r.size();
-    Gradient::Slot to_x;
-    if (dx.wanted()) to_x = dx.slot();
-    const Index blocks = (count + kRowsPerBlock - 1) / kRowsPerBlock;
+  const auto pullback = [saved, dx = x.gradient(), dweight = weight.gradient()](const Tensor& dy) {
+    const Index n = saved.weight.size(), count = saved.r.size();
+    Gradient::Buffer to_x;
+    if (dx.requires_grad()) to_x = dx.buffer();
+    const Index blocks = ceil_div(count, kRowsPerBlock);
     Tensor shares = Tensor::empty({blocks, n});
     parallel_ranges(count, kRowsPerBlock, [&](Index begin, Index block_rows) {
-      rows_backward(saved, dy, begin, block_rows, dx.wanted() ? &to_x : nullptr,
+      rows_backward(saved, dy, begin, block_rows, dx.requires_grad() ? &to_x : nullptr,
                     Row(shares.row(begin / kRowsPerBlock), n));
     });
-    if (!dgain.wanted()) return;
-    Tensor out = dgain.sum();
+    if (!dweight.requires_grad()) return;
+    Tensor out = dweight.grad();
     serial([&] {
       for (Index block = 0; block < blocks; ++block)
         Row(out.data(), n) += ConstRow(shares.row(block), n);
     });
   };
-  return record("rms_norm", y, {x, gain}, pullback);
+  return record("rms_norm", y, {x, weight}, pullback);
 }
 
 }  // namespace difftape

@@ -38,7 +38,7 @@ Var slice(const Var& x, int axis, Index begin, Index count) {
     }
   });
   return record("slice", y, {x}, [dx = x.gradient(), runs](const Tensor& dy) {
-    Tensor out = dx.sum();
+    Tensor out = dx.grad();
     serial([&] {
       for (Index i = 0; i < runs.outer; ++i) {
         Row(out.data() + i * runs.pitch + runs.offset, runs.length) +=

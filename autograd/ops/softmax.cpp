@@ -18,7 +18,7 @@ Var softmax(const Var& x) {
     yi /= yi.sum();
   });
   return record("softmax", y, {x}, [y, dx = x.gradient()](const Tensor& dy) {
-    Tensor out = dx.sum();
+    Tensor out = dx.grad();
     for_each_row(y, dy, out,
                  [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += yi * (dyi - (dyi * yi).sum()); });
   });

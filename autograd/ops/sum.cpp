@@ -11,7 +11,7 @@ namespace difftape {
 namespace {
 Tape::Pullback repeat(const Gradient& dx) {
   return [dx](const Tensor& dy) {
-    Tensor out = dx.sum();
+    Tensor out = dx.grad();
     const Index width = out.size() / std::max<Index>(1, dy.size());
     parallel_ranges(dy.size(), row_grain(width), [&](Index begin, Index count) {
       for (Index i = begin; i < begin + count; ++i) {

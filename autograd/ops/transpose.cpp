@@ -12,7 +12,7 @@ namespace difftape {
 namespace {
 
 /// target[i] = or += x at the position with axes a and b exchanged; target has the exchanged shape.
-void exchange(const Tensor& x, int a, int b, Tensor& target, Into into) {
+void exchange(const Tensor& x, int a, int b, Tensor& target, Accumulate accumulate) {
   const Shape &from = x.shape(), &to = target.shape();
   std::array<Index, Shape::kMaxRank> strides{};
   Index stride = 1;
@@ -29,7 +29,7 @@ void exchange(const Tensor& x, int a, int b, Tensor& target, Into into) {
         rest /= to[axis];
       }
       const real value = x.data()[source];
-      target.data()[i] = into == Into::add ? target.data()[i] + value : value;
+      target.data()[i] = accumulate == Accumulate::yes ? target.data()[i] + value : value;
     }
   });
 }
@@ -43,11 +43,10 @@ Var transpose(const Var& x, int axis_a, int axis_b) {
   require_shape(a >= 0 && b >= 0 && a < shape.rank() && b < shape.rank(), "transpose",
                 "x is {}; it has no axes {} and {}", shape.str(), axis_a, axis_b);
   Tensor y = Tensor::empty(shape.with(a, shape[b]).with(b, shape[a]));
-  exchange(x.value(), a, b, y, Into::overwrite);
+  exchange(x.value(), a, b, y, Accumulate::no);
   return record("transpose", y, {x}, [dx = x.gradient(), a, b](const Tensor& dy) {
-    const Gradient::Slot slot = dx.slot();
-    Tensor out = slot.out;
-    exchange(dy, a, b, out, slot.into);
+    Gradient::Buffer buffer = dx.buffer();
+    exchange(dy, a, b, buffer.grad, buffer.accumulate);
   });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Causal attention with one or two softmax maps an output head, fused: with P1, P2 the maps and
-// W = P1 - lambda P2, the output is one product W V. Nothing of size T x T is stored; backward
+// Causal attention with one or two softmax maps an output head, fused: with A1, A2 the maps and
+// W = A1 - lambda A2, the output is one product W V. Nothing of size T x T is stored; backward
 // recomputes the maps from their row statistics (Dao 2023, FlashAttention-2).
 //
 // Letters: B batch, T sequence, D head size of q and k, E head size of v, M maps.
@@ -17,12 +17,13 @@ namespace difftape {
 
 /// Packed documents: for each token of (B, T) the position in its row at which its document begins,
 /// from 0 and never decreasing. Null: every row is one document.
-using DocumentStarts = std::shared_ptr<const std::vector<std::int32_t>>;
+using DocumentOffsets = std::shared_ptr<const std::vector<std::int32_t>>;
 
 /// Which of the tokens up to itself a query sees.
 struct Visibility {
-  Index window = 0;  ///< itself and the window - 1 tokens before (Beltagy et al. 2020); 0: all
-  DocumentStarts document_starts{};  ///< a query sees its own document only
+  Index sliding_window =
+      0;  ///< itself and the window - 1 tokens before (Beltagy et al. 2020); 0: all
+  DocumentOffsets document_offsets{};  ///< a query sees its own document only
 };
 
 /// The operands of one attention call. Lambda is absent (nullptr) with one map, one scalar, or one
@@ -44,32 +45,33 @@ struct AttentionInputs {
 
 /// out (B, T, output heads, E), and of each row of each map its largest scaled score (or sink) and
 /// the reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward
-/// repeats the maps bit for bit.
+/// computes the attention maps again, bit for bit.
 struct AttentionOutputs {
   Tensor out;
-  Tensor row_stats;
+  Tensor softmax_stats;
 };
-/// Throws ShapeError if the operands do not fit the layout or each other.
-AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInputs& in);
+/// Throws ShapeError if the operands do not fit the mapping or each other.
+AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionInputs& in);
 
 /// Where the gradients of q, k and v go (no two the same memory); those of lambda and the sinks are
 /// overwritten if allocated.
 struct AttentionGradients {
   Tensor dq, dk, dv;
-  Into into_q, into_k, into_v;
+  Accumulate accumulate_q, accumulate_k, accumulate_v;
   Tensor dlambda;  ///< (B, T, output heads)
   Tensor dsinks;   ///< (B, T, query_heads)
 };
 /// Parts that backward cuts the work on one sequence and group of heads into, where batch and
 /// groups are too few for many threads; with more than one, each has gradients of all keys and
 /// values of its own until they are added. A function of the sizes alone.
-Index attention_backward_parts(const HeadLayout& layout, Index batch, Index seq, Index window);
+Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index seq, Index window);
 
-/// Per head: dP = dO V^T, r_m = rowsum(P_m o dP), dV = W^T dO, dS1 = P1 o (dP - r1),
-/// dS2 = -lambda P2 o (dP - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
+/// Per head: dA = dO V^T, r_m = rowsum(A_m o dA), dV = W^T dO, dS1 = A1 o (dA - r1),
+/// dS2 = -lambda A2 o (dA - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
 /// (Differential Transformer, Appendix G, equation 7). With p the sinks' probability,
 /// dsink1 = -p1 r1 and dsink2 = lambda p2 r2.
-void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
-                        const Tensor& row_stats, const Tensor& dout, AttentionGradients& gradients);
+void attention_backward(const HeadMapping& mapping, const AttentionInputs& in,
+                        const Tensor& softmax_stats, const Tensor& dout,
+                        AttentionGradients& gradients);
 
 }  // namespace difftape

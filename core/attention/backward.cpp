@@ -12,9 +12,9 @@ using namespace attention;
 
 /// Everything that the blocks of one call read and write.
 struct Call {
-  const HeadLayout& layout;
+  const HeadMapping& mapping;
   const AttentionInputs& in;
-  const Tensor& row_stats;
+  const Tensor& softmax_stats;
   const Tensor& dout;
   Dims dims;
   TransposedHeads keys, values;
@@ -33,22 +33,22 @@ struct Buffers {
 /// One output head in one block.
 struct Work {
   Block block;
-  const HeadRoute& route;
-  bool shared_value;  ///< one dP and one product with V serve both maps
+  const OutputHead& output;
+  bool shared_value;  ///< both maps use one dA and one product with V
 };
 
-/// The scores of each map and dP of a block.
+/// The scores of each map and dA of a block.
 void multiply_forward(const Call& call, const Work& work, const Buffers& to) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Operand dout =
       head_of(call.dout, block.b, block.head).rows(block.begin, block.rows, dims.value_dim);
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    const Head q = head_of(call.in.q, block.b, work.route.query[map]);
+    const Head q = head_of(call.in.q, block.b, work.output.query[map]);
     multiply_panels(q.rows(block.begin, block.rows, dims.head_dim),
-                    call.keys.panels(block.b, work.route.key[map]), block, to.p[map], dims.stride);
+                    call.keys.panels(block.b, work.output.key[map]), block, to.p[map], dims.stride);
     if (map == 0 || !work.shared_value) {
-      multiply_panels(dout, call.values.panels(block.b, work.route.value[map]), block, to.dp[map],
+      multiply_panels(dout, call.values.panels(block.b, work.output.value[map]), block, to.dp[map],
                       dims.stride);
     }
   }
@@ -64,13 +64,13 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
   const std::array<real, 2> coefficient{1, -lambda};
   std::array<real, 2> r{};
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    const RowStats& stats =
-        row_stats_at(call.row_stats, block.b, block.head, static_cast<Index>(map), t);
-    hide(call.in, block, i, row.p[map]);
-    r[map] = repeat_softmax(row.p[map], row.dp[work.shared_value ? 0 : map], width, stats);
+    const SoftmaxStats& stats =
+        softmax_stats_at(call.softmax_stats, block.b, block.head, static_cast<Index>(map), t);
+    mask(call.in, block, i, row.p[map]);
+    r[map] = recompute_softmax(row.p[map], row.dp[work.shared_value ? 0 : map], width, stats);
     if (call.to.dsinks.allocated()) {
-      const real probability = sink_of(call.in, work.route.query[map]).probability(stats);
-      call.to.dsinks.data()[token * call.layout.query_heads + work.route.query[map]] =
+      const real probability = sink_of(call.in, work.output.query[map]).probability(stats);
+      call.to.dsinks.data()[token * call.mapping.query_heads + work.output.query[map]] =
           -coefficient[map] * probability * r[map];
     }
   }
@@ -88,10 +88,10 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
 }
 
 /// What products read of row i: zeros beyond it, and bfloat16s if asked.
-void finish_row(const Call& call, const Work& work, Index i, const Buffers& row) {
+void round_and_pad(const Call& call, const Work& work, Index i, const Buffers& row) {
   const auto finish = [&](real* x) {
     if (call.in.round_maps) round_bf16(x, work.block.width(i));
-    clear_beyond(work.block, i, x);
+    zero_tail(work.block, i, x);
   };
   for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
     finish(row.p[map]);
@@ -111,16 +111,17 @@ void add_to_keys(const real* weights, Index stride, const Block& block, const He
                  const KeyHead& to) {
   const Index to_stride = to.gradient.shape()[2] * to.width,
               diagonal = block.begin - block.first_key;
-  const auto multiply = [&](Index first_row, Index key, Index end_key, Into into) {
+  const auto multiply = [&](Index first_row, Index key, Index end_key, Accumulate accumulate) {
     if (key == end_key) return;
     const Operand part{weights + first_row * stride + key, block.rows - first_row, end_key - key,
                        stride};
     tile_gemm(transpose(part), rows.row(block.begin + first_row), rows.stride, to.width,
-              head_data(to.gradient, block.b, to.head, block.first_key + key), to_stride, into);
+              head_data(to.gradient, block.b, to.head, block.first_key + key), to_stride,
+              accumulate);
   };
-  multiply(0, 0, diagonal, Into::add);
+  multiply(0, 0, diagonal, Accumulate::yes);
   for_each_step(block, [&](Index i, Index count) {
-    multiply(i, diagonal + i, diagonal + i + count, to.first ? Into::overwrite : Into::add);
+    multiply(i, diagonal + i, diagonal + i + count, to.first ? Accumulate::no : Accumulate::yes);
   });
 }
 
@@ -132,52 +133,53 @@ void multiply_backward(Call& call, const Work& work, const Buffers& buffers, Key
   const Head dout = head_of(call.dout, block.b, block.head);
   for (size_t map = 0; map < (work.shared_value ? 1u : 2u); ++map) {
     add_to_keys(buffers.dp[map], dims.stride, block, dout,
-                {to.dv, work.route.value[map], dims.value_dim, to.first_value[head][map]});
+                {to.dv, work.output.value[map], dims.value_dim, to.first_value[head][map]});
   }
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    const Index query = work.route.query[map], key = work.route.key[map];
+    const Index query = work.output.query[map], key = work.output.key[map];
     multiply_rows(buffers.p[map], dims.stride, block, head_of(call.in.k, block.b, key),
                   dims.head_dim, head_data(call.to.dq, block.b, query, block.begin),
-                  call.layout.query_heads * dims.head_dim, call.to.into_q);
+                  call.mapping.query_heads * dims.head_dim, call.to.accumulate_q);
     add_to_keys(buffers.p[map], dims.stride, block, head_of(call.in.q, block.b, query),
                 {to.dk, key, dims.head_dim, to.first_key[head][map]});
   }
 }
 
 void backward_block(Call& call, const Block& block, const Buffers& buffers, KeyGradients& to) {
-  const HeadRoute& route = call.layout.routes[static_cast<size_t>(block.head)];
-  const Work work{block, route, call.dims.maps == 1 || route.value[0] == route.value[1]};
+  const OutputHead& output = call.mapping.outputs[static_cast<size_t>(block.head)];
+  const Work work{block, output, call.dims.maps == 1 || output.value[0] == output.value[1]};
   multiply_forward(call, work, buffers);
   for (Index i = 0; i < block.rows; ++i) {
     const Buffers row = buffers.row(i * call.dims.stride);
     row_backward(call, work, i, row);
-    finish_row(call, work, i, row);
+    round_and_pad(call, work, i, row);
   }
   multiply_backward(call, work, buffers, to);
 }
 
 }  // namespace
 
-void attention_backward(const HeadLayout& layout, const AttentionInputs& in,
-                        const Tensor& row_stats, const Tensor& dout,
+void attention_backward(const HeadMapping& mapping, const AttentionInputs& in,
+                        const Tensor& softmax_stats, const Tensor& dout,
                         AttentionGradients& gradients) {
-  const Dims dims = dims_of(layout, in);
-  Call call{layout,
+  const Dims dims = dims_of(mapping, in);
+  Call call{mapping,
             in,
-            row_stats,
+            softmax_stats,
             dout,
             dims,
-            TransposedHeads(in.k, layout.key_heads, dims.head_dim, in.scale),
-            TransposedHeads(in.v, layout.value_heads, dims.value_dim, 1),
+            TransposedHeads(in.k, mapping.key_heads, dims.head_dim, in.scale),
+            TransposedHeads(in.v, mapping.value_heads, dims.value_dim, 1),
             gradients};
-  const auto groups = layout.groups();
+  const auto groups = mapping.groups();
   const auto group_count = static_cast<Index>(groups.size());
-  const Index parts = attention_backward_parts(layout, dims.batch, dims.seq, in.visible.window);
+  const Index parts =
+      attention_backward_parts(mapping, dims.batch, dims.seq, in.visible.sliding_window);
   // One owner adds to the gradients of a sequence's keys in order; several parts have memory each.
   std::vector<KeyGradients> to;
   for (Index part = 0; part < parts; ++part) {
-    to.push_back(parts == 1 ? own_key_gradients(layout, gradients)
-                            : part_of_key_gradients(layout, gradients));
+    to.push_back(parts == 1 ? own_key_gradients(mapping, gradients)
+                            : part_of_key_gradients(mapping, gradients));
   }
   const Index map_size = dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), 4 * map_size});

@@ -12,9 +12,9 @@ struct Dims {
   Index batch, seq, head_dim, value_dim, heads_out, maps;
   Index block;   ///< query rows that are worked on together; depends on the sizes alone
   Index stride;  ///< row stride of the score buffers: the keys that a block can reach
-  Index blocks() const { return (seq + block - 1) / block; }
+  Index blocks() const { return ceil_div(seq, block); }
 };
-Dims dims_of(const HeadLayout& layout, const AttentionInputs& in);
+Dims dims_of(const HeadMapping& mapping, const AttentionInputs& in);
 /// Query rows of a block for a window (0: none).
 Index block_rows(Index seq, Index window);
 
@@ -37,8 +37,8 @@ real lambda_at(const AttentionInputs& in, const Dims& dims, Index b, Index t, In
 Sink sink_of(const AttentionInputs& in, Index query_head);
 
 /// The row statistics of one token in one map.
-RowStats& row_stats_at(Tensor& stats, Index b, Index head, Index map, Index t);
-const RowStats& row_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t);
+SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, Index t);
+const SoftmaxStats& softmax_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t);
 
 /// Queries [begin, begin + rows) of one output head and all keys that any of them sees. Their
 /// scores lie in buffers of `rows` rows, column 0 being first_key.
@@ -47,8 +47,9 @@ struct Block {
   Index first_key;  ///< a multiple of kPanel
   /// Columns that some of the rows before `end` see.
   Index keys_before(Index end) const { return begin + end - first_key; }
-  /// Columns of row i that can hold visible keys: up to the query itself, in whole lanes.
-  Index width(Index i) const { return whole_lanes(begin + i + 1 - first_key); }
+  /// Columns of row i that can hold visible keys: up to the query itself, rounded up to whole
+  /// vectors.
+  Index width(Index i) const { return round_up_to_width(begin + i + 1 - first_key); }
 };
 /// Rows of a block whose products are cut at the last key that one of them sees.
 inline constexpr Index kStepRows = 32;
@@ -60,16 +61,16 @@ void for_each_step(const Block& block, F&& f) {
   }
 }
 /// The columns of row i that lie beyond it and that a product with its step reads := 0.
-void clear_beyond(const Block& block, Index i, real* row);
+void zero_tail(const Block& block, Index i, real* row);
 
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
 
 /// Puts -inf on the columns of row i of a block, up to its width, that its query does not see.
-void hide(const AttentionInputs& in, const Block& block, Index i, real* scores);
+void mask(const AttentionInputs& in, const Block& block, Index i, real* scores);
 
 /// Transposed heads as panels: element (d, t) of each head of each sequence times `scale`, ready to
-/// be the right operand of q k^T. One pack serves every query block and every query head of the
-/// group.
+/// be the right operand of q k^T. It is packed once for every query block and every
+/// query head of the group.
 class TransposedHeads {
  public:
   TransposedHeads(const Tensor& x, Index heads, Index width, double scale);
@@ -81,13 +82,13 @@ class TransposedHeads {
 };
 
 /// out (rows x keys of the block, row stride `stride`) = rows times the packed columns of its keys,
-/// step by step as far as the step sees, in whole lanes.
+/// step by step as far as the step sees, rounded up to whole vectors.
 void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
                      Index stride);
 
 /// to (rows of the block x n) = or += weights (rows x keys, row stride `stride`) times rows of a
 /// head, the first being that of first_key.
 void multiply_rows(const real* weights, Index stride, const Block& block, const Head& head, Index n,
-                   real* to, Index to_stride, Into into);
+                   real* to, Index to_stride, Accumulate accumulate);
 
 }  // namespace difftape::attention

@@ -11,7 +11,7 @@ using namespace attention;
 
 /// Everything that the blocks of one call read and write.
 struct Call {
-  const HeadLayout& layout;
+  const HeadMapping& mapping;
   const AttentionInputs& in;
   Dims dims;
   TransposedHeads keys;
@@ -19,22 +19,22 @@ struct Call {
 };
 
 /// Row i of each map, `scores` apart: numerators of its softmax, statistics saved.
-std::array<RowStats, 2> softmax_rows(Call& call, const HeadRoute& route, const Block& block,
-                                     Index i, const std::array<real*, 2>& scores) {
-  std::array<RowStats, 2> stats{};
+std::array<SoftmaxStats, 2> softmax_rows(Call& call, const OutputHead& output, const Block& block,
+                                         Index i, const std::array<real*, 2>& scores) {
+  std::array<SoftmaxStats, 2> stats{};
   for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
-    hide(call.in, block, i, scores[map]);
+    mask(call.in, block, i, scores[map]);
     stats[map] =
-        softmax_numerators(scores[map], block.width(i), sink_of(call.in, route.query[map]));
-    row_stats_at(call.result.row_stats, block.b, block.head, static_cast<Index>(map),
-                 block.begin + i) = stats[map];
+        softmax_numerators(scores[map], block.width(i), sink_of(call.in, output.query[map]));
+    softmax_stats_at(call.result.softmax_stats, block.b, block.head, static_cast<Index>(map),
+                     block.begin + i) = stats[map];
   }
   return stats;
 }
 
-/// Row i of the weights of V: of one product, P1 - lambda P2; of two, P1 and -lambda P2.
-void weigh(const Call& call, const Block& block, Index i, const std::array<real*, 2>& scores,
-           const std::array<RowStats, 2>& stats, bool shared_value) {
+/// Row i of the weights of V: of one product, A1 - lambda A2; of two, A1 and -lambda A2.
+void combine_maps(const Call& call, const Block& block, Index i, const std::array<real*, 2>& scores,
+                  const std::array<SoftmaxStats, 2>& stats, bool shared_value) {
   const Index width = block.width(i);
   const real lambda = lambda_at(call.in, call.dims, block.b, block.begin + i, block.head);
   if (call.dims.maps == 2 && shared_value) {
@@ -47,37 +47,37 @@ void weigh(const Call& call, const Block& block, Index i, const std::array<real*
 
 void forward_block(Call& call, const Block& block, real* scratch) {
   const Dims& dims = call.dims;
-  const HeadRoute& route = call.layout.routes[static_cast<size_t>(block.head)];
+  const OutputHead& output = call.mapping.outputs[static_cast<size_t>(block.head)];
   const std::array<real*, 2> maps{scratch, scratch + dims.block * dims.stride};
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
     multiply_panels(
-        head_of(call.in.q, block.b, route.query[map]).rows(block.begin, block.rows, dims.head_dim),
-        call.keys.panels(block.b, route.key[map]), block, maps[map], dims.stride);
+        head_of(call.in.q, block.b, output.query[map]).rows(block.begin, block.rows, dims.head_dim),
+        call.keys.panels(block.b, output.key[map]), block, maps[map], dims.stride);
   }
-  const bool shared_value = dims.maps == 1 || route.value[0] == route.value[1];
+  const bool shared_value = dims.maps == 1 || output.value[0] == output.value[1];
   const size_t products = shared_value ? 1 : 2;
   for (Index i = 0; i < block.rows; ++i) {
     const std::array<real*, 2> rows{maps[0] + i * dims.stride, maps[1] + i * dims.stride};
-    weigh(call, block, i, rows, softmax_rows(call, route, block, i, rows), shared_value);
+    combine_maps(call, block, i, rows, softmax_rows(call, output, block, i, rows), shared_value);
     for (size_t map = 0; map < products; ++map) {
       if (call.in.round_maps) round_bf16(rows[map], block.width(i));
-      clear_beyond(block, i, rows[map]);
+      zero_tail(block, i, rows[map]);
     }
   }
   for (size_t map = 0; map < products; ++map) {
-    multiply_rows(maps[map], dims.stride, block, head_of(call.in.v, block.b, route.value[map]),
+    multiply_rows(maps[map], dims.stride, block, head_of(call.in.v, block.b, output.value[map]),
                   dims.value_dim, head_data(call.result.out, block.b, block.head, block.begin),
-                  dims.heads_out * dims.value_dim, map == 0 ? Into::overwrite : Into::add);
+                  dims.heads_out * dims.value_dim, map == 0 ? Accumulate::no : Accumulate::yes);
   }
 }
 
 }  // namespace
 
-AttentionOutputs attention_forward(const HeadLayout& layout, const AttentionInputs& in) {
-  const Dims dims = dims_of(layout, in);
+AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionInputs& in) {
+  const Dims dims = dims_of(mapping, in);
   AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
                           Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
-  Call call{layout, in, dims, TransposedHeads(in.k, layout.key_heads, dims.head_dim, in.scale),
+  Call call{mapping, in, dims, TransposedHeads(in.k, mapping.key_heads, dims.head_dim, in.scale),
             result};
   const Index scratch_size = dims.maps * dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), scratch_size});

@@ -25,14 +25,14 @@ class Sets {
 
 }  // namespace
 
-std::vector<std::vector<Index>> HeadLayout::groups() const {
-  const auto count = static_cast<Index>(routes.size());
+std::vector<std::vector<Index>> HeadMapping::groups() const {
+  const auto count = static_cast<Index>(outputs.size());
   Sets sets(count + key_heads + value_heads);  // output heads, then key heads, then value heads
   for (Index i = 0; i < count; ++i) {
-    const HeadRoute& route = routes[static_cast<size_t>(i)];
+    const OutputHead& output = outputs[static_cast<size_t>(i)];
     for (size_t map = 0; map < static_cast<size_t>(maps); ++map) {
-      sets.join(i, count + route.key[map]);
-      sets.join(i, count + key_heads + route.value[map]);
+      sets.join(i, count + output.key[map]);
+      sets.join(i, count + key_heads + output.value[map]);
     }
   }
   std::vector<std::vector<Index>> by_root(static_cast<size_t>(count + key_heads + value_heads));
@@ -41,33 +41,33 @@ std::vector<std::vector<Index>> HeadLayout::groups() const {
   return by_root;
 }
 
-HeadLayout HeadLayout::single(Index heads, Index kv_heads) {
-  HeadLayout layout{1, heads, kv_heads, kv_heads, {}};
+HeadMapping HeadMapping::single(Index heads, Index kv_heads) {
+  HeadMapping mapping{1, heads, kv_heads, kv_heads, {}};
   for (Index i = 0; i < heads; ++i) {
     const Index group = i / (heads / kv_heads);
-    layout.routes.push_back({{i, i}, {group, group}, {group, group}});
+    mapping.outputs.push_back({{i, i}, {group, group}, {group, group}});
   }
-  return layout;
+  return mapping;
 }
 
-HeadLayout HeadLayout::pairs(Index heads, Index kv_heads) {
-  HeadLayout layout{2, heads, kv_heads, kv_heads / 2, {}};
+HeadMapping HeadMapping::pairs(Index heads, Index kv_heads) {
+  HeadMapping mapping{2, heads, kv_heads, kv_heads / 2, {}};
   for (Index i = 0; i < heads / 2; ++i) {
     const Index group = i / (heads / kv_heads);
-    layout.routes.push_back({{2 * i, 2 * i + 1}, {2 * group, 2 * group + 1}, {group, group}});
+    mapping.outputs.push_back({{2 * i, 2 * i + 1}, {2 * group, 2 * group + 1}, {group, group}});
   }
-  return layout;
+  return mapping;
 }
 
-HeadLayout HeadLayout::doubled(Index heads, Index kv_heads, bool split_half) {
-  HeadLayout layout{2, 2 * heads, kv_heads, kv_heads, {}};
+HeadMapping HeadMapping::doubled(Index heads, Index kv_heads, bool split_half) {
+  HeadMapping mapping{2, 2 * heads, kv_heads, kv_heads, {}};
   const Index group_size = 2 * heads / kv_heads;  // query heads that share a key head
   for (Index i = 0; i < heads; ++i) {
     const Index first = split_half ? i : 2 * i, second = split_half ? i + heads : 2 * i + 1;
     const std::array<Index, 2> kv{first / group_size, second / group_size};
-    layout.routes.push_back({{first, second}, kv, kv});
+    mapping.outputs.push_back({{first, second}, kv, kv});
   }
-  return layout;
+  return mapping;
 }
 
 }  // namespace difftape

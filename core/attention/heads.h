@@ -10,17 +10,17 @@ namespace difftape {
 
 /// The heads that one output head reads, for each of its one or two softmax maps:
 ///   out = softmax(q[0] k[0]^T) v[0]  -  lambda softmax(q[1] k[1]^T) v[1]
-struct HeadRoute {
+struct OutputHead {
   std::array<Index, 2> query{};
   std::array<Index, 2> key{};
   std::array<Index, 2> value{};
 };
 
-/// The wiring of an attention layer. Head counts are those of the tensors q, k and v.
-struct HeadLayout {
+/// Which heads an attention layer combines. Head counts are those of the tensors q, k and v.
+struct HeadMapping {
   Index maps = 1;  ///< 1: softmax attention, 2: differential attention
   Index query_heads = 0, key_heads = 0, value_heads = 0;
-  std::vector<HeadRoute> routes;  ///< one an output head
+  std::vector<OutputHead> outputs;  ///< one an output head
 
   /// Output heads that share a key or value head, directly or through others. Groups touch
   /// disjoint key and value heads, so each can own the sums of its gradients.
@@ -28,14 +28,14 @@ struct HeadLayout {
 
   /// One map: query head i reads key and value head i / (heads / kv_heads) (grouped-query
   /// attention, Ainslie et al. 2023).
-  static HeadLayout single(Index heads, Index kv_heads);
+  static HeadMapping single(Index heads, Index kv_heads);
   /// V1: the heads are cut into pairs. Pair i reads query heads 2i and 2i+1 and, with
   /// n = heads / kv_heads, key heads 2(i/n) and 2(i/n)+1 and the double-width value head i/n.
-  static HeadLayout pairs(Index heads, Index kv_heads);
+  static HeadMapping pairs(Index heads, Index kv_heads);
   /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are of the
   /// same group and share its key and value head. With `split_half` it subtracts query head
   /// i + heads from i, which are of different groups: the error of the V2 article's ablation 1.
-  static HeadLayout doubled(Index heads, Index kv_heads, bool split_half = false);
+  static HeadMapping doubled(Index heads, Index kv_heads, bool split_half = false);
 };
 
 }  // namespace difftape

@@ -17,9 +17,9 @@ struct KeyGradients {
 };
 
 /// The caller's gradients, to be overwritten or added to as they say.
-KeyGradients own_key_gradients(const HeadLayout& layout, AttentionGradients& gradients);
+KeyGradients own_key_gradients(const HeadMapping& mapping, AttentionGradients& gradients);
 /// Zeros in their shapes, to be added to.
-KeyGradients part_of_key_gradients(const HeadLayout& layout, const AttentionGradients& gradients);
+KeyGradients part_of_key_gradients(const HeadMapping& mapping, const AttentionGradients& gradients);
 
 /// The caller's gradients = or += the sums of the parts, in their order.
 void add_parts(const std::vector<KeyGradients>& parts, AttentionGradients& gradients);

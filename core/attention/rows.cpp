@@ -5,20 +5,20 @@
 
 namespace difftape::attention {
 
-real Sink::probability(const RowStats& stats) const {
+real Sink::probability(const SoftmaxStats& stats) const {
   return present ? std::exp(logit - stats.max) * stats.inverse_sum : 0;
 }
 
-RowStats softmax_numerators(real* scores, Index count, const Sink& sink) {
-  Lanes top = load(scores);
-  for (Index j = kLanes; j < count; j += kLanes) {
-    const Lanes s = load(scores + j);
+SoftmaxStats softmax_numerators(real* scores, Index count, const Sink& sink) {
+  Simd top = load(scores);
+  for (Index j = kSimdWidth; j < count; j += kSimdWidth) {
+    const Simd s = load(scores + j);
     top = s > top ? s : top;
   }
   const real max = sink.present ? std::max(largest(top), sink.logit) : largest(top);
-  Lanes total{};
-  for (Index j = 0; j < count; j += kLanes) {
-    const Lanes numerator = exp_lanes(load(scores + j) - max);
+  Simd total{};
+  for (Index j = 0; j < count; j += kSimdWidth) {
+    const Simd numerator = exp_simd(load(scores + j) - max);
     store(numerator, scores + j);
     total += numerator;
   }
@@ -26,23 +26,24 @@ RowStats softmax_numerators(real* scores, Index count, const Sink& sink) {
   return {max, 1 / (sum(total) + extra)};
 }
 
-void normalise(real* numerators, Index count, const RowStats& stats, real coefficient) {
+void normalise(real* numerators, Index count, const SoftmaxStats& stats, real coefficient) {
   const real factor = coefficient * stats.inverse_sum;
-  for (Index j = 0; j < count; j += kLanes) store(load(numerators + j) * factor, numerators + j);
+  for (Index j = 0; j < count; j += kSimdWidth)
+    store(load(numerators + j) * factor, numerators + j);
 }
 
-void subtract_maps(real* first, const real* second, Index count, const RowStats& stats1,
-                   const RowStats& stats2, real lambda) {
+void subtract_maps(real* first, const real* second, Index count, const SoftmaxStats& stats1,
+                   const SoftmaxStats& stats2, real lambda) {
   const real ratio = lambda * (stats2.inverse_sum / stats1.inverse_sum);
-  for (Index j = 0; j < count; j += kLanes) {
+  for (Index j = 0; j < count; j += kSimdWidth) {
     store((load(first + j) - load(second + j) * ratio) * stats1.inverse_sum, first + j);
   }
 }
 
-real repeat_softmax(real* scores, const real* dp, Index count, const RowStats& stats) {
-  Lanes total{};
-  for (Index j = 0; j < count; j += kLanes) {
-    const Lanes p = exp_lanes(load(scores + j) - stats.max) * stats.inverse_sum;
+real recompute_softmax(real* scores, const real* dp, Index count, const SoftmaxStats& stats) {
+  Simd total{};
+  for (Index j = 0; j < count; j += kSimdWidth) {
+    const Simd p = exp_simd(load(scores + j) - stats.max) * stats.inverse_sum;
     store(p, scores + j);
     total += p * load(dp + j);
   }
@@ -50,8 +51,8 @@ real repeat_softmax(real* scores, const real* dp, Index count, const RowStats& s
 }
 
 void softmax_backward(real* p, real* dp, Index count, real r, real factor, real coefficient) {
-  for (Index j = 0; j < count; j += kLanes) {
-    const Lanes probability = load(p + j);
+  for (Index j = 0; j < count; j += kSimdWidth) {
+    const Simd probability = load(p + j);
     store(probability * factor * (load(dp + j) - r), p + j);
     store(probability * coefficient, dp + j);
   }
@@ -60,8 +61,8 @@ void softmax_backward(real* p, real* dp, Index count, real r, real factor, real 
 void differential_backward(real* p1, real* p2, real* dp, Index count, real r1, real r2, real scale,
                            real lambda) {
   const real factor = -lambda * scale;
-  for (Index j = 0; j < count; j += kLanes) {
-    const Lanes a1 = load(p1 + j), a2 = load(p2 + j), d = load(dp + j);
+  for (Index j = 0; j < count; j += kSimdWidth) {
+    const Simd a1 = load(p1 + j), a2 = load(p2 + j), d = load(dp + j);
     store(a1 * scale * (d - r1), p1 + j);
     store(a2 * factor * (d - r2), p2 + j);
     store(a1 - a2 * lambda, dp + j);

@@ -9,17 +9,17 @@ namespace difftape {
 
 namespace {
 
-constexpr double kHeadNormEps = 1e-5;  // of the reference code, whatever the model's norm_eps
+constexpr double kSublnEps = 1e-5;  // of the reference code, whatever the model's norm_eps
 
-HeadLayout layout_of(const AttentionFields& fields, const ModelConfig& config) {
+HeadMapping mapping_of(const AttentionFields& fields, const ModelConfig& config) {
   const Index heads = config.num_heads, kv_heads = kv_heads_of(config);
-  switch (fields.wiring) {
-    case Wiring::pairs:
-      return HeadLayout::pairs(heads, kv_heads);
-    case Wiring::doubled:
-      return HeadLayout::doubled(heads, kv_heads, fields.pairing == Pairing::split_half);
+  switch (fields.mapping) {
+    case MappingKind::pairs:
+      return HeadMapping::pairs(heads, kv_heads);
+    case MappingKind::doubled:
+      return HeadMapping::doubled(heads, kv_heads, fields.pairing == Pairing::split_half);
     default:
-      return HeadLayout::single(fields.query_multiple * heads, kv_heads);
+      return HeadMapping::single(fields.query_multiple * heads, kv_heads);
   }
 }
 
@@ -39,42 +39,40 @@ Var split_heads(const Var& x, Index heads, Index width) {
   return reshape(x, {x.shape()[0], x.shape()[1], heads, width});
 }
 
-Index heads_out(const HeadLayout& layout) { return static_cast<Index>(layout.routes.size()); }
+Index heads_out(const HeadMapping& mapping) { return static_cast<Index>(mapping.outputs.size()); }
 
 }  // namespace
 
 Attention::Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope)
-    : fields_(attention_fields(place.config.attention)),
+    : fields_(fields_of(place.config.attention)),
       name_(place.name),
       layer_(place.layer),
       head_dim_(head_dim_of(place.config)),
-      window_(place.config.attention.window),
-      layout_(layout_of(fields_, place.config)),
-      value_dim_(fields_.wiring == Wiring::pairs ? 2 * head_dim_ : head_dim_),
-      q_proj_(projection(place, ".q_proj", place.config.d_model, layout_.query_heads * head_dim_)),
-      k_proj_(projection(place, ".k_proj", place.config.d_model, layout_.key_heads * head_dim_)),
-      v_proj_(projection(place, ".v_proj", place.config.d_model, layout_.value_heads * value_dim_)),
-      o_proj_(projection(place, ".o_proj", heads_out(layout_) * value_dim_, place.config.d_model,
+      mapping_(mapping_of(fields_, place.config)),
+      value_dim_(fields_.mapping == MappingKind::pairs ? 2 * head_dim_ : head_dim_),
+      q_proj_(projection(place, ".q_proj", place.config.d_model, mapping_.query_heads * head_dim_)),
+      k_proj_(projection(place, ".k_proj", place.config.d_model, mapping_.key_heads * head_dim_)),
+      v_proj_(
+          projection(place, ".v_proj", place.config.d_model, mapping_.value_heads * value_dim_)),
+      o_proj_(projection(place, ".o_proj", heads_out(mapping_) * value_dim_, place.config.d_model,
                          residual_std(place.config.num_layers))),
-      q_norm_(norm_if(place.config.attention.qk_norm, place, ".q_norm", head_dim_,
-                      place.config.norm_eps)),
-      k_norm_(norm_if(place.config.attention.qk_norm, place, ".k_norm", head_dim_,
-                      place.config.norm_eps)),
-      head_norm_(norm_if(fields_.head_norm, place, ".subln", value_dim_, kHeadNormEps)),
+      q_norm_(norm_if(fields_.qk_norm, place, ".q_norm", head_dim_, place.config.norm_eps)),
+      k_norm_(norm_if(fields_.qk_norm, place, ".k_norm", head_dim_, place.config.norm_eps)),
+      subln_(norm_if(fields_.subln, place, ".subln", value_dim_, kSublnEps)),
       rope_(std::move(rope)) {
   if (fields_.maps() == 2) {
     lambda_ = make_lambda(fields_, place.parameters, place.name,
-                          {place.layer, head_dim_, place.config.d_model, heads_out(layout_)});
-    head_factor_ = fields_.head_norm ? lambda_->head_factor() : 1;
+                          {place.layer, head_dim_, place.config.d_model, heads_out(mapping_)});
+    head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
   if (fields_.normaliser == Normaliser::sink) {
-    sinks_ = &place.parameters.declare(place.name + ".sinks", {layout_.query_heads}, Role::vector,
+    sinks_ = &place.parameters.declare(place.name + ".sinks", {mapping_.query_heads}, Role::other,
                                        Init::constant(0));
   }
   if (fields_.gate != Gate::none) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
     gate_.emplace(
-        projection(place, ".gate_proj", place.config.d_model, heads_out(layout_) * width));
+        projection(place, ".gate_proj", place.config.d_model, heads_out(mapping_) * width));
   }
 }
 
@@ -88,36 +86,36 @@ Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNor
 Var Attention::sink_logits(Tape& tape) const {
   if (sinks_) return tape.parameter(*sinks_);
   if (fields_.normaliser == Normaliser::softmax) return {};
-  return tape.constant(Tensor::zeros({layout_.query_heads}));
+  return tape.constant(Tensor::zeros({mapping_.query_heads}));
 }
 
 /// Norm and gate of the heads (B, T, output heads, value_dim).
 Var Attention::finished(Var context, const Var& x) const {
-  if (head_norm_) context = (*head_norm_)(context);
+  if (subln_) context = (*subln_)(context);
   if (head_factor_ != 1) context = affine(context, head_factor_, 0);
   if (gate_) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
-    context = mul(context, sigmoid(split_heads((*gate_)(x), heads_out(layout_), width)));
+    context = mul(context, sigmoid(split_heads((*gate_)(x), heads_out(mapping_), width)));
   }
   return context;
 }
 
-Var Attention::operator()(const Var& x, const DocumentStarts& document_starts, const Var& residual,
-                          Observer* observer) const {
-  const ErrorScope scope(name_);
-  const Var q = query_or_key(q_proj_, q_norm_, x, layout_.query_heads);
-  const Var k = query_or_key(k_proj_, k_norm_, x, layout_.key_heads);
-  const Var v = split_heads(v_proj_(x), layout_.value_heads, value_dim_);
+Var Attention::operator()(const Var& x, const DocumentOffsets& document_offsets,
+                          const Var& residual, Observer* observer) const {
+  const NameScope scope(name_);
+  const Var q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads);
+  const Var k = query_or_key(k_proj_, k_norm_, x, mapping_.key_heads);
+  const Var v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_);
   const Var lambda = lambda_ ? (*lambda_)(x) : Var();
   const Var sinks = sink_logits(x.tape());
-  const Visibility visible{window_, document_starts};
-  const Var context = attention(q, k, v, lambda, sinks, layout_, visible);
+  const Visibility visible{fields_.sliding_window, document_offsets};
+  const Var context = attention(q, k, v, lambda, sinks, mapping_, visible);
   const Var heads = finished(context, x);
   if (observer) {
     const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
-    const Tensor& before_norm = head_norm_ ? context.value() : heads.value();
-    observer->attention(layer_, {layout_, q.value(), k.value(), v.value(), lambda.value(),
-                                 sinks.value(), scale, visible, before_norm, gate_ && !head_norm_});
+    const Tensor& before_norm = subln_ ? context.value() : heads.value();
+    observer->attention(layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(),
+                                 sinks.value(), scale, visible, before_norm, gate_ && !subln_});
   }
   const Shape& s = heads.shape();
   return o_proj_(reshape(heads, {s[0], s[1], s[2] * s[3]}), residual);

@@ -1,13 +1,13 @@
 #pragma once
-// The attention half of a block, built from the fields of its variant: how heads are wired, where
+// The attention half of a block, built from the fields of its variant: how heads are mapped, where
 // lambda comes from, what else is in the softmax, and what happens to each head's result.
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "layers/attention/fields.h"
 #include "layers/attention/lambda.h"
+#include "layers/model_config.h"
 #include "layers/norm.h"
 #include "layers/observer.h"
 
@@ -25,15 +25,14 @@ class Attention {
  public:
   /// Declares `<name>.{q_proj,k_proj,v_proj,o_proj}.weight` and what the fields add: lambda_*,
   /// `sinks` (query heads), `subln.weight` (value width), `gate_proj.weight`, and with qk_norm
-  /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions. Throws ConfigError for
-  /// a kind that does not exist.
+  /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions.
   Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope);
   /// x (B, T, C) -> (B, T, C), causal, within the documents; plus `residual` if there is one, and
-  /// shown to `observer` if there is one.
-  Var operator()(const Var& x, const DocumentStarts& document_starts = nullptr,
+  /// with a call of `observer` if there is one.
+  Var operator()(const Var& x, const DocumentOffsets& document_offsets = nullptr,
                  const Var& residual = {}, Observer* observer = nullptr) const;
 
-  const HeadLayout& layout() const { return layout_; }
+  const HeadMapping& mapping() const { return mapping_; }
   Index value_dim() const { return value_dim_; }
 
  private:
@@ -45,13 +44,13 @@ class Attention {
   AttentionFields fields_;
   std::string name_;
   Index layer_;
-  Index head_dim_, window_;
-  HeadLayout layout_;
+  Index head_dim_;
+  HeadMapping mapping_;
   Index value_dim_;  ///< width of one value head
   Linear q_proj_, k_proj_, v_proj_, o_proj_;
   std::unique_ptr<LambdaRule> lambda_;
-  std::optional<RmsNorm> q_norm_, k_norm_, head_norm_;
-  double head_factor_ = 1;  ///< after the head norm
+  std::optional<RmsNorm> q_norm_, k_norm_, subln_;
+  double head_factor_ = 1;  ///< after subln
   Parameter* sinks_ = nullptr;
   std::optional<Linear> gate_;
   std::shared_ptr<const RopeTable> rope_;

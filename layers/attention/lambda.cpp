@@ -14,7 +14,7 @@ class ExponentialLambda : public LambdaRule {
                     double lambda_init)
       : lambda_init_(lambda_init) {
     const auto declare = [&](const char* suffix) {
-      return &parameters.declare(name + suffix, {head_dim}, Role::vector, Init::normal(kLambdaStd));
+      return &parameters.declare(name + suffix, {head_dim}, Role::other, Init::normal(kLambdaStd));
     };
     q1_ = declare(".lambda_q1");
     k1_ = declare(".lambda_k1");

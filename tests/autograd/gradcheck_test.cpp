@@ -1,4 +1,4 @@
-// The judge itself: gradcheck lets right gradients pass and nothing else.
+// gradcheck itself lets right gradients pass and nothing else.
 #include "autograd/gradcheck/gradcheck.h"
 
 #include <limits>
@@ -35,7 +35,7 @@ Expectation always(study::Expected expected) {
   return [expected](const std::string&) { return expected; };
 }
 
-TEST(Gradcheck, a_right_gradient_passes_far_below_the_gate) {
+TEST(Gradcheck, a_right_gradient_passes_far_below_the_tolerance) {
   const GradcheckResult result = gradcheck(cube(kOrdinary, 1));
   EXPECT_EQ(result.failure, "");
   EXPECT_EQ(result.elements, 3);
@@ -46,7 +46,7 @@ TEST(Gradcheck, a_right_gradient_passes_far_below_the_gate) {
 TEST(Gradcheck, a_gradient_that_is_wrong_in_the_tenth_digit_fails_for_good) {
   const GradcheckResult result = gradcheck(cube(kOrdinary, 1 + 1e-9));
   EXPECT_THAT(result.failure,
-              testing::MatchesRegex("x: relative error 1.0e-09 is over the gate 1e-10"));
+              testing::MatchesRegex("x: relative error 1.0e-09 is over the tolerance 1e-10"));
   EXPECT_FALSE(result.inconclusive) << "other inputs would not make it right";
 }
 
@@ -57,7 +57,7 @@ TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
     dx[0].data()[1] += real(1e-6);
     return dx;
   };
-  EXPECT_THAT(gradcheck(f).failure, testing::HasSubstr("is over the gate"));
+  EXPECT_THAT(gradcheck(f).failure, testing::HasSubstr("is over the tolerance"));
 }
 
 TEST(Gradcheck, nan_fails_for_good) {
@@ -70,13 +70,13 @@ TEST(Gradcheck, nan_fails_for_good) {
   EXPECT_FALSE(value.inconclusive);
 }
 
-TEST(Gradcheck, a_vacuous_gradient_fails_but_other_inputs_may_tell) {
+TEST(Gradcheck, a_trivial_gradient_fails_but_other_inputs_may_tell) {
   const GradcheckResult result = gradcheck(cube(three(0.01, 0.01, 0.005), 1));
-  EXPECT_THAT(result.failure, testing::HasSubstr("x: vacuous, its largest gradient is "));
+  EXPECT_THAT(result.failure, testing::HasSubstr("x: trivial, its largest gradient is "));
   EXPECT_TRUE(result.inconclusive);
 }
 
-TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_vacuous_one) {
+TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
   Differentiable f = cube(three(0.01, 0.01, 0.005), 1);
   const Differentiable wrong = cube(kOrdinary, 2);
   f.names.push_back("wrong");
@@ -112,12 +112,12 @@ TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
 
 TEST(Gradcheck, tiny_gradients_are_compared_by_their_absolute_error) {
   const Tensor x = three(0.01, -0.02, 0.01);
-  EXPECT_EQ(gradcheck(cube(x, 1), always(study::Expected::tiny)).failure, "");
-  const GradcheckResult wrong = gradcheck(cube(x, 1, 1e-8), always(study::Expected::tiny));
+  EXPECT_EQ(gradcheck(cube(x, 1), always(Expected::near_zero)).failure, "");
+  const GradcheckResult wrong = gradcheck(cube(x, 1, 1e-8), always(Expected::near_zero));
   EXPECT_THAT(wrong.failure, testing::HasSubstr("x: absolute error "));
   EXPECT_FALSE(wrong.inconclusive);
-  EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(study::Expected::tiny)).failure,
-              testing::HasSubstr("but should be tiny"));
+  EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(Expected::near_zero)).failure,
+              testing::HasSubstr("but should be near zero"));
 }
 
 TEST(Gradcheck, says_so_when_the_differences_do_not_agree_among_themselves) {

@@ -32,13 +32,13 @@ void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
 
 TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
   constexpr Index kSeq = 801;
-  const HeadLayout layout = HeadLayout::doubled(1, 1);
+  const HeadMapping mapping = HeadMapping::doubled(1, 1);
   expect_equal(
       {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
        random({1, kSeq, 1}, "lambda")},
-      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], Var(), layout); },
+      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], Var(), mapping); },
       [&](std::vector<Var>& v) {
-        return composition::attention(v[0], v[1], v[2], v[3], Var(), layout);
+        return composition::attention(v[0], v[1], v[2], v[3], Var(), mapping);
       });
 }
 
@@ -47,15 +47,15 @@ TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_compositi
   std::vector<std::int32_t> starts(kSeq, 0);
   for (size_t t = 333; t < kSeq; ++t) starts[t] = t < 1401 ? 333 : 1401;
   const Visibility visible{800, std::make_shared<const std::vector<std::int32_t>>(starts)};
-  const HeadLayout layout = HeadLayout::doubled(1, 1);
+  const HeadMapping mapping = HeadMapping::doubled(1, 1);
   expect_equal(
       {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
        random({1, kSeq, 1}, "lambda")},
       [&](std::vector<Var>& v) {
-        return attention(v[0], v[1], v[2], v[3], Var(), layout, visible);
+        return attention(v[0], v[1], v[2], v[3], Var(), mapping, visible);
       },
       [&](std::vector<Var>& v) {
-        return composition::attention(v[0], v[1], v[2], v[3], Var(), layout, visible);
+        return composition::attention(v[0], v[1], v[2], v[3], Var(), mapping, visible);
       });
 }
 
@@ -76,13 +76,13 @@ TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
 
 TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
   constexpr Index kBatch = 4200, kSeq = 4;
-  const HeadLayout layout = HeadLayout::pairs(2, 2);
+  const HeadMapping mapping = HeadMapping::pairs(2, 2);
   expect_equal(
       {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
        random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")},
-      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], v[4], layout); },
+      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], v[4], mapping); },
       [&](std::vector<Var>& v) {
-        return composition::attention(v[0], v[1], v[2], v[3], v[4], layout);
+        return composition::attention(v[0], v[1], v[2], v[3], v[4], mapping);
       });
 }
 

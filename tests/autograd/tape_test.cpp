@@ -31,7 +31,7 @@ TEST(Tape, a_shared_gradient_is_not_changed_for_the_other_owner) {
 
 TEST(Tape, parameters_accumulate_over_tapes_until_they_are_zeroed) {
   ParameterSet parameters;
-  Parameter& w = parameters.declare("w", {2}, Role::gain, Init::constant(3));
+  Parameter& w = parameters.declare("w", {2}, Role::norm_weight, Init::constant(3));
   parameters.initialize(1);
   const auto pass = [&] {
     Tape tape;
@@ -48,8 +48,8 @@ TEST(Tape, parameters_accumulate_over_tapes_until_they_are_zeroed) {
 
 TEST(Tape, a_parameter_that_no_gradient_reaches_gets_zeros) {
   ParameterSet parameters;
-  Parameter& used = parameters.declare("used", {2}, Role::gain, Init::constant(1));
-  Parameter& idle = parameters.declare("idle", {2}, Role::gain, Init::constant(1));
+  Parameter& used = parameters.declare("used", {2}, Role::norm_weight, Init::constant(1));
+  Parameter& idle = parameters.declare("idle", {2}, Role::norm_weight, Init::constant(1));
   parameters.initialize(1);
   idle.grad.fill(7);
   Tape tape;
@@ -96,7 +96,7 @@ TEST(Tape, times_the_value_and_the_pullback_of_each_op_under_the_name_of_its_lay
     const profile::Recording recording(recorder);
     const profile::Span pass(profile::Category::pass, "forward");
     const Var y = [&] {
-      const ErrorScope scope("layer");
+      const NameScope scope("layer");
       return exp(x);
     }();
     tape.backward(sum(y));
@@ -115,7 +115,7 @@ TEST(Tape, times_the_value_and_the_pullback_of_each_op_under_the_name_of_its_lay
 TEST(Parameters, equal_declarations_start_equal_in_every_model) {
   const auto draw = [](std::uint64_t seed, bool with_another) {
     ParameterSet parameters;
-    if (with_another) parameters.declare("other", {5}, Role::gain, Init::normal(1));
+    if (with_another) parameters.declare("other", {5}, Role::norm_weight, Init::normal(1));
     Parameter& w = parameters.declare("w", {3, 4}, Role::projection, Init::normal(0.02));
     parameters.initialize(seed);
     return w.value.clone();
@@ -154,7 +154,7 @@ TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
   EXPECT_EQ(message([&] {
               rms_norm(var({2, 3}), var({4}), 1e-5);
             }),
-            "rms_norm: x is (2, 3), gain is (4); need gain.shape == (x.shape[-1])");
+            "rms_norm: x is (2, 3), weight is (4); need weight.shape == (x.shape[-1])");
   EXPECT_EQ(message([&] {
               swiglu_linear(var({2, 3}), var({3, 2}), var({4, 3}));
             }),
@@ -197,13 +197,14 @@ TEST(Ops, name_a_token_or_target_that_is_out_of_range) {
       DataError);
 }
 
-/// What a watcher saw, one word an event.
+/// What a hook saw, one word an event.
 std::vector<std::string> watched(Tape& tape, const std::function<void(Tape&)>& body) {
   std::vector<std::string> seen;
-  tape.watch([&seen](const char* op, std::string_view scope, Tape::Phase phase, const Tensor& x) {
-    seen.push_back(std::string(phase == Tape::Phase::forward ? "" : "d ") + op + " " +
-                   std::string(scope) + " " + x.shape().str());
-  });
+  tape.set_hook(
+      [&seen](const char* op, std::string_view scope, Tape::Phase phase, const Tensor& x) {
+        seen.push_back(std::string(phase == Tape::Phase::forward ? "" : "d ") + op + " " +
+                       std::string(scope) + " " + x.shape().str());
+      });
   body(tape);
   return seen;
 }
@@ -212,7 +213,7 @@ TEST(Tape, a_watcher_sees_values_and_then_the_gradients_of_each_pullback) {
   Tape tape;
   Tensor dx;
   const auto seen = watched(tape, [&](Tape& watched_tape) {
-    const ErrorScope scope("layer");
+    const NameScope scope("layer");
     const Var x = watched_tape.input(Tensor::full({2}, 3));
     const Var y = sum(mul(x, watched_tape.constant(Tensor::full({2}, 2))));
     watched_tape.backward(y);
@@ -233,7 +234,7 @@ TEST(Tape, a_watcher_sees_what_runs_inside_an_op) {
   Tape tape;
   const auto seen = watched(tape, [](Tape& t) {
     const Var x = t.input(Tensor::full({2}, 3));
-    t.backward(sum(recomputed(x, [](const Var& in) { return exp(in); })));
+    t.backward(sum(checkpointed(x, [](const Var& in) { return exp(in); })));
   });
   EXPECT_EQ(seen, (std::vector<std::string>{"exp  (2)", "recomputed  (2)", "sum  ()", "d sum  (2)",
                                             "exp  (2)", "d exp  (2)", "d recomputed  (2)"}));

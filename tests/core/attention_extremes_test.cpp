@@ -13,13 +13,13 @@ constexpr Index kWidth = 2;
 /// One or two maps over a row of tokens whose scores are q_t * k_s with unit scale: the first
 /// feature carries them, the second is 0.
 struct Problem {
-  HeadLayout layout;
+  HeadMapping mapping;
   AttentionInputs in;
   Tensor lambda;
 
   Problem(bool differential, Index seq)
-      : layout(differential ? HeadLayout::doubled(1, 1) : HeadLayout::single(1, 1)) {
-    in.q = Tensor::zeros({1, seq, layout.query_heads, kWidth});
+      : mapping(differential ? HeadMapping::doubled(1, 1) : HeadMapping::single(1, 1)) {
+    in.q = Tensor::zeros({1, seq, mapping.query_heads, kWidth});
     in.k = Tensor::zeros({1, seq, 1, kWidth});
     in.v = Tensor::empty({1, seq, 1, kWidth});
     fill_normal(in.v, RandomStream(5, "v"), 1);
@@ -31,16 +31,16 @@ struct Problem {
   real& key(Index s) { return in.k.row(s)[0]; }
 
   AttentionOutputs forward() {
-    in.lambda = layout.maps == 2 ? &lambda : nullptr;
-    return attention_forward(layout, in);
+    in.lambda = mapping.maps == 2 ? &lambda : nullptr;
+    return attention_forward(mapping, in);
   }
   AttentionGradients backward() {
     const AttentionOutputs result = forward();
     AttentionGradients to{
-        Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Into::overwrite,
-        Into::overwrite,    Into::overwrite,    Tensor::like(lambda), {}};
+        Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Accumulate::no,
+        Accumulate::no,     Accumulate::no,     Tensor::like(lambda), {}};
     const Tensor dout = Tensor::full(result.out.shape(), 1);
-    attention_backward(layout, in, result.row_stats, dout, to);
+    attention_backward(mapping, in, result.softmax_stats, dout, to);
     return to;
   }
 };
@@ -104,7 +104,7 @@ TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
   Problem problem(differential, 30);
   problem.set_queries(1);
   for (Index s = 0; s < 30; ++s) problem.key(s) = static_cast<real>(s % 3);
-  const Tensor sinks = Tensor::full({problem.layout.query_heads}, 1e4);
+  const Tensor sinks = Tensor::full({problem.mapping.query_heads}, 1e4);
   problem.in.sinks = &sinks;
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();

@@ -28,7 +28,7 @@ inline Tensor sequence(const Tensor& x, Index b) {
 }
 
 /// Documents that are longer in later sequences.
-inline DocumentStarts packed_documents(Index batch, Index seq) {
+inline DocumentOffsets packed_documents(Index batch, Index seq) {
   auto starts = std::make_shared<std::vector<std::int32_t>>();
   for (Index i = 0; i < batch * seq; ++i) {
     const Index length = 30 + 7 * (i / seq);
@@ -38,56 +38,50 @@ inline DocumentStarts packed_documents(Index batch, Index seq) {
 }
 
 struct Problem {
-  HeadLayout layout;
+  HeadMapping mapping;
   AttentionInputs in;
   Tensor lambda, sinks;
 
-  Problem(HeadLayout wiring, Index batch, Index seq, Index width, Index value_width)
-      : layout(std::move(wiring)) {
-    in.q = random({batch, seq, layout.query_heads, width}, "q");
-    in.k = random({batch, seq, layout.key_heads, width}, "k");
-    in.v = random({batch, seq, layout.value_heads, value_width}, "v");
+  Problem(HeadMapping wiring, Index batch, Index seq, Index width, Index value_width)
+      : mapping(std::move(wiring)) {
+    in.q = random({batch, seq, mapping.query_heads, width}, "q");
+    in.k = random({batch, seq, mapping.key_heads, width}, "k");
+    in.v = random({batch, seq, mapping.value_heads, value_width}, "v");
     in.scale = 1 / std::sqrt(static_cast<double>(width));
-    lambda = random({batch, seq, static_cast<Index>(layout.routes.size())}, "lambda");
+    lambda = random({batch, seq, static_cast<Index>(mapping.outputs.size())}, "lambda");
   }
-  void add_sinks() { sinks = random({layout.query_heads}, "sinks"); }
+  void add_sinks() { sinks = random({mapping.query_heads}, "sinks"); }
   /// The same with sequence b alone.
   Problem alone(Index b) const {
     Problem one = *this;
     one.in.q = sequence(in.q, b), one.in.k = sequence(in.k, b), one.in.v = sequence(in.v, b);
     one.lambda = sequence(lambda, b);
-    if (in.visible.document_starts) {
+    if (in.visible.document_offsets) {
       const Index seq = in.q.shape()[1];
-      const auto first = in.visible.document_starts->begin() + b * seq;
-      one.in.visible.document_starts =
+      const auto first = in.visible.document_offsets->begin() + b * seq;
+      one.in.visible.document_offsets =
           std::make_shared<const std::vector<std::int32_t>>(first, first + seq);
     }
     return one;
   }
   AttentionOutputs forward() {
-    in.lambda = layout.maps == 2 ? &lambda : nullptr;
+    in.lambda = mapping.maps == 2 ? &lambda : nullptr;
     in.sinks = sinks.allocated() ? &sinks : nullptr;
-    return attention_forward(layout, in);
+    return attention_forward(mapping, in);
   }
   AttentionGradients backward() { return backward(random(forward().out.shape(), "dout")); }
   /// What the gradients held `before` is to be overwritten unless they are added to.
-  AttentionGradients backward(const Tensor& dout, Into into = Into::overwrite,
+  AttentionGradients backward(const Tensor& dout, Accumulate accumulate = Accumulate::no,
                               real before = std::numeric_limits<real>::quiet_NaN()) {
     const AttentionOutputs result = forward();
-    AttentionGradients to{Tensor::like(in.q),
-                          Tensor::like(in.k),
-                          Tensor::like(in.v),
-                          into,
-                          into,
-                          into,
-                          Tensor::like(lambda),
-                          {}};
+    AttentionGradients to{Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   accumulate,
+                          accumulate,         accumulate,         Tensor::like(lambda), {}};
     const Shape& s = in.q.shape();
     if (in.sinks) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
     for (Tensor* each : {&to.dq, &to.dk, &to.dv, &to.dlambda, &to.dsinks}) {
       each->fill(before);
     }
-    attention_backward(layout, in, result.row_stats, dout, to);
+    attention_backward(mapping, in, result.softmax_stats, dout, to);
     return to;
   }
 };
@@ -114,7 +108,7 @@ inline double largest(const Tensor& x) {
 inline std::vector<Tensor AttentionGradients::*> gradients_of(const Problem& problem) {
   std::vector<Tensor AttentionGradients::*> which{&AttentionGradients::dq, &AttentionGradients::dk,
                                                   &AttentionGradients::dv};
-  if (problem.layout.maps == 2) which.push_back(&AttentionGradients::dlambda);
+  if (problem.mapping.maps == 2) which.push_back(&AttentionGradients::dlambda);
   if (problem.sinks.allocated()) which.push_back(&AttentionGradients::dsinks);
   return which;
 }
@@ -126,8 +120,8 @@ struct View {
   bool documents, sinks;
   void apply(Problem& problem) const {
     const Shape& q = problem.in.q.shape();
-    problem.in.visible.window = window;
-    if (documents) problem.in.visible.document_starts = packed_documents(q[0], q[1]);
+    problem.in.visible.sliding_window = window;
+    if (documents) problem.in.visible.document_offsets = packed_documents(q[0], q[1]);
     if (sinks) problem.add_sinks();
   }
 };

@@ -10,12 +10,12 @@ namespace {
 using namespace test;
 
 TEST(Attention, the_future_has_no_influence) {
-  for (const HeadLayout& layout : {HeadLayout::single(2, 1), HeadLayout::doubled(2, 1)}) {
-    Problem problem(layout, 1, 130, 8, 8);
+  for (const HeadMapping& mapping : {HeadMapping::single(2, 1), HeadMapping::doubled(2, 1)}) {
+    Problem problem(mapping, 1, 130, 8, 8);
     const Tensor before = problem.forward().out;
     for (Index t = 100; t < 130; ++t) {
-      problem.in.k.row(t * layout.key_heads)[0] += 1;
-      problem.in.v.row(t * layout.value_heads)[0] += 1;
+      problem.in.k.row(t * mapping.key_heads)[0] += 1;
+      problem.in.v.row(t * mapping.value_heads)[0] += 1;
     }
     const Tensor after = problem.forward().out;
     const Index width = before.size() / 130;
@@ -25,9 +25,9 @@ TEST(Attention, the_future_has_no_influence) {
 }
 
 TEST(Attention, lambda_zero_leaves_the_first_map) {
-  Problem two(HeadLayout::doubled(1, 1), 1, 20, 4, 4);
+  Problem two(HeadMapping::doubled(1, 1), 1, 20, 4, 4);
   two.lambda.fill(0);
-  Problem one(HeadLayout::single(1, 1), 1, 20, 4, 4);
+  Problem one(HeadMapping::single(1, 1), 1, 20, 4, 4);
   one.in.k = two.in.k;
   one.in.v = two.in.v;
   for (Index t = 0; t < 20; ++t) std::copy_n(two.in.q.row(2 * t), 4, one.in.q.row(t));
@@ -35,7 +35,7 @@ TEST(Attention, lambda_zero_leaves_the_first_map) {
 }
 
 TEST(Attention, equal_maps_with_lambda_one_give_zero) {
-  Problem problem(HeadLayout::doubled(2, 2), 2, 70, 4, 6);
+  Problem problem(HeadMapping::doubled(2, 2), 2, 70, 4, 6);
   problem.lambda.fill(1);
   for (Index t = 0; t < 2 * 70 * 2; ++t) {
     std::copy_n(problem.in.q.row(2 * t), 4, problem.in.q.row(2 * t + 1));
@@ -44,7 +44,7 @@ TEST(Attention, equal_maps_with_lambda_one_give_zero) {
 }
 
 TEST(Attention, rows_sum_to_one_minus_lambda) {
-  Problem problem(HeadLayout::pairs(2, 2), 1, 33, 4, 2);
+  Problem problem(HeadMapping::pairs(2, 2), 1, 33, 4, 2);
   problem.in.v.fill(1);
   const Tensor out = problem.forward().out;
   for (Index t = 0; t < 33; ++t) {
@@ -54,13 +54,14 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
 
 TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work_is_cut) {
   constexpr Index kBatch = 16, kSeq = 150;
-  for (const HeadLayout& layout : {HeadLayout::single(4, 2), HeadLayout::pairs(4, 4),
-                                   HeadLayout::doubled(4, 2, true), HeadLayout::doubled(2, 1)}) {
+  for (const HeadMapping& mapping :
+       {HeadMapping::single(4, 2), HeadMapping::pairs(4, 4), HeadMapping::doubled(4, 2, true),
+        HeadMapping::doubled(2, 1)}) {
     for (const View& view : kViews) {
       SCOPED_TRACE(view.name);
-      ASSERT_EQ(attention_backward_parts(layout, kBatch, kSeq, view.window), 1);
-      ASSERT_GT(attention_backward_parts(layout, 1, kSeq, view.window), 1);
-      Problem batch(layout, kBatch, kSeq, 8, 6);
+      ASSERT_EQ(attention_backward_parts(mapping, kBatch, kSeq, view.window), 1);
+      ASSERT_GT(attention_backward_parts(mapping, 1, kSeq, view.window), 1);
+      Problem batch(mapping, kBatch, kSeq, 8, 6);
       view.apply(batch);
       const Tensor dout = random(batch.forward().out.shape(), "dout");
       const AttentionGradients all = batch.backward(dout);
@@ -76,12 +77,12 @@ TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work
 }
 
 TEST(Attention, gradients_are_added_to_what_is_there_if_asked) {
-  for (const HeadLayout& layout : {HeadLayout::single(4, 2), HeadLayout::doubled(2, 1)}) {
+  for (const HeadMapping& mapping : {HeadMapping::single(4, 2), HeadMapping::doubled(2, 1)}) {
     for (const Index batch : {2, 16}) {  // work in parts, work in one part
-      Problem problem(layout, batch, 150, 8, 6);
+      Problem problem(mapping, batch, 150, 8, 6);
       const Tensor dout = random(problem.forward().out.shape(), "dout");
       const AttentionGradients alone = problem.backward(dout);
-      const AttentionGradients added = problem.backward(dout, Into::add, real(0.5));
+      const AttentionGradients added = problem.backward(dout, Accumulate::yes, real(0.5));
       for (const auto which :
            {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
         Tensor expected = (alone.*which).clone();
@@ -107,7 +108,7 @@ Tensor reordered(const Tensor& x, const std::vector<Index>& order) {
 }
 
 TEST(Attention, permuting_heads_permutes_results) {
-  Problem problem(HeadLayout::doubled(3, 3), 2, 37, 4, 5);
+  Problem problem(HeadMapping::doubled(3, 3), 2, 37, 4, 5);
   const Tensor before = problem.forward().out;
   problem.in.q = reordered(problem.in.q, {4, 5, 0, 1, 2, 3});
   problem.in.k = reordered(problem.in.k, {2, 0, 1});
@@ -119,14 +120,14 @@ TEST(Attention, permuting_heads_permutes_results) {
 
 TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   constexpr Index kSeq = 150;
-  for (const HeadLayout& layout :
-       {HeadLayout::single(4, 2), HeadLayout::pairs(4, 2), HeadLayout::doubled(2, 2)}) {
-    ASSERT_GT(attention_backward_parts(layout, 2, kSeq, 0), 1);
-    ASSERT_EQ(attention_backward_parts(layout, 16, kSeq, 0), 1);
+  for (const HeadMapping& mapping :
+       {HeadMapping::single(4, 2), HeadMapping::pairs(4, 2), HeadMapping::doubled(2, 2)}) {
+    ASSERT_GT(attention_backward_parts(mapping, 2, kSeq, 0), 1);
+    ASSERT_EQ(attention_backward_parts(mapping, 16, kSeq, 0), 1);
     for (const Index batch : {2, 16}) {
       for (const View& view : kViews) {
         SCOPED_TRACE(view.name);
-        Problem problem(layout, batch, kSeq, 8, 16);
+        Problem problem(mapping, batch, kSeq, 8, 16);
         view.apply(problem);
         const auto run = [&](int threads) {
           const test::Threads scope(threads);
@@ -146,7 +147,7 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
 }
 
 TEST(Attention, stays_finite_for_enormous_logits) {
-  Problem problem(HeadLayout::doubled(1, 1), 1, 40, 4, 4);
+  Problem problem(HeadMapping::doubled(1, 1), 1, 40, 4, 4);
   for (real& x : problem.in.q.values()) x *= 1e4;
   EXPECT_TRUE(problem.forward().out.all_finite());
   const AttentionGradients gradients = problem.backward();
@@ -155,7 +156,7 @@ TEST(Attention, stays_finite_for_enormous_logits) {
 }
 
 TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
-  Problem problem(HeadLayout::single(2, 1), 1, 20, 4, 4);
+  Problem problem(HeadMapping::single(2, 1), 1, 20, 4, 4);
   problem.sinks = Tensor::full({2}, 2000);
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();
@@ -164,7 +165,7 @@ TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
 }
 
 TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {
-  Problem problem(HeadLayout::single(2, 1), 1, 4, 4, 4);
+  Problem problem(HeadMapping::single(2, 1), 1, 4, 4, 4);
   problem.in.k = random({1, 4, 2, 4}, "k");
   try {
     problem.forward();

@@ -44,9 +44,9 @@ TEST_P(GemmEngine, rounded_products_keep_what_is_not_finite_in_its_row_or_column
 TEST_P(GemmEngine, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
   Tensor c = Tensor::full({3, 5}, std::nan(""));
   const real nothing = 0;
-  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Into::overwrite);
+  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Accumulate::no);
   for (real x : c.values()) EXPECT_EQ(x, 0);
-  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Into::add);
+  gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Accumulate::yes);
   for (real x : c.values()) EXPECT_EQ(x, 0);
 }
 
@@ -69,7 +69,7 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
   const bool transposed = *rc::gen::arbitrary<bool>();
   const Stored a = make_matrix(m, k, transposed, 2, "a"), b = make_matrix(k, n, false, 5, "b");
   Tensor c = Tensor::full({m, n}, 1);
-  tile_gemm(a.view, b.view.data, b.view.stride, n, c.data(), n, Into::add);
+  tile_gemm(a.view, b.view.data, b.view.stride, n, c.data(), n, Accumulate::yes);
   for (Index i = 0; i < m; ++i) {
     for (Index j = 0; j < n; ++j) {
       double sum = 1, size = 1;
@@ -86,7 +86,7 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
 class Bf16Engine : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string obstacle = obstacle_to(Precision::bf16);
+    const std::string obstacle = unsupported_reason(Precision::bf16);
     if (!obstacle.empty()) GTEST_SKIP() << obstacle;
   }
 };
@@ -111,22 +111,13 @@ TEST_F(Bf16Engine, results_are_bitwise_equal_for_any_number_of_threads) {
 
 TEST_F(Bf16Engine, has_a_name) { EXPECT_THAT(bf16_engine_name(), testing::Not("")); }
 
-TEST(Gemm, precisions_have_words_that_name_them) {
-  const std::vector<std::string> words = precision_words();
-  ASSERT_EQ(words.size(), 3u);
-  EXPECT_EQ(precision_named(words[0]), Precision::full);
-  EXPECT_EQ(precision_named(words[1]), Precision::bf16);
-  EXPECT_EQ(precision_named(words[2]), Precision::bf16_emulated);
-  EXPECT_THROW(precision_named("fp8"), std::out_of_range);
-}
-
 TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
-  EXPECT_EQ(obstacle_to(Precision::full), "");
+  EXPECT_EQ(unsupported_reason(Precision::full), "");
   if (sizeof(real) == 4) {
-    EXPECT_EQ(obstacle_to(Precision::bf16_emulated), "");
+    EXPECT_EQ(unsupported_reason(Precision::bf16_emulated), "");
   } else {
-    EXPECT_THAT(obstacle_to(Precision::bf16_emulated), testing::HasSubstr("f32"));
-    EXPECT_THAT(obstacle_to(Precision::bf16), testing::HasSubstr("f32"));
+    EXPECT_THAT(unsupported_reason(Precision::bf16_emulated), testing::HasSubstr("f32"));
+    EXPECT_THAT(unsupported_reason(Precision::bf16), testing::HasSubstr("f32"));
   }
 }
 
@@ -149,7 +140,7 @@ TEST(Gemm, packs_what_lies_badly_and_nothing_else) {
 /// Also those that the configuration refuses, as gemm itself does not.
 std::vector<Precision> precisions_that_multiply() {
   std::vector<Precision> all{Precision::full, Precision::bf16_emulated};
-  if (obstacle_to(Precision::bf16).empty()) all.push_back(Precision::bf16);
+  if (unsupported_reason(Precision::bf16).empty()) all.push_back(Precision::bf16);
   return all;
 }
 
@@ -163,10 +154,10 @@ TEST(Gemm, takes_in_a_dry_run_what_it_takes_from_the_pool) {
       for (const Precision precision : precisions_that_multiply()) {
         pool::reset_peak();
         const auto before = pool::stats().bytes_in_use;
-        gemm(a.view, b.view, c.data(), n, Into::overwrite, precision);
+        gemm(a.view, b.view, c.data(), n, Accumulate::no, precision);
         const auto taken = pool::stats().peak_bytes_in_use - before;
         const pool::DryRun dry;
-        gemm(a.view, b.view, nullptr, n, Into::overwrite, precision);
+        gemm(a.view, b.view, nullptr, n, Accumulate::no, precision);
         EXPECT_EQ(pool::stats().peak_bytes_in_use, taken);
         EXPECT_EQ(pool::stats().bytes_in_use, 0u);
       }

@@ -4,36 +4,36 @@
 namespace difftape {
 namespace {
 
-TEST(HeadLayout, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
-  const HeadLayout layout = HeadLayout::pairs(8, 4);
-  EXPECT_EQ(layout.routes.size(), 4u);
-  EXPECT_EQ(layout.value_heads, 2);
-  EXPECT_THAT(layout.routes[1].query, testing::ElementsAre(2, 3));
-  EXPECT_THAT(layout.routes[1].key, testing::ElementsAre(0, 1));
-  EXPECT_THAT(layout.routes[2].key, testing::ElementsAre(2, 3));
-  EXPECT_THAT(layout.routes[3].value, testing::ElementsAre(1, 1));
+TEST(HeadMapping, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
+  const HeadMapping mapping = HeadMapping::pairs(8, 4);
+  EXPECT_EQ(mapping.outputs.size(), 4u);
+  EXPECT_EQ(mapping.value_heads, 2);
+  EXPECT_THAT(mapping.outputs[1].query, testing::ElementsAre(2, 3));
+  EXPECT_THAT(mapping.outputs[1].key, testing::ElementsAre(0, 1));
+  EXPECT_THAT(mapping.outputs[2].key, testing::ElementsAre(2, 3));
+  EXPECT_THAT(mapping.outputs[3].value, testing::ElementsAre(1, 1));
 }
 
-TEST(HeadLayout, v2_pairs_neighbours_of_one_group) {
-  const HeadLayout layout = HeadLayout::doubled(4, 2);
-  EXPECT_EQ(layout.query_heads, 8);
-  EXPECT_EQ(layout.routes.size(), 4u);
+TEST(HeadMapping, v2_pairs_neighbours_of_one_group) {
+  const HeadMapping mapping = HeadMapping::doubled(4, 2);
+  EXPECT_EQ(mapping.query_heads, 8);
+  EXPECT_EQ(mapping.outputs.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     const Index head = static_cast<Index>(i);
-    EXPECT_THAT(layout.routes[i].query, testing::ElementsAre(2 * head, 2 * head + 1));
-    EXPECT_THAT(layout.routes[i].key, testing::ElementsAre(head / 2, head / 2));
+    EXPECT_THAT(mapping.outputs[i].query, testing::ElementsAre(2 * head, 2 * head + 1));
+    EXPECT_THAT(mapping.outputs[i].key, testing::ElementsAre(head / 2, head / 2));
   }
-  EXPECT_EQ(layout.groups().size(), 2u);
+  EXPECT_EQ(mapping.groups().size(), 2u);
 }
 
-TEST(HeadLayout, heads_that_share_a_key_or_a_value_are_of_one_group) {
-  HeadLayout layout{1, 4, 3, 3, {}};
-  layout.routes = {{{0, 0}, {0, 0}, {0, 0}},
-                   {{1, 1}, {0, 0}, {1, 1}},   // the key of head 0
-                   {{2, 2}, {1, 1}, {1, 1}},   // the value of head 1
-                   {{3, 3}, {2, 2}, {2, 2}}};  // nothing
-  EXPECT_THAT(layout.groups(), testing::UnorderedElementsAre(testing::ElementsAre(0, 1, 2),
-                                                             testing::ElementsAre(3)));
+TEST(HeadMapping, heads_that_share_a_key_or_a_value_are_of_one_group) {
+  HeadMapping mapping{1, 4, 3, 3, {}};
+  mapping.outputs = {{{0, 0}, {0, 0}, {0, 0}},
+                     {{1, 1}, {0, 0}, {1, 1}},   // the key of head 0
+                     {{2, 2}, {1, 1}, {1, 1}},   // the value of head 1
+                     {{3, 3}, {2, 2}, {2, 2}}};  // nothing
+  EXPECT_THAT(mapping.groups(), testing::UnorderedElementsAre(testing::ElementsAre(0, 1, 2),
+                                                              testing::ElementsAre(3)));
 }
 
 }  // namespace

@@ -44,21 +44,21 @@ inline Tensor random_addend(Index rows, Index cols) {
 
 /// How a product is asked for, and what its operands become.
 struct Request {
-  Into into = Into::overwrite;
+  Accumulate accumulate = Accumulate::no;
   Precision precision = Precision::full;
-  bool onto = false;  ///< an addend, whatever C held
+  bool onto = false;  ///< an residual, whatever C held
 };
 
 inline real rounded(Precision precision, real x) {
   return precision == Precision::full ? x : round_bf16(x);
 }
 
-inline void multiply(const Operand& a, const Operand& b, Tensor& c, const Tensor& addend,
+inline void multiply(const Operand& a, const Operand& b, Tensor& c, const Tensor& residual,
                      const Request& request) {
   if (request.onto) {
-    gemm_onto(addend.data(), a, b, c.data(), c.shape().last(), request.precision);
+    gemm_with_residual(residual.data(), a, b, c.data(), c.shape().last(), request.precision);
   } else {
-    gemm(a, b, c.data(), c.shape().last(), request.into, request.precision);
+    gemm(a, b, c.data(), c.shape().last(), request.accumulate, request.precision);
   }
 }
 
@@ -67,9 +67,9 @@ inline void expect_product(Index m, Index n, Index k, bool a_t, bool b_t, Index 
                            const Request& request) {
   const Stored a = make_matrix(m, k, a_t, padding, "a"), b = make_matrix(k, n, b_t, padding, "b");
   Tensor c = Tensor::full({m, n + padding}, real(0.5));
-  const Tensor addend = Tensor::full({m, n + padding}, real(0.25));
-  multiply(a.view, b.view, c, addend, request);
-  const double start = request.onto ? 0.25 : request.into == Into::add ? 0.5 : 0;
+  const Tensor residual = Tensor::full({m, n + padding}, real(0.25));
+  multiply(a.view, b.view, c, residual, request);
+  const double start = request.onto ? 0.25 : request.accumulate == Accumulate::yes ? 0.5 : 0;
   const double eps = request.precision == Precision::bf16 ? 1.2e-7 : kEps;
   for (Index i = 0; i < m; ++i) {
     for (Index j = 0; j < n; ++j) {
@@ -95,20 +95,21 @@ inline void expect_products(Precision precision) {
   for (const auto& [m, n, k] : kAwkward) {
     for (const bool a_t : {false, true}) {
       for (const bool b_t : {false, true}) {
-        expect_product(m, n, k, a_t, b_t, 0, {Into::overwrite, precision});
-        expect_product(m, n, k, a_t, b_t, 3, {Into::add, precision});
-        expect_product(m, n, k, a_t, b_t, 5, {Into::overwrite, precision, true});
+        expect_product(m, n, k, a_t, b_t, 0, {Accumulate::no, precision});
+        expect_product(m, n, k, a_t, b_t, 3, {Accumulate::yes, precision});
+        expect_product(m, n, k, a_t, b_t, 5, {Accumulate::no, precision, true});
       }
     }
   }
 }
 
 inline void expect_long_rows_are_read(Precision precision) {  // which are packed
-  for (const Into into : {Into::overwrite, Into::add}) {
-    expect_product(70, 66, 40, true, false, 500, {into, precision});
-    expect_product(600, 66, 40, false, false, 500, {into, precision});
-    expect_product(70, 66, 1031, true, false, 500, {into, precision});  // three chunks, one odd
-    expect_product(70, 66, 1031, true, true, 0, {into, precision});
+  for (const Accumulate accumulate : {Accumulate::no, Accumulate::yes}) {
+    expect_product(70, 66, 40, true, false, 500, {accumulate, precision});
+    expect_product(600, 66, 40, false, false, 500, {accumulate, precision});
+    expect_product(70, 66, 1031, true, false, 500,
+                   {accumulate, precision});  // three chunks, one odd
+    expect_product(70, 66, 1031, true, true, 0, {accumulate, precision});
   }
 }
 
@@ -132,11 +133,11 @@ inline const Way kWays[] = {
 /// Whether more threads give the same bits as one.
 inline void expect_threads_do_not_matter(const Way& way, const Request& request) {
   const Stored a = way.a(), b = way.b();
-  const Tensor addend = random_addend(way.m, way.n);
+  const Tensor residual = random_addend(way.m, way.n);
   const auto product = [&](int threads) {
     const test::Threads scope(threads);
     Tensor c = Tensor::full({way.m, way.n}, real(0.5));
-    multiply(a.view, b.view, c, addend, request);
+    multiply(a.view, b.view, c, residual, request);
     return c;
   };
   const Tensor expected = product(1);
@@ -150,25 +151,26 @@ inline void expect_threads_do_not_matter(const Way& way, const Request& request)
 
 inline void expect_threads_do_not_matter(Precision precision) {
   for (const Way& way : kWays) {
-    expect_threads_do_not_matter(way, {Into::overwrite, precision});
-    expect_threads_do_not_matter(way, {Into::add, precision});
-    expect_threads_do_not_matter(way, {Into::overwrite, precision, true});
+    expect_threads_do_not_matter(way, {Accumulate::no, precision});
+    expect_threads_do_not_matter(way, {Accumulate::yes, precision});
+    expect_threads_do_not_matter(way, {Accumulate::no, precision, true});
   }
 }
 
 inline void expect_an_empty_inner_size_gives_the_addend(Precision precision) {
-  const Tensor addend = random_addend(3, 5);
+  const Tensor residual = random_addend(3, 5);
   Tensor c = Tensor::full({3, 5}, std::nan(""));
   const real nothing = 0;
-  gemm_onto(addend.data(), {&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, precision);
-  EXPECT_THAT(c.values(), testing::ElementsAreArray(addend.values()));
+  gemm_with_residual(residual.data(), {&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5,
+                     precision);
+  EXPECT_THAT(c.values(), testing::ElementsAreArray(residual.values()));
 }
 
 /// The product of a and b if element l of row 37 of A or of column 66 of B is `poison`.
 inline void expect_poison_stays(const Stored& a, const Stored& b, Index l, bool in_a, real poison,
                                 Precision precision) {
   Tensor c = Tensor::empty({a.view.rows, b.view.cols});
-  gemm(a.view, b.view, c.data(), b.view.cols, Into::overwrite, precision);
+  gemm(a.view, b.view, c.data(), b.view.cols, Accumulate::no, precision);
   for (Index i = 0; i < a.view.rows; ++i) {
     for (Index j = 0; j < b.view.cols; ++j) {
       const real x = c.row(i)[j];

@@ -21,10 +21,10 @@ TEST(Profile, records_nothing_unless_a_recording_lives) {
   {
     const Recording recording(recorder);
     const Span span(Category::phase, "meanwhile", "here");
-    lap(Category::forward, "op", "layer");
+    since_last(Category::forward, "op", "layer");
   }
   { const Span span(Category::phase, "after"); }
-  lap(Category::forward, "after", "");
+  since_last(Category::forward, "after", "");
   ASSERT_EQ(recorder.events().size(), 2u);
   EXPECT_STREQ(recorder.events()[0].name, "meanwhile");
   EXPECT_EQ(recorder.events()[0].scope, "here");
@@ -37,10 +37,10 @@ TEST(Profile, a_lap_begins_where_the_event_before_it_ended_or_what_holds_it_bega
   const Recording recording(recorder);
   {
     const Span pass(Category::pass, "forward");
-    lap(Category::forward, "first", "");
-    lap(Category::forward, "second", "");
+    since_last(Category::forward, "first", "");
+    since_last(Category::forward, "second", "");
     { const Span data(Category::phase, "data"); }
-    lap(Category::forward, "third", "");
+    since_last(Category::forward, "third", "");
   }
   const std::vector<Event>& all = recorder.events();
   ASSERT_EQ(all.size(), 5u);
@@ -57,9 +57,9 @@ TEST(Profile, an_inner_recording_gives_way_to_the_outer_one) {
   const Recording to_outer(outer);
   {
     const Recording to_inner(inner);
-    lap(Category::forward, "inner", "");
+    since_last(Category::forward, "inner", "");
   }
-  lap(Category::forward, "outer", "");
+  since_last(Category::forward, "outer", "");
   ASSERT_EQ(inner.events().size(), 1u);
   ASSERT_EQ(outer.events().size(), 1u);
   EXPECT_STREQ(outer.events()[0].name, "outer");

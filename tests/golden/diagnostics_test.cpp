@@ -27,9 +27,9 @@ AttentionView view_of(const run::h5::File& file) {
   AttentionView view;
   const Index heads = file.int_attribute("/", "heads"), kv = file.int_attribute("/", "kv_heads");
   const std::string wiring = file.string_attribute("/", "wiring");
-  view.layout = wiring == "single"  ? HeadLayout::single(heads, kv)
-                : wiring == "pairs" ? HeadLayout::pairs(heads, kv)
-                                    : HeadLayout::doubled(heads, kv, wiring == "split_half");
+  view.mapping = wiring == "single"  ? HeadMapping::single(heads, kv)
+                 : wiring == "pairs" ? HeadMapping::pairs(heads, kv)
+                                     : HeadMapping::doubled(heads, kv, wiring == "split_half");
   view.q = tensor(file, "q");
   view.k = tensor(file, "k");
   view.v = tensor(file, "v");
@@ -37,10 +37,10 @@ AttentionView view_of(const run::h5::File& file) {
   view.sinks = tensor(file, "sinks");
   view.context = tensor(file, "context");
   view.scale = 1 / std::sqrt(static_cast<double>(view.q.shape().last()));
-  view.visible.window = file.int_attribute("/", "window");
+  view.visible.sliding_window = file.int_attribute("/", "window");
   view.gated = file.int_attribute("/", "gated") != 0;
   if (file.exists("document_starts")) {
-    view.visible.document_starts = std::make_shared<const std::vector<std::int32_t>>(
+    view.visible.document_offsets = std::make_shared<const std::vector<std::int32_t>>(
         file.read<std::int32_t>("document_starts"));
   }
   return view;

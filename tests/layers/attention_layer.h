@@ -41,13 +41,13 @@ class Layer {
   Tensor& weight(const std::string& name) { return parameters.find("attn." + name)->value; }
   const Tensor& gradient(const std::string& name) { return parameters.find("attn." + name)->grad; }
 
-  Tensor forward(const Tensor& x, const DocumentStarts& starts = nullptr) {
+  Tensor forward(const Tensor& x, const DocumentOffsets& starts = nullptr) {
     Tape tape(Tape::Mode::inference);
     return attention(tape.constant(x), starts).value();
   }
   /// Gradient of <cotangent, output> for x; those of the parameters stay in them.
   Tensor backward(const Tensor& x, const Tensor& cotangent,
-                  const DocumentStarts& starts = nullptr) {
+                  const DocumentOffsets& starts = nullptr) {
     for (Parameter& p : parameters) p.zero_grad();
     Tape tape;
     const Var input = tape.input(x);
@@ -73,12 +73,12 @@ inline std::vector<ModelConfig> variants() {
     all.push_back(layer_config(kind));
     change(all.back().attention);
   };
-  add("diff_v2", [](AttentionConfig& a) { a.pairing = "split_half"; });
-  add("diff_v2", [](AttentionConfig& a) { a.lambda = "raw"; });
-  add("diff_v2", [](AttentionConfig& a) { a.lambda = "none"; });
-  add("diff_v2", [](AttentionConfig& a) { a.normaliser = "sink"; });
-  add("diff_v1", [](AttentionConfig& a) { a.subln = "false"; });
-  add("diff_v1", [](AttentionConfig& a) { a.lambda = "sigmoid"; });
+  add("diff_v2", [](AttentionConfig& a) { a.pairing = Pairing::split_half; });
+  add("diff_v2", [](AttentionConfig& a) { a.lambda = LambdaKind::raw; });
+  add("diff_v2", [](AttentionConfig& a) { a.lambda = LambdaKind::one; });
+  add("diff_v2", [](AttentionConfig& a) { a.normaliser = Normaliser::sink; });
+  add("diff_v1", [](AttentionConfig& a) { a.subln = false; });
+  add("diff_v1", [](AttentionConfig& a) { a.lambda = LambdaKind::sigmoid; });
   add("diff_v1", [](AttentionConfig& a) { a.qk_norm = true; });
   return all;
 }

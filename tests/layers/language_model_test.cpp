@@ -186,7 +186,8 @@ TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
     LanguageModel model(config);
     FAIL() << "no error";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("raise model.d_ff or set model.match_params: false"));
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("raise model.d_ff or set model.match_params: false"));
   }
 }
 
@@ -241,16 +242,16 @@ TEST(Cost, of_tied_embeddings_has_no_head_and_keeps_the_components_in_order) {
 TEST(Cost, counts_two_products_with_v_where_the_maps_of_a_head_read_different_values) {
   ModelConfig config = config_of("diff_v2");
   const double shared = model_cost(config, 16).attention_flops_per_token;
-  config.attention.pairing = "split_half";
+  config.attention.pairing = Pairing::split_half;
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, shared * 4 / 3);
 }
 
 TEST(Cost, counts_the_keys_that_a_window_leaves) {
   ModelConfig config = config_of("softmax");
   const double all = model_cost(config, 16).attention_flops_per_token;
-  config.attention.window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
+  config.attention.sliding_window = 4;  // 4 - 4 * 4 / (2 * 16) keys instead of 16 / 2
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all * 3.5 / 8);
-  config.attention.window = 100;
+  config.attention.sliding_window = 100;
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all);
 }
 

@@ -28,7 +28,7 @@ struct Seen : Observer {
 TEST(Observer, sees_the_operands_and_the_result_of_the_attention_of_every_variant) {
   const Tensor x = test::random({2, 70, 6}, "x");
   for (ModelConfig config : test::variants()) {
-    config.attention.window = 40;
+    config.attention.sliding_window = 40;
     test::Layer layer(config);
     Tape tape(Tape::Mode::inference);
     Seen seen;
@@ -36,15 +36,15 @@ TEST(Observer, sees_the_operands_and_the_result_of_the_attention_of_every_varian
     EXPECT_TRUE(same(y.value(), layer.forward(x))) << "looking changes nothing";
     ASSERT_EQ(seen.views.size(), 1u);
     const AttentionView& view = seen.views[0];
-    EXPECT_EQ(view.visible.window, 40);
+    EXPECT_EQ(view.visible.sliding_window, 40);
     const Tensor context =
         attention_forward(
-            view.layout,
+            view.mapping,
             {view.q, view.k, view.v, view.lambda.allocated() ? &view.lambda : nullptr, view.scale,
              view.sinks.allocated() ? &view.sinks : nullptr, view.visible, false})
             .out;
     ASSERT_EQ(view.context.shape(), context.shape());
-    EXPECT_EQ(same(view.context, context), !view.gated) << config.attention.kind;
+    EXPECT_EQ(same(view.context, context), !view.gated) << config.attention.kind.name();
   }
 }
 
@@ -52,7 +52,7 @@ TEST(Observer, sees_what_enters_the_norm_of_a_head_and_otherwise_what_the_gate_l
   const Tensor x = test::random({1, 5, 6}, "x");
   ModelConfig config = test::layer_config("gated");
   for (const bool norm : {false, true}) {
-    config.attention.subln = norm ? "true" : "false";
+    config.attention.subln = norm;
     test::Layer layer(config);
     layer.weight("gate_proj.weight").fill(0);  // sigmoid(0): half of it
     Tape tape(Tape::Mode::inference);
@@ -61,7 +61,7 @@ TEST(Observer, sees_what_enters_the_norm_of_a_head_and_otherwise_what_the_gate_l
     const AttentionView& view = seen.views[0];
     EXPECT_EQ(view.gated, !norm);
     const Tensor context =
-        attention_forward(view.layout, {view.q, view.k, view.v, nullptr, view.scale}).out;
+        attention_forward(view.mapping, {view.q, view.k, view.v, nullptr, view.scale}).out;
     for (Index i = 0; i < context.size(); ++i) {
       EXPECT_EQ(view.context.data()[i], context.data()[i] * (norm ? 1 : real(0.5)));
     }

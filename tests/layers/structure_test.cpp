@@ -1,4 +1,6 @@
 // What must hold exactly for every attention layer, whatever its numbers.
+#include <fmt/format.h>
+
 #include "autograd/gradcheck/gradcheck.h"
 #include "tests/layers/attention_layer.h"
 
@@ -13,17 +15,24 @@ using test::variants;
 
 std::string name_of(const ModelConfig& config) {
   const AttentionConfig& a = config.attention;
-  return a.kind + " " + a.pairing + " " + a.lambda + " " + a.normaliser + " " + a.subln;
+  std::string name(a.kind.name());
+  const auto add = [&](const auto& field) {
+    if (field) name += fmt::format(" {}", to_string(*field));
+  };
+  add(a.pairing);
+  add(a.lambda);
+  add(a.normaliser);
+  return name + (a.subln ? fmt::format(" subln {}", *a.subln) : "");
 }
 
 /// With one visible key both maps are 1, and their plain difference is 0.
 bool vanishes(const ModelConfig& config, Index visible_keys) {
-  return config.attention.lambda == "none" && visible_keys == 1;
+  return config.attention.lambda == LambdaKind::one && visible_keys == 1;
 }
 
 /// d out_t / d x: zeros at the tokens that t does not see, not only zeros at the others.
 void expect_only_visible(Layer& layer, const Tensor& x, Index t, Index first,
-                         const DocumentStarts& starts = nullptr) {
+                         const DocumentOffsets& starts = nullptr) {
   const Index seq = x.shape()[1], width = x.shape()[2];
   Tensor cotangent = Tensor::zeros(x.shape());
   std::copy_n(random({width}, "cotangent").data(), width, cotangent.row(t));
@@ -50,7 +59,7 @@ TEST(Structure, no_token_depends_on_a_later_one) {
 
 TEST(Structure, a_window_hides_what_lies_before_it) {
   for (ModelConfig config : variants()) {
-    config.attention.window = 3;
+    config.attention.sliding_window = 3;
     Layer layer(config);
     const Tensor x = random({1, 80, 6}, "x");
     for (const Index t : {0, 1, 3, 64, 66, 79}) {
@@ -92,7 +101,7 @@ TEST(Structure, a_packed_document_is_computed_as_if_it_were_alone) {
 TEST(Structure, a_window_as_long_as_the_row_hides_nothing) {
   for (ModelConfig config : variants()) {
     Layer full(config);
-    config.attention.window = 75;
+    config.attention.sliding_window = 75;
     Layer windowed(config);
     const Tensor x = random({2, 75, 6}, "x"), cotangent = random({2, 75, 6}, "cotangent");
     EXPECT_TRUE(same(full.forward(x), windowed.forward(x))) << name_of(config);
@@ -103,9 +112,9 @@ TEST(Structure, a_window_as_long_as_the_row_hides_nothing) {
 TEST(Structure, sinks_of_zero_are_softmax1) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     ModelConfig config = layer_config(kind);
-    config.attention.normaliser = "sink";
+    config.attention.normaliser = Normaliser::sink;
     Layer sink(config);
-    config.attention.normaliser = "softmax1";
+    config.attention.normaliser = Normaliser::softmax1;
     Layer softmax1(config);
     sink.weight("sinks").fill(0);
     const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
@@ -118,7 +127,7 @@ TEST(Structure, sinks_of_minus_infinity_are_no_sinks) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     ModelConfig config = layer_config(kind);
     Layer plain(config);
-    config.attention.normaliser = "sink";
+    config.attention.normaliser = Normaliser::sink;
     Layer sink(config);
     sink.weight("sinks").fill(-std::numeric_limits<real>::infinity());
     const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
@@ -150,17 +159,17 @@ Tensor sum_heads(const Tensor& of, const Tensor& like, const std::vector<Index>&
 
 TEST(Structure, grouped_queries_equal_repeated_keys_with_summed_gradients) {
   for (ModelConfig config : variants()) {
-    if (config.attention.pairing == "split_half") continue;  // its groups follow other heads
+    if (config.attention.pairing == Pairing::split_half) continue;  // its groups follow other heads
     Layer grouped(config);
     config.num_kv_heads = config.num_heads;
     Layer repeated(config);
-    const HeadLayout &few = grouped.attention.layout(), &many = repeated.attention.layout();
+    const HeadMapping &few = grouped.attention.mapping(), &many = repeated.attention.mapping();
     std::vector<Index> keys(static_cast<size_t>(many.key_heads));
     std::vector<Index> values(static_cast<size_t>(many.value_heads));
-    for (size_t i = 0; i < many.routes.size(); ++i) {
+    for (size_t i = 0; i < many.outputs.size(); ++i) {
       for (size_t map = 0; map < static_cast<size_t>(many.maps); ++map) {
-        keys[static_cast<size_t>(many.routes[i].key[map])] = few.routes[i].key[map];
-        values[static_cast<size_t>(many.routes[i].value[map])] = few.routes[i].value[map];
+        keys[static_cast<size_t>(many.outputs[i].key[map])] = few.outputs[i].key[map];
+        values[static_cast<size_t>(many.outputs[i].value[map])] = few.outputs[i].value[map];
       }
     }
     const Index width = grouped.attention.value_dim();

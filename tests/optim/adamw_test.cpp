@@ -69,7 +69,7 @@ TEST(AdamW, a_measured_step_gives_the_same_bits_and_the_norms_of_what_it_changed
   UpdateNorms norms;
   for (ParameterSet& set : sets) {
     set.declare("large", {70, 501}, Role::projection, Init::normal(1));  // several blocks
-    set.declare("small", {3}, Role::gain, Init::constant(0));
+    set.declare("small", {3}, Role::norm_weight, Init::constant(0));
     set.initialize(1);
     for (Parameter& p : set) {
       fill_normal(p.grad, RandomStream(2, p.name), 1);
@@ -108,8 +108,8 @@ TEST(AdamW, decays_projections_only_and_embeddings_on_request) {
     ParameterSet set;
     one(set, "projection", Role::projection);
     one(set, "embedding", Role::embedding);
-    one(set, "gain", Role::gain);
-    one(set, "lambda", Role::vector);
+    one(set, "gain", Role::norm_weight);
+    one(set, "lambda", Role::other);
     set.initialize(1);
     for (Parameter& p : set) set_gradient(p, {0});
     AdamW(set, {.weight_decay = 0.5, .decay_embeddings = decay_embeddings}).step(0.1);
@@ -122,8 +122,8 @@ TEST(AdamW, decays_projections_only_and_embeddings_on_request) {
 
 TEST(AdamW, updates_every_element_of_parameters_longer_than_a_block) {
   ParameterSet set;
-  Parameter& big = set.declare("big", {3, 16385}, Role::gain, Init::constant(1));
-  Parameter& small = set.declare("small", {5}, Role::gain, Init::constant(2));
+  Parameter& big = set.declare("big", {3, 16385}, Role::norm_weight, Init::constant(1));
+  Parameter& small = set.declare("small", {5}, Role::norm_weight, Init::constant(2));
   set.initialize(1);
   for (Parameter* p : {&big, &small}) {
     p->grad.fill(3);
@@ -159,7 +159,7 @@ TEST(AdamW, continues_bitwise_equal_from_moments_and_step_count) {
 
 TEST(AdamW, refuses_a_parameter_without_gradient) {
   ParameterSet set;
-  set_gradient((one(set, "w", Role::gain), set.initialize(1), *set.find("w")), {1});
+  set_gradient((one(set, "w", Role::norm_weight), set.initialize(1), *set.find("w")), {1});
   AdamW adamw(set, {});
   set.find("w")->zero_grad();
   try {

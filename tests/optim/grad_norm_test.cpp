@@ -13,7 +13,7 @@ namespace {
 struct Model {
   ParameterSet set;
   Model() {
-    set.declare("a", {2}, Role::gain, Init::constant(0));
+    set.declare("a", {2}, Role::norm_weight, Init::constant(0));
     set.declare("b", {3, 2}, Role::projection, Init::constant(0));
     set.initialize(1);
     fill("a", 0);

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "train/app/analyze/gradient_flow_output.h"
+#include "train/app/analyze/gradient_flow.h"
 #include "train/app/analyze/kinds.h"
-#include "train/app/analyze/snr_output.h"
+#include "train/app/analyze/snr.h"
 #include "train/app/commands.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
@@ -40,7 +40,7 @@ void fill_in(const run::Config& config, FlowRequest& request) {
   if (request.seeds.empty()) request.seeds = {static_cast<Index>(config.run.seed)};
 }
 
-Exit run_gradient_flow(FlowArguments& arguments) {
+system::Exit run_gradient_flow(FlowArguments& arguments) {
   const run::Config config = run::load_config(arguments.config, arguments.overrides).config;
   if (!arguments.out.empty()) {
     require_h5_output(arguments.out, "analyze gradient-flow", {"norm", "ratio"},
@@ -59,7 +59,7 @@ Exit run_gradient_flow(FlowArguments& arguments) {
   }
   bool diverged = !flow.baseline.diverged.empty();
   for (const KindFlow& kind : flow.kinds) diverged = diverged || !kind.diverged.empty();
-  return diverged ? Exit::diverged : Exit::ok;
+  return diverged ? system::Exit::diverged : system::Exit::ok;
 }
 
 void add_gradient_flow(CLI::App& analyze, Context& context) {
@@ -115,8 +115,9 @@ void add_snr(CLI::App& analyze) {
     command->add_option(name, value, description)->check(refuse_empty)->capture_default_str();
   };
   add("--tokens", r.needle.tokens, "Positions of a row, the needle among them");
-  add("--signal", r.needle.signal, "Score of the needle in the first map");
-  add("--second-signal", r.needle.second_signal, "Score of the needle in the subtracted map");
+  add("--signal", r.needle.signal, "TaskAccuracy of the needle in the first map");
+  add("--second-signal", r.needle.second_signal,
+      "TaskAccuracy of the needle in the subtracted map");
   add_list_option(*command, "--noise", r.noise,
                   "Standard deviations of the other scores, ascending, separated by commas");
   add_list_option(*command, "--correlation", r.correlation,

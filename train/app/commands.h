@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "core/error.h"
+#include "train/system/exit.h"
 
 namespace difftape::app {
 
 /// What the commands share.
 struct Context {
   std::vector<std::string> command_line;
-  Exit exit = Exit::ok;
+  system::Exit exit = system::Exit::ok;
 };
 
 void add_train(CLI::App& app, Context& context);

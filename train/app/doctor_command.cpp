@@ -46,7 +46,7 @@ double measure_gemm() {
   for (int round = 0; round < 20; ++round) {
     const auto started = std::chrono::steady_clock::now();
     gemm(matrix(a.data(), kRows, kInner), transpose(matrix(b.data(), kCols, kInner)), c.data(),
-         kCols, Into::overwrite);
+         kCols, Accumulate::no);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     best = std::max(best, 2.0 * kRows * kCols * kInner / seconds);

@@ -13,10 +13,12 @@
 
 #include "core/build_info.h"
 #include "core/parallel.h"
-#include "layers/gradcheck_cases.h"
 #include "train/app/commands.h"
+#include "train/app/gradcheck/cases.h"
 
 namespace difftape::app {
+
+using app::GradcheckCase;
 
 namespace {
 
@@ -128,7 +130,7 @@ class Rows {
   Tally total_;
 };
 
-Exit check(const std::string& filter) {
+system::Exit check(const std::string& filter) {
   std::vector<GradcheckCase> cases = gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
@@ -146,10 +148,10 @@ Exit check(const std::string& filter) {
   });
   const Tally& total = rows.total();
   fmt::print(
-      "{} cells, {} elements, worst relative error {:.1e}, gate {:.0e}, {} failed, {:.1f} s\n",
-      total.cells, total.elements, total.worst, kGradcheckGate, total.failures,
+      "{} cells, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
+      total.cells, total.elements, total.worst, kGradcheckTolerance, total.failures,
       seconds_since(started));
-  return total.failures == 0 ? Exit::ok : Exit::over_gate;
+  return total.failures == 0 ? system::Exit::ok : system::Exit::check_failed;
 }
 
 }  // namespace

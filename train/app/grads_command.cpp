@@ -4,7 +4,7 @@
 
 #include "train/app/commands.h"
 #include "train/run/loop/grads.h"
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 
 namespace difftape::app {
 

@@ -16,7 +16,7 @@ OutputError no_output_of(const fs::path& out, std::string_view command) {
       out.string(), command));
 }
 
-/// What takes minutes to measure should not be lost for want of a directory.
+/// Checked before minutes of measuring: a missing directory would lose the result.
 void require_directory_of(const fs::path& out) {
   std::error_code ignored;
   if (!out.has_parent_path() || fs::is_directory(out.parent_path(), ignored)) return;

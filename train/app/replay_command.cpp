@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "train/app/commands.h"
-#include "train/app/replay/dump_replay.h"
+#include "train/app/replay/crash_replay.h"
 #include "train/app/replay/spike_replay.h"
 
 namespace difftape::app {
@@ -28,7 +28,7 @@ bool replay_file(const Arguments& arguments, bool asked_for_run) {
     throw UsageError(fmt::format("--step, --batches and --states need a run directory; {} is none",
                                  arguments.where));
   }
-  const DumpReplay replay = replay_dump(arguments.where);
+  const CrashReplay replay = replay_crash(arguments.where);
   fmt::print("{}", to_text(replay));
   return replay.identical();
 }
@@ -57,7 +57,7 @@ void add_replay(CLI::App& app, Context& context) {
         std::filesystem::is_directory(arguments->where)
             ? replay_run(*arguments, step->count() > 0)
             : replay_file(*arguments, step->count() + batches->count() + states->count() > 0);
-    context.exit = same ? Exit::ok : Exit::over_gate;
+    context.exit = same ? system::Exit::ok : system::Exit::check_failed;
   });
 }
 

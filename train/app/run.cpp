@@ -22,9 +22,10 @@ constexpr const char* kFooter =
     "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
     "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
 
-int fail(Exit exit, std::string_view message) {
+int fail(system::Exit exit, std::string_view message) {
   // Errors of a configuration begin with file:line:column, which editors and terminals follow.
-  const std::string text = fmt::format("{}{}\n", exit == Exit::config ? "" : "difftape: ", message);
+  const std::string text =
+      fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
   std::fputs(text.c_str(), stderr);  // throws nothing, wherever it goes
   return static_cast<int>(exit);
 }
@@ -68,15 +69,15 @@ int explain(CLI::App& app, const CLI::ParseError& error) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  return fail(Exit::usage,
+  return fail(system::Exit::usage,
               fmt::format("{}\n'{} --help' says more", usage_problem(*command, error), name));
 }
 
 /// The exit code of a command that ended; what it printed may have been lost on a full disk.
-int finish(Exit exit) {
+int finish(system::Exit exit) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (written || exit != Exit::ok) return static_cast<int>(exit);
-  return fail(Exit::cannot_write, "cannot write all of the standard output");
+  if (written || exit != system::Exit::ok) return static_cast<int>(exit);
+  return fail(system::Exit::cannot_write, "cannot write all of the standard output");
 }
 
 }  // namespace
@@ -101,11 +102,12 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return explain(app, error);
   } catch (const Error& error) {
-    return fail(error.exit(), error.what());
+    return fail(system::exit_of(error), error.what());
   } catch (const std::bad_alloc&) {
-    return fail(Exit::bad_data, "out of memory; `difftape plan CONFIG` says what a run needs");
+    return fail(system::Exit::bad_data,
+                "out of memory; `difftape plan CONFIG` says what a run needs");
   } catch (const std::exception& error) {
-    if (std::ferror(stdout) == 0) return fail(Exit::bad_data, error.what());
+    if (std::ferror(stdout) == 0) return fail(system::Exit::bad_data, error.what());
   }
   return finish(context.exit);
 }

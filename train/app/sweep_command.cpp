@@ -5,8 +5,8 @@
 
 #include "train/app/commands.h"
 #include "train/study/sweep/dry_run.h"
-#include "train/study/sweep/worker.h"
 #include "train/study/sweep/sweep.h"
+#include "train/study/sweep/worker.h"
 
 namespace difftape::app {
 

@@ -17,8 +17,8 @@ double variance(std::span<const double> values);
 
 /// The noise floor: the standard deviation between repetitions, pooled over groups of them,
 /// sqrt(sum of squared deviations from each group's mean / sum of (size - 1)). With groups of seeds
-/// of one arm, it is how far two runs that differ in nothing but the seed typically lie apart from
-/// their mean: a smaller difference between arms may be real, but changing the seed does as much.
+/// of one variant, it is the typical distance of a run from the mean of its seeds: a difference
+/// between variants that is smaller may be real, but another seed changes as much.
 /// NaN if no group has two values; values that are not finite are left out.
 double pooled_std(std::span<const std::vector<double>> groups);
 

@@ -17,16 +17,16 @@ struct Interval {
   double high() const { return mean + half_width; }
 };
 
-/// What a variable of Student's t distribution with `degrees` >= 1 degrees of freedom stays below
-/// with `probability`, in (0, 1).
+/// The quantile of Student's t distribution with `degrees` >= 1 degrees of freedom at
+/// `probability`, in (0, 1).
 double student_t_quantile(double probability, Index degrees);
-/// How probable it is that such a variable lies at least as far from 0 as `t`, on either side:
-/// the two-sided p value. 0 for an infinite t, NaN for NaN.
+/// The two-sided p value: the probability that such a variable is at least as far from 0 as `t`.
+/// 0 for an infinite t, NaN for NaN.
 double student_t_two_sided(double t, Index degrees);
 
 /// mean +- t s / sqrt(n), with s the sample's standard deviation and t the 97.5 % quantile for
 /// n - 1 degrees of freedom: for independent values of about normal distribution. One value has no
-/// half_width (NaN), none has no mean; infinities and NaNs are carried on.
+/// half_width (NaN), none has no mean; infinities and NaNs propagate.
 Interval mean_interval(std::span<const double> values);
 
 /// A positive quantity measured many times: its geometric mean and the 95 % t-interval of its

@@ -1,5 +1,5 @@
 #pragma once
-// Whether two arms differ: the same seeds with either of them, and what many tests at once allow.
+// Whether two variants differ that were run with the same seeds, and correction for many tests.
 
 #include <span>
 #include <vector>
@@ -18,12 +18,12 @@ struct PairedDifference {
 /// Student's paired t-test of two lists of equal length. One pair has a difference, but neither
 /// interval nor p (NaN). Where all n differences are the same number, to 1e-9 of the largest value,
 /// there is no spread to judge by: p is then 1 if they are 0, and otherwise that of the sign test,
-/// 2^(1-n). NaN is carried on.
+/// 2^(1-n). NaN propagates.
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b);
 
 /// Holm's step-down correction (1979): adjusted p values for as many tests as there are numbers, so
 /// that calling those below 0.05 significant is wrong once in 20 families at most. In the order
-/// given; ties get the same value; NaN is no test: it stays NaN and does not count.
+/// given; ties get the same value; A NaN is not counted as a test and stays NaN.
 std::vector<double> holm(std::span<const double> p);
 
 }  // namespace difftape::stats

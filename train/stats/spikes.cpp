@@ -1,9 +1,8 @@
 #include "train/stats/spikes.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <ranges>
 
@@ -16,8 +15,6 @@ namespace {
 constexpr double kSmallestStd = 1e-10;
 constexpr double kMemory = 0.97;        // ZClip's alpha
 constexpr double kBesideTheStd = 1e-6;  // ZClip's eps
-
-constexpr std::array<std::string_view, 4> kWords{"olmo2", "olmo_core", "llmc", "zclip"};
 
 /// The rule's own numbers; `window` is the one that is used.
 SpikeRule own_numbers(SpikeDefinition definition, Index window) {
@@ -52,27 +49,15 @@ Moments moments_of(const Values& values, std::optional<double> one_more = {}) {
 
 }  // namespace
 
-std::vector<std::string> spike_rule_words() { return {kWords.begin(), kWords.end()}; }
-
-std::string_view word_of(SpikeDefinition definition) {
-  return kWords[static_cast<std::size_t>(definition)];
-}
-
-SpikeRule spike_rule_named(std::string_view word, Index window, double threshold,
-                           Index min_history) {
-  const auto found = std::ranges::find(kWords, word);
-  if (found == kWords.end()) {
-    throw ConfigError(
-        fmt::format("log.spike_rule is '{}'; need one of {}", word, fmt::join(kWords, ", ")));
-  }
-  const auto definition = static_cast<SpikeDefinition>(found - kWords.begin());
+SpikeRule make_spike_rule(SpikeDefinition definition, Index window, double threshold,
+                          Index min_history) {
   const Index used = window > 0 ? window : own_numbers(definition, 0).window;
   const SpikeRule own = own_numbers(definition, used);
   return {used, threshold > 0 ? threshold : own.threshold,
           min_history > 0 ? min_history : own.min_history, definition};
 }
 
-std::string obstacle_to(const SpikeRule& rule) {
+std::string unsupported_reason(const SpikeRule& rule) {
   if (rule.definition == SpikeDefinition::zclip) {
     return rule.window == 0 ? ""
                             : fmt::format(
@@ -107,7 +92,7 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule) : rule_(rule) {
         "spike_threshold > 0",
         rule.window, rule.min_history, rule.threshold));
   }
-  if (const std::string obstacle = obstacle_to(rule); !obstacle.empty()) {
+  if (const std::string obstacle = unsupported_reason(rule); !obstacle.empty()) {
     throw ConfigError("log: " + obstacle);
   }
 }
@@ -141,7 +126,7 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
   return {z > rule_.threshold, moving_->mean, std};
 }
 
-/// What ZClip does after a step: what it clips a spike to is what it remembers.
+/// The update of ZClip after a step: of a spike the clipped value enters the mean.
 void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   if (!moving_) {
     window_.push_back(value);

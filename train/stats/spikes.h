@@ -36,35 +36,44 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/names.h"
 #include "core/real.h"
 
 namespace difftape::stats {
 
 enum class SpikeDefinition { olmo2, olmo_core, llmc, zclip };
 
+}  // namespace difftape::stats
+
+template <>
+inline constexpr auto difftape::kNames<difftape::stats::SpikeDefinition> =
+    std::to_array<difftape::Named<difftape::stats::SpikeDefinition>>(
+        {{"olmo2", difftape::stats::SpikeDefinition::olmo2},
+         {"olmo_core", difftape::stats::SpikeDefinition::olmo_core},
+         {"llmc", difftape::stats::SpikeDefinition::llmc},
+         {"zclip", difftape::stats::SpikeDefinition::zclip}});
+
+namespace difftape::stats {
+
 /// A definition with its numbers; the defaults are those of olmo2.
 struct SpikeRule {
-  Index window = 1000;     ///< values a verdict looks back at; zclip has none
+  Index window = 1000;     ///< values before this one that are used; zclip has none
   double threshold = 7;    ///< standard deviations from their mean
   Index min_history = 50;  ///< values the window must hold before there is a verdict
   SpikeDefinition definition = SpikeDefinition::olmo2;
 };
 
-/// The names of the definitions: the values of log.spike_rule.
-std::vector<std::string> spike_rule_words();
-std::string_view word_of(SpikeDefinition definition);
-/// The rule of that name; a number that is 0 becomes the rule's own. Throws ConfigError for another
-/// name. Numbers are not checked.
-SpikeRule spike_rule_named(std::string_view word, Index window = 0, double threshold = 0,
-                           Index min_history = 0);
+/// A rule of the definition; a number that is 0 becomes the definition's own. Numbers are not
+/// checked.
+SpikeRule make_spike_rule(SpikeDefinition definition, Index window = 0, double threshold = 0,
+                          Index min_history = 0);
 /// Why the rule could never judge a value a spike, and what to change, in terms of the keys
 /// log.spike_*; empty if it could.
-std::string obstacle_to(const SpikeRule& rule);
+std::string unsupported_reason(const SpikeRule& rule);
 
-/// What a rule says of a value. `mean` and `std` are NaN where there is no window yet.
+/// The result of a rule for one value. `mean` and `std` are NaN where there is no window yet.
 struct SpikeVerdict {
   bool spike = false;
   double mean = std::numeric_limits<double>::quiet_NaN();
@@ -76,15 +85,15 @@ class SpikeDetector {
   /// Throws ConfigError for a rule that could never judge a value.
   explicit SpikeDetector(const SpikeRule& rule = {});
 
-  /// What add(value) would say, and by which mean and std.
+  /// What add(value) would return, with its mean and std.
   SpikeVerdict judge(double value) const;
-  /// Takes the next value and says whether it is a spike.
+  /// Adds the next value; true if it is a spike.
   bool add(double value);
 
   /// Percentage of the values so far that were spikes, 0 to 100; 0 before the first value.
   double score() const;
   Index count() const { return count_; }    ///< values seen
-  Index spikes() const { return spikes_; }  ///< of them spikes
+  Index spikes() const { return spikes_; }  ///< how many of them are spikes
   const SpikeRule& rule() const { return rule_; }
 
   /// The moving mean and variance of zclip.

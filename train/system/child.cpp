@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,11 @@ struct Start {
   bool pinned, apart;
   int streams[3];
   pid_t parent;
+  const char* directory;
+  ChildLimits limits;
 };
+
+constexpr uid_t kNobody = 65534;
 
 /// Text as exec wants it: pointers into `words`, and a null.
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -50,6 +55,17 @@ std::vector<std::string> variables_with(
   return all;
 }
 
+/// False if it fails, with errno.
+bool confine(const ChildLimits& limits) {
+  const auto limit = [](__rlimit_resource resource, const std::optional<std::uint64_t>& value) {
+    const rlimit both{value.value_or(0), value.value_or(0)};
+    return !value || setrlimit(resource, &both) == 0;
+  };
+  alarm(limits.seconds);  // outlives exec
+  return limit(RLIMIT_FSIZE, limits.file_size) && limit(RLIMIT_AS, limits.memory) &&
+         (!limits.unprivileged || geteuid() != 0 || setuid(kNobody) == 0);
+}
+
 /// In the child. Returns only if it fails, with errno.
 void become(const Start& start) {
   if (start.apart) {
@@ -61,6 +77,8 @@ void become(const Start& start) {
     if (dup2(start.streams[stream], stream) < 0) return;
     if (start.streams[stream] == stream) fcntl(stream, F_SETFD, 0);
   }
+  if (start.directory[0] != '\0' && chdir(start.directory) != 0) return;
+  if (!confine(start.limits)) return;
   std::signal(SIGPIPE, SIG_DFL);
   if (start.in_path) {
     execvpe(start.program, start.arguments.data(), start.variables.data());
@@ -106,7 +124,9 @@ Child::Child(const std::vector<std::string>& command, const ChildSetup& setup) {
               !setup.cores.empty(),
               setup.apart,
               {setup.in, setup.out, setup.err},
-              getpid()};
+              getpid(),
+              setup.directory.c_str(),
+              setup.limits};
   CPU_ZERO(&start.cores);
   for (const int core : setup.cores) CPU_SET(core, &start.cores);
   int failure[2];  // closed by a successful exec

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +14,10 @@
 
 namespace difftape::system {
 
-/// A file of this process.
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+/// A C stream that closes itself.
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 /// All that was written to a file so far, read from its beginning.
@@ -32,6 +34,14 @@ struct Ending {
   std::string str() const;
 };
 
+/// What a child may use. By default as much as this process.
+struct ChildLimits {
+  std::optional<std::uint64_t> file_size = {};  ///< bytes; writing more fails as on a full disk
+  std::optional<std::uint64_t> memory = {};     ///< bytes of address space
+  unsigned seconds = 0;                         ///< after which it is killed; 0: never
+  bool unprivileged = false;                    ///< a child of root runs as nobody
+};
+
 struct ChildSetup {
   int in, out, err;          ///< descriptors that become its standard streams
   std::string program = {};  ///< the file to execute; empty: the first word, found in PATH
@@ -40,6 +50,8 @@ struct ChildSetup {
   /// Signals that a terminal sends to this program do not reach it; it gets SIGTERM when the thread
   /// that started it is gone, however that ended.
   bool apart = false;
+  std::filesystem::path directory = {};  ///< in which it begins; empty: that of this process
+  ChildLimits limits = {};
 };
 
 /// A child process; no zombie remains of it. Destroying it kills it if it still runs.

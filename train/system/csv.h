@@ -7,12 +7,12 @@
 
 namespace difftape::system {
 
-/// A field as it stands in a line: quoted if it holds a comma, a quote or a line break.
+/// A field as it is written: quoted if it holds a comma, a quote or a line break.
 std::string csv_field(std::string_view text);
 
 /// The fields of each line, unquoted; lines end with LF or CRLF, the last may end with the text. An
-/// empty line has one empty field. What is not CSV is taken as it stands: a quote within a field is
-/// a quote, one that is never closed ends with the text.
+/// empty line has one empty field. Malformed text is not refused: a quote within a field is
+/// part of it, and a quoted field that is never closed ends with the text.
 std::vector<std::vector<std::string>> read_csv(std::string_view text);
 
 }  // namespace difftape::system

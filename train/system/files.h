@@ -1,5 +1,5 @@
 #pragma once
-// The text files of a run, read and written whole or line by line, with errors that name the file.
+// Text files, read and written whole or line by line, with errors that name the file.
 
 #include <cstdio>
 #include <filesystem>

@@ -6,7 +6,8 @@
 
 namespace difftape::system {
 
-/// Holds `<dir>/lock` for as long as it lives. The system frees it however the process ends.
+/// Holds `<dir>/lock` for as long as it lives. The operating system frees it however the process
+/// ends.
 class DirectoryLock {
  public:
   /// Throws OutputError if another process holds it or the file cannot be made.

@@ -139,11 +139,8 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
   return result + line + "\n";
 }
 
-std::string grouped(Index number) {
-  std::string digits = fmt::format("{}", number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
+std::string grouped(std::int64_t number) {
+  return fmt::format("{}", fmt::group_digits(number));
 }
 
 }  // namespace difftape::system

@@ -2,12 +2,11 @@
 // Tables of text for the terminal.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "core/real.h"
 
 namespace difftape::system {
 
@@ -39,7 +38,7 @@ std::string to_text(const Table& table, std::size_t width, std::size_t keys);
 /// `indent`; a newline at the end.
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent);
 
-/// A number with thousands separated: 820224 -> "820,224".
-std::string grouped(Index number);
+/// A number, at least 0, with its thousands separated: 820224 -> "820,224".
+std::string grouped(std::int64_t number);
 
 }  // namespace difftape::system

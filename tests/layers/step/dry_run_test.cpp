@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "layers/gradcheck_layer.h"
+#include "layers/language_model.h"
 #include "optim/adamw.h"
 #include "optim/grad_norm.h"
+#include "train/app/gradcheck/variants.h"
 
 namespace difftape {
 namespace {
@@ -29,7 +30,7 @@ ModelConfig model_of(const AttentionConfig& attention, const Sizes& sizes) {
 
 struct StepShape {
   Index batch, seq;
-  Recompute recompute = Recompute::none;
+  ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Index grad_accumulation = 1;
   Precision precision = Precision::full;
 };
@@ -74,22 +75,23 @@ Measured measure_dry(const ModelConfig& config, const StepShape& shape) {
 
 void expect_counted(const ModelConfig& config, const StepShape& shape, const std::string& what) {
   const Measured real = measure(config, shape), dry = measure_dry(config, shape);
-  const std::string where =
-      fmt::format("{}, d_model {}, T {}, V {}, {}", what, config.d_model, shape.seq,
-                  config.vocab_size, shape.recompute == Recompute::none ? "none" : "blocks");
+  const std::string where = fmt::format(
+      "{}, d_model {}, T {}, V {}, {}", what, config.d_model, shape.seq, config.vocab_size,
+      shape.recompute == ActivationCheckpointing::none ? "none" : "blocks");
   EXPECT_EQ(dry.peak, real.peak) << where;
   EXPECT_EQ(dry.kept, real.kept) << where;
   EXPECT_GT(real.kept, 0u);
 }
 
-constexpr Recompute kRecompute[] = {Recompute::none, Recompute::blocks};
+constexpr ActivationCheckpointing kRecompute[] = {ActivationCheckpointing::none,
+                                                  ActivationCheckpointing::blocks};
 
 TEST(DryRunOfAStep, has_the_peak_of_the_step) {
   const Sizes all[] = {
       {64, 8, 64, 256}, {128, 2, 256, 4096}, {64, 2, 512, 256}, {64, 1, 1024, 256}};
   for (const Sizes& sizes : all) {
     for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
-      for (const Recompute recompute : kRecompute) {
+      for (const ActivationCheckpointing recompute : kRecompute) {
         expect_counted(model_of({.kind = kind}, sizes), {sizes.batch, sizes.seq, recompute}, kind);
       }
     }
@@ -100,8 +102,8 @@ TEST(DryRunOfAStep, counts_what_rounding_takes) {
   const Sizes sizes{64, 2, 512, 256};
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     for (const Precision precision : {Precision::bf16, Precision::bf16_emulated}) {
-      if (!obstacle_to(precision).empty()) continue;
-      for (const Recompute recompute : kRecompute) {
+      if (!unsupported_reason(precision).empty()) continue;
+      for (const ActivationCheckpointing recompute : kRecompute) {
         expect_counted(model_of({.kind = kind}, sizes),
                        {sizes.batch, sizes.seq, recompute, 1, precision},
                        fmt::format("{} {}", kind, static_cast<int>(precision)));
@@ -112,22 +114,22 @@ TEST(DryRunOfAStep, counts_what_rounding_takes) {
 
 TEST(DryRunOfAStep, counts_what_every_variant_adds) {
   const Sizes sizes{32, 4, 128, 100};
-  for (const AttentionVariant& variant : attention_variants()) {
-    for (const Recompute recompute : kRecompute) {
+  for (const app::AttentionVariant& variant : app::attention_variants()) {
+    for (const ActivationCheckpointing recompute : kRecompute) {
       ModelConfig config = model_of(variant.attention, sizes);
       expect_counted(config, {sizes.batch, sizes.seq, recompute}, variant.name);
       config.attention.qk_norm = config.tie_embeddings = true;
-      config.attention.window = 40;
+      config.attention.sliding_window = 40;
       expect_counted(config, {sizes.batch, sizes.seq, recompute, 2}, variant.name + " qk_norm");
     }
   }
 }
 
 TEST(DryRunOfAStep, has_activations_in_proportion_to_the_length_of_the_rows) {
-  const auto of = [](Index seq, Recompute recompute) {
+  const auto of = [](Index seq, ActivationCheckpointing recompute) {
     return measure_dry(model_of({.kind = "diff_v2"}, {128, 1, seq, 256}), {2, seq, recompute});
   };
-  for (const Recompute recompute : kRecompute) {
+  for (const ActivationCheckpointing recompute : kRecompute) {
     const Measured one = of(2048, recompute), four = of(8192, recompute);
     const auto dweight = 256 * 128 * sizeof(real);  // of the head, the same for every length
     EXPECT_NEAR(static_cast<double>(four.kept - dweight) / static_cast<double>(one.kept - dweight),

@@ -3,7 +3,8 @@
 
 #include "core/error.h"
 #include "core/pool.h"
-#include "layers/gradcheck_layer.h"
+#include "layers/language_model.h"
+#include "train/app/gradcheck/variants.h"
 
 namespace difftape {
 namespace {
@@ -41,8 +42,8 @@ struct Gradients {
   std::vector<Tensor> losses, of_parameters;
   std::vector<std::string> ops;
 };
-Gradients gradients(const ModelConfig& config, Recompute recompute,
-                    const DocumentStarts& documents = nullptr) {
+Gradients gradients(const ModelConfig& config, ActivationCheckpointing recompute,
+                    const DocumentOffsets& documents = nullptr) {
   LanguageModel model(config);
   model.parameters().initialize(1);
   Gradients result;
@@ -69,43 +70,44 @@ void expect_same(const Gradients& kept, const Gradients& recomputed, const std::
   }
 }
 
-TEST(Recompute, of_blocks_gives_bitwise_equal_gradients_for_every_attention) {
-  for (const AttentionVariant& variant : attention_variants()) {
+TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_attention) {
+  for (const app::AttentionVariant& variant : app::attention_variants()) {
     ModelConfig config = small(variant.attention);
-    expect_same(gradients(config, Recompute::none), gradients(config, Recompute::blocks),
-                variant.name);
+    expect_same(gradients(config, ActivationCheckpointing::none),
+                gradients(config, ActivationCheckpointing::blocks), variant.name);
     config.tie_embeddings = config.attention.qk_norm = true;
-    config.attention.window = 40;
-    const DocumentStarts documents = packed_documents(kBatch, kSeq);
-    expect_same(gradients(config, Recompute::none, documents),
-                gradients(config, Recompute::blocks, documents), variant.name + " packed");
+    config.attention.sliding_window = 40;
+    const DocumentOffsets documents = app::packed_documents(kBatch, kSeq);
+    expect_same(gradients(config, ActivationCheckpointing::none, documents),
+                gradients(config, ActivationCheckpointing::blocks, documents),
+                variant.name + " packed");
   }
 }
 
-TEST(Recompute, of_blocks_records_one_op_a_block) {
-  const Gradients result = gradients(small({}), Recompute::blocks);
+TEST(ActivationCheckpointing, of_blocks_records_one_op_a_block) {
+  const Gradients result = gradients(small({}), ActivationCheckpointing::blocks);
   EXPECT_THAT(result.ops, testing::ElementsAre("embedding", "recomputed", "recomputed",
                                                "recomputed", "rms_norm", "cross_entropy"));
 }
 
-TEST(Recompute, of_blocks_keeps_no_more_than_one_tensor_a_block) {
+TEST(ActivationCheckpointing, of_blocks_keeps_no_more_than_one_tensor_a_block) {
   LanguageModel model(small({}));
   model.parameters().initialize(1);
   const std::vector<std::int32_t> tokens = some_tokens(0);
-  const auto held = [&](Recompute recompute) {
+  const auto held = [&](ActivationCheckpointing recompute) {
     const size_t before = pool::stats().bytes_in_use;
     Tape tape;
     const Var loss = model.loss(tape, {tokens, kBatch, kSeq}, tokens, recompute);
     return pool::stats().bytes_in_use - before;
   };
-  held(Recompute::none);  // the rotary table is made when it is first used
+  held(ActivationCheckpointing::none);  // the rotary table is made when it is first used
   // Inputs of the blocks and of the last norm, 1/rms; dhidden and dweight of the loss.
   const size_t numbers = kBatch * kSeq * ((3 + 1 + 1) * 32 + 1) + 50 * 32;
-  EXPECT_LE(held(Recompute::blocks), numbers * sizeof(real) + 1024);
-  EXPECT_GT(held(Recompute::none), 4 * held(Recompute::blocks));
+  EXPECT_LE(held(ActivationCheckpointing::blocks), numbers * sizeof(real) + 1024);
+  EXPECT_GT(held(ActivationCheckpointing::none), 4 * held(ActivationCheckpointing::blocks));
 }
 
-TEST(Recompute, an_error_names_the_layer_in_forward_and_when_a_block_runs_again) {
+TEST(ActivationCheckpointing, an_error_names_the_layer_in_forward_and_when_a_block_runs_again) {
   LanguageModel model(small({}));
   model.parameters().initialize(1);
   const std::vector<std::int32_t> long_row(kSeq + 1, 1), tokens = some_tokens(0);
@@ -117,13 +119,15 @@ TEST(Recompute, an_error_names_the_layer_in_forward_and_when_a_block_runs_again)
     }
     return "no error";
   };
-  EXPECT_THAT(message([&] {
-                Tape tape;
-                model.loss(tape, {long_row, 1, kSeq + 1}, long_row, Recompute::blocks);
-              }),
-              testing::EndsWith("\nin model.layers.0.self_attn"));
+  EXPECT_THAT(
+      message([&] {
+        Tape tape;
+        model.loss(tape, {long_row, 1, kSeq + 1}, long_row, ActivationCheckpointing::blocks);
+      }),
+      testing::EndsWith("\nin model.layers.0.self_attn"));
   Tape tape;
-  const Var loss = model.loss(tape, {tokens, kBatch, kSeq}, tokens, Recompute::blocks);
+  const Var loss =
+      model.loss(tape, {tokens, kBatch, kSeq}, tokens, ActivationCheckpointing::blocks);
   model.parameters().find("model.layers.1.mlp.up_proj.weight")->value = Tensor::zeros({40, 31});
   EXPECT_THAT(message([&] { tape.backward(loss); }),
               testing::EndsWith("\nin model.layers.1.mlp.up_proj"));

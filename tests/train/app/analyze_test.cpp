@@ -1,6 +1,6 @@
 // difftape analyze: what a user sees and gets as files.
 #include "tests/train/run/loop/tiny.h"
-#include "train/app/analyze/snr_output.h"
+#include "train/app/analyze/snr.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::app {

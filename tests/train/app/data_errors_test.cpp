@@ -65,7 +65,7 @@ TEST_F(BadData, resuming_without_a_run_is_missing_input) {
 }
 
 TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_says_so_and_changes_nothing) {
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string status = contents(project / "run/status.json");
   const std::string metrics = contents(project / "run/metrics.jsonl");
   const fs::path checkpoint = project / "run/checkpoints/step-00000012.h5";
@@ -105,7 +105,7 @@ TEST_F(BadData, a_report_needs_run_directories) {
   EXPECT_EQ(outcome.err,
             "difftape: gone is not a run directory: it has no status.json; give the directory of a "
             "run\n");
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   put(project / "run/status.json", "{\"state\": \"fini");
   const Outcome damaged = project.difftape({"report", "run"});
   EXPECT_EQ(damaged.exit, 65);
@@ -117,7 +117,7 @@ TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_told_from_a_crash) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself takes more address space than any limit";
 #endif
-  constexpr rlim_t kGigabyte = 1 << 30;  // the embedding alone is four
+  constexpr std::uint64_t kGigabyte = 1 << 30;  // the embedding alone is four
   const std::string huge = "model: {vocab_size: 1048576, d_model: 1024}\n";
   put(project / "huge.yaml", "base: tiny.yaml\n" + huge);
   const Outcome train =

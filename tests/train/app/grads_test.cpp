@@ -99,7 +99,7 @@ TEST_F(Grads, count_only_the_targets_that_are_scored) {
 }
 
 TEST_F(Grads, of_a_checkpoint_use_its_weights_and_its_configuration) {
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   ASSERT_EQ(grads("tiny.yaml").exit, 0);
   const double initial = written().read<double>("loss")[0];
   ASSERT_EQ(grads("run").exit, 0);
@@ -117,7 +117,7 @@ TEST_F(Grads, in_double_precision_agree_with_single) {
   ASSERT_EQ(grads("tiny.yaml").exit, 0);
   const auto single = written().read<double>("grad/lm_head.weight");
   // The same weights: a checkpoint of either precision can be read by both programs.
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   ASSERT_EQ(grads("run").exit, 0);
   const double loss = written().read<double>("loss")[0];
   const auto gradient = written().read<double>("grad/lm_head.weight");
@@ -173,7 +173,7 @@ TEST_F(Grads, a_model_that_is_missing_or_none_is_named) {
             "difftape: no checkpoint at gone.h5: need a .h5 file, or a run "
             "directory with checkpoints/latest\n");
   EXPECT_THAT(error(65, "tokens.h5"), HasSubstr("tokens.h5 is not a difftape checkpoint"));
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(error(64, "run", {"--set", "run.seed=2"}),
             "difftape: --set changes a configuration; a checkpoint has its own\n");
 }

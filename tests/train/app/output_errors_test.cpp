@@ -25,7 +25,7 @@ class Output : public testing::Test {
 };
 
 TEST_F(Output, a_run_directory_is_never_overwritten) {
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string metrics = contents(project / "run/metrics.jsonl");
   const std::string status = contents(project / "run/status.json");
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "run"}),
@@ -71,7 +71,7 @@ TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
 TEST_F(Output, a_disk_too_full_for_a_checkpoint_leaves_the_metrics_and_the_status) {
   project.config.train.checkpoint_every = 5;
   project.save();
-  ASSERT_EQ(project.train("whole"), Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
   test::Conditions conditions;
   conditions.largest_file = test::last_checkpoint(project / "whole").size() - 1;
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "run"}, conditions),
@@ -117,7 +117,7 @@ TEST_F(Output, with_closed_or_full_standard_streams_files_and_exit_codes_are_the
 }
 
 TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string metrics = contents(project / "run/metrics.jsonl");
   EXPECT_EQ(error({"report", "run", "--out", "run/metrics.jsonl"}),
             "difftape: run/metrics.jsonl exists and is something else; only .html files are "

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
-    ASSERT_EQ(project.train("f32"), Exit::ok);
+    ASSERT_EQ(project.train("f32"), system::Exit::ok);
     const Outcome outcome = project.difftape({"train", "tiny.yaml", "--out", "f64"},
                                              {.program = DIFFTAPE_TEST_PROGRAM_F64});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
@@ -50,8 +50,9 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant)
   std::smatch last;
   ASSERT_TRUE(std::regex_search(
       outcome.out, last,
-      std::regex("\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), gate 1e-10, "
-                 "0 failed, [0-9.]+ s\n$")));
+      std::regex(
+          "\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), tolerance 1e-10, "
+          "0 failed, [0-9.]+ s\n$")));
   EXPECT_GE(std::stoi(last[1]), 2 + 12 * 19);
   EXPECT_LT(std::stod(last[2]), 1e-10);
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";

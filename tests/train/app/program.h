@@ -1,15 +1,14 @@
 #pragma once
 // Runs difftape as a user does: as a process of its own, in a directory of its own.
 
-#include <sys/resource.h>
-#include <sys/types.h>
-
-#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "train/system/child.h"
 
 namespace difftape::test {
 
@@ -23,10 +22,10 @@ struct Conditions {
   std::filesystem::path directory = {};
   std::string program = DIFFTAPE_TEST_PROGRAM;
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to the test's own
-  rlim_t largest_file = RLIM_INFINITY;  ///< bytes; writing more fails as on a full disk
-  rlim_t memory = RLIM_INFINITY;        ///< bytes of address space
-  bool unprivileged = false;            ///< if the test is root, the program is not
-  std::string out_file = {};            ///< what it prints goes here instead of to Outcome::out
+  std::optional<std::uint64_t> largest_file = {};  ///< bytes; writing more fails as on a full disk
+  std::optional<std::uint64_t> memory = {};        ///< bytes of address space
+  bool unprivileged = false;                       ///< if the test is root, the program is not
+  std::string out_file = {};  ///< what it prints goes here instead of to Outcome::out
 };
 
 /// A running program. What it prints waits in a pipe of one page: a program that prints more
@@ -34,23 +33,16 @@ struct Conditions {
 class Process {
  public:
   Process(const std::vector<std::string>& arguments, const Conditions& conditions);
-  ~Process();
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
 
   /// Reads on until what was printed holds `text`. False if it ended before.
   bool read_until(const std::string& text);
-  void signal(int number) const;
-  pid_t id() const { return child_; }
+  void signal(int number) { child_->signal(number); }
+  pid_t id() const { return child_->id(); }
   Outcome wait();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  pid_t child_;
-  std::unique_ptr<std::FILE, Close> out_, err_;
+  system::File out_, err_;
+  std::unique_ptr<system::Child> child_;
   std::string printed_;
 };
 

@@ -24,7 +24,7 @@ constexpr std::array kAll{SpikeDefinition::olmo2, SpikeDefinition::olmo_core, Sp
 
 /// After `count` values +1, -1, ...: mean 0, population std 1 if `count` is even.
 SpikeDetector warmed_up(const char* rule, int count) {
-  SpikeDetector detector(spike_rule_named(rule));
+  SpikeDetector detector(make_spike_rule(from_string<SpikeDefinition>(rule).value()));
   for (int i = 0; i < count; ++i) EXPECT_FALSE(detector.add(i % 2 == 0 ? 1 : -1)) << i;
   return detector;
 }
@@ -33,46 +33,43 @@ double above(double value) { return std::nextafter(value, 1e9); }
 
 TEST(SpikeRules, have_the_numbers_of_their_sources) {
   const auto numbers = [](const char* word) {
-    const SpikeRule rule = spike_rule_named(word);
+    const SpikeRule rule = make_spike_rule(from_string<SpikeDefinition>(word).value());
     return std::tuple(rule.window, rule.threshold, rule.min_history);
   };
   EXPECT_EQ(numbers("olmo2"), std::tuple(1000, 7, 50));
   EXPECT_EQ(numbers("olmo_core"), std::tuple(128, 6, 63));
   EXPECT_EQ(numbers("llmc"), std::tuple(128, 7, 128));
   EXPECT_EQ(numbers("zclip"), std::tuple(0, 2.5, 25));
-  EXPECT_EQ(spike_rule_words(), (std::vector<std::string>{"olmo2", "olmo_core", "llmc", "zclip"}));
-  for (const std::string& word : spike_rule_words()) {
-    EXPECT_EQ(word_of(spike_rule_named(word).definition), word);
+  EXPECT_EQ(names<SpikeDefinition>(),
+            (std::vector<std::string>{"olmo2", "olmo_core", "llmc", "zclip"}));
+  for (const std::string& word : names<SpikeDefinition>()) {
+    EXPECT_EQ(to_string(make_spike_rule(from_string<SpikeDefinition>(word).value()).definition),
+              word);
   }
 }
 
 TEST(SpikeRules, take_the_numbers_that_are_given) {
-  const SpikeRule rule = spike_rule_named("olmo_core", 200, 4.5);
+  const SpikeRule rule = make_spike_rule(SpikeDefinition::olmo_core, 200, 4.5);
   EXPECT_EQ(rule.window, 200);
   EXPECT_EQ(rule.threshold, 4.5);
   EXPECT_EQ(rule.min_history, 99) << "its own follows its window";
-  EXPECT_EQ(spike_rule_named("llmc", 64).min_history, 64);
-  EXPECT_EQ(spike_rule_named("olmo2", 0, 0, 3).min_history, 3);
-}
-
-TEST(SpikeRules, of_no_known_name_are_refused) {
-  EXPECT_THAT([] { spike_rule_named("olmo"); },
-              ThrowsMessage<ConfigError>(
-                  "log.spike_rule is 'olmo'; need one of olmo2, olmo_core, llmc, zclip"));
+  EXPECT_EQ(make_spike_rule(SpikeDefinition::llmc, 64).min_history, 64);
+  EXPECT_EQ(make_spike_rule(SpikeDefinition::olmo2, 0, 0, 3).min_history, 3);
 }
 
 TEST(SpikeRules, that_can_never_judge_are_refused) {
   EXPECT_THAT(
-      [] { SpikeDetector(spike_rule_named("zclip", 100)); },
+      [] { SpikeDetector(make_spike_rule(SpikeDefinition::zclip, 100)); },
       ThrowsMessage<ConfigError>("log: zclip forgets by a moving average and has no window, "
                                  "but log.spike_window is 100; leave it at 0"));
-  EXPECT_THAT([] { SpikeDetector(spike_rule_named("llmc", 50, 7)); },
+  EXPECT_THAT([] { SpikeDetector(make_spike_rule(SpikeDefinition::llmc, 50, 7)); },
               ThrowsMessage<ConfigError>(
                   "log: in llmc the window holds the value it judges, so that none is 7 standard "
                   "deviations away from the mean of 50; lower log.spike_threshold below 7 or raise "
                   "log.spike_window"));
-  EXPECT_NO_THROW(SpikeDetector(spike_rule_named("llmc", 51, 7)));
-  EXPECT_THROW(SpikeDetector(spike_rule_named("olmo_core", 10)), ConfigError) << "20 come first";
+  EXPECT_NO_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::llmc, 51, 7)));
+  EXPECT_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::olmo_core, 10)), ConfigError)
+      << "20 come first";
 }
 
 TEST(OlmoCoreRule, judges_above_six_sample_deviations_and_only_above) {
@@ -147,7 +144,7 @@ std::vector<long double> finite_before(const std::vector<double>& series, std::s
 struct Spread {
   long double mean, squares;
 };
-Spread spread_of(const std::vector<long double>& values) {
+run::Spread spread_of(const std::vector<long double>& values) {
   long double mean = 0, squares = 0;
   for (const long double x : values) mean += x / static_cast<long double>(values.size());
   for (const long double x : values) squares += (x - mean) * (x - mean);
@@ -207,7 +204,7 @@ std::vector<bool> spikes_by_definition(const std::vector<double>& series, const 
 /// Numbers of one random series after another.
 class Draws {
  public:
-  explicit Draws(std::uint64_t seed) : stream_(seed, "spike series") {}
+  explicit run::Draws(std::uint64_t seed) : stream_(seed, "spike series") {}
   Index below(Index bound) {
     return static_cast<Index>(stream_.below(next_++, static_cast<std::uint64_t>(bound)));
   }
@@ -219,7 +216,7 @@ class Draws {
 
 /// 0 to 49 values: multiples of 1/8 with many ties, now and then far out or not finite; one series
 /// in eight is constant but for those.
-std::vector<double> random_series(Draws& draws) {
+std::vector<double> random_series(run::Draws& draws) {
   const std::array odd{kNaN, kInfinity, -kInfinity};
   const bool constant = draws.below(8) == 0;
   std::vector<double> series(static_cast<std::size_t>(draws.below(50)));
@@ -238,7 +235,7 @@ std::vector<double> random_series(Draws& draws) {
 
 /// Thresholds by which no verdict hangs on the last bit: deviation over std is the root of a
 /// rational.
-SpikeRule random_rule(Draws& draws, SpikeDefinition definition) {
+SpikeRule random_rule(run::Draws& draws, SpikeDefinition definition) {
   const double threshold = std::numbers::pi * (draws.below(2) == 0 ? 0.5 : 1.0);
   if (definition == SpikeDefinition::zclip) return {0, threshold, 1 + draws.below(12), definition};
   const Index window = 12 + draws.below(20);
@@ -251,7 +248,7 @@ TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
   constexpr std::uint64_t kSeries = 100000;
   std::array<Index, kAll.size()> judged{};
   for (std::uint64_t seed = 0; seed < kSeries; ++seed) {
-    Draws draws(seed);
+    run::Draws draws(seed);
     const std::vector<double> series = random_series(draws);
     for (std::size_t d = 0; d < kAll.size(); ++d) {
       const SpikeRule rule = random_rule(draws, kAll[d]);
@@ -259,7 +256,7 @@ TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
       SpikeDetector detector(rule);
       for (std::size_t i = 0; i < series.size(); ++i) {
         ASSERT_EQ(detector.add(series[i]), expected[i])
-            << word_of(kAll[d]) << ", series " << seed << ", value " << i;
+            << to_string(kAll[d]) << ", series " << seed << ", value " << i;
         judged[d] += std::isfinite(series[i]) && expected[i] ? 1 : 0;
       }
     }
@@ -269,7 +266,7 @@ TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
 
 TEST(SpikeRules, continue_from_their_exported_state_bit_for_bit) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    Draws draws(seed);
+    run::Draws draws(seed);
     const std::vector<double> series = random_series(draws);
     for (const SpikeDefinition definition : kAll) {
       const SpikeRule rule = random_rule(draws, definition);
@@ -289,7 +286,7 @@ TEST(SpikeRules, continue_from_their_exported_state_bit_for_bit) {
 
 TEST(SpikeRules, judging_changes_nothing) {
   for (const SpikeDefinition definition : kAll) {
-    SpikeDetector detector(spike_rule_named(word_of(definition)));
+    SpikeDetector detector(make_spike_rule(definition));
     for (int i = 0; i < 200; ++i) {
       const double value = i % 2 == 0 ? 1 : -1;
       EXPECT_FALSE(detector.judge(value).spike);

@@ -72,6 +72,17 @@ TEST(Child, apart_is_in_a_process_group_of_its_own) {
   EXPECT_EQ(getpgid(sleeps.id()), sleeps.id());
 }
 
+TEST(Child, begins_in_its_directory_and_within_its_limits) {
+  ChildSetup setup{0, 0, 0};
+  setup.directory = "/";
+  setup.limits = {.file_size = 1 << 20, .memory = 1 << 30};
+  EXPECT_EQ(output_of("pwd; ulimit -f; ulimit -v", setup), "/\n2048\n1048576\n");
+  setup.limits.seconds = 1;
+  setup.in = setup.out = setup.err = 0;
+  Child sleeps(Words{"sleep", "100"}, setup);
+  EXPECT_EQ(sleeps.wait().signal, SIGALRM);
+}
+
 TEST(Child, that_cannot_be_started_is_missing_input) {
   try {
     const Child child(Words{"no-such-program-here"}, {0, 1, 2});

@@ -15,7 +15,7 @@ namespace difftape::app {
 
 namespace {
 
-/// Groups that every kind has stand first and last; what only some have comes between.
+/// Groups that every kind has come first and last, those of some kinds in between.
 int rank_of(const std::string& name) {
   static const std::map<std::string, int> ranks{{"embedding", 0}, {"q_proj", 1}, {"k_proj", 2},
                                                 {"v_proj", 3},    {"o_proj", 4}, {"mlp", 6},
@@ -25,11 +25,11 @@ int rank_of(const std::string& name) {
 }
 
 /// Adds the norms of a step's gradient to those of the groups, at one seed and step.
-void record(const run::Session& session, const GradNorms& norms, size_t at, size_t size,
+void record(const run::TrainState& state, const GradNorms& norms, size_t at, size_t size,
             KindFlow& flow) {
   std::map<GradientGroup, double> squares;
   size_t i = 0;
-  for (const Parameter& parameter : session.model.parameters()) {
+  for (const Parameter& parameter : state.model.parameters()) {
     GradientGroup group = gradient_group(parameter);
     const double norm = norms.per_parameter[i++];
     squares[group] += norm * norm;
@@ -47,16 +47,16 @@ void record(const run::Session& session, const GradNorms& norms, size_t at, size
 /// Trains one kind from one seed up to the last step.
 void train_kind(run::Config config, const FlowRequest& request, size_t seed, KindFlow& flow) {
   config.run.seed = static_cast<std::uint64_t>(request.seeds[seed]);
-  run::Session session(config);
-  flow.parameters = session.model.parameters().count();
+  run::TrainState state(config);
+  flow.parameters = state.model.parameters().count();
   const size_t size = request.seeds.size() * request.steps.size();
   flow.loss.resize(size, std::numeric_limits<double>::quiet_NaN());
   double first = 0, last = 0;
   for (Index done = 0; done <= request.steps.back(); ++done) {
-    const run::Step step = take_step(session);
+    const run::Step step = train_step(state);
     if (step.diverged) {
       flow.diverged.push_back(fmt::format("{}, seed {}: diverged at step {}, {} is not finite",
-                                          flow.kind, config.run.seed, step.number,
+                                          flow.kind, config.run.seed, step.step,
                                           step.diverged->quantity));
       request.say(flow.diverged.back());
       return;
@@ -67,7 +67,7 @@ void train_kind(run::Config config, const FlowRequest& request, size_t seed, Kin
     if (wanted == request.steps.end()) continue;
     const size_t at =
         seed * request.steps.size() + static_cast<size_t>(wanted - request.steps.begin());
-    record(session, step.norms, at, size, flow);
+    record(state, step.norms, at, size, flow);
     flow.loss[at] = step.loss;
   }
   request.say(
@@ -100,7 +100,7 @@ void require_possible(const run::Config& config, const FlowRequest& request) {
     throw UsageError("--seeds: need whole numbers from 0, each once");
   }
   for (const std::string& kind : request.kinds) {
-    const std::string obstacle = obstacle_to(with_kind(config.model, kind));
+    const std::string obstacle = unsupported_reason(with_kind(config.model, kind));
     if (!obstacle.empty()) {
       throw ConfigError(fmt::format("{}: {}; choose other kinds with --kinds", kind, obstacle));
     }

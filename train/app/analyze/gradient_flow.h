@@ -3,6 +3,7 @@
 // Trains kinds of attention on the same data and compares the norms of their gradients, layer by
 // layer and group by group of parameters.
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -63,5 +64,15 @@ GradientFlow measure_gradient_flow(const run::Config& config, const FlowRequest&
 /// group.
 SeedsBySteps gradient_ratios(const GradientFlow& flow, const KindFlow& kind,
                              const GradientGroup& group);
+
+/// What was measured, in words; a table with a row for each layer and group; for each kind and step
+/// how far the ratios of single layers spread. With several seeds, means with 95 % t-intervals.
+std::string describe_gradient_flow(const GradientFlow& flow);
+
+/// /steps, /seeds, and for each kind /loss/<kind>, /norm/<kind>/<layer>/<group> and, but for the
+/// baseline, /ratio/<kind>/<layer>/<group>, each (seeds, steps); <layer> is a number, "all" or
+/// "outside". Attributes `config_yaml` and `baseline`. Throws OutputError.
+void write_gradient_flow(const std::filesystem::path& path, const GradientFlow& flow,
+                         const std::string& config_yaml);
 
 }  // namespace difftape::app

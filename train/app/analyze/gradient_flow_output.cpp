@@ -1,11 +1,10 @@
-#include "train/app/analyze/gradient_flow_output.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "train/app/analyze/gradient_flow.h"
 #include "train/run/records/h5.h"
 #include "train/stats/interval.h"
 #include "train/system/text_table.h"

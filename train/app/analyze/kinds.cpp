@@ -5,31 +5,28 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "layers/attention/errors.h"
 #include "layers/language_model.h"
 #include "train/system/suggest.h"
 
 namespace difftape::app {
 
-std::string baseline_kind() { return AttentionConfig{}.kind; }
+std::string baseline_kind() { return std::string(AttentionKind().name()); }
 
 std::string name_of_configured(const ModelConfig& model) {
-  AttentionConfig preset;
-  preset.kind = model.attention.kind;
-  const bool is_preset = attention_fields(model.attention) == attention_fields(preset);
-  return is_preset ? model.attention.kind : kConfigured;
+  const AttentionKind kind = model.attention.kind;
+  const bool is_plain = fields_of(model.attention) == fields_of(plain_kind(kind, model.attention));
+  return std::string(is_plain ? kind.name() : kConfigured);
 }
 
 ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
   if (kind == kConfigured) return model;
   ModelConfig other = model;
-  other.attention = {};
-  other.attention.kind = kind;
-  other.attention.qk_norm = model.attention.qk_norm;
-  other.attention.window = model.attention.window;
+  other.attention = plain_kind(kind, model.attention);
   return other;
 }
 
-std::string obstacle_to(const ModelConfig& model) {
+std::string unsupported_reason(const ModelConfig& model) {
   const std::vector<FieldError> errors = attention_errors(model);
   if (!errors.empty()) return errors.front().message;
   try {

@@ -139,7 +139,7 @@ void add_memory(const run::Config& config, Rows& rows) {
   for (const Part& part : kParts) {
     rows.megabytes(part.label, [&](const KindCost& c) { return c.memory.*part.bytes; });
   }
-  if (recompute_named(config.train.activation_checkpointing) == Recompute::none) {
+  if (config.train.activation_checkpointing == ActivationCheckpointing::none) {
     rows.megabytes("with train.activation_checkpointing: blocks, MB",
                    [](const KindCost& c) { return c.memory_if_recomputed.total(); });
   }
@@ -161,11 +161,11 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
   for (const std::string& kind : kinds) {
     run::Config of_kind = config;
     of_kind.model = with_kind(config.model, kind);
-    const std::string obstacle = obstacle_to(of_kind.model);
+    const std::string obstacle = unsupported_reason(of_kind.model);
     if (obstacle.empty()) {
       KindCost cost{kind, model_cost(of_kind.model, config.data.seq_len),
                     run::step_memory(of_kind)};
-      of_kind.train.activation_checkpointing = "blocks";
+      of_kind.train.activation_checkpointing = ActivationCheckpointing::blocks;
       cost.memory_if_recomputed = run::step_memory(of_kind);
       plan.kinds.push_back(std::move(cost));
     } else if (kind == own) {

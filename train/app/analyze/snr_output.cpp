@@ -1,8 +1,7 @@
-#include "train/app/analyze/snr_output.h"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "train/app/analyze/snr.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
@@ -105,7 +104,7 @@ std::string describe_snr(const SnrResult& result) {
 }
 
 void write_snr_csv(const std::filesystem::path& path, const SnrResult& result) {
-  std::string text = std::string(kSnrHeader) + "\n";
+  std::string text = fmt::format("{}\n", kSnrHeader);
   for (const SnrPoint& p : result.points) {
     for (size_t i = 0; i < result.lambdas.size(); ++i) {
       const stats::Ratio &snr = p.snr[i], &gain = p.gain[i];

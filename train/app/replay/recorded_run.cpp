@@ -99,19 +99,19 @@ Index worst_spike(const RecordedRun& run) {
         fmt::format("{}: has no spike by its rule {}; choose a step with --step, or give the dump "
                     "of a divergence "
                     "in its folder diverged",
-                    run.dir.string(), word_of(run.rule.definition)));
+                    run.dir.string(), to_string(run.rule.definition)));
   }
   return std::ranges::max_element(records, {}, run::size_of)->step;
 }
 
-Reached reach(const RecordedRun& run, Index steps) {
-  Reached reached{std::make_unique<run::Session>(run.config), "the initial weights"};
-  require_same_data(run, run::read_env(run.dir), *reached.session->data);
+RestoredState restore_to_step(const RecordedRun& run, Index steps) {
+  RestoredState restored{std::make_unique<run::TrainState>(run.config), "the initial weights"};
+  require_same_data(run, run::read_env(run.dir), *restored.state->data);
   if (const auto checkpoint = checkpoint_before(run.dir, steps)) {
-    reached.session->restore(*checkpoint);
-    reached.origin = fs::relative(*checkpoint, run.dir).string();
+    restored.state->restore(*checkpoint);
+    restored.origin = fs::relative(*checkpoint, run.dir).string();
   }
-  return reached;
+  return restored;
 }
 
 }  // namespace difftape::app

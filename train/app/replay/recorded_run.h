@@ -1,14 +1,23 @@
 #pragma once
 // A run directory as the starting point of a replay. Nothing in it is written.
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/spike_records.h"
 
 namespace difftape::app {
+
+/// Equal bit for bit. All NaN are one: metrics.jsonl does not tell them apart.
+inline bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
+}
 
 struct RecordedRun {
   std::filesystem::path dir;
@@ -26,17 +35,17 @@ struct RecordedRun {
 /// precision.
 RecordedRun open_recorded(const std::filesystem::path& dir);
 
-/// The first step of the event furthest out, a value that is not finite being further than any.
+/// The first step of the largest spike event; a value that is not finite is the largest.
 /// Throws UsageError if the run has none.
 Index worst_spike(const RecordedRun& run);
 
-/// The session of the run after at most `steps` steps: from its latest checkpoint that is not
-/// later, or from the start. `origin` says which. Throws what Session and its restore throw, and
+/// The state of the run after at most `steps` steps: from its latest checkpoint that is not
+/// later, or from the start. `origin` says which. Throws what TrainState and its restore throw, and
 /// DataError if the data is not that of the run.
-struct Reached {
-  std::unique_ptr<run::Session> session;
+struct RestoredState {
+  std::unique_ptr<run::TrainState> state;
   std::string origin;  ///< "checkpoints/step-00000100.h5" or "the initial weights"
 };
-Reached reach(const RecordedRun& run, Index steps);
+RestoredState restore_to_step(const RecordedRun& run, Index steps);
 
 }  // namespace difftape::app

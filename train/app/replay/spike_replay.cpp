@@ -5,7 +5,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "train/app/replay/bits.h"
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
 
@@ -13,7 +12,7 @@ namespace difftape::app {
 
 namespace {
 
-/// The windows before a step, filled from the log.
+/// The spike detectors before a step, filled from the log.
 struct Judges {
   stats::SpikeDetector loss, grad;
 
@@ -27,12 +26,12 @@ struct Judges {
   }
 };
 
-Encounter meet(run::Session& session, Index batch, const Judges& judges) {
-  Encounter result;
-  result.state = session.step + 1;
+ReplayTrial evaluate(run::TrainState& state, Index batch, const Judges& judges) {
+  ReplayTrial result;
+  result.state = state.step + 1;
   result.batch = batch;
-  result.loss = accumulate_gradients(session, batches_of(session, batch));
-  result.grad_norm = grad_norms(session.model.parameters()).global;
+  result.loss = accumulate_gradients(state, batches_of(state, batch));
+  result.grad_norm = grad_norms(state.model.parameters()).global;
   result.loss_verdict = judges.loss.judge(result.loss);
   result.grad_verdict = judges.grad.judge(result.grad_norm);
   return result;
@@ -55,13 +54,13 @@ std::set<Index> steps_around(Index step, const std::vector<Index>& offsets, Inde
   return steps;
 }
 
-void conclude(SpikeReplay& replay) {
-  const Encounter& own = replay.encounters.front();
-  const auto spikes_too = [&](const Encounter& other) {
+void find_cause(SpikeReplay& replay) {
+  const ReplayTrial& own = replay.trials.front();
+  const auto spikes_too = [&](const ReplayTrial& other) {
     return (own.loss_verdict.spike && other.loss_verdict.spike) ||
            (own.grad_verdict.spike && other.grad_verdict.spike);
   };
-  for (const Encounter& other : replay.encounters) {
+  for (const ReplayTrial& other : replay.trials) {
     if (other.state == own.state && other.batch != own.batch) {
       replay.other_batches += 1;
       replay.other_batches_spike += spikes_too(other) ? 1 : 0;
@@ -75,32 +74,32 @@ void conclude(SpikeReplay& replay) {
                           replay.earlier_states_spike);
 }
 
-/// Trains through the states, each of which meets what it is to meet, until the last or a mismatch.
-void walk(const RecordedRun& run, run::Session& session, const std::set<Index>& states,
-          const std::set<Index>& batches, SpikeReplay& replay) {
+/// Trains through the states and evaluates each on its batches, until the last or a mismatch.
+void run_trials(const RecordedRun& run, run::TrainState& state, const std::set<Index>& states,
+                const std::set<Index>& batches, SpikeReplay& replay) {
   const Judges judges(run, replay.step);
   while (true) {
-    const Index next = session.step + 1;
+    const Index next = state.step + 1;
     if (next == replay.step) {
       for (const Index batch : batches) {
-        const Encounter met = meet(session, batch, judges);
-        replay.encounters.push_back(met);
-        if (batch == next) replay.mismatch = mismatch(run, next, met.loss, met.grad_norm);
+        const ReplayTrial trial = evaluate(state, batch, judges);
+        replay.trials.push_back(trial);
+        if (batch == next) replay.mismatch = mismatch(run, next, trial.loss, trial.grad_norm);
       }
     } else if (states.contains(next)) {
-      replay.encounters.push_back(meet(session, replay.step, judges));
+      replay.trials.push_back(evaluate(state, replay.step, judges));
     }
     if (replay.mismatch || next == *states.rbegin()) return;
-    const run::Step taken = take_step(session);
+    const run::Step taken = train_step(state);
     replay.mismatch = mismatch(run, next, taken.loss, taken.norms.global);
     if (replay.mismatch) return;
     replay.retrained += 1;
   }
 }
 
-/// The own encounter first, the others as they came.
+/// The trial of the step itself first, the others as they came.
 void put_own_first(SpikeReplay& replay) {
-  std::ranges::stable_partition(replay.encounters, [&](const Encounter& e) {
+  std::ranges::stable_partition(replay.trials, [&](const ReplayTrial& e) {
     return e.state == replay.step && e.batch == replay.step;
   });
 }
@@ -133,15 +132,15 @@ SpikeReplay replay_spike(const std::filesystem::path& dir, const SpikeReplayRequ
       steps_around(step, request.batches, std::numeric_limits<std::int32_t>::max());
   batches.insert(step);
 
-  const Reached reached = reach(run, *states.begin() - 1);
+  const RestoredState restored = restore_to_step(run, *states.begin() - 1);
   SpikeReplay replay;
   replay.dir = dir;
-  replay.rule = word_of(run.rule.definition);
+  replay.rule = to_string(run.rule.definition);
   replay.step = step;
-  replay.origin = reached.origin;
-  walk(run, *reached.session, states, batches, replay);
+  replay.origin = restored.origin;
+  run_trials(run, *restored.state, states, batches, replay);
   put_own_first(replay);
-  if (!replay.mismatch) conclude(replay);
+  if (!replay.mismatch) find_cause(replay);
   return replay;
 }
 

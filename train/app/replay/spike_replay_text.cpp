@@ -14,7 +14,7 @@ std::string deviations(double value, const stats::SpikeVerdict& verdict) {
   return std::isfinite(far) ? fmt::format("{:+.1f}", far) : "-";
 }
 
-std::string spikes_of(const Encounter& e) {
+std::string spikes_of(const ReplayTrial& e) {
   if (e.loss_verdict.spike && e.grad_verdict.spike) return "loss, grad_norm";
   return e.loss_verdict.spike ? "loss" : e.grad_verdict.spike ? "grad_norm" : "-";
 }
@@ -28,7 +28,7 @@ system::Table table_of(const SpikeReplay& replay) {
                        {"grad_norm", "std"},
                        {"", "spike", true}},
                       {}};
-  for (const Encounter& e : replay.encounters) {
+  for (const ReplayTrial& e : replay.trials) {
     table.rows.push_back({fmt::format("{}", e.state), fmt::format("{}", e.batch),
                           fmt::format("{:.4f}", e.loss), deviations(e.loss, e.loss_verdict),
                           fmt::format("{:.4g}", e.grad_norm),
@@ -38,7 +38,7 @@ system::Table table_of(const SpikeReplay& replay) {
 }
 
 std::string conclusion(const SpikeReplay& replay) {
-  const Encounter& own = replay.encounters.front();
+  const ReplayTrial& own = replay.trials.front();
   if (!own.loss_verdict.spike && !own.grad_verdict.spike) {
     return fmt::format("not decided: step {} is no spike by the rule {}", replay.step, replay.rule);
   }

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "train/run/checkpoint/seal.h"
+#include "train/run/checkpoint/checksum_header.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 
@@ -83,7 +83,7 @@ void require_optimizer(const fs::path& path, const h5::File& file, const AdamW& 
 }  // namespace
 
 h5::File open_checkpoint(const fs::path& path) {
-  verify_seal(path);
+  verify_checksum_header(path);
   h5::File file = h5::File::open(path);
   const Index version = file.int_attribute("/", "format_version");
   if (version != kFormatVersion) {
@@ -95,7 +95,7 @@ h5::File open_checkpoint(const fs::path& path) {
 
 void write_checkpoint(const fs::path& path, const ParameterSet& parameters, const AdamW* optimizer,
                       const CheckpointMeta& meta, const std::function<void(h5::File&)>& more) {
-  h5::File file = h5::File::create(path, kSealSize);
+  h5::File file = h5::File::create(path, kChecksumHeaderSize);
   file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kFormatVersion);
   file.set_attribute("/", "step", meta.step);
@@ -113,7 +113,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters, cons
     }
   }
   if (more) more(file);
-  file.save(seal);
+  file.save(write_checksum_header);
   sync_directory(path.parent_path());
 }
 

@@ -7,9 +7,9 @@
 //   /data                              attribute `extra_state`, JSON
 //   attributes of /                    format, format_version, step, precision, config_yaml
 //
-// The file appears in one piece under its name, and its digest (seal.h) is checked before anything
-// in it is used. Equal states give equal bytes. Values of an f32 file load into an f64 program and
-// the other way round.
+// The file appears in one piece under its name, and its digest (checksum_header.h) is checked
+// before anything in it is used. Equal states give equal bytes. Values of an f32 file load into an
+// f64 program and the other way round.
 
 #include <filesystem>
 #include <functional>
@@ -39,13 +39,14 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
                                       const ParameterSet& parameters, const AdamW* optimizer,
                                       const CheckpointMeta& meta);
 
-/// The same under any name in a directory that is there, named by no `latest`; `more` may add to
-/// it.
+/// The same under any name in a directory that exists, without changing `latest`; `more` may add
+/// to the file.
 void write_checkpoint(const std::filesystem::path& path, const ParameterSet& parameters,
                       const AdamW* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more = {});
 
-/// A file of either, for what `more` added. Throws MissingInput; DataError if it is not sound.
+/// Opens a file that either of them wrote, to read what `more` added. Throws MissingInput;
+/// DataError if it is not sound.
 h5::File open_checkpoint(const std::filesystem::path& path);
 
 /// Fills the values of initialised parameters and, unless null, the moments and step count of the

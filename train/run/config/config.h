@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "layers/activation_checkpointing.h"
 #include "layers/model_config.h"
 #include "optim/optim_config.h"
+#include "train/run/config/names.h"
 #include "train/run/config/task_config.h"
+#include "train/stats/spikes.h"
 
 namespace difftape::run {
 
@@ -19,8 +22,25 @@ struct RunConfig {
   std::string out;  ///< empty: runs/<name>
 };
 
+/// What the tokens are: the bytes of files, token files, or a task that is generated.
+enum class DataKind { text, tokens, needles, mqar, noisy_recall, backcopy };
+
+}  // namespace difftape::run
+
+template <>
+inline constexpr auto difftape::kNames<difftape::run::DataKind> =
+    std::to_array<difftape::Named<difftape::run::DataKind>>(
+        {{"text", difftape::run::DataKind::text},
+         {"tokens", difftape::run::DataKind::tokens},
+         {"needles", difftape::run::DataKind::needles},
+         {"mqar", difftape::run::DataKind::mqar},
+         {"noisy_recall", difftape::run::DataKind::noisy_recall},
+         {"backcopy", difftape::run::DataKind::backcopy}});
+
+namespace difftape::run {
+
 struct DataConfig {
-  std::string kind = "text";
+  DataKind kind = DataKind::text;
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
   Index seq_len = 256;
   Index batch_size = 16;
@@ -38,18 +58,18 @@ struct TrainConfig {
   Index eval_batches = 8;
   Index checkpoint_every = 0;  ///< 0: only at the end
   Index grad_accumulation = 1;
-  std::string activation_checkpointing = "none";  ///< one of recompute_words()
-  std::string precision = "full";                 ///< one of precision_words()
+  ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
+  Precision precision = Precision::full;
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).
 struct LogConfig {
-  Index parameters_every = 10;       ///< gradient norm of each parameter; 0: only at the end
-  Index diagnostics_every = 50;      ///< 0: only at the end
-  Index diagnostics_sequences = 2;   ///< validation sequences they measure
-  std::string spike_rule = "olmo2";  ///< one of spike_rule_words()
-  Index spike_window = 0;            ///< 0: the rule's own, as in the next two
-  double spike_threshold = 0;        ///< standard deviations
+  Index parameters_every = 10;      ///< gradient norm of each parameter; 0: only at the end
+  Index diagnostics_every = 50;     ///< 0: only at the end
+  Index diagnostics_sequences = 2;  ///< validation sequences they measure
+  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::olmo2;
+  Index spike_window = 0;      ///< 0: the rule's own, as in the next two
+  double spike_threshold = 0;  ///< standard deviations
   Index spike_min_history = 0;
 };
 

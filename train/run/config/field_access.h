@@ -5,9 +5,24 @@
 #include <concepts>
 #include <utility>
 
+#include "core/names.h"
 #include "train/run/config/fields.h"
 
+namespace difftape {
+
+/// The words of a boolean that may be left to something else.
+template <>
+inline constexpr auto kNames<bool> = std::to_array<Named<bool>>({{"true", true}, {"false", false}});
+
+}  // namespace difftape
+
 namespace difftape::run::detail {
+
+/// A member that the configuration gives as one of a list of words.
+template <class T>
+concept Word = HasNames<T> && !std::same_as<T, bool>;
+/// The word of an optional member that has no value: its attention kind decides.
+inline constexpr const char* kPreset = "preset";
 
 inline ConfigValue to_value(bool v) { return v; }
 inline ConfigValue to_value(std::integral auto v) { return static_cast<Index>(v); }
@@ -20,19 +35,51 @@ ConfigValue to_value(const std::array<double, N>& v) {
   return std::vector<double>(v.begin(), v.end());
 }
 
+template <Word T>
+ConfigValue to_value(const T& v) {
+  return std::string(to_string(v));
+}
+template <HasNames T>
+ConfigValue to_value(const std::optional<T>& v) {
+  return std::string(v ? to_string(*v) : kPreset);
+}
+
 template <class T>
 void from_value(const ConfigValue& value, T& out) {
   if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     out = static_cast<T>(std::get<Index>(value));
+  } else if constexpr (Word<T>) {
+    out = from_string<T>(std::get<std::string>(value)).value();
   } else {
     out = std::get<T>(value);
   }
+}
+template <HasNames T>
+void from_value(const ConfigValue& value, std::optional<T>& out) {
+  out = from_string<T>(std::get<std::string>(value));  // nothing for kPreset
 }
 template <size_t N>
 void from_value(const ConfigValue& value, std::array<double, N>& out) {
   const auto& items = std::get<std::vector<double>>(value);
   std::copy_n(items.begin(), N, out.begin());
 }
+
+/// The rule that follows from the type: the words it has. None for others.
+template <class T>
+struct Words {
+  static std::vector<std::string> list() {
+    if constexpr (Word<T>) return names<T>();
+    return {};
+  }
+};
+template <HasNames T>
+struct Words<std::optional<T>> {
+  static std::vector<std::string> list() {
+    std::vector<std::string> words = names<T>();
+    words.insert(words.begin(), kPreset);
+    return words;
+  }
+};
 
 template <class T>
 inline constexpr size_t kFixedLength = 0;
@@ -49,6 +96,7 @@ Field field(std::string key, Constraint constraint, std::string unit, std::strin
     from_value(value, (config.*....*path));
   };
   made.key = std::move(key);
+  if (auto words = Words<T>::list(); !words.empty()) constraint.names = std::move(words);
   made.spec = {made.get(Config{}), std::move(constraint), kFixedLength<T>};
   made.unit = std::move(unit);
   made.help = std::move(help);

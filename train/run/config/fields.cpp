@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "core/gemm.h"
-#include "layers/attention/fields.h"
-#include "layers/recompute.h"
-#include "optim/schedule.h"
 #include "train/run/config/field_access.h"
-#include "train/stats/spikes.h"
 
 namespace difftape::run {
 namespace {
@@ -70,30 +65,31 @@ std::vector<Field> attention_section() {
   constexpr auto in = &ModelConfig::attention;
   using A = AttentionConfig;
   return {
-      field<at, in, &A::kind>("model.attention.kind", choices(attention_kinds()), "",
+      field<at, in, &A::kind>("model.attention.kind", any_value(), "",
                               "The attention variant, a preset of the fields below."),
       field<at, in, &A::pairing>(
-          "model.attention.pairing", choices(field_words(kPairings)), "",
+          "model.attention.pairing", any_value(), "",
           "Which query heads V2 subtracts: neighbours, or the second half from the first."),
-      field<at, in, &A::lambda>("model.attention.lambda", choices(field_words(kLambdas)), "",
+      field<at, in, &A::lambda>("model.attention.lambda", any_value(), "",
                                 "Weight of the second map; none subtracts it as it is."),
       field<at, in, &A::lambda_init>(
-          "model.attention.lambda_init", choices(field_words(kLambdaInits)), "",
+          "model.attention.lambda_init", any_value(), "",
           "The constant in the exponential lambda: by layer, or lambda_init_value."),
       field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
                                            "", "The constant of lambda_init: constant."),
       field<at, in, &A::normaliser>(
-          "model.attention.softmax_denominator", choices(field_words(kNormalisers)), "",
+          "model.attention.softmax_denominator", any_value(), "",
           "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
-      field<at, in, &A::subln>("model.attention.subln", choices(field_words(kHeadNorms)), "",
+      field<at, in, &A::subln>("model.attention.subln", any_value(), "",
                                "RMSNorm of each head's result, as in V1."),
       field<at, in, &A::gate>(
-          "model.attention.gate", choices(field_words(kGates)), "",
+          "model.attention.gate", any_value(), "",
           "Sigmoid gate of the input on each element of the result, or on each head."),
       field<at, in, &A::qk_norm>("model.attention.qk_norm", any_value(), "",
                                  "RMSNorm of every query and key head, before RoPE."),
-      field<at, in, &A::window>("model.attention.sliding_window", between(0, kMaxSize), "tokens",
-                                "Tokens a query sees, itself included; 0 means all before it."),
+      field<at, in, &A::sliding_window>(
+          "model.attention.sliding_window", between(0, kMaxSize), "tokens",
+          "Tokens a query sees, itself included; 0 means all before it."),
   };
 }
 
@@ -102,8 +98,8 @@ std::vector<Field> data_fields() {
   using D = DataConfig;
   return {
       field<at, &D::kind>(
-          "data.kind", choices({"text", "tokens", "needles", "mqar", "noisy_recall", "backcopy"}),
-          "", "What the tokens are: the bytes of files, token files, or a task that is generated."),
+          "data.kind", any_value(), "",
+          "What the tokens are: the bytes of files, token files, or a task that is generated."),
       field<at, &D::path>("data.path", any_value(), "",
                           "Files or globs, seen from the working directory; empty means the Eigen "
                           "headers."),
@@ -165,8 +161,7 @@ std::vector<Field> optim_fields() {
   return {
       field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
       field<at, &O::min_lr>("optim.min_lr", at_least(0), "", "Learning rate at the last step."),
-      field<at, &O::schedule>("optim.schedule",
-                              choices({schedule_kinds().begin(), schedule_kinds().end()}), "",
+      field<at, &O::schedule>("optim.schedule", any_value(), "",
                               "Course of the learning rate after warm-up; wsd is "
                               "warmup-stable-decay."),
       field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0), "steps",
@@ -200,11 +195,11 @@ std::vector<Field> train_fields() {
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
       field<at, &T::activation_checkpointing>(
-          "train.activation_checkpointing", choices(recompute_words()), "",
+          "train.activation_checkpointing", any_value(), "",
           "What backward computes again instead of keeping it: nothing, or "
           "each block; the results are the same."),
       field<at, &T::precision>(
-          "train.precision", choices(precision_words()), "",
+          "train.precision", any_value(), "",
           "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
           "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
           "bfloat16, bf16_emulated rounds alike anywhere."),
@@ -225,7 +220,7 @@ std::vector<Field> log_fields() {
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
                                            "Validation sequences that diagnostics measure."),
-      field<at, &L::spike_rule>("log.spike_rule", choices(stats::spike_rule_words()), "",
+      field<at, &L::spike_rule>("log.spike_rule", any_value(), "",
                                 "Which definition says what a spike is: OLMo 2's, OLMo-core's, "
                                 "llm.c's or ZClip's."),
       field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",

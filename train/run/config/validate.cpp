@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "layers/attention/fields.h"
+#include "layers/attention/errors.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {
@@ -140,18 +140,19 @@ void validate_backcopy(const Config& c, const Rules& rules) {
 
 /// The rules of one data.kind, and the tokens of a generated one.
 struct KindRules {
-  std::string_view kind;
+  DataKind kind;
   void (*check)(const Config&, const Rules&);
   Index (*vocab_size)(const DataConfig&);
 };
 constexpr std::array kKindRules{
-    KindRules{"tokens", validate_tokens, nullptr},
-    KindRules{"needles", validate_needles,
+    KindRules{DataKind::tokens, validate_tokens, nullptr},
+    KindRules{DataKind::needles, validate_needles,
               [](const DataConfig& data) { return data.needles.vocab_size(); }},
-    KindRules{"mqar", validate_mqar, [](const DataConfig& data) { return data.mqar.vocab_size(); }},
-    KindRules{"noisy_recall", validate_noisy_recall,
+    KindRules{DataKind::mqar, validate_mqar,
+              [](const DataConfig& data) { return data.mqar.vocab_size(); }},
+    KindRules{DataKind::noisy_recall, validate_noisy_recall,
               [](const DataConfig& data) { return data.noisy_recall.vocab_size(); }},
-    KindRules{"backcopy", validate_backcopy,
+    KindRules{DataKind::backcopy, validate_backcopy,
               [](const DataConfig& data) { return data.backcopy.vocab_size(); }}};
 
 void validate_data(const Config& c, const Rules& rules) {
@@ -162,7 +163,7 @@ void validate_data(const Config& c, const Rules& rules) {
   const Index needed = kind->vocab_size ? kind->vocab_size(c.data) : 0;
   rules.check(needed <= c.model.vocab_size, {"model.vocab_size", "data.kind"},
               "vocab_size is {}; data.kind '{}' with these sizes needs at least {}",
-              c.model.vocab_size, c.data.kind, needed);
+              c.model.vocab_size, to_string(c.data.kind), needed);
 }
 
 void validate_training(const Config& c, const Rules& rules) {
@@ -175,7 +176,7 @@ void validate_training(const Config& c, const Rules& rules) {
               "train.steps",
               optim.warmup_steps, c.train.steps);
   const LogConfig& log = c.log;
-  const std::string obstacle = stats::obstacle_to(stats::spike_rule_named(
+  const std::string obstacle = stats::unsupported_reason(stats::make_spike_rule(
       log.spike_rule, log.spike_window, log.spike_threshold, log.spike_min_history));
   rules.check(
       obstacle.empty(),

@@ -16,8 +16,10 @@ std::string to_yaml(const Config& config);
 /// `file.yaml:line` or `--set`.
 std::string to_yaml_with_origins(const ResolvedConfig& resolved);
 
-/// Every key with its value as YAML, in the order of the registry: {"model.d_model", "128"}.
+/// Config keys in registry order, for example {"model.d_model", "128"}.
 using FlatConfig = std::vector<std::pair<std::string, std::string>>;
+
+/// Every key with its value as YAML, in the order of the registry.
 FlatConfig flat_config(const Config& config);
 
 /// One line a key, those of sweeps last: key, type, default, range, unit and a sentence, in aligned

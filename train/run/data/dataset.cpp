@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 
 #include "autograd/ops.h"
 #include "core/error.h"
@@ -16,16 +14,25 @@ namespace difftape::run {
 
 namespace {
 
-struct Kind {
-  std::string_view name;
-  std::unique_ptr<Dataset> (*make)(const DataConfig&, Index vocab_size, std::uint64_t seed);
-};
-constexpr std::array kKinds{Kind{"text", make_text},
-                            Kind{"tokens", make_token_data},
-                            Kind{"needles", make_needles},
-                            Kind{"mqar", make_mqar},
-                            Kind{"noisy_recall", make_noisy_recall},
-                            Kind{"backcopy", make_backcopy}};
+using Make = std::unique_ptr<Dataset> (*)(const DataConfig&, Index vocab_size, std::uint64_t seed);
+
+Make make_of(DataKind kind) {
+  switch (kind) {
+    case DataKind::text:
+      return make_text;
+    case DataKind::tokens:
+      return make_token_data;
+    case DataKind::needles:
+      return make_needles;
+    case DataKind::mqar:
+      return make_mqar;
+    case DataKind::noisy_recall:
+      return make_noisy_recall;
+    case DataKind::backcopy:
+      break;
+  }
+  return make_backcopy;
+}
 
 }  // namespace
 
@@ -49,7 +56,7 @@ Index Batch::scored_targets() const {
   return scored.empty() ? batch * seq : std::ranges::count(scored, 1);
 }
 
-DocumentStarts Batch::document_starts(Index eos_token_id) const {
+DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
   if (eos_token_id < 0) return nullptr;
   std::vector<std::int32_t> starts(static_cast<size_t>(batch * seq));
   for (Index i = 0; i < batch * seq; ++i) {
@@ -66,12 +73,10 @@ DocumentStarts Batch::document_starts(Index eos_token_id) const {
 
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed) {
-  const auto kind = std::ranges::find(kKinds, config.kind, &Kind::name);
-  assert(kind != kKinds.end());
-  auto dataset = kind->make(config, model.vocab_size, seed);
+  auto dataset = make_of(config.kind)(config, model.vocab_size, seed);
   if (model.vocab_size < dataset->vocab_size()) {
     throw ConfigError(fmt::format("model.vocab_size is {}; data.kind '{}' needs at least {}",
-                                  model.vocab_size, config.kind, dataset->vocab_size()));
+                                  model.vocab_size, to_string(config.kind), dataset->vocab_size()));
   }
   return dataset;
 }

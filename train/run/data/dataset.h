@@ -2,9 +2,9 @@
 // What a model is trained and validated on: batches of token sequences.
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,34 +12,40 @@
 
 #include "core/attention/attention.h"
 #include "train/run/config/config.h"
-#include "train/run/data/split.h"
 
 namespace difftape::run {
 
+/// Positions [begin, end).
+struct Span {
+  Index begin, end;
+  Index size() const { return end - begin; }
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
 /// Targets of one row that are right together or not at all, and their place in the grid of the
 /// dataset.
-struct Answer {
+struct AnswerSpan {
   Index row;     ///< of the batch
   Span targets;  ///< input positions; those among them that are not scored do not matter
   Index grid_row, grid_column;
 };
 
-/// Where an input token that has to retrieve something finds it: for attention on answer and noise.
-struct Query {
+/// Where an input token finds what it has to retrieve, to measure attention on answer and noise.
+struct RetrievalTarget {
   Index row;       ///< of the batch
   Index position;  ///< of the input token whose target is part of the answer
   Span answer;     ///< the tokens that hold the answer
-  Span noise;      ///< the tokens that do not help, but for `answer`, which lies within
+  Span noise;      ///< the context of which only `answer`, which lies within, helps
 };
 
 /// Sequences with one token more than the model reads, so that every input has its target.
 struct Batch {
-  Index batch = 0;                        ///< B, sequences
-  Index seq = 0;                          ///< T, tokens the model reads of each
-  std::vector<std::int32_t> tokens;       ///< (B, T + 1), row-major
-  std::vector<std::uint8_t> scored = {};  ///< (B, T), 1 where the target counts; empty: all do
-  std::vector<Answer> answers = {};       ///< by row; empty if the dataset has no grid
-  std::vector<Query> queries = {};        ///< by row; empty if the dataset does not know them
+  Index batch = 0;                            ///< B, sequences
+  Index seq = 0;                              ///< T, tokens the model reads of each
+  std::vector<std::int32_t> tokens;           ///< (B, T + 1), row-major
+  std::vector<std::uint8_t> scored = {};      ///< (B, T), 1 where the target counts; empty: all do
+  std::vector<AnswerSpan> answers = {};       ///< by row; empty if the dataset has no grid
+  std::vector<RetrievalTarget> queries = {};  ///< by row; empty if the dataset does not know them
 
   std::vector<std::int32_t> inputs() const { return columns(0); }  ///< (B, T)
   /// (B, T), inputs one later; kIgnoreIndex where it is not scored.
@@ -47,16 +53,22 @@ struct Batch {
   Index scored_targets() const;  ///< their number
   /// Where the document of each input token begins in its row, the token `eos_token_id` being the
   /// last of a document; null if it is negative.
-  DocumentStarts document_starts(Index eos_token_id) const;
+  DocumentOffsets document_offsets(Index eos_token_id) const;
 
  private:
   std::vector<std::int32_t> columns(Index first) const;
 };
 
 /// Names of the rows and columns of a table of accuracies, which answers refer to.
-struct Grid {
+struct AccuracyGrid {
   std::vector<std::string> rows, columns;
-  bool exact_match = false;  ///< an answer is all that a sequence is asked
+  bool exact_match = false;  ///< an answer is all of its sequence that is scored
+};
+
+/// The least loss that any model can expect, in nats per scored token, and the largest share of
+/// scored tokens whose likeliest target is the right one.
+struct BestAchievable {
+  double loss = 0, accuracy = 0;
 };
 
 /// A source of batches without state: each is a function of its arguments and the seed, so a run
@@ -79,22 +91,15 @@ class Dataset {
   /// What env.json records: kind, size and digest, or the numbers that make a task.
   virtual nlohmann::ordered_json info() const = 0;
 
-  /// The least loss that any model can expect, in nats a scored token, and the largest share of
-  /// scored tokens whose likeliest target is the right one. NaN: nobody knows.
-  virtual double best_loss() const { return std::numeric_limits<double>::quiet_NaN(); }
-  virtual double best_accuracy() const { return std::numeric_limits<double>::quiet_NaN(); }
+  /// Of a task, whose answers are right or wrong, so that accuracy is measured; else nothing.
+  virtual std::optional<BestAchievable> best() const { return std::nullopt; }
 
   /// Without rows: answers are not counted one by one.
-  virtual Grid grid() const { return {}; }
+  virtual AccuracyGrid grid() const { return {}; }
 };
 
-/// True if answers are right or wrong: accuracy is measured.
-inline bool is_task(const Dataset& dataset) {
-  return dataset.best_accuracy() == dataset.best_accuracy();
-}
-
-/// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
-/// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens.
+/// Throws MissingInput or DataError about the data, each naming data.path, and ConfigError for
+/// sizes that do not fit or a model.vocab_size too small for the tokens.
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed);
 

@@ -37,7 +37,7 @@ class Text : public TokenSource {
 }  // namespace
 
 std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_t seed) {
-  const ErrorScope scope("data.path");
+  const NameScope scope("data.path");
   const auto files = find_sources(config.path);
   const std::string from =
       files.size() == 1 ? files[0].string() : fmt::format("{} files", files.size());

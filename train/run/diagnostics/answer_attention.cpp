@@ -15,9 +15,10 @@ namespace {
 using Eigen::ArrayXd;
 
 /// Row t of the map of a head.
-ArrayXd head_row(const AttentionView& view, const MapRows& rows, const Query& query, Index head) {
+ArrayXd head_row(const AttentionView& view, const MapRows& rows, const RetrievalTarget& query,
+                 Index head) {
   ArrayXd first = rows.row(0, query.position).probabilities;
-  if (view.layout.maps == 1) return first;
+  if (view.mapping.maps == 1) return first;
   return normalised_difference(first, rows.row(1, query.position).probabilities,
                                lambda_at(view, query.row, query.position, head));
 }
@@ -30,12 +31,12 @@ double paid(const ArrayXd& row, Index first, const Span& span) {
 }
 
 /// Sums over the queries of one head.
-AnswerAttention sums_of_head(const AttentionView& view, std::span<const Query> queries,
+AnswerAttention sums_of_head(const AttentionView& view, std::span<const RetrievalTarget> queries,
                              Index head) {
   AnswerAttention sums{0, 0};
   std::optional<MapRows> rows;
   Index of = -1;
-  for (const Query& query : queries) {
+  for (const RetrievalTarget& query : queries) {
     if (query.row != of) rows.emplace(view, of = query.row, head);
     const ArrayXd row = head_row(view, *rows, query, head);
     const Index first = first_key(view, query.row, query.position);
@@ -48,10 +49,11 @@ AnswerAttention sums_of_head(const AttentionView& view, std::span<const Query> q
 
 }  // namespace
 
-AnswerAttention answer_attention(const AttentionView& view, std::span<const Query> queries) {
+AnswerAttention answer_attention(const AttentionView& view,
+                                 std::span<const RetrievalTarget> queries) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (queries.empty()) return {kNaN, kNaN};
-  const auto heads = static_cast<Index>(view.layout.routes.size());
+  const auto heads = static_cast<Index>(view.mapping.outputs.size());
   std::vector<AnswerAttention> of_heads(static_cast<size_t>(heads));
   parallel_for(heads, [&](Index head) {
     of_heads[static_cast<size_t>(head)] = sums_of_head(view, queries, head);

@@ -22,6 +22,7 @@ struct AnswerAttention {
 
 /// `queries` are those of the view's sequences, by row. A token that a query does not see gets
 /// nothing. The same for every number of threads.
-AnswerAttention answer_attention(const AttentionView& view, std::span<const Query> queries);
+AnswerAttention answer_attention(const AttentionView& view,
+                                 std::span<const RetrievalTarget> queries);
 
 }  // namespace difftape::run

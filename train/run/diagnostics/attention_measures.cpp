@@ -10,7 +10,9 @@ namespace difftape::run {
 
 namespace {
 
-Index heads_of(const AttentionView& view) { return static_cast<Index>(view.layout.routes.size()); }
+Index heads_of(const AttentionView& view) {
+  return static_cast<Index>(view.mapping.outputs.size());
+}
 
 /// RMS of the context of each head and token, (output heads, B T).
 std::vector<double> context_rms(const AttentionView& view) {
@@ -28,7 +30,7 @@ std::vector<double> context_rms(const AttentionView& view) {
 }
 
 bool within_bounds(const AttentionView& view, double rms, Index keys) {
-  if (view.layout.maps == 2) return rms > 0 && rms < std::numbers::sqrt2;
+  if (view.mapping.maps == 2) return rms > 0 && rms < std::numbers::sqrt2;
   if (view.gated || view.sinks.allocated()) return rms > 0 && rms < 1;
   return rms >= 1 / std::sqrt(static_cast<double>(keys)) && rms < 1;
 }
@@ -96,16 +98,17 @@ HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequenc
     head.entropy += sums.entropy / queries;
   }
   head.map_first_token = {first[0], first[1]};
-  head.first_token = view.layout.maps == 2 ? first[2] : first[0];
+  head.first_token = view.mapping.maps == 2 ? first[2] : first[0];
   head.logit_max = larger(head.map_logit_max[0], head.map_logit_max[1]);
   return head;
 }
 
 }  // namespace
 
-AttentionMeasures measure_attention(const AttentionView& view, std::span<const Query> queries) {
+AttentionMeasures measure_attention(const AttentionView& view,
+                                    std::span<const RetrievalTarget> queries) {
   AttentionMeasures measures;
-  measures.maps = view.layout.maps;
+  measures.maps = view.mapping.maps;
   const auto heads = static_cast<size_t>(heads_of(view));
   const auto batch = static_cast<size_t>(view.q.shape()[0]);
   const MapScan scan = scan_maps(view);

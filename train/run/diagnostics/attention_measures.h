@@ -51,6 +51,7 @@ struct AttentionMeasures {
 
 /// `queries` are those of the view's sequences, by row, of data that knows them. The same for every
 /// number of threads.
-AttentionMeasures measure_attention(const AttentionView& view, std::span<const Query> queries = {});
+AttentionMeasures measure_attention(const AttentionView& view,
+                                    std::span<const RetrievalTarget> queries = {});
 
 }  // namespace difftape::run

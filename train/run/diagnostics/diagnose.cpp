@@ -59,7 +59,7 @@ Metrics answer_metrics(Index layer, const AnswerAttention& attention) {
 
 class Probe : public Observer {
  public:
-  explicit Probe(std::span<const Query> queries) : queries_(queries) {}
+  explicit Probe(std::span<const RetrievalTarget> queries) : queries_(queries) {}
 
   void attention(Index layer, const AttentionView& view) override {
     AttentionMeasures measures = measure_attention(view, queries_);
@@ -74,7 +74,7 @@ class Probe : public Observer {
  private:
   void append(Metrics&& metrics) { std::ranges::move(metrics, std::back_inserter(found.metrics)); }
 
-  std::span<const Query> queries_;
+  std::span<const RetrievalTarget> queries_;
 };
 
 }  // namespace
@@ -117,7 +117,8 @@ Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_i
   Tape tape(Tape::Mode::inference, precision);
   Probe probe(batch.queries);
   const std::vector<std::int32_t> inputs = batch.inputs();
-  model.observe(tape, {inputs, batch.batch, batch.seq, batch.document_starts(eos_token_id)}, probe);
+  model.observe(tape, {inputs, batch.batch, batch.seq, batch.document_offsets(eos_token_id)},
+                probe);
   return std::move(probe.found);
 }
 
@@ -128,7 +129,7 @@ Batch diagnostic_batch(const Dataset& data, Index sequences) {
   for (Index i = 1; all.batch < sequences && i < data.val_batches(); ++i) {
     Batch next = data.val_batch(i);
     all.tokens.insert(all.tokens.end(), next.tokens.begin(), next.tokens.end());
-    for (Query& query : next.queries) {
+    for (RetrievalTarget& query : next.queries) {
       query.row += all.batch;
       all.queries.push_back(query);
     }
@@ -136,7 +137,7 @@ Batch diagnostic_batch(const Dataset& data, Index sequences) {
   }
   all.batch = std::min(all.batch, sequences);
   all.tokens.resize(static_cast<size_t>(all.batch * (all.seq + 1)));
-  std::erase_if(all.queries, [&](const Query& query) { return query.row >= all.batch; });
+  std::erase_if(all.queries, [&](const RetrievalTarget& query) { return query.row >= all.batch; });
   return all;
 }
 

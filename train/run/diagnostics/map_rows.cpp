@@ -23,10 +23,10 @@ Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> head_rows
 
 Index first_key(const AttentionView& view, Index sequence, Index t) {
   const Visibility& visible = view.visible;
-  Index first = visible.window > 0 ? std::max<Index>(0, t - visible.window + 1) : 0;
-  if (visible.document_starts) {
+  Index first = visible.sliding_window > 0 ? std::max<Index>(0, t - visible.sliding_window + 1) : 0;
+  if (visible.document_offsets) {
     const Index token = sequence * view.q.shape()[1] + t;
-    first = std::max<Index>(first, (*visible.document_starts)[static_cast<size_t>(token)]);
+    first = std::max<Index>(first, (*visible.document_offsets)[static_cast<size_t>(token)]);
   }
   return first;
 }
@@ -40,8 +40,8 @@ double lambda_at(const AttentionView& view, Index sequence, Index t, Index head)
 
 MapRows::MapRows(const AttentionView& view, Index sequence, Index head)
     : view_(view), sequence_(sequence) {
-  const HeadRoute& route = view.layout.routes[static_cast<size_t>(head)];
-  for (size_t map = 0; map < static_cast<size_t>(view.layout.maps); ++map) {
+  const OutputHead& route = view.mapping.outputs[static_cast<size_t>(head)];
+  for (size_t map = 0; map < static_cast<size_t>(view.mapping.maps); ++map) {
     const bool has_sink = view.sinks.allocated();
     const Index query = route.query[map];
     maps_.push_back({head_rows(view.q, sequence, query) * view.scale,

@@ -80,7 +80,7 @@ class HeadScan {
  private:
   void query(Index t) {
     std::array<ArrayXd, 2> maps;
-    const auto count = static_cast<size_t>(view_.layout.maps);
+    const auto count = static_cast<size_t>(view_.mapping.maps);
     for (size_t map = 0; map < count; ++map) {
       MapRow row = rows_.row(static_cast<Index>(map), t);
       keep_logits(map, row.logits.abs());
@@ -143,8 +143,8 @@ TopValues with_largest(TopValues part, std::span<const Largest> all, bool nan) {
 double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 MapScan scan_maps(const AttentionView& view, Index most) {
-  const auto heads = static_cast<Index>(view.layout.routes.size());
-  const Index batch = view.q.shape()[0], maps = view.layout.maps;
+  const auto heads = static_cast<Index>(view.mapping.outputs.size());
+  const Index batch = view.q.shape()[0], maps = view.mapping.maps;
   const Index tokens = std::min(view.q.shape()[1], kSinkTokens);
   const Pairs pairs = pairs_of(view, most / (heads * maps));
   const Index of_map = pairs.kept_before(pairs.count);

@@ -6,8 +6,8 @@ namespace difftape::run {
 
 namespace {
 
-/// Remembers the first that is not finite, in `found`, which must outlive the watcher.
-Tape::Watcher watcher_for(std::string& found) {
+/// Stores the name of the first op that is not finite in `found`, which must outlive the hook.
+Tape::Hook hook_for(std::string& found) {
   return [&found](const char* op, std::string_view scope, Tape::Phase phase, const Tensor& seen) {
     if (!found.empty() || seen.all_finite()) return;
     found = fmt::format("{}{}{}, {}", op, scope.empty() ? "" : " in ", scope,
@@ -17,15 +17,15 @@ Tape::Watcher watcher_for(std::string& found) {
 
 }  // namespace
 
-std::string first_non_finite_op(Session& session, const MicroBatches& batches) {
+std::string first_non_finite_op(TrainState& state, const MicroBatches& batches) {
   std::string found;
-  accumulate_gradients(session, batches, watcher_for(found));
+  accumulate_gradients(state, batches, hook_for(found));
   return found;
 }
 
-std::string first_non_finite_op_in_validation(Session& session) {
+std::string first_non_finite_op_in_validation(TrainState& state) {
   std::string found;
-  session.validate(watcher_for(found));
+  state.validate(hook_for(found));
   return found;
 }
 

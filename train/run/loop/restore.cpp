@@ -15,13 +15,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Every step logs its norm, so a checkpoint need not hold them.
-void restore_grad_norms(Session& session, const MetricsTable& metrics) {
+void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
   const auto column = metrics.columns.find("optim/grad_norm");
   if (column == metrics.columns.end()) return;
   for (size_t i = 0; i < metrics.step.size(); ++i) {
     const auto step = static_cast<Index>(metrics.step[i]);
-    if (step >= 1 && step <= session.step) {
-      session.grad_norms[static_cast<size_t>(step - 1)] = column->second[i];
+    if (step >= 1 && step <= state.step) {
+      state.grad_norms[static_cast<size_t>(step - 1)] = column->second[i];
     }
   }
 }
@@ -57,18 +57,18 @@ Index resume_step(const fs::path& dir) {
   return step;
 }
 
-void restore(Session& session, const fs::path& dir) {
+void restore(TrainState& state, const fs::path& dir) {
   if (fs::exists(dir / "checkpoints" / "latest")) {
-    session.restore(find_checkpoint(dir));
-  } else if (!same_run(dir, session.config)) {
+    state.restore(find_checkpoint(dir));
+  } else if (!same_run(dir, state.config)) {
     throw ConfigError(fmt::format(
         "{}: has no checkpoint and was made with another configuration; resume with its own "
         "config.yaml, or start a new run with another --out",
         dir.string()));
   }
   if (!fs::exists(dir / "metrics.jsonl")) return;
-  truncate_metrics(dir / "metrics.jsonl", session.step);
-  restore_grad_norms(session, read_metrics(dir / "metrics.jsonl"));
+  truncate_metrics(dir / "metrics.jsonl", state.step);
+  restore_grad_norms(state, read_metrics(dir / "metrics.jsonl"));
 }
 
 std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {

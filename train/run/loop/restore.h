@@ -1,10 +1,10 @@
 #pragma once
-// What is in a run directory that is to go on.
+// Reads a run directory that is to be continued.
 
 #include <filesystem>
 #include <optional>
 
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/metrics_h5.h"
 
 namespace difftape::run {
@@ -16,14 +16,14 @@ bool same_run(const std::filesystem::path& dir, const Config& config);
 /// MissingInput if `latest` names a file that is not there, DataError if its name has no step.
 Index resume_step(const std::filesystem::path& dir);
 
-/// Brings back what a run left behind: its latest checkpoint, or, before the first one, nothing but
+/// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but
 /// the configuration, from which the same steps follow again. Drops the metrics after it. Throws
 /// what reading them throws, and ConfigError if there is no checkpoint and the configuration is
 /// another.
-void restore(Session& session, const std::filesystem::path& dir);
+void restore(TrainState& state, const std::filesystem::path& dir);
 
-/// The maps that diagnostics saw last, up to `step`, where an interrupted run left any. They are a
-/// copy like all of metrics.h5: one that cannot be read is replaced at the next checkpoint.
+/// The last attention maps up to `step` of an interrupted run, if it has any. They are a copy like
+/// all of metrics.h5: one that cannot be read is replaced at the next checkpoint.
 std::optional<AttentionMaps> maps_before(const std::filesystem::path& dir, Index step);
 
 }  // namespace difftape::run

@@ -4,12 +4,13 @@
 #include <iostream>
 
 #include "core/build_info.h"
+#include "core/error.h"
 #include "core/gemm.h"
 #include "core/peak.h"
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
-#include "train/run/loop/dump.h"
+#include "train/run/loop/crash_dump.h"
 #include "train/run/loop/restore.h"
 #include "train/run/records/metrics_h5.h"
 #include "train/run/records/profile_files.h"
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Long enough for the best of some 500 windows, short beside the first step, which waits for it.
+/// Long enough for the best of some 500 windows; the first step waits so long.
 constexpr double kPeakSeconds = 0.01;
 
 Json describe_build() {
@@ -33,12 +34,12 @@ Json describe_build() {
           {"matrix_engine", gemm_engine()}, {"bfloat16_engine", bf16_engine_name()}};
 }
 
-/// Facts about the data, and what any model can hope for where that is known.
+/// Facts about the data, and what is best achievable where that is known.
 Json describe_data(const Dataset& data) {
   Json info = data.info();
-  if (is_task(data)) {
-    info["best_loss"] = data.best_loss();
-    info["best_accuracy"] = data.best_accuracy();
+  if (const std::optional<BestAchievable> best = data.best()) {
+    info["best_loss"] = best->loss;
+    info["best_accuracy"] = best->accuracy;
   }
   return info;
 }
@@ -53,66 +54,66 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
   return system::DirectoryLock(request.out);
 }
 
-void open_directory(Session& session, const TrainRequest& request) {
+void open_directory(TrainState& state, const TrainRequest& request) {
   const fs::path& dir = request.out;
   if (request.resume) {
-    restore(session, dir);
+    restore(state, dir);
     return;
   }
-  system::replace_text(dir / "config.yaml", to_yaml(session.config));
+  system::replace_text(dir / "config.yaml", to_yaml(state.config));
   write_env(dir, request.command,
-            {{"build", describe_build()}, {"data", describe_data(*session.data)}},
-            flat_config(session.config));
+            {{"build", describe_build()}, {"data", describe_data(*state.data)}},
+            flat_config(state.config));
 }
 
-/// Nowhere, for runs without a console.
-std::ostream& silence() {
+/// Discards what is written to it, for runs without a console.
+std::ostream& null_stream() {
   static std::ostream stream(nullptr);
   return stream;
 }
 
 }  // namespace
 
-RunWriter::RunWriter(Session& session, const TrainRequest& request)
+RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
     : dir_(request.out), lock_(take_directory(request)) {
-  open_directory(session, request);
-  if (request.resume) maps_ = maps_before(dir_, session.step);
-  const Config& config = session.config;
+  open_directory(state, request);
+  if (request.resume) maps_ = maps_before(dir_, state.step);
+  const Config& config = state.config;
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
   peak_ = measure_fma_peak(kPeakSeconds);
   metrics_ = std::make_unique<MetricsWriter>(dir_ / "metrics.jsonl");
   progress_ = std::make_unique<Progress>(
-      request.console ? *request.console : silence(),
+      request.console ? *request.console : null_stream(),
       request.console_descriptor >= 0 ? console_style(request.console_descriptor) : ConsoleStyle{},
-      dir_ / "stdout.log", config.train.steps, session.step);
-  if (is_task(*session.data)) {
-    progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %",
-                                session.data->best_loss(), 100 * session.data->best_accuracy()));
+      dir_ / "stdout.log", config.train.steps, state.step);
+  if (const std::optional<BestAchievable> best = state.data->best()) {
+    progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
+                                100 * best->accuracy));
   }
   if (request.resume) status_.started = read_status(dir_).started;
   status_.steps = config.train.steps;
-  status_.parameters = session.model.parameters().count();
+  status_.parameters = state.model.parameters().count();
   status_.tokens_per_step = tokens_per_step(config);
-  write_state(session, RunState::running);
+  write_state(state, RunState::running);
 }
 
-Metrics RunWriter::metrics_of(const Session& session, const Step& step,
+Metrics RunWriter::metrics_of(const TrainState& state, const Step& step,
                               const StepReport& report) const {
-  const LogConfig& log = session.config.log;
+  const LogConfig& log = state.config.log;
   const bool validated =
       !std::isnan(step.val_loss) || (step.diverged && step.diverged->quantity == "val/loss");
   Metrics metrics{{"train/loss", step.loss},
                   {"optim/lr", step.lr},
                   {"optim/grad_norm", step.norms.global},
-                  {"spike/score_loss", session.loss_spikes.score()},
-                  {"spike/score_grad", session.grad_spikes.score()},
+                  {"spike/score_loss", state.loss_spikes.score()},
+                  {"spike/score_grad", state.grad_spikes.score()},
                   {"throughput/tokens_per_sec", report.tokens_per_sec},
                   {"throughput/mfu", report.peak_share}};
   if (validated) metrics.emplace_back("val/loss", step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
-  const bool each = due(step.number, log.parameters_every, session.config.train.steps);
+  const bool each = due(step.step, log.parameters_every, state.config.train.steps);
   size_t i = 0;
-  for (const Parameter& parameter : session.model.parameters()) {
+  for (const Parameter& parameter : state.model.parameters()) {
     if (step.diverged || each) {
       metrics.emplace_back("optim/grad_norm/" + parameter.name, step.norms.per_parameter[i]);
     }
@@ -129,29 +130,29 @@ Metrics RunWriter::metrics_of(const Session& session, const Step& step,
   return metrics;
 }
 
-void RunWriter::step(const Session& session, const Step& step) {
+void RunWriter::step(const TrainState& state, const Step& step) {
   const profile::Span span(profile::Category::phase, "log");
-  status_.step = step.number;  // what failed() would record
-  StepReport report{step.number, step.loss, step.norms.global, step.lr};
-  report.tokens_per_sec = static_cast<double>(tokens_per_step(session.config)) / step.seconds;
+  status_.step = step.step;  // what failed() would record
+  StepReport report{step.step, step.loss, step.norms.global, step.lr};
+  report.tokens_per_sec = static_cast<double>(tokens_per_step(state.config)) / step.seconds;
   report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
   report.val_loss = step.val_loss;
-  report.spikes = session.loss_spikes.spikes();
-  metrics_->write(step.number, metrics_of(session, step, report));
+  report.spikes = state.loss_spikes.spikes();
+  metrics_->write(step.step, metrics_of(state, step, report));
   if (step.diagnostics) maps_ = step.diagnostics->maps;
   progress_->step(report);
 }
 
-void RunWriter::checkpoint(const Session& session) {
+void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
-  session.save(dir_ / "checkpoints");
-  write_tables(session);
-  write_state(session, RunState::running);
+  state.save(dir_ / "checkpoints");
+  write_tables(state);
+  write_state(state, RunState::running);
 }
 
-void RunWriter::profile(const Session& session, const ProfiledSteps& steps) {
+void RunWriter::profile(const TrainState& state, const ProfiledSteps& steps) {
   const std::span<const profile::Event> events = steps.events();
-  const double tokens = static_cast<double>(tokens_per_step(session.config));
+  const double tokens = static_cast<double>(tokens_per_step(state.config));
   const std::string text =
       profile_text(profile::table_of(events), tokens, tokens * flops_per_token_);
   system::replace_text(dir_ / "trace.json", trace_json(events));
@@ -159,26 +160,27 @@ void RunWriter::profile(const Session& session, const ProfiledSteps& steps) {
   progress_->note(std::string_view(text).substr(0, text.size() - 1));  // it ends the line itself
 }
 
-void RunWriter::end(const Session& session, RunState state, Exit exit, const std::string& line) {
-  const std::string spikes = spike_summary(write_tables(session));
+void RunWriter::end(const TrainState& state, RunState run_state, system::Exit exit,
+                    const std::string& line) {
+  const std::string spikes = spike_summary(write_tables(state));
   status_.exit_code = static_cast<int>(exit);
-  write_state(session, state);
+  write_state(state, run_state);
   if (!spikes.empty()) progress_->note(spikes);
   progress_->note(line);
 }
 
-void RunWriter::end_diverged(const Session& session, const Step& step) {
+void RunWriter::end_diverged(const TrainState& state, const Step& step) {
   const Divergence& where = step.diverged.value();
   status_.diverged = where;
   const std::string first =
       where.parameter.empty() ? "" : fmt::format(", first in {}", where.parameter);
   const std::string op = where.op.empty() ? "" : fmt::format("; first op: {}", where.op);
-  end(session, RunState::diverged, Exit::diverged,
+  end(state, RunState::diverged, system::Exit::diverged,
       fmt::format("diverged at step {}: {} is not finite{}{}", where.step, where.quantity, first,
                   op));
   try {
     progress_->note(fmt::format("repeat it with: difftape replay {}",
-                                write_dump(dir_, session, step).string()));
+                                write_crash_dump(dir_, state, step).string()));
   } catch (const OutputError& error) {
     progress_->note(fmt::format("the step was not kept: {}", error.what()));  // the result stands
   }
@@ -193,18 +195,18 @@ void RunWriter::failed() noexcept {
   }
 }
 
-/// What follows from metrics.jsonl.
-std::vector<SpikeRecord> RunWriter::write_tables(const Session& session) {
+/// Writes the files that follow from metrics.jsonl.
+std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
   write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-  const std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(session.config.log));
+  const std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(state.config.log));
   write_spikes_csv(dir_ / "spikes.csv", spikes);
   return spikes;
 }
 
-void RunWriter::write_state(const Session& session, RunState state) {
-  status_.state = state;
-  status_.step = session.step;
+void RunWriter::write_state(const TrainState& state, RunState run_state) {
+  status_.state = run_state;
+  status_.step = state.step;
   write_status(dir_, status_);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The run directory as it grows.
+// Writes the run directory while a run trains.
 
 #include "train/run/loop/profiled_steps.h"
 #include "train/run/loop/step.h"
@@ -7,41 +7,43 @@
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/spike_records.h"
+#include "train/system/exit.h"
 #include "train/system/lock.h"
 
 namespace difftape::run {
 
 class RunWriter {
  public:
-  /// Starts a new directory with config.yaml and env.json, or, to resume, restores `session` from
+  /// Starts a new directory with config.yaml and env.json, or, to resume, restores `state` from
   /// the latest checkpoint (or leaves it at step 0 if there is none) and drops the metrics after
   /// it. Throws what these throw, and OutputError if another process trains in the directory.
-  RunWriter(Session& session, const TrainRequest& request);
+  RunWriter(TrainState& state, const TrainRequest& request);
 
   /// Logs a step, and shows it.
-  void step(const Session& session, const Step& step);
+  void step(const TrainState& state, const Step& step);
   /// Writes a checkpoint and brings metrics.h5, spikes.csv and status.json up to date.
-  void checkpoint(const Session& session);
+  void checkpoint(const TrainState& state);
   /// Writes trace.json and profile.txt, and shows the table.
-  void profile(const Session& session, const ProfiledSteps& steps);
-  /// The last word: state, exit code and, for the console, a line. Writes metrics.h5, spikes.csv.
-  void end(const Session& session, RunState state, Exit exit, const std::string& line);
-  /// The same for a run that ends with this step, which is kept to be repeated.
-  void end_diverged(const Session& session, const Step& step);
+  void profile(const TrainState& state, const ProfiledSteps& steps);
+  /// Ends the records with state, exit code and, for the console, a line. Writes metrics.h5 and
+  /// spikes.csv.
+  void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
+  /// The same for a run that diverged at this step; writes its crash dump.
+  void end_diverged(const TrainState& state, const Step& step);
   /// Records that the run broke off with an error; throws nothing.
   void failed() noexcept;
 
  private:
-  Metrics metrics_of(const Session& session, const Step& step, const StepReport& report) const;
-  void write_state(const Session& session, RunState state);
-  std::vector<SpikeRecord> write_tables(const Session& session);
+  Metrics metrics_of(const TrainState& state, const Step& step, const StepReport& report) const;
+  void write_state(const TrainState& state, RunState run_state);
+  std::vector<SpikeRecord> write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
   system::DirectoryLock lock_;
   RunStatus status_;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
-  std::optional<AttentionMaps> maps_;  ///< that diagnostics saw last
+  std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
   double flops_per_token_;             ///< in training
   double peak_;                        ///< FLOP/s
 };

@@ -13,9 +13,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using profile::Category;
 
-Var forward(Session& session, Tape& tape, const MicroBatches& batches, Index micro) {
+Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index micro) {
   const profile::Span span(Category::pass, "forward");
-  return session.loss(tape, batches(micro));
+  return state.loss(tape, batches(micro));
 }
 
 void backward(Tape& tape, const Var& loss, Index micros) {
@@ -24,18 +24,18 @@ void backward(Tape& tape, const Var& loss, Index micros) {
 }
 
 /// Clips and updates, unless the loss or a gradient is not finite.
-void update(Session& session, Step& step) {
+void update(TrainState& state, Step& step) {
   const profile::Span span(Category::phase, "optimizer");
-  step.norms = grad_norms(session.model.parameters());
+  step.norms = grad_norms(state.model.parameters());
   if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
-    const Config& config = session.config;
-    if (diagnoses(config, step.number)) step.update.emplace();
-    session.optimizer.step(step.lr, clip_scale(step.norms.global, config.optim.clip_norm),
-                           step.update ? &*step.update : nullptr);
+    const Config& config = state.config;
+    if (diagnoses(config, step.step)) step.update.emplace();
+    state.optimizer.step(step.lr, clip_scale(step.norms.global, config.optim.clip_norm),
+                         step.update ? &*step.update : nullptr);
     return;
   }
-  const Parameter* first = first_non_finite(session.model.parameters());
-  step.diverged = {step.number, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
+  const Parameter* first = first_non_finite(state.model.parameters());
+  step.diverged = {step.step, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
                    first ? first->name : ""};
 }
 
@@ -50,43 +50,43 @@ bool diagnoses(const Config& config, Index step) {
   return (step == 1 && every > 0) || due(step, every, config.train.steps);
 }
 
-MicroBatches batches_of(const Session& session, Index number) {
-  return [&session, number](Index micro) {
+MicroBatches batches_of(const TrainState& state, Index number) {
+  return [&state, number](Index micro) {
     const profile::Span span(Category::phase, "data");
-    return session.data->train_batch(number - 1, micro);
+    return state.data->train_batch(number - 1, micro);
   };
 }
 
-double accumulate_gradients(Session& session, const MicroBatches& batches,
-                            const Tape::Watcher& watcher) {
-  const Index micros = session.config.train.grad_accumulation;
-  for (Parameter& parameter : session.model.parameters()) parameter.zero_grad();
+double accumulate_gradients(TrainState& state, const MicroBatches& batches,
+                            const Tape::Hook& hook) {
+  const Index micros = state.config.train.grad_accumulation;
+  for (Parameter& parameter : state.model.parameters()) parameter.zero_grad();
   double total = 0;
   for (Index micro = 0; micro < micros; ++micro) {
-    Tape tape(Tape::Mode::training, session.precision);
-    tape.watch(watcher);
-    const Var loss = forward(session, tape, batches, micro);
+    Tape tape(Tape::Mode::training, state.precision);
+    tape.set_hook(hook);
+    const Var loss = forward(state, tape, batches, micro);
     total += static_cast<double>(loss.value().item());
     backward(tape, loss, micros);
   }
   return total / static_cast<double>(micros);
 }
 
-Step take_step(Session& session, const Tape::Watcher& watcher) {
+Step train_step(TrainState& state, const Tape::Hook& hook) {
   const Clock::time_point started = Clock::now();
   Step step;
-  step.number = session.step + 1;
-  step.lr = session.schedule->lr(session.step);
-  const MicroBatches batches = batches_of(session, step.number);
-  step.loss = accumulate_gradients(session, batches, watcher);
-  update(session, step);
-  session.step = step.number;
-  session.grad_norms.push_back(step.norms.global);
-  const bool loss_spike = session.loss_spikes.add(step.loss);
-  const bool grad_spike = session.grad_spikes.add(step.norms.global);
+  step.step = state.step + 1;
+  step.lr = state.schedule->lr(state.step);
+  const MicroBatches batches = batches_of(state, step.step);
+  step.loss = accumulate_gradients(state, batches, hook);
+  update(state, step);
+  state.step = step.step;
+  state.grad_norms.push_back(step.norms.global);
+  const bool loss_spike = state.loss_spikes.add(step.loss);
+  const bool grad_spike = state.grad_spikes.add(step.norms.global);
   step.spike = loss_spike || grad_spike;
   step.seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  if (step.diverged) step.diverged->op = first_non_finite_op(session, batches);
+  if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   return step;
 }
 

@@ -6,16 +6,16 @@
 #include <optional>
 
 #include "optim/grad_norm.h"
-#include "train/run/loop/session.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
 
 namespace difftape::run {
 
 /// What one step did.
 struct Step {
-  Index number = 0;  ///< from 1
+  Index step = 0;  ///< its number, from 1
   double lr = 0;
-  double loss = 0;  ///< nats a token, mean over the batch, before the update
+  double loss = 0;  ///< nats per token, mean over the batch, before the update
   double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< after the update, if validated
   std::vector<std::pair<std::string, double>> val_metrics;     ///< of a task, with val_loss
   GradNorms norms;                                             ///< before clipping
@@ -28,24 +28,24 @@ struct Step {
 
 /// True at every `interval`-th step and at the last one; interval 0 means only at the last.
 bool due(Index step, Index interval, Index steps);
-/// Whether diagnostics are taken after this step: the first, when the model is all but as it was
+/// Whether diagnostics are measured after this step: the first, when the model is almost as
 /// initialised, every log.diagnostics_every-th, and the last.
 bool diagnoses(const Config& config, Index step);
 
 /// The micro-batches of a step by their number, from 0.
 using MicroBatches = std::function<Batch(Index micro)>;
-/// Those of step `number`, counted from 1, in the data of the session, which must outlive them.
-MicroBatches batches_of(const Session& session, Index number);
+/// Those of step `number`, counted from 1, in the data of the state, which must outlive them.
+MicroBatches batches_of(const TrainState& state, Index number);
 
-/// Mean loss of train.grad_accumulation micro-batches in nats a token; their mean gradients are
-/// left in the parameters. Nothing else changes. `watcher` sees all tapes.
-double accumulate_gradients(Session& session, const MicroBatches& batches,
-                            const Tape::Watcher& watcher = {});
+/// Mean loss of train.grad_accumulation micro-batches in nats per token; their mean gradients are
+/// left in the parameters. Nothing else changes. `hook` sees all tapes.
+double accumulate_gradients(TrainState& state, const MicroBatches& batches,
+                            const Tape::Hook& hook = {});
 
 /// Takes the next step: gradients averaged over the micro-batches, clipping, AdamW. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the
-/// gradients are then computed once more to find the op. `watcher` sees all tapes.
-Step take_step(Session& session, const Tape::Watcher& watcher = {});
+/// gradients are then computed once more to find the op. `hook` sees all tapes.
+Step train_step(TrainState& state, const Tape::Hook& hook = {});
 
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);

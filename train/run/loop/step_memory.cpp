@@ -42,19 +42,19 @@ Index& use_of(size_t number, const pool::DryRun::Block& block, const std::vector
   return end->gradients ? memory.activation_gradients : memory.activations;
 }
 
-StepMemory memory_of(Session& session, const pool::DryRun& dry) {
-  take_step(session);  // fills the rotary table
+StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
+  train_step(state);  // fills the rotary table
   const auto held = static_cast<Index>(pool::stats().bytes_in_use);
   const size_t first = dry.blocks().size();
   std::vector<End> ends;
-  take_step(session, [&](std::string_view op, std::string_view, Tape::Phase phase, const Tensor&) {
+  train_step(state, [&](std::string_view op, std::string_view, Tape::Phase phase, const Tensor&) {
     // The loss computes its gradients in forward.
     const bool gradients = phase == Tape::Phase::backward || op == "cross_entropy";
     ends.push_back({dry.blocks().size(), gradients});
   });
 
   StepMemory memory;
-  memory.gradients = session.model.parameters().count() * static_cast<Index>(sizeof(real));
+  memory.gradients = state.model.parameters().count() * static_cast<Index>(sizeof(real));
   memory.moments = 2 * memory.gradients;
   memory.weights = held - memory.gradients - memory.moments;
   const auto& blocks = dry.blocks();
@@ -76,9 +76,9 @@ StepMemory step_memory(const Config& config) {
   Config possible = config;
   possible.train.precision = TrainConfig().precision;
   try {
-    Session session(possible, std::make_unique<ZeroTokens>(config.data));
-    session.precision = precision_named(config.train.precision);
-    return memory_of(session, dry);
+    TrainState state(possible, std::make_unique<ZeroTokens>(config.data));
+    state.precision = config.train.precision;
+    return memory_of(state, dry);
   } catch (const std::bad_alloc&) {
     throw ConfigError(
         "a step of this model needs more memory than a process can address; lower the sizes of the "

@@ -18,7 +18,7 @@ extern "C" void remember_signal(int signal) {
   last_signal = signal;
 }
 
-/// What was to be ignored stays so: nohup ignores SIGHUP for the program it starts.
+/// A signal that is ignored stays ignored: nohup ignores SIGHUP for the program it starts.
 void handle(void (*handler)(int)) {
   for (const int signal : kSignals) {
     if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
@@ -37,9 +37,9 @@ StopRequest::~StopRequest() {
   if (--nesting == 0) handle(SIG_DFL);
 }
 
-Exit StopRequest::received() const {
-  if (last_signal == 0) return Exit::ok;
-  return last_signal == SIGINT ? Exit::sigint : Exit::sigterm;
+system::Exit StopRequest::received() const {
+  if (last_signal == 0) return system::Exit::ok;
+  return last_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm;
 }
 
 }  // namespace difftape::run

@@ -1,7 +1,7 @@
 #pragma once
 // Ctrl-C and termination requests, noticed between steps so that nothing is lost.
 
-#include "core/error.h"
+#include "train/system/exit.h"
 
 namespace difftape::run {
 
@@ -16,8 +16,8 @@ class StopRequest {
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  /// The exit code of the last signal since the outermost began, Exit::ok if none came.
-  Exit received() const;
+  /// The exit code of the last signal since the outermost began, system::Exit::ok if none came.
+  system::Exit received() const;
 };
 
 }  // namespace difftape::run

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "train/run/loop/dump.h"
+#include "train/run/loop/crash_dump.h"
 #include "train/run/loop/first_non_finite.h"
 #include "train/run/loop/run_writer.h"
 #include "train/run/loop/stop.h"
@@ -11,54 +11,54 @@ namespace difftape::run {
 
 namespace {
 
-/// Why a run ends before its last step.
-struct Ending {
-  Exit exit = Exit::ok;  ///< ok: it does not
+/// Whether and why a run ends before its last step.
+struct RunEnd {
+  system::Exit exit = system::Exit::ok;  ///< ok: it goes on
   std::optional<Step> diverged = {};
 };
 
-/// One step with all that is due after it.
-Ending advance(Session& session, RunWriter& writer, const StopRequest& stop) {
-  const TrainConfig& config = session.config.train;
-  Step step = take_step(session);
-  if (!step.diverged && due(step.number, config.eval_every, config.steps)) {
-    Validation validation = session.validate();
+/// One step, with the validation, diagnostics, log and checkpoint that are due after it.
+RunEnd step_and_log(TrainState& state, RunWriter& writer, const StopRequest& stop) {
+  const TrainConfig& config = state.config.train;
+  Step step = train_step(state);
+  if (!step.diverged && due(step.step, config.eval_every, config.steps)) {
+    Validation validation = state.validate();
     step.val_loss = validation.loss;
     step.val_metrics = std::move(validation.metrics);
     if (!std::isfinite(step.val_loss)) {
-      const Parameter* first = first_non_finite(session.model.parameters());
-      step.diverged = {step.number, kValLoss, first ? first->name : "",
-                       first_non_finite_op_in_validation(session)};
+      const Parameter* first = first_non_finite(state.model.parameters());
+      step.diverged = {step.step, kValLoss, first ? first->name : "",
+                       first_non_finite_op_in_validation(state)};
     }
   }
-  if (step.diverged || diagnoses(session.config, step.number))
-    step.diagnostics = session.diagnose();
-  writer.step(session, step);
-  if (step.diverged) return {Exit::diverged, std::move(step)};
-  const Exit signal = session.step < config.steps ? stop.received() : Exit::ok;
-  if (signal != Exit::ok || due(step.number, config.checkpoint_every, config.steps)) {
-    writer.checkpoint(session);
+  if (step.diverged || diagnoses(state.config, step.step)) step.diagnostics = state.diagnose();
+  writer.step(state, step);
+  if (step.diverged) return {system::Exit::diverged, std::move(step)};
+  const system::Exit signal = state.step < config.steps ? stop.received() : system::Exit::ok;
+  if (signal != system::Exit::ok || due(step.step, config.checkpoint_every, config.steps)) {
+    writer.checkpoint(state);
   }
   return {signal};
 }
 
-Exit run_steps(Session& session, RunWriter& writer, bool profile, const StopRequest& stop) {
-  const Index steps = session.config.train.steps;
-  ProfiledSteps profiled(profile, session.step, steps);
-  while (session.step < steps) {
-    const Ending ending =
-        profiled.run(session.step + 1, [&] { return advance(session, writer, stop); });
-    const bool ends = ending.exit != Exit::ok;
-    if (profiled.done_at(session.step, ends)) writer.profile(session, profiled);
-    if (ending.diverged) {
-      writer.end_diverged(session, *ending.diverged);
+system::Exit run_steps(TrainState& state, RunWriter& writer, bool profile,
+                       const StopRequest& stop) {
+  const Index steps = state.config.train.steps;
+  ProfiledSteps profiled(profile, state.step, steps);
+  while (state.step < steps) {
+    const RunEnd end =
+        profiled.run(state.step + 1, [&] { return step_and_log(state, writer, stop); });
+    const bool ends = end.exit != system::Exit::ok;
+    if (profiled.done_at(state.step, ends)) writer.profile(state, profiled);
+    if (end.diverged) {
+      writer.end_diverged(state, *end.diverged);
     } else if (ends) {
-      writer.end(session, RunState::stopped, ending.exit,
-                 fmt::format("stopped at step {}; continue with --resume", session.step));
+      writer.end(state, RunState::stopped, end.exit,
+                 fmt::format("stopped at step {}; continue with --resume", state.step));
     }
-    if (ends) return ending.exit;
+    if (ends) return end.exit;
   }
-  return Exit::ok;
+  return system::Exit::ok;
 }
 
 }  // namespace
@@ -68,14 +68,14 @@ std::filesystem::path default_out(const Config& config) {
                                 : std::filesystem::path(config.run.out);
 }
 
-Exit train(const Config& config, const TrainRequest& request) {
+system::Exit train(const Config& config, const TrainRequest& request) {
   const StopRequest stop;  // from here on a signal costs no work
-  Session session(config);
-  RunWriter writer(session, request);
+  TrainState state(config);
+  RunWriter writer(state, request);
   try {
-    const Exit exit = run_steps(session, writer, request.profile, stop);
-    if (exit == Exit::ok) {
-      writer.end(session, RunState::finished, exit,
+    const system::Exit exit = run_steps(state, writer, request.profile, stop);
+    if (exit == system::Exit::ok) {
+      writer.end(state, RunState::finished, exit,
                  fmt::format("finished; results are in {}", request.out.string()));
     }
     return exit;

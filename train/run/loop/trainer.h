@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
 #include "train/run/config/config.h"
+#include "train/system/exit.h"
 
 namespace difftape::run {
 
@@ -24,7 +24,7 @@ struct TrainRequest {
 /// metrics.h5, stdout.log, checkpoints/; with `profile` also trace.json and profile.txt. Returns
 /// ok, diverged (a result: everything is written), or sigint / sigterm after a checkpoint was
 /// written. Throws Error; status.json then says failed.
-Exit train(const Config& config, const TrainRequest& request);
+system::Exit train(const Config& config, const TrainRequest& request);
 
 /// Where a run of this configuration goes if the user does not say.
 std::filesystem::path default_out(const Config& config);

@@ -17,9 +17,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Json to_json(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
+  if (std::isfinite(value)) return value;
+  return number_text(value);
 }
 
 Json to_json(const MetricValue& value) {
@@ -98,6 +97,12 @@ void for_each_line(const std::filesystem::path& path, F&& f) {
 }
 
 }  // namespace
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return fmt::format("{}", value);
+}
 
 void MetricsWriter::write(Index step, const Metrics& metrics) {
   Json row = {{"step", step}};

@@ -24,6 +24,9 @@ struct MetricValue : std::variant<double, std::vector<double>> {
 /// The metrics of one step by name, for example {"train/loss", 2.3}, in the order of the file.
 using Metrics = std::vector<std::pair<std::string, MetricValue>>;
 
+/// A number that reads back bit for bit, "NaN", "Infinity" or "-Infinity".
+std::string number_text(double value);
+
 /// Appends to metrics.jsonl. A crash loses at most the line being written.
 class MetricsWriter {
  public:

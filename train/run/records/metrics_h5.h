@@ -11,7 +11,7 @@
 namespace difftape::run {
 
 /// The maps of the first measured sequence, one tensor a layer: (output heads, S, T, T), rows
-/// queries and columns keys, 0 where a query does not see. S is 1, or 3 with two maps: A1, A2, and
+/// queries and columns keys, 0 where a query is masked. S is 1, or 3 with two maps: A1, A2, and
 /// |A1 - lambda A2| with rows that add up to 1. T is at most 64.
 struct AttentionMaps {
   Index step = 0;  ///< after which they were seen

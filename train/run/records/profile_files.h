@@ -1,5 +1,5 @@
 #pragma once
-// What a profile looks like as files.
+// A profile as files.
 
 #include <span>
 #include <string>

@@ -16,7 +16,7 @@ namespace {
 constexpr double kRedrawSeconds = 0.1;
 constexpr Index kPlainLines = 25;
 
-struct Field {
+struct LineField {
   std::string label, value;
   bool value_first = false;  ///< the label is a unit
 };
@@ -26,9 +26,9 @@ std::string rate(double per_second) {
                             : fmt::format("{:.1f}k", per_second / 1000);
 }
 
-std::vector<Field> fields(const StepReport& r, Index steps, double eta) {
+std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
   const std::size_t width = fmt::formatted_size("{}", steps);
-  std::vector<Field> all = {{"step", fmt::format("{:>{}}/{}", r.step, width, steps)},
+  std::vector<LineField> all = {{"step", fmt::format("{:>{}}/{}", r.step, width, steps)},
                             {"ETA", format_duration(eta)},
                             {"loss", fmt::format("{:.4f}", r.loss)},
                             {"grad_norm", fmt::format("{:#.4g}", r.grad_norm)},
@@ -43,13 +43,13 @@ std::vector<Field> fields(const StepReport& r, Index steps, double eta) {
   return all;
 }
 
-Field val_field(double loss) { return {"val", fmt::format("{:.4f}", loss)}; }
+LineField val_field(double loss) { return {"val", fmt::format("{:.4f}", loss)}; }
 
 /// Joins fields as long as they fit into `width` columns, labels dimmed if `color`.
-std::string join(const std::vector<Field>& all, std::size_t width, bool color) {
+std::string join(const std::vector<LineField>& all, std::size_t width, bool color) {
   std::string line;
   std::size_t used = 0;
-  for (const Field& field : all) {
+  for (const LineField& field : all) {
     const std::size_t needed = (used == 0 ? 0 : 2) + field.label.size() + 1 + field.value.size();
     if (used + needed > width) break;
     const std::string label = color ? "\x1b[2m" + field.label + "\x1b[0m" : field.label;
@@ -95,10 +95,10 @@ void Progress::step(const StepReport& report) {
   const double now = clock_();
   const double eta = (now - started_) / static_cast<double>(report.step - done_) *
                      static_cast<double>(steps_ - report.step);
-  std::vector<Field> all = fields(report, steps_, eta);
+  std::vector<LineField> all = fields(report, steps_, eta);
 
   if (validated || last || report.step == done_ + 1 || report.step % plain_interval(steps_) == 0) {
-    std::vector<Field> plain = all;
+    std::vector<LineField> plain = all;
     if (validated) plain.push_back(val_field(report.val_loss));
     const std::string line = join(plain, std::string::npos, false) + "\n";
     log_.append(line);

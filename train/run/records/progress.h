@@ -1,5 +1,5 @@
 #pragma once
-// What a training run says while it runs: on a terminal one line that is rewritten, otherwise
+// What a training run prints while it runs: on a terminal one line that is rewritten, otherwise
 // plain lines now and then. The same plain lines go to stdout.log of the run.
 
 #include <filesystem>
@@ -22,10 +22,10 @@ struct ConsoleStyle {
 /// The style that fits what the file descriptor is connected to.
 ConsoleStyle console_style(int descriptor);
 
-/// What one finished step has to say. NaN in `val_loss` and `peak_share` means not known.
+/// What is shown of a finished step. NaN in `val_loss` and `peak_share` means not known.
 struct StepReport {
   Index step = 0;
-  double loss = 0;       ///< nats a token
+  double loss = 0;       ///< nats per token
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
   double tokens_per_sec = 0;

@@ -2,23 +2,28 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/parallel.h"
 #include "train/system/files.h"
+#include "train/system/lock.h"
 
 namespace difftape::run {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 5> kStates = {"running", "finished", "diverged", "stopped",
                                                      "failed"};
@@ -38,6 +43,18 @@ auto parse_file(const fs::path& path, F&& use) {
   } catch (const std::exception& error) {
     throw DataError(fmt::format("{} is damaged: {}", path.string(), error.what()));
   }
+}
+
+constexpr std::array<std::string_view, 7> kFirstFiles{
+    "lock",         "config.yaml", "config.yaml.tmp", "env.json",
+    "env.json.tmp", "stdout.log",  "status.json.tmp"};
+
+bool belongs_to_a_start(const fs::directory_entry& entry) {
+  std::error_code error;
+  if (!entry.is_regular_file(error)) return false;
+  const std::string name = entry.path().filename().string();
+  if (name == "metrics.jsonl") return entry.file_size(error) == 0;
+  return std::ranges::find(kFirstFiles, name) != kFirstFiles.end();
 }
 
 }  // namespace
@@ -139,5 +156,33 @@ std::string cpu_model() {
 }
 
 std::string utc_now() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
+
+bool is_partial_start(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::is_directory(dir, error) || fs::is_empty(dir, error) || error) return false;
+  fs::directory_iterator entry(dir, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (!belongs_to_a_start(*entry)) return false;
+  }
+  return !error;
+}
+
+void remove_partial_start(const fs::path& dir) {
+  const system::DirectoryLock lock(dir);
+  if (!is_partial_start(dir)) {
+    throw OutputError(fmt::format(
+        "{} holds more than the beginning of a run; nothing is overwritten: remove it, or choose "
+        "another directory with --out",
+        dir.string()));
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
+    std::error_code error;
+    fs::remove(entry.path(), error);
+    if (error) {
+      throw OutputError(
+          fmt::format("cannot remove {}: {}", entry.path().string(), error.message()));
+    }
+  }
+}
 
 }  // namespace difftape::run

@@ -19,11 +19,20 @@ namespace difftape::run {
 /// OutputError if anything else is there already, or with the path and the reason if it cannot.
 void create_run_dir(const std::filesystem::path& dir);
 
+/// True if `dir` is not empty and holds nothing but what a run writes before its first status.json:
+/// some of `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their temporary
+/// names. Whether the process still lives is for DirectoryLock to say.
+bool is_partial_start(const std::filesystem::path& dir);
+
+/// Empties such a directory, so that a new run can be made there. Throws OutputError if it holds
+/// anything else, if a process holds its lock, or if a file cannot be removed.
+void remove_partial_start(const std::filesystem::path& dir);
+
 /// Checks that a run to resume is there. Throws MissingInput.
 void require_run_dir(const std::filesystem::path& dir);
 
 enum class RunState { running, finished, diverged, stopped, failed };
-/// Its word in status.json: "finished".
+/// Its name in status.json: "finished".
 std::string_view name_of(RunState state);
 
 /// Where a run reached the first value that is not finite.

@@ -18,14 +18,7 @@ constexpr double kRecoveredWithin = 2;  // standard deviations
 constexpr const char* kLoss = "loss";
 constexpr const char* kGradNorm = "grad_norm";
 
-/// As metrics.jsonl spells what is not finite.
-std::string number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return fmt::format("{}", value);
-}
-
-std::string number(const std::optional<Index>& value) {
+std::string text_of(const std::optional<Index>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
@@ -127,8 +120,9 @@ void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRe
       "quantity,step,last_step,spikes,peak_step,value,mean,std,depth,deviations,recovery,lead\n";
   for (const SpikeRecord& r : records) {
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", r.quantity, r.step, r.last_step,
-                        r.spikes, r.peak_step, number(r.value), number(r.mean), number(r.std),
-                        number(r.depth), number(r.deviations), number(r.recovery), number(r.lead));
+                        r.spikes, r.peak_step, number_text(r.value), number_text(r.mean),
+                        number_text(r.std), number_text(r.depth), number_text(r.deviations),
+                        text_of(r.recovery), text_of(r.lead));
   }
   system::replace_text(path, text);
 }

@@ -36,11 +36,11 @@ struct SpikeRecord {
   double mean = 0, std = 0;       ///< NaN without a window
   double depth = 0;               ///< value - mean, negative below; NaN without a window
   double deviations = 0;          ///< depth / std
-  std::optional<Index> recovery;  ///< steps; none: not recovered before the series ended
-  std::optional<Index> lead;      ///< steps; none: no gradient spike led, or this is one
+  std::optional<Index> recovery;  ///< in steps; none: not before the series ended
+  std::optional<Index> lead;      ///< in steps; none: no gradient spike led, or this is one
 };
 
-/// How far out the event is: |deviations|, infinite if it is not finite or has no window.
+/// The size of an event: |deviations|, infinite if it is not finite or has no window.
 double size_of(const SpikeRecord& record);
 
 /// Events of one quantity as the values come in.

@@ -71,11 +71,16 @@ T number(const nlohmann::ordered_json& config, const std::string& who, const cha
 /// The rule of a config. Throws DataError for one that no detector takes.
 stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string& who) {
   try {
+    const std::string word = config.value("log.spike_rule", "olmo2");
+    const auto definition = from_string<stats::SpikeDefinition>(word);
+    if (!definition) {
+      throw DataError(fmt::format("{}: log.spike_rule is '{}'; need one of {}", who, word,
+                                  fmt::join(names<stats::SpikeDefinition>(), ", ")));
+    }
     const stats::SpikeRule rule =
-        stats::spike_rule_named(config.value("log.spike_rule", "olmo2"),
-                                number<Index>(config, who, "log.spike_window", "0"),
-                                number<double>(config, who, "log.spike_threshold", "0"),
-                                number<Index>(config, who, "log.spike_min_history", "0"));
+        stats::make_spike_rule(*definition, number<Index>(config, who, "log.spike_window", "0"),
+                               number<double>(config, who, "log.spike_threshold", "0"),
+                               number<Index>(config, who, "log.spike_min_history", "0"));
     return stats::SpikeDetector(rule).rule();
   } catch (const ConfigError& error) {
     throw DataError(fmt::format("{}: {}", who, error.what()));

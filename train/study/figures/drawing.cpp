@@ -4,9 +4,35 @@
 
 #include <cmath>
 
-#include "train/study/page/html.h"
+namespace difftape::study {
 
-namespace difftape::study::svg {
+std::string escape_html(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      case '\'':
+        html += "&#39;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+namespace svg {
 
 namespace {
 
@@ -145,4 +171,5 @@ std::string Drawing::standalone(double scale) const {
       kFont, body_);
 }
 
-}  // namespace difftape::study::svg
+}  // namespace svg
+}  // namespace difftape::study

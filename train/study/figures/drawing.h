@@ -10,7 +10,12 @@
 #include <string_view>
 #include <vector>
 
-namespace difftape::study::svg {
+namespace difftape::study {
+
+/// Text as HTML text or as the value of a quoted attribute.
+std::string escape_html(std::string_view text);
+
+namespace svg {
 
 struct Point {
   double x, y;
@@ -60,4 +65,5 @@ class Drawing {
   std::string label_, body_;
 };
 
-}  // namespace difftape::study::svg
+}  // namespace svg
+}  // namespace difftape::study

@@ -6,32 +6,6 @@
 
 namespace difftape::study {
 
-std::string escape_html(std::string_view text) {
-  std::string html;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
-}
-
 std::string json_for_script(const nlohmann::ordered_json& json) {
   const std::string plain = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::string safe;

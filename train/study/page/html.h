@@ -7,10 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace difftape::study {
+#include "train/study/figures/drawing.h"  // escape_html
 
-/// Text as HTML text or as the value of a quoted attribute.
-std::string escape_html(std::string_view text);
+namespace difftape::study {
 
 /// JSON that is safe inside a script element: `<` is written as \u003c, so no text in it can end
 /// the element or open a comment.

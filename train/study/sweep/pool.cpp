@@ -5,7 +5,7 @@
 #include <csignal>
 #include <thread>
 
-#include "train/run/records/run_start.h"
+#include "train/run/records/run_files.h"
 
 namespace difftape::study {
 namespace {
@@ -28,18 +28,18 @@ Pool::Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const L
 void Pool::train(const run::StopRequest& stop, StatusTable& table, const Changed& changed) {
   bool more = true;
   while (true) {
-    const Exit signal = stop.received();
-    for (int slot = 0; signal == Exit::ok && more && slot < layout_.jobs(); ++slot) {
+    const system::Exit signal = stop.received();
+    for (int slot = 0; signal == system::Exit::ok && more && slot < layout_.jobs(); ++slot) {
       if (!slots_[static_cast<std::size_t>(slot)].worker) more = start_next(slot, table, changed);
     }
-    if (signal != Exit::ok && sent_signal_ == 0) {
+    if (signal != system::Exit::ok && sent_signal_ == 0) {
       table.line("stopping: the runs under way save their state");
-      sent_signal_ = signal == Exit::sigint ? SIGINT : SIGTERM;
+      sent_signal_ = signal == system::Exit::sigint ? SIGINT : SIGTERM;
       for (Slot& slot : slots_) {
         if (slot.worker) slot.worker->signal(sent_signal_);
       }
     }
-    if (idle() && (signal != Exit::ok || !more)) break;
+    if (idle() && (signal != system::Exit::ok || !more)) break;
     std::this_thread::sleep_for(kPoll);
     finish_ended(table, changed);
     redraw(table);
@@ -56,12 +56,12 @@ bool Pool::start_next(int index, StatusTable& table, const Changed& changed) {
     Slot& slot = slots_[static_cast<std::size_t>(index)];
     slot.run = next_++;
     try {
-      if (progress.partial) run::clear_begun(config.run.out);
+      if (progress.partial) run::remove_partial_start(config.run.out);
       const Job job{config, 0, config.run.out, progress.on_disk, command_};
       slot.worker = std::make_unique<Worker>(job, layout_, index, program_);
     } catch (const Error& error) {
       progress.phase = Phase::failed;
-      progress.exit = error.exit();
+      progress.exit = system::exit_of(error);
       progress.error = error.what();
       table.line(fmt::format("{}: failed: {}", config.run.name, progress.error));
       changed(slot.run);

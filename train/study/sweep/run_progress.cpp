@@ -7,7 +7,6 @@
 
 #include "train/run/loop/restore.h"
 #include "train/run/records/run_files.h"
-#include "train/run/records/run_start.h"
 
 namespace difftape::study {
 namespace {
@@ -46,7 +45,7 @@ void read_state(const fs::path& dir, RunProgress& progress) {
   } catch (const Error& error) {
     progress.phase = Phase::failed;
     if (!progress.selected) return;
-    progress.exit = error.exit();
+    progress.exit = system::exit_of(error);
     progress.error =
         fmt::format("{}; remove {} to train it from the start", error.what(), dir.string());
   }
@@ -67,7 +66,7 @@ RunProgress inspect(const SweepRun& run) {
   std::error_code ignored;  // what is wrong with the place is said when the run is created
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
   const bool same = same_run(dir, run.config());
-  if (run::only_begun(dir) && (same || !fs::exists(dir / "config.yaml", ignored))) {
+  if (run::is_partial_start(dir) && (same || !fs::exists(dir / "config.yaml", ignored))) {
     progress.partial = true;
     return progress;
   }
@@ -102,14 +101,15 @@ void finish(const fs::path& run_dir, const system::Ending& ending, int sent_sign
   progress.on_disk = fs::exists(run_dir / "status.json", ignored);
   if (progress.on_disk) read_last_step(run_dir, progress);
   const bool obeyed = ending.signal != 0 && ending.signal == sent_signal;
-  const Exit exit = obeyed               ? (sent_signal == SIGINT ? Exit::sigint : Exit::sigterm)
-                    : ending.signal != 0 ? Exit::stopped_early
-                                         : static_cast<Exit>(ending.exit);
-  if (exit == Exit::ok || exit == Exit::diverged) {
-    progress.phase = exit == Exit::ok ? Phase::finished : Phase::diverged;
+  const system::Exit exit =
+      obeyed               ? (sent_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
+      : ending.signal != 0 ? system::Exit::stopped_early
+                           : static_cast<system::Exit>(ending.exit);
+  if (exit == system::Exit::ok || exit == system::Exit::diverged) {
+    progress.phase = exit == system::Exit::ok ? Phase::finished : Phase::diverged;
     return;
   }
-  const bool stopped = exit == Exit::sigint || exit == Exit::sigterm;
+  const bool stopped = exit == system::Exit::sigint || exit == system::Exit::sigterm;
   progress.phase = stopped ? Phase::stopped : Phase::failed;
   progress.exit = exit;
   progress.error = stopped ? fmt::format("stopped at step {}", progress.step) : message;

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "train/study/sweep/sweep_config.h"
 #include "train/system/child.h"
+#include "train/system/exit.h"
 
 namespace difftape::study {
 
@@ -23,7 +24,7 @@ struct RunProgress {
   Index done = 0;        ///< steps from which it continues, or has continued
   Index step = 0;        ///< the last step that was logged
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< of that step, nats a token
-  Exit exit = Exit::ok;                                    ///< of a run that failed
+  system::Exit exit = system::Exit::ok;                    ///< of a run that failed
   std::string error = {};                                  ///< why it failed
 
   bool complete() const { return phase == Phase::finished || phase == Phase::diverged; }

@@ -69,8 +69,8 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
 }
 
 /// The exit code of what could not be done; a study that cannot be made is none of it.
-Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
-                  std::ostream& console) {
+system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
+                          std::ostream& console) {
   std::vector<fs::path> dirs, others;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     const run::Config& config = sweep.runs[i].config();
@@ -78,27 +78,28 @@ Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& prog
     (config.run.arm == sweep.baseline ? dirs : others).push_back(config.run.out);
   }
   dirs.insert(dirs.end(), others.begin(), others.end());
-  if (dirs.empty()) return Exit::ok;
+  if (dirs.empty()) return system::Exit::ok;
   try {
     const Collection collection = collect_runs(dirs);
     for (const std::string& note : collection.notes) console << note << "\n";
     compare(sweep, collection, console);
   } catch (const Error& error) {  // the runs are results, even those that do not compare
     console << "\nno comparison: " << error.what() << "\n";
-    return error.exit() == Exit::bad_data ? Exit::ok : error.exit();
+    return system::exit_of(error) == system::Exit::bad_data ? system::Exit::ok
+                                                            : system::exit_of(error);
   }
-  return Exit::ok;
+  return system::Exit::ok;
 }
 
 /// Says which runs failed, and returns the exit code of the first.
-Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
-                   std::ostream& console) {
-  Exit first = Exit::ok;
+system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
+                           std::ostream& console) {
+  system::Exit first = system::Exit::ok;
   for (std::size_t i = 0; i < progress.size(); ++i) {
-    if (progress[i].exit == Exit::ok) continue;
-    if (first == Exit::ok) console << "\nnot completed; the same command tries again:\n";
+    if (progress[i].exit == system::Exit::ok) continue;
+    if (first == system::Exit::ok) console << "\nnot completed; the same command tries again:\n";
     console << fmt::format("  {}: {}\n", sweep.runs[i].config().run.name, progress[i].error);
-    if (first == Exit::ok) first = progress[i].exit;
+    if (first == system::Exit::ok) first = progress[i].exit;
   }
   console << std::flush;
   return first;
@@ -106,7 +107,7 @@ Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgress>& pro
 
 }  // namespace
 
-Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
+system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   create_sweep_dir(sweep.out);
   const system::DirectoryLock lock(sweep.out);
   SweepIndex index(sweep);
@@ -141,14 +142,14 @@ Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
     });
     index.write();
   }
-  if (stop.received() != Exit::ok) {
+  if (stop.received() != system::Exit::ok) {
     table.line(describe_counts(progress, std::nan("")));
     table.line("sweep stopped; the same command continues it");
     return stop.received();
   }
-  const Exit compared = compare_runs(sweep, progress, *request.console);
-  const Exit failed = list_failures(sweep, progress, *request.console);
-  return failed != Exit::ok ? failed : compared;
+  const system::Exit compared = compare_runs(sweep, progress, *request.console);
+  const system::Exit failed = list_failures(sweep, progress, *request.console);
+  return failed != system::Exit::ok ? failed : compared;
 }
 
 }  // namespace difftape::study

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "train/study/sweep/sweep_config.h"
+#include "train/system/exit.h"
 
 namespace difftape::study {
 
@@ -24,6 +25,6 @@ struct SweepRequest {
 /// not stop the others. Returns ok, the code of the signal that stopped it, or the code of the
 /// first run that failed. Throws OutputError, before anything is trained, if a run's directory
 /// holds something else, the sweep's cannot be made, or another process trains there.
-Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
+system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 }  // namespace difftape::study

@@ -30,13 +30,13 @@ double seconds_since(Clock::time_point start) {
 
 StepTime measure(const run::Config& config, double seconds) {
   const Clock::time_point begin = Clock::now();
-  run::Session session(config);
+  run::TrainState state(config);
   StepTime time{seconds_since(begin), 0};
-  take_step(session);  // generates the kernels and fills the pool
+  train_step(state);  // generates the kernels and fills the pool
   std::vector<double> steps;
   const Clock::time_point first = Clock::now();
   while (steps.size() < kFewestSteps || seconds_since(first) < seconds) {
-    steps.push_back(take_step(session).seconds);
+    steps.push_back(train_step(state).seconds);
   }
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end());
@@ -99,11 +99,11 @@ StepTime read_step_time(const std::string& text) {
   });
 }
 
-Exit work(std::istream& in, std::ostream& out) {
+system::Exit work(std::istream& in, std::ostream& out) {
   const Job job = read_job({std::istreambuf_iterator<char>(in), {}});
   if (job.measure_seconds > 0) {
     out << to_text(measure(job.config, job.measure_seconds)) << std::flush;
-    return Exit::ok;
+    return system::Exit::ok;
   }
   run::TrainRequest request;
   request.out = job.out;

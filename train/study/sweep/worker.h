@@ -12,6 +12,7 @@
 #include "train/run/config/config.h"
 #include "train/study/sweep/layout.h"
 #include "train/system/child.h"
+#include "train/system/exit.h"
 
 namespace difftape::study {
 
@@ -38,7 +39,7 @@ StepTime read_step_time(const std::string& text);
 
 /// What the worker does: reads a job, trains or measures, prints nothing but a StepTime. Returns
 /// what train() returns, and throws what it throws.
-Exit work(std::istream& in, std::ostream& out);
+system::Exit work(std::istream& in, std::ostream& out);
 
 /// Runs one job in a process of its own, pinned to the cores of a slot of a layout. It is apart
 /// from the terminal, so that an interrupt reaches it once, from the sweep. Destroying it kills it.

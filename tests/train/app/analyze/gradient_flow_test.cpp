@@ -38,12 +38,12 @@ TEST(GradientGroup, is_read_from_the_name_of_the_parameter) {
   EXPECT_EQ(group_of("model.embed_tokens.weight", Role::embedding), "- embedding");
   EXPECT_EQ(group_of("model.layers.0.self_attn.q_proj.weight"), "0 q_proj");
   EXPECT_EQ(group_of("model.layers.12.self_attn.gate_proj.weight"), "12 gate_proj");
-  EXPECT_EQ(group_of("model.layers.2.self_attn.lambda_q1", Role::vector), "2 lambda");
+  EXPECT_EQ(group_of("model.layers.2.self_attn.lambda_q1", Role::other), "2 lambda");
   EXPECT_EQ(group_of("model.layers.2.self_attn.lambda_proj.weight"), "2 lambda");
-  EXPECT_EQ(group_of("model.layers.2.self_attn.subln.weight", Role::gain), "2 subln");
+  EXPECT_EQ(group_of("model.layers.2.self_attn.subln.weight", Role::norm_weight), "2 subln");
   EXPECT_EQ(group_of("model.layers.3.mlp.gate_proj.weight"), "3 mlp");
-  EXPECT_EQ(group_of("model.layers.3.input_layernorm.weight", Role::gain), "3 norms");
-  EXPECT_EQ(group_of("model.norm.weight", Role::gain), "- norms");
+  EXPECT_EQ(group_of("model.layers.3.input_layernorm.weight", Role::norm_weight), "3 norms");
+  EXPECT_EQ(group_of("model.norm.weight", Role::norm_weight), "- norms");
   EXPECT_EQ(group_of("lm_head.weight"), "- head");
 }
 
@@ -51,7 +51,7 @@ TEST(GradientFlow, norms_are_those_of_a_training_run_of_the_same_kind) {
   TinyProject project("diff_v1");
   project.config.log.parameters_every = 1;
   const GradientFlow flow = measure_gradient_flow(project.config, request({0, 4}));
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto columns = run::read_metrics(project / "run/metrics.jsonl").columns;
   const KindFlow& v1 = flow.kinds[0];
   EXPECT_EQ(v1.kind, "diff_v1");

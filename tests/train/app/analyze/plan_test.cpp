@@ -116,7 +116,7 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
   run::Config config = plan_7b();
   const std::vector<std::string> kinds{"softmax", "diff_v2"};
   const system::Table kept = plan_table(make_plan(config, kinds), config);
-  config.train.activation_checkpointing = "blocks";
+  config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   const system::Table recomputed = plan_table(make_plan(config, kinds), config);
   for (const size_t kind : {0u, 1u}) {
     const double total = numbers(kept, "memory of a step, MB")[kind];

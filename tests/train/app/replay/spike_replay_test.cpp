@@ -54,7 +54,7 @@ class Spike : public testing::Test {
     project.config.log.spike_threshold = 4;
     project.save();
   }
-  void run_it() { ASSERT_EQ(project.train("run"), Exit::ok); }
+  void run_it() { ASSERT_EQ(project.train("run"), system::Exit::ok); }
 
   TinyProject project;
 };
@@ -72,10 +72,10 @@ TEST_F(Spike, of_a_batch_of_noise_is_found_to_be_the_batch) {
   EXPECT_EQ(replay.cause, Cause::batch) << to_text(replay);
   EXPECT_EQ(replay.other_batches, 6);
   EXPECT_EQ(replay.earlier_states, 3);
-  EXPECT_EQ(replay.encounters.size(), 10u);
+  EXPECT_EQ(replay.trials.size(), 10u);
   EXPECT_LT(replay.retrained, 24) << "from the checkpoint before";
   EXPECT_THAT(replay.origin, testing::StartsWith("checkpoints/step-"));
-  const Encounter& own = replay.encounters.front();
+  const ReplayTrial& own = replay.trials.front();
   EXPECT_EQ(own.loss, run.logged("train/loss", replay.step));
   EXPECT_EQ(own.grad_norm, run.logged("optim/grad_norm", replay.step));
   EXPECT_TRUE(own.loss_verdict.spike || own.grad_verdict.spike);
@@ -88,10 +88,10 @@ TEST_F(Spike, is_the_same_from_the_initial_weights_as_from_a_checkpoint) {
   const SpikeReplay far = replay_spike(project / "run");
   EXPECT_EQ(far.origin, "the initial weights");
   EXPECT_GT(far.retrained, near.retrained);
-  ASSERT_EQ(near.encounters.size(), far.encounters.size());
-  for (std::size_t i = 0; i < near.encounters.size(); ++i) {
-    EXPECT_EQ(near.encounters[i].loss, far.encounters[i].loss);
-    EXPECT_EQ(near.encounters[i].grad_norm, far.encounters[i].grad_norm);
+  ASSERT_EQ(near.trials.size(), far.trials.size());
+  for (std::size_t i = 0; i < near.trials.size(); ++i) {
+    EXPECT_EQ(near.trials[i].loss, far.trials[i].loss);
+    EXPECT_EQ(near.trials[i].grad_norm, far.trials[i].grad_norm);
   }
 }
 
@@ -102,7 +102,7 @@ TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
   project.config.data.batch_size = 64;
   project.config.optim = {.lr = 0.4,
                           .min_lr = 0.4,
-                          .schedule = "constant",
+                          .schedule = ScheduleKind::constant,
                           .warmup_steps = 0,
                           .betas = {0.9, 0.9999},
                           .clip_norm = 0};
@@ -111,7 +111,7 @@ TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     project.config.run.seed = seed;
     const std::string out = fmt::format("run{}", seed);
-    ASSERT_EQ(project.train(out), Exit::ok);
+    ASSERT_EQ(project.train(out), system::Exit::ok);
     const RecordedRun run = open_recorded(project / out);
     if (spike_records(run.metrics, run.rule).empty()) continue;
     const SpikeReplay replay = replay_spike(project / out);
@@ -127,7 +127,7 @@ TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
   const SpikeReplay replay = replay_spike(
       project / "run", {.step = 30, .batches = {-30, 2, 200}, .states = {-40, -29, 0, 2, 500}});
   std::vector<std::pair<Index, Index>> met;
-  for (const Encounter& e : replay.encounters) met.emplace_back(e.state, e.batch);
+  for (const ReplayTrial& e : replay.trials) met.emplace_back(e.state, e.batch);
   EXPECT_EQ(met, (std::vector<std::pair<Index, Index>>{
                      {30, 30}, {1, 30}, {30, 32}, {30, 230}, {32, 30}}));
   EXPECT_EQ(replay.retrained, 31);
@@ -141,7 +141,7 @@ TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {
   project.config.optim.clip_norm = 0;
   project.config.optim.warmup_steps = 0;
   project.save();
-  ASSERT_EQ(project.train("run"), Exit::diverged);
+  ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const SpikeReplay replay = replay_spike(project / "run");
   EXPECT_EQ(replay.step, 2);
   EXPECT_FALSE(replay.mismatch);

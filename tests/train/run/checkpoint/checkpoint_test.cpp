@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "tests/support/scratch.h"
-#include "train/run/checkpoint/seal.h"
+#include "train/run/checkpoint/checksum_header.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
@@ -30,7 +30,7 @@ struct Training {
   explicit Training(std::uint64_t seed, Index width = 5, int steps = 2) {
     set.declare("model.layers.0.self_attn.q_proj.weight", {3, width}, Role::projection,
                 Init::normal(1));
-    set.declare("model.norm.weight", {width}, Role::gain, Init::constant(1));
+    set.declare("model.norm.weight", {width}, Role::norm_weight, Init::constant(1));
     set.initialize(seed);
     adamw = std::make_unique<AdamW>(set, OptimConfig{});
     for (int i = 0; i < steps; ++i) {
@@ -144,11 +144,12 @@ TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
   std::string damaged = sound;
   damaged.back() ^= 4;
   put(path, damaged);
-  EXPECT_THAT([&] { read_checkpoint_meta(path); },
-              ThrowsMessage<DataError>(
-                  AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kSealSize) +
-                                  " bytes of digest "),
-                        HasSubstr(" do not match its first line; use another checkpoint"))));
+  EXPECT_THAT(
+      [&] { read_checkpoint_meta(path); },
+      ThrowsMessage<DataError>(
+          AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kChecksumHeaderSize) +
+                          " bytes of digest "),
+                HasSubstr(" do not match its first line; use another checkpoint"))));
 }
 
 TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
@@ -203,9 +204,9 @@ TEST(Checkpoint, a_foreign_file_is_refused) {
 
 TEST(Checkpoint, a_later_format_version_is_refused) {
   const ScratchDir dir;
-  h5::File file = h5::File::create(dir / "new.h5", kSealSize);
+  h5::File file = h5::File::create(dir / "new.h5", kChecksumHeaderSize);
   file.set_attribute("/", "format_version", 2);
-  file.save(seal);
+  file.save(write_checksum_header);
   EXPECT_THAT([&] { read_checkpoint_meta(dir / "new.h5"); },
               ThrowsMessage<DataError>("checkpoint " + (dir / "new.h5").string() +
                                        " has format version 2; this difftape reads 1"));
@@ -236,7 +237,7 @@ TEST(Checkpoint, a_model_with_other_parameters_is_refused) {
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " does not fit the model: it has no lm_head.weight (2, 5)"));
   ParameterSet fewer;
-  fewer.declare("model.norm.weight", {5}, Role::gain, Init::constant(1));
+  fewer.declare("model.norm.weight", {5}, Role::norm_weight, Init::constant(1));
   fewer.initialize(1);
   EXPECT_THAT([&] { load_checkpoint(path, fewer, nullptr); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +

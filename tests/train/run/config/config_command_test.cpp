@@ -31,7 +31,7 @@ TEST_F(ConfigCommand, show_prints_the_resolved_configuration) {
   Config expected;
   expected.optim.lr = 0.25;
   EXPECT_EQ(run({"config", "show", "a.yaml"}), to_yaml(expected));
-  EXPECT_EQ(context.exit, Exit::ok);
+  EXPECT_EQ(context.exit, system::Exit::ok);
 }
 
 TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
@@ -51,13 +51,13 @@ TEST_F(ConfigCommand, origin_says_where_values_came_from) {
 
 TEST_F(ConfigCommand, keys_and_schema_print_the_registry) {
   EXPECT_EQ(run({"config", "keys"}), describe_keys());
-  EXPECT_EQ(context.exit, Exit::ok);
+  EXPECT_EQ(context.exit, system::Exit::ok);
   EXPECT_EQ(run({"config", "schema"}), config_schema());
 }
 
 TEST_F(ConfigCommand, errors_are_thrown_for_main_to_print) {
   write("a.yaml", "foo: 1\n");
-  EXPECT_EQ(message(Exit::config,
+  EXPECT_EQ(message(system::Exit::config,
                     [&] {
                       run({"config", "show", "a.yaml"});
                     }),

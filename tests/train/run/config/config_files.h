@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "train/run/config/reader.h"
 #include "train/study/sweep/sweep_config.h"
+#include "train/system/exit.h"
 
 namespace difftape::run {
 
@@ -41,11 +42,11 @@ class ConfigFiles : public testing::Test {
 
   /// The message of the Error that `f` throws, which must carry `exit`.
   template <class F>
-  static std::string message(Exit exit, F&& f) {
+  static std::string message(system::Exit exit, F&& f) {
     try {
       f();
     } catch (const Error& e) {
-      EXPECT_EQ(e.exit(), exit) << e.what();
+      EXPECT_EQ(system::exit_of(e), exit) << e.what();
       return e.what();
     }
     return "no error";
@@ -58,7 +59,7 @@ class ConfigFiles : public testing::Test {
   }
   std::string error(const std::string& text, const std::vector<std::string>& overrides = {}) {
     write("a.yaml", text);
-    return message(Exit::config, [&] { load_config("a.yaml", overrides); });
+    return message(system::Exit::config, [&] { load_config("a.yaml", overrides); });
   }
   study::SweepConfig sweep(const std::string& text,
                            const std::vector<std::string>& overrides = {}) {
@@ -67,7 +68,7 @@ class ConfigFiles : public testing::Test {
   }
   std::string sweep_error(const std::string& text, const std::vector<std::string>& overrides = {}) {
     write("s.yaml", text);
-    return message(Exit::config, [&] { study::load_sweep("s.yaml", overrides); });
+    return message(system::Exit::config, [&] { study::load_sweep("s.yaml", overrides); });
   }
 
  private:

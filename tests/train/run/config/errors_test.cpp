@@ -107,9 +107,21 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
   EXPECT_THAT(message, testing::StartsWith(
                            "a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
   EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
-  EXPECT_EQ(error("train.activation_checkpointing: everything\n"),
-            "a.yaml:1:33: error: train.activation_checkpointing: 'everything' is not one of none, "
-            "blocks");
+  EXPECT_EQ(error("data.kind: txt\n"),
+            "a.yaml:1:12: error: data.kind: 'txt' is not one of text, tokens, needles, mqar, "
+            "noisy_recall, backcopy; did you mean 'text'?");
+  EXPECT_EQ(error("train.activation_checkpointing: block\n"),
+            "a.yaml:1:33: error: train.activation_checkpointing: 'block' is not one of none, "
+            "blocks; did you mean "
+            "'blocks'?");
+  EXPECT_EQ(error("train.precision: fp8\n"),
+            "a.yaml:1:18: error: train.precision: 'fp8' is not one of full, bf16, bf16_emulated");
+  EXPECT_EQ(error("optim.schedule: cosin\n"),
+            "a.yaml:1:17: error: optim.schedule: 'cosin' is not one of cosine, linear, constant, "
+            "wsd; did you mean 'cosine'?");
+  EXPECT_EQ(error("model.attention: {kind: gated, gate: both}\n"),
+            "a.yaml:1:38: error: model.attention.gate: 'both' is not one of preset, none, "
+            "elementwise, head");
   EXPECT_EQ(error("model.match_params: parameters\n"),
             "a.yaml:1:21: error: model.match_params: expected true or false, got 'parameters'");
 }

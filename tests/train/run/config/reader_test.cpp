@@ -89,14 +89,15 @@ TEST_F(ConfigReader, every_value_knows_where_it_came_from) {
 
 TEST_F(ConfigReader, embedded_text_is_read_as_strictly_as_a_file_but_has_no_bases) {
   EXPECT_EQ(config_from_yaml("model: {d_ff: 12}\n", "step-1.h5").model.d_ff, 12);
-  EXPECT_EQ(message(Exit::config, [] { config_from_yaml("base: x\nfoo: 1\n", "step-1.h5"); }),
-            "step-1.h5:1:1: error: base: only a configuration file can name its bases\n"
-            "step-1.h5:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys");
+  EXPECT_EQ(
+      message(system::Exit::config, [] { config_from_yaml("base: x\nfoo: 1\n", "step-1.h5"); }),
+      "step-1.h5:1:1: error: base: only a configuration file can name its bases\n"
+      "step-1.h5:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys");
 }
 
 TEST_F(ConfigReader, a_file_that_cannot_be_read_is_missing_input) {
   const auto load = [](const char* path) {
-    return message(Exit::missing_input, [&] { load_config(path); });
+    return message(system::Exit::missing_input, [&] { load_config(path); });
   };
   write("configs/quickstart.yaml", "");
   write("binary.yaml", std::string("a\0b", 3));

@@ -47,8 +47,8 @@ TEST(ShippedConfigs, the_quickstart_compares_the_three_kinds_on_otherwise_equal_
   std::set<std::string> kinds;
   for (const study::SweepRun& run : sweep.runs) {
     const Config& config = run.config();
-    kinds.insert(config.model.attention.kind);
-    EXPECT_EQ(config.run.name, config.model.attention.kind);
+    kinds.emplace(config.model.attention.kind.name());
+    EXPECT_EQ(config.run.name, config.model.attention.kind.name());
     EXPECT_EQ(config.run.seed, sweep.runs[0].config().run.seed);
     EXPECT_EQ(config.train.steps, sweep.runs[0].config().train.steps);
     EXPECT_EQ(config.model.d_ff, sweep.runs[0].config().model.d_ff);

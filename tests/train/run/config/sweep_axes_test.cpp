@@ -102,7 +102,7 @@ TEST_F(SweepAxes, only_chooses_arms_and_the_command_line_chooses_again) {
   };
   EXPECT_EQ(chosen(sweep(text)), "-b--b-");
   EXPECT_EQ(chosen(study::load_sweep("s.yaml", {}, "", {"c", "a"})), "a-ca-c");
-  EXPECT_EQ(message(Exit::usage, [] { study::load_sweep("s.yaml", {}, "", {"d"}); }),
+  EXPECT_EQ(message(system::Exit::usage, [] { study::load_sweep("s.yaml", {}, "", {"d"}); }),
             "--arms: 'd' is not an arm of this sweep (a, b, c); did you mean 'a'?");
   EXPECT_EQ(sweep_error("sweep: {only: [softmx], arms: {softmax: }}\n"),
             "s.yaml:1:16: error: sweep.only: 'softmx' is not an arm of this sweep (softmax); did "

@@ -85,7 +85,7 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
   EXPECT_EQ(error("data.kind: tokens\n"),
             "a.yaml:1:1: error: data.kind: kind tokens reads token files; name them: .bin of "
             "nanoGPT or llm.c, or .h5");
-  EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.kind, "text")
+  EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.kind, DataKind::text)
       << "keys of other kinds are free";
 }
 
@@ -94,7 +94,7 @@ TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth)
             "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "
             "20 for each of 4 settings at each depth; raise train.eval_batches or data.batch_size");
   EXPECT_EQ(config("data: {kind: needles, batch_size: 5}\ntrain.eval_batches: 4\n").data.kind,
-            "needles");
+            DataKind::needles);
 }
 
 TEST_F(ConfigRules, the_learning_rate_falls_from_its_peak) {

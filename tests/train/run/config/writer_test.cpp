@@ -1,5 +1,6 @@
 #include "train/run/config/writer.h"
 
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 #include "layers/attention/attention.h"
@@ -29,16 +30,24 @@ Config unusual() {
              .norm_eps = 1.0 / 3,
              .tie_embeddings = true,
              .match_params = true,
-             .attention = {"diff_v2", "split_half", "exponential", "constant", 0.3, "sink", "false",
-                           "head", true, 77}};
-  c.data = {"text", {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
+             .attention = {.kind = "diff_v2",
+                           .pairing = Pairing::split_half,
+                           .lambda = LambdaKind::exponential,
+                           .lambda_init = LambdaInit::constant,
+                           .lambda_init_value = 0.3,
+                           .normaliser = Normaliser::sink,
+                           .subln = false,
+                           .gate = Gate::head,
+                           .qk_norm = true,
+                           .sliding_window = 77}};
+  c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
   c.data.needles = {.cities = 63, .facts = {3, 1}, .queries = {2, 1}, .digits = 2, .filler = 17};
   c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};
   c.data.noisy_recall = {.keys = 61, .values = 66, .filler = 18, .noise = 0.8};
   c.data.backcopy = {.symbols = 20, .triggers = 1};
   c.optim = {.lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
-             .schedule = "wsd",
+             .schedule = ScheduleKind::wsd,
              .warmup_steps = 1,
              .decay_fraction = 1,
              .weight_decay = 0,
@@ -51,12 +60,12 @@ Config unusual() {
              .eval_batches = 1,
              .checkpoint_every = 3,
              .grad_accumulation = 2,
-             .activation_checkpointing = "blocks",
-             .precision = "bf16_emulated"};
+             .activation_checkpointing = ActivationCheckpointing::blocks,
+             .precision = Precision::bf16_emulated};
   c.log = {.parameters_every = 3,
            .diagnostics_every = 7,
            .diagnostics_sequences = 5,
-           .spike_rule = "olmo_core",
+           .spike_rule = stats::SpikeDefinition::olmo_core,
            .spike_window = 128,
            .spike_threshold = 6.5,
            .spike_min_history = 64};
@@ -123,10 +132,10 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
 }
 
-/// Converts to any member of an aggregate.
+/// Converts to any member of an aggregate, but for types that then convert from it themselves.
 struct AnyMember {
   template <class T>
-  operator T() const;
+  requires(!std::same_as<T, AttentionKind> && !requires(T t) { t.has_value(); }) operator T() const;
 };
 
 /// Number of members of an aggregate.

@@ -159,13 +159,8 @@ TEST_F(TextData, too_short_a_text_says_what_is_there_and_what_is_needed) {
               ThrowsMessage<DataError>(testing::HasSubstr("is 0 bytes long")));
 }
 
-TEST_F(TextData, an_unknown_kind_and_a_small_vocabulary_are_config_errors) {
+TEST_F(TextData, a_small_vocabulary_is_a_config_error) {
   put(dir / "text", std::string(34, 'a'));
-  DataConfig unknown = config();
-  unknown.kind = "txt";
-  EXPECT_THAT([&] { make(unknown); },
-              ThrowsMessage<ConfigError>("data.kind is 'txt'; need one of text, tokens, "
-                                         "needles, recall, noisy_recall, backcopy"));
   ModelConfig small;
   small.vocab_size = 255;
   EXPECT_THAT(

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "train/run/config/reader.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
@@ -50,9 +51,11 @@ struct TokenData : testing::Test {
                                 Index seq_len = 16) const {
     ModelConfig model;
     model.vocab_size = vocab_size;
-    return make_dataset(
-        {.kind = "tokens", .path = {(dir / name).string()}, .seq_len = seq_len, .batch_size = 4},
-        model, 1);
+    return make_dataset({.kind = DataKind::tokens,
+                         .path = {(dir / name).string()},
+                         .seq_len = seq_len,
+                         .batch_size = 4},
+                        model, 1);
   }
   auto fails(const std::string& name, const std::string& what) const {
     EXPECT_THAT([&] { make(name); },

@@ -21,75 +21,77 @@ void look_at(AttentionView& view, Index key_head, Index b, Index token) {
   const Index heads = view.k.shape()[2], seq = view.k.shape()[1];
   std::fill_n(view.k.data() + ((b * seq + token) * heads + key_head) * 8, 8, real(100));
 }
-AttentionView blank(const HeadLayout& layout, Index batch, Index seq, double lambda = 0.5) {
-  AttentionView view = view_of(layout, batch, seq, lambda);
+AttentionView blank(const HeadMapping& mapping, Index batch, Index seq, double lambda = 0.5) {
+  AttentionView view = view_of(mapping, batch, seq, lambda);
   view.q.fill(1);
   view.k.fill(0);
   return view;
 }
 
 TEST(AnswerAttention, of_a_map_that_looks_at_one_token_of_the_answer_is_1_and_leaves_no_noise) {
-  AttentionView view = blank(HeadLayout::single(2, 1), 2, 20);
+  AttentionView view = blank(HeadMapping::single(2, 1), 2, 20);
   look_at(view, 0, 0, 4);
   look_at(view, 0, 1, 11);
-  const std::vector<Query> queries{{0, 15, {3, 6}, {0, 14}}, {1, 18, {10, 12}, {0, 14}}};
+  const std::vector<RetrievalTarget> queries{{0, 15, {3, 6}, {0, 14}}, {1, 18, {10, 12}, {0, 14}}};
   const AnswerAttention found = answer_attention(view, queries);
   EXPECT_DOUBLE_EQ(found.answer, 1);
   EXPECT_NEAR(found.noise, 0, 1e-12);
 }
 
 TEST(AnswerAttention, of_uniform_attention_is_the_share_of_the_tokens) {
-  const AttentionView view = blank(HeadLayout::single(4, 2), 1, 20);
-  const std::vector<Query> queries{{0, 15, {3, 6}, {0, 12}}, {0, 19, {8, 10}, {0, 12}}};
+  const AttentionView view = blank(HeadMapping::single(4, 2), 1, 20);
+  const std::vector<RetrievalTarget> queries{{0, 15, {3, 6}, {0, 12}}, {0, 19, {8, 10}, {0, 12}}};
   const AnswerAttention found = answer_attention(view, queries);
   EXPECT_NEAR(found.answer, (3.0 / 16 + 2.0 / 20) / 2, 1e-12);
   EXPECT_NEAR(found.noise, (9.0 / 16 + 10.0 / 20) / 2, 1e-12);
 }
 
 TEST(AnswerAttention, is_the_mean_over_heads) {
-  AttentionView view = blank(HeadLayout::single(2, 2), 1, 20);
+  AttentionView view = blank(HeadMapping::single(2, 2), 1, 20);
   look_at(view, 0, 0, 4);
   look_at(view, 1, 0, 1);
-  const AnswerAttention found = answer_attention(view, std::vector<Query>{{0, 15, {3, 6}, {0, 9}}});
+  const AnswerAttention found =
+      answer_attention(view, std::vector<RetrievalTarget>{{0, 15, {3, 6}, {0, 9}}});
   EXPECT_DOUBLE_EQ(found.answer, 0.5);
   EXPECT_DOUBLE_EQ(found.noise, 0.5);
 }
 
 TEST(AnswerAttention, of_two_maps_is_that_of_their_normalised_difference) {
-  AttentionView view = blank(HeadLayout::pairs(2, 2), 1, 20, 0.25);
-  const HeadRoute& route = view.layout.routes[0];
+  AttentionView view = blank(HeadMapping::pairs(2, 2), 1, 20, 0.25);
+  const OutputHead& route = view.mapping.outputs[0];
   ASSERT_NE(route.key[0], route.key[1]);
   look_at(view, route.key[0], 0, 4);
   look_at(view, route.key[1], 0, 1);
-  const AnswerAttention found = answer_attention(view, std::vector<Query>{{0, 15, {3, 6}, {0, 9}}});
+  const AnswerAttention found =
+      answer_attention(view, std::vector<RetrievalTarget>{{0, 15, {3, 6}, {0, 9}}});
   EXPECT_NEAR(found.answer, 1 / 1.25, 1e-6) << "|1 - 0| of |1| + |-0.25|";
   EXPECT_NEAR(found.noise, 0.25 / 1.25, 1e-6);
 }
 
 TEST(AnswerAttention, what_a_query_does_not_see_gets_nothing) {
-  AttentionView view = blank(HeadLayout::single(1, 1), 1, 20);
-  view.visible.window = 8;
-  const std::vector<Query> queries{{0, 15, {6, 10}, {0, 12}}};  // sees 8 to 15
+  AttentionView view = blank(HeadMapping::single(1, 1), 1, 20);
+  view.visible.sliding_window = 8;
+  const std::vector<RetrievalTarget> queries{{0, 15, {6, 10}, {0, 12}}};  // sees 8 to 15
   const AnswerAttention found = answer_attention(view, queries);
   EXPECT_NEAR(found.answer, 2.0 / 8, 1e-12);
   EXPECT_NEAR(found.noise, 2.0 / 8, 1e-12);
-  const std::vector<Query> early{{0, 15, {1, 4}, {0, 6}}};
+  const std::vector<RetrievalTarget> early{{0, 15, {1, 4}, {0, 6}}};
   EXPECT_EQ(answer_attention(view, early).answer, 0);
   EXPECT_EQ(answer_attention(view, early).noise, 0);
 }
 
 TEST(AnswerAttention, without_queries_is_nan_and_with_a_nan_too) {
-  AttentionView view = view_of(HeadLayout::doubled(2, 1), 1, 20);
+  AttentionView view = view_of(HeadMapping::doubled(2, 1), 1, 20);
   EXPECT_TRUE(std::isnan(answer_attention(view, {}).answer));
   view.q.data()[15 * 4 * 8] = std::numeric_limits<real>::quiet_NaN();
-  const std::vector<Query> queries{{0, 15, {3, 6}, {0, 12}}};
+  const std::vector<RetrievalTarget> queries{{0, 15, {3, 6}, {0, 12}}};
   EXPECT_TRUE(std::isnan(answer_attention(view, queries).answer));
   EXPECT_TRUE(std::isnan(answer_attention(view, queries).noise));
 }
 
 TEST(AnswerAttention, has_the_same_bits_for_every_number_of_threads) {
-  const AttentionView view = view_of(HeadLayout::doubled(4, 2), 2, 30);
-  const std::vector<Query> queries{{0, 25, {3, 6}, {0, 12}}, {1, 29, {8, 10}, {0, 12}}};
+  const AttentionView view = view_of(HeadMapping::doubled(4, 2), 2, 30);
+  const std::vector<RetrievalTarget> queries{{0, 25, {3, 6}, {0, 12}}, {1, 29, {8, 10}, {0, 12}}};
   std::vector<double> found;
   for (const int threads : {1, 2, 5}) {
     const test::Threads use(threads);
@@ -100,7 +102,7 @@ TEST(AnswerAttention, has_the_same_bits_for_every_number_of_threads) {
 
 TEST(AnswerAttention, of_a_diagnostic_batch_has_the_queries_of_the_sequences_it_keeps) {
   DataConfig config;
-  config.kind = "needles";
+  config.kind = DataKind::needles;
   config.seq_len = 64;
   config.batch_size = 2;
   config.needles.facts = {2};
@@ -109,8 +111,8 @@ TEST(AnswerAttention, of_a_diagnostic_batch_has_the_queries_of_the_sequences_it_
   const Batch batch = diagnostic_batch(*data, 3);
   ASSERT_EQ(batch.batch, 3);
   EXPECT_EQ(batch.tokens.size(), 3u * 65);
-  std::vector<Query> expected = data->val_batch(0).queries;
-  for (Query query : data->val_batch(1).queries) {
+  std::vector<RetrievalTarget> expected = data->val_batch(0).queries;
+  for (RetrievalTarget query : data->val_batch(1).queries) {
     query.row += 2;
     if (query.row < 3) expected.push_back(query);
   }

@@ -25,7 +25,7 @@ double mean_over_queries(Index seq, F&& f) {
 }
 
 TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
-  AttentionView view = view_of(HeadLayout::single(2, 1), 2, 64);
+  AttentionView view = view_of(HeadMapping::single(2, 1), 2, 64);
   view.q.fill(0);
   const AttentionMeasures found = measure_attention(view);
   EXPECT_NEAR(found.first_token, mean_over_queries(64, [](double n) { return 1 / n; }), 1e-12);
@@ -39,7 +39,7 @@ TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
 }
 
 TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
-  AttentionView view = view_of(HeadLayout::single(2, 2), 1, 100);
+  AttentionView view = view_of(HeadMapping::single(2, 2), 1, 100);
   view.q.fill(1);
   view.k.fill(0);
   for (Index d = 0; d < 8; ++d) view.k.data()[d] = 100;  // token 1 of key head 0; head 1 is uniform
@@ -52,7 +52,7 @@ TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
 }
 
 TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
-  const AttentionView longer = view_of(HeadLayout::single(2, 1), 1, 100);
+  const AttentionView longer = view_of(HeadMapping::single(2, 1), 1, 100);
   AttentionView first = longer;
   first.q = longer.q.reshaped({100, 2, 8}).slice_outer(0, 64).reshaped({1, 64, 2, 8});
   first.k = longer.k.reshaped({100, 1, 8}).slice_outer(0, 64).reshaped({1, 64, 1, 8});
@@ -64,9 +64,9 @@ TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
 }
 
 TEST(AttentionMeasures, with_lambda_0_the_map_of_a_head_is_its_first_softmax) {
-  const AttentionMeasures two = measure_attention(view_of(HeadLayout::doubled(2, 1), 2, 70, 0));
-  AttentionView plain = view_of(HeadLayout::doubled(2, 1), 2, 70, 0);
-  plain.layout.maps = 1;
+  const AttentionMeasures two = measure_attention(view_of(HeadMapping::doubled(2, 1), 2, 70, 0));
+  AttentionView plain = view_of(HeadMapping::doubled(2, 1), 2, 70, 0);
+  plain.mapping.maps = 1;
   plain.lambda = Tensor();
   const AttentionMeasures one = measure_attention(plain);
   EXPECT_NEAR(two.first_token, one.first_token, 1e-14);
@@ -79,7 +79,7 @@ TEST(AttentionMeasures, with_lambda_0_the_map_of_a_head_is_its_first_softmax) {
 }
 
 TEST(AttentionMeasures, equal_maps_and_lambda_1_leave_rows_of_zeros) {
-  AttentionView view = view_of(HeadLayout::doubled(1, 1), 1, 10, 1);
+  AttentionView view = view_of(HeadMapping::doubled(1, 1), 1, 10, 1);
   for (Index t = 0; t < 10; ++t) std::copy_n(view.q.data() + t * 16, 8, view.q.data() + t * 16 + 8);
   test::attend(view);
   const AttentionMeasures found = measure_attention(view);
@@ -90,7 +90,7 @@ TEST(AttentionMeasures, equal_maps_and_lambda_1_leave_rows_of_zeros) {
 }
 
 TEST(AttentionMeasures, rows_of_every_map_add_up_to_1) {
-  const AttentionMeasures found = measure_attention(view_of(HeadLayout::doubled(2, 2), 1, 30));
+  const AttentionMeasures found = measure_attention(view_of(HeadMapping::doubled(2, 2), 1, 30));
   ASSERT_EQ(found.first_maps.shape(), (Shape{2, 3, 30, 30}));
   for (Index i = 0; i < 2 * 3 * 30; ++i) {
     double sum = 0;
@@ -106,7 +106,7 @@ TEST(AttentionMeasures, rows_of_every_map_add_up_to_1) {
 double largest_value(const AttentionView& view, Index b, Index t, Index head) {
   double largest = 0;
   for (Index j = 0; j <= t; ++j) {
-    const real* v = view.v.row((b * view.v.shape()[1] + j) * view.layout.value_heads + head);
+    const real* v = view.v.row((b * view.v.shape()[1] + j) * view.mapping.value_heads + head);
     double squares = 0;
     for (Index d = 0; d < 8; ++d) squares += static_cast<double>(v[d]) * static_cast<double>(v[d]);
     largest = std::max(largest, std::sqrt(squares / 8));
@@ -116,7 +116,7 @@ double largest_value(const AttentionView& view, Index b, Index t, Index head) {
 
 TEST(AttentionMeasures, context_stays_within_the_strict_bounds_of_real_values) {
   for (const double lambda : {0.0, 0.8, 1.7}) {
-    const AttentionView view = view_of(HeadLayout::doubled(2, 1), 1, 40, lambda, 4);
+    const AttentionView view = view_of(HeadMapping::doubled(2, 1), 1, 40, lambda, 4);
     const AttentionMeasures found = measure_attention(view);
     double bound = 0;
     for (Index t = 0; t < 40; ++t) bound = std::max(bound, largest_value(view, 0, t, 0));
@@ -126,7 +126,7 @@ TEST(AttentionMeasures, context_stays_within_the_strict_bounds_of_real_values) {
 }
 
 TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
-  AttentionView view = view_of(HeadLayout::single(1, 1), 1, 4);
+  AttentionView view = view_of(HeadMapping::single(1, 1), 1, 4);
   view.context.fill(real(0.55));  // 1/sqrt(n) is 0.71, 0.58, 0.5 for 2 to 4 keys
   EXPECT_DOUBLE_EQ(measure_attention(view).context_outside, 2.0 / 3);
   view.gated = true;
@@ -136,7 +136,7 @@ TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
   EXPECT_EQ(measure_attention(view).context_outside, 0);
   view.context.fill(1);
   EXPECT_EQ(measure_attention(view).context_outside, 1);
-  AttentionView two = view_of(HeadLayout::doubled(1, 1), 1, 4);
+  AttentionView two = view_of(HeadMapping::doubled(1, 1), 1, 4);
   two.context.fill(real(1.4));
   EXPECT_EQ(measure_attention(two).context_outside, 0);
   two.context.fill(real(1.5));
@@ -144,7 +144,7 @@ TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
 }
 
 TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
-  AttentionView view = view_of(HeadLayout::doubled(2, 2), 1, 20);
+  AttentionView view = view_of(HeadMapping::doubled(2, 2), 1, 20);
   view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // map 1 of head 0
   test::attend(view);
   const AttentionMeasures found = measure_attention(view);
@@ -160,7 +160,7 @@ TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
 }
 
 TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
-  AttentionView view = view_of(HeadLayout::single(1, 1), 1, 5);
+  AttentionView view = view_of(HeadMapping::single(1, 1), 1, 5);
   view.q.fill(1);
   std::fill_n(view.k.data(), 8, std::numeric_limits<real>::max());  // of token 1
   view.scale = 1e300;
@@ -170,7 +170,7 @@ TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
 }
 
 TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {
-  const AttentionMeasures found = measure_attention(view_of(HeadLayout::single(1, 1), 1, 1));
+  const AttentionMeasures found = measure_attention(view_of(HeadMapping::single(1, 1), 1, 1));
   EXPECT_EQ(found.first_token, 1);
   EXPECT_EQ(found.entropy, 0);
   EXPECT_TRUE(std::isnan(found.context_outside));
@@ -178,7 +178,7 @@ TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {
 }
 
 TEST(AttentionMeasures, have_the_same_bits_for_every_number_of_threads) {
-  AttentionView view = view_of(HeadLayout::doubled(4, 2), 3, 90);
+  AttentionView view = view_of(HeadMapping::doubled(4, 2), 3, 90);
   std::vector<Metrics> found;
   for (const int threads : {1, 2, 5}) {
     const test::Threads use(threads);
@@ -189,7 +189,7 @@ TEST(AttentionMeasures, have_the_same_bits_for_every_number_of_threads) {
 }
 
 TEST(MapScan, of_more_logits_than_it_keeps_has_the_same_tops_and_nearly_the_same_median) {
-  AttentionView view = view_of(HeadLayout::doubled(2, 1), 3, 90);
+  AttentionView view = view_of(HeadMapping::doubled(2, 1), 3, 90);
   const TopValues all = scan_maps(view).logits, some = scan_maps(view, 2000).logits;
   EXPECT_EQ(list_of(some)[4], list_of(all)[4]) << "rank 100";
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(list_of(some)[i], list_of(all)[i]);

@@ -19,19 +19,19 @@ inline void attend(AttentionView& view) {
                                view.v,       view.lambda.allocated() ? &view.lambda : nullptr,
                                view.scale,   view.sinks.allocated() ? &view.sinks : nullptr,
                                view.visible, false};
-  view.context = attention_forward(view.layout, inputs).out;
+  view.context = attention_forward(view.mapping, inputs).out;
 }
 
-/// Random q, k and v of width 8 for a layout, and lambda of one number if there are two maps.
-inline AttentionView view_of(const HeadLayout& layout, Index batch, Index seq, double lambda = 0.5,
-                             double std = 1.5) {
+/// Random q, k and v of width 8 for a mapping, and lambda of one number if there are two maps.
+inline AttentionView view_of(const HeadMapping& mapping, Index batch, Index seq,
+                             double lambda = 0.5, double std = 1.5) {
   AttentionView view{};
-  view.layout = layout;
-  view.q = drawn({batch, seq, layout.query_heads, 8}, "q", std);
-  view.k = drawn({batch, seq, layout.key_heads, 8}, "k", std);
-  view.v = drawn({batch, seq, layout.value_heads, 8}, "v", 1);
+  view.mapping = mapping;
+  view.q = drawn({batch, seq, mapping.query_heads, 8}, "q", std);
+  view.k = drawn({batch, seq, mapping.key_heads, 8}, "k", std);
+  view.v = drawn({batch, seq, mapping.value_heads, 8}, "v", 1);
   view.scale = 1 / std::sqrt(8.0);
-  if (layout.maps == 2) view.lambda = Tensor::scalar(static_cast<real>(lambda));
+  if (mapping.maps == 2) view.lambda = Tensor::scalar(static_cast<real>(lambda));
   attend(view);
   return view;
 }

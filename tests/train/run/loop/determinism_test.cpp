@@ -18,7 +18,7 @@ TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threa
   project.config.log.parameters_every = 1;
   for (const int threads : {1, 2, 4}) {
     const test::Threads use(threads);
-    ASSERT_EQ(project.train(std::to_string(threads)), Exit::ok);
+    ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
   }
   EXPECT_EQ(measured(project / "1"), measured(project / "2"));
   EXPECT_EQ(measured(project / "1"), measured(project / "4"));
@@ -47,10 +47,10 @@ TEST_P(Determinism, the_program_gives_the_same_bits_for_omp_num_threads_1_2_and_
 
 TEST_P(Determinism, another_seed_gives_other_numbers) {
   TinyProject project(GetParam());
-  ASSERT_EQ(project.train("a"), Exit::ok);
-  ASSERT_EQ(project.train("b"), Exit::ok);
+  ASSERT_EQ(project.train("a"), system::Exit::ok);
+  ASSERT_EQ(project.train("b"), system::Exit::ok);
   project.config.run.seed = 2;
-  ASSERT_EQ(project.train("c"), Exit::ok);
+  ASSERT_EQ(project.train("c"), system::Exit::ok);
   EXPECT_EQ(measured(project / "a"), measured(project / "b"));
   EXPECT_NE(measured(project / "a"), measured(project / "c"));
 }

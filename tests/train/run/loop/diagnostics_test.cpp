@@ -39,10 +39,10 @@ class Diagnosed : public testing::TestWithParam<std::string> {};
 
 TEST_P(Diagnosed, training_has_the_bits_of_one_that_nobody_looked_at) {
   TinyProject project(GetParam());
-  project.config.train.precision = "bf16_emulated";
+  project.config.train.precision = Precision::bf16_emulated;
   for (const Index every : {1, 0}) {
     project.config.log.diagnostics_every = every;
-    ASSERT_EQ(project.train(std::to_string(every)), Exit::ok);
+    ASSERT_EQ(project.train(std::to_string(every)), system::Exit::ok);
   }
   EXPECT_EQ(training_of(project / "1"), training_of(project / "0"));
   const LanguageModel model(project.config.model);
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Attention, Diagnosed, testing::ValuesIn(attention_kinds
 TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_parameter) {
   TinyProject project("diff_v2");
   project.config.log.diagnostics_every = 5;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   for (const char* name : {"attn/context_rms/0",
                            "attn/context_rms_min/1",
@@ -119,7 +119,7 @@ TEST(Diagnostics, the_update_ratio_is_that_of_the_weights_before_and_after_the_s
   TinyProject project;
   project.config.log.diagnostics_every = 1;
   project.config.train.checkpoint_every = 1;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto weights = [&](int step) {
     return h5::File::open(project / fmt::format("run/checkpoints/step-{:08}.h5", step))
         .read<double>("model/lm_head.weight");
@@ -138,9 +138,9 @@ TEST(Diagnostics, the_update_ratio_is_that_of_the_weights_before_and_after_the_s
 
 TEST(Diagnostics, of_another_number_of_sequences_are_other_numbers_of_the_same_training) {
   TinyProject project;
-  ASSERT_EQ(project.train("two"), Exit::ok);
+  ASSERT_EQ(project.train("two"), system::Exit::ok);
   project.config.log.diagnostics_sequences = 5;  // more than the rows of a batch
-  ASSERT_EQ(project.train("five"), Exit::ok);
+  ASSERT_EQ(project.train("five"), system::Exit::ok);
   EXPECT_EQ(training_of(project / "two"), training_of(project / "five"));
   EXPECT_NE(metrics_lines(project / "two").back()["attn/entropy/0"],
             metrics_lines(project / "five").back()["attn/entropy/0"]);
@@ -150,10 +150,10 @@ TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
   TinyProject project;
   project.config.optim.lr = project.config.optim.min_lr = 1e30;
   project.config.optim.warmup_steps = 0;
-  project.config.optim.schedule = "constant";
+  project.config.optim.schedule = ScheduleKind::constant;
   project.config.optim.clip_norm = 0;
   project.config.train.eval_every = 0;
-  ASSERT_EQ(project.train("run"), Exit::diverged);
+  ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const auto last = metrics_lines(project / "run").back();
   EXPECT_FALSE(last.contains("optim/update_ratio/lm_head.weight")) << "there was no update";
   ASSERT_TRUE(last.contains("act/max/1"));
@@ -165,26 +165,26 @@ TEST(Diagnostics, of_a_resumed_run_keep_the_maps_seen_before_it) {
   TinyProject project("diff_v1");
   project.config.log.diagnostics_every = 5;
   project.config.train.checkpoint_every = 6;
-  ASSERT_EQ(project.train("whole"), Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
   // As a run that was killed after its checkpoint at step 6 and some steps more.
   std::filesystem::copy(project / "whole", project / "cut",
                         std::filesystem::copy_options::recursive);
   test::put(project / "cut/checkpoints/latest", "step-00000006.h5\n");
-  ASSERT_EQ(project.train("cut", true), Exit::ok);
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   EXPECT_EQ(test::measured(project / "cut"), test::measured(project / "whole"));
   EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
 }
 
 TEST(Diagnostics, of_needles_have_attention_to_answer_and_noise_and_of_texts_have_not) {
   TinyProject project("diff_v2");
-  ASSERT_EQ(project.train("text"), Exit::ok);
+  ASSERT_EQ(project.train("text"), system::Exit::ok);
   EXPECT_FALSE(metrics_lines(project / "text").back().contains("attn/answer/0"));
-  project.config.data.kind = "needles";
+  project.config.data.kind = DataKind::needles;
   project.config.data.path.clear();
   project.config.data.needles.facts = {2};
   project.config.data.needles.queries = {1};
   project.config.data.seq_len = project.config.model.max_seq_len = 64;
-  ASSERT_EQ(project.train("needles"), Exit::ok);
+  ASSERT_EQ(project.train("needles"), system::Exit::ok);
   const auto last = metrics_lines(project / "needles").back();
   for (const char* layer : {"0", "1"}) {
     const double answer = last.at(fmt::format("attn/answer/{}", layer));

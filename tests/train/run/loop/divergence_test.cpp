@@ -28,7 +28,7 @@ TinyProject& explosive(TinyProject& project) {
 TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_parameter) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
-    EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+    EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
     const RunStatus status = read_status(project / "run");
     EXPECT_EQ(status.state, RunState::diverged);
     EXPECT_EQ(status.exit_code, 86);
@@ -51,7 +51,7 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
 
 TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
   TinyProject project;
-  EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+  EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
   const auto lines = metrics_lines(project / "run");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_TRUE(lines[0]["train/loss"].is_number());
@@ -68,7 +68,7 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
 TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
   TinyProject project;
   explosive(project).config.train.eval_every = 1;
-  EXPECT_EQ(project.train("run"), Exit::diverged);
+  EXPECT_EQ(project.train("run"), system::Exit::diverged);
   const RunStatus status = read_status(project / "run");
   ASSERT_TRUE(status.diverged.has_value());
   EXPECT_EQ(status.diverged->step, 1);
@@ -82,7 +82,7 @@ TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
 
 TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished) {
   TinyProject project;
-  ASSERT_EQ(project.train("fine"), Exit::ok);
+  ASSERT_EQ(project.train("fine"), system::Exit::ok);
   explosive(project);
   const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"});
   EXPECT_EQ(outcome.exit, 86);
@@ -96,21 +96,21 @@ TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished)
 
 TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {
   TinyProject project;
-  Session session(project.config);
-  Parameter& weight = *session.model.parameters().find("model.layers.1.self_attn.o_proj.weight");
+  TrainState state(project.config);
+  Parameter& weight = *state.model.parameters().find("model.layers.1.self_attn.o_proj.weight");
   weight.value.fill(std::numeric_limits<real>::infinity());
-  const std::string op = first_non_finite_op(session, batches_of(session, 1));
+  const std::string op = first_non_finite_op(state, batches_of(state, 1));
   EXPECT_EQ(op, "linear in model.layers.1.self_attn.o_proj, forward");
-  EXPECT_EQ(first_non_finite_op_in_validation(session), op);
+  EXPECT_EQ(first_non_finite_op_in_validation(state), op);
 }
 
 TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
-  for (const char* recompute : {"none", "blocks"}) {
+  for (const auto recompute : {ActivationCheckpointing::none, ActivationCheckpointing::blocks}) {
     TinyProject project;
     project.config.train.activation_checkpointing = recompute;
-    Session session(project.config);
+    TrainState state(project.config);
     // A tiny residual stream that the last norm makes large: its gradient does not fit.
-    for (Parameter& p : session.model.parameters()) {
+    for (Parameter& p : state.model.parameters()) {
       if (p.name == "model.embed_tokens.weight") p.value.fill(real(1e-35));
       if (p.name.ends_with("o_proj.weight") || p.name.ends_with("down_proj.weight")) {
         p.value.fill(0);
@@ -118,27 +118,27 @@ TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
       if (p.name == "model.norm.weight") p.value.fill(real(3e38));
       if (p.name == "lm_head.weight") p.value.fill(0);
     }
-    Tensor head = session.model.parameters().find("lm_head.weight")->value;
+    Tensor head = state.model.parameters().find("lm_head.weight")->value;
     std::fill_n(head.row('e'), head.shape().last(), real(1));
-    EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)),
-              "rms_norm in model.norm, backward")
-        << recompute;
+    EXPECT_EQ(first_non_finite_op(state, batches_of(state, 1)), "rms_norm in model.norm, backward")
+        << to_string(recompute);
   }
 }
 
 TEST(Divergence, of_a_step_in_which_all_is_finite_has_no_op) {
   TinyProject project;
-  Session session(project.config);
-  EXPECT_EQ(first_non_finite_op(session, batches_of(session, 1)), "");
-  EXPECT_EQ(first_non_finite_op_in_validation(session), "");
+  TrainState state(project.config);
+  EXPECT_EQ(first_non_finite_op(state, batches_of(state, 1)), "");
+  EXPECT_EQ(first_non_finite_op_in_validation(state), "");
 }
 
 TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
   std::string ops[2];
   for (const bool recompute : {false, true}) {
     TinyProject project("diff_v2");
-    project.config.train.activation_checkpointing = recompute ? "blocks" : "none";
-    EXPECT_EQ(explosive(project).train("run"), Exit::diverged);
+    project.config.train.activation_checkpointing =
+        recompute ? ActivationCheckpointing::blocks : ActivationCheckpointing::none;
+    EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
     ops[recompute] = read_status(project / "run").diverged->op;
   }
   EXPECT_NE(ops[0], "");

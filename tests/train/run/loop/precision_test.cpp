@@ -14,7 +14,7 @@ using test::TinyProject;
 class Precisions : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string obstacle = obstacle_to(precision_named(GetParam()));
+    const std::string obstacle = unsupported_reason(from_string<Precision>(GetParam()).value());
     if (!obstacle.empty()) GTEST_SKIP() << obstacle;
   }
 };
@@ -23,7 +23,7 @@ class Precisions : public testing::TestWithParam<std::string> {
 struct Project : TinyProject {
   Project(const std::string& kind, const std::string& precision) : TinyProject(kind) {
     config = test::wider(config);
-    config.train.precision = precision;
+    config.train.precision = from_string<Precision>(precision).value();
   }
 };
 
@@ -38,12 +38,12 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
     Project tiny(kind, GetParam());
     {
       const test::Threads one(1);
-      ASSERT_EQ(tiny.train("1"), Exit::ok);
+      ASSERT_EQ(tiny.train("1"), system::Exit::ok);
     }
     const test::Threads two(2);
-    ASSERT_EQ(tiny.train("2"), Exit::ok);
-    tiny.config.train.activation_checkpointing = "blocks";
-    ASSERT_EQ(tiny.train("recomputed"), Exit::ok);
+    ASSERT_EQ(tiny.train("2"), system::Exit::ok);
+    tiny.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+    ASSERT_EQ(tiny.train("recomputed"), system::Exit::ok);
     EXPECT_EQ(measured(tiny / "1"), measured(tiny / "2"));
     EXPECT_EQ(last_checkpoint(tiny / "1"), last_checkpoint(tiny / "2"));
     EXPECT_EQ(measured(tiny / "1"), measured(tiny / "recomputed"));
@@ -52,9 +52,9 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
 
 TEST_P(Precisions, change_the_loss_but_little) {
   Project tiny("diff_v2", GetParam());
-  ASSERT_EQ(tiny.train("rounded"), Exit::ok);
-  tiny.config.train.precision = "full";
-  ASSERT_EQ(tiny.train("full"), Exit::ok);
+  ASSERT_EQ(tiny.train("rounded"), system::Exit::ok);
+  tiny.config.train.precision = Precision::full;
+  ASSERT_EQ(tiny.train("full"), system::Exit::ok);
   const double rounded = last_loss(tiny / "rounded"), full = last_loss(tiny / "full");
   EXPECT_NE(rounded, full);
   EXPECT_NEAR(rounded, full, 0.02 * full);

@@ -30,9 +30,9 @@ TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
     project.config.data.eos_token_id = '\n';
     project.config.train.grad_accumulation = 2;
     project.config.log.parameters_every = 1;
-    ASSERT_EQ(project.train("kept"), Exit::ok);
-    project.config.train.activation_checkpointing = "blocks";
-    ASSERT_EQ(project.train("recomputed"), Exit::ok);
+    ASSERT_EQ(project.train("kept"), system::Exit::ok);
+    project.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+    ASSERT_EQ(project.train("recomputed"), system::Exit::ok);
     EXPECT_EQ(measured(project / "kept"), measured(project / "recomputed")) << kind;
     const std::vector<Tensor> kept = trained(project.config, project / "kept"),
                               recomputed = trained(project.config, project / "recomputed");

@@ -43,7 +43,7 @@ class Resume : public testing::Test {
     status = read_status(project / "cut");
     const Outcome resumed = project.difftape({"train", "tiny.yaml", "--out", "cut", "--resume"});
     ASSERT_EQ(resumed.exit, 0) << resumed.err;
-    ASSERT_EQ(project.train("whole"), Exit::ok);
+    ASSERT_EQ(project.train("whole"), system::Exit::ok);
     EXPECT_EQ(measured(project / "cut"), measured(project / "whole"));
     EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
     EXPECT_EQ(read_status(project / "cut").state, RunState::finished);
@@ -105,8 +105,8 @@ TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
 TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterrupted_run) {
   project.config.log.parameters_every = 1;
   project.save();
-  ASSERT_EQ(project.train("whole"), Exit::ok);
-  const rlim_t room = last_checkpoint(project / "whole").size() + 4096;
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  const std::uint64_t room = last_checkpoint(project / "whole").size() + 4096;
   ASSERT_LT(room, contents(project / "whole/metrics.jsonl").size());
   const Outcome failed =
       project.difftape({"train", "tiny.yaml", "--out", "cut"}, {.largest_file = room});
@@ -123,7 +123,7 @@ TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterr
 }
 
 TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_run) {
-  project.config.log = {.parameters_every = 10, .spike_rule = "zclip"};
+  project.config.log = {.parameters_every = 10, .spike_rule = stats::SpikeDefinition::zclip};
   project.save();
   interrupt_and_resume(SIGTERM, 143);
   EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
@@ -131,10 +131,10 @@ TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_
 
 TEST(ResumeOfAFinishedRun, changes_no_number) {
   TinyProject project;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string metrics = contents(project / "run/metrics.jsonl");
   const std::string checkpoint = last_checkpoint(project / "run");
-  EXPECT_EQ(project.train("run", true), Exit::ok);
+  EXPECT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
   EXPECT_EQ(last_checkpoint(project / "run"), checkpoint);
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);
@@ -143,7 +143,7 @@ TEST(ResumeOfAFinishedRun, changes_no_number) {
 /// A finished run, and resuming it under conditions that must be refused and change nothing.
 class ResumeWithAnother : public testing::Test {
  protected:
-  ResumeWithAnother() { EXPECT_EQ(project.train("run"), Exit::ok); }
+  ResumeWithAnother() { EXPECT_EQ(project.train("run"), system::Exit::ok); }
 
   std::string error(int exit, const std::vector<std::string>& more = {},
                     const test::Conditions& conditions = {}) {

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/pool.h"
-#include "layers/gradcheck_layer.h"
+#include "train/app/gradcheck/variants.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::run {
@@ -52,12 +52,12 @@ class OneToken : public Dataset {
 /// What the pool held at the peak of the second and third step of a run, with threads as they are.
 Index measured_peak(const Config& config) {
   const auto before = pool::stats().bytes_in_use;
-  Session session(config, std::make_unique<OneToken>(config));
-  take_step(session);
+  TrainState state(config, std::make_unique<OneToken>(config));
+  train_step(state);
   pool::reset_peak();
   for (const int number : {2, 3}) {
-    const Step step = take_step(session);
-    EXPECT_EQ(step.number, number);
+    const Step step = train_step(state);
+    EXPECT_EQ(step.step, number);
     EXPECT_FALSE(step.diverged);
     EXPECT_GT(step.norms.global, 0);
   }
@@ -65,10 +65,10 @@ Index measured_peak(const Config& config) {
 }
 
 void expect_counted(const Config& config, const std::string& what) {
-  EXPECT_EQ(step_memory(config).total(), measured_peak(config))
-      << fmt::format("{}, d_model {}, T {}, V {}, recompute {}, precision {}", what,
-                     config.model.d_model, config.data.seq_len, config.model.vocab_size,
-                     config.train.activation_checkpointing, config.train.precision);
+  EXPECT_EQ(step_memory(config).total(), measured_peak(config)) << fmt::format(
+      "{}, d_model {}, T {}, V {}, recompute {}, precision {}", what, config.model.d_model,
+      config.data.seq_len, config.model.vocab_size,
+      to_string(config.train.activation_checkpointing), to_string(config.train.precision));
 }
 
 TEST(StepMemory, is_the_measured_peak) {
@@ -77,7 +77,7 @@ TEST(StepMemory, is_the_measured_peak) {
   for (const Sizes& sizes : all) {
     for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
       Config config = config_of({.kind = kind}, sizes);
-      for (const std::string& recompute : recompute_words()) {
+      for (const auto& [word, recompute] : kNames<ActivationCheckpointing>) {
         config.train.activation_checkpointing = recompute;
         expect_counted(config, kind);
       }
@@ -88,10 +88,10 @@ TEST(StepMemory, is_the_measured_peak) {
 TEST(StepMemory, counts_what_rounding_takes) {
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     Config config = config_of({.kind = kind}, {64, 2, 512, 256});
-    for (const std::string& precision : precision_words()) {
-      if (!obstacle_to(precision_named(precision)).empty()) continue;
+    for (const auto& [name, precision] : kNames<Precision>) {
+      if (!unsupported_reason(precision).empty()) continue;
       config.train.precision = precision;
-      for (const std::string& recompute : recompute_words()) {
+      for (const auto& [word, recompute] : kNames<ActivationCheckpointing>) {
         config.train.activation_checkpointing = recompute;
         expect_counted(config, kind);
       }
@@ -100,13 +100,13 @@ TEST(StepMemory, counts_what_rounding_takes) {
 }
 
 TEST(StepMemory, counts_what_every_variant_adds) {
-  for (const AttentionVariant& variant : attention_variants()) {
-    for (const std::string& recompute : recompute_words()) {
+  for (const app::AttentionVariant& variant : app::attention_variants()) {
+    for (const auto& [word, recompute] : kNames<ActivationCheckpointing>) {
       Config config = config_of(variant.attention, {32, 4, 128, 100});
       config.train.activation_checkpointing = recompute;
       expect_counted(config, variant.name);
       config.model.attention.qk_norm = config.model.tie_embeddings = true;
-      config.model.attention.window = 40;
+      config.model.attention.sliding_window = 40;
       config.train.grad_accumulation = 2;
       expect_counted(config, variant.name + " qk_norm");
     }
@@ -128,12 +128,12 @@ TEST(StepMemory, is_told_by_what_it_holds) {
   EXPECT_EQ(memory.activation_gradients, numbers(tokens * width + vocab * width));
   EXPECT_GE(memory.scratch, numbers(tokens * vocab)) << "the logits";
   EXPECT_GT(memory.activations, numbers(3 * 9 * tokens * width));
-  config.train.activation_checkpointing = "blocks";
+  config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   EXPECT_LT(step_memory(config).activations, memory.activations / 3);
 }
 
 TEST(StepMemory, of_activations_grows_in_proportion_to_the_length_of_the_rows) {
-  for (const std::string& recompute : recompute_words()) {
+  for (const auto& [word, recompute] : kNames<ActivationCheckpointing>) {
     const auto of = [&](Index seq) {
       Config config = config_of({.kind = "diff_v2"}, {128, 2, seq, 256});
       config.train.activation_checkpointing = recompute;
@@ -149,9 +149,9 @@ TEST(StepMemory, of_activations_grows_in_proportion_to_the_length_of_the_rows) {
 
 TEST(StepMemory, needs_no_unit_for_the_precision) {
   Config config = config_of({}, {64, 2, 64, 256});
-  for (const std::string& precision : precision_words()) {
+  for (const auto& [name, precision] : kNames<Precision>) {
     config.train.precision = precision;
-    EXPECT_GT(step_memory(config).total(), 0) << precision;
+    EXPECT_GT(step_memory(config).total(), 0) << name;
   }
 }
 

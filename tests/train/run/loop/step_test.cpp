@@ -15,13 +15,13 @@ TEST(Step, two_micro_batches_of_two_are_a_batch_of_four) {
     parts.data.batch_size = 2;
     parts.train.grad_accumulation = 2;
     EXPECT_EQ(tokens_per_step(whole), tokens_per_step(parts));
-    Session a(whole), b(parts);
+    TrainState a(whole), b(parts);
     for (int i = 0; i < 5; ++i) {
-      const Step one = take_step(a), two = take_step(b);
-      EXPECT_NEAR(one.loss, two.loss, 1e-5 * one.loss) << kind << " step " << one.number;
+      const Step one = train_step(a), two = train_step(b);
+      EXPECT_NEAR(one.loss, two.loss, 1e-5 * one.loss) << kind << " step " << one.step;
       EXPECT_NEAR(one.norms.global, two.norms.global, 1e-4 * one.norms.global) << kind;
     }
-    EXPECT_NE(take_step(b).loss, take_step(b).loss) << "steps see different data";
+    EXPECT_NE(train_step(b).loss, train_step(b).loss) << "steps see different data";
   }
 }
 
@@ -29,15 +29,15 @@ TEST(Step, the_order_of_the_data_is_the_same_for_every_variant) {
   std::vector<std::vector<std::int32_t>> tokens;
   for (const std::string& kind : attention_kinds()) {
     const TinyProject project(kind);
-    const Session session(project.config);
+    const TrainState state(project.config);
     auto& seen = tokens.emplace_back();
     for (Index step = 0; step < 5; ++step) {
       for (Index micro = 0; micro < 2; ++micro) {
-        const Batch batch = session.data->train_batch(step, micro);
+        const Batch batch = state.data->train_batch(step, micro);
         seen.insert(seen.end(), batch.tokens.begin(), batch.tokens.end());
       }
     }
-    const Batch val = session.data->val_batch(0);
+    const Batch val = state.data->val_batch(0);
     seen.insert(seen.end(), val.tokens.begin(), val.tokens.end());
   }
   EXPECT_EQ(tokens[0].size(), 11u * 2 * 17);
@@ -46,10 +46,10 @@ TEST(Step, the_order_of_the_data_is_the_same_for_every_variant) {
 
 TEST(Step, shared_parameters_of_all_variants_begin_byte_identical) {
   const TinyProject softmax("softmax"), v1("diff_v1"), v2("diff_v2");
-  Session a(softmax.config), b(v1.config), c(v2.config);
+  TrainState a(softmax.config), b(v1.config), c(v2.config);
   int shared = 0;
   for (const Parameter& p : a.model.parameters()) {
-    for (Session* other : {&b, &c}) {
+    for (TrainState* other : {&b, &c}) {
       const Parameter* same = other->model.parameters().find(p.name);
       if (same == nullptr || same->shape != p.shape) continue;
       EXPECT_TRUE(std::ranges::equal(p.value.values(), same->value.values())) << p.name;
@@ -61,22 +61,22 @@ TEST(Step, shared_parameters_of_all_variants_begin_byte_identical) {
 
 TEST(Step, that_diverges_leaves_the_parameters_as_they_were) {
   TinyProject project;
-  Session session(project.config);
-  take_step(session);
-  Parameter* embedding = session.model.parameters().find("model.embed_tokens.weight");
-  Parameter* head = session.model.parameters().find("lm_head.weight");
+  TrainState state(project.config);
+  train_step(state);
+  Parameter* embedding = state.model.parameters().find("model.embed_tokens.weight");
+  Parameter* head = state.model.parameters().find("lm_head.weight");
   embedding->value.values()[0] = std::numeric_limits<real>::quiet_NaN();
   std::ranges::fill(head->value.values(), std::numeric_limits<real>::quiet_NaN());
-  Parameter* norm = session.model.parameters().find("model.norm.weight");
+  Parameter* norm = state.model.parameters().find("model.norm.weight");
   const std::vector<real> before(norm->value.values().begin(), norm->value.values().end());
-  const Step step = take_step(session);
+  const Step step = train_step(state);
   ASSERT_TRUE(step.diverged.has_value());
   EXPECT_EQ(step.diverged->step, 2);
   EXPECT_EQ(step.diverged->quantity, "train/loss");
   EXPECT_EQ(step.diverged->parameter, "model.embed_tokens.weight");
   EXPECT_TRUE(step.spike);
   EXPECT_TRUE(std::ranges::equal(norm->value.values(), before));
-  EXPECT_EQ(session.optimizer.steps(), 1);
+  EXPECT_EQ(state.optimizer.steps(), 1);
 }
 
 }  // namespace

@@ -18,13 +18,13 @@ class StopRequestTest : public testing::Test {
 
 TEST_F(StopRequestTest, remembers_the_signal_as_an_exit_code) {
   const StopRequest stop;
-  EXPECT_EQ(stop.received(), Exit::ok);
+  EXPECT_EQ(stop.received(), system::Exit::ok);
   std::raise(SIGTERM);
-  EXPECT_EQ(stop.received(), Exit::sigterm);
+  EXPECT_EQ(stop.received(), system::Exit::sigterm);
   std::raise(SIGINT);
-  EXPECT_EQ(stop.received(), Exit::sigint);
+  EXPECT_EQ(stop.received(), system::Exit::sigint);
   std::raise(SIGHUP);
-  EXPECT_EQ(stop.received(), Exit::sigterm) << "a terminal that closes asks to end";
+  EXPECT_EQ(stop.received(), system::Exit::sigterm) << "a terminal that closes asks to end";
 }
 
 TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
@@ -32,7 +32,7 @@ TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
   {
     const StopRequest stop;
     std::raise(SIGHUP);
-    EXPECT_EQ(stop.received(), Exit::ok);
+    EXPECT_EQ(stop.received(), system::Exit::ok);
   }
   EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
@@ -42,7 +42,7 @@ TEST_F(StopRequestTest, the_next_one_knows_nothing_of_signals_before_it) {
     const StopRequest stop;
     std::raise(SIGTERM);
   }
-  EXPECT_EQ(StopRequest().received(), Exit::ok);
+  EXPECT_EQ(StopRequest().received(), system::Exit::ok);
 }
 
 TEST_F(StopRequestTest, an_inner_one_shares_what_the_outer_one_received) {
@@ -50,10 +50,10 @@ TEST_F(StopRequestTest, an_inner_one_shares_what_the_outer_one_received) {
   std::raise(SIGTERM);
   {
     const StopRequest run;
-    EXPECT_EQ(run.received(), Exit::sigterm);
+    EXPECT_EQ(run.received(), system::Exit::sigterm);
   }
   std::raise(SIGTERM);  // would end the process if the inner one had put the default back
-  EXPECT_EQ(sweep.received(), Exit::sigterm);
+  EXPECT_EQ(sweep.received(), system::Exit::sigterm);
 }
 
 TEST_F(StopRequestTest, a_second_interrupt_ends_the_process) {
@@ -81,7 +81,7 @@ TEST_F(StopRequestTest, stops_a_run_after_the_step_under_way) {
   test::TinyProject project;
   const StopRequest stop;
   std::raise(SIGTERM);
-  EXPECT_EQ(project.train("run"), Exit::sigterm);
+  EXPECT_EQ(project.train("run"), system::Exit::sigterm);
   const RunStatus status = read_status(project / "run");
   EXPECT_EQ(status.state, RunState::stopped);
   EXPECT_EQ(status.step, 1);
@@ -96,7 +96,7 @@ TEST_F(StopRequestTest, in_the_last_step_lets_the_run_finish) {
   project.config.train.steps = project.config.optim.warmup_steps = 1;
   const StopRequest stop;
   std::raise(SIGTERM);
-  EXPECT_EQ(project.train("run"), Exit::ok);
+  EXPECT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);
 }
 

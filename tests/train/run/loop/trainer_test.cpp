@@ -39,7 +39,7 @@ std::vector<Index> steps_with(const fs::path& run, const std::string& metric) {
 
 TEST(Trainer, leaves_a_complete_run_directory) {
   TinyProject project("diff_v2");
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const fs::path run = project / "run";
   EXPECT_EQ(names_in(run),
             (std::set<std::string>{"checkpoints", "config.yaml", "env.json", "lock", "metrics.h5",
@@ -114,7 +114,7 @@ std::set<std::string> diagnostics_of(LanguageModel& model) {
 TEST(Trainer, logs_the_documented_metrics_and_no_others) {
   TinyProject project("diff_v1");
   project.config.log.parameters_every = 6;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::set<std::string> always{"step",
                                      "train/loss",
                                      "optim/lr",
@@ -146,7 +146,7 @@ TEST(Trainer, logs_the_documented_metrics_and_no_others) {
 TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) {
   TinyProject project;
   project.config.log.parameters_every = 1;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   for (const auto& line : metrics_lines(project / "run")) {
     double sum = 0;
     for (const auto& [name, value] : line.items()) {
@@ -158,7 +158,7 @@ TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) 
 
 TEST(Trainer, metrics_h5_holds_the_columns_of_metrics_jsonl) {
   TinyProject project;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   const h5::File file = h5::File::open(project / "run/metrics.h5");
   EXPECT_EQ(file.read<double>("step"), table.step);
@@ -177,7 +177,7 @@ TEST(Trainer, every_attention_kind_learns) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
     project.config.train.steps = 60;
-    ASSERT_EQ(project.train("run"), Exit::ok);
+    ASSERT_EQ(project.train("run"), system::Exit::ok);
     const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
     const auto& loss = table.columns.at("train/loss");
     const auto& val = table.columns.at("val/loss");
@@ -190,10 +190,10 @@ TEST(Trainer, every_attention_kind_learns) {
 
 TEST(Trainer, validates_at_the_interval_and_at_the_end) {
   TinyProject project;
-  ASSERT_EQ(project.train("both"), Exit::ok);
+  ASSERT_EQ(project.train("both"), system::Exit::ok);
   EXPECT_THAT(steps_with(project / "both", "val/loss"), ElementsAre(5, 10, 12));
   project.config.train.eval_every = 0;
-  ASSERT_EQ(project.train("end"), Exit::ok);
+  ASSERT_EQ(project.train("end"), system::Exit::ok);
   EXPECT_THAT(steps_with(project / "end", "val/loss"), ElementsAre(12));
   EXPECT_EQ(metrics_lines(project / "both").back()["val/loss"],
             metrics_lines(project / "end").back()["val/loss"])
@@ -203,7 +203,7 @@ TEST(Trainer, validates_at_the_interval_and_at_the_end) {
 TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
   TinyProject project;
   project.config.train.checkpoint_every = 5;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(names_in(project / "run/checkpoints"),
             (std::set<std::string>{"latest", "step-00000005.h5", "step-00000010.h5",
                                    "step-00000012.h5"}));
@@ -215,7 +215,7 @@ TEST(Trainer, spikes_of_loss_and_gradient_norm_are_counted_at_every_step) {
   project.config.train.eval_every = 0;
   project.config.log.spike_min_history = 4;
   project.config.log.spike_threshold = 2.5;
-  ASSERT_EQ(project.train("all"), Exit::ok);
+  ASSERT_EQ(project.train("all"), system::Exit::ok);
   stats::SpikeDetector loss_spikes({1000, 2.5, 4}), grad_spikes({1000, 2.5, 4});
   std::vector<Index> expected;
   for (const auto& line : metrics_lines(project / "all")) {
@@ -234,7 +234,7 @@ TEST(Trainer, writes_each_spike_and_a_line_about_them) {
   project.config.train.steps = 40;
   project.config.log.spike_min_history = 4;
   project.config.log.spike_threshold = 2.5;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto records = spike_records(read_metrics(project / "run/metrics.jsonl"), {1000, 2.5, 4});
   ASSERT_FALSE(records.empty());
   write_spikes_csv(project / "expected.csv", records);
@@ -267,7 +267,7 @@ TEST(Trainer, allocates_no_tensor_after_the_second_step) {
       const auto before = pool::stats().system_allocations;
       AllocationsByLine lines;
       std::ostream console(&lines);
-      ASSERT_EQ(train(config, {project / "run", false, {}, &console}), Exit::ok);
+      ASSERT_EQ(train(config, {project / "run", false, {}, &console}), system::Exit::ok);
       ASSERT_EQ(lines.seen.size(), 13u) << "a line a step, and the last word";
       EXPECT_GT(lines.seen[1], before + 50) << "the pool was empty before";
       EXPECT_EQ(lines.seen[1], lines.seen.back()) << kind << ", threads " << threads;

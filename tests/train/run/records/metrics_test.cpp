@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "train/system/exit.h"
 
 namespace difftape::run {
 namespace {
@@ -55,7 +56,7 @@ TEST(MetricsWriter, a_full_disk_is_an_output_error) {
     FAIL() << "nothing was thrown";
   } catch (const OutputError& error) {
     EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
-    EXPECT_EQ(error.exit(), Exit::cannot_write);
+    EXPECT_EQ(system::exit_of(error), system::Exit::cannot_write);
   }
 }
 

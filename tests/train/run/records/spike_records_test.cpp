@@ -127,18 +127,19 @@ TEST(SpikeRecords, of_the_loss_know_by_how_much_the_gradient_led) {
 TEST(SpikeRecords, use_the_rule_that_is_given) {
   const Values series = after_fifty({3, 0});
   EXPECT_TRUE(records(series).empty());
-  EXPECT_EQ(records(series, {}, stats::spike_rule_named("zclip")).size(), 1u);
+  EXPECT_EQ(records(series, {}, stats::make_spike_rule(stats::SpikeDefinition::zclip)).size(), 1u);
 }
 
 TEST(SpikeRecords, hold_every_spike_of_the_detector_once) {
   const RandomStream stream(1, "records");
-  for (const std::string& word : stats::spike_rule_words()) {
+  for (const std::string& word : names<stats::SpikeDefinition>()) {
     Values series;
     for (std::uint64_t i = 0; i < 3000; ++i) {
       const double far = stream.below(4 * i, 50) == 0 ? 20 : 1;
       series.push_back(stream.below(4 * i + 1, 200) == 0 ? kNaN : far * stream.normal(4 * i + 2));
     }
-    const stats::SpikeRule rule = stats::spike_rule_named(word);
+    const stats::SpikeRule rule =
+        stats::make_spike_rule(from_string<stats::SpikeDefinition>(word).value());
     stats::SpikeDetector detector(rule);
     for (const double value : series) detector.add(value);
     Index spikes = 0, last = 0;

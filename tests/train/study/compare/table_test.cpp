@@ -47,7 +47,7 @@ difference as small as that decides nothing.
 )");
 }
 
-TEST(ComparisonTable, n08_says_that_small_differences_of_single_runs_decide_nothing) {
+TEST(ComparisonTable, says_that_small_differences_of_single_runs_decide_nothing) {
   const std::vector<RunSummary> runs = three_runs();
   EXPECT_THAT(comparison_table(runs), testing::HasSubstr("decides nothing"));
   EXPECT_THAT(comparison_table({runs.data(), 1}),

@@ -3,7 +3,6 @@
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
-#include "train/run/records/run_start.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/system/lock.h"
 
@@ -121,23 +120,23 @@ TEST_F(Recovery, a_report_that_cannot_be_written_is_said_and_is_the_exit_code) {
 TEST(RunStart, is_what_is_there_before_the_first_status_and_nothing_else) {
   const test::ScratchDir dir;
   const fs::path run = dir / "run";
-  EXPECT_FALSE(run::only_begun(run));
+  EXPECT_FALSE(run::is_partial_start(run));
   fs::create_directories(run);
-  EXPECT_FALSE(run::only_begun(run)) << "an empty directory is a new one";
+  EXPECT_FALSE(run::is_partial_start(run)) << "an empty directory is a new one";
   for (const char* name : {"lock", "config.yaml.tmp", "env.json", "metrics.jsonl", "stdout.log"}) {
     put(run / name, "");
-    EXPECT_TRUE(run::only_begun(run)) << name;
+    EXPECT_TRUE(run::is_partial_start(run)) << name;
   }
   put(run / "metrics.jsonl", "{\"step\":1}\n");
-  EXPECT_FALSE(run::only_begun(run));
-  EXPECT_THROW(run::clear_begun(run), OutputError);
+  EXPECT_FALSE(run::is_partial_start(run));
+  EXPECT_THROW(run::remove_partial_start(run), OutputError);
   put(run / "metrics.jsonl", "");
   put(run / "notes.txt", "mine");
-  EXPECT_FALSE(run::only_begun(run));
-  EXPECT_THROW(run::clear_begun(run), OutputError);
+  EXPECT_FALSE(run::is_partial_start(run));
+  EXPECT_THROW(run::remove_partial_start(run), OutputError);
   EXPECT_EQ(contents(run / "notes.txt"), "mine");
   fs::remove(run / "notes.txt");
-  run::clear_begun(run);
+  run::remove_partial_start(run);
   EXPECT_TRUE(fs::is_empty(run));
 }
 
@@ -151,7 +150,7 @@ TEST(Conclude, a_worker_killed_by_the_signal_it_was_sent_was_stopped) {
     EXPECT_EQ(stopped.error, "stopped at step 0");
     finish(dir.path(), {0, signal}, 0, "killed", failed);
     EXPECT_EQ(failed.phase, Phase::failed);
-    EXPECT_EQ(failed.exit, Exit::stopped_early);
+    EXPECT_EQ(failed.exit, system::Exit::stopped_early);
     finish(dir.path(), {0, SIGSEGV}, signal, "killed", crashed);
     EXPECT_EQ(crashed.phase, Phase::failed);
     EXPECT_EQ(crashed.error, "killed");

@@ -90,7 +90,7 @@ TEST_F(Sweep, an_arm_is_the_run_that_train_makes_of_it) {
   ASSERT_EQ(sweep().exit, 0);
   for (const std::string arm : {"softmax", "diff_v1", "diff_v2"}) {
     project.config.model.attention.kind = arm;
-    ASSERT_EQ(project.train("alone-" + arm), Exit::ok);
+    ASSERT_EQ(project.train("alone-" + arm), system::Exit::ok);
     EXPECT_EQ(measured(project / ("out/" + arm)), measured(project / ("alone-" + arm)));
   }
 }
@@ -151,7 +151,7 @@ TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
   EXPECT_TRUE(exists("out/report.html"));
   for (const std::string arm : {"diff_v2", "softmax"}) {
     project.config.model.attention.kind = arm;
-    ASSERT_EQ(project.train("alone-" + arm), Exit::ok);
+    ASSERT_EQ(project.train("alone-" + arm), system::Exit::ok);
     EXPECT_EQ(measured(project / ("out/" + arm)), measured(project / ("alone-" + arm))) << arm;
   }
 }
@@ -161,7 +161,7 @@ TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
   const run::StopRequest terminal;
   std::raise(SIGTERM);
   std::ostringstream console;
-  EXPECT_EQ(run_sweep(config, {{}, &console, -1, 1, DIFFTAPE_TEST_PROGRAM}), Exit::sigterm);
+  EXPECT_EQ(run_sweep(config, {{}, &console, -1, 1, DIFFTAPE_TEST_PROGRAM}), system::Exit::sigterm);
   EXPECT_FALSE(exists("out/diff_v1"));
 }
 

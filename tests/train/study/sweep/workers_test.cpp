@@ -206,7 +206,7 @@ TEST_F(Workers, told_to_stop_all_save_their_state_and_continue_bitwise) {
 }
 
 TEST_F(Workers, a_disk_that_is_full_for_one_arm_does_not_stop_the_others) {
-  ASSERT_EQ(project.train("whole"), Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
   test::Conditions conditions;
   conditions.largest_file = test::last_checkpoint(project / "whole").size() + 20000;
   put(project / "s.yaml",

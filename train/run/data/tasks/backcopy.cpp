@@ -59,9 +59,8 @@ class Backcopy : public Task {
     }
   }
 
-  double best_loss() const override { return best_.loss; }
-  double best_accuracy() const override { return best_.accuracy; }
-  Grid grid() const override { return {{"bigram", "copy"}, {"all"}}; }
+  std::optional<BestAchievable> best() const override { return best_; }
+  AccuracyGrid grid() const override { return {{"bigram", "copy"}, {"all"}}; }
 
   nlohmann::ordered_json info() const override {
     nlohmann::ordered_json info = base_info();
@@ -75,15 +74,15 @@ class Backcopy : public Task {
 
  protected:
   // Tokens: 0 begins every sequence, symbol v is token v + 1.
-  Sequence train_sequence(Draws& draws) const override {
+  Sequence train_sequence(Sampler& sampler) const override {
     Sequence made{{0}, {}};
     Index before = 0;
-    Index now = starts_[static_cast<size_t>(draws.below(static_cast<Index>(starts_.size())))];
+    Index now = starts_[static_cast<size_t>(sampler.below(static_cast<Index>(starts_.size())))];
     for (Index t = 1; t < length(); ++t) {
       made.tokens.push_back(static_cast<std::int32_t>(now + 1));
       const bool copies = bigrams_.is_trigger(now);
       if (t < config().seq_len) made.answers.push_back({0, {t, t + 1}, copies ? 1 : 0, 0});
-      const Index next = copies ? before : after(now, draws.uniform());
+      const Index next = copies ? before : after(now, sampler.uniform());
       before = now;
       now = next;
     }

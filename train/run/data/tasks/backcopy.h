@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/real.h"
+#include "train/run/data/dataset.h"
 
 namespace difftape::run {
 
@@ -24,9 +24,6 @@ Bigrams make_bigrams(Index symbols, Index triggers);
 
 /// Means over the T targets of a sequence of backcopy: of the entropy of the target given all
 /// before it, in nats, and of the probability of the likeliest target.
-struct BestAchievable {
-  double loss = 0, accuracy = 0;
-};
 BestAchievable best_of_backcopy(const Bigrams& bigrams, Index seq_len);
 
 }  // namespace difftape::run

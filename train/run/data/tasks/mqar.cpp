@@ -20,7 +20,7 @@ class Mqar : public Task {
     }
   }
 
-  Grid grid() const override {
+  AccuracyGrid grid() const override {
     return {{fmt::format("pairs{}", sizes().pairs)}, gap_columns(gaps())};
   }
 
@@ -35,17 +35,17 @@ class Mqar : public Task {
 
  protected:
   // Tokens: keys, values.
-  Sequence train_sequence(Draws& draws) const override {
+  Sequence train_sequence(Sampler& sampler) const override {
     const Index pairs = sizes().pairs;
-    const auto keys = draws.distinct(pairs, sizes().keys);
-    const auto values = draws.distinct(pairs, sizes().values);
-    const auto gap = drawn_gaps(draws);
+    const auto keys = sampler.distinct(pairs, sizes().keys);
+    const auto values = sampler.distinct(pairs, sizes().values);
+    const auto gap = drawn_gaps(sampler);
     Sequence made;
     made.tokens.resize(static_cast<size_t>(length()));
     made.scored.assign(static_cast<size_t>(config().seq_len), 0);
     const std::vector<std::int32_t> others = tokens_but(keys);
     for (std::int32_t& token : made.tokens) {
-      token = others[static_cast<size_t>(draws.below(static_cast<Index>(others.size())))];
+      token = others[static_cast<size_t>(sampler.below(static_cast<Index>(others.size())))];
     }
     const auto put_pair = [&](Index i, Index at) {
       const auto place = made.tokens.begin() + at;
@@ -70,10 +70,10 @@ class Mqar : public Task {
   /// D different gaps, one after the other with probabilities proportional to the weights of those
   /// that are left: the places of the D smallest of E_g / w_g with E_g exponential (Efraimidis and
   /// Spirakis 2006).
-  std::vector<Index> drawn_gaps(Draws& draws) const {
+  std::vector<Index> drawn_gaps(Sampler& sampler) const {
     std::vector<std::pair<double, Index>> times;
     for (size_t g = 0; g < weights_.size(); ++g) {
-      times.emplace_back(-std::log(draws.uniform()) / weights_[g], static_cast<Index>(g));
+      times.emplace_back(-std::log(sampler.uniform()) / weights_[g], static_cast<Index>(g));
     }
     std::partial_sort(times.begin(), times.begin() + sizes().pairs, times.end());
     std::vector<Index> chosen;
@@ -83,7 +83,7 @@ class Mqar : public Task {
     return chosen;
   }
 
-  /// All tokens that are none of the keys: what stands where nothing is asked.
+  /// All tokens that are none of the keys, for places without a query.
   std::vector<std::int32_t> tokens_but(const std::vector<Index>& keys) const {
     std::vector<bool> taken(static_cast<size_t>(vocab_size()));
     for (const Index key : keys) taken[static_cast<size_t>(key)] = true;

@@ -29,8 +29,8 @@ class Needles : public Task {
     rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
   }
 
-  Grid grid() const override {
-    Grid grid;
+  AccuracyGrid grid() const override {
+    AccuracyGrid grid;
     for (const Index facts : rows_) grid.rows.push_back(fmt::format("n{}", facts));
     for (Index depth = 0; depth < NeedlesConfig::kDepths; ++depth) {
       grid.columns.push_back(fmt::format("depth{}", 100 * depth / (NeedlesConfig::kDepths - 1)));
@@ -50,15 +50,15 @@ class Needles : public Task {
   }
 
  protected:
-  Sequence train_sequence(Draws& draws) const override {
-    const auto setting = static_cast<size_t>(draws.below(settings()));
-    return sequence(draws, setting, draws.distinct(sizes().facts[setting], slots(setting)));
+  Sequence train_sequence(Sampler& sampler) const override {
+    const auto setting = static_cast<size_t>(sampler.below(settings()));
+    return sequence(sampler, setting, sampler.distinct(sizes().facts[setting], slots(setting)));
   }
 
-  Sequence val_sequence(Draws& draws, Index n) const override {
+  Sequence val_sequence(Sampler& sampler, Index n) const override {
     const auto setting = static_cast<size_t>(n % settings());
     const Index depth = n / settings() % NeedlesConfig::kDepths;
-    Sequence made = sequence(draws, setting, slots_with_answer_at(draws, setting, depth));
+    Sequence made = sequence(sampler, setting, slots_with_answer_at(sampler, setting, depth));
     const Index row = std::ranges::find(rows_, sizes().facts[setting]) - rows_.begin();
     made.answers.push_back({0, {context(setting), config().seq_len}, row, depth});
     return made;
@@ -74,44 +74,44 @@ class Needles : public Task {
   Index slots(size_t setting) const { return context(setting) / sizes().fact_tokens(); }
 
   /// A slot for each fact: the first at the depth, the others anywhere else.
-  std::vector<Index> slots_with_answer_at(Draws& draws, size_t setting, Index depth) const {
+  std::vector<Index> slots_with_answer_at(Sampler& sampler, size_t setting, Index depth) const {
     const double share = static_cast<double>(depth) / (NeedlesConfig::kDepths - 1);
     const Index last = slots(setting) - 1;
     const Index answer = std::llround(share * static_cast<double>(last));
     std::vector<Index> chosen{answer};
-    for (const Index other : draws.distinct(sizes().facts[setting] - 1, last)) {
+    for (const Index other : sampler.distinct(sizes().facts[setting] - 1, last)) {
       chosen.push_back(other < answer ? other : other + 1);
     }
     return chosen;
   }
 
-  std::int32_t filler(Draws& draws) const {
-    return static_cast<std::int32_t>(kCity + sizes().cities + draws.below(sizes().filler));
+  std::int32_t filler(Sampler& sampler) const {
+    return static_cast<std::int32_t>(kCity + sizes().cities + sampler.below(sizes().filler));
   }
 
   /// Facts about different cities at the slots, which follow the filler that is left over.
-  std::vector<Fact> facts_at(Draws& draws, size_t setting, const std::vector<Index>& at) const {
+  std::vector<Fact> facts_at(Sampler& sampler, size_t setting, const std::vector<Index>& at) const {
     const Index left_over = context(setting) - slots(setting) * sizes().fact_tokens();
-    const auto cities = draws.distinct(static_cast<Index>(at.size()), sizes().cities);
+    const auto cities = sampler.distinct(static_cast<Index>(at.size()), sizes().cities);
     std::vector<Fact> facts;
     for (size_t i = 0; i < at.size(); ++i) {
       Fact fact{static_cast<std::int32_t>(kCity + cities[i]),
                 {},
                 left_over + at[i] * sizes().fact_tokens()};
       for (Index digit = 0; digit < sizes().digits; ++digit) {
-        fact.number.push_back(static_cast<std::int32_t>(kDigit + draws.below(10)));
+        fact.number.push_back(static_cast<std::int32_t>(kDigit + sampler.below(10)));
       }
       facts.push_back(std::move(fact));
     }
     return facts;
   }
 
-  Sequence sequence(Draws& draws, size_t setting, const std::vector<Index>& at) const {
+  Sequence sequence(Sampler& sampler, size_t setting, const std::vector<Index>& at) const {
     Sequence made;
     made.scored.assign(static_cast<size_t>(config().seq_len), 0);
     const Index end = context(setting);
-    for (Index t = 0; t < end; ++t) made.tokens.push_back(filler(draws));
-    const std::vector<Fact> facts = facts_at(draws, setting, at);
+    for (Index t = 0; t < end; ++t) made.tokens.push_back(filler(sampler));
+    const std::vector<Fact> facts = facts_at(sampler, setting, at);
     for (const Fact& fact : facts) {
       made.tokens[static_cast<size_t>(fact.begin)] = fact.city;
       std::ranges::copy(fact.number, made.tokens.begin() + fact.begin + 1);

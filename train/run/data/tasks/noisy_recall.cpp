@@ -16,7 +16,7 @@ class NoisyRecall : public Task {
   NoisyRecall(const DataConfig& config, std::uint64_t seed)
       : Task(config, config.noisy_recall.vocab_size(), seed) {}
 
-  Grid grid() const override {
+  AccuracyGrid grid() const override {
     return {{fmt::format("noise{}", std::lround(100 * sizes().noise))}, gap_columns(slots() - 1)};
   }
 
@@ -31,23 +31,24 @@ class NoisyRecall : public Task {
 
  protected:
   // Tokens: keys, values, noise.
-  Sequence train_sequence(Draws& draws) const override {
+  Sequence train_sequence(Sampler& sampler) const override {
     Sequence made;
     made.scored.assign(static_cast<size_t>(config().seq_len), 0);
-    if (length() % 2 == 1) made.tokens.push_back(noise(draws));
+    if (length() % 2 == 1) made.tokens.push_back(noise(sampler));
     Pairs pairs;
-    const Index surely_a_pair = draws.below(slots() - 1);
+    const Index surely_a_pair = sampler.below(slots() - 1);
     for (Index slot = 0; slot < slots() - 1; ++slot) {
-      const bool is_noise = draws.chance(sizes().noise) && slot != surely_a_pair;
+      const bool is_noise = sampler.chance(sizes().noise) && slot != surely_a_pair;
       if (is_noise) {
-        made.tokens.push_back(noise(draws));
-        made.tokens.push_back(noise(draws));
+        made.tokens.push_back(noise(sampler));
+        made.tokens.push_back(noise(sampler));
       } else {
-        put_pair(made, pairs, static_cast<std::int32_t>(draws.below(sizes().keys)), slot, draws);
+        put_pair(made, pairs, static_cast<std::int32_t>(sampler.below(sizes().keys)), slot,
+                 sampler);
       }
     }
-    const auto probe = std::next(pairs.begin(), draws.below(static_cast<Index>(pairs.size())));
-    put_pair(made, pairs, probe->first, slots() - 1, draws);
+    const auto probe = std::next(pairs.begin(), sampler.below(static_cast<Index>(pairs.size())));
+    put_pair(made, pairs, probe->first, slots() - 1, sampler);
     return made;
   }
 
@@ -61,16 +62,17 @@ class NoisyRecall : public Task {
 
   Index slots() const { return length() / 2; }
 
-  std::int32_t noise(Draws& draws) const {
-    return static_cast<std::int32_t>(sizes().keys + sizes().values + draws.below(sizes().filler));
+  std::int32_t noise(Sampler& sampler) const {
+    return static_cast<std::int32_t>(sizes().keys + sizes().values + sampler.below(sizes().filler));
   }
 
   /// The key and its value, which is scored if the key was there before.
-  void put_pair(Sequence& made, Pairs& pairs, std::int32_t key, Index slot, Draws& draws) const {
+  void put_pair(Sequence& made, Pairs& pairs, std::int32_t key, Index slot,
+                Sampler& sampler) const {
     const auto position = static_cast<Index>(made.tokens.size());
     const auto found = pairs.find(key);
     if (found == pairs.end()) {
-      const auto value = static_cast<std::int32_t>(sizes().keys + draws.below(sizes().values));
+      const auto value = static_cast<std::int32_t>(sizes().keys + sampler.below(sizes().values));
       pairs[key] = {value, slot};
     } else {
       made.scored[static_cast<size_t>(position)] = 1;

@@ -18,8 +18,8 @@ void append(Batch& batch, Sequence sequence) {
   const auto join = [](auto& all, const auto& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
-  for (Answer& answer : sequence.answers) answer.row = batch.batch;
-  for (Query& query : sequence.queries) query.row = batch.batch;
+  for (AnswerSpan& answer : sequence.answers) answer.row = batch.batch;
+  for (RetrievalTarget& query : sequence.queries) query.row = batch.batch;
   join(batch.tokens, sequence.tokens);
   join(batch.scored, sequence.scored);
   join(batch.answers, sequence.answers);
@@ -29,7 +29,7 @@ void append(Batch& batch, Sequence sequence) {
 
 }  // namespace
 
-std::vector<Index> Draws::distinct(Index count, Index bound) {
+std::vector<Index> Sampler::distinct(Index count, Index bound) {
   std::vector<Index> all(static_cast<size_t>(bound));
   std::iota(all.begin(), all.end(), Index{0});
   for (Index i = 0; i < count; ++i)
@@ -48,8 +48,8 @@ Batch Task::train_batch(Index step, Index micro) const {
   Batch batch{0, config_.seq_len, {}};
   for (Index b = 0; b < config_.batch_size; ++b) {
     const auto row = static_cast<std::uint64_t>(micro * config_.batch_size + b);
-    Draws draws(train_.bits(static_cast<std::uint64_t>(step) << 32 | row));
-    append(batch, train_sequence(draws));
+    Sampler sampler(train_.bits(static_cast<std::uint64_t>(step) << 32 | row));
+    append(batch, train_sequence(sampler));
   }
   return batch;
 }
@@ -58,8 +58,8 @@ Batch Task::val_batch(Index i) const {
   Batch batch{0, config_.seq_len, {}};
   for (Index b = 0; b < config_.batch_size; ++b) {
     const Index n = i * config_.batch_size + b;
-    Draws draws(val_.bits(static_cast<std::uint64_t>(n)));
-    append(batch, val_sequence(draws, n));
+    Sampler sampler(val_.bits(static_cast<std::uint64_t>(n)));
+    append(batch, val_sequence(sampler, n));
   }
   return batch;
 }
@@ -67,7 +67,7 @@ Batch Task::val_batch(Index i) const {
 Index Task::val_batches() const { return std::max<Index>(1, kValSequences / config_.batch_size); }
 
 nlohmann::ordered_json Task::base_info() const {
-  return {{"kind", config_.kind}, {"vocab_size", vocab_size()}};
+  return {{"kind", to_string(config_.kind)}, {"vocab_size", vocab_size()}};
 }
 
 std::vector<std::string> gap_columns(Index count) {

@@ -9,9 +9,9 @@
 namespace difftape::run {
 
 /// Random numbers drawn one after the other, for one sequence.
-class Draws {
+class Sampler {
  public:
-  explicit Draws(std::uint64_t seed) : stream_(seed, "data/sequence") {}
+  explicit Sampler(std::uint64_t seed) : stream_(seed, "data/sequence") {}
 
   /// Uniform on [0, bound). bound > 0.
   Index below(Index bound) {
@@ -30,10 +30,10 @@ class Draws {
 
 /// One row of a batch.
 struct Sequence {
-  std::vector<std::int32_t> tokens;  ///< T + 1
-  std::vector<std::uint8_t> scored;  ///< T, or empty: all
-  std::vector<Answer> answers = {};  ///< row 0
-  std::vector<Query> queries = {};   ///< row 0
+  std::vector<std::int32_t> tokens;           ///< T + 1
+  std::vector<std::uint8_t> scored;           ///< T, or empty: all
+  std::vector<AnswerSpan> answers = {};       ///< row 0
+  std::vector<RetrievalTarget> queries = {};  ///< row 0
 };
 
 /// A dataset whose sequence number n of a step is drawn from (seed, step, n) alone, and that of
@@ -43,9 +43,8 @@ class Task : public Dataset {
   Batch train_batch(Index step, Index micro) const override;
   Batch val_batch(Index i) const override;
   Index val_batches() const override;
-  Index vocab_size() const override { return vocab_size_; }
-  double best_loss() const override { return 0; }
-  double best_accuracy() const override { return 1; }
+  Index vocab_size() const override;
+  std::optional<BestAchievable> best() const override { return BestAchievable{0, 1}; }
 
  protected:
   Task(const DataConfig& config, Index vocab_size, std::uint64_t seed);
@@ -54,9 +53,11 @@ class Task : public Dataset {
   Index length() const { return config_.seq_len + 1; }
   const DataConfig& config() const { return config_; }
 
-  virtual Sequence train_sequence(Draws& draws) const = 0;
+  virtual Sequence train_sequence(Sampler& sampler) const = 0;
   /// Sequence n of validation; drawn like those of training unless a task says otherwise.
-  virtual Sequence val_sequence(Draws& draws, Index /*n*/) const { return train_sequence(draws); }
+  virtual Sequence val_sequence(Sampler& sampler, Index /*n*/) const {
+    return train_sequence(sampler);
+  }
   /// kind and vocab_size; a task adds its own numbers.
   nlohmann::ordered_json base_info() const;
 

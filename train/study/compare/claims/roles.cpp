@@ -3,49 +3,57 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "core/error.h"
-#include "layers/attention/fields.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::study {
 
 namespace {
 
-AttentionFields fields_of_role(ArmRole role) {
-  AttentionFields fields = role == ArmRole::softmax                             ? softmax_preset()
-                           : role == ArmRole::v1 || role == ArmRole::v1_no_norm ? diff_v1_preset()
-                                                                                : diff_v2_preset();
-  if (role == ArmRole::cross_group) fields.pairing = Pairing::split_half;
-  if (role == ArmRole::no_sigmoid) fields.lambda = LambdaKind::raw;
-  if (role == ArmRole::no_lambda) fields.lambda = LambdaKind::one;
-  if (role == ArmRole::v1_no_norm) fields.head_norm = false;
-  return fields;
+/// The attention of a role, with what no kind decides as in `like`.
+AttentionConfig attention_of(ArmRole role, const AttentionConfig& like) {
+  switch (role) {
+    case ArmRole::softmax:
+      return plain_kind("softmax", like);
+    case ArmRole::v1:
+      return plain_kind("diff_v1", like);
+    case ArmRole::v1_no_norm: {
+      AttentionConfig v1 = plain_kind("diff_v1", like);
+      v1.subln = false;
+      return v1;
+    }
+    default:
+      break;
+  }
+  AttentionConfig v2 = plain_kind("diff_v2", like);
+  if (role == ArmRole::cross_group) v2.pairing = Pairing::split_half;
+  if (role == ArmRole::no_sigmoid) v2.lambda = LambdaKind::raw;
+  if (role == ArmRole::no_lambda) v2.lambda = LambdaKind::one;
+  return v2;
 }
 
 const RunRecord& first_run(const Arm& arm) { return *arm.cells.front().runs.front(); }
 
-bool plays(const Arm& arm, ArmRole role) {
-  const RunRecord& run = first_run(arm);
-  AttentionConfig config;
-  for (const auto& [key, member] : {std::pair("kind", &config.kind),
-                                    {"pairing", &config.pairing},
-                                    {"lambda", &config.lambda},
-                                    {"lambda_init", &config.lambda_init},
-                                    {"softmax_denominator", &config.normaliser},
-                                    {"subln", &config.subln},
-                                    {"gate", &config.gate}}) {
-    const std::string value = run.config(fmt::format("model.attention.{}", key));
-    if (!value.empty()) *member = value;
+/// The attention that a run was made with, read as any configuration is. Nothing if it has keys or
+/// words that this program does not know.
+std::optional<AttentionConfig> attention_of(const RunRecord& run) {
+  std::string text;
+  for (const auto& [key, value] : run.env.at("config").items()) {
+    if (!key.starts_with("model.attention.")) continue;
+    text += fmt::format("{}: {}\n", key, value.get<std::string>());
   }
   try {
-    AttentionFields found = attention_fields(config), wanted = fields_of_role(role);
-    found.lambda_init_value = wanted.lambda_init_value = 0;  // no role has a constant lambda_init
-    return found == wanted;
+    return run::config_from_yaml(text, "env.json").model.attention;
   } catch (const ConfigError&) {
-    return false;  // made with fields that this program does not know
+    return std::nullopt;
   }
+}
+
+bool plays(const Arm& arm, ArmRole role) {
+  const std::optional<AttentionConfig> found = attention_of(first_run(arm));
+  return found && fields_of(*found) == fields_of(attention_of(role, *found));
 }
 
 bool may_differ(const std::string& key) {

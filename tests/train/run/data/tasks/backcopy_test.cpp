@@ -13,7 +13,7 @@ using test::make_task;
 using test::row_of;
 
 DataConfig config(Index seq_len = 64, Index symbols = 20, Index triggers = 3) {
-  return {.kind = "backcopy",
+  return {.kind = DataKind::backcopy,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
@@ -120,8 +120,8 @@ TEST(Backcopy, best_loss_and_accuracy_are_those_of_the_true_probabilities) {
       }
     }
     EXPECT_LT(loss.error(), 0.01);
-    EXPECT_NEAR(data->best_loss(), loss.value(), 4 * loss.error());
-    EXPECT_NEAR(data->best_accuracy(), accuracy.value(), 4 * accuracy.error());
+    EXPECT_NEAR(data->best()->loss, loss.value(), 4 * loss.error());
+    EXPECT_NEAR(data->best()->accuracy, accuracy.value(), 4 * accuracy.error());
   }
 }
 

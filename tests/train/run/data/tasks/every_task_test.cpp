@@ -12,7 +12,10 @@ using test::make_task;
 class EveryTask : public testing::TestWithParam<std::string> {
  protected:
   static DataConfig config(Index batch_size = 4) {
-    return {.kind = GetParam(), .path = {}, .seq_len = 64, .batch_size = batch_size};
+    return {.kind = from_string<DataKind>(GetParam()).value(),
+            .path = {},
+            .seq_len = 64,
+            .batch_size = batch_size};
   }
 };
 
@@ -73,10 +76,10 @@ TEST_P(EveryTask, validation_is_the_same_for_every_seed_and_no_part_of_training)
 TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
   const auto data = make_task(config());
   const Batch batch = data->val_batch(0);
-  const Grid grid = data->grid();
+  const AccuracyGrid grid = data->grid();
   ASSERT_FALSE(batch.answers.empty());
   Index row = 0;
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     EXPECT_GE(answer.row, row) << "in order of the rows";
     row = answer.row;
     EXPECT_GE(answer.targets.begin, 0);
@@ -111,14 +114,15 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   test::TinyProject project;
   project.config.model.vocab_size = 160;
   project.config.model.max_seq_len = 32;
-  project.config.data = {.kind = GetParam(), .path = {}, .seq_len = 32, .batch_size = 10};
+  project.config.data = config(10);
+  project.config.data.seq_len = 32;
   project.config.train.checkpoint_every = 5;
-  ASSERT_EQ(project.train("whole"), Exit::ok);
-  ASSERT_EQ(project.train("cut"), Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  ASSERT_EQ(project.train("cut"), system::Exit::ok);
   std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
   std::filesystem::remove(project / "cut/checkpoints/step-00000010.h5");
   test::put(project / "cut/checkpoints/latest", "step-00000005.h5\n");
-  ASSERT_EQ(project.train("cut", true), Exit::ok);
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   EXPECT_EQ(test::measured(project / "whole"), test::measured(project / "cut"));
   EXPECT_EQ(test::last_checkpoint(project / "whole"), test::last_checkpoint(project / "cut"));
   const auto last = test::metrics_lines(project / "whole").back();
@@ -137,18 +141,18 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask,
                          [](const auto& kind) { return kind.param; });
 
 TEST(TaskDigests, of_the_first_batches_never_change) {
-  const auto digest = [](const char* kind) {
+  const auto digest = [](DataKind kind) {
     return test::digest_of({.kind = kind, .path = {}, .seq_len = 64, .batch_size = 4});
   };
-  EXPECT_EQ(digest("needles"), "8f774ee248a06946fb2598a9cafce2d2");
-  EXPECT_EQ(digest("mqar"), "a246060868b65150840165e0b18d1b54");
-  EXPECT_EQ(digest("noisy_recall"), "3099d8399f8d083d9aab8aff02c8a44f");
-  EXPECT_EQ(digest("backcopy"), "a433a9632919aadb25629ba1749f17fa");
+  EXPECT_EQ(digest(DataKind::needles), "8f774ee248a06946fb2598a9cafce2d2");
+  EXPECT_EQ(digest(DataKind::mqar), "a246060868b65150840165e0b18d1b54");
+  EXPECT_EQ(digest(DataKind::noisy_recall), "3099d8399f8d083d9aab8aff02c8a44f");
+  EXPECT_EQ(digest(DataKind::backcopy), "a433a9632919aadb25629ba1749f17fa");
 }
 
 TEST(DataWithoutATask, knows_no_best_loss_and_is_counted_by_loss_alone) {
   test::TinyProject project;
-  ASSERT_EQ(project.train("run"), Exit::ok);
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_FALSE(test::metrics_lines(project / "run").back().contains("val/accuracy"));
   const auto data = nlohmann::json::parse(test::contents(project / "run/env.json"))["data"];
   EXPECT_FALSE(data.contains("best_loss"));

@@ -2,8 +2,8 @@
 
 #include "tests/train/run/data/tasks/task_data.h"
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/loop/session.h"
 #include "train/run/loop/step.h"
+#include "train/run/loop/train_state.h"
 
 namespace difftape::run {
 namespace {
@@ -13,7 +13,7 @@ using test::row_of;
 using testing::HasSubstr;
 
 DataConfig config(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
-  return {.kind = "mqar",
+  return {.kind = DataKind::mqar,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
@@ -112,7 +112,7 @@ TEST(Mqar, answers_are_sorted_into_gaps_of_powers_of_two) {
   EXPECT_THAT(data->grid().columns,
               testing::ElementsAre("gap0", "gap1", "gap2-3", "gap4-7", "gap8-15", "gap16-31"));
   const Batch batch = data->val_batch(0);
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     const Index gap = (answer.targets.begin - 8) / 2;
     const Index first = answer.grid_column == 0 ? 0 : Index{1} << (answer.grid_column - 1);
     EXPECT_GE(gap, first);
@@ -137,7 +137,7 @@ TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
                   .d_ff = 64,
                   .max_seq_len = 8,
                   .vocab_size = 12};
-  config.data = {.kind = "mqar",
+  config.data = {.kind = DataKind::mqar,
                  .path = {},
                  .seq_len = 8,
                  .batch_size = 64,
@@ -147,10 +147,10 @@ TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
   config.optim.warmup_steps = 20;
   config.train.steps = 500;
   const test::Threads one(1);
-  Session session(config);
-  EXPECT_NEAR(session.validate().loss, std::log(12), 0.2);
-  while (session.step < config.train.steps) ASSERT_FALSE(take_step(session).diverged);
-  const Validation after = session.validate();
+  TrainState state(config);
+  EXPECT_NEAR(state.validate().loss, std::log(12), 0.2);
+  while (state.step < config.train.steps) ASSERT_FALSE(train_step(state).diverged);
+  const Validation after = state.validate();
   EXPECT_EQ(after.metrics.front().first, "val/accuracy");
   EXPECT_GT(after.metrics.front().second, 0.75) << "guessing one of the two values gives 0.5";
   EXPECT_LT(after.loss, 0.55) << "which costs log 2, 0.69";

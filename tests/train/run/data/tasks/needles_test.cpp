@@ -12,7 +12,7 @@ using test::row_of;
 constexpr std::int32_t kMarker = 0, kDigit = 1, kCity = 11;
 
 DataConfig config() {
-  return {.kind = "needles",
+  return {.kind = DataKind::needles,
           .path = {},
           .seq_len = 96,
           .batch_size = 40,
@@ -67,7 +67,7 @@ TEST(Needles, every_question_has_its_number_in_the_context_and_only_digits_are_s
 TEST(Needles, a_query_points_to_its_fact_and_noise_is_the_rest_of_the_context) {
   const Batch batch = make_task(config())->val_batch(0);
   ASSERT_EQ(batch.queries.size(), static_cast<size_t>(batch.scored_targets()));
-  for (const Query& query : batch.queries) {
+  for (const RetrievalTarget& query : batch.queries) {
     const auto row = row_of(batch, query.row);
     EXPECT_TRUE(test::is_scored(batch, query.row, query.position));
     EXPECT_EQ(query.answer.size(), 4);
@@ -90,7 +90,7 @@ TEST(Needles, validation_covers_every_setting_at_every_depth_alike) {
               testing::ElementsAre("depth0", "depth25", "depth50", "depth75", "depth100"));
   std::map<std::pair<Index, Index>, int> cells;
   ASSERT_EQ(batch.answers.size(), 40u);
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     ++cells[{answer.grid_row, answer.grid_column}];
     const auto row = row_of(batch, answer.row);
     const Index questions = questions_of(row), context = 97 - 5 * questions;
@@ -148,7 +148,7 @@ TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
   };
   EXPECT_GT(p_of(31, 39), 0.001) << "filler";
   EXPECT_EQ(counts.rbegin()->first, 38);
-  // Answers repeat facts, which makes digits and cities no independent draws.
+  // Answers repeat facts, which makes digits and cities no independent sampler.
   for (std::int32_t token = 1; token < 31; ++token) EXPECT_GT(counts[token], 100) << token;
 }
 

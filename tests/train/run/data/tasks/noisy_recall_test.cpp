@@ -10,7 +10,7 @@ using test::row_of;
 
 // Tokens: 12 keys, 10 values from 12 on, 6 of noise from 22 on.
 DataConfig config(double noise, Index seq_len = 64) {
-  return {.kind = "noisy_recall",
+  return {.kind = DataKind::noisy_recall,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
@@ -88,7 +88,7 @@ TEST(NoisyRecall, answers_are_sorted_by_the_slots_since_the_key_was_seen) {
   EXPECT_THAT(data->grid().rows, testing::ElementsAre("noise20"));
   const Batch batch = data->val_batch(0);
   ASSERT_EQ(static_cast<Index>(batch.answers.size()), batch.scored_targets());
-  for (const Answer& answer : batch.answers) {
+  for (const AnswerSpan& answer : batch.answers) {
     const auto row = row_of(batch, answer.row);
     Index last = answer.targets.begin - 2;
     while (row[static_cast<size_t>(last)] != row[static_cast<size_t>(answer.targets.begin)]) {

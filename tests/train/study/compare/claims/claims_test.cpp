@@ -94,7 +94,7 @@ TEST(Claims, have_names_of_their_own_a_sentence_and_a_source) {
   }
 }
 
-TEST(Claims, n01_are_supported_where_the_effect_is_large) {
+TEST(Claims, are_supported_where_the_effect_is_large) {
   const std::vector<RunRecord> runs =
       simulate({.loss = {{"v2", -0.3}, {"crossed", 0.2}, {"raw", 0.1}, {"none", 0.05}},
                 .at_large_rate = {{"crossed", 2}, {"raw", 1}, {"v1_no_norm", 1}},
@@ -118,7 +118,7 @@ TEST(Claims, n01_are_supported_where_the_effect_is_large) {
             "no difference detected: not contradicted");
 }
 
-TEST(Claims, n02_are_not_supported_where_the_opposite_is_significant) {
+TEST(Claims, are_not_supported_where_the_opposite_is_significant) {
   const std::vector<RunRecord> runs = simulate({.loss = {{"v2", 0.3}},
                                                 .at_large_rate = {{"v1", 1}},
                                                 .growth = {{"v2", 3}},
@@ -131,7 +131,7 @@ TEST(Claims, n02_are_not_supported_where_the_opposite_is_significant) {
   EXPECT_EQ(verdict(runs, "v1_norm"), "not supported: the opposite holds, as the V2 article says");
 }
 
-TEST(Claims, n03_without_an_effect_are_seldom_supported) {
+TEST(Claims, without_an_effect_are_seldom_supported) {
   int studies = 0, wrong = 0, tests = 0, raw = 0;
   for (std::uint64_t trial = 0; trial < 200; ++trial) {
     const std::vector<RunRecord> runs = simulate({.seeds = 3, .trial = trial});
@@ -151,7 +151,7 @@ TEST(Claims, n03_without_an_effect_are_seldom_supported) {
   EXPECT_LE(wrong, studies / 20) << "in one study of 20 a verdict may be wrong";
 }
 
-TEST(Claims, n04_are_not_tested_with_fewer_than_three_seeds_but_show_their_numbers) {
+TEST(Claims, are_not_tested_with_fewer_than_three_seeds_but_show_their_numbers) {
   const Effects strong{.loss = {{"v2", -0.3}}, .noise = 1e-4};
   for (const auto& [seeds, reason] :
        {std::pair(1, "not tested: one seed: no interval"), {2, "not tested: 2 seeds, need 3"}}) {
@@ -165,7 +165,7 @@ TEST(Claims, n04_are_not_tested_with_fewer_than_three_seeds_but_show_their_numbe
   }
 }
 
-TEST(Claims, n05_say_which_metric_or_arm_is_missing) {
+TEST(Claims, say_which_metric_or_arm_is_missing) {
   const std::vector<RunRecord> silent = simulate({.metrics = false});
   EXPECT_EQ(verdict(silent, "v2_sink_rate"), "not tested: no run logged attn/sink_rate");
   EXPECT_EQ(verdict(silent, "no_lambda_context_rms"), "not tested: no run logged attn/context_rms");
@@ -177,7 +177,7 @@ TEST(Claims, n05_say_which_metric_or_arm_is_missing) {
   EXPECT_EQ(verdict(half, "v2_sink_rate"), "not tested: no run of v2 logged attn/sink_rate");
 }
 
-TEST(Claims, n06_compare_arms_that_differ_in_attention_alone) {
+TEST(Claims, compare_arms_that_differ_in_attention_alone) {
   const std::vector<RunRecord> runs =
       test::records({{.config = {{"optim.clip_norm", "0.5"}}},
                      {.arm = "v2", .attention = kArms.at("v2")},
@@ -191,7 +191,7 @@ TEST(Claims, n06_compare_arms_that_differ_in_attention_alone) {
             "v2 and softmax also differ in optim.clip_norm");
 }
 
-TEST(Claims, n07_at_large_rates_start_at_the_best_rate_of_the_baseline_and_count_divergence) {
+TEST(Claims, at_large_rates_start_at_the_best_rate_of_the_baseline_and_count_divergence) {
   std::vector<Result> results;
   for (const char* arm : {"base", "v2"}) {
     for (const double lr : {1e-3, 3e-3, 1e-2, 3e-2}) {
@@ -216,7 +216,7 @@ TEST(Claims, n07_at_large_rates_start_at_the_best_rate_of_the_baseline_and_count
   EXPECT_EQ(rungs.against, 3);
 }
 
-TEST(Claims, n08_with_all_runs_diverged_are_not_tested) {
+TEST(Claims, with_all_runs_diverged_are_not_tested) {
   std::vector<Result> results;
   for (const char* arm : {"base", "v2"}) {
     for (const int seed : {1, 2, 3}) {
@@ -231,7 +231,7 @@ TEST(Claims, n08_with_all_runs_diverged_are_not_tested) {
   EXPECT_THAT(study_text(study, 100), HasSubstr("3 diverged at 12, 12, 12"));
 }
 
-TEST(Claims, n09_a_difference_below_the_noise_floor_is_none) {
+TEST(Claims, a_difference_below_the_noise_floor_is_none) {
   std::vector<Result> results;
   for (const char* arm : {"base", "v2"}) {
     for (const int seed : {1, 2, 3, 4}) {
@@ -312,7 +312,7 @@ TEST(Claims, n09e_rates_that_train_are_none_for_an_arm_that_diverged_before_it_w
   EXPECT_EQ(verdict(runs, "v2_loss_equal"), "not tested: no run of base logged val/loss");
 }
 
-TEST(Claims, n10_unstable_steps_count_what_a_diverged_run_never_reached) {
+TEST(Claims, unstable_steps_count_what_a_diverged_run_never_reached) {
   const std::vector<RunRecord> runs =
       test::records({{.lr = 1e-3, .spike_score = 2},
                      {.lr = 1e-2, .state = run::RunState::diverged, .diverged_at = 5}});
@@ -322,13 +322,13 @@ TEST(Claims, n10_unstable_steps_count_what_a_diverged_run_never_reached) {
   EXPECT_DOUBLE_EQ(kSensitivity.of_ladder(ladder), (5.5 - 2.3) / 2);
 }
 
-TEST(Claims, n11_growth_is_the_exponent_of_the_second_half) {
+TEST(Claims, growth_is_the_exponent_of_the_second_half) {
   const RunRecord flat = record({}), growing = record({.late_growth = 1.5});
   EXPECT_NEAR(kLateGrowth.of_run(growing) - kLateGrowth.of_run(flat), 1.5, 1e-9);
   EXPECT_TRUE(std::isnan(kLateGrowth.of_run(record({.state = run::RunState::diverged}))));
 }
 
-TEST(Claims, n12_numbers_of_layers_come_from_the_last_step_and_only_from_layers) {
+TEST(Claims, numbers_of_layers_come_from_the_last_step_and_only_from_layers) {
   const RunRecord run = record({.last = {{"attn/logit_max/0", 3},
                                          {"attn/logit_max/11", 7},
                                          {"attn/logit_max/x", 99},

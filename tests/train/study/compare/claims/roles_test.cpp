@@ -48,6 +48,20 @@ TEST(Roles, are_all_found_in_the_shipped_stability_sweep) {
   EXPECT_EQ(pair(study, ArmRole::v2, ArmRole::softmax), "diff_v2 against softmax");
 }
 
+TEST(Roles, are_not_those_of_arms_with_attention_that_this_program_does_not_know) {
+  const auto reason = [](const std::string& key, const std::string& value) {
+    std::vector<RunRecord> runs = runs_of("stability.yaml");
+    for (RunRecord& run : runs) {
+      if (run.config("model.attention.kind") == "diff_v2") run.env["config"][key] = value;
+    }
+    return pair(make_study(runs), ArmRole::v2, ArmRole::softmax);
+  };
+  EXPECT_EQ(reason("model.attention.gate", "preset"), "diff_v2 against softmax");
+  EXPECT_EQ(reason("model.attention.gate", "head"), "no arm is V2 (kind: diff_v2)");
+  EXPECT_EQ(reason("model.attention.gate", "both"), "no arm is V2 (kind: diff_v2)");
+  EXPECT_EQ(reason("model.attention.rotation", "none"), "no arm is V2 (kind: diff_v2)");
+}
+
 TEST(RunRecord, has_the_values_of_its_configuration_without_the_quotes_of_yaml) {
   RunRecord run;
   run.env = {{"config", {{"a", "\"false\""}, {"b", "\"say \\\"so\\\"\""}, {"c", "1.5"}}}};

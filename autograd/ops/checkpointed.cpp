@@ -1,0 +1,36 @@
+// A part of a model whose activations are not kept: backward computes them again (Chen et al.
+// 2016).
+//   forward   y = body(x)                    on a tape that records nothing
+//   backward  y = body(x) once more, on a tape of its own; its backward from dy gives
+//             dx += dx of that tape          and adds to the gradients of body's parameters
+//   saves     x
+//   fails     what body fails at, in forward
+#include "autograd/ops.h"
+
+namespace difftape {
+
+namespace {
+/// The tape that body runs on: all of its properties but the mode are those of the tape around it.
+struct InnerTape : Tape {
+  InnerTape(Mode mode, Precision precision, const Hook& hook) : Tape(mode, precision) {
+    set_hook(hook);
+  }
+};
+}  // namespace
+
+Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body) {
+  if (!x.gradient().requires_grad()) return body(x);
+  const Precision precision = x.tape().precision();
+  const Tape::Hook& hook = x.tape().hook();
+  InnerTape forward(Tape::Mode::inference, precision, hook);
+  const Tensor y = body(forward.constant(x.value())).value();
+  return record("recomputed", y, {x},
+                [x = x.value(), dx = x.gradient(), body, precision, hook](const Tensor& dy) {
+                  InnerTape again(Tape::Mode::training, precision, hook);
+                  const Var from = again.input(x);
+                  again.backward(body(from), dy);
+                  dx.add(again.gradient_of(from));
+                });
+}
+
+}  // namespace difftape

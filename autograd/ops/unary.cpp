@@ -1,0 +1,70 @@
+// Functions of every element. None fails on a shape; values are those of IEEE 754.
+//             forward                  backward                     saves
+//   exp       y = exp(x)               dx += dy * y                 y
+//   log       y = log(x)               dx += dy / x                 x
+//   sigmoid   y = 1 / (1 + exp(-x))    dx += dy * y * (1 - y)       y
+//   rsqrt     y = 1 / sqrt(x)          dx += -dy y^3 / 2            y
+//   affine    y = scale x + shift      dx += scale dy               nothing
+#include "autograd/ops.h"
+#include "core/rows.h"
+
+namespace difftape {
+
+namespace {
+
+/// f(xi, yi) for each row of x and of a new tensor y of its shape.
+template <class F>
+Tensor map(const Var& x, F f) {
+  Tensor y = Tensor::like(x.value());
+  for_each_row(x.value(), y, f);
+  return y;
+}
+
+/// f(si, dyi, dxi) for each row of the saved tensor, of dy and of the gradient of x.
+template <class F>
+Tape::Pullback pullback(const Tensor& saved, const Var& x, F f) {
+  return [saved, dx = x.gradient(), f](const Tensor& dy) {
+    Tensor out = dx.grad();
+    for_each_row(saved, dy, out, f);
+  };
+}
+
+}  // namespace
+
+Var exp(const Var& x) {
+  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.exp(); });
+  return record("exp", y, {x},
+                pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += dyi * yi; }));
+}
+
+Var log(const Var& x) {
+  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.log(); });
+  return record("log", y, {x}, pullback(x.value(), x, [](ConstRow xi, ConstRow dyi, Row dxi) {
+                  dxi += dyi / xi;
+                }));
+}
+
+Var sigmoid(const Var& x) {
+  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = (1 + (-xi).exp()).inverse(); });
+  return record("sigmoid", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
+                  dxi += dyi * yi * (1 - yi);
+                }));
+}
+
+Var rsqrt(const Var& x) {
+  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.sqrt().inverse(); });
+  return record("rsqrt", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
+                  dxi += dyi * yi.cube() * real(-0.5);
+                }));
+}
+
+Var affine(const Var& x, double scale, double shift) {
+  const auto s = static_cast<real>(scale), c = static_cast<real>(shift);
+  const Tensor y = map(x, [s, c](ConstRow xi, Row yi) { yi = xi * s + c; });
+  return record("affine", y, {x}, [dx = x.gradient(), s](const Tensor& dy) {
+    Tensor out = dx.grad();
+    for_each_row(dy, out, [s](ConstRow dyi, Row dxi) { dxi += dyi * s; });
+  });
+}
+
+}  // namespace difftape

@@ -1,0 +1,104 @@
+#include "layers/attention/errors.h"
+
+#include <fmt/format.h>
+
+namespace difftape {
+
+namespace {
+
+class Errors {
+ public:
+  explicit Errors(const ModelConfig& model) : model_(model) {}
+
+  /// `keys` are below model; the kind is always one of them.
+  void add(std::vector<const char*> keys, std::string message) {
+    keys.push_back("attention.kind");
+    FieldError error;
+    for (const char* key : keys) error.keys.push_back(fmt::format("model.{}", key));
+    error.message = std::move(message);
+    list.push_back(std::move(error));
+  }
+
+  void check_maps(const AttentionFields& fields) {
+    const AttentionConfig& config = model_.attention;
+    const std::string one_map = fmt::format(
+        "{} has one softmax map a head, so there is nothing to subtract", config.kind.name());
+    if (fields.maps() == 1 && config.pairing) {
+      add({"attention.pairing"},
+          one_map + "; write kind: diff_v2 to pair its query heads, or leave out pairing");
+    }
+    if (fields.mapping == MappingKind::pairs && config.pairing) {
+      add({"attention.pairing"},
+          fmt::format("the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice "
+                      "would only rename them. Write kind: diff_v2, where pairing decides which "
+                      "key head each map reads, or leave it out",
+                      config.kind.name()));
+    }
+    if (fields.mapping == MappingKind::doubled && fields.pairing == Pairing::split_half &&
+        kv_heads_of(model_) == 1) {
+      add({"attention.pairing", "num_kv_heads"},
+          "with one key head all query heads are of one group, and pairing them otherwise only "
+          "renames them; write num_kv_heads above 1, or leave out pairing");
+    }
+    const AttentionKind baseline;
+    if (config.kind != baseline && fields == fields_of(plain_kind(baseline, config))) {
+      add({"attention.softmax_denominator", "attention.gate"},
+          fmt::format("without what makes it {}, this is {}; write kind: {}", config.kind.name(),
+                      baseline.name(), baseline.name()));
+    }
+    if (fields.maps() == 1 && config.lambda) {
+      add({"attention.lambda"}, one_map + "; write kind: diff_v1 or diff_v2, or leave out lambda");
+    }
+  }
+
+  void check_lambda(const AttentionFields& fields) {
+    const AttentionConfig& config = model_.attention;
+    const bool has_init = fields.maps() == 2 && fields.lambda == LambdaKind::exponential;
+    if (config.lambda_init && !has_init) {
+      add({"attention.lambda_init", "attention.lambda"},
+          "lambda_init is the constant in V1's exponential lambda, and this variant has none; "
+          "write lambda: exponential, or leave out lambda_init");
+    }
+    const bool is_used = has_init && fields.lambda_init == LambdaInit::constant;
+    if (config.lambda_init_value != AttentionConfig{}.lambda_init_value && !is_used) {
+      add({"attention.lambda_init_value", "attention.lambda_init", "attention.lambda"},
+          "the value is used with lambda_init: constant only; write that too, or leave out "
+          "lambda_init_value");
+    }
+  }
+
+  void check_heads(const AttentionFields& fields) {
+    if (fields.mapping != MappingKind::pairs) return;
+    const std::string_view kind = model_.attention.kind.name();
+    if (model_.num_heads % 2 != 0) {
+      add({"num_heads"},
+          fmt::format("{} pairs the heads of the baseline, but num_heads is {}; need an even "
+                      "number. num_heads is always the baseline's head count: its pairs follow "
+                      "from it",
+                      kind, model_.num_heads));
+    } else if (kv_heads_of(model_) % 2 != 0) {
+      add({"num_kv_heads"},
+          fmt::format("{} pairs the key and value heads of the baseline, but num_kv_heads is {}; "
+                      "need an even number",
+                      kind, kv_heads_of(model_)));
+    }
+  }
+
+  std::vector<FieldError> list;
+
+ private:
+  const ModelConfig& model_;
+};
+
+}  // namespace
+
+std::vector<FieldError> attention_errors(const ModelConfig& config) {
+  const AttentionFields fields = fields_of(config.attention);
+  Errors errors(config);
+  errors.check_heads(fields);
+  errors.check_maps(fields);
+  errors.check_lambda(fields);
+  return errors.list;
+}
+
+}  // namespace difftape

@@ -1,0 +1,18 @@
+#pragma once
+// Which fields of attention make no sense together.
+
+#include <string>
+#include <vector>
+
+#include "layers/model_config.h"
+
+namespace difftape {
+
+/// A combination that makes no sense: the keys that make it, and what to write instead.
+struct FieldError {
+  std::vector<std::string> keys;  ///< such as "model.attention.pairing"
+  std::string message;
+};
+std::vector<FieldError> attention_errors(const ModelConfig& config);
+
+}  // namespace difftape

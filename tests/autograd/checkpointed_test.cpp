@@ -1,0 +1,80 @@
+// What runs again in backward: parameters, constants, errors.
+#include "autograd/gradcheck/gradcheck.h"
+#include "autograd/ops.h"
+#include "core/error.h"
+
+namespace difftape {
+namespace {
+
+/// A norm and a gated projection of x (B, C), as a block of a model has them.
+struct Part {
+  ParameterSet parameters;
+  Parameter& x = parameters.declare("x", {3, 4}, Role::projection, Init::normal(1));
+  Parameter& gain = parameters.declare("gain", {4}, Role::norm_weight, Init::normal(1));
+  Parameter& weight = parameters.declare("weight", {4, 4}, Role::projection, Init::normal(0.5));
+  Part() { parameters.initialize(1); }
+
+  Var operator()(const Var& in) {
+    Tape& tape = in.tape();
+    const Var h = rms_norm(in, tape.parameter(gain), 0.1);
+    return add(in, mul(h, sigmoid(linear(h, tape.parameter(weight)))));
+  }
+};
+
+TEST(Checkpointed, gradients_of_input_and_parameters_match_finite_differences) {
+  Part part;
+  const GradcheckResult result = gradcheck(part.parameters, [&](Tape& tape) {
+    const auto body = [&](const Var& in) { return part(in); };
+    const Var once = checkpointed(tape.parameter(part.x), body);  // the parameters serve twice
+    return sum(exp(checkpointed(once, body)));
+  });
+  EXPECT_EQ(result.failure, "");
+  EXPECT_EQ(result.elements, 12 + 4 + 16);
+}
+
+TEST(Checkpointed, runs_its_body_once_more_and_only_if_a_gradient_arrives) {
+  Part part;
+  int runs = 0;
+  const auto body = [&](const Var& in) {
+    ++runs;
+    return part(in);
+  };
+  Tape tape;
+  const Var x = tape.parameter(part.x), y = checkpointed(x, body);
+  EXPECT_EQ(runs, 1);
+  checkpointed(x, body);  // reaches nothing
+  tape.backward(sum(y));
+  EXPECT_EQ(runs, 3);
+}
+
+TEST(Checkpointed, of_a_value_without_gradient_still_gives_those_of_the_parameters) {
+  Part part;
+  const auto gradient_of_weight = [&](bool kept) {
+    part.weight.zero_grad();
+    Tape tape;
+    const Var x = tape.constant(part.x.value);
+    tape.backward(sum(kept ? part(x) : checkpointed(x, [&](const Var& in) { return part(in); })));
+    return part.weight.grad.clone();
+  };
+  const Tensor kept = gradient_of_weight(true), again = gradient_of_weight(false);
+  EXPECT_TRUE(std::equal(kept.values().begin(), kept.values().end(), again.values().begin()));
+  EXPECT_NE(kept.data()[0], 0);
+}
+
+TEST(Checkpointed, an_error_in_the_second_run_names_the_layer_of_the_body) {
+  Tape tape;
+  int runs = 0;
+  const Var y = checkpointed(tape.input(Tensor::full({2, 3}, 1)), [&](const Var& in) {
+    const NameScope scope("layers.7");
+    return ++runs == 1 ? exp(in) : reshape(in, {7});
+  });
+  try {
+    tape.backward(sum(y));
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), testing::EndsWith("\nin layers.7"));
+  }
+}
+
+}  // namespace
+}  // namespace difftape

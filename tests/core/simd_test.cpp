@@ -1,0 +1,52 @@
+#include "core/simd.h"
+
+#include <cmath>
+#include <limits>
+
+namespace difftape {
+namespace {
+
+constexpr double kExpGate = sizeof(real) == 4 ? 1.2e-7 : 4.4e-16;  // two units of the last digit
+
+TEST(Simd, exp_agrees_with_the_standard_library_over_its_whole_range) {
+  double worst = 0;
+  const double lowest = std::log(static_cast<double>(std::numeric_limits<real>::min()));
+  constexpr int kSteps = 200000;
+  for (int i = 0; i <= kSteps; ++i) {
+    const auto x = static_cast<real>(1 + (lowest + 0.01 - 1) * i / kSteps);
+    const double expected = std::exp(static_cast<double>(x));
+    const double got = static_cast<double>(exp_simd(broadcast(x))[0]);
+    worst = std::max(worst, std::abs(got - expected) / expected);
+  }
+  EXPECT_LE(worst, kExpGate);
+  EXPECT_GT(worst, 0);
+}
+
+TEST(Simd, exp_has_its_exact_values_and_hides_nothing) {
+  constexpr real kInfinity = std::numeric_limits<real>::infinity();
+  EXPECT_EQ(exp_simd(broadcast(0))[0], 1);
+  EXPECT_EQ(exp_simd(broadcast(-kInfinity))[1], 0);
+  EXPECT_EQ(exp_simd(broadcast(real(-1e4)))[2], 0);
+  EXPECT_TRUE(std::isnan(exp_simd(broadcast(std::numeric_limits<real>::quiet_NaN()))[3]));
+}
+
+TEST(Simd, each_lane_is_on_its_own) {
+  real numbers[kSimdWidth], results[kSimdWidth];
+  for (Index i = 0; i < kSimdWidth; ++i) numbers[i] = -static_cast<real>(i);
+  store(exp_simd(load(numbers)), results);
+  for (Index i = 0; i < kSimdWidth; ++i) {
+    EXPECT_NEAR(results[i], std::exp(-static_cast<double>(i)), kExpGate) << i;
+  }
+}
+
+TEST(Simd, sum_and_largest_go_over_all_lanes) {
+  Simd x{};
+  real total = 0;
+  for (Index i = 0; i < kSimdWidth; ++i) total += x[i] = static_cast<real>((i * 5) % kSimdWidth);
+  EXPECT_EQ(sum(x), total);
+  EXPECT_EQ(largest(x), kSimdWidth - 1);
+  EXPECT_EQ(round_up_to_width(kSimdWidth + 1), 2 * kSimdWidth);
+}
+
+}  // namespace
+}  // namespace difftape

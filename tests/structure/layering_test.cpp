@@ -1,0 +1,168 @@
+// Dependencies point one way, each room has its namespace, and each external library one door.
+#include <map>
+#include <regex>
+#include <set>
+
+#include "tests/structure/types.h"
+
+namespace difftape::test {
+namespace {
+
+using Names = std::set<std::string>;
+
+/// Every include of every source: {file, included name}.
+const std::vector<std::pair<std::string, std::string>>& includes() {
+  static const auto all = [] {
+    const std::regex include("#include +[<\"]([^>\"]+)[>\"]");
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& [path, text] : program_sources()) {
+      for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end;
+           ++match) {
+        found.emplace_back(path, (*match)[1]);
+      }
+    }
+    return found;
+  }();
+  return all;
+}
+
+/// Whether `path` is `place` or lies in it.
+bool lies_in(const std::string& path, const std::string& place) {
+  return path == place || path.starts_with(place + "/");
+}
+
+const Names kKernel{"core", "autograd", "layers", "optim"};
+const Names kGround{"core", "autograd", "layers", "optim", "train/system", "train/stats"};
+
+Names with(Names all, const Names& more) {
+  all.insert(more.begin(), more.end());
+  return all;
+}
+
+/// For each place what it may include, itself aside. A file belongs to the longest place it lies
+/// in; what is not named here may include nothing of the program.
+const std::map<std::string, Names>& allowed() {
+  static const Names run = with(kGround, {"train/run"});
+  static const Names study = with(run, {"train/study/compare", "train/study/figures"});
+  static const Names app = with(run, {"train/study"});
+  static const Names config{"train/run/config"};
+  static const Names records = with(config, {"train/run/records"});
+  static const Names data_and_checkpoint{"train/run/data", "train/run/checkpoint"};
+  static const std::map<std::string, Names> table{
+      {"core", {}},
+      {"autograd", {"core"}},
+      {"layers", {"core", "autograd"}},
+      {"optim", {"core", "autograd"}},
+      // The ground floor knows errors; statistics also random numbers.
+      {"train/system", {"core/error.h"}},
+      {"train/stats", {"core/error.h", "core/random.h", "core/real.h"}},
+      // One run.
+      {"train/run/config", kGround},
+      {"train/run/records", with(kGround, config)},
+      {"train/run/data", with(kGround, records)},
+      {"train/run/checkpoint", with(kGround, records)},
+      {"train/run/diagnostics", with(with(kGround, records), data_and_checkpoint)},
+      {"train/run/loop", run},
+      // Many runs.
+      {"train/study/compare", run},
+      {"train/study/figures", with(run, {"train/study/compare"})},
+      {"train/study/page", study},
+      {"train/study/sweep", with(study, {"train/study/page"})},
+      // The program: the commands, and what they are made of.
+      {"train/app", app},
+      {"train/app/analyze", run},
+      {"train/app/replay", run},
+      {"train/app/gradcheck", kGround}};
+  return table;
+}
+
+std::string place_of(const std::string& file) {
+  std::string longest;
+  for (const auto& [place, included] : allowed()) {
+    if (lies_in(file, place) && place.size() > longest.size()) longest = place;
+  }
+  return longest;
+}
+
+TEST(Layering, includes_point_from_the_program_down_to_core_and_never_back) {
+  int edges = 0;
+  for (const auto& [file, included] : includes()) {
+    const std::string from = place_of(file), to = place_of(included);
+    ASSERT_FALSE(from.empty()) << file << " lies in no place that layering_test.cpp knows";
+    if (!included.ends_with(".h") || included.find('/') == std::string::npos || to.empty())
+      continue;
+    const auto may_be = [&](const std::string& place) { return lies_in(included, place); };
+    const bool parts_of_a_command = from == "train/app" && lies_in(to, from);
+    EXPECT_TRUE(from == to || parts_of_a_command || std::ranges::any_of(allowed().at(from), may_be))
+        << file << " includes " << included;
+    ++edges;
+  }
+  EXPECT_GT(edges, 400);
+}
+
+TEST(Layering, statistics_know_no_files_and_kernels_no_processes) {
+  const std::regex files("filesystem|fstream|cstdio|fcntl\\.h|unistd\\.h");
+  const std::regex processes("sys/wait\\.h|csignal|signal\\.h|filesystem|fcntl\\.h");
+  for (const auto& [file, included] : includes()) {
+    const std::string place = place_of(file);
+    if (place == "train/stats") EXPECT_FALSE(std::regex_match(included, files)) << file;
+    if (kKernel.contains(place)) EXPECT_FALSE(std::regex_match(included, processes)) << file;
+  }
+}
+
+TEST(Layering, the_namespace_of_a_file_is_that_of_its_room) {
+  std::map<std::string, int> files;
+  for (const Source& source : program_sources()) {
+    std::string room = "difftape";
+    for (const char* name : {"system", "stats", "run", "study", "app"}) {
+      if (lies_in(source.path, std::string("train/") + name))
+        room = std::string("difftape::") + name;
+    }
+    for (const std::string& name : namespaces_in(source.text)) {
+      if (name == "std" || name == "fmt") continue;  // specialisations
+      EXPECT_TRUE(name == room || name.starts_with(room + "::"))
+          << source.path << " opens " << name << ", need " << room;
+      const bool in_a_room =
+          std::regex_search(name, std::regex("^difftape::(system|stats|run|study|app)\\b"));
+      EXPECT_EQ(in_a_room, room != "difftape") << source.path << " opens " << name;
+    }
+    ++files[room];
+  }
+  EXPECT_EQ(files.size(), 6U) << "a room is empty";
+}
+
+TEST(Layering, each_external_library_is_included_behind_its_door_only) {
+  struct Door {
+    std::regex header, files;
+  };
+  const std::vector<Door> doors{
+      {std::regex("omp\\.h"), std::regex("core/parallel\\.cpp")},
+      {std::regex("libxsmm.*"), std::regex("core/tile_libxsmm\\.cpp")},
+      {std::regex("dnnl.*|oneapi/.*"), std::regex("core/tile_onednn\\.cpp")},
+      {std::regex("hdf5\\.h|H5.*"), std::regex("train/run/records/h5.*")},
+      {std::regex("yaml-cpp/.*"), std::regex("train/run/config/.*")},
+      {std::regex("CLI/.*"), std::regex("train/app/[^/]*")},
+      {std::regex("boost/.*"), std::regex("train/stats/interval\\.cpp")},
+      {std::regex("png\\.h"), std::regex("train/study/figures/png\\.cpp")},
+      {std::regex("Random123/.*"), std::regex("core/random\\.cpp")},
+      {std::regex("xxhash\\.h"), std::regex("core/(random|digest)\\.cpp")}};
+  std::vector<int> uses(doors.size());
+  for (const auto& [file, included] : includes()) {
+    for (size_t i = 0; i < doors.size(); ++i) {
+      if (!std::regex_match(included, doors[i].header)) continue;
+      EXPECT_TRUE(std::regex_match(file, doors[i].files)) << file << " includes " << included;
+      ++uses[i];
+    }
+  }
+  for (size_t i = 0; i < doors.size(); ++i) EXPECT_GT(uses[i], 0) << "door " << i << " is unused";
+}
+
+TEST(Layering, nothing_switches_on_the_attention_kind_outside_its_factory) {
+  const std::regex comparison("kind *== *\"");
+  for (const Source& source : program_sources()) {
+    EXPECT_FALSE(std::regex_search(source.text, comparison)) << source.path;
+  }
+}
+
+}  // namespace
+}  // namespace difftape::test

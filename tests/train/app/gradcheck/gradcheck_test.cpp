@@ -1,0 +1,145 @@
+// Attention layers and whole models against finite differences, every element of every parameter.
+#include <fmt/format.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "layers/attention/errors.h"
+#include "tests/layers/combinations.h"
+#include "train/app/gradcheck/cases.h"
+#include "train/app/gradcheck/layer.h"
+
+namespace difftape::app {
+namespace {
+
+/// Cells that run as one test: those of one variant and one sharing of heads.
+std::map<std::string, std::vector<GradcheckCase>> tests_of_cells() {
+  std::map<std::string, std::vector<GradcheckCase>> tests;
+  const std::regex head("^((layer|model)/[a-z0-9_]+/[a-z]+).*");
+  for (const GradcheckCase& c : gradcheck_cases()) {
+    std::smatch match;
+    if (!std::regex_match(c.name, match, head)) continue;
+    tests[std::regex_replace(match[1].str(), std::regex("/"), "_")].push_back(c);
+  }
+  return tests;
+}
+
+std::vector<std::string> test_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, cells] : tests_of_cells()) names.push_back(name);
+  return names;
+}
+
+class EveryLayer : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_cell) {
+  const std::vector<GradcheckCase> cells = tests_of_cells().at(GetParam());
+  for (const GradcheckCase& c : cells) {
+    const GradcheckResult result = c.run();
+    EXPECT_EQ(result.failure, "") << c.name;
+    EXPECT_GE(result.elements, 48) << c.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, EveryLayer, testing::ValuesIn(test_names()),
+                         [](const auto& test) { return test.param; });
+
+TEST(GradcheckCells, are_the_full_product_of_their_axes) {
+  std::map<std::string, std::set<std::string>> cells;
+  Index count = 0;
+  for (const GradcheckCase& c : gradcheck_cases()) {
+    if (!c.name.starts_with("layer/")) continue;
+    EXPECT_TRUE(c.name.starts_with(c.group + "/")) << c.name;
+    cells[c.group].insert(c.name.substr(c.group.size() + 1));
+    ++count;
+  }
+  std::set<std::string> expected, of_pairs;
+  for (const std::string heads : {"mha", "gqa", "mqa"}) {
+    for (const std::string visible : {"full", "window", "packed"}) {
+      for (const std::string norm : {"qk_norm", "plain"}) {
+        for (const std::string end :
+             {"rope/N/d2/T1", "rope/N/d2/T2", "rope/N/d2/T3", "rope/N/d2/T17", "rope/N/d2/T64",
+              "rope/N/d4/T1", "rope/N/d4/T2", "rope/N/d4/T3", "rope/N/d4/T17", "norope/N/d3/T1",
+              "norope/N/d3/T2", "norope/N/d3/T3", "norope/N/d3/T17", "norope/N/d3/T64",
+              "norope/N/d5/T1", "norope/N/d5/T2", "norope/N/d5/T3", "norope/N/d5/T17"}) {
+          const std::string name =
+              heads + "/" + visible + "/" + std::regex_replace(end, std::regex("N"), norm);
+          expected.insert(name);
+          if (heads != "mqa") of_pairs.insert(name);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(expected.size(), 324u);
+  Index total = 0;
+  for (const AttentionVariant& variant : attention_variants()) {
+    // Both need two key heads: one for each map.
+    const bool pairs = fields_of(variant.attention).mapping == MappingKind::pairs ||
+                       variant.attention.pairing == Pairing::split_half;
+    EXPECT_EQ(cells["layer/" + variant.name], pairs ? of_pairs : expected) << variant.name;
+    total += pairs ? 216 : 324;
+  }
+  EXPECT_EQ(count, total) << "a cell is listed twice";
+}
+
+TEST(GradcheckCells, pack_several_documents_and_leave_some_query_two_keys) {
+  for (const Index seq : {2, 3, 17, 64}) {
+    const auto starts = *packed_documents(2, seq);
+    ASSERT_EQ(static_cast<Index>(starts.size()), 2 * seq);
+    EXPECT_GT(*std::max_element(starts.begin(), starts.end()), 0) << seq;
+    Index keys = 0;
+    for (Index i = 0; i < 2 * seq; ++i) {
+      keys = std::max(keys, i % seq + 1 - starts[static_cast<size_t>(i)]);
+    }
+    EXPECT_GE(keys, 2) << seq;
+  }
+  const auto long_row = *packed_documents(1, 17);
+  EXPECT_EQ(std::set<std::int32_t>(long_row.begin(), long_row.end()).size(), 3u);
+}
+
+/// Every combination of fields that is no error, once for each layer that it makes.
+std::vector<ModelConfig> field_combinations(const std::string& kind) {
+  std::vector<ModelConfig> models;
+  std::vector<AttentionFields> layers;
+  ModelConfig model;
+  model.d_model = 3;
+  model.num_heads = 4;
+  model.num_kv_heads = 2;
+  model.head_dim = 2;
+  model.attention.kind = kind;
+  for (const test::Combination& choice : test::all_combinations()) {
+    model.attention = test::with(model.attention, choice);
+    if (!attention_errors(model).empty()) continue;
+    const AttentionFields layer = fields_of(model.attention);
+    if (std::ranges::find(layers, layer) != layers.end()) continue;
+    layers.push_back(layer);
+    models.push_back(model);
+  }
+  return models;
+}
+
+/// The fields that are set, by the positions of their values.
+std::string describe(AttentionConfig config) {
+  std::string text(config.kind.name());
+  test::for_each_field(config, [&](std::size_t i, const auto& field) {
+    if (field) text += fmt::format(" {}={}", i, static_cast<int>(*field));
+  });
+  return text;
+}
+
+class EveryCombination : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
+  const std::vector<ModelConfig> models = field_combinations(GetParam());
+  EXPECT_GE(models.size(), 17u);  // normaliser, subln and gate go with every kind
+  for (const ModelConfig& model : models) {
+    EXPECT_EQ(check_layer(model, 2, 5).failure, "") << describe(model.attention);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fields, EveryCombination, testing::ValuesIn(attention_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+}  // namespace
+}  // namespace difftape::app

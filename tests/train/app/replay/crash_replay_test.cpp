@@ -1,0 +1,156 @@
+// A step that diverged, repeated from its dump.
+#include "train/app/replay/crash_replay.h"
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::TinyProject;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kDump = "run/diverged/step-00000002.h5";
+
+/// A run whose second step is not finite: the first blows the weights up.
+class CrashDumpOf : public testing::Test {
+ protected:
+  explicit CrashDumpOf(const std::string& kind = "softmax") : project(kind) {
+    project.config.optim.lr = 1e30;
+    project.config.optim.clip_norm = 0;
+    project.config.optim.warmup_steps = 0;
+    project.config.train.eval_every = 0;
+  }
+
+  void diverge() {
+    project.save();
+    ASSERT_EQ(project.train("run"), system::Exit::diverged);
+  }
+  test::Outcome replay(const std::string& where = kDump) {
+    return project.difftape({"replay", where});
+  }
+
+  TinyProject project;
+};
+
+TEST_F(CrashDumpOf, a_diverged_step_repeats_bit_for_bit_without_the_data) {
+  project.config.train.grad_accumulation = 2;
+  diverge();
+  fs::remove(project / "text.txt");
+  const CrashReplay replay = replay_crash(project / kDump);
+  EXPECT_TRUE(replay.identical()) << to_text(replay);
+  EXPECT_EQ(replay.recorded.op, run::read_status(project / "run").diverged->op);
+  EXPECT_EQ(replay.now.op, replay.recorded.op);
+  EXPECT_EQ(replay.now.parameter, "lm_head.weight");
+  ASSERT_EQ(replay.numbers.size(), 2 + LanguageModel(project.config.model).parameters().size());
+  EXPECT_EQ(replay.numbers[0].name, "loss");
+  EXPECT_FALSE(std::isfinite(replay.numbers[0].now));
+}
+
+TEST_F(CrashDumpOf, every_attention_kind_repeats) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject other(kind);
+    other.config.optim = project.config.optim;
+    other.config.train.eval_every = 0;
+    ASSERT_EQ(other.train("run"), system::Exit::diverged);
+    EXPECT_TRUE(replay_crash(other / kDump).identical()) << kind;
+  }
+}
+
+TEST_F(CrashDumpOf, a_validation_repeats) {
+  project.config.train.eval_every = 1;
+  diverge();
+  fs::remove(project / "text.txt");
+  const CrashReplay replay = replay_crash(project / "run/diverged/step-00000001.h5");
+  EXPECT_TRUE(replay.identical()) << to_text(replay);
+  EXPECT_EQ(replay.recorded.quantity, "val/loss");
+  ASSERT_EQ(replay.numbers.size(), 1u);
+  EXPECT_FALSE(std::isfinite(replay.numbers[0].now));
+}
+
+TEST_F(CrashDumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
+  project.config.train.checkpoint_every = 1;
+  diverge();
+  LanguageModel dumped(project.config.model), saved(project.config.model);
+  dumped.parameters().initialize(5);
+  saved.parameters().initialize(6);
+  EXPECT_EQ(run::load_checkpoint(project / kDump, dumped.parameters(), nullptr).step, 1);
+  run::load_checkpoint(project / "run/checkpoints/step-00000001.h5", saved.parameters(), nullptr);
+  for (const Parameter& p : dumped.parameters()) {
+    const auto other = saved.parameters().find(p.name)->value.values();
+    EXPECT_TRUE(std::ranges::equal(p.value.values(), other)) << p.name;
+  }
+}
+
+TEST_F(CrashDumpOf, a_step_is_replayed_by_the_program_with_exit_code_0) {
+  diverge();
+  const auto outcome = replay();
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out,
+              StartsWith(std::string(kDump) + ": step 2 of tiny, train/loss was not finite\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("grad_norm/lm_head.weight"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("first op that is not finite: " +
+                        run::read_status(project / "run").diverged->op + ", as recorded\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("first parameter that is not finite: lm_head.weight, as "
+                                     "recorded\n"));
+  EXPECT_THAT(outcome.out, EndsWith("identical: the step is repeated bit for bit\n"));
+}
+
+TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
+  // The same state with the other rounding: the dump is written again with a wrong norm.
+  diverge();
+  run::TrainState state(project.config);
+  run::Step step = train_step(state);
+  step.diverged = run::Divergence{1, "train/loss", "", ""};
+  run::TrainState before(project.config);
+  step.norms.per_parameter[3] = std::nextafter(step.norms.per_parameter[3], 1e9);
+  write_crash_dump(project / "other", before, step);
+  const auto outcome = replay("other/diverged/step-00000001.h5");
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("DIFFERENT"));
+  EXPECT_THAT(outcome.out,
+              EndsWith("not identical: another build or processor computes other bits than those "
+                       "of the run\n"));
+  std::size_t different = 0;
+  for (const Repeated& n : replay_crash(project / "other/diverged/step-00000001.h5").numbers) {
+    different += n.recorded == n.now ? 0 : 1;
+  }
+  EXPECT_EQ(different, 1u) << "the one that was changed";
+}
+
+TEST_F(CrashDumpOf, what_cannot_be_replayed_is_said) {
+  project.config.train.checkpoint_every = 1;
+  diverge();
+  const auto error = [&](const std::string& where, int exit) {
+    const auto outcome = replay(where);
+    EXPECT_EQ(outcome.exit, exit) << where;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_EQ(error("gone.h5", 66),
+            "difftape: cannot read checkpoint gone.h5: No such file or directory\n");
+  EXPECT_EQ(error("run/checkpoints/step-00000001.h5", 65),
+            "difftape: run/checkpoints/step-00000001.h5 is a checkpoint without a step to repeat; "
+            "give a run directory, or the file in the folder diverged/ of a run that diverged\n");
+  std::string damaged = contents(project / kDump);
+  damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
+  test::put(project / "damaged.h5", damaged);
+  EXPECT_THAT(error("damaged.h5", 65), HasSubstr("damaged.h5 is damaged"));
+  const auto step = project.difftape({"replay", kDump, "--step", "2"});
+  EXPECT_EQ(step.exit, 64);
+  EXPECT_EQ(step.err,
+            "difftape: --step, --batches and --states need a run directory; "
+            "run/diverged/step-00000002.h5 is none\n");
+  const auto f64 = project.difftape({"replay", kDump}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
+  EXPECT_EQ(f64.exit, 65);
+  EXPECT_THAT(f64.err, HasSubstr("was made in f32, this program computes in f64"));
+}
+
+}  // namespace
+}  // namespace difftape::app

@@ -1,0 +1,54 @@
+#pragma once
+// The attention that is proven: every kind, and kinds with fields of their own. Header only, so
+// that tests of the layers, which link nothing of train, run over the same list.
+
+#include "core/attention/attention.h"
+#include "layers/attention/kinds.h"
+
+namespace difftape::app {
+
+/// An attention that has a name: a kind, or a kind with fields of its own (an ablation).
+struct AttentionVariant {
+  std::string name;
+  AttentionConfig attention;
+};
+
+inline std::vector<AttentionVariant> attention_variants() {
+  std::vector<AttentionVariant> variants;
+  for (const std::string& kind : attention_kinds()) variants.push_back({kind, {.kind = kind}});
+  const std::vector<AttentionVariant> ablations{
+      {"gated_head", {.kind = "gated", .gate = Gate::head}},
+      {"v1_no_subln", {.kind = "diff_v1", .subln = false}},
+      {"v1_lambda_init",
+       {.kind = "diff_v1", .lambda_init = LambdaInit::constant, .lambda_init_value = 0.5}},
+      {"v1_sigmoid", {.kind = "diff_v1", .lambda = LambdaKind::sigmoid}},
+      {"v1_sink_gate",
+       {.kind = "diff_v1", .normaliser = Normaliser::sink, .gate = Gate::elementwise}},
+      {"v2_split_half", {.kind = "diff_v2", .pairing = Pairing::split_half}},
+      {"v2_lambda_raw", {.kind = "diff_v2", .lambda = LambdaKind::raw}},
+      {"v2_lambda_none", {.kind = "diff_v2", .lambda = LambdaKind::one}},
+      {"v2_softmax1", {.kind = "diff_v2", .normaliser = Normaliser::softmax1}},
+      {"v2_sink", {.kind = "diff_v2", .normaliser = Normaliser::sink}},
+      {"v2_sink_gate_head",
+       {.kind = "diff_v2", .normaliser = Normaliser::sink, .gate = Gate::head}},
+      {"v2_exponential_subln",
+       {.kind = "diff_v2", .lambda = LambdaKind::exponential, .subln = true}},
+  };
+  variants.insert(variants.end(), ablations.begin(), ablations.end());
+  return variants;
+}
+
+/// Document starts of (B, T) tokens, three documents in a row that is long enough. The first row
+/// of a batch has other documents than the next.
+inline DocumentOffsets packed_documents(Index batch, Index seq) {
+  std::vector<std::int32_t> starts;
+  for (Index b = 0; b < batch; ++b) {
+    const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none
+    for (Index t = 0; t < seq; ++t) {
+      starts.push_back(static_cast<std::int32_t>(t >= third ? third : t >= second ? second : 0));
+    }
+  }
+  return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
+}
+
+}  // namespace difftape::app

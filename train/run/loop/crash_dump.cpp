@@ -1,0 +1,123 @@
+#include "train/run/loop/crash_dump.h"
+
+#include "core/error.h"
+#include "train/run/config/writer.h"
+
+namespace difftape::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<Batch> batches_behind(const TrainState& state, const Step& step, bool validation) {
+  const Config& config = state.config;
+  std::vector<Batch> batches;
+  const Index count = validation ? std::min(config.train.eval_batches, state.data->val_batches())
+                                 : config.train.grad_accumulation;
+  for (Index i = 0; i < count; ++i) {
+    batches.push_back(validation ? state.data->val_batch(i)
+                                 : state.data->train_batch(step.step - 1, i));
+  }
+  return batches;
+}
+
+void write_tokens(h5::File& file, const std::vector<Batch>& batches) {
+  std::vector<std::int32_t> tokens;
+  for (const Batch& batch : batches) {
+    tokens.insert(tokens.end(), batch.tokens.begin(), batch.tokens.end());
+  }
+  const Batch& first = batches.front();
+  const auto count = static_cast<Index>(batches.size());
+  file.write<std::int32_t>("/diverged/tokens", {count, first.batch, first.seq + 1}, tokens);
+  if (first.scored.empty()) return;
+  std::vector<std::int32_t> scored;
+  for (const Batch& batch : batches) {
+    scored.insert(scored.end(), batch.scored.begin(), batch.scored.end());
+  }
+  file.write<std::int32_t>("/diverged/scored", {count, first.batch, first.seq}, scored);
+}
+
+void write_number(h5::File& file, const std::string& name, double value) {
+  file.write<double>("/diverged/" + name, {}, std::span(&value, 1));
+}
+
+double read_number(const h5::File& file, const std::string& name) {
+  return file.read<double>("/diverged/" + name).at(0);
+}
+
+std::vector<Batch> read_tokens(const h5::File& file) {
+  const Shape shape = file.shape("/diverged/tokens");  // (n, B, T + 1)
+  const auto tokens = file.read<std::int32_t>("/diverged/tokens");
+  const Index size = shape[1] * shape[2];
+  std::vector<Batch> batches;
+  for (Index i = 0; i < shape[0]; ++i) {
+    const auto begin = tokens.begin() + i * size;
+    batches.push_back({shape[1], shape[2] - 1, {begin, begin + size}});
+  }
+  if (!file.exists("/diverged/scored")) return batches;
+  const auto scored = file.read<std::int32_t>("/diverged/scored");
+  const Index targets = shape[1] * (shape[2] - 1);
+  for (Index i = 0; i < shape[0]; ++i) {
+    const auto begin = scored.begin() + i * targets;
+    batches[static_cast<std::size_t>(i)].scored.assign(begin, begin + targets);
+  }
+  return batches;
+}
+
+}  // namespace
+
+fs::path write_crash_dump(const fs::path& run, const TrainState& state, const Step& step) {
+  const fs::path directory = run / "diverged";
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw OutputError(fmt::format("cannot make {}: {}", directory.string(), error.message()));
+  }
+  const Divergence& where = step.diverged.value();
+  const bool validation = where.quantity == kValLoss;
+  const fs::path path = directory / fmt::format("step-{:08}.h5", where.step);
+  const auto more = [&](h5::File& file) {
+    file.set_attribute("/diverged", "step", where.step);
+    file.set_attribute("/diverged", "quantity", where.quantity);
+    file.set_attribute("/diverged", "parameter", where.parameter);
+    file.set_attribute("/diverged", "op", where.op);
+    write_tokens(file, batches_behind(state, step, validation));
+    write_number(file, "loss", validation ? step.val_loss : step.loss);
+    if (validation) return;
+    write_number(file, "grad_norm", step.norms.global);
+    std::size_t i = 0;
+    for (const Parameter& parameter : state.model.parameters()) {
+      write_number(file, "grad_norms/" + parameter.name, step.norms.per_parameter[i++]);
+    }
+  };
+  write_checkpoint(path, state.model.parameters(), &state.optimizer,
+                   state.meta(validation ? step.step : step.step - 1), more);
+  return path;
+}
+
+CrashDump read_crash_dump(const fs::path& path) {
+  const CheckpointMeta meta = read_checkpoint_meta(path);
+  const h5::File file = open_checkpoint(path);
+  if (!file.exists("/diverged/tokens")) {
+    throw DataError(fmt::format(
+        "{} is a checkpoint without a step to repeat; give a run directory, or the file in the "
+        "folder diverged/ of a run that diverged",
+        path.string()));
+  }
+  CrashDump dump;
+  dump.config = config_from_yaml(meta.config_yaml, path.string());
+  dump.data = meta.extra_state.at("data");
+  dump.diverged = {
+      file.int_attribute("/diverged", "step"), file.string_attribute("/diverged", "quantity"),
+      file.string_attribute("/diverged", "parameter"), file.string_attribute("/diverged", "op")};
+  dump.batches = read_tokens(file);
+  dump.loss = read_number(file, "loss");
+  if (dump.of_validation()) return dump;
+  dump.grad_norm = read_number(file, "grad_norm");
+  for (const std::string& name : file.children("/diverged/grad_norms")) {
+    dump.grad_norms[name] = read_number(file, "grad_norms/" + name);
+  }
+  return dump;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,169 @@
+#include "train/run/loop/train_state.h"
+
+#include <limits>
+#include <optional>
+
+#include "core/error.h"
+#include "core/profile.h"
+#include "train/run/config/writer.h"
+#include "train/run/diagnostics/grad_growth.h"
+
+namespace difftape::run {
+
+namespace {
+
+ParameterSet& initialized(ParameterSet& parameters, std::uint64_t seed) {
+  parameters.initialize(seed);
+  return parameters;
+}
+
+nlohmann::json state_of(const stats::SpikeDetector& spikes) {
+  nlohmann::json state = {
+      {"history", spikes.history()}, {"count", spikes.count()}, {"spikes", spikes.spikes()}};
+  if (const auto& moving = spikes.moving()) {
+    state["mean"] = moving->mean;
+    state["variance"] = moving->variance;
+  }
+  return state;
+}
+
+void restore_state(stats::SpikeDetector& spikes, const nlohmann::json& state) {
+  std::optional<stats::SpikeDetector::Moving> moving;
+  if (state.contains("mean")) moving = {state.at("mean"), state.at("variance")};
+  spikes.restore(state.at("history").get<std::vector<double>>(), state.at("count").get<Index>(),
+                 state.at("spikes").get<Index>(), moving);
+}
+
+/// The configuration without what may differ between a run and its continuation.
+std::string identity(Config config) {
+  config.run.out.clear();
+  config.train.activation_checkpointing =
+      TrainConfig().activation_checkpointing;  // the results are the same
+  return to_yaml(config);
+}
+
+}  // namespace
+
+stats::SpikeRule rule_of(const LogConfig& log) {
+  return stats::make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
+                                log.spike_min_history);
+}
+
+Precision precision_of(const Config& config) {
+  const Precision precision = config.train.precision;
+  const std::string obstacle = unsupported_reason(precision);
+  if (!obstacle.empty()) {
+    throw ConfigError(fmt::format(
+        "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
+        obstacle, unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
+  }
+  return precision;
+}
+
+TrainState::TrainState(const Config& the_config)
+    : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed)) {
+}
+
+TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_data)
+    : config(the_config),
+      precision(precision_of(config)),
+      data(std::move(the_data)),
+      model(config.model),
+      optimizer(initialized(model.parameters(), config.run.seed), config.optim),
+      schedule(make_schedule(config.optim, config.train.steps)),
+      loss_spikes(rule_of(config.log)),
+      grad_spikes(rule_of(config.log)) {}
+
+ModelInput TrainState::input_of(const Batch& batch) const {
+  const profile::Span span(profile::Category::phase, "data");
+  return {batch.inputs(), batch.targets(), batch.document_offsets(config.data.eos_token_id)};
+}
+
+Var TrainState::loss(Tape& tape, const Batch& batch) {
+  const ModelInput input = input_of(batch);
+  return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
+                    config.train.activation_checkpointing);
+}
+
+double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook) {
+  Tape tape(Tape::Mode::inference, precision);
+  tape.set_hook(hook);
+  if (score == nullptr) return static_cast<double>(loss(tape, batch).value().item());
+  const ModelInput input = input_of(batch);
+  const auto both = model.loss_and_logits(
+      tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets);
+  score->add(batch, both.logits.value());
+  return static_cast<double>(both.loss.value().item());
+}
+
+Validation TrainState::validate(const Tape::Hook& hook) {
+  const profile::Span span(profile::Category::phase, "validate");
+  const Index batches = std::min(config.train.eval_batches, data->val_batches());
+  std::optional<TaskAccuracy> score;
+  if (data->best()) score.emplace(data->grid());
+  double total = 0, weights = 0, first = 0;
+  for (Index i = 0; i < batches; ++i) {
+    const Batch batch = data->val_batch(i);
+    const auto targets = static_cast<double>(batch.scored_targets());
+    if (i == 0) first = targets;
+    const double weight = targets / first;  // 1 for batches of equal size: a plain mean
+    total += weight * val_loss(batch, score ? &*score : nullptr, hook);
+    weights += weight;
+  }
+  Validation result{total / weights, {}};
+  if (score) result.metrics = score->metrics();
+  return result;
+}
+
+Diagnostics TrainState::diagnose() {
+  const profile::Span span(profile::Category::phase, "diagnostics");
+  const Batch batch = diagnostic_batch(*data, config.log.diagnostics_sequences);
+  Diagnostics found = run::diagnose(model, batch, config.data.eos_token_id, precision);
+  found.metrics.emplace_back("optim/grad_norm_growth", grad_norm_growth(grad_norms));
+  found.metrics.emplace_back("optim/grad_norm_late_variance", grad_norm_late_variance(grad_norms));
+  found.maps.step = step;
+  return found;
+}
+
+CheckpointMeta TrainState::meta(Index at_step) const {
+  CheckpointMeta meta;
+  meta.step = at_step;
+  meta.config_yaml = to_yaml(config);
+  meta.extra_state = {{"loss_spikes", state_of(loss_spikes)},
+                      {"grad_spikes", state_of(grad_spikes)},
+                      {"data", data->info()}};
+  meta.seed = config.run.seed;
+  return meta;
+}
+
+void TrainState::save(const std::filesystem::path& directory) const {
+  save_checkpoint(directory, model.parameters(), &optimizer, meta(step));
+}
+
+void TrainState::restore(const std::filesystem::path& checkpoint) {
+  const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
+  if (identity(config_from_yaml(meta.config_yaml, checkpoint.string())) != identity(config)) {
+    throw ConfigError(fmt::format(
+        "{}: was made with another configuration; resume with the run's own config.yaml, or start "
+        "a new run with another --out",
+        checkpoint.string()));
+  }
+  if (meta.precision != kRealName) {
+    throw DataError(fmt::format("{}: was made in {}, this program computes in {}; resume with {}",
+                                checkpoint.string(), meta.precision, kRealName,
+                                meta.precision == "f64" ? "difftape-f64" : "difftape"));
+  }
+  if (meta.extra_state.at("data") != nlohmann::json(data->info())) {
+    throw DataError(fmt::format(
+        "{}: the data changed since this checkpoint: it was {}, it is {}; restore the files, or "
+        "start a new run with another --out",
+        checkpoint.string(), meta.extra_state.at("data").dump(), data->info().dump()));
+  }
+  load_checkpoint(checkpoint, model.parameters(), &optimizer);
+  restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
+  restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
+  step = meta.step;
+  grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace difftape::run

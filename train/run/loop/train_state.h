@@ -1,0 +1,72 @@
+#pragma once
+// The state of a run while it trains: model, data, optimiser, spike detectors.
+
+#include <memory>
+
+#include "layers/language_model.h"
+#include "optim/adamw.h"
+#include "optim/schedule.h"
+#include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/config.h"
+#include "train/run/data/task_accuracy.h"
+#include "train/run/diagnostics/diagnose.h"
+#include "train/stats/spikes.h"
+
+namespace difftape::run {
+
+/// The rule of the log.spike_* keys. Throws ConfigError for a rule that could never judge a value.
+stats::SpikeRule rule_of(const LogConfig& log);
+
+/// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
+Precision precision_of(const Config& config);
+
+/// A batch as the model takes it.
+struct ModelInput {
+  std::vector<std::int32_t> tokens, targets;  // (B, T)
+  DocumentOffsets starts;
+};
+
+/// What validation measures.
+struct Validation {
+  double loss = 0;                                      ///< nats per scored token
+  std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
+};
+
+struct TrainState {
+  /// Builds all of it at step 0, parameters drawn from run.seed. Throws what the data throws.
+  explicit TrainState(const Config& config);
+  /// The same on data from elsewhere.
+  TrainState(const Config& config, std::unique_ptr<Dataset> data);
+
+  /// Loss of one batch on a tape.
+  Var loss(Tape& tape, const Batch& batch);
+  /// Means over the scored tokens of the first train.eval_batches validation batches. `hook`
+  /// sees the tapes.
+  Validation validate(const Tape::Hook& hook = {});
+  /// Measures the model as it is (train/diagnostics); changes nothing.
+  Diagnostics diagnose();
+
+  /// The metadata of a checkpoint written now, after `step` steps.
+  CheckpointMeta meta(Index step) const;
+  void save(const std::filesystem::path& directory) const;
+  /// Continues from a checkpoint. Throws ConfigError if its configuration is another one.
+  void restore(const std::filesystem::path& checkpoint);
+
+  Config config;
+  Precision precision;
+  std::unique_ptr<Dataset> data;
+  LanguageModel model;
+  AdamW optimizer;
+  std::unique_ptr<Schedule> schedule;
+  stats::SpikeDetector loss_spikes, grad_spikes;
+  /// Gradient norms of the steps done, before clipping; NaN where a resumed run knows none.
+  std::vector<double> grad_norms;
+  Index step = 0;  ///< steps done
+
+ private:
+  ModelInput input_of(const Batch& batch) const;
+  /// Loss of a validation batch, whose hits `score` counts if there is one.
+  double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);
+};
+
+}  // namespace difftape::run

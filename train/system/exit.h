@@ -1,0 +1,27 @@
+#pragma once
+// The codes with which the program ends. Scripts depend on them, and a sweep reads them of the runs
+// that it starts.
+
+#include <exception>
+
+namespace difftape::system {
+
+/// Process exit codes, those of sysexits.h where one fits.
+enum class Exit : int {
+  ok = 0,
+  check_failed = 1,    ///< a check ran and failed, for example gradcheck
+  usage = 64,          ///< wrong command line
+  bad_data = 65,       ///< data or a checkpoint that cannot be used
+  missing_input = 66,  ///< an input file that is not there or cannot be read
+  cannot_write = 74,   ///< an output that cannot be written
+  stopped_early = 75,  ///< stopped before the end, resumable
+  config = 78,         ///< an error in the configuration
+  diverged = 86,       ///< training diverged; recorded as a result
+  sigint = 130,
+  sigterm = 143,
+};
+
+/// The code of an error by its type; `bad_data` for what is not in core/error.h.
+Exit exit_of(const std::exception& error);
+
+}  // namespace difftape::system

@@ -31,7 +31,7 @@ Tensor three(double a, double b, double c) {
 }
 const Tensor kOrdinary = three(0.5, -1, 2);
 
-Expectation always(study::Expected expected) {
+Expectation always(Expected expected) {
   return [expected](const std::string&) { return expected; };
 }
 
@@ -97,16 +97,16 @@ TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
 TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
   Differentiable constant = cube(kOrdinary, 0);
   constant.value = [] { return Tensor::full({3}, 1); };
-  const GradcheckResult zero = gradcheck(constant, always(study::Expected::zero));
+  const GradcheckResult zero = gradcheck(constant, always(Expected::zero));
   EXPECT_EQ(zero.failure, "");
   EXPECT_EQ(zero.zeros, 3);
   constant.gradients = [](const Tensor&) {
     return std::vector<Tensor>{Tensor::full({3}, real(1e-9))};
   };
-  const GradcheckResult analytic = gradcheck(constant, always(study::Expected::zero));
+  const GradcheckResult analytic = gradcheck(constant, always(Expected::zero));
   EXPECT_EQ(analytic.failure, "x: 1.0e-09, but must be zero");
   EXPECT_FALSE(analytic.inconclusive);
-  EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(study::Expected::zero)).failure,
+  EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(Expected::zero)).failure,
               testing::HasSubstr("but must be zero"));
 }
 

@@ -154,15 +154,16 @@ Exit check(const std::string& filter) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
-      "gradcheck", "Check every gradient against finite differences, in double precision");
+Command gradcheck_command(Context& context) {
   auto filter = std::make_shared<std::string>();
-  command->add_option("--filter", *filter, "Only cases whose name matches this regular expression");
-  command->callback([filter, &context] {
-    if (build_info().precision != "f64") hand_over_to_f64(context.command_line);
-    context.exit = check(*filter);
-  });
+  return {.name = "gradcheck",
+          .help = "Check every gradient against finite differences, in double precision",
+          .options = {{"--filter", filter.get(),
+                       "Only cases whose name matches this regular expression"}},
+          .run = [filter, &context] {
+            if (build_info().precision != "f64") hand_over_to_f64(context.command_line);
+            context.exit = check(*filter);
+          }};
 }
 
 }  // namespace difftape::app

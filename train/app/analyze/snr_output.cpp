@@ -105,7 +105,7 @@ std::string describe_snr(const SnrResult& result) {
 }
 
 void write_snr_csv(const std::filesystem::path& path, const SnrResult& result) {
-  std::string text = std::string(kSnrHeader) + "\n";
+  std::string text = fmt::format("{}\n", kSnrHeader);
   for (const SnrPoint& p : result.points) {
     for (size_t i = 0; i < result.lambdas.size(); ++i) {
       const stats::Ratio &snr = p.snr[i], &gain = p.gain[i];

@@ -1,6 +1,7 @@
 # The libraries and programs. The same sources are built in two precisions, real being float in f32
-# and double in f64: difftape_kernel_<precision> is core, autograd, layers and optim,
-# difftape_<precision> what of train its program needs.
+# and double in f64: difftape_kernel_<precision> is core, autograd, layers and optim without the
+# checks of their gradients, which are difftape_gradcheck_<precision>; difftape_<precision> is what of
+# train its program needs.
 
 function(difftape_flags target)
   target_compile_options(${target} PRIVATE
@@ -77,6 +78,9 @@ add_custom_target(difftape_commit
 set_source_files_properties(core/build_info.cpp PROPERTIES COMPILE_DEFINITIONS
   "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
 difftape_sources(kernel_sources core autograd layers optim)
+set(gradcheck_sources ${kernel_sources})
+list(FILTER kernel_sources EXCLUDE REGEX "/gradcheck")
+list(FILTER gradcheck_sources INCLUDE REGEX "/gradcheck")
 foreach(precision f32 f64)
   set(kernel difftape_kernel_${precision})
   difftape_library(${kernel} ${precision} ${kernel_sources})
@@ -85,6 +89,11 @@ foreach(precision f32 f64)
   target_link_libraries(${kernel} PUBLIC
     Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn fmt::fmt PkgConfig::XXHASH)
   difftape_use_headers(${kernel} difftape_headers_kernel)
+
+  set(gradcheck difftape_gradcheck_${precision})
+  difftape_library(${gradcheck} ${precision} ${gradcheck_sources})
+  target_link_libraries(${gradcheck} PUBLIC ${kernel})
+  difftape_use_headers(${gradcheck} difftape_headers_kernel)
 endforeach()
 
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
@@ -117,3 +126,4 @@ difftape_program(difftape f32 train/app/main.cpp ${train_sources})
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(sweep|report|plan|analyze)_command")
 difftape_program(difftape-f64 f64 train/app/main_f64.cpp ${one_model})
+target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

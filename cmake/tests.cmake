@@ -22,12 +22,13 @@ endfunction()
 
 difftape_sources(sources tests/support tests/core tests/layers/step tests/train tests/golden)
 add_difftape_tests(f32 f32 difftape_f32 ${sources})
+target_link_libraries(difftape_tests_f32 PRIVATE difftape_gradcheck_f32)
 target_compile_definitions(difftape_tests_f32 PRIVATE
   DIFFTAPE_TEST_PROGRAM="$<TARGET_FILE:difftape>"
   DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>")
 add_dependencies(difftape_tests_f32 difftape difftape-f64)
 difftape_sources(sources tests/support tests/core tests/autograd tests/layers tests/optim)
-add_difftape_tests(f64 f64 difftape_kernel_f64 ${sources})
+add_difftape_tests(f64 f64 difftape_gradcheck_f64 ${sources})
 difftape_sources(sources tests/golden)
 add_difftape_tests(golden_f64 f64 difftape_f64 ${sources})
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <regex>
 #include <span>
+#include <type_traits>
 
-#include "core/build_info.h"
 #include "core/parallel.h"
 #include "layers/gradcheck_cases.h"
 #include "train/app/commands.h"
@@ -161,8 +161,11 @@ Command gradcheck_command(Context& context) {
           .options = {{"--filter", filter.get(),
                        "Only cases whose name matches this regular expression"}},
           .run = [filter, &context] {
-            if (build_info().precision != "f64") hand_over_to_f64(context.command_line);
-            context.exit = check(*filter);
+            if constexpr (std::is_same_v<real, double>) {
+              context.exit = check(*filter);
+            } else {
+              hand_over_to_f64(context.command_line);
+            }
           }};
 }
 

@@ -109,8 +109,12 @@ function(difftape_program program precision main)
   target_link_libraries(${program} PRIVATE ${library})
 endfunction()
 
-file(GLOB numeric CONFIGURE_DEPENDS train/run/diagnostics/*.cpp)
-set_source_files_properties(${numeric} PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
+# Here are numbers. Products and sums are fused at -O2 and above, so a lower level gives other bits.
+file(GLOB numeric CONFIGURE_DEPENDS train/run/diagnostics/*.cpp train/stats/*.cpp)
+list(APPEND numeric train/run/data/tasks/backcopy.cpp train/run/loop/session.cpp
+  train/app/analyze/needle.cpp train/app/analyze/snr.cpp train/study/compare/claims/quantities.cpp)
+set_source_files_properties(${numeric} PROPERTIES
+  COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3> SKIP_PRECOMPILE_HEADERS ON)
 # The HTML page of the report and the libraries inlined into it are read by the assembler.
 set(page ${PROJECT_SOURCE_DIR}/train/study/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)

@@ -28,10 +28,10 @@ Row row_of(const Result& each, const Heat& heat) {
   const auto megabytes = [](double bytes) {
     return bytes > 0 ? fmt::format("{:.0f}", bytes / 1e6) : "-";
   };
-  Row row{each.who.name, each.parameters ? grouped(*each.parameters) : "-"};
+  Row row{each.who.name, each.parameters ? system::grouped(*each.parameters) : "-"};
   add_quantiles(row, each.seconds, 1e3, 1);
   row.push_back(fmt::format("{:.1f}", 1e6 * seconds / heat.tokens));
-  row.push_back(grouped(std::llround(heat.tokens / seconds)));
+  row.push_back(system::grouped(std::llround(heat.tokens / seconds)));
   row.push_back(each.who.flops_per_step > 0
                     ? fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_share, 0.5))
                     : "-");

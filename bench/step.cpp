@@ -98,11 +98,11 @@ void print(const std::vector<Contestant>& all) {
   const double first = stats::quantile(all.front().tokens_per_sec, 0.5);
   for (const Contestant& each : all) {
     const auto rate = [&](double q) {
-      return grouped(static_cast<Index>(stats::quantile(each.tokens_per_sec, q)));
+      return system::grouped(static_cast<Index>(stats::quantile(each.tokens_per_sec, q)));
     };
     table.rows.push_back(
         {each.session->config.model.attention.kind,
-         grouped(each.session->model.parameters().count()), rate(0.5), rate(0.1), rate(0.9),
+         system::grouped(each.session->model.parameters().count()), rate(0.5), rate(0.1), rate(0.9),
          fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_share, 0.5)),
          fmt::format("{:.3f}", stats::quantile(each.tokens_per_sec, 0.5) / first)});
   }

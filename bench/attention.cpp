@@ -57,8 +57,8 @@ struct TwoCalls {
 /// Median and 10-90 % range of a over b, round by round.
 std::string ratio(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> by_round = ratios(a, b);
-  return fmt::format("{:.3f} ({:.3f}-{:.3f})", quantile(by_round, 0.5), quantile(by_round, 0.1),
-                     quantile(by_round, 0.9));
+  return fmt::format("{:.3f} ({:.3f}-{:.3f})", stats::quantile(by_round, 0.5),
+                     stats::quantile(by_round, 0.1), stats::quantile(by_round, 0.9));
 }
 
 void compare_times(Index tokens, int rounds) {
@@ -86,7 +86,7 @@ void compare_times(Index tokens, int rounds) {
       for (size_t i = 0; i < works.size(); ++i) seconds[i].push_back(seconds_of(works[i]));
     }
     const auto ms = [&](size_t i) {
-      return fmt::format("{:.2f}", 1e3 * quantile(seconds[i], 0.5));
+      return fmt::format("{:.2f}", 1e3 * stats::quantile(seconds[i], 0.5));
     };
     table.rows.push_back({std::to_string(seq), ms(0), ms(1), ms(2), ratio(seconds[0], seconds[1]),
                           ratio(seconds[3], seconds[2]), ratio(seconds[4], seconds[2])});

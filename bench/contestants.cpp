@@ -17,8 +17,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 run::Config resolved(const Training& training) {
-  run::Config config = load_config(training.config, training.overrides).config;
-  if (!training.kind.empty()) config.model = with_kind(config.model, training.kind);
+  run::Config config = run::load_config(training.config, training.overrides).config;
+  if (!training.kind.empty()) config.model = app::with_kind(config.model, training.kind);
   const std::string obstacle = unsupported_reason(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   return config;

@@ -19,7 +19,8 @@ std::string median_of(const std::vector<Run>& runs, const std::string& counter, 
     const auto found = run.counters.find(counter);
     if (found != run.counters.end()) values.push_back(found->second);
   }
-  return values.empty() ? "-" : fmt::format("{:.1f}{}", quantile(values, 0.5) / unit, suffix);
+  return values.empty() ? "-"
+                        : fmt::format("{:.1f}{}", stats::quantile(values, 0.5) / unit, suffix);
 }
 
 }  // namespace
@@ -52,7 +53,9 @@ void KernelTable::Finalize() {
     std::vector<double> seconds;
     for (const Run& run : runs)
       seconds.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
-    const auto us = [&](double q) { return fmt::format("{:.1f}", 1e6 * quantile(seconds, q)); };
+    const auto us = [&](double q) {
+      return fmt::format("{:.1f}", 1e6 * stats::quantile(seconds, q));
+    };
     table.rows.push_back({name, us(0.5), us(0.1), us(0.9), median_of(runs, "GFLOP/s", 1, ""),
                           median_of(runs, "of_peak", 0.01, " %"),
                           median_of(runs, "bytes_per_second", 1e9, "")});

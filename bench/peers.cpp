@@ -43,7 +43,7 @@ Training at_length(Training training, Index seq, Index tokens) {
 }
 
 void describe(const Training& training) {
-  const run::Config config = load_config(training.config, training.overrides).config;
+  const run::Config config = run::load_config(training.config, training.overrides).config;
   const ModelConfig& m = config.model;
   fmt::print("d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n",
              m.d_model, m.num_layers, m.num_heads, m.d_ff, m.vocab_size, config.data.seq_len,
@@ -74,7 +74,7 @@ void race_steps(const Arguments& arguments) {
       of_kind.kind = kind;
       field = merged(field, training_field(of_kind, arguments.arms));
     }
-    const run::Config config = load_config(training.config, training.overrides).config;
+    const run::Config config = run::load_config(training.config, training.overrides).config;
     return run_heat(std::to_string(config.data.seq_len), tokens_of_step(training), field,
                     arguments.rules);
   };

@@ -36,7 +36,7 @@ class Runner {
     const double peak = measure_fma_peak(0.02);
     const std::vector<double> seconds = take(steps);
     result_.seconds.insert(result_.seconds.end(), seconds.begin(), seconds.end());
-    result_.turns.push_back(quantile(seconds, 0.5));
+    result_.turns.push_back(stats::quantile(seconds, 0.5));
     result_.peak_share.push_back(result_.who.flops_per_step / result_.turns.back() / peak);
   }
 

@@ -39,8 +39,8 @@ void serve(json ready, double idle_bytes, const std::function<double()>& step) {
 
 void serve_training(const std::string& path, const std::vector<std::string>& overrides,
                     const std::string& kind) {
-  run::Config config = load_config(path, overrides).config;
-  if (!kind.empty()) config.model = with_kind(config.model, kind);
+  run::Config config = run::load_config(path, overrides).config;
+  if (!kind.empty()) config.model = app::with_kind(config.model, kind);
   const std::string obstacle = unsupported_reason(config.model);
   if (!obstacle.empty()) throw ConfigError(obstacle);
   const double idle = process_memory().now;

@@ -20,20 +20,20 @@ std::vector<double> speed(const Result& a, const Result& b) { return ratios(b.tu
 
 void add_quantiles(Row& row, const std::vector<double>& values, double scale, int digits) {
   for (const double q : {0.5, 0.1, 0.9})
-    row.push_back(fmt::format("{:.{}f}", scale * quantile(values, q), digits));
+    row.push_back(fmt::format("{:.{}f}", scale * stats::quantile(values, q), digits));
 }
 
 Row row_of(const Result& each, const Heat& heat) {
-  const double seconds = quantile(each.seconds, 0.5);
+  const double seconds = stats::quantile(each.seconds, 0.5);
   const auto megabytes = [](double bytes) {
     return bytes > 0 ? fmt::format("{:.0f}", bytes / 1e6) : "-";
   };
-  Row row{each.who.name, each.parameters ? grouped(*each.parameters) : "-"};
+  Row row{each.who.name, each.parameters ? system::grouped(*each.parameters) : "-"};
   add_quantiles(row, each.seconds, 1e3, 1);
   row.push_back(fmt::format("{:.1f}", 1e6 * seconds / heat.tokens));
-  row.push_back(grouped(std::llround(heat.tokens / seconds)));
+  row.push_back(system::grouped(std::llround(heat.tokens / seconds)));
   row.push_back(each.who.flops_per_step > 0
-                    ? fmt::format("{:.1f} %", 100 * quantile(each.peak_share, 0.5))
+                    ? fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_share, 0.5))
                     : "-");
   row.push_back(megabytes(each.peak_bytes));
   row.push_back(megabytes(each.idle_bytes));
@@ -51,16 +51,16 @@ std::string verdicts(const RaceResult& result, const std::string& where) {
     if (each.who.team == first.who.team) continue;
     const Result*& leader = best[each.who.team];
     if (leader == nullptr) teams.push_back(each.who.team);
-    if (leader == nullptr || quantile(each.turns, 0.5) < quantile(leader->turns, 0.5))
+    if (leader == nullptr || stats::quantile(each.turns, 0.5) < stats::quantile(leader->turns, 0.5))
       leader = &each;
   }
   std::string text;
   for (const std::string& team : teams) {
     const Result& leader = *best[team];
     const std::vector<double> gain = speed(first, leader);
-    text +=
-        fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where, first.who.name,
-                    quantile(gain, 0.5), quantile(gain, 0.1), quantile(gain, 0.9), leader.who.name);
+    text += fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where,
+                        first.who.name, stats::quantile(gain, 0.5), stats::quantile(gain, 0.1),
+                        stats::quantile(gain, 0.9), leader.who.name);
   }
   return text;
 }

@@ -45,8 +45,8 @@ struct Contestant {
 std::vector<Contestant> make_contestants(const Arguments& arguments) {
   std::vector<Contestant> all;
   for (const std::string& kind : arguments.kinds) {
-    run::Config config = load_config(arguments.config, arguments.overrides).config;
-    config.model = with_kind(config.model, kind);
+    run::Config config = run::load_config(arguments.config, arguments.overrides).config;
+    config.model = app::with_kind(config.model, kind);
     const std::string obstacle = unsupported_reason(config.model);
     if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
@@ -95,15 +95,16 @@ void print(const std::vector<Contestant>& all) {
                        {"", "of peak"},
                        {"", "vs first"}},
                       {}};
-  const double first = quantile(all.front().tokens_per_sec, 0.5);
+  const double first = stats::quantile(all.front().tokens_per_sec, 0.5);
   for (const Contestant& each : all) {
     const auto rate = [&](double q) {
-      return grouped(static_cast<Index>(quantile(each.tokens_per_sec, q)));
+      return system::grouped(static_cast<Index>(stats::quantile(each.tokens_per_sec, q)));
     };
-    table.rows.push_back({std::string(each.state->config.model.attention.kind.name()),
-                          grouped(each.state->model.parameters().count()), rate(0.5), rate(0.1),
-                          rate(0.9), fmt::format("{:.1f} %", 100 * quantile(each.peak_share, 0.5)),
-                          fmt::format("{:.3f}", quantile(each.tokens_per_sec, 0.5) / first)});
+    table.rows.push_back(
+        {std::string(each.state->config.model.attention.kind.name()),
+         system::grouped(each.state->model.parameters().count()), rate(0.5), rate(0.1), rate(0.9),
+         fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_share, 0.5)),
+         fmt::format("{:.3f}", stats::quantile(each.tokens_per_sec, 0.5) / first)});
   }
   fmt::print("{}", to_text(table));
 }

@@ -1,4 +1,4 @@
-# The benchmarks, in float: bench_kernels (Google Benchmark), bench_attention (fused kernels in
+# The target benchmarks, in float, which nothing else needs: bench_kernels (Google Benchmark), bench_attention (fused kernels in
 # turns), bench_step (whole training steps), bench_peers (races of processes) and bench_serve (our
 # side of those races).
 find_package(benchmark REQUIRED)
@@ -9,15 +9,17 @@ string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 list(PREPEND flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}})
 list(JOIN flags " " flags)
 
-add_library(bench_common STATIC ${PROJECT_SOURCE_DIR}/bench/measure.cpp)
+add_library(bench_common STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/measure.cpp)
 difftape_flags(bench_common)
 target_compile_definitions(bench_common PRIVATE DIFFTAPE_BENCH_FLAGS="${flags}")
 target_link_libraries(bench_common PUBLIC difftape_f32)
 
+add_custom_target(benchmarks)
 function(add_bench name)
   set(sources ${ARGN})
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/bench/)
-  add_executable(bench_${name} ${sources})
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${sources})
+  add_dependencies(benchmarks bench_${name})
   difftape_flags(bench_${name})
   target_link_libraries(bench_${name} PRIVATE bench_common)
 endfunction()

@@ -1,9 +1,7 @@
-# add_difftape(f32 difftape): the libraries difftape_kernel_f32 (core, autograd, layers, optim) and
-# difftape_f32 (train), and the program difftape.
-add_custom_target(difftape_commit
-  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DBINARY_DIR=${PROJECT_BINARY_DIR}
-    -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
-  BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/commit.h)
+# The libraries and programs. The same sources are built in two precisions, real being float in f32
+# and double in f64: difftape_kernel_<precision> is core, autograd, layers and optim without the
+# checks of their gradients, which are difftape_gradcheck_<precision>; difftape_<precision> is what of
+# train its program needs.
 
 function(difftape_flags target)
   target_compile_options(${target} PRIVATE
@@ -23,14 +21,49 @@ function(difftape_flags target)
   endif()
 endfunction()
 
-# difftape_library(NAME PRECISION FOLDER...): a static library of the sources below the folders.
-function(difftape_library library precision)
-  set(globs ${ARGN})
-  list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/)
+# difftape_headers(NAME HEADER... LIBRARIES LIBRARY... [OPTIONS OPTION...]): headers compiled once
+# for every target that calls difftape_use_headers(TARGET NAME) and has the same flags.
+function(difftape_headers name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;OPTIONS")
+  set(source ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(${name} OBJECT ${source})
+  difftape_flags(${name})
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX ${arg_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${arg_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES DIFFTAPE_OPTIONS "${arg_OPTIONS}")
+endfunction()
+
+function(difftape_use_headers target name)
+  get_target_property(options ${name} DIFFTAPE_OPTIONS)
+  target_compile_options(${target} PRIVATE ${options})
+  target_precompile_headers(${target} REUSE_FROM ${name})
+endfunction()
+
+set(common_headers <algorithm> <cmath> <cstdint> <functional> <map> <memory> <optional> <span>
+  <string> <string_view> <vector> <fmt/format.h>)
+difftape_headers(difftape_headers_kernel ${common_headers} <Eigen/Core>
+  LIBRARIES Eigen3::Eigen fmt::fmt)
+# Only the numbers are worth the time that optimising takes.
+# GCC 12 then also reports the moves of std::string (bug 105651).
+set(little $<$<NOT:$<CONFIG:Debug>>:-O1> -Wno-array-bounds -Wno-stringop-overread)
+difftape_headers(difftape_headers_train ${common_headers}
+  <filesystem> <fstream> <sstream> <fmt/ranges.h> <nlohmann/json.hpp>
+  LIBRARIES fmt::fmt nlohmann_json::nlohmann_json OPTIONS ${little})
+
+# difftape_sources(VARIABLE FOLDER...): the sources below the folders, without those of main().
+function(difftape_sources variable)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE globs)
   list(TRANSFORM globs APPEND /*.cpp)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
-  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-  add_library(${library} STATIC ${sources})
+  list(FILTER sources EXCLUDE REGEX "/main(_f64)?\\.cpp$")
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+# difftape_library(NAME PRECISION SOURCE...): a static library in a precision.
+function(difftape_library library precision)
+  add_library(${library} STATIC ${ARGN})
   difftape_flags(${library})
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
   if(precision STREQUAL "f64")
@@ -39,42 +72,66 @@ function(difftape_library library precision)
   endif()
 endfunction()
 
-function(add_difftape precision program)
-  # What computes: nothing here knows of files, configurations or processes.
+# The kernel knows of no file, configuration or process.
+add_custom_target(difftape_commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DBINARY_DIR=${PROJECT_BINARY_DIR}
+    -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/commit.h)
+set_source_files_properties(core/build_info.cpp PROPERTIES COMPILE_DEFINITIONS
+  "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
+difftape_sources(kernel_sources core autograd layers optim)
+set(gradcheck_sources ${kernel_sources})
+list(FILTER kernel_sources EXCLUDE REGEX "/gradcheck")
+list(FILTER gradcheck_sources INCLUDE REGEX "/gradcheck")
+foreach(precision f32 f64)
   set(kernel difftape_kernel_${precision})
-  difftape_library(${kernel} ${precision} core autograd layers optim)
+  difftape_library(${kernel} ${precision} ${kernel_sources})
   add_dependencies(${kernel} difftape_commit)
   target_include_directories(${kernel} SYSTEM PRIVATE ${RANDOM123_INCLUDE})
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/core/build_info.cpp PROPERTIES
-    COMPILE_DEFINITIONS
-      "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
   target_link_libraries(${kernel} PUBLIC
     Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn fmt::fmt PkgConfig::XXHASH)
-  target_precompile_headers(${kernel} PRIVATE
-    <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>
-    <Eigen/Core> <fmt/format.h>)
+  difftape_use_headers(${kernel} difftape_headers_kernel)
 
+  set(gradcheck difftape_gradcheck_${precision})
+  difftape_library(${gradcheck} ${precision} ${gradcheck_sources})
+  target_link_libraries(${gradcheck} PUBLIC ${kernel})
+  difftape_use_headers(${gradcheck} difftape_headers_kernel)
+endforeach()
+
+# difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
+# the program.
+function(difftape_program program precision main)
   set(library difftape_${precision})
-  difftape_library(${library} ${precision} train)
-  target_compile_options(${library} PRIVATE -O1 -Wno-array-bounds -Wno-stringop-overread)  # what is optimised is where the numbers are
-  file(GLOB numeric ${PROJECT_SOURCE_DIR}/train/run/diagnostics/*.cpp)
-  set_source_files_properties(${numeric} PROPERTIES
-    COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
-  # The HTML page of the report and the libraries inlined into it are read by the assembler.
-  set(page ${PROJECT_SOURCE_DIR}/train/study/page)
-  file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/study/page/assets.cpp PROPERTIES
-    COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
-    OBJECT_DEPENDS "${page_files}")
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/train/run/data/default_text.cpp PROPERTIES
-    COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
-  target_link_libraries(${library} PUBLIC
-    ${kernel} yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
-  target_precompile_headers(${library} PRIVATE
-    <algorithm> <cmath> <cstdint> <functional> <memory> <span> <string> <string_view> <vector>
-    <fmt/format.h> <nlohmann/json.hpp>)
-
-  add_executable(${program} ${PROJECT_SOURCE_DIR}/train/app/main.cpp)
+  difftape_library(${library} ${precision} ${ARGN})
+  target_link_libraries(${library} PUBLIC difftape_kernel_${precision}
+    yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
+  difftape_use_headers(${library} difftape_headers_train)
+  add_executable(${program} ${main})
   difftape_flags(${program})
   target_link_libraries(${program} PRIVATE ${library})
 endfunction()
+
+# Here are numbers. Products and sums are fused at -O2 and above, so a lower level gives other bits.
+file(GLOB numeric CONFIGURE_DEPENDS train/run/diagnostics/*.cpp train/stats/*.cpp)
+list(APPEND numeric train/run/data/tasks/backcopy.cpp train/run/loop/train_state.cpp
+  train/app/analyze/needle.cpp train/app/analyze/snr.cpp train/study/compare/claims/quantities.cpp)
+set_source_files_properties(${numeric} PROPERTIES
+  COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3> SKIP_PRECOMPILE_HEADERS ON)
+# The HTML page of the report and the libraries inlined into it are read by the assembler.
+set(page ${PROJECT_SOURCE_DIR}/train/study/page)
+file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
+set_source_files_properties(train/study/page/assets.cpp PROPERTIES
+  COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
+  OBJECT_DEPENDS "${page_files}")
+set_source_files_properties(train/run/data/default_text.cpp PROPERTIES
+  COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
+
+difftape_sources(train_sources train)
+set(many_models ${train_sources})
+list(FILTER many_models EXCLUDE REGEX "/train/app/gradcheck/")  # difftape-f64 proves
+difftape_program(difftape f32 train/app/main.cpp ${many_models})
+# In double: one model is trained, replayed and proven; many are compared by difftape alone.
+set(one_model ${train_sources})
+list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(sweep|report|plan|analyze)_command")
+difftape_program(difftape-f64 f64 train/app/main_f64.cpp ${one_model})
+target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

@@ -1,50 +1,44 @@
-# One test program a precision. Kernels are tested in both, proofs in double, what a user touches in float.
+# One test program a precision. Kernels are tested in both, proofs in double, what a user touches in
+# float.
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 include(GoogleTest)
 
-# add_difftape_tests(NAME PRECISION LIBRARY FOLDER...): the program difftape_tests_NAME.
-function(add_difftape_tests name precision library)
-  set(globs ${ARGN})
-  list(TRANSFORM globs PREPEND ${PROJECT_SOURCE_DIR}/tests/)
-  list(TRANSFORM globs APPEND /*.cpp)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
-  if("train" IN_LIST ARGN)  # derivatives need double
-    list(FILTER sources EXCLUDE REGEX "/tests/train/app/gradcheck/")
-  endif()
+difftape_headers(difftape_headers_tests ${common_headers} <filesystem> <fstream> <sstream>
+  <gtest/gtest.h> <gmock/gmock.h> LIBRARIES fmt::fmt GTest::gmock OPTIONS ${little})
+
+# add_difftape_tests(NAME PREFIX LIBRARY SOURCE...): the program difftape_tests_NAME, whose tests are
+# called PREFIX.Suite.test.
+function(add_difftape_tests name prefix library)
   set(target difftape_tests_${name})
-  add_executable(${target} ${sources})
+  add_executable(${target} ${ARGN})
   difftape_flags(${target})
-  target_compile_options(${target} PRIVATE -O1)  # the library is what is optimised
   target_link_libraries(${target} PRIVATE ${library} GTest::gmock GTest::gtest_main rapidcheck)
-  target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector> <cmath>)
+  difftape_use_headers(${target} difftape_headers_tests)
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if("train" IN_LIST ARGN)  # these run both programs
-    target_compile_definitions(${target} PRIVATE
-      DIFFTAPE_TEST_PROGRAM="$<TARGET_FILE:difftape>"
-      DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>")
-    add_dependencies(${target} difftape difftape-f64)
-  endif()
-  gtest_discover_tests(${target} TEST_PREFIX ${precision}. DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
-add_difftape_tests(f32 f32 difftape_f32 support core layers/step train golden structure)
-add_difftape_tests(f64 f64 difftape_kernel_f64 support core autograd layers optim)
-add_difftape_tests(proofs_f64 f64 difftape_f64 support golden train/app/gradcheck)
+difftape_sources(sources tests/support tests/core tests/layers/step tests/train tests/golden
+  tests/structure)
+list(FILTER sources EXCLUDE REGEX "/tests/train/app/gradcheck/")  # derivatives need double
+add_difftape_tests(f32 f32 difftape_f32 ${sources})
+target_link_libraries(difftape_tests_f32 PRIVATE difftape_gradcheck_f32)
+target_compile_definitions(difftape_tests_f32 PRIVATE
+  DIFFTAPE_TEST_PROGRAM="$<TARGET_FILE:difftape>"
+  DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>")
+add_dependencies(difftape_tests_f32 difftape difftape-f64)
+difftape_sources(sources tests/support tests/core tests/autograd tests/layers tests/optim)
+add_difftape_tests(f64 f64 difftape_gradcheck_f64 ${sources})
+difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck)
+add_difftape_tests(proofs_f64 f64 difftape_f64 ${sources})
 
 # The races of bench/, with contestants written in the shell.
-file(GLOB bench_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bench/*.cpp)
-set(bench_sources race.cpp process.cpp standings.cpp measure.cpp)
-list(TRANSFORM bench_sources PREPEND ${PROJECT_SOURCE_DIR}/bench/)
-add_executable(difftape_tests_bench ${bench_tests} ${bench_sources})
-difftape_flags(difftape_tests_bench)
-target_compile_options(difftape_tests_bench PRIVATE -O1)
+difftape_sources(sources tests/bench)
+list(APPEND sources bench/race.cpp bench/process.cpp bench/standings.cpp bench/measure.cpp)
+add_difftape_tests(bench bench difftape_f32 ${sources})
 target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS="")
-target_link_libraries(difftape_tests_bench PRIVATE difftape_f32 GTest::gmock GTest::gtest_main)
-target_precompile_headers(difftape_tests_bench PRIVATE <gtest/gtest.h> <gmock/gmock.h> <string> <vector>)
-gtest_discover_tests(difftape_tests_bench TEST_PREFIX bench. DISCOVERY_MODE PRE_TEST
-  PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")
 
 # The mutants of tests/mutants, not run: only that each still fits the sources.
 add_test(NAME mutants.match_the_source COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants/run.sh --check)

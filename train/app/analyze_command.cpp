@@ -62,25 +62,26 @@ system::Exit run_gradient_flow(FlowArguments& arguments) {
   return diverged ? system::Exit::diverged : system::Exit::ok;
 }
 
-void add_gradient_flow(CLI::App& analyze, Context& context) {
-  CLI::App* command = analyze.add_subcommand(
-      "gradient-flow",
-      "Train attention kinds and the softmax baseline on the same data and compare the norms of "
-      "their gradients, layer by layer");
-  auto arguments = std::make_shared<FlowArguments>();
-  command->add_option("CONFIG", arguments->config, "Configuration file (YAML)")->required();
-  add_set_option(*command, arguments->overrides);
-  FlowRequest& request = arguments->request;
-  add_list_option(*command, "--kinds", request.kinds,
-                  "Attention kinds to compare with softmax (default: diff_v1, diff_v2 and that of "
-                  "CONFIG)");
-  add_list_option(*command, "--steps", request.steps,
-                  "Steps of training done before a gradient is taken; 0 is initialisation "
-                  "(default: 0,100,300 up to train.steps)");
-  add_list_option(*command, "--seeds", request.seeds,
-                  "Seeds; several give means with 95 % t-intervals (default: run.seed)");
-  command->add_option("--out", arguments->out, "HDF5 file to write (.h5)");
-  command->callback([arguments, &context] { context.exit = run_gradient_flow(*arguments); });
+Command gradient_flow_command(Context& context) {
+  auto a = std::make_shared<FlowArguments>();
+  FlowRequest& request = a->request;
+  return {.name = "gradient-flow",
+          .help =
+              "Train attention kinds and the softmax baseline on the same data and compare the "
+              "norms of their gradients, layer by layer",
+          .options = {config_argument(a->config),
+                      set_option(a->overrides),
+                      list_option("--kinds", &request.kinds,
+                                  "Attention kinds to compare with softmax (default: diff_v1, "
+                                  "diff_v2 and that of CONFIG)"),
+                      list_option("--steps", &request.steps,
+                                  "Steps of training done before a gradient is taken; 0 is "
+                                  "initialisation (default: 0,100,300 up to train.steps)"),
+                      list_option("--seeds", &request.seeds,
+                                  "Seeds; several give means with 95 % t-intervals (default: "
+                                  "run.seed)"),
+                      {"--out", &a->out, "HDF5 file to write (.h5)"}},
+          .run = [a, &context] { context.exit = run_gradient_flow(*a); }};
 }
 
 struct SnrArguments {
@@ -104,40 +105,42 @@ void run_snr(const SnrArguments& arguments) {
   fmt::print("\nwritten: {}\n", out.string());
 }
 
-void add_snr(CLI::App& analyze) {
-  CLI::App* command = analyze.add_subcommand(
-      "snr",
-      "Find a needle in noise: signal-to-noise ratio of one softmax map and of the difference of "
-      "two, over noise, its correlation and lambda; trains nothing");
-  auto arguments = std::make_shared<SnrArguments>();
-  SnrRequest& r = arguments->request;
-  const auto add = [&](const char* name, auto& value, const char* description) {
-    command->add_option(name, value, description)->check(refuse_empty)->capture_default_str();
+Command snr_command() {
+  auto a = std::make_shared<SnrArguments>();
+  SnrRequest& r = a->request;
+  const auto number = [](const char* name, Target target, const char* help) {
+    return Option{
+        .name = name, .target = target, .help = help, .show_default = true, .refuse_empty = true};
   };
-  add("--tokens", r.needle.tokens, "Positions of a row, the needle among them");
-  add("--signal", r.needle.signal, "TaskAccuracy of the needle in the first map");
-  add("--second-signal", r.needle.second_signal,
-      "TaskAccuracy of the needle in the subtracted map");
-  add_list_option(*command, "--noise", r.noise,
-                  "Standard deviations of the other scores, ascending, separated by commas");
-  add_list_option(*command, "--correlation", r.correlation,
-                  "Correlations of the noise of the two maps, 0 to 1, separated by commas");
-  add("--lambdas", r.lambdas, "How many lambdas from 0 to 1");
-  add("--trials", r.trials, "Rows drawn for each measurement");
-  add("--seed", r.seed, "Seed of the noise");
-  add("--threshold", r.threshold, "Ratio below which a map counts as unusable");
-  command->add_option("--out", arguments->out, "File for all lambdas: .csv or .h5");
-  command->callback([arguments] { run_snr(*arguments); });
+  return {
+      .name = "snr",
+      .help =
+          "Find a needle in noise: signal-to-noise ratio of one softmax map and of the "
+          "difference of two, over noise, its correlation and lambda; trains nothing",
+      .options = {number("--tokens", &r.needle.tokens, "Positions of a row, the needle among them"),
+                  number("--signal", &r.needle.signal, "Score of the needle in the first map"),
+                  number("--second-signal", &r.needle.second_signal,
+                         "Score of the needle in the subtracted map"),
+                  list_option(
+                      "--noise", &r.noise,
+                      "Standard deviations of the other scores, ascending, separated by commas"),
+                  list_option(
+                      "--correlation", &r.correlation,
+                      "Correlations of the noise of the two maps, 0 to 1, separated by commas"),
+                  number("--lambdas", &r.lambdas, "How many lambdas from 0 to 1"),
+                  number("--trials", &r.trials, "Rows drawn for each measurement"),
+                  number("--seed", &r.seed, "Seed of the noise"),
+                  number("--threshold", &r.threshold, "Ratio below which a map counts as unusable"),
+                  {"--out", &a->out, "File for all lambdas: .csv or .h5"}},
+      .run = [a] { run_snr(*a); }};
 }
 
 }  // namespace
 
-void add_analyze(CLI::App& app, Context& context) {
-  CLI::App* analyze = app.add_subcommand(
-      "analyze", "Measure what is claimed of differential attention: gradient flow, noise");
-  analyze->require_subcommand(1);
-  add_gradient_flow(*analyze, context);
-  add_snr(*analyze);
+Command analyze_command(Context& context) {
+  return {.name = "analyze",
+          .help = "Measure what is claimed of differential attention: gradient flow, noise",
+          .commands = {gradient_flow_command(context), snr_command()}};
 }
 
 }  // namespace difftape::app

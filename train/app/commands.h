@@ -1,16 +1,16 @@
 #pragma once
-// The commands of `difftape`, one file each. Each function adds its command to the parser; the
-// command runs in the parser's callback, prints to stdout and sets `exit`, which must outlive the
-// parser. Errors are thrown; main prints them and returns their exit code.
-
-#include <CLI/CLI.hpp>
+// The commands of `difftape`, one file each. A command that runs prints to stdout and sets `exit`
+// of the context, which must outlive it. Errors are thrown; `run` prints them and returns their
+// exit code.
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
+#include "train/app/parser.h"
 #include "train/system/exit.h"
 
 namespace difftape::app {
@@ -21,40 +21,18 @@ struct Context {
   system::Exit exit = system::Exit::ok;
 };
 
-void add_train(CLI::App& app, Context& context);
-void add_sweep(CLI::App& app, Context& context);
-/// The command that a sweep starts for each of its runs; not in the help.
-void add_worker(CLI::App& app, Context& context);
-void add_report(CLI::App& app, Context& context);
-void add_plan(CLI::App& app, Context& context);
-void add_analyze(CLI::App& app, Context& context);
-void add_config(CLI::App& app, Context& context);
-void add_grads(CLI::App& app, Context& context);
-void add_doctor(CLI::App& app, Context& context);
-void add_gradcheck(CLI::App& app, Context& context);
-void add_replay(CLI::App& app, Context& context);
-
-/// Adds `--set key=value`, which may be repeated, to a command that reads a configuration.
-/// `overrides` must outlive the command.
-void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
-
-/// Refuses an empty text, which CLI11 would read as 0.
-inline std::string refuse_empty(const std::string& text) {
-  return text.empty() ? "need a value, not an empty text" : "";
-}
-
-/// Adds an option with several values, separated by commas. `values` must outlive the command; what
-/// it holds is the default that help shows.
-template <class T>
-CLI::Option* add_list_option(CLI::App& command, const std::string& name, std::vector<T>& values,
-                             const std::string& description) {
-  CLI::Option* option = command.add_option(name, values, description)
-                            ->delimiter(',')
-                            ->allow_extra_args(false)  // what follows may be CONFIG
-                            ->take_all()
-                            ->check(refuse_empty);
-  return values.empty() ? option : option->capture_default_str();
-}
+Command train_command(Context& context);
+Command sweep_command(Context& context);
+/// What a sweep starts for each of its runs; not in the help.
+Command worker_command(Context& context);
+Command report_command(Context& context);
+Command plan_command(Context& context);
+Command analyze_command(Context& context);
+Command config_command(Context& context);
+Command grads_command(Context& context);
+Command doctor_command(Context& context);
+Command gradcheck_command(Context& context);
+Command replay_command(Context& context);
 
 /// Checks a file that a command is going to write: what exists there is replaced only if it is an
 /// ordinary file with the same extension (".html") and none of the command's inputs. Throws
@@ -74,7 +52,10 @@ void require_csv_output(const std::filesystem::path& out, std::string_view comma
 void require_grads_file(const std::filesystem::path& out,
                         const std::vector<std::filesystem::path>& inputs);
 
-/// Parses and runs; prints errors to stderr. What main returns.
-int run(int argc, char** argv);
+using MakeCommand = Command (*)(Context&);
+
+/// Parses the command line of a program of these commands and runs it; prints errors to stderr.
+/// What main returns. `start` is the line of the help that says how to begin.
+int run(int argc, char** argv, std::span<const MakeCommand> commands, std::string_view start);
 
 }  // namespace difftape::app

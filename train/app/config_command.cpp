@@ -16,42 +16,34 @@ struct ShowArguments {
   bool origin = false;
 };
 
-void add_show(CLI::App& config) {
-  CLI::App* show =
-      config.add_subcommand("show", "Print the resolved configuration, which runs as is");
-  auto arguments = std::make_shared<ShowArguments>();
-  show->add_option("CONFIG", arguments->path, "Configuration file (YAML)")->required();
-  add_set_option(*show, arguments->overrides);
-  show->add_flag("--origin", arguments->origin, "Say after every value where it came from");
-  show->callback([arguments] {
-    const run::ResolvedConfig resolved = run::load_config(arguments->path, arguments->overrides);
-    fmt::print("{}", arguments->origin ? to_yaml_with_origins(resolved) : to_yaml(resolved.config));
-  });
+Command show_command() {
+  auto a = std::make_shared<ShowArguments>();
+  return {.name = "show",
+          .help = "Print the resolved configuration, which runs as is",
+          .options = {config_argument(a->path),
+                      set_option(a->overrides),
+                      {"--origin", &a->origin, "Say after every value where it came from"}},
+          .run = [a] {
+            const run::ResolvedConfig resolved = run::load_config(a->path, a->overrides);
+            fmt::print("{}", a->origin ? to_yaml_with_origins(resolved) : to_yaml(resolved.config));
+          }};
 }
 
-/// A subcommand without arguments that prints one text.
-void add_print(CLI::App& config, const char* name, const char* help, std::string (*text)()) {
-  config.add_subcommand(name, help)->callback([text] { fmt::print("{}", text()); });
+/// A command without arguments that prints one text.
+Command print_command(const char* name, const char* help, std::string (*text)()) {
+  return {.name = name, .help = help, .run = [text] { fmt::print("{}", text()); }};
 }
 
 }  // namespace
 
-void add_config(CLI::App& app, Context&) {
-  CLI::App* config = app.add_subcommand("config", "Show and explain configurations");
-  config->require_subcommand(1);
-  add_show(*config);
-  add_print(*config, "keys", "List every key: type, default, range, unit, meaning",
-            run::describe_keys);
-  add_print(*config, "schema", "Print the JSON Schema of configuration files", run::config_schema);
-}
-
-void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
-  command
-      .add_option("--set", overrides,
-                  "Override one key of 'config keys' with a YAML value; repeat for more")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false)  // what follows the value may be CONFIG
-      ->take_all();
+Command config_command(Context&) {
+  return {.name = "config",
+          .help = "Show and explain configurations",
+          .commands = {show_command(),
+                       print_command("keys", "List every key: type, default, range, unit, meaning",
+                                     run::describe_keys),
+                       print_command("schema", "Print the JSON Schema of configuration files",
+                                     run::config_schema)}};
 }
 
 }  // namespace difftape::app

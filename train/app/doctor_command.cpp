@@ -56,33 +56,37 @@ double measure_gemm() {
 
 void line(const char* name, const std::string& value) { fmt::print("{:<20}{}\n", name, value); }
 
+void print_doctor() {
+  const BuildInfo build = build_info();
+  line("difftape", fmt::format("{} ({}, {}, {})", build.version, build.commit, build.precision,
+                               build.build_type));
+  line("compiler", build.compiler);
+  line("compiled for", build.vectors);
+  line("processor", run::cpu_model());
+  line("instructions", vector_instructions());
+  line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
+  line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
+  const double peak = measure_fma_peak(0.3), product = measure_gemm();
+  line("matrix engine", gemm_engine());
+  line("bfloat16", bf16_engine_name().empty() ? "emulated only" : bf16_engine_name());
+  line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
+  line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",
+                                     product / 1e9, 100 * product / peak));
+  line("Eigen",
+       fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION));
+  line("HDF5", run::h5::library_version());
+  line("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                    NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
+  line("fmt", fmt::format("{}", FMT_VERSION));
+  line("CLI11", parser_version());
+}
+
 }  // namespace
 
-void add_doctor(CLI::App& app, Context&) {
-  app.add_subcommand("doctor", "What this machine and this build can do, measured")->callback([] {
-    const BuildInfo build = build_info();
-    line("difftape", fmt::format("{} ({}, {}, {})", build.version, build.commit, build.precision,
-                                 build.build_type));
-    line("compiler", build.compiler);
-    line("compiled for", build.vectors);
-    line("processor", run::cpu_model());
-    line("instructions", vector_instructions());
-    line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
-    line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
-    const double peak = measure_fma_peak(0.3), product = measure_gemm();
-    line("matrix engine", gemm_engine());
-    line("bfloat16", bf16_engine_name().empty() ? "emulated only" : bf16_engine_name());
-    line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
-    line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",
-                                       product / 1e9, 100 * product / peak));
-    line("Eigen",
-         fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION));
-    line("HDF5", run::h5::library_version());
-    line("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
-                                      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
-    line("fmt", fmt::format("{}", FMT_VERSION));
-    line("CLI11", CLI11_VERSION);
-  });
+Command doctor_command(Context&) {
+  return {.name = "doctor",
+          .help = "What this machine and this build can do, measured",
+          .run = print_doctor};
 }
 
 }  // namespace difftape::app

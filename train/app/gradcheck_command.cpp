@@ -10,8 +10,8 @@
 #include <optional>
 #include <regex>
 #include <span>
+#include <type_traits>
 
-#include "core/build_info.h"
 #include "core/parallel.h"
 #include "train/app/commands.h"
 #include "train/app/gradcheck/cases.h"
@@ -156,15 +156,19 @@ system::Exit check(const std::string& filter) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
-      "gradcheck", "Check every gradient against finite differences, in double precision");
+Command gradcheck_command(Context& context) {
   auto filter = std::make_shared<std::string>();
-  command->add_option("--filter", *filter, "Only cases whose name matches this regular expression");
-  command->callback([filter, &context] {
-    if (build_info().precision != "f64") hand_over_to_f64(context.command_line);
-    context.exit = check(*filter);
-  });
+  return {.name = "gradcheck",
+          .help = "Check every gradient against finite differences, in double precision",
+          .options = {{"--filter", filter.get(),
+                       "Only cases whose name matches this regular expression"}},
+          .run = [filter, &context] {
+            if constexpr (std::is_same_v<real, double>) {
+              context.exit = check(*filter);
+            } else {
+              hand_over_to_f64(context.command_line);
+            }
+          }};
 }
 
 }  // namespace difftape::app

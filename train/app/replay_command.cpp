@@ -12,19 +12,18 @@ namespace {
 
 struct Arguments {
   std::string where;
-  Index step = 0;
   SpikeReplayRequest request;
+  bool asked_for_run = false;  ///< an option that only a run directory has was given
 };
 
-bool replay_run(Arguments& arguments, bool step_given) {
-  if (step_given) arguments.request.step = arguments.step;
+bool replay_run(const Arguments& arguments) {
   const SpikeReplay replay = replay_spike(arguments.where, arguments.request);
   fmt::print("{}", to_text(replay));
   return !replay.mismatch;
 }
 
-bool replay_file(const Arguments& arguments, bool asked_for_run) {
-  if (asked_for_run) {
+bool replay_file(const Arguments& arguments) {
+  if (arguments.asked_for_run) {
     throw UsageError(fmt::format("--step, --batches and --states need a run directory; {} is none",
                                  arguments.where));
   }
@@ -33,32 +32,39 @@ bool replay_file(const Arguments& arguments, bool asked_for_run) {
   return replay.identical();
 }
 
+std::vector<Option> options_of(Arguments& a) {
+  Option batches =
+      list_option("--batches", &a.request.batches,
+                  "Steps away from it whose batches meet its state, separated by commas");
+  Option states =
+      list_option("--states", &a.request.states,
+                  "Steps away from it whose states meet its batch, separated by commas");
+  batches.given = states.given = &a.asked_for_run;
+  return {{.name = "DUMP_OR_RUN",
+           .target = &a.where,
+           .help = "The dump of a divergence (RUN/diverged/step-....h5), or a run directory",
+           .required = true},
+          {.name = "--step",
+           .target = &a.request.step,
+           .help = "The step of the run (default: where its worst spike begins)",
+           .given = &a.asked_for_run},
+          batches,
+          states};
+}
+
 }  // namespace
 
-void add_replay(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
-      "replay",
-      "Repeat a step bit for bit: a divergence, or a spike with other batches and states");
-  auto arguments = std::make_shared<Arguments>();
-  command
-      ->add_option("DUMP_OR_RUN", arguments->where,
-                   "The dump of a divergence (RUN/diverged/step-....h5), or a run directory")
-      ->required();
-  CLI::Option* step = command->add_option(
-      "--step", arguments->step, "The step of the run (default: where its worst spike begins)");
-  CLI::Option* batches =
-      add_list_option(*command, "--batches", arguments->request.batches,
-                      "Steps away from it whose batches meet its state, separated by commas");
-  CLI::Option* states =
-      add_list_option(*command, "--states", arguments->request.states,
-                      "Steps away from it whose states meet its batch, separated by commas");
-  command->callback([arguments, step, batches, states, &context] {
-    const bool same =
-        std::filesystem::is_directory(arguments->where)
-            ? replay_run(*arguments, step->count() > 0)
-            : replay_file(*arguments, step->count() + batches->count() + states->count() > 0);
-    context.exit = same ? system::Exit::ok : system::Exit::check_failed;
-  });
+Command replay_command(Context& context) {
+  auto a = std::make_shared<Arguments>();
+  return {
+      .name = "replay",
+      .help = "Repeat a step bit for bit: a divergence, or a spike with other batches and states",
+      .options = options_of(*a),
+      .run = [a, &context] {
+        const bool same =
+            std::filesystem::is_directory(a->where) ? replay_run(*a) : replay_file(*a);
+        context.exit = same ? system::Exit::ok : system::Exit::check_failed;
+      }};
 }
 
 }  // namespace difftape::app

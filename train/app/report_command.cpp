@@ -53,21 +53,22 @@ void report(const Arguments& arguments) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Context&) {
-  CLI::App* command = app.add_subcommand(
-      "report", "Compare runs: tables and verdicts here, curves in an HTML page");
-  auto arguments = std::make_shared<Arguments>();
-  command
-      ->add_option("RUN_DIR", arguments->runs,
-                   "Run directories, or directories that hold them, such as that of a sweep")
-      ->required();
-  command->add_option("--baseline", arguments->baseline,
-                      "The arm that the others are compared with; default: that of the first run");
-  command->add_option("--out", arguments->out, "The page to write")->capture_default_str();
-  command->add_option("--svg", arguments->svg, "Also write the learning-rate curve, as SVG");
-  command->add_option("--verdicts", arguments->verdicts,
-                      "A CSV file to write with the numbers of every claim");
-  command->callback([arguments] { report(*arguments); });
+Command report_command(Context&) {
+  auto a = std::make_shared<Arguments>();
+  return {
+      .name = "report",
+      .help = "Compare runs: tables and verdicts here, curves in an HTML page",
+      .options =
+          {{.name = "RUN_DIR",
+            .target = &a->runs,
+            .help = "Run directories, or directories that hold them, such as that of a sweep",
+            .required = true},
+           {"--baseline", &a->baseline,
+            "The arm that the others are compared with; default: that of the first run"},
+           {.name = "--out", .target = &a->out, .help = "The page to write", .show_default = true},
+           {"--svg", &a->svg, "Also write the learning-rate curve, as SVG"},
+           {"--verdicts", &a->verdicts, "A CSV file to write with the numbers of every claim"}},
+      .run = [a] { report(*a); }};
 }
 
 }  // namespace difftape::app

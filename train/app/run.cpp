@@ -1,23 +1,28 @@
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "core/build_info.h"
 #include "core/gemm.h"
 #include "train/app/commands.h"
-#include "train/system/suggest.h"
 
 namespace difftape::app {
 
 namespace {
 
-constexpr const char* kFooter =
-    "Start with:  difftape sweep configs/sweeps/quickstart.yaml\n\n"
+/// Threads that wait for work spin before they sleep. The default of libgomp is so long that any
+/// other busy program slows training many times; it is read before main, hence the new start.
+void limit_spinning(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
+constexpr const char* kExitCodes =
     "Exit codes: 0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
     "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
     "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
@@ -38,41 +43,6 @@ void open_standard_streams() {
   }
 }
 
-/// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
-std::string usage_problem(CLI::App& command, const CLI::ParseError& error) {
-  std::vector<std::string> commands, options;
-  for (const CLI::App* sub : command.get_subcommands(nullptr)) {
-    if (!sub->get_group().empty()) commands.push_back(sub->get_name());
-  }
-  for (const CLI::Option* option : command.get_options()) options.push_back(option->get_name());
-  const std::vector<std::string> unknown = command.remaining();
-  if (unknown.empty()) {
-    return commands.empty() ? error.what()
-                            : fmt::format("give a command: {}", fmt::join(commands, ", "));
-  }
-  const std::string& word = unknown.front();
-  if (word.starts_with('-')) {
-    return fmt::format("unknown option '{}'{}", word, system::did_you_mean(word, options));
-  }
-  if (!commands.empty()) {
-    return fmt::format("unknown command '{}'{}", word, system::did_you_mean(word, commands));
-  }
-  return fmt::format("one argument too many: '{}'", word);
-}
-
-/// What is wrong with the command line, and where to read more.
-int explain(CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  CLI::App* command = &app;
-  std::string name = app.get_name();
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    name += " " + command->get_name();
-  }
-  return fail(system::Exit::usage,
-              fmt::format("{}\n'{} --help' says more", usage_problem(*command, error), name));
-}
-
 /// The exit code of a command that ended; what it printed may have been lost on a full disk.
 int finish(system::Exit exit) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -82,25 +52,22 @@ int finish(system::Exit exit) {
 
 }  // namespace
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, std::span<const MakeCommand> commands, std::string_view start) {
+  limit_spinning(argv);
   open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit then fails like one to a full disk
-  CLI::App app("difftape: find out which attention mechanism trains stably", "difftape");
-  app.footer(kFooter);
-  app.require_subcommand(1);
   const BuildInfo build = build_info();
-  app.set_version_flag("--version", fmt::format("difftape {} ({}, {}, {})", build.version,
-                                                build.commit, build.precision, build.compiler));
+  Program program{.name = "difftape",
+                  .help = "difftape: find out which attention mechanism trains stably",
+                  .footer = fmt::format("Start with:  {}\n\n{}", start, kExitCodes),
+                  .version = fmt::format("difftape {} ({}, {}, {})", build.version, build.commit,
+                                         build.precision, build.compiler),
+                  .commands = {}};
   Context context{{argv, argv + argc}};
-  for (auto add : {add_train, add_sweep, add_report, add_plan, add_analyze, add_config, add_grads,
-                   add_replay, add_gradcheck, add_doctor, add_worker}) {
-    add(app, context);
-  }
+  for (const MakeCommand make : commands) program.commands.push_back(make(context));
   try {
     gemm_engine();  // an engine that is not there is an error before anything starts
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    if (!parse_and_run(program, argc, argv)) return 0;
   } catch (const Error& error) {
     return fail(system::exit_of(error), error.what());
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// difftape-f64: the same command line in double precision, and gradcheck, which hands over to it.
+// difftape-f64: the commands of one model in double precision, and gradcheck, which hands over to it.
 #include <regex>
 
 #include "tests/train/run/loop/tiny.h"

@@ -43,7 +43,7 @@ class Task : public Dataset {
   Batch train_batch(Index step, Index micro) const override;
   Batch val_batch(Index i) const override;
   Index val_batches() const override;
-  Index vocab_size() const override;
+  Index vocab_size() const override { return vocab_size_; }
   std::optional<BestAchievable> best() const override { return BestAchievable{0, 1}; }
 
  protected:

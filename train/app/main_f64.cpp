@@ -1,0 +1,9 @@
+// difftape-f64: what is done with one model, in double precision.
+#include "train/app/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace difftape::app;
+  constexpr MakeCommand kCommands[] = {train_command,  config_command,    grads_command,
+                                       replay_command, gradcheck_command, doctor_command};
+  return run(argc, argv, kCommands, "difftape-f64 gradcheck");
+}

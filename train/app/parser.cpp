@@ -1,0 +1,133 @@
+#include "train/app/parser.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "core/error.h"
+#include "train/system/suggest.h"
+
+namespace difftape::app {
+
+namespace {
+
+std::string refuse_empty(const std::string& text) {
+  return text.empty() ? "need a value, not an empty text" : "";
+}
+
+template <class T>
+constexpr bool is_list = false;
+template <class T>
+constexpr bool is_list<std::vector<T>> = true;
+
+template <class T>
+CLI::Option* add_target(CLI::App& app, const Option& option, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return app.add_flag(option.name, value, option.help);
+  } else {
+    CLI::Option* added = app.add_option(option.name, value, option.help);
+    if constexpr (is_list<T>) {
+      if (option.name.starts_with('-')) {
+        added->allow_extra_args(false)->take_all();  // what follows the value may be an argument
+      }
+      if (value.empty()) return added;
+    }
+    return option.show_default ? added->capture_default_str() : added;
+  }
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  CLI::Option* added =
+      std::visit([&](auto* value) { return add_target(app, option, *value); }, option.target);
+  if (option.comma_separated) added->delimiter(',');
+  if (option.refuse_empty) added->check(refuse_empty);
+  if (option.range) added->check(CLI::Range(option.range->first, option.range->second));
+  if (!option.type_name.empty()) added->type_name(option.type_name);
+  added->required(option.required);
+  if (option.given != nullptr) added->each([given = option.given](const auto&) { *given = true; });
+}
+
+void add_command(CLI::App& app, const Command& command) {
+  CLI::App* added = app.add_subcommand(command.name, command.help);
+  for (const Option& option : command.options) add_option(*added, option);
+  for (const Command& below : command.commands) add_command(*added, below);
+  if (!command.commands.empty()) added->require_subcommand(1);
+  if (command.run) added->callback(command.run);
+  if (command.hidden) added->group("");
+}
+
+/// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
+std::string usage_problem(CLI::App& command, const CLI::ParseError& error) {
+  std::vector<std::string> commands, options;
+  for (const CLI::App* sub : command.get_subcommands(nullptr)) {
+    if (!sub->get_group().empty()) commands.push_back(sub->get_name());
+  }
+  for (const CLI::Option* option : command.get_options()) options.push_back(option->get_name());
+  const std::vector<std::string> unknown = command.remaining();
+  if (unknown.empty()) {
+    return commands.empty() ? error.what()
+                            : fmt::format("give a command: {}", fmt::join(commands, ", "));
+  }
+  const std::string& word = unknown.front();
+  if (word.starts_with('-')) {
+    return fmt::format("unknown option '{}'{}", word, system::did_you_mean(word, options));
+  }
+  if (!commands.empty()) {
+    return fmt::format("unknown command '{}'{}", word, system::did_you_mean(word, commands));
+  }
+  return fmt::format("one argument too many: '{}'", word);
+}
+
+/// What is wrong with the command line, and where to read more.
+UsageError usage_error(CLI::App& app, const CLI::ParseError& error) {
+  CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return UsageError(fmt::format("{}\n'{} --help' says more", usage_problem(*command, error), name));
+}
+
+}  // namespace
+
+Option config_argument(std::string& path) {
+  return {.name = "CONFIG", .target = &path, .help = "Configuration file (YAML)", .required = true};
+}
+
+Option set_option(std::vector<std::string>& overrides) {
+  return {.name = "--set",
+          .target = &overrides,
+          .help = "Override one key of 'config keys' with a YAML value; repeat for more",
+          .type_name = "KEY=VALUE"};
+}
+
+Option list_option(const std::string& name, Target list, const std::string& help) {
+  return {.name = name,
+          .target = list,
+          .help = help,
+          .show_default = true,
+          .refuse_empty = true,
+          .comma_separated = true};
+}
+
+bool parse_and_run(const Program& program, int argc, char** argv) {
+  CLI::App app(program.help, program.name);
+  app.footer(program.footer);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", program.version);
+  for (const Command& command : program.commands) add_command(app, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw usage_error(app, error);
+    app.exit(error);  // --help, --version
+    return false;
+  }
+  return true;
+}
+
+std::string parser_version() { return CLI11_VERSION; }
+
+}  // namespace difftape::app

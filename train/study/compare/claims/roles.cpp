@@ -24,7 +24,7 @@ AttentionFields fields_of_role(ArmRole role) {
   return fields;
 }
 
-const RunRecord& first_run(const Arm& arm) { return *arm.cells.front().runs.front(); }
+const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
 
 bool plays(const Arm& arm, ArmRole role) {
   const RunRecord& run = first_run(arm);

@@ -65,11 +65,11 @@ TEST(Layering, each_external_library_is_included_behind_its_door_only) {
       {std::regex("omp\\.h"), std::regex("core/parallel\\.cpp")},
       {std::regex("libxsmm.*"), std::regex("core/tile_libxsmm\\.cpp")},
       {std::regex("dnnl.*|oneapi/.*"), std::regex("core/tile_onednn\\.cpp")},
-      {std::regex("hdf5\\.h|H5.*"), std::regex("train/checkpoint/h5.*")},
-      {std::regex("yaml-cpp/.*"), std::regex("train/config/.*")},
-      {std::regex("CLI/.*"), std::regex("train/cli/.*")},
+      {std::regex("hdf5\\.h|H5.*"), std::regex("train/run/records/h5.*")},
+      {std::regex("yaml-cpp/.*"), std::regex("train/run/config/.*")},
+      {std::regex("CLI/.*"), std::regex("train/app/.*")},
       {std::regex("boost/.*"), std::regex("train/stats/interval\\.cpp")},
-      {std::regex("png\\.h"), std::regex("train/report/png\\.cpp")},
+      {std::regex("png\\.h"), std::regex("train/study/figures/png\\.cpp")},
       {std::regex("Random123/.*"), std::regex("core/random\\.cpp")},
       {std::regex("xxhash\\.h"), std::regex("core/(random|digest)\\.cpp")}};
   std::vector<int> uses(doors.size());

@@ -13,7 +13,7 @@ class Determinism : public testing::TestWithParam<std::string> {};
 
 TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threads) {
   TinyProject project(GetParam());
-  project.config = wider(project.config);
+  project.config = test::wider(project.config);
   project.config.train.steps = 8;
   project.config.log.parameters_every = 1;
   for (const int threads : {1, 2, 4}) {
@@ -28,7 +28,7 @@ TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threa
 
 TEST_P(Determinism, the_program_gives_the_same_bits_for_omp_num_threads_1_2_and_4) {
   TinyProject project(GetParam());
-  project.config = wider(project.config);
+  project.config = test::wider(project.config);
   project.config.train.steps = 8;
   project.save();
   for (const std::string threads : {"1", "2", "4"}) {

@@ -22,7 +22,7 @@ class Precisions : public testing::TestWithParam<std::string> {
 /// A project of one kind and precision.
 struct Project : TinyProject {
   Project(const std::string& kind, const std::string& precision) : TinyProject(kind) {
-    config = wider(config);
+    config = test::wider(config);
     config.train.precision = precision;
   }
 };

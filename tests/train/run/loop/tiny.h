@@ -56,7 +56,7 @@ class TinyProject {
   const std::filesystem::path& path() const { return dir_.path(); }
 
   /// Trains in this process.
-  Exit run::train(const std::string& out, bool resume = false) {
+  Exit train(const std::string& out, bool resume = false) {
     run::TrainRequest request;
     request.out = dir_ / out;
     request.resume = resume;

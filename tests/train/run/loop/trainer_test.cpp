@@ -234,7 +234,7 @@ TEST(Trainer, allocates_no_tensor_after_the_second_step) {
     for (const int threads : {1, 2}) {
       TinyProject project(kind);
       const test::Threads use(threads);
-      Config config = threads == 1 ? wider(project.config) : project.config;
+      Config config = threads == 1 ? test::wider(project.config) : project.config;
       config.train.grad_accumulation = 2;
       config.train.eval_every = config.train.checkpoint_every = 2;
       config.log.diagnostics_every = 1;  // from the second on two of them are there at a time

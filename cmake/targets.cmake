@@ -55,7 +55,8 @@ function(add_difftape precision program)
   set(library difftape_${precision})
   difftape_library(${library} ${precision} train)
   target_compile_options(${library} PRIVATE -O1 -Wno-array-bounds -Wno-stringop-overread)  # what is optimised is where the numbers are
-  file(GLOB numeric ${PROJECT_SOURCE_DIR}/train/run/diagnostics/*.cpp)
+  file(GLOB numeric ${PROJECT_SOURCE_DIR}/train/run/diagnostics/*.cpp
+    ${PROJECT_SOURCE_DIR}/train/stats/*.cpp)
   set_source_files_properties(${numeric} PROPERTIES
     COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
   # The HTML page of the report and the libraries inlined into it are read by the assembler.

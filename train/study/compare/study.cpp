@@ -52,8 +52,7 @@ std::map<std::string, std::set<std::string>> varied_keys(std::span<const RunReco
   for (const RunRecord& run : runs) {
     const RunRecord& first = *firsts.emplace(run.arm, &run).first->second;
     for (const auto& [key, value] : run.env.at("config").items()) {
-      if (!is_shared(key) && first.config(key) != value.get<std::string>())
-        varied[run.arm].insert(key);
+      if (!is_shared(key) && first.config(key) != run.config(key)) varied[run.arm].insert(key);
     }
   }
   return varied;

@@ -112,7 +112,8 @@ TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
     for (const Metric& metric : kMetrics) {
       const bool list = metric.per == Per::head || metric.per == Per::rank;
       for (const std::string& name : names_of(metric, model)) {
-        if (lines[i].contains(name)) EXPECT_EQ(lines[i][name].is_array(), list) << name;
+        if (!lines[i].contains(name)) continue;
+        EXPECT_EQ(lines[i][name].is_array(), list) << name;
       }
     }
   }

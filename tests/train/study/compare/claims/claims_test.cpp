@@ -104,18 +104,18 @@ TEST(Claims, are_supported_where_the_effect_is_large) {
                 .scale = {{"v1", -3}, {"v2", -3}, {"none", -9}},
                 .noise = 1e-4,
                 .seeds = 5});
-  const std::vector<ClaimResult> results = evaluate(make_study(runs));
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
   for (const char* id :
        {"v2_loss_best",     "v2_loss_equal",   "v2_loss_spikes", "v2_grad_spikes",
         "v1_loss_spikes",   "v1_grad_spikes",  "v1_late_growth", "v1_top_logit",
         "v1_top_hidden",    "v1_kurtosis",     "v2_top_logit",   "v2_top_hidden",
         "v2_kurtosis",      "v2_sink_rate",    "v2_first_token", "ablation_order_sensitivity",
         "cross_group_loss", "no_sigmoid_loss", "no_lambda_loss", "no_lambda_context_rms"}) {
-    EXPECT_EQ(result_of(results, id).verdict, Verdict::supported)
-        << id << ": " << measured_words(result_of(results, id));
+    EXPECT_EQ(result_of(evaluated, id).verdict, Verdict::supported)
+        << id << ": " << measured_words(result_of(evaluated, id));
   }
-  EXPECT_EQ(verdict_text(result_of(results, "v1_norm")), "supported: as the V1 paper says");
-  EXPECT_EQ(verdict_text(result_of(results, "v2_late_growth")),
+  EXPECT_EQ(verdict_text(result_of(evaluated, "v1_norm")), "supported: as the V1 paper says");
+  EXPECT_EQ(verdict_text(result_of(evaluated, "v2_late_growth")),
             "no difference detected: not contradicted");
 }
 
@@ -207,12 +207,12 @@ TEST(Claims, at_large_rates_start_at_the_best_rate_of_the_baseline_and_count_div
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  const std::vector<ClaimResult> results = evaluate(make_study(runs));
-  const Comparison spikes = result_of(results, "v2_loss_spikes").tests[0].comparison;
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  const Comparison spikes = result_of(evaluated, "v2_loss_spikes").tests[0].comparison;
   EXPECT_EQ(spikes.lrs, "at 2 of 3 rates");
   EXPECT_NEAR(spikes.against, 2.2, 1e-12);
   EXPECT_EQ(spikes.diverged, "; diverged: v2 1 of 9, base 3 of 9");
-  const Comparison stable = result_of(results, "v2_rates").tests[0].comparison;
+  const Comparison stable = result_of(evaluated, "v2_rates").tests[0].comparison;
   EXPECT_NEAR(stable.arm, (3 + 4 + 4) / 3.0, 1e-12);
   EXPECT_EQ(stable.against, 3);
 }
@@ -282,9 +282,9 @@ TEST(Claims, of_the_loss_at_one_rate_count_as_one_test) {
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  const std::vector<ClaimResult> results = evaluate(make_study(runs));
-  EXPECT_EQ(result_of(results, "v2_loss_best").verdict, Verdict::supported);
-  const ClaimResult equal = result_of(results, "v2_loss_equal");
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  EXPECT_EQ(result_of(evaluated, "v2_loss_best").verdict, Verdict::supported);
+  const ClaimResult equal = result_of(evaluated, "v2_loss_equal");
   EXPECT_THAT(verdict_text(equal), HasSubstr("one rate: the same test"));
   EXPECT_TRUE(std::isnan(equal.tests[0].adjusted_p)) << "it must not count in Holm's correction";
 }
@@ -305,8 +305,8 @@ TEST(Claims, rates_that_train_are_none_for_an_arm_that_diverged_before_it_was_va
   }
   const std::vector<RunRecord> runs = test::records(results);
   ASSERT_FALSE(has_metric(runs[0].metrics, "val/loss"));
-  const std::vector<ClaimResult> results = evaluate(make_study(runs));
-  const TestResult rates = result_of(results, "v2_rates").tests[0];
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  const TestResult rates = result_of(evaluated, "v2_rates").tests[0];
   EXPECT_EQ(rates.reason, "");
   EXPECT_EQ(rates.comparison.against, 0);
   EXPECT_EQ(rates.comparison.arm, 2);
@@ -347,13 +347,13 @@ TEST(Claims, numbers_of_layers_come_from_the_last_step_and_only_from_layers) {
 
 TEST(Verdicts, as_csv_have_a_line_a_test_with_all_digits) {
   const std::vector<RunRecord> runs = simulate({});
-  const std::vector<ClaimResult> results = evaluate(make_study(runs));
-  const std::string csv = verdicts_csv(results);
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  const std::string csv = verdicts_csv(evaluated);
   EXPECT_TRUE(csv.starts_with(std::string(kVerdictsHeader) + "\n"));
   std::size_t tests = 0;
   for (const Claim& claim : claims()) tests += claim.tests.size();
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')), tests + 1);
-  const ClaimResult sinks = result_of(results, "v2_sink_rate");
+  const ClaimResult sinks = result_of(evaluated, "v2_sink_rate");
   EXPECT_THAT(
       csv, HasSubstr(fmt::format("v2_sink_rate,sink rate,linear,v2,base,{},{},{}",
                                  sinks.tests[0].comparison.arm, sinks.tests[0].comparison.against,

@@ -12,7 +12,6 @@
 #include "train/stats/sensitivity.h"
 #include "train/study/compare/curves.h"
 #include "train/study/compare/run_record.h"
-#include "train/system/text_table.h"
 
 namespace difftape::study {
 
@@ -272,23 +271,6 @@ const Quantity& quantity(std::string_view name) {
     if (each.name == name) return each;
   }
   throw std::logic_error(fmt::format("no quantity is called {}", name));
-}
-
-std::string written(double value, Format format) {
-  if (std::isnan(value)) return "-";
-  switch (format) {
-    case Format::loss:
-      return fmt::format("{:.4f}", value);
-    case Format::percent:
-      return fmt::format("{:.2f}", value);
-    case Format::norm:
-      return value < 1000 ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
-    case Format::power:
-      return fmt::format("{:.2e}", value);
-    case Format::whole:
-      break;
-  }
-  return system::grouped(std::llround(value));
 }
 
 }  // namespace difftape::study

@@ -4,7 +4,6 @@
 // loops over it. What a run logs is in train/run/records/metric_registry.h.
 
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace difftape::study {
@@ -13,8 +12,6 @@ struct RunRecord;
 
 /// How a number is written in a table: 2.3311; 0.20; 0.424 and 1.57e+04; 3.28e-03; 41,018.
 enum class Format { loss, percent, norm, power, whole };
-/// The number in that format, "-" for NaN.
-std::string written(double value, Format format);
 
 /// How two runs are compared: by their difference, or, for what is positive and spread over
 /// decades, by their ratio.

@@ -8,7 +8,6 @@
 #include "train/stats/descriptive.h"
 #include "train/stats/paired.h"
 #include "train/study/compare/lr_curves.h"
-#include "train/study/compare/quantities.h"
 
 namespace difftape::study {
 
@@ -144,6 +143,23 @@ bool is_single_runs(const Study& study) {
 }
 
 }  // namespace
+
+std::string written(double value, Format format) {
+  if (std::isnan(value)) return "-";
+  switch (format) {
+    case Format::loss:
+      return fmt::format("{:.4f}", value);
+    case Format::percent:
+      return fmt::format("{:.2f}", value);
+    case Format::norm:
+      return value < 1000 ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
+    case Format::power:
+      return fmt::format("{:.2e}", value);
+    case Format::whole:
+      break;
+  }
+  return system::grouped(std::llround(value));
+}
 
 system::Table run_table(std::span<const RunRecord* const> runs, std::size_t baseline) {
   system::Table table{{{"", "run", true}, {"", "parameters"}}, {}};

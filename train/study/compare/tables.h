@@ -6,10 +6,14 @@
 #include <span>
 #include <string>
 
+#include "train/study/compare/quantities.h"
 #include "train/study/compare/study.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
+
+/// A number in the format of its quantity, "-" for NaN.
+std::string written(double value, Format format);
 
 /// One row a run. `baseline` is the position of the run that the others are compared with.
 system::Table run_table(std::span<const RunRecord* const> runs, std::size_t baseline = 0);

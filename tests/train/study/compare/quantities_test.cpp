@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -52,18 +51,6 @@ TEST(Quantities, have_names_of_their_own_a_unit_a_sentence_and_a_place_to_appear
     EXPECT_TRUE(each.of_run != nullptr || each.column.tables == kNoTable) << each.name;
   }
   EXPECT_THROW(quantity("val loss"), std::logic_error);
-}
-
-TEST(Quantities, are_written_as_their_format_says) {
-  EXPECT_EQ(written(2.33114, Format::loss), "2.3311");
-  EXPECT_EQ(written(0.2, Format::percent), "0.20");
-  EXPECT_EQ(written(0.4241, Format::norm), "0.424");
-  EXPECT_EQ(written(321000, Format::norm), "3.21e+05");
-  EXPECT_EQ(written(0.00328, Format::power), "3.28e-03");
-  EXPECT_EQ(written(41018.4, Format::whole), "41,018");
-  for (const Format format : {Format::loss, Format::norm, Format::whole}) {
-    EXPECT_EQ(written(std::numeric_limits<double>::quiet_NaN(), format), "-");
-  }
 }
 
 }  // namespace

@@ -110,6 +110,18 @@ TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_n
   for (std::size_t i = 0; i < heads.size(); ++i) EXPECT_EQ(table.columns[i].name, heads[i]);
 }
 
+TEST(Quantities, are_written_as_their_format_says) {
+  EXPECT_EQ(written(2.33114, Format::loss), "2.3311");
+  EXPECT_EQ(written(0.2, Format::percent), "0.20");
+  EXPECT_EQ(written(0.4241, Format::norm), "0.424");
+  EXPECT_EQ(written(321000, Format::norm), "3.21e+05");
+  EXPECT_EQ(written(0.00328, Format::power), "3.28e-03");
+  EXPECT_EQ(written(41018.4, Format::whole), "41,018");
+  for (const Format format : {Format::loss, Format::norm, Format::whole}) {
+    EXPECT_EQ(written(std::numeric_limits<double>::quiet_NaN(), format), "-");
+  }
+}
+
 TEST(DescribeState, says_how_far_a_run_got) {
   run::RunStatus status{.state = run::RunState::running, .step = 20, .steps = 500};
   EXPECT_EQ(describe_state(status), "running 20/500");

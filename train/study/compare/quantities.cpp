@@ -69,6 +69,16 @@ double training_seconds(const RunRecord& run) {
   return seconds;
 }
 
+/// Tokens seen when a metric was first logged below a value; NaN if it never was.
+double tokens_until(const RunRecord& run, const char* name, double value) {
+  const Series series = logged(run.metrics, name);
+  const auto below = std::find_if(series.value.begin(), series.value.end(),
+                                  [value](double each) { return each < value; });
+  if (below == series.value.end()) return kNaN;
+  const double step = series.step[static_cast<std::size_t>(below - series.value.begin())];
+  return step * static_cast<double>(run.status.tokens_per_step);
+}
+
 double context_rms_after_first_step(const RunRecord& run) {
   const bool first = !run.metrics.step.empty() && run.metrics.step.front() == 1;
   return first ? stats::mean(layers_at(run.metrics, metric("attn/context_rms"), 0)) : kNaN;
@@ -176,6 +186,13 @@ const Quantity kQuantities[] = {
      .metric = metric("throughput/tokens_per_sec"),
      .of_run = training_seconds,
      .column = {"", "seconds", Format::whole, kIndex}},
+    {.name = "tokens_to_loss",
+     .unit = "tokens",
+     .what = "tokens seen at the first validation with a loss below 2.5; none if there was none",
+     .metric = metric("val/loss"),
+     .of_run = [](Run run) { return tokens_until(run, metric("val/loss"), 2.5); },
+     .scale = Scale::ratio,
+     .column = {"", "tokens to 2.5", Format::whole, kStudyTable | kIndex}},
     {.name = "capped_val_loss",
      .unit = "nats per token",
      .what = "the last validation, at most the initial loss, which stands for a diverged run",

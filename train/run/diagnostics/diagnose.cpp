@@ -44,8 +44,10 @@ void add_two_maps(LayerMetrics& to, const AttentionMeasures& m) {
                [](const Head& h) { return h.map_first_token[0]; });
   to.add_heads(metric("attn/map2/first_token"), m.heads,
                [](const Head& h) { return h.map_first_token[1]; });
-  to.add_heads(metric("attn/map1/logit_max"), m.heads, [](const Head& h) { return h.map_logit_max[0]; });
-  to.add_heads(metric("attn/map2/logit_max"), m.heads, [](const Head& h) { return h.map_logit_max[1]; });
+  to.add_heads(metric("attn/map1/logit_max"), m.heads,
+               [](const Head& h) { return h.map_logit_max[0]; });
+  to.add_heads(metric("attn/map2/logit_max"), m.heads,
+               [](const Head& h) { return h.map_logit_max[1]; });
 }
 
 /// Logged of data that knows queries.
@@ -91,8 +93,10 @@ Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
   to.add(metric("attn/logit_max"), m.logits.top1);
   to.add(metric("attn/logit_median"), m.logits.median);
   to.add(metric("attn/logit_top"), list_of(m.logits));
-  to.add_heads(metric("attn/head/context_rms"), m.heads, [](const Head& h) { return h.context_rms; });
-  to.add_heads(metric("attn/head/first_token"), m.heads, [](const Head& h) { return h.first_token; });
+  to.add_heads(metric("attn/head/context_rms"), m.heads,
+               [](const Head& h) { return h.context_rms; });
+  to.add_heads(metric("attn/head/first_token"), m.heads,
+               [](const Head& h) { return h.first_token; });
   to.add_heads(metric("attn/head/entropy"), m.heads, [](const Head& h) { return h.entropy; });
   to.add_heads(metric("attn/head/logit_max"), m.heads, [](const Head& h) { return h.logit_max; });
   if (m.maps == 2) add_two_maps(to, m);

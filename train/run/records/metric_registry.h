@@ -29,10 +29,10 @@ enum class When {
 /// Which runs log it.
 enum class Of {
   any,
-  task,          ///< generated data
-  exact_match,   ///< tasks whose answers are longer than one token
-  retrieval,     ///< data that knows where its answers are: needles
-  two_maps  ///< differential attention
+  task,         ///< generated data
+  exact_match,  ///< tasks whose answers are longer than one token
+  retrieval,    ///< data that knows where its answers are: needles
+  two_maps      ///< differential attention
 };
 
 /// The best value that the data allow, drawn as a line.
@@ -151,7 +151,7 @@ inline constexpr Metric kMetrics[] = {
      Per::layer,
      When::diagnostics,
      Of::any,
-     {"Sink rate", "share of heads that pay more than 0.3 to the first token"}},
+     {"Sink rate", "share of heads that give the first token more than 0.3"}},
     {"attn/map1/sink_rate", "share", "heads whose A1 gives token 1 more than 0.3", Per::layer,
      When::diagnostics, Of::two_maps},
     {"attn/map2/sink_rate", "share", "heads whose A2 gives token 1 more than 0.3", Per::layer,

@@ -136,7 +136,7 @@ std::string attention_html(const AttentionSection& attention) {
   return attention_legend() + "<div class=\"heads\">\n" + attention.html + "</div>\n" +
          note(
              "Queries run down, keys across, on a square-root scale. Of the last layer: the head "
-             "whose queries pay the first token most, and head 0. Applied is what weighs the "
+             "that attends to the first token most, and head 0. Applied is what weighs the "
              "values: of two maps |map 1 − λ map 2| with rows that add up to 1.");
 }
 

@@ -27,8 +27,8 @@ Series finite(const Series& series) {
 
 Series late(const Series& series, double share) {
   if (series.step.empty()) return {};
-  const auto first = std::upper_bound(series.step.begin(), series.step.end(),
-                                      (1 - share) * series.step.back());
+  const auto first =
+      std::upper_bound(series.step.begin(), series.step.end(), (1 - share) * series.step.back());
   return {{first, series.step.end()},
           {series.value.begin() + (first - series.step.begin()), series.value.end()}};
 }

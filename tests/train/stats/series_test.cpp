@@ -70,8 +70,7 @@ TEST(LateGrowth, leaves_out_what_is_not_finite) {
 
 TEST(LateVariance, is_the_population_variance_of_the_last_quarter) {
   EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 9, 1, 2, 6}), 4);
-  EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 9, 9, 1, 2, 6}),
-                   14.0 / 3);
+  EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 9, 9, 1, 2, 6}), 14.0 / 3);
   EXPECT_DOUBLE_EQ(grad_norm_late_variance({5}), 0);
   EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 2, 6, 4, kInfinity}), 0);
   EXPECT_TRUE(std::isnan(grad_norm_late_variance({})));

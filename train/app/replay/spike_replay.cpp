@@ -42,8 +42,10 @@ Encounter meet(run::Session& session, Index batch, const Judges& judges) {
 std::optional<Mismatch> mismatch(const RecordedRun& run, Index step, double loss, double grad) {
   const double logged_loss = run.logged(run::metric("train/loss"), step);
   const double logged_grad = run.logged(run::metric("optim/grad_norm"), step);
-  if (!same_bits(loss, logged_loss)) return Mismatch{step, run::metric("train/loss"), logged_loss, loss};
-  if (!same_bits(grad, logged_grad)) return Mismatch{step, run::metric("optim/grad_norm"), logged_grad, grad};
+  if (!same_bits(loss, logged_loss))
+    return Mismatch{step, run::metric("train/loss"), logged_loss, loss};
+  if (!same_bits(grad, logged_grad))
+    return Mismatch{step, run::metric("optim/grad_norm"), logged_grad, grad};
   return std::nullopt;
 }
 

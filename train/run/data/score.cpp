@@ -51,9 +51,9 @@ std::vector<std::pair<std::string, double>> Score::metrics() const {
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (cells_[i].total == 0) continue;
     const size_t columns = grid_.columns.size();
-    metrics.emplace_back(
-        fmt::format("{}/{}/{}", metric("task/accuracy"), grid_.rows[i / columns], grid_.columns[i % columns]),
-        cells_[i].value());
+    metrics.emplace_back(fmt::format("{}/{}/{}", metric("task/accuracy"), grid_.rows[i / columns],
+                                     grid_.columns[i % columns]),
+                         cells_[i].value());
   }
   return metrics;
 }

@@ -100,8 +100,8 @@ RunWriter::RunWriter(Session& session, const TrainRequest& request)
 Metrics RunWriter::metrics_of(const Session& session, const Step& step,
                               const StepReport& report) const {
   const LogConfig& log = session.config.log;
-  const bool validated =
-      !std::isnan(step.val_loss) || (step.diverged && step.diverged->quantity == metric("val/loss"));
+  const bool validated = !std::isnan(step.val_loss) ||
+                         (step.diverged && step.diverged->quantity == metric("val/loss"));
   Metrics metrics{{metric("train/loss"), step.loss},
                   {metric("optim/lr"), step.lr},
                   {metric("optim/grad_norm"), step.norms.global},
@@ -115,7 +115,8 @@ Metrics RunWriter::metrics_of(const Session& session, const Step& step,
   size_t i = 0;
   for (const Parameter& parameter : session.model.parameters()) {
     if (step.diverged || each) {
-      metrics.emplace_back(metric_of(metric("optim/grad_norm"), parameter.name), step.norms.per_parameter[i]);
+      metrics.emplace_back(metric_of(metric("optim/grad_norm"), parameter.name),
+                           step.norms.per_parameter[i]);
     }
     if (step.update) {
       metrics.emplace_back(metric_of(metric("optim/update_ratio"), parameter.name),

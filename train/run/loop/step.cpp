@@ -36,7 +36,8 @@ void update(Session& session, Step& step) {
     return;
   }
   const Parameter* first = first_non_finite(session.model.parameters());
-  step.diverged = {step.number, std::isfinite(step.loss) ? metric("optim/grad_norm") : metric("train/loss"),
+  step.diverged = {step.number,
+                   std::isfinite(step.loss) ? metric("optim/grad_norm") : metric("train/loss"),
                    first ? first->name : ""};
 }
 

@@ -120,7 +120,8 @@ std::vector<SpikeRecord> spike_records(const MetricsTable& metrics, const stats:
     const auto found = metrics.columns.find(name);
     return found == metrics.columns.end() ? std::span<const double>() : found->second;
   };
-  return spike_records(metrics.step, column(metric("train/loss")), column(metric("optim/grad_norm")), rule);
+  return spike_records(metrics.step, column(metric("train/loss")),
+                       column(metric("optim/grad_norm")), rule);
 }
 
 void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRecord> records) {

@@ -7,7 +7,7 @@
 
 #include "train/app/commands.h"
 #include "train/run/records/progress.h"
-#include "train/study/compare/claims/claims.h"
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/collect.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
@@ -47,7 +47,7 @@ void report(const Arguments& arguments) {
     fmt::print("learning-rate curve: {}\n", arguments.svg);
   }
   if (arguments.verdicts.empty()) return;
-  system::replace_text(arguments.verdicts, verdicts_csv(judge(study)));
+  system::replace_text(arguments.verdicts, verdicts_csv(evaluate(study)));
   fmt::print("verdicts: {}\n", arguments.verdicts);
 }
 

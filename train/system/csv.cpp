@@ -1,5 +1,9 @@
 #include "train/system/csv.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 namespace difftape::system {
 
 namespace {
@@ -34,6 +38,17 @@ std::string csv_field(std::string_view text) {
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   return quoted.append(1, '"');
 }
+
+std::string csv_line(std::span<const std::string> fields) {
+  std::string line;
+  for (const std::string& field : fields) {
+    if (&field != &fields.front()) line += ',';
+    line += csv_field(field);
+  }
+  return line + '\n';
+}
+
+std::string csv_number(double value) { return std::isnan(value) ? "" : fmt::to_string(value); }
 
 std::vector<std::vector<std::string>> read_csv(std::string_view text) {
   std::vector<std::vector<std::string>> lines;

@@ -2,6 +2,8 @@
 
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+
 namespace difftape::system {
 namespace {
 
@@ -30,6 +32,12 @@ RC_GTEST_PROP(Csv, reads_back_every_field, (const std::vector<std::string>& rest
   }
   line += '\n';
   RC_ASSERT(read_csv(line) == Lines{fields});
+}
+
+TEST(Csv, a_line_reads_back_and_a_number_keeps_its_digits) {
+  const std::vector<std::string> fields{"a", "b,c", "", csv_number(0.1), csv_number(std::nan(""))};
+  EXPECT_EQ(csv_line(fields), "a,\"b,c\",,0.1,\n");
+  EXPECT_EQ(read_csv(csv_line(fields)).front(), fields);
 }
 
 }  // namespace

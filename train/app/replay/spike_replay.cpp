@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
+#include "train/run/records/metric_registry.h"
 
 namespace difftape::app {
 
@@ -20,8 +21,8 @@ struct Judges {
     for (const double step : run.metrics.step) {
       const auto number = static_cast<Index>(step);
       if (number >= before) return;
-      loss.add(run.logged("train/loss", number));
-      grad.add(run.logged("optim/grad_norm", number));
+      loss.add(run.logged(run::metric("train/loss"), number));
+      grad.add(run.logged(run::metric("optim/grad_norm"), number));
     }
   }
 };
@@ -38,10 +39,12 @@ ReplayTrial evaluate(run::TrainState& state, Index batch, const Judges& judges) 
 }
 
 std::optional<Mismatch> mismatch(const RecordedRun& run, Index step, double loss, double grad) {
-  const double logged_loss = run.logged("train/loss", step);
-  const double logged_grad = run.logged("optim/grad_norm", step);
-  if (!same_bits(loss, logged_loss)) return Mismatch{step, "train/loss", logged_loss, loss};
-  if (!same_bits(grad, logged_grad)) return Mismatch{step, "optim/grad_norm", logged_grad, grad};
+  const double logged_loss = run.logged(run::metric("train/loss"), step);
+  const double logged_grad = run.logged(run::metric("optim/grad_norm"), step);
+  if (!same_bits(loss, logged_loss))
+    return Mismatch{step, run::metric("train/loss"), logged_loss, loss};
+  if (!same_bits(grad, logged_grad))
+    return Mismatch{step, run::metric("optim/grad_norm"), logged_grad, grad};
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
+#include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
 
@@ -46,14 +47,14 @@ void TaskAccuracy::add(const Batch& batch, const Tensor& logits) {
 }
 
 std::vector<std::pair<std::string, double>> TaskAccuracy::metrics() const {
-  std::vector<std::pair<std::string, double>> metrics{{"val/accuracy", targets_.value()}};
-  if (grid_.exact_match) metrics.emplace_back("task/exact_match", answers_.value());
+  std::vector<std::pair<std::string, double>> metrics{{metric("val/accuracy"), targets_.value()}};
+  if (grid_.exact_match) metrics.emplace_back(metric("task/exact_match"), answers_.value());
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (cells_[i].total == 0) continue;
     const size_t columns = grid_.columns.size();
-    metrics.emplace_back(
-        fmt::format("task/accuracy/{}/{}", grid_.rows[i / columns], grid_.columns[i % columns]),
-        cells_[i].value());
+    metrics.emplace_back(fmt::format("{}/{}/{}", metric("task/accuracy"), grid_.rows[i / columns],
+                                     grid_.columns[i % columns]),
+                         cells_[i].value());
   }
   return metrics;
 }

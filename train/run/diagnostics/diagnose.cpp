@@ -1,6 +1,5 @@
 #include "train/run/diagnostics/diagnose.h"
-
-#include <fmt/format.h>
+#include "train/run/records/metric_registry.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +15,7 @@ class LayerMetrics {
  public:
   explicit LayerMetrics(Index layer) : layer_(layer) {}
   void add(const char* name, MetricValue value) {
-    metrics_.emplace_back(fmt::format("{}/{}", name, layer_), std::move(value));
+    metrics_.emplace_back(metric_of(name, std::to_string(layer_)), std::move(value));
   }
   /// A list with f of each head.
   template <class F>
@@ -34,26 +33,28 @@ class LayerMetrics {
 
 void add_two_maps(LayerMetrics& to, const AttentionMeasures& m) {
   using Head = HeadMeasures;
-  to.add("attn/lambda", m.lambda.mean);
-  to.add("attn/lambda_std", m.lambda.std);
-  to.add("attn/lambda_min", m.lambda.min);
-  to.add("attn/lambda_max", m.lambda.max);
-  to.add_heads("attn/head/lambda", m.heads, [](const Head& h) { return h.lambda; });
-  to.add("attn/map1/sink_rate", m.map_sink_rate[0]);
-  to.add("attn/map2/sink_rate", m.map_sink_rate[1]);
-  to.add_heads("attn/map1/first_token", m.heads,
+  to.add(metric("attn/lambda"), m.lambda.mean);
+  to.add(metric("attn/lambda_std"), m.lambda.std);
+  to.add(metric("attn/lambda_min"), m.lambda.min);
+  to.add(metric("attn/lambda_max"), m.lambda.max);
+  to.add_heads(metric("attn/head/lambda"), m.heads, [](const Head& h) { return h.lambda; });
+  to.add(metric("attn/map1/sink_rate"), m.map_sink_rate[0]);
+  to.add(metric("attn/map2/sink_rate"), m.map_sink_rate[1]);
+  to.add_heads(metric("attn/map1/first_token"), m.heads,
                [](const Head& h) { return h.map_first_token[0]; });
-  to.add_heads("attn/map2/first_token", m.heads,
+  to.add_heads(metric("attn/map2/first_token"), m.heads,
                [](const Head& h) { return h.map_first_token[1]; });
-  to.add_heads("attn/map1/logit_max", m.heads, [](const Head& h) { return h.map_logit_max[0]; });
-  to.add_heads("attn/map2/logit_max", m.heads, [](const Head& h) { return h.map_logit_max[1]; });
+  to.add_heads(metric("attn/map1/logit_max"), m.heads,
+               [](const Head& h) { return h.map_logit_max[0]; });
+  to.add_heads(metric("attn/map2/logit_max"), m.heads,
+               [](const Head& h) { return h.map_logit_max[1]; });
 }
 
 /// Logged of data that knows queries.
 Metrics answer_metrics(Index layer, const AnswerAttention& attention) {
   LayerMetrics to(layer);
-  to.add("attn/answer", attention.answer);
-  to.add("attn/noise", attention.noise);
+  to.add(metric("attn/answer"), attention.answer);
+  to.add(metric("attn/noise"), attention.noise);
   return to.take();
 }
 
@@ -82,20 +83,22 @@ class Probe : public Observer {
 Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
   using Head = HeadMeasures;
   LayerMetrics to(layer);
-  to.add("attn/context_rms", m.context_rms.mean);
-  to.add("attn/context_rms_min", m.context_rms.min);
-  to.add("attn/context_rms_max", m.context_rms.max);
-  to.add("attn/context_rms_outside", m.context_outside);
-  to.add("attn/sink_rate", m.sink_rate);
-  to.add("attn/first_token", m.first_token);
-  to.add("attn/entropy", m.entropy);
-  to.add("attn/logit_max", m.logits.top1);
-  to.add("attn/logit_median", m.logits.median);
-  to.add("attn/logit_top", list_of(m.logits));
-  to.add_heads("attn/head/context_rms", m.heads, [](const Head& h) { return h.context_rms; });
-  to.add_heads("attn/head/first_token", m.heads, [](const Head& h) { return h.first_token; });
-  to.add_heads("attn/head/entropy", m.heads, [](const Head& h) { return h.entropy; });
-  to.add_heads("attn/head/logit_max", m.heads, [](const Head& h) { return h.logit_max; });
+  to.add(metric("attn/context_rms"), m.context_rms.mean);
+  to.add(metric("attn/context_rms_min"), m.context_rms.min);
+  to.add(metric("attn/context_rms_max"), m.context_rms.max);
+  to.add(metric("attn/context_rms_outside"), m.context_outside);
+  to.add(metric("attn/sink_rate"), m.sink_rate);
+  to.add(metric("attn/first_token"), m.first_token);
+  to.add(metric("attn/entropy"), m.entropy);
+  to.add(metric("attn/logit_max"), m.logits.top1);
+  to.add(metric("attn/logit_median"), m.logits.median);
+  to.add(metric("attn/logit_top"), list_of(m.logits));
+  to.add_heads(metric("attn/head/context_rms"), m.heads,
+               [](const Head& h) { return h.context_rms; });
+  to.add_heads(metric("attn/head/first_token"), m.heads,
+               [](const Head& h) { return h.first_token; });
+  to.add_heads(metric("attn/head/entropy"), m.heads, [](const Head& h) { return h.entropy; });
+  to.add_heads(metric("attn/head/logit_max"), m.heads, [](const Head& h) { return h.logit_max; });
   if (m.maps == 2) add_two_maps(to, m);
   return to.take();
 }
@@ -105,10 +108,10 @@ Metrics activation_metrics(Index layer, const Tensor& hidden) {
   std::ranges::transform(hidden.values(), magnitudes.begin(), [](real x) { return std::abs(x); });
   const TopValues top = top_values(magnitudes);
   LayerMetrics to(layer);
-  to.add("act/max", top.top1);
-  to.add("act/max_over_median", top.top1 / top.median);
-  to.add("act/kurtosis", kurtosis(hidden));
-  to.add("act/top", list_of(top));
+  to.add(metric("act/max"), top.top1);
+  to.add(metric("act/max_over_median"), top.top1 / top.median);
+  to.add(metric("act/kurtosis"), kurtosis(hidden));
+  to.add(metric("act/top"), list_of(top));
   return to.take();
 }
 

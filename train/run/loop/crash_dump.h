@@ -18,11 +18,12 @@
 #include <vector>
 
 #include "train/run/loop/step.h"
+#include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
 
 /// The quantity of a divergence found in validation.
-inline constexpr const char* kValLoss = "val/loss";
+inline constexpr const char* kValLoss = metric("val/loss");
 
 struct CrashDump {
   Config config;

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/writer.h"
+#include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 #include "train/system/files.h"
 
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 /// Every step logs its norm, so a checkpoint need not hold them.
 void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
-  const auto column = metrics.columns.find("optim/grad_norm");
+  const auto column = metrics.columns.find(metric("optim/grad_norm"));
   if (column == metrics.columns.end()) return;
   for (size_t i = 0; i < metrics.step.size(); ++i) {
     const auto step = static_cast<Index>(metrics.step[i]);

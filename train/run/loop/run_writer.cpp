@@ -12,6 +12,7 @@
 #include "train/run/config/writer.h"
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/restore.h"
+#include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics_h5.h"
 #include "train/run/records/profile_files.h"
 #include "train/system/files.h"
@@ -100,25 +101,26 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
 Metrics RunWriter::metrics_of(const TrainState& state, const Step& step,
                               const StepReport& report) const {
   const LogConfig& log = state.config.log;
-  const bool validated =
-      !std::isnan(step.val_loss) || (step.diverged && step.diverged->quantity == "val/loss");
-  Metrics metrics{{"train/loss", step.loss},
-                  {"optim/lr", step.lr},
-                  {"optim/grad_norm", step.norms.global},
-                  {"spike/score_loss", state.loss_spikes.score()},
-                  {"spike/score_grad", state.grad_spikes.score()},
-                  {"throughput/tokens_per_sec", report.tokens_per_sec},
-                  {"throughput/mfu", report.peak_share}};
-  if (validated) metrics.emplace_back("val/loss", step.val_loss);
+  const bool validated = !std::isnan(step.val_loss) ||
+                         (step.diverged && step.diverged->quantity == metric("val/loss"));
+  Metrics metrics{{metric("train/loss"), step.loss},
+                  {metric("optim/lr"), step.lr},
+                  {metric("optim/grad_norm"), step.norms.global},
+                  {metric("spike/score_loss"), state.loss_spikes.score()},
+                  {metric("spike/score_grad"), state.grad_spikes.score()},
+                  {metric("throughput/tokens_per_sec"), report.tokens_per_sec},
+                  {metric("throughput/mfu"), report.peak_share}};
+  if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
   const bool each = due(step.step, log.parameters_every, state.config.train.steps);
   size_t i = 0;
   for (const Parameter& parameter : state.model.parameters()) {
     if (step.diverged || each) {
-      metrics.emplace_back("optim/grad_norm/" + parameter.name, step.norms.per_parameter[i]);
+      metrics.emplace_back(metric_of(metric("optim/grad_norm"), parameter.name),
+                           step.norms.per_parameter[i]);
     }
     if (step.update) {
-      metrics.emplace_back("optim/update_ratio/" + parameter.name,
+      metrics.emplace_back(metric_of(metric("optim/update_ratio"), parameter.name),
                            step.update->update[i] / step.update->weight[i]);
     }
     ++i;

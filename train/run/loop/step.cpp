@@ -5,6 +5,7 @@
 
 #include "core/profile.h"
 #include "train/run/loop/first_non_finite.h"
+#include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
 
@@ -35,7 +36,8 @@ void update(TrainState& state, Step& step) {
     return;
   }
   const Parameter* first = first_non_finite(state.model.parameters());
-  step.diverged = {step.step, std::isfinite(step.loss) ? "optim/grad_norm" : "train/loss",
+  step.diverged = {step.step,
+                   std::isfinite(step.loss) ? metric("optim/grad_norm") : metric("train/loss"),
                    first ? first->name : ""};
 }
 

@@ -6,7 +6,8 @@
 #include "core/error.h"
 #include "core/profile.h"
 #include "train/run/config/writer.h"
-#include "train/run/diagnostics/grad_growth.h"
+#include "train/run/records/metric_registry.h"
+#include "train/stats/series.h"
 
 namespace difftape::run {
 
@@ -119,8 +120,9 @@ Diagnostics TrainState::diagnose() {
   const profile::Span span(profile::Category::phase, "diagnostics");
   const Batch batch = diagnostic_batch(*data, config.log.diagnostics_sequences);
   Diagnostics found = run::diagnose(model, batch, config.data.eos_token_id, precision);
-  found.metrics.emplace_back("optim/grad_norm_growth", grad_norm_growth(grad_norms));
-  found.metrics.emplace_back("optim/grad_norm_late_variance", grad_norm_late_variance(grad_norms));
+  const stats::Series norms = stats::numbered(grad_norms);
+  found.metrics.emplace_back(metric("optim/grad_norm_growth"), stats::late_growth(norms));
+  found.metrics.emplace_back(metric("optim/grad_norm_late_variance"), stats::late_variance(norms));
   found.maps.step = step;
   return found;
 }

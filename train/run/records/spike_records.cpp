@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "train/run/records/metric_registry.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -112,7 +113,8 @@ std::vector<SpikeRecord> spike_records(const MetricsTable& metrics, const stats:
     const auto found = metrics.columns.find(name);
     return found == metrics.columns.end() ? std::span<const double>() : found->second;
   };
-  return spike_records(metrics.step, column("train/loss"), column("optim/grad_norm"), rule);
+  return spike_records(metrics.step, column(metric("train/loss")),
+                       column(metric("optim/grad_norm")), rule);
 }
 
 void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRecord> records) {

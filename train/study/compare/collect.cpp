@@ -58,7 +58,7 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
                                 (run.dir / "metrics.jsonl").string()));
   }
   if (!run.complete()) {
-    const run::RunStatus& status = run.summary.status;
+    const run::RunStatus& status = run.status;
     const bool running = status.state == run::RunState::running;
     notes.push_back(fmt::format("{}: {} after step {} of {}; not in the statistics",
                                 run.dir.string(), running ? "not finished" : "broke off",

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/study/compare/summary.h"
+#include "train/study/compare/run_record.h"
 
 namespace difftape::study {
 

@@ -1,10 +1,9 @@
-#include <fmt/format.h>
+#include "train/study/compare/lr_curves.h"
 
-#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "train/stats/descriptive.h"
-#include "train/study/compare/study.h"
 
 namespace difftape::study {
 
@@ -14,27 +13,23 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 
 /// The mean over the arm's runs, for those that diverged before they knew theirs.
-double usual_loss_at_init(const Arm& arm) {
+double usual_initial_loss(const Arm& arm) {
   std::vector<double> known;
-  for (const Cell& cell : arm.cells) {
-    for (const RunRecord* run : cell.runs) {
-      if (std::isfinite(run->loss_at_init())) known.push_back(run->loss_at_init());
-    }
+  for (const RunRecord* run : arm.runs()) {
+    if (std::isfinite(run->initial_loss())) known.push_back(run->initial_loss());
   }
   return stats::mean(known);
 }
 
-LrPoint point_of(const Cell& cell, double usual) {
-  LrPoint point{cell.lr, {}, 0, 0, {}};
-  for (const RunRecord* run : cell.runs) {
-    if (!run->complete()) continue;
-    const bool diverged = run->summary.status.state == run::RunState::diverged;
+LrPoint point_of(const Condition& condition, double usual) {
+  LrPoint point{condition.lr, {}, 0, 0, {}};
+  for (const RunRecord* run : condition.complete()) {
     point.runs += 1;
-    point.diverged += diverged ? 1 : 0;
-    const double at_init = run->loss_at_init(), final = run->summary.val_loss;
+    point.diverged += run->diverged() ? 1 : 0;
+    const double initial = run->initial_loss(), final = run->number("val_loss");
     // A run that finished without a validation loss says nothing of it.
-    if (!diverged && std::isnan(final)) continue;
-    const double value = stats::capped_loss(final, std::isfinite(at_init) ? at_init : usual);
+    if (run->finished() && std::isnan(final)) continue;
+    const double value = stats::capped_loss(final, std::isfinite(initial) ? initial : usual);
     if (std::isfinite(value)) point.values.push_back(value);
   }
   point.loss = stats::mean_interval(point.values);
@@ -63,9 +58,9 @@ void add_sensitivity(LrCurve& curve) {
 
 std::vector<LrPoint> lr_points(const Arm& arm) {
   std::vector<LrPoint> points;
-  const double usual = usual_loss_at_init(arm);
-  for (const Cell& cell : arm.cells) {
-    LrPoint point = point_of(cell, usual);
+  const double usual = usual_initial_loss(arm);
+  for (const Condition& condition : arm.conditions) {
+    LrPoint point = point_of(condition, usual);
     if (point.runs > 0) points.push_back(std::move(point));
   }
   return points;

@@ -67,13 +67,14 @@ Arm& arm_named(Study& study, const std::string& name) {
 
 /// False if the arm has a run of this rate and seed.
 bool add(Arm& arm, const RunRecord& run) {
-  auto cell = std::find_if(arm.cells.begin(), arm.cells.end(),
-                           [&](const Cell& each) { return each.lr >= run.lr; });
-  if (cell == arm.cells.end() || cell->lr != run.lr) cell = arm.cells.insert(cell, {run.lr, {}});
-  const auto place = std::find_if(cell->runs.begin(), cell->runs.end(),
+  auto condition = std::find_if(arm.conditions.begin(), arm.conditions.end(),
+                                [&](const Condition& each) { return each.lr >= run.lr; });
+  if (condition == arm.conditions.end() || condition->lr != run.lr)
+    condition = arm.conditions.insert(condition, {run.lr, {}});
+  const auto place = std::find_if(condition->runs.begin(), condition->runs.end(),
                                   [&](const RunRecord* each) { return each->seed >= run.seed; });
-  if (place != cell->runs.end() && (*place)->seed == run.seed) return false;
-  cell->runs.insert(place, &run);
+  if (place != condition->runs.end() && (*place)->seed == run.seed) return false;
+  condition->runs.insert(place, &run);
   return true;
 }
 
@@ -82,6 +83,51 @@ bool add(Arm& arm, const RunRecord& run) {
 bool is_shared(const std::string& key) {
   return key.starts_with("run.") || key.starts_with("log.") || key == "optim.lr" ||
          key == "optim.min_lr" || key == "train.checkpoint_every";
+}
+
+std::vector<const RunRecord*> Condition::complete() const {
+  std::vector<const RunRecord*> result;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(result),
+               [](const RunRecord* run) { return run->complete(); });
+  return result;
+}
+
+const RunRecord* Condition::complete(std::uint64_t seed) const {
+  for (const RunRecord* run : runs) {
+    if (run->seed == seed && run->complete()) return run;
+  }
+  return nullptr;
+}
+
+std::vector<const RunRecord*> Arm::runs() const {
+  std::vector<const RunRecord*> all;
+  for (const Condition& each : conditions) {
+    all.insert(all.end(), each.runs.begin(), each.runs.end());
+  }
+  return all;
+}
+
+const Condition* Arm::at(double lr) const {
+  const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                  [lr](const Condition& each) { return each.lr == lr; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+std::vector<const RunRecord*> Study::runs() const {
+  std::vector<const RunRecord*> all;
+  for (const Arm& arm : arms) {
+    const auto some = arm.runs();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+std::vector<double> Study::lrs() const {
+  std::set<double> lrs;
+  for (const Arm& arm : arms) {
+    for (const Condition& condition : arm.conditions) lrs.insert(condition.lr);
+  }
+  return {lrs.begin(), lrs.end()};
 }
 
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
@@ -113,7 +159,7 @@ std::string describe_states(std::span<const RunRecord* const> runs) {
   std::map<run::RunState, int> count;
   std::string diverged;
   for (const RunRecord* run : runs) {
-    const run::RunStatus& status = run->summary.status;
+    const run::RunStatus& status = run->status;
     count[status.state] += 1;
     if (status.state == run::RunState::diverged) {
       diverged += fmt::format("{}{}", diverged.empty() ? " at " : ", ",

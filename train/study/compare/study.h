@@ -6,27 +6,36 @@
 #include <string>
 #include <vector>
 
-#include "train/stats/interval.h"
-#include "train/stats/sensitivity.h"
-#include "train/study/compare/summary.h"
-#include "train/system/text_table.h"
+#include "train/study/compare/run_record.h"
 
 namespace difftape::study {
 
 /// The runs of an arm at one learning rate that differ in run.seed alone, by ascending seed.
-struct Cell {
+struct Condition {
   double lr;
   std::vector<const RunRecord*> runs;
+
+  std::vector<const RunRecord*> complete() const;  ///< those of `runs` that are
+  /// The complete run of a seed, or nullptr.
+  const RunRecord* complete(std::uint64_t seed) const;
 };
 
+/// Runs of one configuration but for learning rate and seed (`sweep.arms` in a sweep file).
 struct Arm {
   std::string name;
-  std::vector<Cell> cells;  ///< ascending lr
+  std::vector<Condition> conditions;  ///< ascending lr
+
+  std::vector<const RunRecord*> runs() const;
+  /// The condition of this learning rate, or nullptr.
+  const Condition* at(double lr) const;
 };
 
 struct Study {
   std::vector<Arm> arms;     ///< in the order of their first runs
   std::size_t baseline = 0;  ///< which arm the others are compared with
+
+  std::vector<const RunRecord*> runs() const;
+  std::vector<double> lrs() const;  ///< each once, ascending
 };
 
 /// Groups `runs`, which must outlive the study, by (run.arm, optim.lr, run.seed). Runs of one arm
@@ -41,45 +50,7 @@ Study make_study(std::span<const RunRecord> runs, const std::string& baseline = 
 /// (min_lr follows it), and what only watches.
 bool is_shared(const std::string& key);
 
-/// An arm at one learning rate.
-struct LrPoint {
-  double lr;
-  stats::Interval loss;  ///< of `values`
-  int runs, diverged;    ///< complete runs, and how many of them diverged
-  /// Final validation losses, nats a token, capped at the loss at init (capped_loss), by ascending
-  /// seed. A run whose first training loss is not known takes the mean of the arm's others.
-  std::vector<double> values;
-};
-
-/// The points of an arm at the rates with a complete run, ascending.
-std::vector<LrPoint> lr_points(const Arm& arm);
-/// The point of the lowest mean loss among those where a run finished; nullptr if none did.
-const LrPoint* best_point(std::span<const LrPoint> points);
-
-struct LrCurve {
-  std::string arm;
-  std::vector<LrPoint> points;
-  stats::Interval sensitivity;       ///< half_width: half the distance of the limits
-  stats::Limits sensitivity_limits;  ///< bootstrap over the seeds at each rate
-};
-
-/// One curve an arm. The sensitivity is NaN for an arm of one rate, or whose runs all diverged.
-std::vector<LrCurve> lr_curves(const Study& study);
-
-/// One row an arm and learning rate: numbers are means over its complete runs, losses those of runs
-/// that finished with the half-width of their 95 % interval; differences to the baseline are paired
-/// by seed at the same rate, their p values corrected by Holm over the table.
-system::Table runs_table(const Study& study);
-/// One row an arm with a sensitivity or a best rate.
-system::Table sensitivity_table(const Study& study);
-/// One row a claim: claim, source, measured, verdict (train/report/claims).
-system::Table verdict_table(const Study& study);
-
 /// "2 finished, 1 diverged at 120".
 std::string describe_states(std::span<const RunRecord* const> runs);
-
-/// Everything above as text for a terminal of `width` columns, newline at the end. Where each arm
-/// is one run, the comparison of single runs stands for the table of arms.
-std::string study_text(const Study& study, std::size_t width);
 
 }  // namespace difftape::study

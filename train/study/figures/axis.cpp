@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/study/figures/color.h"
-
 namespace difftape::study::svg {
 
 namespace {

@@ -1,10 +1,12 @@
 #pragma once
-// SVG elements, written one after another. Positions are in user units, y downwards. `attributes`
-// are written as they are; names and titles are escaped.
+// SVG elements and their colours. Elements are written one after another. Positions are in user
+// units, y downwards. `attributes` are written as they are; names and titles are escaped.
 //
 // Colours are presentation attributes, which stand alone in a file, next to a class by which the
-// page replaces them for a dark screen (page/svg.css).
+// page replaces them for a dark screen (page/css/figures.css).
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +17,9 @@ namespace difftape::study {
 /// Text as HTML text or as the value of a quoted attribute.
 std::string escape_html(std::string_view text);
 
-namespace svg {
+}  // namespace difftape::study
+
+namespace difftape::study::svg {
 
 struct Point {
   double x, y;
@@ -65,5 +69,30 @@ class Drawing {
   std::string label_, body_;
 };
 
-}  // namespace svg
-}  // namespace difftape::study
+/// Colours that are told apart without red against green, on paper and on a screen.
+struct Rgb {
+  std::uint8_t red, green, blue;
+};
+/// "#0072b2".
+std::string hex(Rgb color);
+
+/// Viridis, which gets lighter all the way: from dark blue at 0 to yellow at 1. `t` is clamped.
+Rgb sequential(double t);
+/// Blue at -1, white at 0, orange-red at 1, equally dark on both sides. `t` is clamped.
+Rgb diverging(double t);
+
+/// Colours of arms: those of Okabe and Ito (2008), in an order that keeps neighbours far apart.
+inline constexpr std::size_t kArmColors = 8;
+/// `class="stroke-1" stroke="#0072b2"`; from the ninth arm on the colours repeat, dashed.
+std::string stroke(std::size_t arm);
+/// `class="fill-1" fill="#0072b2"`.
+std::string fill(std::size_t arm);
+Marker marker(std::size_t arm);
+
+/// Attributes of what is not data.
+inline constexpr const char* kText = "class=\"ink\" fill=\"#1c2126\"";
+inline constexpr const char* kMuted = "class=\"soft\" fill=\"#5b646d\"";
+inline constexpr const char* kGrid = "class=\"grid\" stroke=\"#e6e9ec\" stroke-width=\"0.75\"";
+inline constexpr const char* kFrame = "class=\"frame\" stroke=\"#aab2ba\" stroke-width=\"0.75\"";
+
+}  // namespace difftape::study::svg

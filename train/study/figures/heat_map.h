@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "train/study/figures/axis.h"
-#include "train/study/figures/color.h"
 #include "train/study/figures/drawing.h"
 
 namespace difftape::study::svg {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "train/study/figures/axis.h"
-#include "train/study/figures/color.h"
 
 namespace difftape::study::svg {
 

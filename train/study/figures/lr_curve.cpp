@@ -7,7 +7,6 @@
 #include <set>
 
 #include "train/study/figures/axis.h"
-#include "train/study/figures/color.h"
 
 namespace difftape::study {
 
@@ -19,7 +18,8 @@ constexpr double kWidth = 440, kLeft = 48, kRight = kWidth - 14, kPlotHeight = 2
 constexpr double kStripLine = 11;  ///< a line of the strip of diverged runs
 constexpr double kLogFrom = 1.6;   ///< a wider span of losses than this ratio gets a log axis
 
-/// Losses around one rate; an interval may reach far beyond what was measured and is then cut.
+/// Losses at all learning rates; an interval may reach far beyond what was measured and is then
+/// cut.
 Range losses(std::span<const LrCurve> curves) {
   Range range;
   for (const LrCurve& curve : curves) {
@@ -37,11 +37,11 @@ double offset(std::size_t arm, std::size_t arms, double room) {
   return step * (static_cast<double>(arm) - 0.5 * static_cast<double>(arms - 1));
 }
 
-/// The least distance between neighbouring rates, in units.
-double room_of(const std::set<double>& rates, const Axis& x) {
+/// The least distance between neighbouring learning rates, in units.
+double room_of(const std::set<double>& lrs, const Axis& x) {
   double room = x.to() - x.from();
-  for (auto rate = rates.begin(); rate != rates.end() && std::next(rate) != rates.end(); ++rate) {
-    room = std::min(room, x.at(*std::next(rate)) - x.at(*rate));
+  for (auto lr = lrs.begin(); lr != lrs.end() && std::next(lr) != lrs.end(); ++lr) {
+    room = std::min(room, x.at(*std::next(lr)) - x.at(*lr));
   }
   return room;
 }
@@ -76,7 +76,7 @@ void draw_point(Drawing& drawing, const LrCurve& curve, const LrPoint& point, st
                   point.diverged, point.runs));
 }
 
-/// One line an arm that ever diverged: how many runs of how many, at their rates.
+/// One line an arm that ever diverged: how many runs of how many, at which learning rates.
 double draw_strip(Drawing* drawing, std::span<const LrCurve> curves, double top, const Axis& x) {
   double y = top;
   for (std::size_t arm = 0; arm < curves.size(); ++arm) {
@@ -118,15 +118,15 @@ void draw_curve(Drawing& drawing, const LrCurve& curve, std::size_t arm, double 
 }  // namespace
 
 std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
-  std::set<double> rates;
+  std::set<double> lrs;
   std::vector<Entry> entries;
   for (std::size_t arm = 0; arm < curves.size(); ++arm) {
     entries.push_back({curves[arm].arm, arm});
-    for (const LrPoint& point : curves[arm].points) rates.insert(point.lr);
+    for (const LrPoint& point : curves[arm].points) lrs.insert(point.lr);
   }
   Range span;
-  for (const double rate : rates) span.add(rate);
-  const Axis x = Axis(span, kLeft, kRight, true).padded(rates.size() > 1 ? 0.06 : 0);
+  for (const double lr : lrs) span.add(lr);
+  const Axis x = Axis(span, kLeft, kRight, true).padded(lrs.size() > 1 ? 0.06 : 0);
   const double strip = 12 + legend(nullptr, {kLeft, 9}, kRight, entries);
   const double top = strip + draw_strip(nullptr, curves, strip, x), bottom = top + kPlotHeight;
   Drawing drawing(kWidth, bottom + 34, "Final validation loss against peak learning rate");
@@ -135,10 +135,10 @@ std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
   const Range range = losses(curves);
   const bool log = range.low > 0 && range.high > kLogFrom * range.low;
   const Axis y = Axis(range, bottom, top, log).padded(0.05);
-  const std::vector<double> ticks(rates.begin(), rates.end());
+  const std::vector<double> ticks(lrs.begin(), lrs.end());
   draw_axes(drawing, x, y, {"peak learning rate", log ? "validation loss, log" : "validation loss"},
-            rates.size() <= 9 ? std::span<const double>(ticks) : std::span<const double>());
-  const double room = room_of(rates, x);
+            lrs.size() <= 9 ? std::span<const double>(ticks) : std::span<const double>());
+  const double room = room_of(lrs, x);
   for (std::size_t arm = 0; arm < curves.size(); ++arm) {
     draw_curve(drawing, curves[arm], arm, offset(arm, curves.size(), room), x, y);
   }

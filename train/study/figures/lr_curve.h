@@ -4,16 +4,17 @@
 #include <span>
 #include <string>
 
-#include "train/study/compare/study.h"
+#include "train/study/compare/lr_curves.h"
 
 namespace difftape::study {
 
 enum class SvgKind { inlined, standalone };
 
-/// Final validation loss against peak rate (logarithmic), one line an arm through the means, with
-/// their 95 % intervals and every seed as a small dot; above, how many runs diverged at each rate.
-/// Arms stand beside each other at a rate, so that nothing hides. `inlined` takes the colours of
-/// the page around it, `standalone` is a file on white. Points without a loss are left out.
+/// Final validation loss against peak learning rate (logarithmic), one line an arm through the
+/// means, with their 95 % intervals and every seed as a small dot; above, how many runs diverged at
+/// each. Arms stand beside each other at a learning rate, so that nothing hides. `inlined` takes
+/// the colours of the page around it, `standalone` is a file on white. Points without a loss are
+/// left out.
 std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
 
 }  // namespace difftape::study

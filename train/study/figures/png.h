@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "train/study/figures/color.h"
+#include "train/study/figures/drawing.h"
 
 namespace difftape::study {
 

@@ -140,7 +140,7 @@ std::string figure(const std::string& arm, const RunRecord& run, const run::Atte
         pictures(head, whose));
     Json values = Json::array();
     for (const auto& map : head.maps) values.push_back(packed(head, map));
-    data.push_back({{"run", run.summary.name},
+    data.push_back({{"run", run.name},
                     {"layer", maps.layers.size() - 1},
                     {"head", index},
                     {"step", maps.step},
@@ -157,12 +157,12 @@ bool has_maps(const Tensor& layer) {
 }
 
 /// The first replicate with maps of at least one layer.
-const RunRecord* run_with_maps(const Cell& cell, std::optional<run::AttentionMaps>& maps,
+const RunRecord* run_with_maps(const Condition& condition, std::optional<run::AttentionMaps>& maps,
                                std::string& notes) {
   const auto note = [&](const std::string& text) {
     notes += fmt::format("<p class=\"notice\">{}</p>\n", escape_html(text));
   };
-  for (const RunRecord* run : cell.runs) {
+  for (const RunRecord* run : condition.runs) {
     const std::filesystem::path path = run->dir / "metrics.h5";
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) continue;
@@ -186,10 +186,10 @@ AttentionSection attention_section(const Input& input) {
   const std::size_t wanted = 2 * input.study.arms.size() <= kHeads ? 2 : 1;
   std::string notes;
   for (const Arm& arm : input.study.arms) {
-    const Cell* cell = shown_cell(arm, input.lr);
-    if (!cell || section.data.size() + wanted > kHeads) continue;
+    const Condition* condition = shown_condition(arm, input.lr);
+    if (!condition || section.data.size() + wanted > kHeads) continue;
     std::optional<run::AttentionMaps> maps;
-    const RunRecord* run = run_with_maps(*cell, maps, notes);
+    const RunRecord* run = run_with_maps(*condition, maps, notes);
     if (run) section.html += figure(arm.name, *run, *maps, wanted, section.data);
   }
   section.html = notes + section.html;

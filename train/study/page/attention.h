@@ -14,8 +14,8 @@ struct AttentionSection {
 };
 
 /// Of each arm, at the shown rate, the first seed that has maps: in its last layer the head that
-/// pays the first token most, and head 0. Of two maps also their difference. Many arms show only
-/// the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
+/// attends to the first token most, and head 0. Of two maps also their difference. Many arms show
+/// only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
 AttentionSection attention_section(const Input& input);
 
 }  // namespace difftape::study::page

@@ -1,10 +1,53 @@
 #include "train/study/page/html.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
-namespace difftape::study {
+#include "train/study/figures/drawing.h"
+
+namespace difftape::study::page {
+
+namespace {
+
+std::string head(const system::Table& table) {
+  std::string groups, names;
+  bool grouped = false;
+  for (const system::ColumnGroup& group : column_groups(table.columns)) {
+    grouped = grouped || !group.label.empty();
+    groups += group.label.empty() ? "<td></td>"
+                                  : fmt::format("<th scope=\"colgroup\" colspan=\"{}\">{}</th>",
+                                                group.end - group.begin, escape_html(group.label));
+  }
+  for (const system::Column& column : table.columns) {
+    names += fmt::format("<th scope=\"col\"{}>{}</th>", column.left ? " class=\"left\"" : "",
+                         escape_html(column.name));
+  }
+  return fmt::format("<thead>\n{}<tr>{}</tr>\n</thead>\n",
+                     grouped ? "<tr>" + groups + "</tr>\n" : "", names);
+}
+
+/// A full disc, a cross, an empty circle, a dash: read without colour.
+std::string verdict_mark(std::string_view verdict) {
+  const char *kind = "open", *shape = "<path d=\"M2 6H10\"/>";
+  if (verdict.starts_with("supported")) {
+    kind = "yes", shape = "<circle cx=\"6\" cy=\"6\" r=\"4.5\" fill=\"currentColor\"/>";
+  } else if (verdict.starts_with("not supported")) {
+    kind = "no", shape = "<path d=\"M2 2L10 10M10 2L2 10\"/>";
+  } else if (verdict.starts_with("no difference")) {
+    kind = "same", shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
+  }
+  return fmt::format(
+      "<span class=\"verdict {}\"><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\" fill=\"none\" "
+      "stroke=\"currentColor\" stroke-width=\"2\">{}</svg>{}</span>",
+      kind, shape, escape_html(verdict));
+}
+
+bool is_verdict_column(const system::Column& column) { return column.name == "verdict"; }
+
+}  // namespace
 
 std::string json_for_script(const nlohmann::ordered_json& json) {
   const std::string plain = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -63,4 +106,67 @@ std::string shell_command(std::span<const std::string> words) {
   return command;
 }
 
-}  // namespace difftape::study
+std::string csv_link(std::string_view name, std::string_view csv) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,:/";
+  std::string uri = "data:text/csv;charset=utf-8,";
+  for (const char c : csv) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      uri += c;
+    } else {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return fmt::format("<a class=\"csv\" download=\"{}\" href=\"{}\">CSV</a>", escape_html(name),
+                     uri);
+}
+
+std::string swatch(std::size_t arm) {
+  return fmt::format("<span class=\"swatch arm-{}{}\"></span>", arm % svg::kArmColors,
+                     arm < svg::kArmColors ? "" : " hollow");
+}
+
+std::string arm_table(const system::Table& table, std::span<const std::size_t> arms) {
+  std::string html = "<table class=\"summary\">\n" + head(table) + "<tbody>\n";
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const auto& row = table.rows[r];
+    html += fmt::format("<tr><th scope=\"row\">{}{}</th>",
+                        arms[r] < svg::kArmColors * 16 ? swatch(arms[r]) : "", escape_html(row[0]));
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      html += fmt::format("<td class=\"{}{}\">{}</td>", table.columns[c].left ? "left" : "number",
+                          row[c].starts_with("diverged") ? " diverged" : "", escape_html(row[c]));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table>";
+}
+
+std::string verdict_cards(const system::Table& table) {
+  std::string html = "<table class=\"verdicts\">\n" + head(table) + "<tbody>\n";
+  for (const auto& row : table.rows) {
+    html += "<tr><th scope=\"row\">" + escape_html(row[0]) + "</th>";
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      html += fmt::format(
+          "<td class=\"{}\" data-label=\"{}\">{}</td>", table.columns[c].left ? "left" : "number",
+          escape_html(table.columns[c].name),
+          is_verdict_column(table.columns[c]) ? verdict_mark(row[c]) : escape_html(row[c]));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table>";
+}
+
+std::vector<std::size_t> arms_of(const system::Table& table, std::span<const std::string> names) {
+  std::vector<std::size_t> arms;
+  for (const auto& row : table.rows) {
+    std::size_t best = names.size();
+    for (std::size_t arm = 0; arm < names.size(); ++arm) {
+      const bool longer = best == names.size() || names[arm].size() > names[best].size();
+      if (row[0].starts_with(names[arm]) && longer) best = arm;
+    }
+    arms.push_back(best);
+  }
+  return arms;
+}
+
+}  // namespace difftape::study::page

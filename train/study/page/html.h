@@ -1,15 +1,17 @@
 #pragma once
-// Text that is safe inside a page, and a page from its template.
+// Text that is safe inside a page, tables and links of the page, and a page from its template.
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "train/study/figures/drawing.h"  // escape_html
+#include "train/study/figures/drawing.h"
+#include "train/system/text_table.h"
 
-namespace difftape::study {
+namespace difftape::study::page {
 
 /// JSON that is safe inside a script element: `<` is written as \u003c, so no text in it can end
 /// the element or open a comment.
@@ -22,4 +24,21 @@ std::string fill_template(std::string_view text, const std::map<std::string, std
 /// A command line as one types it into a shell.
 std::string shell_command(std::span<const std::string> words);
 
-}  // namespace difftape::study
+/// A link that saves `csv` as `name`; the data are in the link.
+std::string csv_link(std::string_view name, std::string_view csv);
+
+/// The coloured square of an arm, as in its curves.
+std::string swatch(std::size_t arm);
+
+/// A table whose rows belong to arms: row r to arm `arms[r]`, in whose colour it is marked.
+std::string arm_table(const system::Table& table, std::span<const std::size_t> arms);
+
+/// A table of claims. The verdict, a cell that says "supported", "not supported" or "no difference
+/// detected", gets a shape; on a narrow screen a row becomes a block of labelled cells.
+std::string verdict_cards(const system::Table& table);
+
+/// The position in `names` of the arm each row is about: the longest name its first cell is, or
+/// begins with. A row about none gets names.size().
+std::vector<std::size_t> arms_of(const system::Table& table, std::span<const std::string> names);
+
+}  // namespace difftape::study::page

@@ -7,25 +7,14 @@
 #include <limits>
 #include <set>
 
+#include "train/run/records/metric_registry.h"
 #include "train/study/figures/heat_map.h"
-#include "train/study/page/csv.h"
 #include "train/study/page/html.h"
 #include "train/system/csv.h"
 
 namespace difftape::study::page {
 
 namespace {
-
-struct LayerMetric {
-  const char *metric, *title, *meaning;
-};
-constexpr LayerMetric kMetrics[] = {
-    {"attn/context_rms", "Context RMS", "before the output projection, mean over tokens and heads"},
-    {"attn/lambda", "λ", "weight of the second map, mean over tokens and heads"},
-    {"attn/sink_rate", "Sink rate", "share of heads that pay more than 0.3 to the first token"},
-    {"attn/logit_max", "Largest attention logit", "absolute value, before softmax"},
-    {"act/max_over_median", "Outliers", "largest hidden state over the median, absolute values"},
-    {"act/kurtosis", "Kurtosis", "of hidden states; 1 is none of them stands out"}};
 
 /// Cells of all heat maps together, about 110 bytes each.
 constexpr std::size_t kCells = 2400;
@@ -34,28 +23,38 @@ constexpr std::size_t kFewest = 6;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+/// The metrics of layers that the registry draws.
+std::vector<const run::Metric*> drawn() {
+  std::vector<const run::Metric*> metrics;
+  for (const run::Metric& metric : run::kMetrics) {
+    if (metric.per == run::Per::layer && metric.picture.title != nullptr)
+      metrics.push_back(&metric);
+  }
+  return metrics;
+}
+
 /// A curve a layer; none if no layer has a finite value.
-std::vector<Curve> layers_of(const RunRecord& run, const char* metric) {
-  std::vector<Curve> layers;
+std::vector<Series> layers_of(const RunRecord& run, const char* metric) {
+  std::vector<Series> layers;
   bool any = false;
   while (true) {
-    const std::string name = fmt::format("{}/{}", metric, layers.size());
-    if (!run.metrics.columns.contains(name)) return any ? layers : std::vector<Curve>();
+    const std::string name = run::metric_of(metric, std::to_string(layers.size()));
+    if (!run.metrics.columns.contains(name)) return any ? layers : std::vector<Series>();
     layers.push_back(curve(run.metrics, name));
     any = any || !layers.back().step.empty();
   }
 }
 
 /// The steps at which any layer has a finite value, ascending.
-std::vector<double> steps_of(const std::vector<Curve>& layers) {
+std::vector<double> steps_of(const std::vector<Series>& layers) {
   std::set<double> steps;
-  for (const Curve& layer : layers) steps.insert(layer.step.begin(), layer.step.end());
+  for (const Series& layer : layers) steps.insert(layer.step.begin(), layer.step.end());
   return {steps.begin(), steps.end()};
 }
 
 /// Every layer in at most `columns` stretches of equally many logged steps, each the mean of what
 /// is finite there.
-svg::HeatMap layer_map(const std::vector<Curve>& layers, std::size_t columns) {
+svg::HeatMap layer_map(const std::vector<Series>& layers, std::size_t columns) {
   const std::vector<double> steps = steps_of(layers);
   columns = std::min(columns, steps.size());
   svg::HeatMap map{"", "step", "layer", {}, {}, {}};
@@ -84,15 +83,14 @@ struct Panel {
 };
 
 std::string csv_of(const std::vector<Panel>& panels, const char* row, const char* column) {
-  std::string csv = fmt::format("arm,{},{},value\n", row, column);
+  std::string csv = system::csv_line(std::vector<std::string>{"arm", row, column, "value"});
   for (const auto& [arm, map] : panels) {
     for (std::size_t r = 0; r < map.rows.size(); ++r) {
       for (std::size_t c = 0; c < map.columns.size(); ++c) {
         const double value = map.values[r * map.columns.size() + c];
         if (std::isnan(value)) continue;
-        csv +=
-            fmt::format("{},{},{},{:.6g}\n", system::csv_field(arm), system::csv_field(map.rows[r]),
-                        system::csv_field(map.columns[c]), value);
+        csv += system::csv_line(std::vector<std::string>{arm, map.rows[r], map.columns[c],
+                                                         fmt::format("{:.6g}", value)});
       }
     }
   }
@@ -116,19 +114,12 @@ std::string figure(const std::string& title, const std::string& meaning, const s
   return html + "</div></figure>\n";
 }
 
-std::vector<const RunRecord*> complete_runs(const Cell& cell) {
-  std::vector<const RunRecord*> runs;
-  std::copy_if(cell.runs.begin(), cell.runs.end(), std::back_inserter(runs),
-               [](const RunRecord* run) { return run->complete(); });
-  return runs;
-}
-
 std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& input) {
   std::vector<std::pair<std::string, const RunRecord*>> runs;
   for (const Arm& arm : input.study.arms) {
-    const Cell* cell = shown_cell(arm, input.lr);
-    if (!cell) continue;
-    const std::vector<const RunRecord*> complete = complete_runs(*cell);
+    const Condition* condition = shown_condition(arm, input.lr);
+    if (!condition) continue;
+    const std::vector<const RunRecord*> complete = condition->complete();
     if (!complete.empty()) runs.emplace_back(arm.name, complete.front());
   }
   return runs;
@@ -158,16 +149,20 @@ void sort_names(std::vector<std::string>& names) {
 
 /// Row and column of a metric "task/accuracy/<row>/<column>"; empty if it is none.
 std::pair<std::string, std::string> grid_place(const std::string& metric) {
-  constexpr std::string_view kPrefix = "task/accuracy/";
+  static const std::string kPrefix = run::metric_of(run::metric("task/accuracy"), "");
   if (!metric.starts_with(kPrefix)) return {};
   const std::size_t slash = metric.find('/', kPrefix.size());
   if (slash == std::string::npos) return {};
   return {metric.substr(kPrefix.size(), slash - kPrefix.size()), metric.substr(slash + 1)};
 }
 
-svg::HeatMap accuracy_map(const Cell& cell) {
+std::string grid_metric(const std::string& row, const std::string& column) {
+  return run::metric_of(run::metric("task/accuracy"), run::metric_of(row, column));
+}
+
+svg::HeatMap accuracy_map(const Condition& condition) {
   svg::HeatMap map{"", "column", "row", {}, {}, {}, true};
-  const std::vector<const RunRecord*> runs = complete_runs(cell);
+  const std::vector<const RunRecord*> runs = condition.complete();
   for (const RunRecord* run : runs) {
     for (const auto& [name, values] : run->metrics.columns) {
       const auto [row, column] = grid_place(name);
@@ -182,7 +177,7 @@ svg::HeatMap accuracy_map(const Cell& cell) {
     for (const std::string& column : map.columns) {
       double sum = 0, count = 0;
       for (const RunRecord* run : runs) {
-        const Curve accuracy = curve(run->metrics, "task/accuracy/" + row + "/" + column);
+        const Series accuracy = curve(run->metrics, grid_metric(row, column));
         if (!accuracy.value.empty()) sum += accuracy.value.back(), ++count;
       }
       map.values.push_back(count > 0 ? sum / count : kNaN);
@@ -198,8 +193,8 @@ std::string layer_figures(const Input& input) {
   std::size_t rows = 1, left_out = 0;
   for (const auto& shown : shown_runs(input)) {
     std::size_t more = 0;
-    for (const LayerMetric& metric : kMetrics) {
-      more += layers_of(*shown.second, metric.metric).size();
+    for (const run::Metric* metric : drawn()) {
+      more += layers_of(*shown.second, metric->name).size();
     }
     if ((rows + more) * kFewest > kCells && !runs.empty()) {
       ++left_out;
@@ -210,17 +205,18 @@ std::string layer_figures(const Input& input) {
   }
   const std::size_t columns = std::clamp<std::size_t>(kCells / rows, kFewest, 40);
   std::string html;
-  for (const LayerMetric& metric : kMetrics) {
+  for (const run::Metric* metric : drawn()) {
     std::vector<Panel> panels;
     for (const auto& [arm, run] : runs) {
-      const std::vector<Curve> layers = layers_of(*run, metric.metric);
+      const std::vector<Series> layers = layers_of(*run, metric->name);
       if (!layers.empty()) panels.push_back({arm, layer_map(layers, columns)});
     }
     if (panels.empty()) continue;
-    std::string file = metric.metric;
+    std::string file = metric->name;
     std::replace(file.begin(), file.end(), '/', '_');
     const svg::Scale scale = scale_of(panels);
-    html += figure(metric.title, metric.meaning, file + ".csv", std::move(panels), scale);
+    html += figure(metric->picture.title, metric->picture.caption, file + ".csv", std::move(panels),
+                   scale);
   }
   if (left_out > 0 && !html.empty()) {
     html += fmt::format("<p class=\"notice\">Not drawn, to keep this page small: {} arms.</p>\n",
@@ -232,9 +228,9 @@ std::string layer_figures(const Input& input) {
 std::string accuracy_figure(const Input& input) {
   std::vector<Panel> panels;
   for (const Arm& arm : input.study.arms) {
-    const Cell* cell = shown_cell(arm, input.lr);
-    if (!cell) continue;
-    svg::HeatMap map = accuracy_map(*cell);
+    const Condition* condition = shown_condition(arm, input.lr);
+    if (!condition) continue;
+    svg::HeatMap map = accuracy_map(*condition);
     if (!map.rows.empty()) panels.push_back({arm.name, std::move(map)});
   }
   if (panels.empty()) return "";

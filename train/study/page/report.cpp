@@ -1,20 +1,219 @@
 #include "train/study/page/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
 
 #include "core/error.h"
+#include "train/study/compare/claims/output.h"
+#include "train/study/compare/tables.h"
+#include "train/study/figures/heat_map.h"
 #include "train/study/figures/lr_curve.h"
 #include "train/study/page/assets.h"
+#include "train/study/page/attention.h"
+#include "train/study/page/curves.h"
 #include "train/study/page/html.h"
-#include "train/study/page/sections.h"
-#include "train/study/page/selection.h"
+#include "train/study/page/layers.h"
+#include "train/study/page/settings.h"
+#include "train/system/csv.h"
 #include "train/system/files.h"
 
 namespace difftape::study {
 
+namespace {
+
+using namespace page;
+
+/// The page without its frame.
+struct Sections {
+  std::string navigation;       ///< links to the sections that there are
+  std::string html;             ///< the sections
+  std::string subtitle;         ///< what was run, in a sentence
+  nlohmann::ordered_json data;  ///< what the script of the page reads
+};
+
+/// As many runs have a row each in the first table.
+constexpr std::size_t kFewRuns = 12;
+
+constexpr const char* kRunsNote =
+    "Losses are nats a token: train is the mean over the last 5&nbsp;% of steps, val the last "
+    "validation. Spike score is the percentage of steps far outside the steps before them. "
+    "Late var is the variance of grad_norm over the last quarter of a run.";
+
+constexpr const char* kControls = R"(<div id="controls" hidden>
+<div id="arms" role="group" aria-label="Arms"></div>
+<label id="rate-label" hidden>Peak learning rate <select id="rate"></select></label>
+<label>Smoothing <select id="smoothing"><option value="0">none</option>
+<option value="5">5 steps</option><option value="20">20 steps</option>
+<option value="100">100 steps</option></select></label>
+<button type="button" id="reset">Reset zoom</button>
+</div>
+<div id="charts"></div>
+<p class="muted note" id="hint" hidden>Drag across a chart to zoom, double-click to zoom out; the
+charts follow each other.</p>
+)";
+
+constexpr const char* kCurvesNote =
+    "Runs that differ in their seed alone are one line, the mean over the seeds that reached a "
+    "step; the band is from the smallest to the largest of them, not a confidence interval. ▼ "
+    "marks a spike of one run, × the step at which a run diverged. Long curves keep the lowest and "
+    "the highest value of each stretch.";
+
+std::vector<std::string> arm_names(const Study& study) {
+  std::vector<std::string> names;
+  for (const Arm& arm : study.arms) names.push_back(arm.name);
+  return names;
+}
+
+std::string scrolling(const std::string& table) {
+  return "<div class=\"scroll\">\n" + table + "\n</div>\n";
+}
+
+std::string note(const std::string& text) { return "<p class=\"muted note\">" + text + "</p>\n"; }
+
+/// One row a run, the first run of the baseline first among equals.
+std::string per_run_table(const Study& study) {
+  std::vector<std::size_t> arms;
+  std::size_t baseline = 0;
+  for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
+    if (arm == study.baseline) baseline = arms.size();
+    arms.insert(arms.end(), study.arms[arm].runs().size(), arm);
+  }
+  return scrolling(arm_table(run_table(study.runs(), baseline), arms));
+}
+
+std::string runs_section(const Study& study) {
+  const std::size_t runs = study.runs().size();
+  if (runs == study.arms.size() && runs <= kFewRuns) return per_run_table(study) + note(kRunsNote);
+  const system::Table table = study_table(study);
+  return scrolling(arm_table(table, arms_of(table, arm_names(study)))) + note(kRunsNote) +
+         fmt::format("<details><summary>Every run ({})</summary>\n", runs) + per_run_table(study) +
+         "</details>\n";
+}
+
+std::string lr_csv(const std::vector<LrCurve>& curves) {
+  std::string csv = "arm,lr,mean,half_width,runs,diverged,values\n";
+  for (const LrCurve& curve : curves) {
+    for (const LrPoint& point : curve.points) {
+      csv += system::csv_line(std::vector<std::string>{
+          curve.arm, fmt::to_string(point.lr), fmt::format("{:.6g}", point.loss.mean),
+          fmt::format("{:.6g}", point.loss.half_width), fmt::to_string(point.runs),
+          fmt::to_string(point.diverged), fmt::format("{:.6g}", fmt::join(point.values, " "))});
+    }
+  }
+  return csv;
+}
+
+std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
+  if (study.lrs().size() < 2) return "";
+  const system::Table table = sensitivity_table(study);
+  return fmt::format(
+      "<div class=\"beside\">\n<figure><figcaption>Final validation loss <span class=\"muted\">"
+      "nats a token</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
+      table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
+      note(
+          "Points are means over seeds with their 95 % t-interval, small dots the seeds. A loss is "
+          "at most that at initialisation, which stands for runs that diverged. Sensitivity is "
+          "the mean over the rates of the loss above the best of the sweep: it is blind to a shift "
+          "of the optimum, so read it with the curve."));
+}
+
+std::string attention_legend() {
+  const std::vector<svg::BarTick> map = {{0, "0"}, {0.316, ".1"}, {0.707, ".5"}, {1, "1"}};
+  const std::vector<svg::BarTick> difference = {
+      {0, "−1"}, {0.25, "−.25"}, {0.5, "0"}, {0.75, ".25"}, {1, "1"}};
+  return fmt::format(
+      "<div class=\"legend\"><span>attention {}</span> <span>difference {}</span></div>\n",
+      color_bar(svg::sequential, 0, map).inlined(),
+      color_bar(svg::diverging, -1, difference).inlined());
+}
+
+std::string attention_html(const AttentionSection& attention) {
+  if (attention.data.empty()) return attention.html;
+  return attention_legend() + "<div class=\"heads\">\n" + attention.html + "</div>\n" +
+         note(
+             "Queries run down, keys across, on a square-root scale. Of the last layer: the head "
+             "that attends to the first token most, and head 0. Applied is what weighs the "
+             "values: of two maps |map 1 − λ map 2| with rows that add up to 1.");
+}
+
+std::string layers_section(const Input& input) {
+  const std::string figures = layer_figures(input);
+  if (figures.empty()) return "";
+  return figures +
+         note(fmt::format("The first complete run of each arm{}. A cell is the mean of a stretch "
+                          "of logged steps, its number the title of the cell.",
+                          escape_html(at_lr(input))));
+}
+
+std::string subtitle_of(const Study& study) {
+  std::set<std::string> seeds;
+  const auto runs = study.runs();
+  std::size_t diverged = 0;
+  for (const RunRecord* run : runs) {
+    seeds.insert(run->env.at("config").value("run.seed", ""));
+    diverged += run->diverged() ? 1 : 0;
+  }
+  const auto count = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  std::string text = count(runs.size(), "run");
+  const char* separator = ": ";
+  const std::pair<std::size_t, const char*> factors[] = {{study.arms.size(), "arm"},
+                                                         {study.lrs().size(), "peak learning rate"},
+                                                         {seeds.size(), "seed"}};
+  for (const auto& [n, what] : factors) {
+    if (n < 2) continue;
+    text += separator + count(n, what);
+    separator = ", ";
+  }
+  return fmt::format("{}. {} diverged. Baseline: {}.", text,
+                     diverged == 0 ? "None" : std::to_string(diverged),
+                     study.arms[study.baseline].name);
+}
+
+void add(Sections& page, const char* id, const char* title, const std::string& body) {
+  if (body.empty()) return;
+  page.navigation += fmt::format("<a href=\"#{}\">{}</a>\n", id, title);
+  page.html += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, body);
+}
+
+/// Everything that can be shown of a study; what was not logged is left out. `notes` stand at the
+/// top.
+Sections make_sections(const Study& study, std::span<const std::string> notes) {
+  const std::vector<LrCurve> curves = lr_curves(study);
+  const Input input{study, curves, best_lr(study, curves)};
+  const std::vector<std::string> arms = arm_names(study);
+  const AttentionSection attention = attention_section(input);
+  const system::Table verdicts = verdict_table(evaluate(study));
+  Sections page;
+  page.subtitle = subtitle_of(study);
+  page.html = notices(study, notes);
+  add(page, "verdicts", "Verdicts", verdicts.rows.empty() ? "" : verdict_cards(verdicts));
+  add(page, "runs", "Runs", runs_section(study));
+  add(page, "learning-rate", "Learning rate", lr_section(study, curves));
+  add(page, "curves", "Curves",
+      kControls + ("<div class=\"static\">\n" + curve_figures(input)) + "</div>\n" +
+          note(kCurvesNote));
+  add(page, "accuracy", "Accuracy", accuracy_figure(input));
+  add(page, "layers", "Layers", layers_section(input));
+  add(page, "attention", "Attention", attention_html(attention));
+  add(page, "config", "Config", differences(configs(study), arms));
+  add(page, "commands", "Commands", commands(study));
+  add(page, "environment", "Environment", differences(environments(study), arms));
+  page.data = curve_data(input);
+  page.data["attention"] = attention.data;
+  return page;
+}
+
+}  // namespace
+
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   std::span<const std::string> notes) {
-  const page::Sections sections = page::sections(study, notes);
+  const Sections sections = make_sections(study, notes);
   const std::string scripts =
       fmt::format("<script>{}</script>\n<script>{}</script>\n<script>{}</script>",
                   assets::dygraph_js(), assets::synchronizer_js(), assets::page_js());
@@ -39,7 +238,7 @@ void write_report(std::span<const std::filesystem::path> run_dirs,
 }
 
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {
-  if (page::rates(study).size() < 2) {
+  if (study.lrs().size() < 2) {
     throw UsageError(
         "report: a learning-rate curve needs runs of at least two peak learning rates; sweep "
         "optim.lr, or leave out --svg");

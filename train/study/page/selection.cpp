@@ -3,67 +3,142 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "train/study/figures/axis.h"
 
 namespace difftape::study::page {
-
-std::vector<double> rates(const Study& study) {
-  std::set<double> rates;
-  for (const Arm& arm : study.arms) {
-    for (const Cell& cell : arm.cells) rates.insert(cell.lr);
-  }
-  return {rates.begin(), rates.end()};
-}
-
-double best_rate(const Study& study, const std::vector<LrCurve>& curves) {
-  const LrPoint* best = best_point(curves[study.baseline].points);
-  return best ? best->lr : study.arms[study.baseline].cells.front().lr;
-}
-
-const Cell* shown_cell(const Arm& arm, double lr) {
-  if (arm.cells.size() == 1) return &arm.cells.front();
-  const auto found = std::find_if(arm.cells.begin(), arm.cells.end(),
-                                  [lr](const Cell& cell) { return cell.lr == lr; });
-  return found == arm.cells.end() ? nullptr : &*found;
-}
-
-std::string rate_name(double lr) { return svg::short_number(lr); }
-
-std::string at_rate(const Input& input) {
-  const auto& arms = input.study.arms;
-  const bool swept =
-      std::any_of(arms.begin(), arms.end(), [](auto& a) { return a.cells.size() > 1; });
-  return swept ? " at peak learning rate " + rate_name(input.lr) : "";
-}
 
 namespace {
 
 /// A number of "data" in env.json; NaN unless every run has the same one.
 double shared_number(const Study& study, const char* key) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  double best = kNone;
-  for (const Arm& arm : study.arms) {
-    for (const Cell& cell : arm.cells) {
-      for (const RunRecord* run : cell.runs) {
-        const auto data = run->env.find("data");
-        if (data == run->env.end() || !data->is_object()) return kNone;
-        const auto value = data->find(key);
-        if (value == data->end() || !value->is_number()) return kNone;
-        const double number = value->get<double>();
-        if (!std::isfinite(number) || (!std::isnan(best) && number != best)) return kNone;
-        best = number;
-      }
-    }
+  double shared = kNone;
+  for (const RunRecord* run : study.runs()) {
+    const auto data = run->env.find("data");
+    if (data == run->env.end() || !data->is_object()) return kNone;
+    const auto value = data->find(key);
+    if (value == data->end() || !value->is_number()) return kNone;
+    const double number = value->get<double>();
+    if (!std::isfinite(number) || (!std::isnan(shared) && number != shared)) return kNone;
+    shared = number;
   }
-  return best;
+  return shared;
+}
+
+struct AtStep {
+  double sum = 0, low = 0, high = 0;
+  int runs = 0;
+};
+
+void keep_extremes(const std::vector<double>& values, std::size_t begin, std::size_t end,
+                   std::vector<std::size_t>& kept) {
+  const auto at = [&](std::size_t i) { return values.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto [low, high] = std::minmax_element(at(begin), at(end));
+  kept.push_back(static_cast<std::size_t>(low - values.begin()));
+  kept.push_back(static_cast<std::size_t>(high - values.begin()));
 }
 
 }  // namespace
 
+double best_lr(const Study& study, const std::vector<LrCurve>& curves) {
+  const LrPoint* best = best_point(curves[study.baseline].points);
+  return best ? best->lr : study.arms[study.baseline].conditions.front().lr;
+}
+
+const Condition* shown_condition(const Arm& arm, double lr) {
+  return arm.conditions.size() == 1 ? &arm.conditions.front() : arm.at(lr);
+}
+
+std::string lr_name(double lr) { return svg::short_number(lr); }
+
+std::string at_lr(const Input& input) {
+  const auto& arms = input.study.arms;
+  const bool swept =
+      std::any_of(arms.begin(), arms.end(), [](auto& a) { return a.conditions.size() > 1; });
+  return swept ? " at peak learning rate " + lr_name(input.lr) : "";
+}
+
 double best_loss(const Study& study) { return shared_number(study, "best_loss"); }
 double best_accuracy(const Study& study) { return shared_number(study, "best_accuracy"); }
+
+SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
+  std::map<double, AtStep> steps;
+  for (const RunRecord* run : condition.runs) {
+    const Series values = curve(run->metrics, metric);
+    for (std::size_t i = 0; i < values.step.size(); ++i) {
+      const double value = values.value[i];
+      AtStep& at = steps[values.step[i]];
+      at.low = at.runs == 0 ? value : std::min(at.low, value);
+      at.high = at.runs == 0 ? value : std::max(at.high, value);
+      at.sum += value;
+      at.runs += 1;
+    }
+  }
+  SeedCurve result;
+  result.banded = condition.runs.size() > 1;
+  for (const auto& [step, at] : steps) {
+    result.step.push_back(step);
+    result.mean.push_back(at.sum / at.runs);
+    result.low.push_back(at.low);
+    result.high.push_back(at.high);
+  }
+  return result;
+}
+
+SeedCurve decimate(const SeedCurve& curve, std::size_t points) {
+  const std::size_t size = curve.step.size(), buckets = points / (curve.banded ? 4 : 2);
+  if (size <= points || buckets == 0) return curve;
+  std::vector<std::size_t> kept = {0, size - 1};
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    const std::size_t begin = bucket * size / buckets, end = (bucket + 1) * size / buckets;
+    keep_extremes(curve.mean, begin, end, kept);
+    if (!curve.banded) continue;
+    std::vector<std::size_t> extremes;
+    keep_extremes(curve.low, begin, end, extremes);
+    kept.push_back(extremes.front());
+    keep_extremes(curve.high, begin, end, extremes);
+    kept.push_back(extremes.back());
+  }
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  SeedCurve result;
+  result.banded = curve.banded;
+  for (const std::size_t i : kept) {
+    result.step.push_back(curve.step[i]);
+    result.mean.push_back(curve.mean[i]);
+    result.low.push_back(curve.low[i]);
+    result.high.push_back(curve.high[i]);
+  }
+  return result;
+}
+
+Series seed_spikes(const Condition& condition, const std::string& metric) {
+  std::vector<std::pair<double, double>> marks;
+  for (const RunRecord* run : condition.runs) {
+    const Series found = spikes(curve(run->metrics, metric), spike_rule(run->env));
+    for (std::size_t i = 0; i < found.step.size(); ++i) {
+      marks.emplace_back(found.step[i], found.value[i]);
+    }
+  }
+  std::sort(marks.begin(), marks.end());
+  Series result;
+  for (const auto& [step, value] : marks) {
+    result.step.push_back(step);
+    result.value.push_back(value);
+  }
+  return result;
+}
+
+std::vector<double> divergences(const Condition& condition) {
+  std::vector<double> steps;
+  for (const RunRecord* run : condition.runs) {
+    const auto& diverged = run->status.diverged;
+    if (diverged) steps.push_back(static_cast<double>(diverged->step));
+  }
+  return steps;
+}
 
 }  // namespace difftape::study::page

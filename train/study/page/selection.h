@@ -1,11 +1,12 @@
 #pragma once
-// Which of many runs a picture shows that has room for one learning rate.
+// Which of many runs a picture shows that has room for one learning rate, and the curve of a metric
+// over replicates: runs that differ in their seed alone.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "train/study/compare/study.h"
+#include "train/study/compare/curves.h"
+#include "train/study/compare/lr_curves.h"
 
 namespace difftape::study::page {
 
@@ -13,29 +14,44 @@ namespace difftape::study::page {
 struct Input {
   const Study& study;
   const std::vector<LrCurve>& curves;  ///< one an arm, in its order
-  double lr;                           ///< the rate that is shown at first
+  double lr;                           ///< the learning rate that is shown at first
 };
 
-/// All peak rates of the study, ascending.
-std::vector<double> rates(const Study& study);
+/// The learning rate of the baseline's best_point; its first one if no run of it finished. The
+/// study has a run.
+double best_lr(const Study& study, const std::vector<LrCurve>& curves);
 
-/// The rate of the baseline's best_point; its first rate if no run of it finished. The study has a
-/// run.
-double best_rate(const Study& study, const std::vector<LrCurve>& curves);
-
-/// The runs of an arm at a rate. An arm with a single rate stands for itself at every rate. Null if
-/// the arm was not trained at that rate.
-const Cell* shown_cell(const Arm& arm, double lr);
+/// The runs of an arm at a learning rate. An arm with a single one stands for itself at every
+/// other. Null if the arm was not trained at that learning rate.
+const Condition* shown_condition(const Arm& arm, double lr);
 
 /// "3e-4".
-std::string rate_name(double lr);
+std::string lr_name(double lr);
 
-/// " at peak learning rate 3e-4"; empty if no arm has more than one rate.
-std::string at_rate(const Input& input);
+/// " at peak learning rate 3e-4"; empty if no arm has more than one.
+std::string at_lr(const Input& input);
 
 /// `data.best_loss` of env.json, in nats a token; NaN unless every run has the same one.
 double best_loss(const Study& study);
 /// `data.best_accuracy` of env.json, a share of scored targets; NaN as above.
 double best_accuracy(const Study& study);
+
+/// At each step, over the runs that have a finite value there (a run that diverged has none any
+/// more): their mean, the smallest and the largest value.
+struct SeedCurve {
+  std::vector<double> step, mean, low, high;  ///< same length
+  bool banded = false;                        ///< more than one run
+};
+SeedCurve seed_curve(const Condition& condition, const std::string& metric);
+
+/// At most about `points` points: the first, the last, and of each of equal stretches those with
+/// the lowest and highest value of mean and band, so that no peak is lost.
+SeedCurve decimate(const SeedCurve& curve, std::size_t points);
+
+/// Spikes of each run by the rule in its config, at the value that was measured, by step.
+Series seed_spikes(const Condition& condition, const std::string& metric);
+
+/// Steps at which runs diverged.
+std::vector<double> divergences(const Condition& condition);
 
 }  // namespace difftape::study::page

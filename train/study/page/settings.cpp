@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "train/study/page/html.h"
-#include "train/study/page/tables.h"
 
 namespace difftape::study::page {
 
@@ -18,19 +17,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::ptrdiff_t kListed = 3, kValues = 8;
 /// Commands that are shown unfolded.
 constexpr std::size_t kCommands = 4;
-
-std::vector<const RunRecord*> runs_of(const Arm& arm) {
-  std::vector<const RunRecord*> runs;
-  for (const Cell& cell : arm.cells) runs.insert(runs.end(), cell.runs.begin(), cell.runs.end());
-  return runs;
-}
-
-template <class F>
-void for_each_run(const Study& study, F&& f) {
-  for (const Arm& arm : study.arms) {
-    for (const RunRecord* run : runs_of(arm)) f(*run);
-  }
-}
 
 /// Flattens objects to keys like "build/version"; of a list it keeps the beginning.
 void flatten(const Json& json, const std::string& key, Json& flat) {
@@ -57,7 +43,7 @@ template <class F>
 KeyValues side_by_side(const Study& study, F&& object_of) {
   std::vector<std::pair<std::string, std::vector<std::vector<std::string>>>> found;
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
-    for (const RunRecord* run : runs_of(study.arms[arm])) {
+    for (const RunRecord* run : study.arms[arm].runs()) {
       const Json object = object_of(*run);
       for (const auto& [key, value] : object.items()) {
         auto row =
@@ -146,10 +132,10 @@ KeyValues environments(const Study& study) {
 
 std::string commands(const Study& study) {
   std::vector<std::string> lines;
-  for_each_run(study, [&](const RunRecord& run) {
-    const std::string line = shell_command(run.env.at("command").get<std::vector<std::string>>());
+  for (const RunRecord* run : study.runs()) {
+    const std::string line = shell_command(run->env.at("command").get<std::vector<std::string>>());
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-  });
+  }
   std::string html;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i == kCommands) {
@@ -161,18 +147,16 @@ std::string commands(const Study& study) {
 }
 
 std::string notices(const Study& study, std::span<const std::string> notes) {
-  std::size_t runs = 0, open = 0;
-  for_each_run(study, [&](const RunRecord& run) {
-    ++runs;
-    open += run.complete() ? 0 : 1;
-  });
+  const auto runs = study.runs();
+  const auto open =
+      std::count_if(runs.begin(), runs.end(), [](auto* run) { return !run->complete(); });
   std::string html;
   for (const std::string& note : notes) html += notice(note);
   if (open > 0) {
     html +=
         notice(fmt::format("{} of {} runs {} not finished: drawn as far as logged, not in the "
                            "statistics.",
-                           open, runs, open == 1 ? "is" : "are"));
+                           open, runs.size(), open == 1 ? "is" : "are"));
   }
   return html;
 }

@@ -1,8 +1,6 @@
 #pragma once
 // index.csv: the runs of a sweep and their numbers, one row a run, for spreadsheets and scripts.
 
-#include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,8 +8,13 @@
 
 namespace difftape::study {
 
-/// Keeps `<sweep>/index.csv`: the columns of kIndexColumns and one for every swept key, the rows in
-/// the order of the sweep. Numbers read back exactly; an empty cell is a number that is not there.
+/// Its columns in every sweep: name, arm, seed, lr, state, the steps done and asked for, the step
+/// that diverged, the number of parameters; the quantities of the registry that belong to it; and
+/// the directory of the run, relative to index.csv.
+std::vector<std::string> index_columns();
+
+/// Keeps `<sweep>/index.csv`: index_columns() and a column for every swept key, the rows in the
+/// order of the sweep. Numbers read back exactly; an empty field is a number that is not there.
 class SweepIndex {
  public:
   /// Throws OutputError if an index.csv is there that no sweep wrote.
@@ -26,13 +29,5 @@ class SweepIndex {
   const SweepConfig* sweep_;
   std::vector<std::string> rows_;
 };
-
-/// Of every sweep. `steps` were asked for, `step` were done; `seconds` is the time of the steps
-/// that count (batch, forward, backward, update), added up over all sittings; `dir` is relative to
-/// index.csv.
-inline constexpr const char* kIndexColumns =
-    "name,arm,seed,lr,state,step,steps,diverged_step,parameters,train_loss,val_loss,"
-    "spike_score_loss,spike_score_grad,grad_norm_median,grad_norm_p99,grad_norm_max,"
-    "grad_norm_late_variance,tokens_per_sec,seconds,dir";
 
 }  // namespace difftape::study

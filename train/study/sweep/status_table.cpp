@@ -7,8 +7,7 @@
 
 #include "layers/cost.h"
 #include "train/run/loop/step.h"
-#include "train/study/compare/summary.h"
-#include "train/study/compare/table.h"
+#include "train/study/compare/run_record.h"
 
 namespace difftape::study {
 
@@ -52,10 +51,11 @@ std::string describe_result(const std::filesystem::path& run_dir, const RunProgr
     return progress.phase == Phase::stopped ? progress.error : "failed: " + progress.error;
   }
   try {
-    const RunSummary summary = summarize(run_dir);
-    std::string text = describe_state(summary.status);
-    if (std::isfinite(summary.val_loss)) text += fmt::format(", val {:.4f}", summary.val_loss);
-    return text + fmt::format(", {:.0f} tokens/s", summary.tokens_per_sec);
+    const RunRecord run = load_run(run_dir);
+    const double loss = run.number("val_loss");
+    return describe_state(run.status) +
+           (std::isfinite(loss) ? fmt::format(", val {:.4f}", loss) : "") +
+           fmt::format(", {:.0f} tokens/s", run.number("tokens_per_sec"));
   } catch (const Error&) {
     return std::string(name_of(progress.phase));  // damaged since; the report will say so
   }

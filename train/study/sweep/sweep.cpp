@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "train/study/compare/claims/claims.h"
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/collect.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
@@ -45,7 +45,7 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
 }
 
 bool varies_rate(const Study& study) {
-  return std::ranges::any_of(study.arms, [](const Arm& arm) { return arm.cells.size() > 1; });
+  return std::ranges::any_of(study.arms, [](const Arm& arm) { return arm.conditions.size() > 1; });
 }
 
 /// The baseline, unless it has no run: then the first arm stands for it.
@@ -62,7 +62,7 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   const std::string text = study_text(study, kTextWidth);
   console << "\n" << text;
   system::replace_text(out / "summary.txt", text);
-  system::replace_text(out / "verdicts.csv", verdicts_csv(judge(study)));
+  system::replace_text(out / "verdicts.csv", verdicts_csv(evaluate(study)));
   if (varies_rate(study)) write_lr_curve(study, out / "lr_curve.svg");
   write_report(study, out / "report.html", sweep.name, collection.notes);
   console << "\nreport: " << (out / "report.html").string() << "\n";

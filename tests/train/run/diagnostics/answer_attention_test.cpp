@@ -1,4 +1,4 @@
-#include "train/run/diagnostics/answer_attention.h"
+#include "train/run/diagnostics/attention_measures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

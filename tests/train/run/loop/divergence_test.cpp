@@ -3,8 +3,6 @@
 #include "train/run/loop/first_non_finite.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
-#include "train/study/compare/summary.h"
-#include "train/study/compare/table.h"
 #include "train/study/page/report.h"
 
 namespace difftape::run {

@@ -1,5 +1,6 @@
 #include "train/run/loop/trainer.h"
 
+#include <map>
 #include <set>
 
 #include "core/pool.h"
@@ -7,6 +8,7 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/h5.h"
+#include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/run/records/spike_records.h"
@@ -71,75 +73,49 @@ TEST(Trainer, leaves_a_complete_run_directory) {
   EXPECT_EQ(meta.config_yaml, to_yaml(project.config));
 }
 
-/// Names of train/run/diagnostics/README.md for two layers with two maps.
-std::set<std::string> diagnostics_of(LanguageModel& model) {
-  std::set<std::string> names{"optim/grad_norm_growth", "optim/grad_norm_late_variance"};
-  for (const Parameter& p : model.parameters()) names.insert("optim/update_ratio/" + p.name);
-  for (const char* layer : {"/0", "/1"}) {
-    for (const char* name : {"attn/context_rms",
-                             "attn/context_rms_min",
-                             "attn/context_rms_max",
-                             "attn/context_rms_outside",
-                             "attn/sink_rate",
-                             "attn/first_token",
-                             "attn/entropy",
-                             "attn/logit_max",
-                             "attn/logit_median",
-                             "attn/logit_top",
-                             "attn/lambda",
-                             "attn/lambda_std",
-                             "attn/lambda_min",
-                             "attn/lambda_max",
-                             "attn/head/context_rms",
-                             "attn/head/first_token",
-                             "attn/head/entropy",
-                             "attn/head/logit_max",
-                             "attn/head/lambda",
-                             "attn/map1/sink_rate",
-                             "attn/map1/first_token",
-                             "attn/map1/logit_max",
-                             "attn/map2/sink_rate",
-                             "attn/map2/first_token",
-                             "attn/map2/logit_max",
-                             "act/max",
-                             "act/max_over_median",
-                             "act/kurtosis",
-                             "act/top"}) {
-      names.insert(std::string(name) + layer);
-    }
+/// What a text run of `model`, which has two maps, logs of one metric of the registry.
+std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
+  if (metric.of != Of::any && metric.of != Of::two_maps) return {};
+  std::set<std::string> names;
+  if (metric.per == Per::run) {
+    names.insert(metric.name);
+  } else if (metric.per == Per::parameter) {
+    for (const Parameter& p : model.parameters()) names.insert(metric_of(metric.name, p.name));
+  } else {
+    for (const char* layer : {"0", "1"}) names.insert(metric_of(metric.name, layer));
   }
   return names;
 }
 
-TEST(Trainer, logs_the_documented_metrics_and_no_others) {
+TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
   TinyProject project("diff_v1");
   project.config.log.parameters_every = 6;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const std::set<std::string> always{"step",
-                                     "train/loss",
-                                     "optim/lr",
-                                     "optim/grad_norm",
-                                     "spike/score_loss",
-                                     "spike/score_grad",
-                                     "throughput/tokens_per_sec",
-                                     "throughput/mfu"};
-  std::set<std::string> of_parameters;
   LanguageModel model(project.config.model);
-  for (const Parameter& p : model.parameters()) of_parameters.insert("optim/grad_norm/" + p.name);
-  ASSERT_GT(of_parameters.size(), 20u);
-  const std::set<std::string> diagnostics = diagnostics_of(model);
+  ASSERT_GT(model.parameters().count(), 20);
   const auto lines = metrics_lines(project / "run");
   ASSERT_EQ(lines.size(), 12u);
   for (size_t i = 0; i < lines.size(); ++i) {
     const Index step = static_cast<Index>(i) + 1;
-    std::set<std::string> expected = always, found;
-    if (step % 5 == 0 || step == 12) expected.insert("val/loss");
-    if (step % 6 == 0) expected.insert(of_parameters.begin(), of_parameters.end());
-    if (step == 1 || step == 12) expected.insert(diagnostics.begin(), diagnostics.end());
+    const std::map<When, bool> logs{{When::step, true},
+                                    {When::validation, step % 5 == 0 || step == 12},
+                                    {When::parameters, step % 6 == 0},
+                                    {When::diagnostics, step == 1 || step == 12}};
+    std::set<std::string> expected{"step"}, found;
+    for (const Metric& metric : kMetrics) {
+      if (logs.at(metric.when)) expected.merge(names_of(metric, model));
+    }
     for (const auto& [name, value] : lines[i].items()) found.insert(name);
     EXPECT_EQ(found, expected) << "step " << step;
     EXPECT_EQ(lines[i]["step"], step);
     EXPECT_GT(lines[i]["throughput/mfu"], 0);
+    for (const Metric& metric : kMetrics) {
+      const bool list = metric.per == Per::head || metric.per == Per::rank;
+      for (const std::string& name : names_of(metric, model)) {
+        if (!lines[i].contains(name)) continue;
+        EXPECT_EQ(lines[i][name].is_array(), list) << name;
+      }
+    }
   }
 }
 

@@ -5,6 +5,9 @@
 
 #include "core/error.h"
 #include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/claims/output.h"
+#include "train/study/compare/lr_curves.h"
+#include "train/study/compare/tables.h"
 
 namespace difftape::study {
 namespace {
@@ -49,12 +52,12 @@ TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
   EXPECT_EQ(study.arms[1].name, "diff_v2");
   EXPECT_EQ(study.baseline, 0u);
   for (const Arm& arm : study.arms) {
-    ASSERT_EQ(arm.cells.size(), 2u);
-    EXPECT_EQ(arm.cells[0].lr, 1e-3) << "rates ascend";
-    EXPECT_EQ(arm.cells[1].lr, 1e-2);
-    for (const Cell& cell : arm.cells) {
-      ASSERT_EQ(cell.runs.size(), 3u);
-      for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(cell.runs[i]->seed, i + 1);
+    ASSERT_EQ(arm.conditions.size(), 2u);
+    EXPECT_EQ(arm.conditions[0].lr, 1e-3) << "learning rates ascend";
+    EXPECT_EQ(arm.conditions[1].lr, 1e-2);
+    for (const Condition& condition : arm.conditions) {
+      ASSERT_EQ(condition.runs.size(), 3u);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(condition.runs[i]->seed, i + 1);
     }
   }
 }
@@ -96,7 +99,7 @@ TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_
   const Study study = make_study(runs);
   ASSERT_EQ(study.arms.size(), 2u);
   EXPECT_EQ(study.arms[0].name, "softmax optim.clip_norm=1");
-  EXPECT_EQ(study.arms[0].cells[0].runs.size(), 2u);
+  EXPECT_EQ(study.arms[0].conditions[0].runs.size(), 2u);
   EXPECT_EQ(study.arms[1].name, "softmax optim.clip_norm=0.5");
 }
 
@@ -106,10 +109,10 @@ TEST(Study, a_repetition_with_the_same_seed_is_no_second_sample) {
   const Study study = make_study(runs);
   ASSERT_EQ(study.arms.size(), 2u);
   EXPECT_EQ(study.arms[1].name, "runs/again");
-  EXPECT_EQ(study.arms[0].cells[0].runs.size(), 1u);
+  EXPECT_EQ(study.arms[0].conditions[0].runs.size(), 1u);
 }
 
-TEST(LrCurves, cap_diverged_runs_at_the_loss_at_init) {
+TEST(LrCurves, cap_diverged_runs_at_the_initial_loss) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
   results[1].loss = 9;                         // seed 1: worse than the initial weights
@@ -118,7 +121,7 @@ TEST(LrCurves, cap_diverged_runs_at_the_loss_at_init) {
   const LrPoint& large = curves[0].points[1];
   EXPECT_EQ(large.runs, 3);
   EXPECT_EQ(large.diverged, 1);
-  EXPECT_THAT(large.values, ElementsAre(test::kLossAtInit, 2.42, test::kLossAtInit));
+  EXPECT_THAT(large.values, ElementsAre(test::kInitialLoss, 2.42, test::kInitialLoss));
   EXPECT_DOUBLE_EQ(large.loss.mean, (5.5 + 2.42 + 5.5) / 3);
   const double small = 2.32;
   EXPECT_NEAR(curves[0].sensitivity.mean, (large.loss.mean - small) / 2, 1e-12);
@@ -128,13 +131,13 @@ TEST(LrCurves, cap_diverged_runs_at_the_loss_at_init) {
                    curves[0].sensitivity_limits.high - curves[0].sensitivity_limits.low);
 }
 
-TEST(LrCurves, a_run_that_diverged_at_its_first_step_takes_the_loss_at_init_of_the_others) {
+TEST(LrCurves, a_run_that_diverged_at_its_first_step_takes_the_initial_loss_of_the_others) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::diverged;
   results[0].diverged_at = 1;
   const std::vector<RunRecord> runs = records(results);
-  ASSERT_TRUE(std::isnan(runs[0].loss_at_init()));
-  EXPECT_EQ(lr_curves(make_study(runs))[0].points[1].values[2], test::kLossAtInit);
+  ASSERT_TRUE(std::isnan(runs[0].initial_loss()));
+  EXPECT_EQ(lr_curves(make_study(runs))[0].points[1].values[2], test::kInitialLoss);
 }
 
 TEST(LrCurves, leave_out_what_is_still_running) {
@@ -163,9 +166,9 @@ TEST(LrCurves, of_one_seed_have_no_interval_and_of_diverged_runs_no_sensitivity)
   EXPECT_TRUE(std::isnan(curve.sensitivity.mean));
 }
 
-TEST(RunsTable, has_means_intervals_and_differences_paired_by_seed) {
+TEST(StudyTable, has_means_intervals_and_differences_paired_by_seed) {
   const std::vector<RunRecord> runs = records(sweep());
-  const system::Table table = runs_table(make_study(runs));
+  const system::Table table = study_table(make_study(runs));
   ASSERT_EQ(table.rows.size(), 4u);
   const std::vector<std::string>&base = table.rows[0], &v2 = table.rows[2];
   EXPECT_EQ(base[0], "softmax");
@@ -182,12 +185,12 @@ TEST(RunsTable, has_means_intervals_and_differences_paired_by_seed) {
   EXPECT_EQ(v2[column(table, "", "state")], "3 finished");
 }
 
-TEST(RunsTable, counts_states_and_takes_losses_of_finished_runs_only) {
+TEST(StudyTable, counts_states_and_takes_losses_of_finished_runs_only) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
   results[1].state = run::RunState::running;
   const std::vector<RunRecord> runs = records(results);
-  const system::Table table = runs_table(make_study(runs));
+  const system::Table table = study_table(make_study(runs));
   EXPECT_EQ(table.rows[1][column(table, "", "state")], "1 finished, 1 diverged at 12, 1 running");
   EXPECT_EQ(table.rows[1][column(table, "", "seeds")], "2") << "those behind the numbers";
   EXPECT_EQ(table.rows[1][column(table, "val loss", "mean")], "2.4200");
@@ -215,7 +218,7 @@ TEST(StudyText, of_single_runs_is_their_comparison_and_says_why_no_claim_is_test
   EXPECT_THAT(text, HasSubstr("val vs softmax"));
   EXPECT_THAT(text, HasSubstr("decides nothing"));
   EXPECT_THAT(text, HasSubstr("\nnot tested, one seed: no interval: v2_loss_best, v2_loss_equal"));
-  EXPECT_THAT(verdict_table(make_study(runs)).rows[0][2],
+  EXPECT_THAT(verdict_table(evaluate(make_study(runs))).rows[0][2],
               HasSubstr("difference -0.1000; 1 seed at 0.001"));
   EXPECT_THAT(text, HasSubstr("not tested, no run logged attn/sink_rate: v2_sink_rate\n"));
 }

@@ -63,7 +63,8 @@ inline void add_answers(run::Metrics& metrics, double progress) {
   }
 }
 
-/// Causal maps whose rows add up to 1, (heads, S, T, T); head h pays the first token h times more.
+/// Causal maps whose rows add up to 1, (heads, S, T, T); head h attends to the first token h times
+/// more.
 inline Tensor attention_maps(Index heads, Index maps, Index tokens) {
   Tensor result = Tensor::zeros({heads, maps, tokens, tokens});
   const RandomStream noise(9, "maps");

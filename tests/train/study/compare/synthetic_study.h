@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "train/study/compare/summary.h"
+#include "train/study/compare/run_record.h"
 
 namespace difftape::test {
 
@@ -29,7 +29,7 @@ struct Result {
 };
 
 constexpr Index kSteps = 20;
-constexpr double kLossAtInit = 5.5;
+constexpr double kInitialLoss = 5.5;
 
 inline study::RunRecord record(const Result& result) {
   nlohmann::ordered_json config = {{"run.name", result.arm},
@@ -59,7 +59,7 @@ inline study::RunRecord record(const Result& result) {
   for (Index step = 1; step <= done; ++step) {
     const auto t = static_cast<double>(step);
     metrics.step.push_back(t);
-    const double train = step == 1 ? kLossAtInit : result.loss + 2 / t;
+    const double train = step == 1 ? kInitialLoss : result.loss + 2 / t;
     set("train/loss", diverged && step == done ? kNaN : train);
     set("optim/grad_norm",
         (1 + 0.1 * (step % 3)) * std::pow(std::max(t, 10.0), result.late_growth));

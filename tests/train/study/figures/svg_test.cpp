@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "train/study/figures/axis.h"
-#include "train/study/figures/color.h"
 #include "train/study/figures/heat_map.h"
 #include "train/study/figures/line_plot.h"
 #include "train/study/figures/lr_curve.h"

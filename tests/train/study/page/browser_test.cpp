@@ -12,8 +12,9 @@
 
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
-#include "train/study/compare/table.h"
+#include "train/study/compare/tables.h"
 #include "train/study/page/curves.h"
 #include "train/study/page/html.h"
 #include "train/study/page/report.h"
@@ -261,7 +262,7 @@ sweep:
     diff_v2: {model.attention.kind: diff_v2}
 )");
   const Outcome sweep =
-      run({"sweep", (dir / "sweep.yaml").string(), "--out", (dir / "out").string()});
+      test::run({"sweep", (dir / "sweep.yaml").string(), "--out", (dir / "out").string()});
   ASSERT_EQ(sweep.exit, 0) << sweep.err;
   const Visit page = visit(dir, with_script(contents(dir / "out/report.html"), kUser));
   EXPECT_THAT(page.console, IsEmpty());
@@ -285,12 +286,12 @@ TEST_F(ReportInBrowser, tables_of_a_sweep_are_those_of_the_study) {
   const Study study = make_study(runs);
   const std::vector<Rows> summaries = tables(page.dom, "summary");
   ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, sensitivity";
-  EXPECT_EQ(summaries[0], runs_table(study).rows);
+  EXPECT_EQ(summaries[0], study_table(study).rows);
   EXPECT_EQ(summaries[1].size(), 27u);
   EXPECT_EQ(summaries[2], sensitivity_table(study).rows);
   const std::vector<Rows> verdicts = tables(page.dom, "verdicts");
   ASSERT_EQ(verdicts.size(), 1u);
-  EXPECT_EQ(verdicts[0], verdict_table(study).rows);
+  EXPECT_EQ(verdicts[0], verdict_table(evaluate(study)).rows);
 }
 
 TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {

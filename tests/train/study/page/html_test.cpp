@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-namespace difftape::study {
+namespace difftape::study::page {
 namespace {
 
 using testing::ThrowsMessage;
@@ -49,4 +49,4 @@ TEST(ShellCommand, quotes_what_a_shell_would_interpret) {
 }
 
 }  // namespace
-}  // namespace difftape::study
+}  // namespace difftape::study::page

@@ -81,7 +81,7 @@ TEST(Settings, show_each_command_once_and_fold_many_away) {
 TEST(Settings, notices_say_what_is_missing_and_nothing_else) {
   Runs runs({{.steps = 20}, {.name = "b", .steps = 20}});
   EXPECT_EQ(notices(runs.study, {}), "");
-  runs.records[1].summary.status.state = run::RunState::running;
+  runs.records[1].status.state = run::RunState::running;
   const std::vector<std::string> notes = {"left out: <c>"};
   EXPECT_EQ(notices(runs.study, notes),
             "<p class=\"notice\">left out: &lt;c&gt;</p>\n"

@@ -1,4 +1,4 @@
-#include "train/study/page/tables.h"
+#include "train/study/page/html.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

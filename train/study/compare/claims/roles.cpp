@@ -34,7 +34,7 @@ AttentionConfig attention_of(ArmRole role, const AttentionConfig& like) {
   return v2;
 }
 
-const RunRecord& first_run(const Arm& arm) { return *arm.cells.front().runs.front(); }
+const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
 
 /// The attention that a run was made with, read as any configuration is. Nothing if it has keys or
 /// words that this program does not know.

@@ -1,4 +1,4 @@
-#include "train/study/compare/claims/claims.h"
+#include "train/study/compare/claims/output.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/curves.h"
 
 namespace difftape::study {
 namespace {
@@ -69,17 +70,17 @@ std::vector<RunRecord> simulate(const Effects& effects) {
   return runs;
 }
 
-Finding finding(const std::vector<Finding>& findings, const std::string& id) {
-  for (const Finding& each : findings) {
+ClaimResult result_of(const std::vector<ClaimResult>& results, const std::string& id) {
+  for (const ClaimResult& each : results) {
     if (each.claim->id == id) return each;
   }
   ADD_FAILURE() << "no claim " << id;
-  return findings.front();
+  return results.front();
 }
 
-/// The finding of one claim about made-up runs, in words.
+/// The verdict on one claim about made-up runs, in words.
 std::string verdict(const std::vector<RunRecord>& runs, const std::string& id) {
-  return verdict_text(finding(judge(make_study(runs)), id));
+  return verdict_text(result_of(evaluate(make_study(runs)), id));
 }
 
 TEST(Claims, have_names_of_their_own_a_sentence_and_a_source) {
@@ -89,7 +90,7 @@ TEST(Claims, have_names_of_their_own_a_sentence_and_a_source) {
     EXPECT_FALSE(std::string(claim.sentence).empty() || std::string(claim.source).empty());
     EXPECT_FALSE(claim.tests.empty());
     for (const ClaimTest& test : claim.tests) {
-      EXPECT_TRUE((test.quantity->of_run == nullptr) != (test.quantity->of_ladder == nullptr));
+      EXPECT_TRUE((test.quantity->of_run == nullptr) != (test.quantity->of_seed == nullptr));
     }
   }
 }
@@ -103,18 +104,18 @@ TEST(Claims, are_supported_where_the_effect_is_large) {
                 .scale = {{"v1", -3}, {"v2", -3}, {"none", -9}},
                 .noise = 1e-4,
                 .seeds = 5});
-  const std::vector<Finding> findings = judge(make_study(runs));
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
   for (const char* id :
        {"v2_loss_best",     "v2_loss_equal",   "v2_loss_spikes", "v2_grad_spikes",
         "v1_loss_spikes",   "v1_grad_spikes",  "v1_late_growth", "v1_top_logit",
         "v1_top_hidden",    "v1_kurtosis",     "v2_top_logit",   "v2_top_hidden",
         "v2_kurtosis",      "v2_sink_rate",    "v2_first_token", "ablation_order_sensitivity",
         "cross_group_loss", "no_sigmoid_loss", "no_lambda_loss", "no_lambda_context_rms"}) {
-    EXPECT_EQ(finding(findings, id).verdict, Verdict::supported)
-        << id << ": " << measured_words(finding(findings, id));
+    EXPECT_EQ(result_of(evaluated, id).verdict, Verdict::supported)
+        << id << ": " << measured_words(result_of(evaluated, id));
   }
-  EXPECT_EQ(verdict_text(finding(findings, "v1_norm")), "supported: as the V1 paper says");
-  EXPECT_EQ(verdict_text(finding(findings, "v2_late_growth")),
+  EXPECT_EQ(verdict_text(result_of(evaluated, "v1_norm")), "supported: as the V1 paper says");
+  EXPECT_EQ(verdict_text(result_of(evaluated, "v2_late_growth")),
             "no difference detected: not contradicted");
 }
 
@@ -136,7 +137,7 @@ TEST(Claims, without_an_effect_are_seldom_supported) {
   for (std::uint64_t trial = 0; trial < 200; ++trial) {
     const std::vector<RunRecord> runs = simulate({.seeds = 3, .trial = trial});
     bool any = false;
-    for (const Finding& each : judge(make_study(runs))) {
+    for (const ClaimResult& each : evaluate(make_study(runs))) {
       any = any || each.verdict == Verdict::supported || each.verdict == Verdict::not_supported;
       for (const TestResult& test : each.tests) {
         tests += test.reason.empty() ? 1 : 0;
@@ -158,7 +159,7 @@ TEST(Claims, are_not_tested_with_fewer_than_three_seeds_but_show_their_numbers) 
     Effects effects = strong;
     effects.seeds = seeds;
     const std::vector<RunRecord> runs = simulate(effects);
-    const Finding loss = finding(judge(make_study(runs)), "v2_loss_best");
+    const ClaimResult loss = result_of(evaluate(make_study(runs)), "v2_loss_best");
     EXPECT_EQ(verdict_text(loss), reason);
     EXPECT_THAT(measured_words(loss), HasSubstr("difference -0.2999"));
     EXPECT_TRUE(std::isnan(loss.tests[0].adjusted_p));
@@ -206,14 +207,14 @@ TEST(Claims, at_large_rates_start_at_the_best_rate_of_the_baseline_and_count_div
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  const std::vector<Finding> findings = judge(make_study(runs));
-  const Comparison spikes = finding(findings, "v2_loss_spikes").tests[0].comparison;
-  EXPECT_EQ(spikes.rates, "at 2 of 3 rates");
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  const Comparison spikes = result_of(evaluated, "v2_loss_spikes").tests[0].comparison;
+  EXPECT_EQ(spikes.lrs, "at 2 of 3 rates");
   EXPECT_NEAR(spikes.against, 2.2, 1e-12);
   EXPECT_EQ(spikes.diverged, "; diverged: v2 1 of 9, base 3 of 9");
-  const Comparison rungs = finding(findings, "v2_rates").tests[0].comparison;
-  EXPECT_NEAR(rungs.arm, (3 + 4 + 4) / 3.0, 1e-12);
-  EXPECT_EQ(rungs.against, 3);
+  const Comparison stable = result_of(evaluated, "v2_rates").tests[0].comparison;
+  EXPECT_NEAR(stable.arm, (3 + 4 + 4) / 3.0, 1e-12);
+  EXPECT_EQ(stable.against, 3);
 }
 
 TEST(Claims, with_all_runs_diverged_are_not_tested) {
@@ -226,8 +227,8 @@ TEST(Claims, with_all_runs_diverged_are_not_tested) {
   }
   const std::vector<RunRecord> runs = test::records(results);
   const Study study = make_study(runs);
-  EXPECT_EQ(verdict_table(study).rows.size(), claims().size());
-  for (const Finding& each : judge(study)) EXPECT_EQ(each.verdict, Verdict::not_tested);
+  EXPECT_EQ(verdict_table(evaluate(study)).rows.size(), claims().size());
+  for (const ClaimResult& each : evaluate(study)) EXPECT_EQ(each.verdict, Verdict::not_tested);
   EXPECT_THAT(study_text(study, 100), HasSubstr("3 diverged at 12, 12, 12"));
 }
 
@@ -241,14 +242,14 @@ TEST(Claims, a_difference_below_the_noise_floor_is_none) {
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  const Finding loss = finding(judge(make_study(runs)), "v2_loss_best");
+  const ClaimResult loss = result_of(evaluate(make_study(runs)), "v2_loss_best");
   EXPECT_LT(loss.tests[0].adjusted_p, 1e-6);
   EXPECT_EQ(verdict_text(loss), "no difference detected");
   EXPECT_THAT(measured_words(loss), HasSubstr("noise floor 0.1291"));
   EXPECT_THAT(measured_words(loss), HasSubstr("the published -0.02 to -0.03 lies outside"));
 }
 
-TEST(Claims, n09b_differences_that_only_rounding_spreads_are_not_significant) {
+TEST(Claims, differences_that_only_rounding_spreads_are_not_significant) {
   std::vector<Result> results;
   const int spikes[2][3] = {{3, 4, 3}, {0, 1, 0}};
   for (const int arm : {0, 1}) {
@@ -259,19 +260,19 @@ TEST(Claims, n09b_differences_that_only_rounding_spreads_are_not_significant) {
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  const Finding found = finding(judge(make_study(runs)), "v2_loss_spikes");
+  const ClaimResult found = result_of(evaluate(make_study(runs)), "v2_loss_spikes");
   EXPECT_EQ(found.tests[0].comparison.paired.p, 0.25);
-  EXPECT_EQ(found.verdict, Verdict::no_difference);
+  EXPECT_EQ(found.verdict, Verdict::not_significant);
 }
 
-TEST(Claims, n09c_no_more_than_is_supported_by_lower_and_contradicted_by_higher_alone) {
+TEST(Claims, no_more_than_is_supported_by_lower_and_contradicted_by_higher_alone) {
   const Effects calm{.growth = {{"v2", -3}}, .noise = 1e-4, .seeds = 5};
   EXPECT_EQ(verdict(simulate(calm), "v2_late_growth"), "supported");
   const Effects wild{.growth = {{"v2", 3}}, .noise = 1e-4, .seeds = 5};
   EXPECT_EQ(verdict(simulate(wild), "v2_late_growth"), "not supported");
 }
 
-TEST(Claims, n09d_of_the_loss_at_one_rate_count_as_one_test) {
+TEST(Claims, of_the_loss_at_one_rate_count_as_one_test) {
   std::vector<Result> results;
   for (const char* arm : {"base", "v2"}) {
     for (const int seed : {1, 2, 3}) {
@@ -281,14 +282,14 @@ TEST(Claims, n09d_of_the_loss_at_one_rate_count_as_one_test) {
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  const std::vector<Finding> findings = judge(make_study(runs));
-  EXPECT_EQ(finding(findings, "v2_loss_best").verdict, Verdict::supported);
-  const Finding equal = finding(findings, "v2_loss_equal");
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  EXPECT_EQ(result_of(evaluated, "v2_loss_best").verdict, Verdict::supported);
+  const ClaimResult equal = result_of(evaluated, "v2_loss_equal");
   EXPECT_THAT(verdict_text(equal), HasSubstr("one rate: the same test"));
   EXPECT_TRUE(std::isnan(equal.tests[0].adjusted_p)) << "it must not count in Holm's correction";
 }
 
-TEST(Claims, n09e_rates_that_train_are_none_for_an_arm_that_diverged_before_it_was_validated) {
+TEST(Claims, rates_that_train_are_none_for_an_arm_that_diverged_before_it_was_validated) {
   std::vector<Result> results;
   for (const char* arm : {"base", "v2"}) {
     for (const double lr : {1e-3, 1e-2}) {
@@ -303,9 +304,9 @@ TEST(Claims, n09e_rates_that_train_are_none_for_an_arm_that_diverged_before_it_w
     }
   }
   const std::vector<RunRecord> runs = test::records(results);
-  ASSERT_FALSE(logged_metric(runs[0], "val/loss"));
-  const std::vector<Finding> findings = judge(make_study(runs));
-  const TestResult rates = finding(findings, "v2_rates").tests[0];
+  ASSERT_FALSE(has_metric(runs[0].metrics, "val/loss"));
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  const TestResult rates = result_of(evaluated, "v2_rates").tests[0];
   EXPECT_EQ(rates.reason, "");
   EXPECT_EQ(rates.comparison.against, 0);
   EXPECT_EQ(rates.comparison.arm, 2);
@@ -316,16 +317,19 @@ TEST(Claims, unstable_steps_count_what_a_diverged_run_never_reached) {
   const std::vector<RunRecord> runs =
       test::records({{.lr = 1e-3, .spike_score = 2},
                      {.lr = 1e-2, .state = run::RunState::diverged, .diverged_at = 5}});
-  const std::vector<const RunRecord*> ladder{&runs[0], &runs[1]};
-  EXPECT_DOUBLE_EQ(kUnstableSteps.of_ladder(ladder), (3 + 75) / 2.0);
-  EXPECT_EQ(kRungs.of_ladder(ladder), 1);
-  EXPECT_DOUBLE_EQ(kSensitivity.of_ladder(ladder), (5.5 - 2.3) / 2);
+  const std::vector<const RunRecord*> of_one_seed{&runs[0], &runs[1]};
+  EXPECT_DOUBLE_EQ(quantity("unstable_steps").of_seed(of_one_seed), (3 + 75) / 2.0);
+  EXPECT_EQ(quantity("stable_lrs").of_seed(of_one_seed), 1);
+  EXPECT_DOUBLE_EQ(quantity("lr_sensitivity").of_seed(of_one_seed), (5.5 - 2.3) / 2);
 }
 
 TEST(Claims, growth_is_the_exponent_of_the_second_half) {
   const RunRecord flat = record({}), growing = record({.late_growth = 1.5});
-  EXPECT_NEAR(kLateGrowth.of_run(growing) - kLateGrowth.of_run(flat), 1.5, 1e-9);
-  EXPECT_TRUE(std::isnan(kLateGrowth.of_run(record({.state = run::RunState::diverged}))));
+  EXPECT_NEAR(compared_number(growing, quantity("grad_norm_growth")) -
+                  compared_number(flat, quantity("grad_norm_growth")),
+              1.5, 1e-9);
+  EXPECT_TRUE(std::isnan(
+      compared_number(record({.state = run::RunState::diverged}), quantity("grad_norm_growth"))));
 }
 
 TEST(Claims, numbers_of_layers_come_from_the_last_step_and_only_from_layers) {
@@ -336,20 +340,20 @@ TEST(Claims, numbers_of_layers_come_from_the_last_step_and_only_from_layers) {
                                          {"act/kurtosis/0", 1},
                                          {"act/kurtosis/1", 2}},
                                 .first = {{"attn/logit_max/0", 50}}});
-  EXPECT_EQ(kTopLogit.of_run(run), 7);
-  EXPECT_EQ(kKurtosis.of_run(run), 1.5);
-  EXPECT_TRUE(std::isnan(kTopHidden.of_run(run)));
+  EXPECT_EQ(compared_number(run, quantity("attention_logit")), 7);
+  EXPECT_EQ(compared_number(run, quantity("kurtosis")), 1.5);
+  EXPECT_TRUE(std::isnan(compared_number(run, quantity("hidden_state"))));
 }
 
 TEST(Verdicts, as_csv_have_a_line_a_test_with_all_digits) {
   const std::vector<RunRecord> runs = simulate({});
-  const std::vector<Finding> findings = judge(make_study(runs));
-  const std::string csv = verdicts_csv(findings);
+  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
+  const std::string csv = verdicts_csv(evaluated);
   EXPECT_TRUE(csv.starts_with(std::string(kVerdictsHeader) + "\n"));
   std::size_t tests = 0;
   for (const Claim& claim : claims()) tests += claim.tests.size();
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')), tests + 1);
-  const Finding sinks = finding(findings, "v2_sink_rate");
+  const ClaimResult sinks = result_of(evaluated, "v2_sink_rate");
   EXPECT_THAT(
       csv, HasSubstr(fmt::format("v2_sink_rate,sink rate,linear,v2,base,{},{},{}",
                                  sinks.tests[0].comparison.arm, sinks.tests[0].comparison.against,

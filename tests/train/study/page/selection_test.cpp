@@ -1,12 +1,11 @@
-#include "train/study/page/seed_curve.h"
+#include "train/study/page/selection.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/page/csv.h"
-#include "train/study/page/selection.h"
+#include "train/study/page/html.h"
 
 namespace difftape::study::page {
 namespace {
@@ -54,23 +53,23 @@ TEST(SeedCurve, marks_spikes_of_every_seed_at_their_own_values) {
   early[200] = 8;
   late[300] = 9;
   const RunRecord a = run_with(late), b = run_with(early);
-  const Curve marks = seed_spikes({1e-3, {&a, &b}}, "train/loss");
+  const Series marks = seed_spikes({1e-3, {&a, &b}}, "train/loss");
   EXPECT_EQ(marks.step, (std::vector<double>{201, 301}));
   EXPECT_EQ(marks.value, (std::vector<double>{8, 9}));
 }
 
-TEST(Selection, shows_the_rate_where_the_baseline_is_best) {
+TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
   const ScratchDir dir;
   const std::vector<RunRecord> runs = load_runs(write_sweep(dir.path(), 7, 2, 100));
   const Study study = make_study(runs);
-  EXPECT_EQ(best_rate(study, lr_curves(study)), 0.003);
-  EXPECT_EQ(rates(study).size(), 7u);
-  EXPECT_EQ(shown_cell(study.arms[1], 0.003)->runs.size(), 2u);
-  EXPECT_EQ(shown_cell(study.arms[1], 0.004), nullptr);
+  EXPECT_EQ(best_lr(study, lr_curves(study)), 0.003);
+  EXPECT_EQ(study.lrs().size(), 7u);
+  EXPECT_EQ(shown_condition(study.arms[1], 0.003)->runs.size(), 2u);
+  EXPECT_EQ(shown_condition(study.arms[1], 0.004), nullptr);
   EXPECT_EQ(best_loss(study), 1.9);
 }
 
-TEST(Selection, has_the_best_rate_of_the_tables_even_if_a_run_diverged_there) {
+TEST(Selection, has_the_best_learning_rate_of_the_tables_even_if_a_run_diverged_there) {
   const std::vector<RunRecord> runs =
       test::records({{.lr = 1e-3, .loss = 5.4},
                      {.lr = 1e-3, .seed = 2, .loss = 5.4},
@@ -78,14 +77,14 @@ TEST(Selection, has_the_best_rate_of_the_tables_even_if_a_run_diverged_there) {
                      {.lr = 1e-2, .seed = 2, .state = run::RunState::diverged}});
   const Study study = make_study(runs);
   const std::vector<LrCurve> curves = lr_curves(study);
-  EXPECT_EQ(best_rate(study, curves), 1e-2);
-  EXPECT_EQ(best_rate(study, curves), best_point(curves[0].points)->lr);
+  EXPECT_EQ(best_lr(study, curves), 1e-2);
+  EXPECT_EQ(best_lr(study, curves), best_point(curves[0].points)->lr);
 }
 
-TEST(Selection, an_arm_of_one_rate_is_shown_at_every_rate) {
+TEST(Selection, an_arm_of_one_learning_rate_is_shown_at_every_other) {
   const RunRecord run = run_with({1});
   const Arm arm{"a", {{1e-3, {&run}}}};
-  EXPECT_EQ(shown_cell(arm, 0.5), &arm.cells[0]);
+  EXPECT_EQ(shown_condition(arm, 0.5), &arm.conditions[0]);
 }
 
 TEST(Selection, has_no_best_loss_unless_every_run_knows_the_same) {

@@ -1,4 +1,4 @@
-#include "train/study/compare/summary.h"
+#include "train/study/compare/run_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "train/study/compare/curves.h"
+#include "train/study/compare/quantities.h"
 
 namespace difftape::study {
 namespace {
@@ -43,45 +44,59 @@ std::filesystem::path counting_run(const std::filesystem::path& dir, Index steps
   return dir;
 }
 
-TEST(RunSummary, holds_the_documented_statistics) {
+TEST(Quantities, of_a_run_are_the_documented_statistics) {
   const ScratchDir dir;
-  const RunSummary run = summarize(counting_run(dir / "a", 400));
+  const RunRecord run = load_run(counting_run(dir / "a", 400));
   EXPECT_EQ(run.name, "softmax");
   EXPECT_EQ(run.status.parameters, 820224);
-  EXPECT_DOUBLE_EQ(run.train_loss, (381 + 400) / 2.0) << "mean of the last 5 %, here 20 steps";
-  EXPECT_DOUBLE_EQ(run.val_loss, 4);
-  EXPECT_DOUBLE_EQ(run.spike_score_loss, 40);
-  EXPECT_DOUBLE_EQ(run.spike_score_grad, 80);
-  EXPECT_DOUBLE_EQ(run.grad_norm_median, 401);
-  EXPECT_DOUBLE_EQ(run.grad_norm_p99, 2 * (1 + 0.99 * 399));
-  EXPECT_DOUBLE_EQ(run.grad_norm_max, 800);
-  EXPECT_DOUBLE_EQ(run.grad_norm_late_variance, 4 * (100 * 100 - 1) / 12.0)
+  EXPECT_DOUBLE_EQ(run.number("train_loss"), (381 + 400) / 2.0)
+      << "mean of the last 5 %, here 20 steps";
+  EXPECT_DOUBLE_EQ(run.number("val_loss"), 4);
+  EXPECT_DOUBLE_EQ(run.number("spike_score_loss"), 40);
+  EXPECT_DOUBLE_EQ(run.number("spike_score_grad"), 80);
+  EXPECT_DOUBLE_EQ(run.number("grad_norm_median"), 401);
+  EXPECT_DOUBLE_EQ(run.number("grad_norm_p99"), 2 * (1 + 0.99 * 399));
+  EXPECT_DOUBLE_EQ(run.number("grad_norm_max"), 800);
+  EXPECT_DOUBLE_EQ(run.number("grad_norm_late_variance"), 4 * (100 * 100 - 1) / 12.0)
       << "of the last 100 steps";
-  EXPECT_DOUBLE_EQ(run.tokens_per_sec, 20050);
+  EXPECT_DOUBLE_EQ(run.number("tokens_per_sec"), 20050);
 }
 
-TEST(RunSummary, of_a_short_run_averages_the_last_ten_steps_or_all) {
+TEST(Quantities, of_a_short_run_average_the_last_ten_steps_or_all) {
   const ScratchDir dir;
-  EXPECT_DOUBLE_EQ(summarize(counting_run(dir / "a", 100)).train_loss, (91 + 100) / 2.0);
-  EXPECT_DOUBLE_EQ(summarize(counting_run(dir / "b", 4)).train_loss, 2.5);
+  EXPECT_DOUBLE_EQ(load_run(counting_run(dir / "a", 100)).number("train_loss"), (91 + 100) / 2.0);
+  EXPECT_DOUBLE_EQ(load_run(counting_run(dir / "b", 4)).number("train_loss"), 2.5);
 }
 
-TEST(RunSummary, has_no_numbers_for_what_was_not_logged) {
+TEST(Quantities, are_no_numbers_for_what_was_not_logged) {
   const ScratchDir dir;
-  const RunSummary run = summarize(counting_run(dir / "a", 0));
-  for (const double value : {run.train_loss, run.val_loss, run.spike_score_loss, run.grad_norm_max,
-                             run.grad_norm_late_variance, run.tokens_per_sec}) {
-    EXPECT_TRUE(std::isnan(value));
+  const RunRecord run = load_run(counting_run(dir / "a", 0));
+  for (const Quantity& each : quantities()) {
+    EXPECT_TRUE(std::isnan(run.number(each))) << each.name;
   }
 }
 
-TEST(RunSummary, of_a_diverged_run_has_no_final_loss) {
+TEST(Quantities, count_the_tokens_until_a_loss_is_reached_for_the_first_time) {
   const ScratchDir dir;
-  const RunSummary run = summarize(write_run(dir / "a", {.name = "diff_v1", .diverge_at = 400}));
-  EXPECT_TRUE(std::isnan(run.train_loss));
-  EXPECT_TRUE(std::isnan(run.val_loss));
+  const auto tokens = [&](const std::vector<double>& losses) {
+    const auto run = write_run(dir / std::to_string(losses.size()), {});
+    std::filesystem::remove(run / "metrics.jsonl");
+    run::MetricsWriter writer(run / "metrics.jsonl");
+    Index step = 0;
+    for (const double loss : losses) writer.write(step += 10, {{"val/loss", loss}});
+    return load_run(run).number("tokens_to_loss");
+  };
+  EXPECT_EQ(tokens({4, 2.5, 2.49, 3, 2}), 30 * 4096) << "below, not at, and the first time";
+  EXPECT_TRUE(std::isnan(tokens({4, 3}))) << "never reached";
+}
+
+TEST(Quantities, of_a_diverged_run_have_no_final_loss) {
+  const ScratchDir dir;
+  const RunRecord run = load_run(write_run(dir / "a", {.name = "diff_v1", .diverge_at = 400}));
+  EXPECT_TRUE(std::isnan(run.number("train_loss")));
+  EXPECT_TRUE(std::isnan(run.number("val_loss")));
   EXPECT_EQ(run.status.diverged->step, 400);
-  EXPECT_GT(run.spike_score_loss, 0);
+  EXPECT_GT(run.number("spike_score_loss"), 0);
 }
 
 TEST(LoadRun, refuses_what_is_not_a_run) {
@@ -96,9 +111,9 @@ TEST(LoadRuns, calls_runs_that_share_a_name_by_their_directory) {
                                                    write_run(dir / "b", {.name = "twin"}),
                                                    write_run(dir / "c", {.name = "single"})};
   const std::vector<RunRecord> runs = load_runs(dirs);
-  EXPECT_EQ(runs[0].summary.name, dirs[0].string());
-  EXPECT_EQ(runs[1].summary.name, dirs[1].string());
-  EXPECT_EQ(runs[2].summary.name, "single");
+  EXPECT_EQ(runs[0].name, dirs[0].string());
+  EXPECT_EQ(runs[1].name, dirs[1].string());
+  EXPECT_EQ(runs[2].name, "single");
 }
 
 TEST(Curve, holds_the_finite_points_of_a_metric) {
@@ -111,7 +126,7 @@ TEST(Curve, holds_the_finite_points_of_a_metric) {
 TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
   const ScratchDir dir;
   const RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
-  const Curve grad = curve(run.metrics, "optim/grad_norm");
+  const Series grad = curve(run.metrics, "optim/grad_norm");
   EXPECT_EQ(spikes(grad, spike_rule(run.env)).step, std::vector<double>{300});
   EXPECT_TRUE(spikes(grad, {.threshold = 1000}).step.empty());
 }
@@ -165,12 +180,12 @@ RC_GTEST_PROP(Decimate, keeps_ends_and_extremes_and_stays_within_the_budget,
               (int first, std::vector<int> values)) {
   values.push_back(first);  // never empty
   const auto budget = *rc::gen::inRange<std::size_t>(2, 60);
-  Curve whole;
+  Series whole;
   for (const int value : values) {
     whole.step.push_back(static_cast<double>(whole.step.size()));
     whole.value.push_back(value);
   }
-  const Curve kept = decimate(whole, budget);
+  const Series kept = decimate(whole, budget);
   RC_ASSERT(kept.step.size() <= budget + 2);
   RC_ASSERT(kept.step.front() == whole.step.front() && kept.step.back() == whole.step.back());
   RC_ASSERT(std::ranges::max(kept.value) == std::ranges::max(whole.value));
@@ -182,7 +197,7 @@ RC_GTEST_PROP(Decimate, keeps_ends_and_extremes_and_stays_within_the_budget,
 }
 
 TEST(Decimate, leaves_a_short_curve_alone) {
-  const Curve whole{{1, 2, 3}, {3, 1, 2}};
+  const Series whole{{1, 2, 3}, {3, 1, 2}};
   EXPECT_EQ(decimate(whole, 3).step, whole.step);
 }
 

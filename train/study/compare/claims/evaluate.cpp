@@ -1,9 +1,9 @@
+#include "train/study/compare/claims/evaluate.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "train/study/compare/claims/claims.h"
 
 namespace difftape::study {
 
@@ -12,9 +12,10 @@ namespace {
 /// Two-sided, of the corrected p value.
 constexpr double kSignificance = 0.05;
 
-/// Whether equal rates are each arm's best one, so that both tests of the loss are the same.
-bool is_one_rate(const ArmPair& pair) {
-  return pair.arm->cells.size() == 1 && pair.against->cells.size() == 1;
+/// Whether equal learning rates are each arm's best one, so that both tests of the loss are the
+/// same.
+bool is_one_lr(const ArmPair& pair) {
+  return pair.arm->conditions.size() == 1 && pair.against->conditions.size() == 1;
 }
 
 TestResult measure(const Study& study, const ClaimTest& test) {
@@ -34,7 +35,7 @@ TestResult measure(const Study& study, const ClaimTest& test) {
     result.reason = "one seed: no interval";
   } else if (seeds < kSeedsForVerdict) {
     result.reason = fmt::format("{} seeds, need {}", seeds, kSeedsForVerdict);
-  } else if (test.quantity == &kLossAtEqualRates && is_one_rate(pair)) {
+  } else if (test.quantity == &quantity("val_loss") && is_one_lr(pair)) {
     result.reason = "one rate: the same test as at each arm's best rate";
   }
   return result;
@@ -45,52 +46,52 @@ Verdict verdict_of(const TestResult& result) {
   const double difference = result.comparison.paired.difference.mean;
   const bool detected =
       result.adjusted_p < kSignificance && std::abs(difference) > result.comparison.noise_floor;
-  if (!detected) return Verdict::no_difference;
+  if (!detected) return Verdict::not_significant;
   const Expected found = difference < 0 ? Expected::lower : Expected::higher;
   const Expected expected =
       result.test->expected == Expected::not_higher ? Expected::lower : result.test->expected;
   return found == expected ? Verdict::supported : Verdict::not_supported;
 }
 
-void correct(std::vector<Finding>& findings) {
+void correct(std::vector<ClaimResult>& results) {
   std::vector<double> p;
-  for (const Finding& finding : findings) {
-    for (const TestResult& test : finding.tests) {
+  for (const ClaimResult& result : results) {
+    for (const TestResult& test : result.tests) {
       const bool counts = test.reason.empty();
       p.push_back(counts ? test.comparison.paired.p : std::numeric_limits<double>::quiet_NaN());
     }
   }
   const std::vector<double> adjusted = stats::holm(p);
   std::size_t i = 0;
-  for (Finding& finding : findings) {
-    for (TestResult& test : finding.tests) test.adjusted_p = adjusted[i++];
+  for (ClaimResult& result : results) {
+    for (TestResult& test : result.tests) test.adjusted_p = adjusted[i++];
   }
 }
 
-void conclude(Finding& finding) {
+void conclude(ClaimResult& result) {
   bool contradicted = false, supported = true, differs = false;
-  for (const TestResult& test : finding.tests) {
-    if (test.verdict == Verdict::not_tested && finding.reason.empty()) finding.reason = test.reason;
+  for (const TestResult& test : result.tests) {
+    if (test.verdict == Verdict::not_tested && result.reason.empty()) result.reason = test.reason;
     contradicted = contradicted || test.verdict == Verdict::not_supported;
     if (test.test->expected == Expected::equal) continue;
     differs = true;
     supported = supported && test.verdict == Verdict::supported;
   }
-  finding.verdict = !finding.reason.empty() ? Verdict::not_tested
-                    : contradicted          ? Verdict::not_supported
-                    : differs && supported  ? Verdict::supported
-                                            : Verdict::no_difference;
+  result.verdict = !result.reason.empty() ? Verdict::not_tested
+                   : contradicted         ? Verdict::not_supported
+                   : differs && supported ? Verdict::supported
+                                          : Verdict::not_significant;
 }
 
 }  // namespace
 
-const char* verdict_words(Verdict verdict) {
+const char* words_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::supported:
       return "supported";
     case Verdict::not_supported:
       return "not supported";
-    case Verdict::no_difference:
+    case Verdict::not_significant:
       return "no difference detected";
     case Verdict::not_tested:
       break;
@@ -98,19 +99,19 @@ const char* verdict_words(Verdict verdict) {
   return "not tested";
 }
 
-std::vector<Finding> judge(const Study& study) {
-  std::vector<Finding> findings;
+std::vector<ClaimResult> evaluate(const Study& study) {
+  std::vector<ClaimResult> results;
   for (const Claim& claim : claims()) {
-    Finding finding{&claim, {}, Verdict::not_tested, ""};
-    for (const ClaimTest& test : claim.tests) finding.tests.push_back(measure(study, test));
-    findings.push_back(std::move(finding));
+    ClaimResult result{&claim, {}, Verdict::not_tested, ""};
+    for (const ClaimTest& test : claim.tests) result.tests.push_back(measure(study, test));
+    results.push_back(std::move(result));
   }
-  correct(findings);
-  for (Finding& finding : findings) {
-    for (TestResult& test : finding.tests) test.verdict = verdict_of(test);
-    conclude(finding);
+  correct(results);
+  for (ClaimResult& result : results) {
+    for (TestResult& test : result.tests) test.verdict = verdict_of(test);
+    conclude(result);
   }
-  return findings;
+  return results;
 }
 
 }  // namespace difftape::study

@@ -1,0 +1,141 @@
+#include "train/study/compare/tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+
+#include "train/study/compare/quantities.h"
+
+namespace difftape::study {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+RunRecord run_of(const std::string& name, const std::map<std::string, double>& numbers) {
+  RunRecord run;
+  run.name = run.arm = name;
+  run.status = {.state = run::RunState::finished, .step = 500, .steps = 500, .parameters = 820224};
+  for (const Quantity& each : quantities()) {
+    const auto found = numbers.find(each.name);
+    run.numbers.push_back(found == numbers.end() ? kNaN : found->second);
+  }
+  return run;
+}
+
+void set(RunRecord& run, const char* name, double value) {
+  run.numbers[static_cast<std::size_t>(&quantity(name) - quantities().data())] = value;
+}
+
+std::vector<RunRecord> three_runs() {
+  const RunRecord softmax = run_of("softmax", {{"train_loss", 2.29153},
+                                               {"val_loss", 2.33114},
+                                               {"spike_score_loss", 0},
+                                               {"spike_score_grad", 0.2},
+                                               {"grad_norm_median", 0.4241},
+                                               {"grad_norm_p99", 2.408},
+                                               {"grad_norm_max", 15718},
+                                               {"grad_norm_late_variance", 0.00328},
+                                               {"tokens_per_sec", 41018}});
+  RunRecord v1 = softmax, v2 = softmax;
+  v1.name = v1.arm = "diff_v1";
+  v1.status.state = run::RunState::diverged;
+  v1.status.step = 400;
+  v1.status.diverged = run::Divergence{400, "train/loss", ""};
+  set(v1, "train_loss", kNaN);
+  set(v1, "val_loss", kNaN);
+  v2.name = v2.arm = "diff_v2";
+  v2.status.parameters = 1853504;
+  set(v2, "val_loss", 2.31);
+  return {softmax, v1, v2};
+}
+
+/// A study of one run an arm.
+Study study_of(const std::vector<RunRecord>& runs) {
+  Study study;
+  for (const RunRecord& run : runs) study.arms.push_back({run.arm, {{run.lr, {&run}}}});
+  return study;
+}
+
+std::size_t column(const system::Table& table, const std::string& name) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].name == name) return c;
+  }
+  ADD_FAILURE() << "no column " << name;
+  return 0;
+}
+
+TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
+  const std::vector<RunRecord> runs = three_runs();
+  EXPECT_EQ("\n" + tables_text(study_of(runs), 80), R"(
+                     ------------ loss ------------   spike score %   ----------- grad_norm -----------
+run      parameters   train     val  val vs softmax       loss  grad  median    p99       max  late var  tokens/s  state
+softmax     820,224  2.2915  2.3311               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
+diff_v1     820,224       -       -               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  diverged at step 400 (train/loss)
+diff_v2   1,853,504  2.2915  2.3100         -0.0211       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
+Each row is one run. Published runs of this size differ by 0.004 to 0.035 nats either way: a
+difference as small as that decides nothing.
+)");
+}
+
+TEST(RunTable, says_that_small_differences_of_single_runs_decide_nothing) {
+  std::vector<RunRecord> runs = three_runs();
+  EXPECT_THAT(tables_text(study_of(runs), 80), testing::HasSubstr("decides nothing"));
+  runs.resize(1);
+  EXPECT_THAT(tables_text(study_of(runs), 80), testing::Not(testing::HasSubstr("decides nothing")));
+}
+
+TEST(RunTable, compares_with_the_run_that_is_asked_for) {
+  const std::vector<RunRecord> runs = three_runs();
+  const system::Table table = run_table(study_of(runs).runs(), 2);
+  EXPECT_EQ(table.rows[0][column(table, "val vs diff_v2")], "+0.0211");
+  EXPECT_EQ(table.rows[2][column(table, "val vs diff_v2")], "-");
+}
+
+TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_number) {
+  std::vector<RunRecord> runs = three_runs();
+  for (const Quantity& each : quantities()) set(runs[0], each.name, kNaN);
+  const system::Table table = run_table(study_of(runs).runs());
+  std::vector<std::string> heads{"run", "parameters"};
+  for (const Quantity& each : quantities()) {
+    if (!(each.column.tables & kRunTable)) continue;
+    EXPECT_EQ(table.rows[0].at(heads.size()), "-") << each.name;
+    EXPECT_EQ(table.rows[2].at(heads.size()), written(runs[2].number(each), each.column.format));
+    heads.emplace_back(each.column.head);
+    if (each.column.against_baseline) heads.push_back(heads.back() + " vs softmax");
+  }
+  heads.emplace_back("state");
+  ASSERT_EQ(table.columns.size(), heads.size());
+  for (std::size_t i = 0; i < heads.size(); ++i) EXPECT_EQ(table.columns[i].name, heads[i]);
+}
+
+TEST(Quantities, are_written_as_their_format_says) {
+  EXPECT_EQ(written(2.33114, Format::loss), "2.3311");
+  EXPECT_EQ(written(0.2, Format::percent), "0.20");
+  EXPECT_EQ(written(0.4241, Format::norm), "0.424");
+  EXPECT_EQ(written(321000, Format::norm), "3.21e+05");
+  EXPECT_EQ(written(0.00328, Format::power), "3.28e-03");
+  EXPECT_EQ(written(41018.4, Format::whole), "41,018");
+  for (const Format format : {Format::loss, Format::norm, Format::whole}) {
+    EXPECT_EQ(written(std::numeric_limits<double>::quiet_NaN(), format), "-");
+  }
+}
+
+TEST(DescribeState, says_how_far_a_run_got) {
+  run::RunStatus status{.state = run::RunState::running, .step = 20, .steps = 500};
+  EXPECT_EQ(describe_state(status), "running 20/500");
+  status.state = run::RunState::stopped;
+  EXPECT_EQ(describe_state(status), "stopped at step 20");
+  status.state = run::RunState::failed;
+  EXPECT_EQ(describe_state(status), "failed at step 20");
+  status.state = run::RunState::diverged;
+  status.diverged = run::Divergence{20, "train/loss", "lm_head.weight"};
+  EXPECT_EQ(describe_state(status), "diverged at step 20 (train/loss)");
+  status.diverged->op = "exp in model.layers.0, forward";
+  EXPECT_EQ(describe_state(status),
+            "diverged at step 20 (train/loss), first op: exp in model.layers.0, forward");
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,228 @@
+#pragma once
+// The registry of what a run logs: every metric of metrics.jsonl once, with its unit, one sentence,
+// what it has a value of, when it is logged and how a report draws it. The writer, the charts and
+// heat maps of the report, README.md and the tests are loops over it.
+
+#include <string>
+#include <string_view>
+
+namespace difftape::run {
+
+/// What a metric has a value of, and so what follows its name in metrics.jsonl.
+enum class Per {
+  run,        ///< nothing follows
+  layer,      ///< "/<layer>", from 0
+  head,       ///< "/<layer>": a list, one number a head
+  rank,       ///< "/<layer>": a list, the numbers of TopValues
+  parameter,  ///< "/<name of the parameter>", beside Per::run of the same name if there is one
+  grid        ///< "/<row>/<column>" of the accuracy grid of a task
+};
+
+/// Which steps log it.
+enum class When {
+  step,         ///< every one
+  validation,   ///< where train.eval_every divides the step
+  parameters,   ///< where log.parameters_every divides the step
+  diagnostics,  ///< where log.diagnostics_every divides the step
+};
+
+/// Which runs log it.
+enum class Of {
+  any,
+  task,         ///< generated data
+  exact_match,  ///< tasks whose answers are longer than one token
+  retrieval,    ///< data that knows where its answers are: needles
+  two_maps      ///< differential attention
+};
+
+/// The best value that the data allow, drawn as a line.
+enum class Bound { none, loss, accuracy };
+
+/// How a report draws a metric: a curve over the steps if it has one value a run, a heat map of
+/// layers and steps if it has one a layer.
+struct Picture {
+  const char* title = nullptr;  ///< null: it is not drawn
+  const char* caption = "";     ///< behind the title; of a curve also the label of its axis
+  bool log_scale = false;
+  bool every_step = false;  ///< noisy: it can be smoothed, and its spikes are marked
+  Bound bound = Bound::none;
+};
+
+struct Metric {
+  const char* name;
+  const char* unit;
+  const char* what;  ///< one sentence
+  Per per = Per::run;
+  When when = When::step;
+  Of of = Of::any;
+  Picture picture = {};
+};
+
+/// In the order in which a report draws them. "The map" of a head is its softmax A, or
+/// |A1 - lambda A2| with rows that add up to 1; token 1 is the first of a sequence.
+inline constexpr Metric kMetrics[] = {
+    {"train/loss",
+     "nats per token",
+     "mean over the scored tokens of the step, before its update",
+     Per::run,
+     When::step,
+     Of::any,
+     {"Training loss", "nats a token", false, true, Bound::loss}},
+    {"val/loss",
+     "nats per token",
+     "mean over the scored tokens of train.eval_batches validation batches",
+     Per::run,
+     When::validation,
+     Of::any,
+     {"Validation loss", "nats a token", false, false, Bound::loss}},
+    {"optim/grad_norm",
+     "L2",
+     "norm of the gradient of all parameters, before clipping",
+     Per::run,
+     When::step,
+     Of::any,
+     {"Gradient norm", "global L2 before clipping", true, true}},
+    {"val/accuracy",
+     "share",
+     "scored targets whose logit is above all others",
+     Per::run,
+     When::validation,
+     Of::task,
+     {"Validation accuracy", "share of scored targets", false, false, Bound::accuracy}},
+    {"task/exact_match",
+     "share",
+     "answers of which every token is right",
+     Per::run,
+     When::validation,
+     Of::exact_match,
+     {"Exact match", "share of answers that are right in full"}},
+    {"task/accuracy", "share",
+     "answers that are right, by difficulty; rows and columns are those of the task", Per::grid,
+     When::validation, Of::task},
+    {"optim/lr", "1", "learning rate of the step"},
+    {"optim/grad_norm", "L2", "norm of the gradient of one parameter, before clipping",
+     Per::parameter, When::parameters},
+    {"optim/update_ratio", "1",
+     "norm of the step's change over that of the weights before it; infinite for weights "
+     "that were 0",
+     Per::parameter, When::diagnostics},
+    {"optim/grad_norm_growth", "1",
+     "slope of log norm against log step over the second half of the steps so far", Per::run,
+     When::diagnostics},
+    {"optim/grad_norm_late_variance", "L2 squared",
+     "variance of the norm over the last quarter of the steps so far", Per::run, When::diagnostics},
+    {"spike/score_loss", "%", "steps so far whose loss was a spike by log.spike_rule"},
+    {"spike/score_grad", "%", "steps so far whose gradient norm was a spike by log.spike_rule"},
+    {"throughput/tokens_per_sec", "tokens per second", "of batch, forward, backward and update"},
+    {"throughput/mfu", "share",
+     "of the multiply-add peak, which is measured for 10 ms when the program starts; "
+     "operations are counted by layers/cost"},
+    {"attn/context_rms",
+     "1",
+     "RMS of what enters W_O, or V1's norm: mean over tokens and heads",
+     Per::layer,
+     When::diagnostics,
+     Of::any,
+     {"Context RMS", "before the output projection, mean over tokens and heads"}},
+    {"attn/context_rms_min", "1", "the smallest over tokens and heads", Per::layer,
+     When::diagnostics},
+    {"attn/context_rms_max", "1", "the largest over tokens and heads", Per::layer,
+     When::diagnostics},
+    {"attn/context_rms_outside", "share",
+     "tokens and heads outside [1/sqrt(n), 1) (softmax of n keys), (0, 1) (a sink, "
+     "softmax1, a gate), (0, sqrt 2) (two maps)",
+     Per::layer, When::diagnostics},
+    {"attn/lambda",
+     "1",
+     "weight of the second map: mean over tokens and heads; V1 has one a layer",
+     Per::layer,
+     When::diagnostics,
+     Of::two_maps,
+     {"λ", "weight of the second map, mean over tokens and heads"}},
+    {"attn/lambda_std", "1", "standard deviation over tokens and heads", Per::layer,
+     When::diagnostics, Of::two_maps},
+    {"attn/lambda_min", "1", "the smallest over tokens and heads", Per::layer, When::diagnostics,
+     Of::two_maps},
+    {"attn/lambda_max", "1", "the largest over tokens and heads", Per::layer, When::diagnostics,
+     Of::two_maps},
+    {"attn/sink_rate",
+     "share",
+     "heads whose map gives token 1 more than 0.3 (Gu et al. 2024)",
+     Per::layer,
+     When::diagnostics,
+     Of::any,
+     {"Sink rate", "share of heads that give the first token more than 0.3"}},
+    {"attn/map1/sink_rate", "share", "heads whose A1 gives token 1 more than 0.3", Per::layer,
+     When::diagnostics, Of::two_maps},
+    {"attn/map2/sink_rate", "share", "heads whose A2 gives token 1 more than 0.3", Per::layer,
+     When::diagnostics, Of::two_maps},
+    {"attn/first_token", "share",
+     "what the map gives token 1: mean over heads and the first 64 tokens", Per::layer,
+     When::diagnostics},
+    {"attn/entropy", "nats",
+     "entropy of a row of the map, without what a sink took: mean over tokens and heads",
+     Per::layer, When::diagnostics},
+    {"attn/logit_max",
+     "1",
+     "the largest |q k| / sqrt(d) of visible pairs, both maps pooled",
+     Per::layer,
+     When::diagnostics,
+     Of::any,
+     {"Largest attention logit", "absolute value, before softmax"}},
+    {"attn/logit_median", "1", "their median", Per::layer, When::diagnostics},
+    {"attn/logit_top", "1", "[top 1, 2, 3, 10, 100, median] of them", Per::rank, When::diagnostics},
+    {"attn/answer", "share",
+     "what query tokens give the answer, by the map: mean over queries and heads (Ye et al. "
+     "2024: at 3B .03-.09 with softmax, .27-.40 with V1)",
+     Per::layer, When::diagnostics, Of::retrieval},
+    {"attn/noise", "share", "what query tokens give the other tokens of the context", Per::layer,
+     When::diagnostics, Of::retrieval},
+    {"attn/head/context_rms", "1", "attn/context_rms of each head", Per::head, When::diagnostics},
+    {"attn/head/first_token", "share", "attn/first_token of each head", Per::head,
+     When::diagnostics},
+    {"attn/head/entropy", "nats", "attn/entropy of each head", Per::head, When::diagnostics},
+    {"attn/head/logit_max", "1", "attn/logit_max of each head", Per::head, When::diagnostics},
+    {"attn/head/lambda", "1", "attn/lambda of each head", Per::head, When::diagnostics,
+     Of::two_maps},
+    {"attn/map1/first_token", "share", "what A1 of each head gives token 1", Per::head,
+     When::diagnostics, Of::two_maps},
+    {"attn/map2/first_token", "share", "what A2 of each head gives token 1", Per::head,
+     When::diagnostics, Of::two_maps},
+    {"attn/map1/logit_max", "1", "the largest |logit| of A1 of each head", Per::head,
+     When::diagnostics, Of::two_maps},
+    {"attn/map2/logit_max", "1", "the largest |logit| of A2 of each head", Per::head,
+     When::diagnostics, Of::two_maps},
+    {"act/max", "1", "the largest |hidden state| after the layer's residual sums", Per::layer,
+     When::diagnostics},
+    {"act/max_over_median",
+     "1",
+     "act/max over the median of the |hidden states|",
+     Per::layer,
+     When::diagnostics,
+     Of::any,
+     {"Outliers", "largest hidden state over the median, absolute values"}},
+    {"act/kurtosis",
+     "1",
+     "mean(s^4) / mean(s^2)^2 of the features' root mean squares s; 1: no outliers (He et "
+     "al. 2024)",
+     Per::layer,
+     When::diagnostics,
+     Of::any,
+     {"Kurtosis", "of hidden states; 1 is none of them stands out"}},
+    {"act/top", "1", "[top 1, 2, 3, 10, 100, median] of the |hidden states|", Per::rank,
+     When::diagnostics}};
+
+/// The name of a metric of the registry. Any other string does not compile.
+consteval const char* metric(std::string_view name) {
+  for (const Metric& each : kMetrics) {
+    if (each.name == name) return each.name;
+  }
+  throw "no metric of the registry has this name";
+}
+
+/// Its name for a layer, a parameter or a place in a grid: "attn/entropy/3".
+inline std::string metric_of(std::string_view name, std::string_view part) {
+  return std::string(name).append("/").append(part);
+}
+
+}  // namespace difftape::run

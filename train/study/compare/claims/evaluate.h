@@ -1,0 +1,45 @@
+#pragma once
+// The claims tested by the runs of a study.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/study/compare/claims/claims.h"
+#include "train/study/compare/claims/comparison.h"
+#include "train/study/compare/study.h"
+
+namespace difftape::study {
+
+enum class Verdict { supported, not_supported, not_significant, not_tested };
+/// "supported", "not supported", "no difference detected", "not tested".
+const char* words_of(Verdict verdict);
+
+/// Seeds that a verdict needs.
+constexpr Index kSeedsForVerdict = 3;
+
+/// A test with its numbers. A difference counts if its p value, corrected by Holm over all tests
+/// that have one from at least three seeds, is below 0.05 and it exceeds the noise floor. In the
+/// direction expected it supports, against it contradicts; anything else is not significant.
+struct TestResult {
+  const ClaimTest* test;
+  std::string arm, against;  ///< names of the arms; empty if there are none
+  Comparison comparison;
+  double adjusted_p;
+  Verdict verdict;
+  std::string reason;  ///< why it is not tested
+};
+
+/// Supported if every test that expects a difference supports it; not supported if one contradicts;
+/// not tested, with the first reason, if one is not tested.
+struct ClaimResult {
+  const Claim* claim;
+  std::vector<TestResult> tests;
+  Verdict verdict;
+  std::string reason;
+};
+
+/// One result a claim, in the order of claims().
+std::vector<ClaimResult> evaluate(const Study& study);
+
+}  // namespace difftape::study

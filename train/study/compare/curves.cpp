@@ -1,0 +1,95 @@
+#include "train/study/compare/curves.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+namespace difftape::study {
+
+namespace {
+
+/// Whether `name` is `metric` itself or that of a layer, "metric/3".
+bool names_metric(const std::string& name, const std::string& metric) {
+  if (!name.starts_with(metric)) return false;
+  const std::string rest = name.substr(metric.size());
+  return rest.empty() || (rest.size() > 1 && rest.front() == '/' &&
+                          std::all_of(rest.begin() + 1, rest.end(),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; }));
+}
+
+}  // namespace
+
+Series logged(const run::MetricsTable& metrics, const std::string& name) {
+  Series series;
+  const auto found = metrics.columns.find(name);
+  if (found == metrics.columns.end()) return series;
+  for (std::size_t i = 0; i < metrics.step.size(); ++i) {
+    if (std::isnan(found->second[i])) continue;
+    series.step.push_back(metrics.step[i]);
+    series.value.push_back(found->second[i]);
+  }
+  return series;
+}
+
+Series curve(const run::MetricsTable& metrics, const std::string& name) {
+  return stats::finite(logged(metrics, name));
+}
+
+std::vector<double> layers_at(const run::MetricsTable& metrics, const std::string& name,
+                              std::size_t row) {
+  std::vector<double> values;
+  for (auto column = metrics.columns.lower_bound(name);
+       column != metrics.columns.end() && column->first.starts_with(name); ++column) {
+    const double value = column->second[row];
+    if (names_metric(column->first, name) && !std::isnan(value)) values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<double> last_layers(const run::MetricsTable& metrics, const std::string& name) {
+  for (std::size_t row = metrics.step.size(); row-- > 0;) {
+    std::vector<double> values = layers_at(metrics, name, row);
+    if (!values.empty()) return values;
+  }
+  return {};
+}
+
+bool has_metric(const run::MetricsTable& metrics, const std::string& name) {
+  return std::any_of(metrics.columns.begin(), metrics.columns.end(),
+                     [&](const auto& column) { return names_metric(column.first, name); });
+}
+
+Series spikes(const Series& curve, const stats::SpikeRule& rule) {
+  Series result;
+  stats::SpikeDetector detector(rule);
+  for (std::size_t i = 0; i < curve.step.size(); ++i) {
+    if (!detector.add(curve.value[i])) continue;
+    result.step.push_back(curve.step[i]);
+    result.value.push_back(curve.value[i]);
+  }
+  return result;
+}
+
+Series decimate(const Series& curve, std::size_t points) {
+  const std::size_t size = curve.step.size(), buckets = points / 2;
+  if (size <= points || buckets == 0) return curve;
+  std::vector<std::size_t> kept = {0};
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    const auto begin = curve.value.begin() + static_cast<std::ptrdiff_t>(bucket * size / buckets);
+    const auto end =
+        curve.value.begin() + static_cast<std::ptrdiff_t>((bucket + 1) * size / buckets);
+    const auto [low, high] = std::minmax_element(begin, end);
+    kept.push_back(static_cast<std::size_t>(std::min(low, high) - curve.value.begin()));
+    kept.push_back(static_cast<std::size_t>(std::max(low, high) - curve.value.begin()));
+  }
+  kept.push_back(size - 1);
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  Series result;
+  for (const std::size_t i : kept) {
+    result.step.push_back(curve.step[i]);
+    result.value.push_back(curve.value[i]);
+  }
+  return result;
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,36 @@
+#pragma once
+// Metrics as a report reads them from metrics.jsonl: over the steps, over the layers, thinned.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "train/run/records/metrics.h"
+#include "train/stats/series.h"
+#include "train/stats/spikes.h"
+
+namespace difftape::study {
+
+using stats::Series;
+
+/// A metric where it was logged, infinities included. No points if it never was.
+Series logged(const run::MetricsTable& metrics, const std::string& name);
+/// A metric where it is finite.
+Series curve(const run::MetricsTable& metrics, const std::string& name);
+
+/// The values of a metric in all layers ("attn/entropy/0", "attn/entropy/1", ...), without NaN: at
+/// a row of the table, and at the last row that has any.
+std::vector<double> layers_at(const run::MetricsTable& metrics, const std::string& name,
+                              std::size_t row);
+std::vector<double> last_layers(const run::MetricsTable& metrics, const std::string& name);
+/// Whether there is a column of that name, or of that metric in any layer.
+bool has_metric(const run::MetricsTable& metrics, const std::string& name);
+
+/// The points of a curve that are spikes by a rule.
+Series spikes(const Series& curve, const stats::SpikeRule& rule);
+
+/// At most about `points` points of a curve: its first, its last, and the smallest and the largest
+/// of each of points / 2 equal stretches, so that no peak is lost.
+Series decimate(const Series& curve, std::size_t points);
+
+}  // namespace difftape::study

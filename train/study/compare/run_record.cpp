@@ -1,0 +1,145 @@
+#include "train/study/compare/run_record.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <type_traits>
+
+#include "core/error.h"
+#include "train/run/records/metric_registry.h"
+#include "train/study/compare/quantities.h"
+
+namespace difftape::study {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// A key of a config as a number; `missing` stands for a key that is not there. `who` is the file.
+template <class T>
+T number(const nlohmann::ordered_json& config, const std::string& who, const char* key,
+         const char* missing) {
+  const std::string text = config.value(key, missing);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+  if constexpr (std::is_floating_point_v<T>) {
+    if (whole && std::isfinite(value)) return value;
+  } else {
+    if (whole) return value;
+  }
+  throw DataError(fmt::format("{}: {} is \"{}\"; need a {}number", who, key, text,
+                              std::is_integral_v<T> ? "whole " : ""));
+}
+
+/// The rule of a config. Throws DataError for one that no detector takes.
+stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string& who) {
+  try {
+    const std::string word = config.value("log.spike_rule", "olmo2");
+    const auto definition = from_string<stats::SpikeDefinition>(word);
+    if (!definition) {
+      throw DataError(fmt::format("{}: log.spike_rule is '{}'; need one of {}", who, word,
+                                  fmt::join(names<stats::SpikeDefinition>(), ", ")));
+    }
+    const stats::SpikeRule rule =
+        stats::make_spike_rule(*definition, number<Index>(config, who, "log.spike_window", "0"),
+                               number<double>(config, who, "log.spike_threshold", "0"),
+                               number<Index>(config, who, "log.spike_min_history", "0"));
+    return stats::SpikeDetector(rule).rule();
+  } catch (const ConfigError& error) {
+    throw DataError(fmt::format("{}: {}", who, error.what()));
+  }
+}
+
+}  // namespace
+
+RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
+                      nlohmann::ordered_json env, run::MetricsTable metrics) {
+  RunRecord run;
+  run.dir = dir;
+  run.env = std::move(env);
+  run.status = std::move(status);
+  run.metrics = std::move(metrics);
+  const std::string who = (dir / "env.json").string();
+  const auto config = run.env.value("config", nlohmann::ordered_json::object());
+  run.lr = number<double>(config, who, "optim.lr", "");
+  run.seed = number<std::uint64_t>(config, who, "run.seed", "");
+  rule_of(config, who);
+  const std::string name = run.config("run.name"), arm = run.config("run.arm");
+  run.name = name.empty() ? dir.filename().string() : name;
+  run.arm = arm.empty() ? run.name : arm;
+  for (const Quantity& each : quantities()) {
+    run.numbers.push_back(each.of_run == nullptr ? kNaN : each.of_run(run));
+  }
+  return run;
+}
+
+RunRecord load_run(const std::filesystem::path& dir) {
+  run::RunStatus status = run::read_status(dir);
+  return make_record(dir, std::move(status), run::read_env(dir),
+                     run::read_metrics(dir / "metrics.jsonl"));
+}
+
+double RunRecord::initial_loss() const {
+  const auto found = metrics.columns.find(run::metric("train/loss"));
+  const bool logged = found != metrics.columns.end() && !metrics.step.empty();
+  if (!logged || metrics.step.front() != 1) return kNaN;
+  return std::isfinite(found->second.front()) ? found->second.front() : kNaN;
+}
+
+double RunRecord::number(const Quantity& quantity) const {
+  return numbers.at(static_cast<std::size_t>(&quantity - quantities().data()));
+}
+
+double RunRecord::number(std::string_view quantity_name) const {
+  return number(quantity(quantity_name));
+}
+
+std::string RunRecord::config(const std::string& key) const {
+  const auto section = env.find("config");
+  const std::string value = section == env.end() ? "" : section->value(key, "");
+  if (!value.starts_with('"')) return value;
+  const auto text = nlohmann::json::parse(value, nullptr, false);  // in quotes YAML is as JSON
+  return text.is_string() ? text.get<std::string>() : value;
+}
+
+void name_apart(std::vector<RunRecord>& runs) {
+  std::map<std::string, int> uses;
+  for (const RunRecord& run : runs) uses[run.name] += 1;
+  for (RunRecord& run : runs) {
+    if (uses[run.name] > 1) run.name = run.dir.string();
+  }
+}
+
+std::vector<RunRecord> load_runs(std::span<const std::filesystem::path> dirs) {
+  std::vector<RunRecord> runs;
+  for (const std::filesystem::path& dir : dirs) runs.push_back(load_run(dir));
+  name_apart(runs);
+  return runs;
+}
+
+stats::SpikeRule spike_rule(const nlohmann::ordered_json& env) {
+  return rule_of(env.at("config"), "env.json");
+}
+
+std::string describe_state(const run::RunStatus& status) {
+  switch (status.state) {
+    case run::RunState::finished:
+      return "finished";
+    case run::RunState::running:
+      return fmt::format("running {}/{}", status.step, status.steps);
+    case run::RunState::stopped:
+      return fmt::format("stopped at step {}", status.step);
+    case run::RunState::failed:
+      return fmt::format("failed at step {}", status.step);
+    case run::RunState::diverged:
+      break;
+  }
+  if (!status.diverged) return fmt::format("diverged at step {}", status.step);
+  const run::Divergence& where = *status.diverged;
+  return fmt::format("diverged at step {} ({}){}{}", where.step, where.quantity,
+                     where.op.empty() ? "" : ", first op: ", where.op);
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,61 @@
+#pragma once
+// One run as a study sees it, read back from its directory.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
+#include "train/stats/spikes.h"
+
+namespace difftape::study {
+
+struct Quantity;
+
+/// A run directory in memory, and the numbers by which it is compared.
+struct RunRecord {
+  std::filesystem::path dir;
+  nlohmann::ordered_json env;
+  run::MetricsTable metrics;
+  run::RunStatus status;
+  std::string name;             ///< run.name, or that of the directory where it is empty
+  std::string arm;              ///< run.arm, or the name where that is empty
+  double lr = 0;                ///< optim.lr
+  std::uint64_t seed = 0;       ///< run.seed
+  std::vector<double> numbers;  ///< one a quantity, in the order of quantities()
+
+  bool finished() const { return status.state == run::RunState::finished; }
+  bool diverged() const { return status.state == run::RunState::diverged; }
+  /// Nothing more will come. Only such runs are counted in statistics.
+  bool complete() const { return finished() || diverged(); }
+  /// What a quantity of one run is for this one; NaN: not logged, or no such number.
+  double number(const Quantity& quantity) const;
+  double number(std::string_view quantity_name) const;
+  /// The first training loss, nats per token: that of the initial weights. NaN if it is not finite.
+  double initial_loss() const;
+  /// A key of the config in env.json, as text; empty if it is not there.
+  std::string config(const std::string& key) const;
+};
+
+/// A record from its parts. Throws DataError that names `dir` if the config in `env` has no number
+/// for optim.lr, no whole one for run.seed, or log.spike_* keys of no rule.
+RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
+                      nlohmann::ordered_json env, run::MetricsTable metrics);
+/// Throws MissingInput if `dir` is not a run directory and DataError if a file in it is damaged.
+RunRecord load_run(const std::filesystem::path& dir);
+/// Calls runs that share a name by their directory instead.
+void name_apart(std::vector<RunRecord>& runs);
+/// Loads several and names them apart.
+std::vector<RunRecord> load_runs(std::span<const std::filesystem::path> dirs);
+/// The `log.spike_*` keys of the config in env.json. Throws DataError for those of no rule; a
+/// record that was loaded has a rule.
+stats::SpikeRule spike_rule(const nlohmann::ordered_json& env);
+
+/// "finished", "diverged at step 120 (train/loss)", "running 20/500".
+std::string describe_state(const run::RunStatus& status);
+
+}  // namespace difftape::study

@@ -64,7 +64,7 @@ std::string Process::last_words() {
   input_.reset();
   output_.reset();
   const std::string end = child_->wait().str();
-  const std::string line = last_line(contents_of(errors_.get()));
+  const std::string line = system::last_line(system::contents_of(errors_.get()));
   return line.empty() ? end : fmt::format("{}: {}", end, line);
 }
 

@@ -21,24 +21,31 @@ function(difftape_flags target)
   endif()
 endfunction()
 
-# difftape_headers(NAME HEADER... LIBRARIES LIBRARY... [OPTIONS OPTION...]): headers compiled once
-# for every target that calls difftape_use_headers(TARGET NAME) and has the same flags.
+# What is proven, in double, is proven with assertions.
+set(difftape_assertions_f64 -UNDEBUG)
+
+# difftape_headers(NAME HEADER... LIBRARIES LIBRARY... [OPTIONS OPTION...]): headers compiled once a
+# precision for every target that calls difftape_use_headers(TARGET NAME PRECISION) and has the same
+# flags.
 function(difftape_headers name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;OPTIONS")
-  set(source ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
-  file(CONFIGURE OUTPUT ${source} CONTENT "")
-  add_library(${name} OBJECT ${source})
-  difftape_flags(${name})
-  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
-  target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX ${arg_LIBRARIES})
-  target_precompile_headers(${name} PRIVATE ${arg_UNPARSED_ARGUMENTS})
-  set_target_properties(${name} PROPERTIES DIFFTAPE_OPTIONS "${arg_OPTIONS}")
+  foreach(precision f32 f64)
+    set(target ${name}_${precision})
+    set(source ${PROJECT_BINARY_DIR}/generated/${target}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "")
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
+    difftape_flags(${target})
+    target_compile_options(${target} PRIVATE ${arg_OPTIONS} ${difftape_assertions_${precision}})
+    target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX ${arg_LIBRARIES})
+    target_precompile_headers(${target} PRIVATE ${arg_UNPARSED_ARGUMENTS})
+    set_target_properties(${target} PROPERTIES DIFFTAPE_OPTIONS "${arg_OPTIONS}")
+  endforeach()
 endfunction()
 
-function(difftape_use_headers target name)
-  get_target_property(options ${name} DIFFTAPE_OPTIONS)
+function(difftape_use_headers target name precision)
+  get_target_property(options ${name}_${precision} DIFFTAPE_OPTIONS)
   target_compile_options(${target} PRIVATE ${options})
-  target_precompile_headers(${target} REUSE_FROM ${name})
+  target_precompile_headers(${target} REUSE_FROM ${name}_${precision})
 endfunction()
 
 set(common_headers <algorithm> <cmath> <cstdint> <functional> <map> <memory> <optional> <span>
@@ -68,8 +75,8 @@ function(difftape_library library precision)
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
-    target_compile_options(${library} PUBLIC -UNDEBUG)  # what is proven is proven with assertions
   endif()
+  target_compile_options(${library} PUBLIC ${difftape_assertions_${precision}})
 endfunction()
 
 # The kernel knows of no file, configuration or process.
@@ -90,12 +97,12 @@ foreach(precision f32 f64)
   target_include_directories(${kernel} SYSTEM PRIVATE ${RANDOM123_INCLUDE})
   target_link_libraries(${kernel} PUBLIC
     Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn fmt::fmt PkgConfig::XXHASH)
-  difftape_use_headers(${kernel} difftape_headers_kernel)
+  difftape_use_headers(${kernel} difftape_headers_kernel ${precision})
 
   set(gradcheck difftape_gradcheck_${precision})
   difftape_library(${gradcheck} ${precision} ${gradcheck_sources})
   target_link_libraries(${gradcheck} PUBLIC ${kernel})
-  difftape_use_headers(${gradcheck} difftape_headers_kernel)
+  difftape_use_headers(${gradcheck} difftape_headers_kernel ${precision})
 endforeach()
 
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
@@ -105,7 +112,7 @@ function(difftape_program program precision main)
   difftape_library(${library} ${precision} ${ARGN})
   target_link_libraries(${library} PUBLIC difftape_kernel_${precision}
     yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
-  difftape_use_headers(${library} difftape_headers_train)
+  difftape_use_headers(${library} difftape_headers_train ${precision})
   add_executable(${program} ${main})
   difftape_flags(${program})
   target_link_libraries(${program} PRIVATE ${library})

@@ -7,14 +7,14 @@ include(GoogleTest)
 difftape_headers(difftape_headers_tests ${common_headers} <filesystem> <fstream> <sstream>
   <gtest/gtest.h> <gmock/gmock.h> LIBRARIES fmt::fmt GTest::gmock OPTIONS ${little})
 
-# add_difftape_tests(NAME PREFIX LIBRARY SOURCE...): the program difftape_tests_NAME, whose tests are
-# called PREFIX.Suite.test.
-function(add_difftape_tests name prefix library)
+# add_difftape_tests(NAME PREFIX PRECISION LIBRARY SOURCE...): the program difftape_tests_NAME, whose
+# tests are called PREFIX.Suite.test.
+function(add_difftape_tests name prefix precision library)
   set(target difftape_tests_${name})
   add_executable(${target} ${ARGN})
   difftape_flags(${target})
   target_link_libraries(${target} PRIVATE ${library} GTest::gmock GTest::gtest_main rapidcheck)
-  difftape_use_headers(${target} difftape_headers_tests)
+  difftape_use_headers(${target} difftape_headers_tests ${precision})
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
@@ -23,21 +23,21 @@ endfunction()
 difftape_sources(sources tests/support tests/core tests/layers/step tests/train tests/golden
   tests/structure)
 list(FILTER sources EXCLUDE REGEX "/tests/train/app/gradcheck/")  # derivatives need double
-add_difftape_tests(f32 f32 difftape_f32 ${sources})
+add_difftape_tests(f32 f32 f32 difftape_f32 ${sources})
 target_link_libraries(difftape_tests_f32 PRIVATE difftape_gradcheck_f32)
 target_compile_definitions(difftape_tests_f32 PRIVATE
   DIFFTAPE_TEST_PROGRAM="$<TARGET_FILE:difftape>"
   DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>")
 add_dependencies(difftape_tests_f32 difftape difftape-f64)
 difftape_sources(sources tests/support tests/core tests/autograd tests/layers tests/optim)
-add_difftape_tests(f64 f64 difftape_gradcheck_f64 ${sources})
+add_difftape_tests(f64 f64 f64 difftape_gradcheck_f64 ${sources})
 difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck)
-add_difftape_tests(proofs_f64 f64 difftape_f64 ${sources})
+add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
 # The races of bench/, with contestants written in the shell.
 difftape_sources(sources tests/bench)
 list(APPEND sources bench/race.cpp bench/process.cpp bench/standings.cpp bench/measure.cpp)
-add_difftape_tests(bench bench difftape_f32 ${sources})
+add_difftape_tests(bench bench f32 difftape_f32 ${sources})
 target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS="")
 
 # The mutants of tests/mutants, not run: only that each still fits the sources.

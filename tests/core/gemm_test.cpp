@@ -129,7 +129,7 @@ TEST(Gemm, packs_what_lies_badly_and_nothing_else) {
     // Each thread has 64 rows of the 350 columns of a chunk.
     if (way.packs_a) expected += 2 * 64 * 350;
     const pool::DryRun dry;
-    gemm(a.view, b.view, nullptr, way.n, Into::overwrite);
+    gemm(a.view, b.view, nullptr, way.n, Accumulate::no);
     // Both begin on whole cache lines.
     EXPECT_EQ(static_cast<Index>(pool::stats().peak_bytes_in_use),
               expected * static_cast<Index>(sizeof(real)))

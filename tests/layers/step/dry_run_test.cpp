@@ -57,7 +57,7 @@ Measured measure(const ModelConfig& config, const StepShape& shape) {
       const auto at_rest = pool::stats().bytes_in_use;
       Tape tape(Tape::Mode::training, shape.precision);
       const Var loss = model.loss(tape, {tokens, shape.batch, shape.seq},
-                                  micro == 0 ? tokens : targets, shape.recompute);
+                                  micro == 0 ? tokens : targets, shape.activation_checkpointing);
       measured.kept = pool::stats().bytes_in_use - at_rest;
       tape.backward(loss, Tensor::scalar(cotangent));
     }
@@ -77,7 +77,7 @@ void expect_counted(const ModelConfig& config, const StepShape& shape, const std
   const Measured real = measure(config, shape), dry = measure_dry(config, shape);
   const std::string where = fmt::format(
       "{}, d_model {}, T {}, V {}, {}", what, config.d_model, shape.seq, config.vocab_size,
-      shape.recompute == ActivationCheckpointing::none ? "none" : "blocks");
+      shape.activation_checkpointing == ActivationCheckpointing::none ? "none" : "blocks");
   EXPECT_EQ(dry.peak, real.peak) << where;
   EXPECT_EQ(dry.kept, real.kept) << where;
   EXPECT_GT(real.kept, 0u);
@@ -139,7 +139,8 @@ TEST(DryRunOfAStep, has_activations_in_proportion_to_the_length_of_the_rows) {
 }
 
 TEST(DryRunOfAStep, changes_no_bit_of_the_steps_around_it) {
-  const ModelConfig config = model_of({.kind = "diff_v2", .normaliser = "sink"}, {32, 2, 64, 100});
+  const ModelConfig config =
+      model_of({.kind = "diff_v2", .normaliser = Normaliser::sink}, {32, 2, 64, 100});
   const auto gradients = [&](bool with_dry_run) {
     LanguageModel model(config);
     model.parameters().initialize(1);

@@ -144,7 +144,7 @@ std::vector<long double> finite_before(const std::vector<double>& series, std::s
 struct Spread {
   long double mean, squares;
 };
-run::Spread spread_of(const std::vector<long double>& values) {
+Spread spread_of(const std::vector<long double>& values) {
   long double mean = 0, squares = 0;
   for (const long double x : values) mean += x / static_cast<long double>(values.size());
   for (const long double x : values) squares += (x - mean) * (x - mean);
@@ -204,7 +204,7 @@ std::vector<bool> spikes_by_definition(const std::vector<double>& series, const 
 /// Numbers of one random series after another.
 class Draws {
  public:
-  explicit run::Draws(std::uint64_t seed) : stream_(seed, "spike series") {}
+  explicit Draws(std::uint64_t seed) : stream_(seed, "spike series") {}
   Index below(Index bound) {
     return static_cast<Index>(stream_.below(next_++, static_cast<std::uint64_t>(bound)));
   }
@@ -216,7 +216,7 @@ class Draws {
 
 /// 0 to 49 values: multiples of 1/8 with many ties, now and then far out or not finite; one series
 /// in eight is constant but for those.
-std::vector<double> random_series(run::Draws& draws) {
+std::vector<double> random_series(Draws& draws) {
   const std::array odd{kNaN, kInfinity, -kInfinity};
   const bool constant = draws.below(8) == 0;
   std::vector<double> series(static_cast<std::size_t>(draws.below(50)));
@@ -235,7 +235,7 @@ std::vector<double> random_series(run::Draws& draws) {
 
 /// Thresholds by which no verdict hangs on the last bit: deviation over std is the root of a
 /// rational.
-SpikeRule random_rule(run::Draws& draws, SpikeDefinition definition) {
+SpikeRule random_rule(Draws& draws, SpikeDefinition definition) {
   const double threshold = std::numbers::pi * (draws.below(2) == 0 ? 0.5 : 1.0);
   if (definition == SpikeDefinition::zclip) return {0, threshold, 1 + draws.below(12), definition};
   const Index window = 12 + draws.below(20);
@@ -248,7 +248,7 @@ TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
   constexpr std::uint64_t kSeries = 100000;
   std::array<Index, kAll.size()> judged{};
   for (std::uint64_t seed = 0; seed < kSeries; ++seed) {
-    run::Draws draws(seed);
+    Draws draws(seed);
     const std::vector<double> series = random_series(draws);
     for (std::size_t d = 0; d < kAll.size(); ++d) {
       const SpikeRule rule = random_rule(draws, kAll[d]);
@@ -266,7 +266,7 @@ TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
 
 TEST(SpikeRules, continue_from_their_exported_state_bit_for_bit) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    run::Draws draws(seed);
+    Draws draws(seed);
     const std::vector<double> series = random_series(draws);
     for (const SpikeDefinition definition : kAll) {
       const SpikeRule rule = random_rule(draws, definition);

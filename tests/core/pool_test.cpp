@@ -59,7 +59,7 @@ std::vector<size_t> counted() {
   return numbers;
 }
 
-TEST(DryRun, counts_as_the_pool_does) {
+TEST(PoolDryRun, counts_as_the_pool_does) {
   const std::vector<size_t> real = counted();
   const pool::DryRun dry;
   EXPECT_EQ(counted(), real);
@@ -73,7 +73,7 @@ size_t resident_bytes() {
   return static_cast<size_t>(usage.ru_maxrss) * 1024;
 }
 
-TEST(DryRun, takes_no_memory_and_computes_nothing) {
+TEST(PoolDryRun, takes_no_memory_and_computes_nothing) {
   const size_t before = resident_bytes();
   const pool::DryRun dry;
   Tensor x = Tensor::zeros({1 << 20, 1 << 18});
@@ -84,13 +84,13 @@ TEST(DryRun, takes_no_memory_and_computes_nothing) {
   EXPECT_LT(resident_bytes() - before, size_t{1} << 20);
 }
 
-TEST(DryRun, keeps_single_numbers) {
+TEST(PoolDryRun, keeps_single_numbers) {
   const pool::DryRun dry;
   EXPECT_EQ(Tensor::scalar(2.5).item(), 2.5);
   EXPECT_EQ(Tensor::full({1, 1}, 3).item(), 3);
 }
 
-TEST(DryRun, leaves_the_pool_as_it_was) {
+TEST(PoolDryRun, leaves_the_pool_as_it_was) {
   const Tensor held = Tensor::full({1000}, 7);
   { const Tensor waiting = Tensor::empty({54321}); }
   const pool::Stats before = pool::stats();
@@ -111,7 +111,7 @@ TEST(DryRun, leaves_the_pool_as_it_was) {
   EXPECT_EQ(pool::stats().system_allocations, before.system_allocations) << "it still waited";
 }
 
-TEST(DryRun, ends_with_an_exception_and_with_the_innermost) {
+TEST(PoolDryRun, ends_with_an_exception_and_with_the_innermost) {
   try {
     const pool::DryRun dry;
     const Tensor x = Tensor::empty({1 << 20});
@@ -129,7 +129,7 @@ TEST(DryRun, ends_with_an_exception_and_with_the_innermost) {
   EXPECT_EQ(pool::stats().bytes_in_use, 128u);
 }
 
-TEST(DryRun, may_end_before_its_blocks) {
+TEST(PoolDryRun, may_end_before_its_blocks) {
   const pool::Stats before = pool::stats();
   Tensor late;
   {
@@ -142,7 +142,7 @@ TEST(DryRun, may_end_before_its_blocks) {
   EXPECT_EQ(pool::stats().bytes_reserved, before.bytes_reserved);
 }
 
-TEST(DryRun, does_not_reach_other_threads) {
+TEST(PoolDryRun, does_not_reach_other_threads) {
   const pool::DryRun dry;
   real seen = 0;
   std::thread([&] { seen = Tensor::full({1000}, 5).data()[999]; }).join();
@@ -150,7 +150,7 @@ TEST(DryRun, does_not_reach_other_threads) {
   EXPECT_TRUE(dry.blocks().empty());
 }
 
-TEST(DryRun, knows_the_life_of_every_block) {
+TEST(PoolDryRun, knows_the_life_of_every_block) {
   const pool::DryRun dry;
   const auto first = pool::allocate(100);
   pool::allocate(64);
@@ -164,7 +164,7 @@ TEST(DryRun, knows_the_life_of_every_block) {
   EXPECT_EQ(blocks[2].in_use, 192u);
 }
 
-TEST(DryRun, without_addresses_left_is_out_of_memory_and_goes_on) {
+TEST(PoolDryRun, without_addresses_left_is_out_of_memory_and_goes_on) {
   const pool::DryRun dry;
   EXPECT_THROW(pool::allocate(size_t{1} << 50), std::bad_alloc);
   EXPECT_EQ(pool::stats().bytes_in_use, 0u);

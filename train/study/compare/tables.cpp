@@ -25,7 +25,7 @@ constexpr const char* kSensitivityNote =
     "lr sensitivity E: mean over the rates of [final validation loss - the best rate's], nats a "
     "token; a run that diverged counts with its loss at init. From, to: 95 % bootstrap over seeds.";
 
-using Row = std::vector<std::string>;
+using TableRow = std::vector<std::string>;
 
 /// A number in a format of its own, "-" for NaN.
 std::string number(double value, fmt::format_string<double&> format) {
@@ -35,7 +35,7 @@ std::string number(double value, fmt::format_string<double&> format) {
 /// The columns of one quantity: their labels, and the cells of every row.
 struct Columns {
   std::vector<system::Column> heads;
-  std::vector<Row> cells;  ///< one row of cells a row of the table
+  std::vector<TableRow> cells;  ///< one row of cells a row of the table
 };
 
 std::string versus(const Quantity& quantity, const std::string& baseline) {
@@ -45,13 +45,13 @@ std::string versus(const Quantity& quantity, const std::string& baseline) {
 void append(system::Table& table, const Columns& columns) {
   table.columns.insert(table.columns.end(), columns.heads.begin(), columns.heads.end());
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const Row& cells = columns.cells[row];
+    const TableRow& cells = columns.cells[row];
     table.rows[row].insert(table.rows[row].end(), cells.begin(), cells.end());
   }
 }
 
 /// Text at the right end of every row.
-void append(system::Table& table, const char* head, const Row& texts) {
+void append(system::Table& table, const char* head, const TableRow& texts) {
   Columns columns{{{"", head, true}}, {}};
   for (const std::string& text : texts) columns.cells.push_back({text});
   append(table, columns);
@@ -64,7 +64,7 @@ Columns run_columns(const Quantity& quantity, std::span<const RunRecord* const> 
   if (against_baseline) columns.heads.push_back({group, versus(quantity, runs[baseline]->name)});
   for (const RunRecord* run : runs) {
     const double value = run->number(quantity);
-    Row& row = columns.cells.emplace_back(Row{written(value, format)});
+    TableRow& row = columns.cells.emplace_back(TableRow{written(value, format)});
     if (!against_baseline) continue;
     const double difference = value - runs[baseline]->number(quantity);
     row.push_back(run == runs[baseline] ? "-" : number(difference, "{:+.4f}"));
@@ -163,7 +163,7 @@ std::string written(double value, Format format) {
 
 system::Table run_table(std::span<const RunRecord* const> runs, std::size_t baseline) {
   system::Table table{{{"", "run", true}, {"", "parameters"}}, {}};
-  Row states;
+  TableRow states;
   for (const RunRecord* run : runs) {
     table.rows.push_back({run->name, system::grouped(run->status.parameters)});
     states.push_back(describe_state(run->status));
@@ -177,7 +177,7 @@ system::Table run_table(std::span<const RunRecord* const> runs, std::size_t base
 
 system::Table study_table(const Study& study) {
   system::Table table{{{"", "arm", true}, {"", "lr"}, {"", "parameters"}, {"", "seeds"}}, {}};
-  Row states;
+  TableRow states;
   for (const Arm& arm : study.arms) {
     for (const Condition& condition : arm.conditions) {
       table.rows.push_back({arm.name, fmt::format("{:g}", condition.lr),
@@ -209,7 +209,7 @@ system::Table sensitivity_table(const Study& study) {
     const LrPoint* point = best_point(curve.points);
     int runs = 0, diverged = 0;
     for (const LrPoint& each : curve.points) runs += each.runs, diverged += each.diverged;
-    Row& row = table.rows.emplace_back(Row{curve.arm, fmt::to_string(curve.points.size()),
+    TableRow& row = table.rows.emplace_back(TableRow{curve.arm, fmt::to_string(curve.points.size()),
                                            fmt::format("{} of {}", diverged, runs)});
     for (const double value :
          {curve.sensitivity.mean, curve.sensitivity_limits.low, curve.sensitivity_limits.high}) {

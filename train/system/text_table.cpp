@@ -139,8 +139,6 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
   return result + line + "\n";
 }
 
-std::string grouped(std::int64_t number) {
-  return fmt::format("{}", fmt::group_digits(number));
-}
+std::string grouped(std::int64_t number) { return fmt::format("{}", fmt::group_digits(number)); }
 
 }  // namespace difftape::system

@@ -1,4 +1,5 @@
-// difftape-f64: the commands of one model in double precision, and gradcheck, which hands over to it.
+// difftape-f64: the commands of one model in double precision, and gradcheck, which hands over to
+// it.
 #include <regex>
 
 #include "tests/train/run/loop/tiny.h"

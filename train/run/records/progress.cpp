@@ -29,11 +29,11 @@ std::string rate(double per_second) {
 std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
   const std::size_t width = fmt::formatted_size("{}", steps);
   std::vector<LineField> all = {{"step", fmt::format("{:>{}}/{}", r.step, width, steps)},
-                            {"ETA", format_duration(eta)},
-                            {"loss", fmt::format("{:.4f}", r.loss)},
-                            {"grad_norm", fmt::format("{:#.4g}", r.grad_norm)},
-                            {"lr", fmt::format("{:.2e}", r.lr)},
-                            {"tok/s", rate(r.tokens_per_sec), true}};
+                                {"ETA", format_duration(eta)},
+                                {"loss", fmt::format("{:.4f}", r.loss)},
+                                {"grad_norm", fmt::format("{:#.4g}", r.grad_norm)},
+                                {"lr", fmt::format("{:.2e}", r.lr)},
+                                {"tok/s", rate(r.tokens_per_sec), true}};
   if (std::isfinite(r.peak_share)) {
     all.push_back({"of peak", fmt::format("{:.0f}%", 100 * r.peak_share), true});
   }

@@ -89,8 +89,9 @@ TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
   config.model.match_params = true;
   config.model.d_ff = 1024;  // less than the query heads that V2 adds
   plan = make_plan(config);
-  EXPECT_THAT(plan.left_out, testing::Contains(testing::StartsWith(
-                                 "left out diff_v2: model.match_params: diff_v2 has")));
+  EXPECT_THAT(
+      plan.left_out,
+      testing::Contains(testing::StartsWith("left out diff_v2: model.match_params: diff_v2 has")));
   EXPECT_THROW(make_plan(config, {"diff_v2"}), ConfigError) << "nothing is left";
   config.model.attention.kind = "diff_v2";
   EXPECT_THROW(make_plan(config), ConfigError) << "the configuration itself cannot be";

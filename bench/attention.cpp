@@ -1,6 +1,6 @@
-// The fused attention kernels, forward and backward, against each other in turns within one run:
-// V2 against two calls of the softmax kernel on the same maps, V1 against softmax in the baseline's
-// shape, and the memory that a call needs beside its operands and results.
+// The fused attention kernels, forward and backward, against each other, interleaved within one
+// run: V2 against two calls of the softmax kernel on the same maps, V1 against softmax in the
+// baseline's shape, and the memory that a call needs beside its operands and results.
 #include <fmt/core.h>
 
 #include "bench/attention_call.h"
@@ -118,7 +118,7 @@ void measure_memory() {
 }  // namespace difftape::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("attention kernels, forward and backward, in turns");
+  CLI::App app("attention kernels, forward and backward, interleaved");
   difftape::Index tokens = 4096;
   int rounds = 15;
   app.add_option("--tokens", tokens, "tokens of all sequences together")

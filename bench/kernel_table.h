@@ -11,7 +11,7 @@ namespace difftape::bench {
 /// (median, 10 %, 90 %) and the medians of the counters "GFLOP/s", "of_peak" and bytes per second.
 class KernelTable : public benchmark::BenchmarkReporter {
  public:
-  bool ReportContext(const app::Context&) override { return true; }
+  bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
 

@@ -1,4 +1,5 @@
-// Races of processes: difftape against PyTorch, llm.c and its own kinds and precisions.
+// Interleaved benchmarks of processes: difftape against PyTorch, llm.c and its own kinds and
+// precisions.
 //   step       whole training steps of a configuration
 //   attention  softmax attention alone, forward and backward
 //   start      from the start of the program to the end of the first step
@@ -7,9 +8,9 @@
 
 #include <cstdlib>
 
-#include "bench/contestants.h"
+#include "bench/candidates.h"
 #include "bench/measure.h"
-#include "bench/standings.h"
+#include "bench/results_table.h"
 #include "core/error.h"
 #include "layers/attention/fields.h"
 #include "train/run/config/reader.h"
@@ -23,8 +24,8 @@ struct Arguments {
   std::vector<Index> seqs;
   Index tokens = 0;  ///< of one step; 0: as configured
   AttentionSize attention;
-  Arms arms;
-  RaceRules rules;
+  Selection selection;
+  Interleaving rules;
 };
 
 std::string environment(const char* name) {
@@ -51,73 +52,73 @@ void describe(const Training& training) {
   std::fflush(stdout);
 }
 
-run::Field merged(run::Field a, const run::Field& b) {
-  a.contestants.insert(a.contestants.end(), b.contestants.begin(), b.contestants.end());
+Entries merged(Entries a, const Entries& b) {
+  a.candidates.insert(a.candidates.end(), b.candidates.begin(), b.candidates.end());
   a.left_out.insert(a.left_out.end(), b.left_out.begin(), b.left_out.end());
   return a;
 }
 
-Heat run_heat(const std::string& label, double tokens, const run::Field& field,
-              const RaceRules& rules) {
-  Heat heat{label, tokens, race(field.contestants, rules)};
-  heat.result.left_out.insert(heat.result.left_out.begin(), field.left_out.begin(),
-                              field.left_out.end());
-  return heat;
+CandidateGroup run_group(const std::string& label, double tokens, const Entries& entries,
+                         const Interleaving& rules) {
+  CandidateGroup group{label, tokens, run_interleaved(entries.candidates, rules)};
+  group.result.left_out.insert(group.result.left_out.begin(), entries.left_out.begin(),
+                               entries.left_out.end());
+  return group;
 }
 
-void race_steps(const Arguments& arguments) {
-  const auto heat_of = [&](const Training& training) {
-    run::Field field;
-    if (arguments.kinds.empty()) field = training_field(training, arguments.arms);
+void benchmark_steps(const Arguments& arguments) {
+  const auto group_of = [&](const Training& training) {
+    Entries entries;
+    if (arguments.kinds.empty()) entries = training_entries(training, arguments.selection);
     for (const std::string& kind : arguments.kinds) {
       Training of_kind = training;
       of_kind.kind = kind;
-      field = merged(field, training_field(of_kind, arguments.arms));
+      entries = merged(entries, training_entries(of_kind, arguments.selection));
     }
     const run::Config config = run::load_config(training.config, training.overrides).config;
-    return run_heat(std::to_string(config.data.seq_len), tokens_of_step(training), field,
-                    arguments.rules);
+    return run_group(std::to_string(config.data.seq_len), tokens_of_step(training), entries,
+                     arguments.rules);
   };
   describe(arguments.training);
-  std::vector<Heat> heats;
-  if (arguments.seqs.empty()) heats.push_back(heat_of(arguments.training));
+  std::vector<CandidateGroup> groups;
+  if (arguments.seqs.empty()) groups.push_back(group_of(arguments.training));
   const Index tokens = arguments.tokens > 0
                            ? arguments.tokens
                            : static_cast<Index>(tokens_of_step(arguments.training));
   for (const Index seq : arguments.seqs)
-    heats.push_back(heat_of(at_length(arguments.training, seq, tokens)));
-  fmt::print("\n{}", standings(heats, "T"));
+    groups.push_back(group_of(at_length(arguments.training, seq, tokens)));
+  fmt::print("\n{}", results_table(groups, "T"));
 }
 
-void race_attention(const Arguments& arguments) {
+void benchmark_attention(const Arguments& arguments) {
   AttentionSize size = arguments.attention;
   fmt::print("softmax attention, {} heads of {}, {} tokens in all, forward + backward\n",
              size.heads, size.head_dim, size.tokens);
   std::fflush(stdout);
-  std::vector<Heat> heats;
+  std::vector<CandidateGroup> groups;
   for (const Index seq : arguments.seqs) {
     size.seq = seq;
-    heats.push_back(run_heat(std::to_string(seq), static_cast<double>(size.tokens),
-                             attention_field(size, arguments.arms), arguments.rules));
+    groups.push_back(run_group(std::to_string(seq), static_cast<double>(size.tokens),
+                               attention_entries(size, arguments.selection), arguments.rules));
   }
-  fmt::print("\n{}", standings(heats, "T"));
+  fmt::print("\n{}", results_table(groups, "T"));
 }
 
-void race_starts(const Arguments& arguments) {
+void benchmark_starts(const Arguments& arguments) {
   const auto scratch =
       std::filesystem::temp_directory_path() / fmt::format("difftape_bench_start_{}", getpid());
   describe(arguments.training);
-  const run::Field field = start_field(arguments.training, arguments.arms, scratch);
-  RaceResult result = race_to_first_step(field.contestants, arguments.rules.rounds, scratch);
-  result.left_out.insert(result.left_out.begin(), field.left_out.begin(), field.left_out.end());
-  fmt::print("\n{}", start_standings(result));
+  const Entries entries = start_entries(arguments.training, arguments.selection, scratch);
+  BenchmarkResult result = time_to_first_step(entries.candidates, arguments.rules.rounds, scratch);
+  result.left_out.insert(result.left_out.begin(), entries.left_out.begin(), entries.left_out.end());
+  fmt::print("\n{}", start_table(result));
 }
 
-/// Options that the races share.
-void add_race_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("--arms", arguments.arms.words, "who takes part")
+/// Options of all three commands.
+void add_common_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("--candidates", arguments.selection.words, "what to measure")
       ->delimiter(',')
-      ->check(CLI::IsMember(arm_words()))
+      ->check(CLI::IsMember(candidate_words()))
       ->capture_default_str();
   command.add_option("--rounds", arguments.rules.rounds)
       ->check(CLI::PositiveNumber)
@@ -129,40 +130,40 @@ void add_training_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--set", arguments.training.overrides)->allow_extra_args(false)->take_all();
 }
 
-void add_turn_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("--steps", arguments.rules.steps, "steps of a turn")
+void add_round_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("--steps", arguments.rules.steps, "steps of a round")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--warmup", arguments.rules.warmup, "steps before the first round")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--seq", arguments.seqs, "a heat for each of these lengths")
+  command.add_option("--seq", arguments.seqs, "a group for each of these lengths")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("difftape and its peers as processes that take turns");
+  CLI::App app("difftape and its peers as processes, a few steps of each in every round");
   app.require_subcommand(1);
   Arguments arguments;
-  arguments.arms.programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  arguments.arms.python = environment("DIFFTAPE_PEER_PYTHON");
-  arguments.arms.llmc = environment("DIFFTAPE_LLMC");
+  arguments.selection.programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  arguments.selection.python = environment("DIFFTAPE_PEER_PYTHON");
+  arguments.selection.llmc = environment("DIFFTAPE_LLMC");
 
   CLI::App* step = app.add_subcommand("step", "whole training steps");
   add_training_options(*step, arguments);
-  add_race_options(*step, arguments);
-  add_turn_options(*step, arguments);
+  add_common_options(*step, arguments);
+  add_round_options(*step, arguments);
   step->add_option("--kinds", arguments.kinds, "attention kinds, in place of the configured one")
       ->delimiter(',')
       ->check(CLI::IsMember(attention_kinds()));
   step->add_option("--tokens", arguments.tokens, "tokens of a step at every --seq")
       ->check(CLI::PositiveNumber);
-  step->add_option("--llmc", arguments.arms.llmc, "a checkout of llm.c");
+  step->add_option("--llmc", arguments.selection.llmc, "a checkout of llm.c");
 
   CLI::App* attention = app.add_subcommand("attention", "softmax attention alone");
-  add_race_options(*attention, arguments);
-  add_turn_options(*attention, arguments);
+  add_common_options(*attention, arguments);
+  add_round_options(*attention, arguments);
   attention->get_option("--seq")->required();
   attention->add_option("--tokens", arguments.attention.tokens, "tokens of all sequences together")
       ->check(CLI::PositiveNumber)
@@ -170,13 +171,13 @@ int run(int argc, char** argv) {
 
   CLI::App* start = app.add_subcommand("start", "from the start to the end of the first step");
   add_training_options(*start, arguments);
-  add_race_options(*start, arguments);
+  add_common_options(*start, arguments);
 
   return run_program(app, argc, argv, [&] {
     print_environment();
-    if (step->parsed()) race_steps(arguments);
-    if (attention->parsed()) race_attention(arguments);
-    if (start->parsed()) race_starts(arguments);
+    if (step->parsed()) benchmark_steps(arguments);
+    if (attention->parsed()) benchmark_attention(arguments);
+    if (start->parsed()) benchmark_starts(arguments);
   });
 }
 

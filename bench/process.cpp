@@ -23,7 +23,7 @@ void make_pipe(int (&ends)[2], const std::string& program) {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& command) : errors_(std::tmpfile()) {
-  // A contestant that died must not take the race with it.
+  // Writing to a candidate that has ended must not end the benchmark.
   std::signal(SIGPIPE, SIG_IGN);
   if (!errors_)
     throw MissingInput(fmt::format("cannot start {}: no temporary file", command.front()));
@@ -60,7 +60,7 @@ std::optional<std::string> Process::read_line() {
   return std::nullopt;
 }
 
-std::string Process::last_words() {
+std::string Process::how_it_ended() {
   input_.reset();
   output_.reset();
   const std::string end = child_->wait().str();

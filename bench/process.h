@@ -1,5 +1,5 @@
 #pragma once
-// A child process that is spoken to in lines.
+// A child process that reads and writes lines.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 namespace difftape::bench {
 
 /// Runs a command, found in PATH, with pipes to its standard input and output; what it writes to
-/// its standard error is kept. Destroying it closes its input, by which a contestant ends, and
+/// its standard error is kept. Destroying it closes its input, by which a candidate ends, and
 /// kills what has not ended within 5 seconds.
 class Process {
  public:
@@ -26,7 +26,7 @@ class Process {
   std::optional<std::string> read_line();
   /// Closes both pipes, waits for the end and says how it was: "exit code 78: <last line of its
   /// standard error>".
-  std::string last_words();
+  std::string how_it_ended();
   /// Ends it at once.
   void kill();
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench/run.sh BIN_DIR [SUITE...]: runs the named suites (default: all) and keeps what they print in
 # bench/results/SUITE.txt. DIFFTAPE_PEER_PYTHON names a Python that has PyTorch, DIFFTAPE_LLMC a
-# checkout of llm.c; without them their arms are left out. BENCH_ROUNDS sets the rounds of all races.
+# checkout of llm.c; without them those are left out. BENCH_ROUNDS sets the rounds of every benchmark.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
@@ -9,7 +9,7 @@ shift
 suites=(step attention kernels peers small bf16 long start)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
-# rounds N: the default of a race, unless BENCH_ROUNDS says otherwise
+# rounds N: the default of a benchmark, unless BENCH_ROUNDS says otherwise
 rounds() { echo --rounds "${BENCH_ROUNDS:-$1}"; }
 
 run() {
@@ -41,16 +41,16 @@ run() {
     small) "$bin/bench_peers" step configs/bench/d128.yaml --steps 10 $(rounds 10) ;;
     bf16)
       for config in configs/bench/d384.yaml configs/bench/d768.yaml; do
-        "$bin/bench_peers" step "$config" --arms ours,ours-bf16 $(rounds 7)
+        "$bin/bench_peers" step "$config" --candidates ours,ours-bf16 $(rounds 7)
         echo
       done
       ;;
     long)
-      "$bin/bench_peers" step configs/bench/d384.yaml --arms ours --kinds softmax,diff_v1,diff_v2 \
+      "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours --kinds softmax,diff_v1,diff_v2 \
         --seq 512,1024,2048,4096,8192 --tokens 8192 --steps 1 --warmup 1 $(rounds 7)
       ;;
     start)
-      "$bin/bench_peers" start configs/base/text_0.9m.yaml --arms ours,torch,torch-compile $(rounds 5)
+      "$bin/bench_peers" start configs/base/text_0.9m.yaml --candidates ours,torch,torch-compile $(rounds 5)
       ;;
     *)
       echo "bench: no suite '$1'; there are ${suites[*]}" >&2

@@ -1,4 +1,4 @@
-// Our contestant in bench_peers: takes steps when a line asks for them, and answers with how long
+// Our candidate in bench_peers: takes steps when a line asks for them, and answers with how long
 // each took. bench/README.md has the protocol.
 #include <fmt/core.h>
 
@@ -41,8 +41,8 @@ void serve_training(const std::string& path, const std::vector<std::string>& ove
                     const std::string& kind) {
   run::Config config = run::load_config(path, overrides).config;
   if (!kind.empty()) config.model = app::with_kind(config.model, kind);
-  const std::string obstacle = unsupported_reason(config.model);
-  if (!obstacle.empty()) throw ConfigError(obstacle);
+  const std::string unsupported = app::unsupported_reason(config.model);
+  if (!unsupported.empty()) throw ConfigError(unsupported);
   const double idle = process_memory().now;
   run::TrainState state(config);
   serve({{"parameters", state.model.parameters().count()}}, idle, [&] {
@@ -63,7 +63,7 @@ void serve_attention(const std::string& kind, Index heads, Index head_dim, Index
 
 int main(int argc, char** argv) {
   using namespace difftape;
-  CLI::App app("a contestant of bench_peers: takes steps when a line asks for them");
+  CLI::App app("a candidate of bench_peers: takes steps when a line asks for them");
   app.require_subcommand(1);
   std::string config, kind;
   std::vector<std::string> overrides;

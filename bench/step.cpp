@@ -1,5 +1,5 @@
 // Whole training steps (batch, forward, backward, clipping, AdamW) of several attention kinds, in
-// turns within one run: tokens per second and the share of the measured peak.
+// interleaved within one run: tokens per second and the share of the measured peak.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -36,19 +36,19 @@ struct Arguments {
 };
 
 /// One kind with all its measured steps.
-struct Contestant {
+struct Candidate {
   std::unique_ptr<run::TrainState> state;
   double flops_per_token;
   std::vector<double> tokens_per_sec, peak_share;
 };
 
-std::vector<Contestant> make_contestants(const Arguments& arguments) {
-  std::vector<Contestant> all;
+std::vector<Candidate> make_candidates(const Arguments& arguments) {
+  std::vector<Candidate> all;
   for (const std::string& kind : arguments.kinds) {
     run::Config config = run::load_config(arguments.config, arguments.overrides).config;
     config.model = app::with_kind(config.model, kind);
-    const std::string obstacle = unsupported_reason(config.model);
-    if (!obstacle.empty()) throw ConfigError(fmt::format("{}: {}", kind, obstacle));
+    const std::string unsupported = app::unsupported_reason(config.model);
+    if (!unsupported.empty()) throw ConfigError(fmt::format("{}: {}", kind, unsupported));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
     all.push_back({std::make_unique<run::TrainState>(config), cost.train_flops_per_token, {}, {}});
     for (int warm = 0; warm < 2; ++warm) train_step(*all.back().state);
@@ -56,9 +56,9 @@ std::vector<Contestant> make_contestants(const Arguments& arguments) {
   return all;
 }
 
-void race(std::vector<Contestant>& all, const Arguments& arguments) {
+void run_interleaved(std::vector<Candidate>& all, const Arguments& arguments) {
   for (int round = 0; round < arguments.rounds; ++round) {
-    for (Contestant& each : all) {
+    for (Candidate& each : all) {
       const double peak = measure_fma_peak(0.02);
       for (int i = 0; i < arguments.steps; ++i) {
         const double seconds = train_step(*each.state).seconds;
@@ -70,8 +70,8 @@ void race(std::vector<Contestant>& all, const Arguments& arguments) {
   }
 }
 
-/// Where the time of one kind goes, in steps of its own after the race.
-void print_by_op(Contestant& each, int steps) {
+/// Where the time of one kind goes, in steps of its own after the comparison.
+void print_by_op(Candidate& each, int steps) {
   profile::Recorder recorder;
   {
     const profile::Recording recording(recorder);
@@ -81,12 +81,12 @@ void print_by_op(Contestant& each, int steps) {
     }
   }
   const auto tokens = static_cast<double>(tokens_per_step(each.state->config));
-  fmt::print(
-      "\n{}: {}", each.state->config.model.attention.kind.name(),
-      profile_text(profile::table_of(recorder.events()), tokens, tokens * each.flops_per_token));
+  fmt::print("\n{}: {}", each.state->config.model.attention.kind.name(),
+             run::profile_text(profile::table_of(recorder.events()), tokens,
+                               tokens * each.flops_per_token));
 }
 
-void print(const std::vector<Contestant>& all) {
+void print(const std::vector<Candidate>& all) {
   system::Table table{{{"", "attention", true},
                        {"", "parameters"},
                        {"tokens/s", "median"},
@@ -96,7 +96,7 @@ void print(const std::vector<Contestant>& all) {
                        {"", "vs first"}},
                       {}};
   const double first = stats::quantile(all.front().tokens_per_sec, 0.5);
-  for (const Contestant& each : all) {
+  for (const Candidate& each : all) {
     const auto rate = [&](double q) {
       return system::grouped(static_cast<Index>(stats::quantile(each.tokens_per_sec, q)));
     };
@@ -109,8 +109,8 @@ void print(const std::vector<Contestant>& all) {
   fmt::print("{}", to_text(table));
 }
 
-void run(const Arguments& arguments) {
-  std::vector<Contestant> all = make_contestants(arguments);
+void compare(const Arguments& arguments) {
+  std::vector<Candidate> all = make_candidates(arguments);
   const run::Config& config = all.front().state->config;
   bench::print_environment();
   fmt::print(
@@ -118,24 +118,24 @@ void run(const Arguments& arguments) {
       config.model.d_model, config.model.num_layers, config.model.num_heads, config.model.d_ff,
       config.model.vocab_size, config.data.seq_len, config.data.batch_size,
       config.model.match_params ? "parameters" : "none");
-  race(all, arguments);
+  run_interleaved(all, arguments);
   print(all);
   if (!arguments.by_op) return;
-  for (Contestant& each : all) print_by_op(each, 10);
+  for (Candidate& each : all) print_by_op(each, 10);
 }
 
 }  // namespace
 }  // namespace difftape
 
 int main(int argc, char** argv) {
-  CLI::App app("whole training steps of several attention kinds, in turns");
+  CLI::App app("whole training steps of several attention kinds, interleaved");
   difftape::Arguments arguments;
   app.add_option("CONFIG", arguments.config)->required();
   app.add_option("--kinds", arguments.kinds)->delimiter(',');
   app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
   app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
   app.add_flag("--by-op", arguments.by_op, "then ten steps of each kind, by op");
-  app.add_option("--steps", arguments.steps, "steps of one kind before the next has its turn")
+  app.add_option("--steps", arguments.steps, "steps of one kind in a round")
       ->check(CLI::PositiveNumber);
-  return difftape::bench::run_program(app, argc, argv, [&] { difftape::run(arguments); });
+  return difftape::bench::run_program(app, argc, argv, [&] { difftape::compare(arguments); });
 }

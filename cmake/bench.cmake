@@ -1,6 +1,6 @@
-# The target benchmarks, in float, which nothing else needs: bench_kernels (Google Benchmark), bench_attention (fused kernels in
-# turns), bench_step (whole training steps), bench_peers (races of processes) and bench_serve (our
-# side of those races).
+# The target benchmarks, in float, which nothing else needs: bench_kernels (Google Benchmark),
+# bench_attention (fused kernels, interleaved), bench_step (whole training steps), bench_peers
+# (interleaved steps of processes) and bench_serve (our process among those).
 find_package(benchmark REQUIRED)
 
 get_target_property(flags difftape_f32 COMPILE_OPTIONS)
@@ -29,6 +29,6 @@ target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)
 add_bench(attention attention.cpp attention_call.cpp)
 add_bench(step step.cpp)
 add_bench(serve serve.cpp attention_call.cpp)
-add_bench(peers peers.cpp contestants.cpp race.cpp standings.cpp process.cpp)
+add_bench(peers peers.cpp candidates.cpp interleaved.cpp results_table.cpp process.cpp)
 target_compile_definitions(bench_peers PRIVATE
   DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")

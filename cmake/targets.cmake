@@ -121,7 +121,7 @@ endfunction()
 # Here are numbers. Products and sums are fused at -O2 and above, so a lower level gives other bits.
 file(GLOB numeric CONFIGURE_DEPENDS train/run/diagnostics/*.cpp train/stats/*.cpp)
 list(APPEND numeric train/run/data/tasks/backcopy.cpp train/run/loop/train_state.cpp
-  train/app/analyze/needle.cpp train/app/analyze/snr.cpp train/study/compare/claims/quantities.cpp)
+  train/app/analyze/snr.cpp train/study/compare/quantities.cpp)
 set_source_files_properties(${numeric} PROPERTIES
   COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3> SKIP_PRECOMPILE_HEADERS ON)
 # The HTML page of the report and the libraries inlined into it are read by the assembler.

@@ -34,9 +34,9 @@ add_difftape_tests(f64 f64 f64 difftape_gradcheck_f64 ${sources})
 difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck)
 add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
-# The races of bench/, with contestants written in the shell.
+# The interleaved benchmarks of bench/, with candidates written in the shell.
 difftape_sources(sources tests/bench)
-list(APPEND sources bench/race.cpp bench/process.cpp bench/standings.cpp bench/measure.cpp)
+list(APPEND sources bench/interleaved.cpp bench/process.cpp bench/results_table.cpp bench/measure.cpp)
 add_difftape_tests(bench bench f32 difftape_f32 ${sources})
 target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS="")
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a model is made of, as plain values. Ranges and documentation are in train/config.
+// What a model is made of, as plain values. Ranges and documentation are in train/run/config.
 
 #include "layers/attention/kinds.h"
 

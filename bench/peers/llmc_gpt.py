@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GPT-2 in llm.c (train_gpt2.c on the CPU) as a contestant of bench_peers.
+"""GPT-2 in llm.c (train_gpt2.c on the CPU) as a candidate of bench_peers.
 
 The model differs: LayerNorm, biases, learned positions, GELU with d_ff = 4 d_model and a tied head,
 which are as many weights a layer as SwiGLU with 8/3 d_model. Layers, heads, d_model, T, batch and

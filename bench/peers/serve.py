@@ -1,4 +1,4 @@
-"""The protocol of a contestant in bench_peers (bench/README.md): says once what it is, then takes
+"""The protocol of a candidate in bench_peers (bench/README.md): says once what it is, then takes
 training steps when a line asks for them and answers with how long each took."""
 
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Causal softmax attention alone in PyTorch: scaled_dot_product_attention, forward and backward, as
-a contestant of bench_peers. Queries, keys and values are contiguous [B, heads, T, d], which is what
+a candidate of bench_peers. Queries, keys and values are contiguous [B, heads, T, d], which is what
 the CPU flash kernel likes best; gradients are returned, not accumulated."""
 
 import argparse

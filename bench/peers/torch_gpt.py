@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The difftape model in PyTorch, to compare speed: training steps (forward, backward, AdamW) on the
-CPU, in float32 or under torch.autocast in bfloat16, as a contestant of bench_peers (serve.py).
+CPU, in float32 or under torch.autocast in bfloat16, as a candidate of bench_peers (serve.py).
 
 Differential attention is composed of scaled_dot_product_attention calls, as the authors' reference
 code composes it of flash attention calls. Weights have the names of difftape's parameters, so that

@@ -30,18 +30,18 @@ std::span<const AttentionKind::Row> AttentionKind::rows() {
       {.name = "gated",
        .source = "Qiu et al. 2025, Gated Attention",
        .fields = {.gate = Gate::elementwise}},
-      // 1 is added to the denominator, so that a head can attend to nothing.
+      // exp of a learned logit, one a head, is added to the denominator.
       {.name = "sink",
        .source = "OpenAI 2025, gpt-oss",
        .fields = {.normaliser = Normaliser::sink}},
       // The baseline: causal grouped-query attention.
       {.name = "softmax", .source = "Vaswani et al. 2017; Ainslie et al. 2023"},
-      // The baseline with twice the query heads, and so twice the width before the output
-      // projection: what V2 is compared with at the same query width.
+      // 1 is added to the denominator, so that a head can attend to nothing.
       {.name = "softmax1",
        .source = "Miller 2023, Attention Is Off By One",
        .fields = {.normaliser = Normaliser::softmax1}},
-      // exp of a learned logit, one a head, is added to the denominator.
+      // The baseline with twice the query heads, and so twice the width before the output
+      // projection: what V2 is compared with at the same query width.
       {.name = "softmax_2h",
        .source = "Ye et al. 2026, section \"parameters and FLOPs\"",
        .fields = {.query_multiple = 2}},

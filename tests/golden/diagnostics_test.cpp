@@ -1,4 +1,4 @@
-// Every metric of train/diagnostics against PyTorch, from the same tensors: diagnostics.py.
+// Every metric of train/run/diagnostics against PyTorch, from the same tensors: diagnostics.py.
 #include <filesystem>
 #include <map>
 

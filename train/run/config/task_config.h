@@ -1,5 +1,5 @@
 #pragma once
-// The sizes of the generated tasks, which train/run/data/README.md defines.
+// The sizes of the generated tasks, which the sources in train/run/data/tasks define.
 
 #include <vector>
 

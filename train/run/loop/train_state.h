@@ -43,7 +43,7 @@ struct TrainState {
   /// Means over the scored tokens of the first train.eval_batches validation batches. `hook`
   /// sees the tapes.
   Validation validate(const Tape::Hook& hook = {});
-  /// Measures the model as it is (train/diagnostics); changes nothing.
+  /// Measures the model as it is (train/run/diagnostics); changes nothing.
   Diagnostics diagnose();
 
   /// The metadata of a checkpoint written now, after `step` steps.

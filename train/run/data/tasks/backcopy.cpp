@@ -1,4 +1,14 @@
 // data.kind backcopy: a Markov chain, interrupted by triggers that repeat the token before them.
+// Bigram-backcopy; Guo et al. 2024. Token 0, then a symbol that is no trigger, uniform. After a
+// trigger comes the symbol before it, after another symbol v a draw from row v of the table,
+// softmax_w(a_w + 1.5 z_vw), with a and z standard normal from the stream `data/bigrams` of seed 0:
+// all seeds share it. Triggers are the `triggers` most frequent symbols of the table's own chain,
+// as in the paper, whose table is that of Shakespeare's characters. A trigger is never followed by
+// one. Grid: accuracy after triggers (`copy`) and elsewhere (`bigram`).
+// Best achievable, with p_t(v) the probability that token t is symbol v, v no trigger, by exact
+// recursion over t: loss = (log(symbols - triggers) + sum_{t=1}^{T-1} sum_v p_t(v) H(row v)) / T,
+// the mean over all T targets of the entropy of the target given all before it (0 after a trigger);
+// accuracy alike with max row v for H(row v), and 1 after a trigger.
 #include "train/run/data/tasks/backcopy.h"
 
 #include <algorithm>

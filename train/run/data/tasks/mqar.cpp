@@ -1,4 +1,12 @@
 // data.kind mqar: multi-query associative recall.
+// Multi-query associative recall; Arora et al. 2023, `multiquery_ar` of Zoology. D distinct keys
+// and D distinct values; pair i at token 2i. Its query is the key at token 2D + 2g, g its gap, the
+// value follows. Gaps in [0, (T - 2D) / 2) are drawn pair by pair without replacement,
+// p(g) ~ (g + 1)^(a - 1), a = `gap_power`. All other tokens are uniform over those that are no key
+// of the sequence. Zoology differs in two ways: its inputs have a random token where the value
+// belongs, here a row is a sequence whose targets are its inputs one later; and its other tokens
+// may be keys, which at its 8192 tokens hardly happens and at 128 would put false pairs. Grid: D
+// by gap.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,9 @@
 // data.kind noisy_recall: in-context recall among noise.
+// MAD; Poli et al. 2024, with several queries. T + 1 tokens are slots of two, an odd one first is
+// noise. Each slot but the last is noise with probability `noise`, one slot excepted, which is
+// drawn; else a key, uniform with replacement, and its value, drawn when the key comes first. The
+// last slot has one of the keys that were there. MAD's own training scores every token; here as in
+// its evaluation. Grid: noise in percent by slots between a key and its last occurrence.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
-// The kinds of data that are generated. train/run/data/README.md defines each; the sizes come from
-// the keys of section data, which validate() has found possible.
+// The kinds of data that are generated. The head of each source defines its task; the sizes come
+// from the keys of section data, which validate() has found possible.
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "bench/race.h"
+#include "bench/interleaved.h"
 
 #include <fmt/core.h>
 
@@ -15,15 +15,16 @@ namespace {
 
 using nlohmann::json;
 
-/// Why a contestant drops out.
+/// Why a candidate is left out.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A contestant that runs, and what was measured of it.
+/// A candidate that runs, and what was measured of it.
 class Runner {
  public:
-  explicit Runner(const Contestant& who) : process_(who.command), result_{.who = who} {
+  explicit Runner(const Candidate& candidate)
+      : process_(candidate.command), result_{.candidate = candidate} {
     const json ready = answer();
     result_.version = ready.value("version", "");
     result_.idle_bytes = ready.value("idle_bytes", 0.0);
@@ -32,12 +33,13 @@ class Runner {
 
   void warm_up(int steps) { take(steps); }
 
-  void take_turn(int steps) {
+  void take_round(int steps) {
     const double peak = measure_fma_peak(0.02);
     const std::vector<double> seconds = take(steps);
     result_.seconds.insert(result_.seconds.end(), seconds.begin(), seconds.end());
-    result_.turns.push_back(stats::quantile(seconds, 0.5));
-    result_.peak_share.push_back(result_.who.flops_per_step / result_.turns.back() / peak);
+    result_.round_medians.push_back(stats::quantile(seconds, 0.5));
+    result_.peak_share.push_back(result_.candidate.flops_per_step / result_.round_medians.back() /
+                                 peak);
   }
 
   const Result& result() const { return result_; }
@@ -53,7 +55,7 @@ class Runner {
     return seconds;
   }
 
-  /// Lines that are no objects are chatter.
+  /// Lines that do not begin with { are ignored.
   json answer() {
     while (const auto line = process_.read_line()) {
       if (!line->starts_with('{')) continue;
@@ -61,7 +63,7 @@ class Runner {
       if (object.is_object()) return object;
       throw Failure(fmt::format("answers '{}', which is not JSON", *line));
     }
-    throw Failure(process_.last_words());
+    throw Failure(process_.how_it_ended());
   }
 
   Process process_;
@@ -83,15 +85,15 @@ std::optional<std::string> failure_of(Work&& work) {
   return std::nullopt;
 }
 
-double seconds_to_first_step(const Contestant& who) {
+double seconds_to_first_step(const Candidate& candidate) {
   std::optional<Process> process;
   const double seconds = seconds_of([&] {
-    process.emplace(who.command);
+    process.emplace(candidate.command);
     process->write_line("step 1");
-    for (int seen = 0; seen < who.line;) {
+    for (int seen = 0; seen < candidate.line;) {
       const auto line = process->read_line();
-      if (!line) throw Failure(process->last_words());
-      seen += line->starts_with(who.begins);
+      if (!line) throw Failure(process->how_it_ended());
+      seen += line->starts_with(candidate.begins);
     }
   });
   process->kill();
@@ -100,22 +102,23 @@ double seconds_to_first_step(const Contestant& who) {
 
 }  // namespace
 
-RaceResult race(const std::vector<Contestant>& contestants, const RaceRules& rules) {
-  RaceResult result;
+BenchmarkResult run_interleaved(const std::vector<Candidate>& candidates,
+                                const Interleaving& rules) {
+  BenchmarkResult result;
   std::vector<std::unique_ptr<Runner>> runners;
-  for (const Contestant& who : contestants) {
+  for (const Candidate& candidate : candidates) {
     const auto failure = failure_of([&] {
-      auto runner = std::make_unique<Runner>(who);
+      auto runner = std::make_unique<Runner>(candidate);
       runner->warm_up(rules.warmup);
       runners.push_back(std::move(runner));
     });
-    if (failure) result.left_out.push_back(fmt::format("{}: {}", who.name, *failure));
+    if (failure) result.left_out.push_back(fmt::format("{}: {}", candidate.name, *failure));
   }
   for (int round = 0; round < rules.rounds; ++round) {
     std::erase_if(runners, [&](const std::unique_ptr<Runner>& runner) {
-      const auto failure = failure_of([&] { runner->take_turn(rules.steps); });
+      const auto failure = failure_of([&] { runner->take_round(rules.steps); });
       if (failure)
-        result.left_out.push_back(fmt::format("{}: {}", runner->result().who.name, *failure));
+        result.left_out.push_back(fmt::format("{}: {}", runner->result().candidate.name, *failure));
       return failure.has_value();
     });
   }
@@ -123,25 +126,26 @@ RaceResult race(const std::vector<Contestant>& contestants, const RaceRules& rul
   return result;
 }
 
-RaceResult race_to_first_step(const std::vector<Contestant>& contestants, int rounds,
-                              const std::filesystem::path& scratch) {
-  RaceResult result;
+BenchmarkResult time_to_first_step(const std::vector<Candidate>& candidates, int rounds,
+                                   const std::filesystem::path& scratch) {
+  BenchmarkResult result;
   std::vector<Result> runners;
-  for (const Contestant& who : contestants) runners.push_back({.who = who});
+  for (const Candidate& candidate : candidates) runners.push_back({.candidate = candidate});
   for (int round = 0; round <= rounds; ++round) {
     std::erase_if(runners, [&](Result& runner) {
       std::filesystem::remove_all(scratch);
       const auto failure = failure_of([&] {
-        const double seconds = seconds_to_first_step(runner.who);
+        const double seconds = seconds_to_first_step(runner.candidate);
         if (round > 0) runner.seconds.push_back(seconds);
       });
-      if (failure) result.left_out.push_back(fmt::format("{}: {}", runner.who.name, *failure));
+      if (failure)
+        result.left_out.push_back(fmt::format("{}: {}", runner.candidate.name, *failure));
       return failure.has_value();
     });
   }
   std::filesystem::remove_all(scratch);
   for (Result& runner : runners) {
-    runner.turns = runner.seconds;
+    runner.round_medians = runner.seconds;
     result.finished.push_back(std::move(runner));
   }
   return result;

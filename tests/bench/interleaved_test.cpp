@@ -1,4 +1,4 @@
-#include "bench/race.h"
+#include "bench/interleaved.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "bench/measure.h"
-#include "bench/standings.h"
+#include "bench/results_table.h"
 #include "tests/support/scratch.h"
 
 namespace difftape::bench {
@@ -15,10 +15,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr RaceRules kRules{.rounds = 2, .steps = 2, .warmup = 2};
+constexpr Interleaving kRules{.rounds = 2, .steps = 2, .warmup = 2};
 
-/// A contestant written in the shell: says what it is, then runs `answer` for every request.
-Contestant shell(const std::string& name, const std::string& answer) {
+/// A candidate written in the shell: says what it is, then runs `answer` for every request.
+Candidate shell(const std::string& name, const std::string& answer) {
   return {name,
           name,
           {"sh", "-c",
@@ -32,72 +32,74 @@ std::string two_steps(double a, double b) {
   return fmt::format(R"(echo '{{"seconds": [{}, {}], "peak_bytes": 2000000}}')", a, b);
 }
 
-TEST(Race, contestants_take_turns_after_each_has_warmed_up_alone) {
+TEST(Interleaved, candidates_alternate_after_each_has_warmed_up_alone) {
   const test::ScratchDir scratch;
   const std::string log = (scratch / "log").string();
   const auto logging = [&](const std::string& name) {
     return shell(name, "echo " + name + "$count >> " + log + "; " + two_steps(1, 1));
   };
-  const RaceResult result = race({logging("a"), logging("b")}, kRules);
+  const BenchmarkResult result = run_interleaved({logging("a"), logging("b")}, kRules);
   EXPECT_EQ(result.finished.size(), 2u);
   std::ifstream file(log);
-  const std::vector<std::string> turns{std::istream_iterator<std::string>(file), {}};
-  EXPECT_THAT(turns, ElementsAre("a2", "b2", "a2", "b2", "a2", "b2"));
+  const std::vector<std::string> order{std::istream_iterator<std::string>(file), {}};
+  EXPECT_THAT(order, ElementsAre("a2", "b2", "a2", "b2", "a2", "b2"));
 }
 
-TEST(Race, every_step_counts_and_a_turn_is_its_median) {
-  const RaceResult result = race({shell("a", two_steps(0.1, 0.3))}, kRules);
+TEST(Interleaved, every_step_counts_and_a_round_is_its_median) {
+  const BenchmarkResult result = run_interleaved({shell("a", two_steps(0.1, 0.3))}, kRules);
   ASSERT_EQ(result.finished.size(), 1u);
   const Result& a = result.finished.front();
   EXPECT_THAT(a.seconds, ElementsAre(0.1, 0.3, 0.1, 0.3));
-  EXPECT_THAT(a.turns, ElementsAre(testing::DoubleEq(0.2), testing::DoubleEq(0.2)));
+  EXPECT_THAT(a.round_medians, ElementsAre(testing::DoubleEq(0.2), testing::DoubleEq(0.2)));
   EXPECT_EQ(a.parameters, 7);
   EXPECT_EQ(a.idle_bytes, 1e6);
   EXPECT_EQ(a.peak_bytes, 2e6);
 }
 
-TEST(Race, the_table_compares_the_first_with_the_best_of_another_team) {
-  Contestant slow = shell("eager", two_steps(0.5, 0.5)),
-             fast = shell("compiled", two_steps(0.2, 0.2));
-  slow.team = fast.team = "other";
-  const RaceResult result = race({shell("ours", two_steps(0.1, 0.1)), slow, fast}, kRules);
-  const std::string text = standings({{"", 1000, result}}, "T");
+TEST(Interleaved, the_table_compares_the_first_with_the_best_of_another_framework) {
+  Candidate slow = shell("eager", two_steps(0.5, 0.5)),
+            fast = shell("compiled", two_steps(0.2, 0.2));
+  slow.framework = fast.framework = "other";
+  const BenchmarkResult result =
+      run_interleaved({shell("ours", two_steps(0.1, 0.1)), slow, fast}, kRules);
+  const std::string text = results_table({{"", 1000, result}}, "T");
   EXPECT_THAT(text, HasSubstr("ours is 2.00 (2.00-2.00) times as fast as compiled\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("times as fast as eager")));
   EXPECT_THAT(text, testing::ContainsRegex("compiled +7 +200.0 +200.0 +200.0 +200.0 +5,000 +-"
                                            " +2 +1 +0.500 +0.500 +0.500"));
 }
 
-TEST(Race, who_dies_is_left_out_with_its_last_words_and_the_others_go_on) {
-  const Contestant stillborn{"stillborn", "", {"sh", "-c", "echo a >&2; echo 'no b' >&2; exit 3"}};
-  const Contestant tired = shell("tired", two_steps(1, 1) + "; echo enough >&2; kill -9 $$");
-  const Contestant missing{"missing", "", {"/no/such/program"}};
-  const RaceResult result =
-      race({stillborn, tired, missing, shell("steady", two_steps(1, 1))}, kRules);
+TEST(Interleaved, a_candidate_that_dies_is_left_out_with_its_last_line_and_the_others_go_on) {
+  const Candidate absent{"absent", "", {"sh", "-c", "echo a >&2; echo 'no b' >&2; exit 3"}};
+  const Candidate dying = shell("dying", two_steps(1, 1) + "; echo enough >&2; kill -9 $$");
+  const Candidate missing{"missing", "", {"/no/such/program"}};
+  const BenchmarkResult result =
+      run_interleaved({absent, dying, missing, shell("steady", two_steps(1, 1))}, kRules);
   ASSERT_EQ(result.finished.size(), 1u);
-  EXPECT_EQ(result.finished.front().who.name, "steady");
+  EXPECT_EQ(result.finished.front().candidate.name, "steady");
   EXPECT_THAT(result.left_out,
-              ElementsAre("stillborn: exit code 3: no b",
+              ElementsAre("absent: exit code 3: no b",
                           "missing: cannot start /no/such/program: No such file or directory",
-                          "tired: killed by signal 9: enough"));
+                          "dying: killed by signal 9: enough"));
 }
 
-TEST(Race, nonsense_is_not_measured) {
-  const RaceResult result =
-      race({shell("short", R"(echo '{"seconds": [1]}')"), shell("text", "echo '{oh}'"),
-            shell("typed", R"(echo '{"seconds": "soon"}')")},
-           kRules);
+TEST(Interleaved, nonsense_is_not_measured) {
+  const BenchmarkResult result =
+      run_interleaved({shell("short", R"(echo '{"seconds": [1]}')"), shell("text", "echo '{oh}'"),
+                       shell("typed", R"(echo '{"seconds": "soon"}')")},
+                      kRules);
   EXPECT_TRUE(result.finished.empty());
   EXPECT_THAT(result.left_out, ElementsAre("short: 2 steps asked for, 1 answered",
                                            "text: answers '{oh}', which is not JSON",
                                            testing::StartsWith("typed: answers in unexpected")));
 }
 
-TEST(Race, the_first_step_ends_with_the_line_that_the_contestant_names) {
+TEST(Interleaved, the_first_step_ends_with_the_line_that_the_contestant_names) {
   const test::ScratchDir scratch;
-  Contestant who{"late", "", {"sh", "-c", "echo step x; sleep 0.2; echo step y; exec sleep 60"}};
-  who.begins = "step ";
-  const RaceResult result = race_to_first_step({who}, 2, scratch / "run");
+  Candidate candidate{
+      "late", "", {"sh", "-c", "echo step x; sleep 0.2; echo step y; exec sleep 60"}};
+  candidate.begins = "step ";
+  const BenchmarkResult result = time_to_first_step({candidate}, 2, scratch / "run");
   ASSERT_EQ(result.finished.size(), 1u);
   ASSERT_EQ(result.finished.front().seconds.size(), 2u);
   for (const double seconds : result.finished.front().seconds) {

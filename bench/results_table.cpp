@@ -1,4 +1,4 @@
-#include "bench/standings.h"
+#include "bench/results_table.h"
 
 #include <fmt/core.h>
 
@@ -15,58 +15,62 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Speed of `a` over that of `b`, turn by turn.
-std::vector<double> speed(const Result& a, const Result& b) { return ratios(b.turns, a.turns); }
+/// Speed of `a` over that of `b`, round by round.
+std::vector<double> speed(const Result& a, const Result& b) {
+  return ratios(b.round_medians, a.round_medians);
+}
 
 void add_quantiles(Row& row, const std::vector<double>& values, double scale, int digits) {
   for (const double q : {0.5, 0.1, 0.9})
     row.push_back(fmt::format("{:.{}f}", scale * stats::quantile(values, q), digits));
 }
 
-Row row_of(const Result& each, const Heat& heat) {
+Row row_of(const Result& each, const CandidateGroup& group) {
   const double seconds = stats::quantile(each.seconds, 0.5);
   const auto megabytes = [](double bytes) {
     return bytes > 0 ? fmt::format("{:.0f}", bytes / 1e6) : "-";
   };
-  Row row{each.who.name, each.parameters ? system::grouped(*each.parameters) : "-"};
+  Row row{each.candidate.name, each.parameters ? system::grouped(*each.parameters) : "-"};
   add_quantiles(row, each.seconds, 1e3, 1);
-  row.push_back(fmt::format("{:.1f}", 1e6 * seconds / heat.tokens));
-  row.push_back(system::grouped(std::llround(heat.tokens / seconds)));
-  row.push_back(each.who.flops_per_step > 0
+  row.push_back(fmt::format("{:.1f}", 1e6 * seconds / group.tokens));
+  row.push_back(system::grouped(std::llround(group.tokens / seconds)));
+  row.push_back(each.candidate.flops_per_step > 0
                     ? fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_share, 0.5))
                     : "-");
   row.push_back(megabytes(each.peak_bytes));
   row.push_back(megabytes(each.idle_bytes));
-  add_quantiles(row, speed(each, heat.result.finished.front()), 1, 3);
+  add_quantiles(row, speed(each, group.result.finished.front()), 1, 3);
   return row;
 }
 
 /// "difftape f32 is 1.31 (1.28-1.35) times as fast as the best of PyTorch f32, PyTorch f32 eager".
-std::string verdicts(const RaceResult& result, const std::string& where) {
+std::string verdicts(const BenchmarkResult& result, const std::string& where) {
   if (result.finished.empty()) return "";
   const Result& first = result.finished.front();
   std::map<std::string, const Result*> best;
-  std::vector<std::string> teams;
+  std::vector<std::string> frameworks;
   for (const Result& each : result.finished) {
-    if (each.who.team == first.who.team) continue;
-    const Result*& leader = best[each.who.team];
-    if (leader == nullptr) teams.push_back(each.who.team);
-    if (leader == nullptr || stats::quantile(each.turns, 0.5) < stats::quantile(leader->turns, 0.5))
+    if (each.candidate.framework == first.candidate.framework) continue;
+    const Result*& leader = best[each.candidate.framework];
+    if (leader == nullptr) frameworks.push_back(each.candidate.framework);
+    if (leader == nullptr ||
+        stats::quantile(each.round_medians, 0.5) < stats::quantile(leader->round_medians, 0.5))
       leader = &each;
   }
   std::string text;
-  for (const std::string& team : teams) {
-    const Result& leader = *best[team];
+  for (const std::string& framework : frameworks) {
+    const Result& leader = *best[framework];
     const std::vector<double> gain = speed(first, leader);
-    text += fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where,
-                        first.who.name, stats::quantile(gain, 0.5), stats::quantile(gain, 0.1),
-                        stats::quantile(gain, 0.9), leader.who.name);
+    text +=
+        fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where,
+                    first.candidate.name, stats::quantile(gain, 0.5), stats::quantile(gain, 0.1),
+                    stats::quantile(gain, 0.9), leader.candidate.name);
   }
   return text;
 }
 
-void collect_notes(const RaceResult& result, const std::string& where, std::set<std::string>& seen,
-                   std::string& text) {
+void collect_notes(const BenchmarkResult& result, const std::string& where,
+                   std::set<std::string>& seen, std::string& text) {
   const auto add = [&](const std::string& line) {
     if (seen.insert(line).second) text += line;
   };
@@ -77,9 +81,9 @@ void collect_notes(const RaceResult& result, const std::string& where, std::set<
 
 }  // namespace
 
-std::string standings(const std::vector<Heat>& heats, const std::string& label) {
-  const bool labelled = heats.size() > 1;
-  system::Table table{{{"", "contestant", true},
+std::string results_table(const std::vector<CandidateGroup>& groups, const std::string& label) {
+  const bool labelled = groups.size() > 1;
+  system::Table table{{{"", "candidate", true},
                        {"", "parameters"},
                        {"ms a step", "median"},
                        {"ms a step", "10 %"},
@@ -96,27 +100,27 @@ std::string standings(const std::vector<Heat>& heats, const std::string& label) 
   if (labelled) table.columns.insert(table.columns.begin(), {"", label});
   std::string speeds, notes;
   std::set<std::string> seen;
-  for (const Heat& heat : heats) {
-    const std::string where = labelled ? fmt::format("{} {}: ", label, heat.label) : "";
-    for (const Result& each : heat.result.finished) {
-      Row row = row_of(each, heat);
-      if (labelled) row.insert(row.begin(), heat.label);
+  for (const CandidateGroup& group : groups) {
+    const std::string where = labelled ? fmt::format("{} {}: ", label, group.label) : "";
+    for (const Result& each : group.result.finished) {
+      Row row = row_of(each, group);
+      if (labelled) row.insert(row.begin(), group.label);
       table.rows.push_back(row);
     }
-    speeds += verdicts(heat.result, where);
-    collect_notes(heat.result, where, seen, notes);
+    speeds += verdicts(group.result, where);
+    collect_notes(group.result, where, seen, notes);
   }
   return fmt::format("{}\n{}{}", to_text(table), speeds, notes);
 }
 
-std::string start_standings(const RaceResult& result) {
-  system::Table table{{{"", "contestant", true},
+std::string start_table(const BenchmarkResult& result) {
+  system::Table table{{{"", "candidate", true},
                        {"seconds to the first step", "median"},
                        {"seconds to the first step", "10 %"},
                        {"seconds to the first step", "90 %"}},
                       {}};
   for (const Result& each : result.finished) {
-    Row row{each.who.name};
+    Row row{each.candidate.name};
     add_quantiles(row, each.seconds, 1, 3);
     table.rows.push_back(row);
   }

@@ -1,0 +1,205 @@
+#include "bench/candidates.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "layers/cost.h"
+#include "train/app/analyze/kinds.h"
+#include "train/run/config/reader.h"
+#include "train/run/loop/step.h"
+
+namespace difftape::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+run::Config resolved(const Training& training) {
+  run::Config config = run::load_config(training.config, training.overrides).config;
+  if (!training.kind.empty()) config.model = app::with_kind(config.model, training.kind);
+  const std::string unsupported = app::unsupported_reason(config.model);
+  if (!unsupported.empty()) throw ConfigError(unsupported);
+  return config;
+}
+
+bool runs(const Selection& selection, const std::string& word) {
+  return std::find(selection.words.begin(), selection.words.end(), word) != selection.words.end();
+}
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+struct TorchCandidate {
+  const char *word, *name, *framework;
+  Words flags;
+};
+const std::vector<TorchCandidate>& torch_candidates() {
+  static const std::vector<TorchCandidate> candidates{
+      {"torch", "PyTorch f32 eager", "PyTorch f32", {}},
+      {"torch-compile", "PyTorch f32 compiled", "PyTorch f32", {"--compile"}},
+      {"torch-bf16", "PyTorch bf16 eager", "PyTorch bf16", {"--precision", "bf16"}},
+      {"torch-compile-bf16",
+       "PyTorch bf16 compiled",
+       "PyTorch bf16",
+       {"--compile", "--precision", "bf16"}}};
+  return candidates;
+}
+
+/// What the peers cannot do; empty if they can do it all.
+std::string beyond_torch(const run::Config& config) {
+  const std::string kind = app::name_of_configured(config.model);
+  if (kind != "softmax" && kind != "diff_v1" && kind != "diff_v2")
+    return fmt::format("attention '{}'", kind);
+  if (!config.model.rope) return "model.rope: false";
+  if (config.model.attention.qk_norm) return "model.attention.qk_norm";
+  if (config.model.attention.sliding_window != 0) return "model.attention.sliding_window";
+  if (config.data.eos_token_id >= 0) return "data.eos_token_id";
+  if (config.train.grad_accumulation != 1) return "train.grad_accumulation";
+  return "";
+}
+
+/// The sizes that the scripts of the peers take.
+Words sizes(const run::Config& config) {
+  const ModelConfig& m = config.model;
+  const Index d_ff = model_cost(m, config.data.seq_len).d_ff;
+  Words words;
+  const auto add = [&](const char* name, Index value) {
+    words.insert(words.end(), {fmt::format("--{}", name), std::to_string(value)});
+  };
+  add("d-model", m.d_model);
+  add("layers", m.num_layers);
+  add("heads", m.num_heads);
+  add("kv-heads", kv_heads_of(m));
+  add("head-dim", head_dim_of(m));
+  add("d-ff", d_ff);
+  add("seq-len", config.data.seq_len);
+  add("batch", config.data.batch_size);
+  add("vocab", m.vocab_size);
+  add("threads", num_threads());
+  return words;
+}
+
+Words torch_training(const run::Config& config, const Selection& selection) {
+  const ModelConfig& m = config.model;
+  const Words fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
+                    "--kind",         std::string(m.attention.kind.name()),
+                    "--rope-theta",   fmt::format("{}", m.rope_theta),
+                    "--norm-eps",     fmt::format("{}", m.norm_eps)};
+  return fixed + sizes(config) + (m.tie_embeddings ? Words{"--tied"} : Words{});
+}
+
+/// Adds the wanted candidates of PyTorch, or one line that says why there are none.
+void add_torch(Entries& entries, const Selection& selection, const Words& command, double flops,
+               const std::string& unsupported) {
+  Words wanted;
+  for (const TorchCandidate& torch : torch_candidates()) {
+    if (!runs(selection, torch.word)) continue;
+    wanted.emplace_back(torch.word);
+    if (selection.python.empty() || !unsupported.empty()) continue;
+    entries.candidates.push_back({torch.name, torch.framework, command + torch.flags, flops});
+  }
+  if (wanted.empty()) return;
+  if (selection.python.empty())
+    entries.left_out.push_back("PyTorch: set DIFFTAPE_PEER_PYTHON to a Python that has it");
+  else if (!unsupported.empty())
+    entries.left_out.push_back(fmt::format("PyTorch: its script has no {}", unsupported));
+}
+
+void add_llmc(Entries& entries, const Selection& selection, const run::Config& config) {
+  if (!runs(selection, "llmc")) return;
+  if (selection.llmc.empty()) {
+    entries.left_out.push_back("llm.c: set --llmc (or DIFFTAPE_LLMC) to a checkout of it");
+  } else if (selection.python.empty()) {
+    entries.left_out.push_back("llm.c: set DIFFTAPE_PEER_PYTHON to a Python with NumPy");
+  } else {
+    const Words fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/llmc_gpt.py", "--llmc",
+                      selection.llmc};
+    entries.candidates.push_back({"llm.c f32 (GPT-2)", "llm.c f32", fixed + sizes(config)});
+  }
+}
+
+Words with_overrides(Words command, const Training& training) {
+  for (const std::string& text : training.overrides) command = command + Words{"--set", text};
+  return command;
+}
+
+}  // namespace
+
+std::vector<std::string> candidate_words() {
+  Words words{"ours", "ours-bf16"};
+  for (const TorchCandidate& torch : torch_candidates()) words.emplace_back(torch.word);
+  words.emplace_back("llmc");
+  return words;
+}
+
+Entries training_entries(const Training& training, const Selection& selection) {
+  const run::Config config = resolved(training);
+  const double flops = model_cost(config.model, config.data.seq_len).train_flops_per_token *
+                       static_cast<double>(tokens_per_step(config));
+  Words ours{selection.programs / "bench_serve", "step", training.config};
+  if (!training.kind.empty()) ours = ours + Words{"--kind", training.kind};
+  ours = with_overrides(ours, training);
+  const std::string kind = training.kind.empty() ? "" : " " + training.kind;
+  Entries entries;
+  if (runs(selection, "ours"))
+    entries.candidates.push_back({"difftape f32" + kind, "difftape f32" + kind, ours, flops});
+  if (runs(selection, "ours-bf16"))
+    entries.candidates.push_back({"difftape bf16" + kind, "difftape bf16" + kind,
+                                  ours + Words{"--set", "train.precision=bf16"}, flops});
+  add_torch(entries, selection, torch_training(config, selection), flops, beyond_torch(config));
+  for (Candidate& each : entries.candidates) {
+    if (kind.empty() || each.name.ends_with(kind)) continue;
+    each.name += kind;
+    each.framework += kind;
+  }
+  add_llmc(entries, selection, config);
+  return entries;
+}
+
+Entries attention_entries(const AttentionSize& size, const Selection& selection) {
+  if (size.tokens % size.seq != 0)
+    throw UsageError(
+        fmt::format("attention: --seq {} does not divide --tokens {}", size.seq, size.tokens));
+  const Words sizes{"--heads",    std::to_string(size.heads),
+                    "--head-dim", std::to_string(size.head_dim),
+                    "--batch",    std::to_string(size.tokens / size.seq),
+                    "--seq",      std::to_string(size.seq)};
+  const double flops =
+      6.0 * static_cast<double>(size.heads * size.head_dim * size.seq * size.tokens);
+  Entries entries;
+  if (runs(selection, "ours"))
+    entries.candidates.push_back({"difftape f32", "difftape f32",
+                                  Words{selection.programs / "bench_serve", "attention"} + sizes,
+                                  flops});
+  const Words torch{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
+                    "--threads", std::to_string(num_threads())};
+  add_torch(entries, selection, torch + sizes, flops, "");
+  return entries;
+}
+
+Entries start_entries(const Training& training, const Selection& selection,
+                      const std::filesystem::path& scratch) {
+  const run::Config config = resolved(training);
+  Entries entries;
+  if (runs(selection, "ours")) {
+    Candidate ours{"difftape train", "difftape f32",
+                   with_overrides({selection.programs / "difftape", "train", training.config,
+                                   "--out", scratch},
+                                  training)};
+    ours.begins = "step ";
+    ours.line = 1;
+    entries.candidates.push_back(ours);
+  }
+  add_torch(entries, selection, torch_training(config, selection), 0, beyond_torch(config));
+  return entries;
+}
+
+double tokens_of_step(const Training& training) {
+  return static_cast<double>(tokens_per_step(resolved(training)));
+}
+
+}  // namespace difftape::bench

@@ -1,0 +1,55 @@
+#pragma once
+// Processes that take training steps in rounds, A B C A B C, so that background load affects all
+// of them alike. bench/README.md has the line protocol.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape::bench {
+
+struct Candidate {
+  std::string name;       ///< "PyTorch f32 compiled"
+  std::string framework;  ///< "PyTorch f32": of one framework the best counts
+  std::vector<std::string> command;
+  double flops_per_step = 0;  ///< 0: not counted
+  /// The line of its output that ends its first step: the `line`-th that begins with `begins`.
+  std::string begins = "{";
+  int line = 2;
+};
+
+struct Result {
+  Candidate candidate{};
+  std::string version{};                ///< what it says about itself
+  std::optional<Index> parameters{};    ///< if it has any
+  std::vector<double> seconds{};        ///< of every measured step
+  std::vector<double> round_medians{};  ///< of the steps of each round, in seconds
+  std::vector<double> peak_share{};     ///< of each round, of the FMA peak measured before it
+  double idle_bytes = 0;                ///< resident before it built anything
+  double peak_bytes = 0;                ///< the most that was resident
+};
+
+struct BenchmarkResult {
+  std::vector<Result> finished;       ///< in the order of the candidates
+  std::vector<std::string> left_out;  ///< "name: why"
+};
+
+/// In a round each candidate takes `steps` steps. Each takes `warmup` steps first, which do not
+/// count.
+struct Interleaving {
+  int rounds = 10, steps = 3, warmup = 2;
+};
+
+/// A candidate that cannot start, dies or answers nonsense is left out; the others go on.
+BenchmarkResult run_interleaved(const std::vector<Candidate>& candidates,
+                                const Interleaving& rules);
+
+/// Seconds from the start of each process to the end of its first step, `rounds` times after one
+/// that does not count. `scratch` is removed before every start.
+BenchmarkResult time_to_first_step(const std::vector<Candidate>& candidates, int rounds,
+                                   const std::filesystem::path& scratch);
+
+}  // namespace difftape::bench

@@ -5,15 +5,6 @@
 
 namespace difftape {
 
-/// What gives way to make totals of parameters equal.
-enum class Match {
-  none,
-  parameters  ///< d_ff shrinks until the total of the softmax kind is reached
-};
-template <>
-inline constexpr auto kNames<Match> =
-    std::to_array<Named<Match>>({{"none", Match::none}, {"parameters", Match::parameters}});
-
 struct ModelConfig {
   Index d_model = 128;
   Index num_layers = 4;

@@ -46,7 +46,7 @@ inline Tensor random_addend(Index rows, Index cols) {
 struct Request {
   Accumulate accumulate = Accumulate::no;
   Precision precision = Precision::full;
-  bool onto = false;  ///< an residual, whatever C held
+  bool onto = false;  ///< a residual is added, whatever C held
 };
 
 inline real rounded(Precision precision, real x) {

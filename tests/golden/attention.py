@@ -79,7 +79,7 @@ def value_width(spec: ModelSpec) -> int:
 
 
 def visibility(tokens: Tensor, window: int = 0, eos_token_id: int = -1) -> Tensor:
-    """[B, T, T]: may query t see key j? A eos_token_id token is the last of its document."""
+    """[B, T, T]: may query t see key j? An EOS token is the last of its document."""
     t = torch.arange(tokens.shape[1])
     distance = t[:, None] - t
     visible = (distance >= 0).expand(len(tokens), -1, -1)

@@ -1,3 +1,8 @@
+// B is packed into zero-filled panels 64 floats or 32 doubles wide, unless its rows are short and
+// few rows of A are multiplied with it; A stays where it is, except for the long rows of a
+// transposed one, which a task copies for itself. A task owns up to 128 rows of up to four panels
+// of C and adds the products over K in chunks of at most 512. For bfloat16, B is packed in pairs
+// along K.
 #include "core/gemm.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// For a block of queries, whole rows of scores of both maps are held in scratch, normalised,
+// subtracted, and multiplied by V once. Blocks of keys that no query of the block sees (later ones,
+// those before the window or before the document) are skipped; other masked scores are -inf and
+// become exact zeros. A sink joins maximum and sum of its row and has no column.
 #include <algorithm>
 
 #include "core/attention/blocks.h"

@@ -94,7 +94,7 @@ TEST(Interleaved, nonsense_is_not_measured) {
                                            testing::StartsWith("typed: answers in unexpected")));
 }
 
-TEST(Interleaved, the_first_step_ends_with_the_line_that_the_contestant_names) {
+TEST(Interleaved, the_first_step_ends_with_the_line_that_the_candidate_names) {
   const test::ScratchDir scratch;
   Candidate candidate{
       "late", "", {"sh", "-c", "echo step x; sleep 0.2; echo step y; exec sleep 60"}};

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "train/stats/descriptive.h"
-#include "train/stats/paired.h"
-#include "train/study/compare/lr_curves.h"
+#include "train/stats/interval.h"
+#include "train/study/compare/curves.h"
 
 namespace difftape::study {
 
@@ -210,7 +210,7 @@ system::Table sensitivity_table(const Study& study) {
     int runs = 0, diverged = 0;
     for (const LrPoint& each : curve.points) runs += each.runs, diverged += each.diverged;
     TableRow& row = table.rows.emplace_back(TableRow{curve.arm, fmt::to_string(curve.points.size()),
-                                           fmt::format("{} of {}", diverged, runs)});
+                                                     fmt::format("{} of {}", diverged, runs)});
     for (const double value :
          {curve.sensitivity.mean, curve.sensitivity_limits.low, curve.sensitivity_limits.high}) {
       row.push_back(written(value, Format::loss));

@@ -108,7 +108,8 @@ HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequenc
 using Eigen::ArrayXd;
 
 /// Row t of the map of a head.
-ArrayXd head_row(const AttentionView& view, const MapRows& rows, const RetrievalTarget& query, Index head) {
+ArrayXd head_row(const AttentionView& view, const MapRows& rows, const RetrievalTarget& query,
+                 Index head) {
   ArrayXd first = rows.row(0, query.position).probabilities;
   if (view.mapping.maps == 1) return first;
   return normalised_difference(first, rows.row(1, query.position).probabilities,
@@ -141,7 +142,8 @@ AnswerAttention sums_of_head(const AttentionView& view, std::span<const Retrieva
 
 }  // namespace
 
-AnswerAttention answer_attention(const AttentionView& view, std::span<const RetrievalTarget> queries) {
+AnswerAttention answer_attention(const AttentionView& view,
+                                 std::span<const RetrievalTarget> queries) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (queries.empty()) return {kNaN, kNaN};
   const auto heads = static_cast<Index>(view.mapping.outputs.size());
@@ -158,7 +160,8 @@ AnswerAttention answer_attention(const AttentionView& view, std::span<const Retr
   return mean;
 }
 
-AttentionMeasures measure_attention(const AttentionView& view, std::span<const RetrievalTarget> queries) {
+AttentionMeasures measure_attention(const AttentionView& view,
+                                    std::span<const RetrievalTarget> queries) {
   AttentionMeasures measures;
   measures.maps = view.mapping.maps;
   const auto heads = static_cast<size_t>(heads_of(view));

@@ -29,7 +29,8 @@ struct AnswerAttention {
 
 /// `queries` are those of the view's sequences, by row. A token that a query does not see gets
 /// nothing. The same for every number of threads.
-AnswerAttention answer_attention(const AttentionView& view, std::span<const RetrievalTarget> queries);
+AnswerAttention answer_attention(const AttentionView& view,
+                                 std::span<const RetrievalTarget> queries);
 
 /// Of one output head, over all sequences and tokens.
 struct HeadMeasures {

@@ -127,10 +127,10 @@ set_source_files_properties(${numeric} PROPERTIES
 # The HTML page of the report and the libraries inlined into it are read by the assembler.
 set(page ${PROJECT_SOURCE_DIR}/train/study/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
-set_source_files_properties(train/study/page/assets.cpp PROPERTIES
+set_source_files_properties(train/study/page/html.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
   OBJECT_DEPENDS "${page_files}")
-set_source_files_properties(train/run/data/default_text.cpp PROPERTIES
+set_source_files_properties(train/run/data/sources.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
 
 difftape_sources(train_sources train)
@@ -139,6 +139,6 @@ list(FILTER many_models EXCLUDE REGEX "/train/app/gradcheck/")  # difftape-f64 p
 difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # In double: one model is trained, replayed and proven; many are compared by difftape alone.
 set(one_model ${train_sources})
-list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(sweep|report|plan|analyze)_command")
+list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(study|analyze)_command")
 difftape_program(difftape-f64 f64 train/app/main_f64.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

@@ -18,8 +18,6 @@
 
 namespace difftape::app {
 
-using app::GradcheckCase;
-
 namespace {
 
 /// Continues as difftape-f64, which lies beside this program. Returns only on failure.

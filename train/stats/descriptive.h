@@ -1,5 +1,6 @@
 #pragma once
-// Numbers that describe values: quantile, spread between repetitions, slope.
+// Numbers that describe values: quantile, spread between repetitions, slope; and what a quantity
+// does late in training: whether the gradient norm grows or varies, as the V2 article says of V1.
 
 #include <span>
 #include <vector>
@@ -25,5 +26,30 @@ double pooled_std(std::span<const std::vector<double>> groups);
 /// Least-squares slope of log(y) over log(x), the exponent a of y ~ x^a. Points where x or y is not
 /// positive and finite are left out; NaN with fewer than two different x.
 double growth_exponent(std::span<const double> x, std::span<const double> y);
+
+/// Values with the steps they belong to, ascending; both of the same length.
+struct Series {
+  std::vector<double> step, value;
+};
+
+/// Values of the steps 1, 2, ...
+Series numbered(std::span<const double> values);
+/// The points whose value is neither NaN nor infinite.
+Series finite(const Series& series);
+
+inline constexpr double kSecondHalf = 0.5, kLastQuarter = 0.25;
+/// The window of everything said to be late: the points in the last `share` of the steps, those
+/// after (1 - share) of the last step. Of the steps 1 to n, kLastQuarter takes n / 4 rounded up.
+Series late(const Series& series, double share);
+
+/// Growth exponent over the second half of the steps: the slope of the least-squares line of
+/// log(value) against log(step); a value that grows like step^a has exponent a. Values that are not
+/// positive and finite are left out; NaN with fewer than two.
+double late_growth(const Series& series);
+/// Population variance of what is finite in the last quarter of the steps; NaN of nothing.
+double late_variance(const Series& series);
+/// Standard deviation over median in the last quarter of the steps. NaN with fewer than two values
+/// and for a median that is not positive.
+double late_variation(const Series& series);
 
 }  // namespace difftape::stats

@@ -47,13 +47,16 @@ enum class SpikeDefinition { olmo2, olmo_core, llmc, zclip };
 
 }  // namespace difftape::stats
 
+namespace difftape {
+
 template <>
-inline constexpr auto difftape::kNames<difftape::stats::SpikeDefinition> =
-    std::to_array<difftape::Named<difftape::stats::SpikeDefinition>>(
-        {{"olmo2", difftape::stats::SpikeDefinition::olmo2},
-         {"olmo_core", difftape::stats::SpikeDefinition::olmo_core},
-         {"llmc", difftape::stats::SpikeDefinition::llmc},
-         {"zclip", difftape::stats::SpikeDefinition::zclip}});
+inline constexpr auto kNames<stats::SpikeDefinition> =
+    std::to_array<Named<stats::SpikeDefinition>>({{"olmo2", stats::SpikeDefinition::olmo2},
+                                                  {"olmo_core", stats::SpikeDefinition::olmo_core},
+                                                  {"llmc", stats::SpikeDefinition::llmc},
+                                                  {"zclip", stats::SpikeDefinition::zclip}});
+
+}  // namespace difftape
 
 namespace difftape::stats {
 

@@ -1,6 +1,7 @@
 #pragma once
 // The codes with which the program ends. Scripts depend on them, and a sweep reads them of the runs
-// that it starts.
+// that it starts. Ctrl-C and termination requests are noticed between steps so that nothing is
+// lost.
 
 #include <exception>
 
@@ -23,5 +24,20 @@ enum class Exit : int {
 
 /// The code of an error by its type; `bad_data` for what is not in core/error.h.
 Exit exit_of(const std::exception& error);
+
+/// While one lives, SIGINT, SIGTERM and SIGHUP (a closed terminal, taken as SIGTERM) are remembered
+/// instead of ending the process; the second SIGINT ends it. A signal that was ignored before stays
+/// ignored. They nest: an inner one, of a run, knows what an outer one, of a sweep, received. Main
+/// thread only.
+class StopRequest {
+ public:
+  StopRequest();
+  ~StopRequest();
+  StopRequest(const StopRequest&) = delete;
+  StopRequest& operator=(const StopRequest&) = delete;
+
+  /// The exit code of the last signal since the outermost began, Exit::ok if none came.
+  Exit received() const;
+};
 
 }  // namespace difftape::system

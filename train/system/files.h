@@ -1,5 +1,6 @@
 #pragma once
-// Text files, read and written whole or line by line, with errors that name the file.
+// Text files, read and written whole or line by line, with errors that name the file, and
+// directories that one process at a time works in.
 
 #include <cstdio>
 #include <filesystem>
@@ -32,6 +33,20 @@ class AppendFile {
 
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, Close> file_;
+};
+
+/// Holds `<dir>/lock` for as long as it lives. The operating system frees it however the process
+/// ends.
+class DirectoryLock {
+ public:
+  /// Throws OutputError if another process holds it or the file cannot be made.
+  explicit DirectoryLock(const std::filesystem::path& dir);
+
+ private:
+  struct Close {
+    void operator()(const int* descriptor) const;
+  };
+  std::unique_ptr<int, Close> descriptor_;
 };
 
 }  // namespace difftape::system

@@ -1,4 +1,4 @@
-#include "train/stats/paired.h"
+#include "train/stats/interval.h"
 
 #include <rapidcheck/gtest.h>
 

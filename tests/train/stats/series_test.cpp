@@ -1,4 +1,4 @@
-#include "train/stats/series.h"
+#include "train/stats/descriptive.h"
 
 #include <gtest/gtest.h>
 

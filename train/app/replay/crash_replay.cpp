@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "train/app/replay/recorded_run.h"
-#include "train/run/loop/first_non_finite.h"
+#include "train/run/loop/step.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {

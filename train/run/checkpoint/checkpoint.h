@@ -7,13 +7,16 @@
 //   /data                              attribute `extra_state`, JSON
 //   attributes of /                    format, format_version, step, precision, config_yaml
 //
-// The file appears in one piece under its name, and its digest (checksum_header.h) is checked
-// before anything in it is used. Equal states give equal bytes. Values of an f32 file load into an
-// f64 program and the other way round.
+// Its first 512 bytes are one line of text with the digest of all that follows, so that damage is
+// found before HDF5 reads a byte; HDF5 readers skip this user block. The file appears in one piece
+// under its name. Equal states give equal bytes. Values of an f32 file load into an f64 program and
+// the other way round.
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "autograd/parameter.h"
@@ -21,6 +24,16 @@
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
+
+inline constexpr std::size_t kChecksumHeaderSize = 512;
+
+/// Writes the line "difftape-checkpoint xxh3-128 <32 hex digits> <bytes that follow>" into the
+/// first kChecksumHeaderSize bytes of a file image, padded with spaces.
+void write_checksum_header(std::span<std::byte> image);
+
+/// Checks a file against its checksum header. Throws MissingInput if it cannot be read and
+/// DataError if it is not a checkpoint, is cut off or is damaged.
+void verify_checksum_header(const std::filesystem::path& path);
 
 /// What a checkpoint holds beside tensors.
 struct CheckpointMeta {

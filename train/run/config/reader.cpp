@@ -1,6 +1,16 @@
 #include "train/run/config/reader.h"
 
-#include "train/run/config/assignments.h"
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "train/run/config/fields.h"
+#include "train/run/config/former_names.h"
+#include "train/run/config/validate.h"
+#include "train/system/suggest.h"
 
 namespace difftape::run {
 
@@ -26,6 +36,228 @@ Config config_from_yaml(const std::string& text, const std::string& where) {
   const ResolvedConfig resolved = assignments.resolve();
   errors.throw_if_any();
   return resolved.config;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kMaxFileBytes = 1 << 20;
+
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+/// Why the file cannot be read, or nothing. Fills `text`.
+std::string read_text(const std::string& path, std::string& text) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) return "no such file" + system::did_you_mean_file(path);
+  if (fs::is_directory(status)) return "is a folder; need a YAML file";
+  std::ifstream file(path, std::ios::binary);
+  text.resize(kMaxFileBytes + 1);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) return "cannot be read; check its permissions";
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMaxFileBytes) return "longer than 1 MiB; need a YAML file";
+  if (text.find('\0') != std::string::npos) return "is not text; need a YAML file";
+  return "";
+}
+
+}  // namespace
+
+Assignments::Assignments(ConfigErrors& errors, std::vector<std::string> extra_keys)
+    : errors_(&errors), keys_(std::move(extra_keys)) {
+  for (const Field& field : fields()) keys_.push_back(field.key);
+  for (const std::string& key : keys_) {
+    for (auto dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
+      if (!contains(sections_, key.substr(0, dot))) sections_.push_back(key.substr(0, dot));
+    }
+  }
+}
+
+void Assignments::add_file(const std::string& path) { load(path, nullptr); }
+
+/// `named_at` is the location of the `base:` that names the file; null for the user's own file.
+void Assignments::load(const std::string& path, const SourceLocation* named_at) {
+  std::string text;
+  if (const std::string problem = read_text(path, text); !problem.empty()) {
+    complete_ = false;
+    if (!named_at) throw MissingInput(fmt::format("{}: {}", path, problem));
+    errors_->add(*named_at, fmt::format("base: {}: {}", path, problem));
+    return;
+  }
+  const std::string identity = fs::weakly_canonical(path).string();
+  if (contains(loading_, identity)) {
+    errors_->add(*named_at, fmt::format("base: {} leads back to itself; remove one 'base:' of "
+                                        "the circle",
+                                        path));
+    return;
+  }
+  if (!loaded_.insert(identity).second) return;
+  const auto root = parse_yaml(text, path, YamlSource::file, *errors_);
+  complete_ = complete_ && root.has_value();
+  if (!root) return;
+  loading_.push_back(identity);
+  add_root(*root, true);
+  loading_.pop_back();
+}
+
+void Assignments::add_text(const std::string& text, const std::string& where) {
+  const auto root = parse_yaml(text, where, YamlSource::file, *errors_);
+  complete_ = complete_ && root.has_value();
+  if (root) add_root(*root, false);
+}
+
+void Assignments::add_map(const YamlNode& map) { add_root(map, true); }
+
+void Assignments::add_override(const std::string& text) {
+  const SourceLocation location{"--set " + text, 0, 0};
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    errors_->add(location, "expected key=value, for example --set optim.lr=0.001");
+    return;
+  }
+  auto value =
+      parse_yaml(text.substr(equals + 1), location.source, YamlSource::command_line, *errors_);
+  if (!value) return;
+  YamlNode key, root;
+  value->location = key.location = root.location = location;
+  key.text = text.substr(0, equals);
+  root.kind = YamlNode::Kind::map;
+  root.pairs.push_back({std::move(key), std::move(*value)});
+  add_root(root, false);
+}
+
+void Assignments::add_node(const std::string& key, const YamlNode& value) {
+  assignments_.push_back({key, value, value.location});
+}
+
+void Assignments::add_value(const std::string& key, const std::string& text,
+                            const SourceLocation& location) {
+  YamlNode value;
+  value.kind = YamlNode::Kind::scalar;
+  value.location = location;
+  value.text = text;
+  assignments_.push_back({key, std::move(value), location});
+}
+
+void Assignments::add_root(const YamlNode& root, bool may_have_bases) {
+  if (root.kind == YamlNode::Kind::null) return;
+  if (root.kind != YamlNode::Kind::map) {
+    errors_->add(root.location, fmt::format("expected keys and values, got {}", root.describe()));
+    return;
+  }
+  YamlNode own = root;
+  std::erase_if(own.pairs, [&](const YamlPair& pair) { return pair.key.text == "base"; });
+  const YamlNode* base = nullptr;
+  for (const auto& [key, value] : root.pairs) {
+    if (key.text != "base") continue;
+    if (!may_have_bases) {
+      errors_->add(key.location, "base: only a configuration file can name its bases");
+    } else if (base) {
+      errors_->add(key.location, "duplicate key 'base'; give several bases as one list");
+    } else {
+      base = &value;
+      add_bases(value);
+    }
+  }
+  Seen seen;
+  flatten(own, "", seen);
+}
+
+void Assignments::add_bases(const YamlNode& value) {
+  const auto paths = read_value(value, "base", {std::vector<std::string>{}, {}}, *errors_);
+  if (!paths) return;
+  const bool alone = value.kind == YamlNode::Kind::scalar;
+  const auto& names = std::get<std::vector<std::string>>(*paths);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const SourceLocation location = alone ? value.location : value.items[i].location;
+    load((fs::path(location.source).parent_path() / names[i]).lexically_normal().string(),
+         &location);
+  }
+}
+
+void Assignments::flatten(const YamlNode& map, const std::string& section, Seen& seen) {
+  for (const auto& [name, value] : map.pairs) {
+    const std::string key = section + name.text;
+    const auto [first, fresh] = seen.emplace(key, name.location);
+    if (!fresh) {
+      const int line = first->second.line;
+      errors_->add(name.location,
+                   fmt::format("duplicate key '{}'{}", key,
+                               line == 0 ? "" : fmt::format("; first given in line {}", line)));
+    }
+    if (contains(keys_, key)) {
+      assignments_.push_back({key, value, name.location});
+    } else if (!contains(sections_, key)) {
+      if (fresh) unknown(key, value, name.location);
+    } else if (value.kind == YamlNode::Kind::map) {
+      flatten(value, key + ".", seen);
+    } else if (value.kind != YamlNode::Kind::null) {
+      const auto inside = std::find_if(keys_.begin(), keys_.end(), [&](const std::string& k) {
+        return k.starts_with(key + ".");
+      });
+      errors_->add(value.location,
+                   fmt::format("{} is a section, got {}; give its keys, for example "
+                               "{}",
+                               key, value.describe(), *inside));
+    }
+  }
+}
+
+void Assignments::unknown(const std::string& key, const YamlNode& value,
+                          const SourceLocation& location) {
+  const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
+  if (of_sweep && !contains(sections_, "sweep")) {
+    errors_->add(location, location.line == 0
+                               ? fmt::format("{}: only 'difftape sweep' knows this key", key)
+                               : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
+                                             key, location.source));
+    complete_ = false;
+    return;
+  }
+  if (const FormerKey* former = find_former_key(key)) {
+    suspects_.insert(former->now.begin(), former->now.end());
+    errors_->add(location, fmt::format("unknown key '{}'; it is now {}{}", key,
+                                       fmt::join(former->now, " or "), former->value));
+    return;
+  }
+  const bool section = value.kind == YamlNode::Kind::map;
+  std::vector<std::string> candidates = section ? sections_ : keys_;
+  if (section && of_sweep) candidates = keys_;  // some of them are maps
+  if (!of_sweep) {
+    std::erase_if(candidates, [](const std::string& k) { return k.starts_with("sweep."); });
+  }
+  candidates.push_back("base");
+  const std::string guess = system::nearest_key(key, candidates);
+  suspects_.insert(guess);
+  errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
+                                     guess.empty() ? "'difftape config keys' lists all keys"
+                                                   : "did you mean '" + guess + "'?"));
+}
+
+const Assignment* Assignments::find(const std::string& key) const {
+  const auto last = std::find_if(assignments_.rbegin(), assignments_.rend(),
+                                 [&](const Assignment& a) { return a.key == key; });
+  return last == assignments_.rend() ? nullptr : &*last;
+}
+
+ResolvedConfig Assignments::resolve() const {
+  ResolvedConfig resolved;
+  std::set<std::string> broken = suspects_;
+  int rank = 0;
+  for (const auto& [key, value, location] : assignments_) {
+    const Field* field = find_field(key);
+    if (!field) continue;
+    resolved.origins[key] = {location, ++rank};
+    if (const auto read = read_value(value, key, field->spec, *errors_)) {
+      field->set(resolved.config, *read);
+    } else {
+      broken.insert(key);
+    }
+  }
+  if (complete_) validate(resolved, broken, *errors_);
+  return resolved;
 }
 
 }  // namespace difftape::run

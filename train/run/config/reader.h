@@ -3,11 +3,12 @@
 // came from.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "train/run/config/config.h"
-#include "train/run/config/diagnostics.h"
+#include "train/run/config/yaml.h"
 
 namespace difftape::run {
 
@@ -31,5 +32,59 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
 /// Reads a configuration stored in another file, such as a checkpoint. `where` names it in errors.
 /// Throws ConfigError.
 Config config_from_yaml(const std::string& text, const std::string& where);
+
+struct Assignment {
+  std::string key;  ///< dotted; always a known key
+  YamlNode value;
+  SourceLocation location;  ///< of the key
+};
+
+/// What files, their bases, sweep arms and `--set` say, flattened to dotted keys in the order in
+/// which they apply: a later assignment of a key replaces an earlier one.
+/// Unknown and duplicate keys, unreadable files and bad bases are added to `errors`, which must
+/// outlive this. Copies continue independently: a sweep reads its file once and copies per arm.
+class Assignments {
+ public:
+  /// `extra_keys` are known besides those of Config; their values may be maps.
+  explicit Assignments(ConfigErrors& errors, std::vector<std::string> extra_keys = {});
+
+  /// A file after its bases. Throws MissingInput if there is no such file.
+  void add_file(const std::string& path);
+  /// Text without bases. `where` names it in messages.
+  void add_text(const std::string& text, const std::string& where);
+  /// A map within a file, with bases relative to that file: a sweep arm.
+  void add_map(const YamlNode& map);
+  /// One `key=value` of the command line, the value in YAML.
+  void add_override(const std::string& text);
+
+  /// The value of a known key that is written elsewhere: in a list of values to try.
+  void add_node(const std::string& key, const YamlNode& value);
+  /// A plain text or number that follows from something else the user wrote at `location`.
+  void add_value(const std::string& key, const std::string& text, const SourceLocation& location);
+
+  /// The last assignment of a key, or null.
+  const Assignment* find(const std::string& key) const;
+  const std::vector<Assignment>& all() const { return assignments_; }
+
+  /// Reads every value and runs the cross-field checks whose keys were all readable.
+  ResolvedConfig resolve() const;
+
+ private:
+  using Seen = std::map<std::string, SourceLocation>;
+
+  void load(const std::string& path, const SourceLocation* named_at);
+  void add_root(const YamlNode& root, bool may_have_bases);
+  void add_bases(const YamlNode& value);
+  void flatten(const YamlNode& map, const std::string& section, Seen& seen);
+  void unknown(const std::string& key, const YamlNode& value, const SourceLocation& location);
+
+  ConfigErrors* errors_;
+  std::vector<std::string> keys_, sections_;
+  std::vector<Assignment> assignments_;
+  std::set<std::string> suspects_;    ///< keys probably meant by unknown ones
+  std::vector<std::string> loading_;  ///< files whose bases are being read, outermost first
+  std::set<std::string> loaded_;      ///< a file that is reached twice applies once, the first time
+  bool complete_ = true;              ///< every file could be parsed
+};
 
 }  // namespace difftape::run

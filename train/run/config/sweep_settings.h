@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "train/run/config/assignments.h"
 #include "train/run/config/fields.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::run {
 

@@ -6,6 +6,9 @@
 #include <yaml-cpp/node/convert.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
 
 #include "train/run/config/sweep_settings.h"
 #include "train/system/text_table.h"
@@ -107,6 +110,164 @@ std::string describe_keys() {
   for (const Field& field : fields()) add(field);
   for (const SweepField& field : sweep_fields()) add(field);
   return to_text(table);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json limit(double value, bool whole) {
+  return whole ? Json(static_cast<Index>(value)) : Json(value);
+}
+
+/// Schema of one item: of the value itself, or of each item of a list.
+Json item_schema(const char* type, const Constraint& constraint) {
+  const bool whole = std::string_view(type) == "integer";
+  Json item = {{"type", type}};
+  if (!constraint.names.empty()) item["enum"] = constraint.names;
+  // `true` in YAML is a boolean to an editor and the word "true" to the reader.
+  const auto boolean = std::ranges::find(constraint.names, "true");
+  if (boolean != constraint.names.end()) {
+    item.erase("type");
+    item["enum"].insert(item["enum"].end(), {true, false});
+  }
+  if (std::isfinite(constraint.min)) {
+    item[constraint.above_min ? "exclusiveMinimum" : "minimum"] = limit(constraint.min, whole);
+  }
+  if (std::isfinite(constraint.max)) {
+    item[constraint.below_max ? "exclusiveMaximum" : "maximum"] = limit(constraint.max, whole);
+  }
+  return item;
+}
+
+Json value_schema(const ValueSpec& spec) {
+  constexpr const char* kTypes[] = {"boolean", "integer", "number", "string",
+                                    "integer", "number",  "string"};
+  Json item = item_schema(kTypes[spec.initial.index()], spec.constraint);
+  if (spec.initial.index() < 4) return item;
+  Json list = {{"type", "array"}, {"items", item}};
+  if (spec.length != 0) list["minItems"] = list["maxItems"] = spec.length;
+  // One text may stand alone.
+  if (std::holds_alternative<std::vector<std::string>>(spec.initial)) {
+    return {{"anyOf", {item, list}}};
+  }
+  return list;
+}
+
+Json key_schema(const KeyInfo& key) {
+  Json value = value_schema(key.spec);
+  value["default"] = std::visit([](const auto& v) { return Json(v); }, key.spec.initial);
+  value["description"] = key.help + (key.unit.empty() ? "" : " Unit: " + key.unit + ".");
+  return value;
+}
+
+/// Nothing but its properties; `section:` without a value is an empty one.
+Json object_schema() {
+  return {{"type", {"object", "null"}},
+          {"additionalProperties", false},
+          {"properties", Json::object()}};
+}
+
+Json list_of(const Json& item) { return {{"type", "array"}, {"minItems", 1}, {"items", item}}; }
+
+Json reference(const std::string& pointer) { return {{"$ref", "#" + pointer}}; }
+
+/// Makes objects of dotted keys. Every key and section has its schema where it is nested, and may
+/// be written dotted in every section around it, where the schema refers to that location.
+class Tree {
+ public:
+  /// `at` is the location of the tree in the whole schema.
+  explicit Tree(std::string at) : at_(std::move(at)) {}
+
+  void add(const std::string& key, const Json& value) { add(root_, at_, key, value); }
+  Json& root() { return root_; }
+
+ private:
+  /// Adds to the object at `pointer` the key and, on the way, what is dotted.
+  void add(Json& object, const std::string& pointer, const std::string& key, const Json& value) {
+    Json& own = object["properties"];
+    const auto dot = key.find('.');
+    const std::string first = key.substr(0, dot);
+    const std::string inside = pointer + "/properties/" + first;
+    if (dot == std::string::npos) {
+      own[first] = value;
+      return;
+    }
+    if (!own.contains(first)) own[first] = object_schema();
+    add(own[first], inside, key.substr(dot + 1), value);
+    const Json nested = own[first]["properties"];
+    for (const auto& [name, schema] : nested.items()) {
+      const std::string dotted = first + "." + name;
+      if (own.contains(dotted)) continue;
+      // Not through another reference, of which some validators see the first alone.
+      own[dotted] = schema.contains("$ref") ? schema : reference(inside + "/properties/" + name);
+    }
+  }
+
+  std::string at_;
+  Json root_ = object_schema();
+};
+
+/// Where Tree puts a key.
+std::string pointer_to(const std::string& key) {
+  std::string pointer = "/properties/" + key;
+  for (size_t dot; (dot = pointer.find('.')) != std::string::npos;) {
+    pointer.replace(dot, 1, "/properties/");
+  }
+  return pointer;
+}
+
+bool decided_by_sweep(const Field& field) { return field.key.starts_with("run."); }
+
+/// What may be set in an arm: all but the name, folder and seed of the run.
+Json arm_schema(const Json& file) {
+  Json arm = object_schema();
+  for (const auto& [name, schema] : file["properties"].items()) {
+    if (name == "run" || name.starts_with("run.")) continue;
+    arm["properties"][name] = schema.contains("$ref") ? schema : reference("/properties/" + name);
+  }
+  return arm;
+}
+
+/// Lists of values by key.
+Json swept_schema() {
+  Tree tree("/definitions/swept");
+  for (const Field& field : fields()) {
+    if (!decided_by_sweep(field)) tree.add(field.key, list_of(reference(pointer_to(field.key))));
+  }
+  return tree.root();
+}
+
+Json sweep_value_schema(const SweepField& field) {
+  if (field.spec.form.empty()) return key_schema(field);
+  Json value;
+  if (field.key == "sweep.lr") {
+    value["anyOf"] = {{{"const", kWortsman}}, list_of(reference(pointer_to("optim.lr")))};
+  } else if (field.key == "sweep.arms") {
+    value = {{"type", "object"}, {"additionalProperties", reference("/definitions/arm")}};
+    value["minProperties"] = 1;
+  } else {
+    value["allOf"] = {reference("/definitions/swept")};
+  }
+  value["description"] = field.help;
+  return value;
+}
+
+}  // namespace
+
+std::string config_schema() {
+  Tree tree("");
+  Json base = value_schema({std::vector<std::string>{}, {}});
+  base["description"] = "Files this one builds on, relative to it; later ones win.";
+  tree.add("base", base);
+  for (const Field& field : fields()) tree.add(field.key, key_schema(field));
+  const Json arm = arm_schema(tree.root());
+  for (const SweepField& field : sweep_fields()) tree.add(field.key, sweep_value_schema(field));
+  Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
+                 {"title", "difftape configuration"}};
+  schema.update(tree.root());
+  schema["definitions"] = {{"arm", arm}, {"swept", swept_schema()}};
+  return schema.dump(2) + "\n";
 }
 
 }  // namespace difftape::run

@@ -6,8 +6,8 @@
 
 #include "autograd/ops.h"
 #include "core/error.h"
-#include "train/run/data/tasks/tasks.h"
-#include "train/run/data/text.h"
+#include "train/run/data/sources.h"
+#include "train/run/data/tasks/task.h"
 #include "train/run/data/token_data.h"
 
 namespace difftape::run {

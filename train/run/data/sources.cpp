@@ -1,3 +1,4 @@
+// The place of the Eigen headers, which the build compiles into this file alone.
 #include "train/run/data/sources.h"
 
 #include <glob.h>
@@ -5,9 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <system_error>
 
+#include "core/digest.h"
 #include "core/error.h"
+#include "train/run/data/windows.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -80,6 +84,55 @@ std::string read_sources(std::span<const fs::path> files) {
   std::string text;
   for (const fs::path& file : files) text += system::read_text(file);
   return text;
+}
+
+std::vector<std::string> default_text() {
+  const std::filesystem::path headers = DIFFTAPE_EIGEN_HEADERS;
+  for (const char* part : {"Eigen", "unsupported"}) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(headers / part, ignored)) {
+      throw MissingInput(fmt::format(
+          "the default text, the headers of Eigen, is not on this machine: no directory {}; set "
+          "data.path or install libeigen3-dev",
+          (headers / part).string()));
+    }
+  }
+  return {headers / "Eigen", headers / "unsupported"};
+}
+
+namespace {
+
+class Text : public TokenSource {
+ public:
+  Text(std::string text, Index file_count) : text_(std::move(text)) {
+    Digest bytes;
+    bytes.add(text_);
+    kind = "text";
+    unit = "bytes";
+    files = file_count;
+    digest = bytes.hex();
+    vocab_size = 256;
+  }
+
+  Index size() const override { return static_cast<Index>(text_.size()); }
+  void copy(Index begin, std::span<std::int32_t> into) const override {
+    std::ranges::transform(std::string_view(text_).substr(static_cast<size_t>(begin), into.size()),
+                           into.begin(), [](char c) { return static_cast<unsigned char>(c); });
+  }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_t seed) {
+  const NameScope scope("data.path");
+  const auto files = find_sources(config.path);
+  const std::string from =
+      files.size() == 1 ? files[0].string() : fmt::format("{} files", files.size());
+  return make_windows(std::make_unique<Text>(read_sources(files), static_cast<Index>(files.size())),
+                      "the text of " + from, config, seed);
 }
 
 }  // namespace difftape::run

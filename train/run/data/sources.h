@@ -1,10 +1,13 @@
 #pragma once
-// Which files data.path means, and what they hold.
+// Which files data.path means, what they hold, and data.kind text, whose tokens are their bytes.
 
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "train/run/data/dataset.h"
 
 namespace difftape::run {
 
@@ -21,5 +24,9 @@ std::string read_sources(std::span<const std::filesystem::path> files);
 /// The directories whose files are the text of a run that names none: real C++, about 8.7 MB, on
 /// every machine that built difftape. Throws MissingInput if they are gone.
 std::vector<std::string> default_text();
+
+/// Reads the files of data.path. Throws MissingInput, and DataError if the text is too short for
+/// one sequence of each part.
+std::unique_ptr<Dataset> make_text(const DataConfig& config, Index vocab_size, std::uint64_t seed);
 
 }  // namespace difftape::run

@@ -4,7 +4,7 @@
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
 #include "train/run/diagnostics/attention_measures.h"
-#include "train/run/records/metrics_h5.h"
+#include "train/run/records/metrics.h"
 
 namespace difftape::run {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "train/run/loop/train_state.h"
-#include "train/run/records/metrics_h5.h"
+#include "train/run/records/metrics.h"
 
 namespace difftape::run {
 

@@ -13,7 +13,7 @@
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/restore.h"
 #include "train/run/records/metric_registry.h"
-#include "train/run/records/metrics_h5.h"
+#include "train/run/records/metrics.h"
 #include "train/run/records/profile_files.h"
 #include "train/system/files.h"
 

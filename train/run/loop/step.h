@@ -1,9 +1,10 @@
 #pragma once
-// One optimiser step.
+// One optimiser step, and which op of it was the first to give what is not finite.
 
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "optim/grad_norm.h"
 #include "train/run/loop/train_state.h"
@@ -49,5 +50,14 @@ Step train_step(TrainState& state, const Tape::Hook& hook = {});
 
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);
+
+/// Computes loss and gradients of a step once more, on tapes that are watched. Returns the first op
+/// whose value is not finite, "attention in model.layers.2.self_attn, forward"; if all of a
+/// micro-batch are, the first whose pullback added to a gradient what is not finite, as in
+/// "linear in lm_head, backward". Empty if there is none: a mean or a norm alone overflowed.
+std::string first_non_finite_op(TrainState& state, const MicroBatches& batches);
+
+/// The same for a validation, which has no backward pass.
+std::string first_non_finite_op_in_validation(TrainState& state);
 
 }  // namespace difftape::run

@@ -7,7 +7,7 @@
 #include "core/profile.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/metric_registry.h"
-#include "train/stats/series.h"
+#include "train/stats/descriptive.h"
 
 namespace difftape::run {
 

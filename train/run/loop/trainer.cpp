@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "train/run/loop/crash_dump.h"
-#include "train/run/loop/first_non_finite.h"
 #include "train/run/loop/run_writer.h"
-#include "train/run/loop/stop.h"
+#include "train/run/loop/step.h"
+#include "train/system/exit.h"
 
 namespace difftape::run {
 
@@ -18,7 +18,7 @@ struct RunEnd {
 };
 
 /// One step, with the validation, diagnostics, log and checkpoint that are due after it.
-RunEnd step_and_log(TrainState& state, RunWriter& writer, const StopRequest& stop) {
+RunEnd step_and_log(TrainState& state, RunWriter& writer, const system::StopRequest& stop) {
   const TrainConfig& config = state.config.train;
   Step step = train_step(state);
   if (!step.diverged && due(step.step, config.eval_every, config.steps)) {
@@ -42,7 +42,7 @@ RunEnd step_and_log(TrainState& state, RunWriter& writer, const StopRequest& sto
 }
 
 system::Exit run_steps(TrainState& state, RunWriter& writer, bool profile,
-                       const StopRequest& stop) {
+                       const system::StopRequest& stop) {
   const Index steps = state.config.train.steps;
   ProfiledSteps profiled(profile, state.step, steps);
   while (state.step < steps) {
@@ -69,7 +69,7 @@ std::filesystem::path default_out(const Config& config) {
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {
-  const StopRequest stop;  // from here on a signal costs no work
+  const system::StopRequest stop;  // from here on a signal costs no work
   TrainState state(config);
   RunWriter writer(state, request);
   try {

@@ -1,17 +1,20 @@
 #pragma once
-// metrics.jsonl: what a run measured, one JSON object a logged step, never rewritten. A value is a
-// number or a list of numbers. Numbers are JSON numbers that read back bit for bit; JSON has none
-// for NaN and the infinities, so those are the strings "NaN", "Infinity" and "-Infinity".
-// metrics.jsonl is the truth; metrics.h5 is a copy.
+// What a run measured.
+// metrics.jsonl is the truth: one JSON object a logged step, never rewritten. A value is a number
+// or a list of numbers. Numbers are JSON numbers that read back bit for bit; JSON has none for NaN
+// and the infinities, so those are the strings "NaN", "Infinity" and "-Infinity". metrics.h5 is a
+// copy of its columns for tools that read HDF5, with the attention maps that diagnostics saw last.
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/real.h"
+#include "core/tensor.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -55,5 +58,25 @@ MetricsTable read_metrics(const std::filesystem::path& path);
 /// Drops every step after `last_step`, and a line that a crash cut off: what a resumed run does
 /// before it appends. Throws as read_metrics does, and OutputError.
 void truncate_metrics(const std::filesystem::path& path, Index last_step);
+
+/// The maps of the first measured sequence, one tensor a layer: (output heads, S, T, T), rows
+/// queries and columns keys, 0 where a query is masked. S is 1, or 3 with two maps: A1, A2, and
+/// |A1 - lambda A2| with rows that add up to 1. T is at most 64.
+struct AttentionMaps {
+  Index step = 0;  ///< after which they were seen
+  std::vector<Tensor> layers;
+};
+
+/// Replaces the file at `path`: /step (int64) and one double dataset a metric, as long as /step,
+/// NaN where a step did not log it. A list metric is (length of /step, n), n its longest list,
+/// NaN beyond the end of a shorter one. A `/` in a metric's name makes a group, so `attn/lambda/3`
+/// is dataset 3 of group /attn/lambda. A metric whose name others extend, as `optim/grad_norm` and
+/// `optim/grad_norm/<parameter>`, is dataset `value` of that group. Maps are float datasets
+/// /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
+void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
+                      const std::optional<AttentionMaps>& maps = std::nullopt);
+
+/// The maps of a metrics.h5, nothing if it has none. Throws MissingInput or DataError.
+std::optional<AttentionMaps> read_attention_maps(const std::filesystem::path& metrics_h5);
 
 }  // namespace difftape::run

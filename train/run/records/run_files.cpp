@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "train/system/files.h"
-#include "train/system/lock.h"
 
 namespace difftape::run {
 

@@ -1,13 +1,18 @@
 #pragma once
-// Metrics as a report reads them from metrics.jsonl: over the steps, over the layers, thinned.
+// Metrics as a report reads them from metrics.jsonl: over the steps, over the layers, thinned; and
+// what each arm reaches at each learning rate, and how sensitive it is to it.
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "train/run/records/metrics.h"
-#include "train/stats/series.h"
+#include "train/stats/descriptive.h"
+#include "train/stats/interval.h"
+#include "train/stats/sensitivity.h"
 #include "train/stats/spikes.h"
+#include "train/study/compare/study.h"
 
 namespace difftape::study {
 
@@ -32,5 +37,30 @@ Series spikes(const Series& curve, const stats::SpikeRule& rule);
 /// At most about `points` points of a curve: its first, its last, and the smallest and the largest
 /// of each of points / 2 equal stretches, so that no peak is lost.
 Series decimate(const Series& curve, std::size_t points);
+
+/// An arm at one learning rate.
+struct LrPoint {
+  double lr;
+  stats::Interval loss;  ///< of `values`
+  int runs, diverged;    ///< complete runs, and how many of them diverged
+  /// Final validation losses, nats a token, capped at the loss at init (capped_loss), by ascending
+  /// seed. A run whose first training loss is not known takes the mean of the arm's others.
+  std::vector<double> values;
+};
+
+/// The points of an arm at the rates with a complete run, ascending.
+std::vector<LrPoint> lr_points(const Arm& arm);
+/// The point of the lowest mean loss among those where a run finished; nullptr if none did.
+const LrPoint* best_point(std::span<const LrPoint> points);
+
+struct LrCurve {
+  std::string arm;
+  std::vector<LrPoint> points;
+  stats::Interval sensitivity;       ///< half_width: half the distance of the limits
+  stats::Limits sensitivity_limits;  ///< bootstrap over the seeds at each rate
+};
+
+/// One curve an arm. The sensitivity is NaN for an arm of one rate, or whose runs all diverged.
+std::vector<LrCurve> lr_curves(const Study& study);
 
 }  // namespace difftape::study

@@ -1,5 +1,6 @@
 #pragma once
-// One run as a study sees it, read back from its directory.
+// The runs that a report is about: which directories are meant, and each run as a study sees it,
+// read back from its directory.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -57,5 +58,17 @@ stats::SpikeRule spike_rule(const nlohmann::ordered_json& env);
 
 /// "finished", "diverged at step 120 (train/loss)", "running 20/500".
 std::string describe_state(const run::RunStatus& status);
+
+struct Collection {
+  std::vector<RunRecord> runs;
+  std::vector<std::string> notes;  ///< a line each: what was left out or is not complete, and why
+};
+
+/// Loads runs. A directory without status.json stands for every run directory below it, in the
+/// order of its index.csv if it has one, else by path; a run that is given twice counts once. A run
+/// that cannot be read is left out with a note. Runs that share a name are called by their
+/// directory, as load_runs does. Throws MissingInput if a directory neither is nor holds a run, and
+/// DataError, with what is wrong with each, if no run is left.
+Collection collect_runs(std::span<const std::filesystem::path> dirs);
 
 }  // namespace difftape::study

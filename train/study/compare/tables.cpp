@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "train/stats/descriptive.h"
-#include "train/stats/paired.h"
-#include "train/study/compare/lr_curves.h"
+#include "train/stats/interval.h"
+#include "train/study/compare/curves.h"
 
 namespace difftape::study {
 

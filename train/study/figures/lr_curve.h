@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "train/study/compare/lr_curves.h"
+#include "train/study/compare/curves.h"
 
 namespace difftape::study {
 

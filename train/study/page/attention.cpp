@@ -1,4 +1,4 @@
-#include "train/study/page/attention.h"
+#include "train/study/page/sections.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "train/run/records/metrics_h5.h"
+#include "train/run/records/metrics.h"
 #include "train/study/figures/png.h"
 #include "train/study/page/html.h"
 

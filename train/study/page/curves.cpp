@@ -1,4 +1,4 @@
-#include "train/study/page/curves.h"
+#include "train/study/page/sections.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "train/run/records/metric_registry.h"
-#include "train/study/figures/line_plot.h"
+#include "train/study/figures/plots.h"
 #include "train/study/page/html.h"
 
 namespace difftape::study::page {
@@ -134,7 +134,7 @@ Json curve_data(const Input& input) {
                {"arms", Json::array()},  {"cells", Json::array()},
                {"charts", Json::array()}};
   const std::vector<double> all = input.study.lrs();
-  for (const double rate : all) data["rates"].push_back(lr_name(rate));
+  for (const double lr : all) data["rates"].push_back(lr_name(lr));
   data["rate"] = std::find(all.begin(), all.end(), input.lr) - all.begin();
   if (const double best = best_loss(input.study); std::isfinite(best)) data["best_loss"] = best;
   if (const double best = best_accuracy(input.study); std::isfinite(best))
@@ -142,9 +142,9 @@ Json curve_data(const Input& input) {
   for (std::size_t arm = 0; arm < input.study.arms.size(); ++arm) {
     data["arms"].push_back(input.study.arms[arm].name);
     for (const Condition& condition : input.study.arms[arm].conditions) {
-      const auto rate = std::find(all.begin(), all.end(), condition.lr) - all.begin();
+      const auto lr = std::find(all.begin(), all.end(), condition.lr) - all.begin();
       data["cells"].push_back({{"arm", arm},
-                               {"rate", rate},
+                               {"rate", lr},
                                {"seeds", condition.runs.size()},
                                {"diverged", steps(divergences(condition))}});
     }

@@ -1,5 +1,7 @@
 #pragma once
-// Text that is safe inside a page, tables and links of the page, and a page from its template.
+// Text that is safe inside a page, tables and links of the page, a page from its template, and the
+// files that it is made of, compiled into the program: a report needs nothing but the run
+// directories.
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -42,3 +44,14 @@ std::string verdict_cards(const system::Table& table);
 std::vector<std::size_t> arms_of(const system::Table& table, std::span<const std::string> names);
 
 }  // namespace difftape::study::page
+
+namespace difftape::study::assets {
+
+std::string_view page_html();  ///< the template with its {{keys}}
+std::string_view page_css();
+std::string_view page_js();
+std::string_view dygraph_js();  ///< dygraphs 2, MIT licence
+std::string_view dygraph_css();
+std::string_view synchronizer_js();  ///< its extra that links the zoom of several charts
+
+}  // namespace difftape::study::assets

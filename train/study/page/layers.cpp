@@ -1,4 +1,4 @@
-#include "train/study/page/layers.h"
+#include "train/study/page/sections.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "train/run/records/metric_registry.h"
-#include "train/study/figures/heat_map.h"
+#include "train/study/figures/plots.h"
 #include "train/study/page/html.h"
 #include "train/system/csv.h"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "train/study/compare/curves.h"
-#include "train/study/compare/lr_curves.h"
 
 namespace difftape::study::page {
 

@@ -51,12 +51,12 @@ class AxesReader {
   Axis read_lr() {
     if (!settings_.lr) return {{}};
     const run::YamlNode& node = *settings_.lr;
-    run::Assignment rates{kLr, node, node.location};
+    run::Assignment lrs{kLr, node, node.location};
     if (node.kind == run::YamlNode::Kind::scalar && node.text == run::kWortsman) {
-      rates.value.kind = run::YamlNode::Kind::list;
-      for (const std::string& rate : run::wortsman_lrs()) {
-        rates.value.items.push_back(node);
-        rates.value.items.back().text = rate;
+      lrs.value.kind = run::YamlNode::Kind::list;
+      for (const std::string& lr : run::wortsman_lrs()) {
+        lrs.value.items.push_back(node);
+        lrs.value.items.back().text = lr;
       }
     } else if (node.kind != run::YamlNode::Kind::list) {
       errors_.add(node.location,
@@ -65,9 +65,9 @@ class AxesReader {
                               node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
       return {{}};
     }
-    if (!may_be_swept("sweep.lr", rates)) return {{}};
+    if (!may_be_swept("sweep.lr", lrs)) return {{}};
     Axis axis;
-    for (SweptValue& value : read_list("sweep.lr", rates)) axis.push_back({std::move(value)});
+    for (SweptValue& value : read_list("sweep.lr", lrs)) axis.push_back({std::move(value)});
     refuse_repeated(axis);
     return axis.empty() ? Axis{{}} : axis;
   }

@@ -1,4 +1,4 @@
-#include "train/study/sweep/dry_run.h"
+#include "train/study/sweep/sweep.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "train/run/loop/step.h"
 #include "train/run/records/progress.h"
 #include "train/study/sweep/layout.h"
-#include "train/study/sweep/status_table.h"
+#include "train/study/sweep/run_progress.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 

@@ -1,9 +1,13 @@
 #pragma once
-// Trains every run of a sweep, then compares them.
+// Trains every run of a sweep, then compares them. index.csv has the runs and their numbers, one
+// row a run, for spreadsheets and scripts.
 
 #include <iosfwd>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "train/study/sweep/run_progress.h"
 #include "train/study/sweep/sweep_config.h"
 #include "train/system/exit.h"
 
@@ -26,5 +30,33 @@ struct SweepRequest {
 /// first run that failed. Throws OutputError, before anything is trained, if a run's directory
 /// holds something else, the sweep's cannot be made, or another process trains there.
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
+
+/// Its columns in every sweep: name, arm, seed, lr, state, the steps done and asked for, the step
+/// that diverged, the number of parameters; the quantities of the registry that belong to it; and
+/// the directory of the run, relative to index.csv.
+std::vector<std::string> index_columns();
+
+/// Keeps `<sweep>/index.csv`: index_columns() and a column for every swept key, the rows in the
+/// order of the sweep. Numbers read back exactly; an empty field is a number that is not there.
+class SweepIndex {
+ public:
+  /// Throws OutputError if an index.csv is there that no sweep wrote.
+  explicit SweepIndex(const SweepConfig& sweep);
+
+  /// Reads a run again and replaces its row. Its measured numbers stay empty if it cannot be read.
+  void update(std::size_t run, const RunProgress& progress);
+  /// Replaces the file. Throws OutputError.
+  void write() const;
+
+ private:
+  const SweepConfig* sweep_;
+  std::vector<std::string> rows_;
+};
+
+/// Prints one line a run: name, state, parameters, tokens, steps, operations and estimated time,
+/// and when the whole sweep would be done. Times a few steps of each model and shape of data, in
+/// all for about ten seconds; shapes for which no time is left are estimated by their operations.
+/// Writes nothing. Throws as run_sweep does for directories that hold something else.
+void dry_run(const SweepConfig& sweep, const SweepRequest& request);
 
 }  // namespace difftape::study

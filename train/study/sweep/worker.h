@@ -1,9 +1,11 @@
 #pragma once
-// A worker process of a sweep: what it is asked to do, by a text on its standard input, and the
-// process itself, seen from the sweep.
+// The worker processes of a sweep: what each is asked to do, by a text on its standard input, the
+// process itself, seen from the sweep, and the pool in which they train its queued runs.
 
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "core/error.h"
 #include "train/run/config/config.h"
 #include "train/study/sweep/layout.h"
+#include "train/study/sweep/run_progress.h"
 #include "train/system/child.h"
 #include "train/system/exit.h"
 
@@ -67,5 +70,41 @@ class Worker {
 /// will, or take more than `limit` seconds in all.
 std::optional<StepTime> measure_step(const run::Config& config, const Layout& layout,
                                      double seconds, double limit, const std::string& program);
+
+class Pool {
+ public:
+  /// Called with the position of a run when its worker has started and when it has ended.
+  using Changed = std::function<void(std::size_t run)>;
+
+  /// `progress` has one entry a run and is kept up to date. `command` is recorded in env.json.
+  Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
+       std::vector<std::string> command, std::string program);
+
+  /// Trains all chosen runs that are queued, in the order of the sweep. A run that fails or whose
+  /// worker is killed does not stop the others. After a stop request none is begun, the running
+  /// ones are sent_signal to save their state, and this returns when they have.
+  void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);
+
+ private:
+  struct Slot {
+    std::unique_ptr<Worker> worker;  ///< null: free
+    std::size_t run = 0;
+  };
+
+  bool start_next(int index, StatusTable& table, const Changed& changed);
+  void finish_ended(StatusTable& table, const Changed& changed);
+  void redraw(StatusTable& table);
+  bool idle() const;
+
+  const SweepConfig& sweep_;
+  std::vector<RunProgress>& progress_;
+  const Layout layout_;
+  const std::vector<std::string> command_;
+  const std::string program_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+  int sent_signal_ = 0;  ///< the signal that the workers were sent; 0: none
+  double started_, drawn_ = 0;
+};
 
 }  // namespace difftape::study

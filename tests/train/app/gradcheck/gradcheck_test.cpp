@@ -8,7 +8,6 @@
 #include "layers/attention/errors.h"
 #include "tests/layers/combinations.h"
 #include "train/app/gradcheck/cases.h"
-#include "train/app/gradcheck/layer.h"
 
 namespace difftape::app {
 namespace {

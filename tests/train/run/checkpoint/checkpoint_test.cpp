@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "tests/support/scratch.h"
-#include "train/run/checkpoint/checksum_header.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {

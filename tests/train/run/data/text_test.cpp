@@ -1,4 +1,4 @@
-#include "train/run/data/text.h"
+#include "train/run/data/sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
-#include "train/run/data/sources.h"
 
 namespace difftape::run {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/support/threads.h"
 #include "tests/train/run/diagnostics/view.h"
-#include "train/run/data/tasks/tasks.h"
+#include "train/run/data/tasks/task.h"
 #include "train/run/diagnostics/diagnose.h"
 
 namespace difftape::run {

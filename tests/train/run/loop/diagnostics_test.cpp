@@ -2,7 +2,6 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/metrics.h"
-#include "train/run/records/metrics_h5.h"
 
 namespace difftape::run {
 namespace {

@@ -1,6 +1,6 @@
 // Divergence is a result, not a crash.
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/loop/first_non_finite.h"
+#include "train/run/loop/step.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/study/page/report.h"

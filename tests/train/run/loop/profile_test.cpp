@@ -2,7 +2,7 @@
 #include <map>
 
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/loop/profiled_steps.h"
+#include "train/run/loop/run_writer.h"
 
 namespace difftape::run {
 namespace {

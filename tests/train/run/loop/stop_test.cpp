@@ -1,4 +1,4 @@
-#include "train/run/loop/stop.h"
+#include "train/system/exit.h"
 
 #include <csignal>
 
@@ -17,7 +17,7 @@ class StopRequestTest : public testing::Test {
 };
 
 TEST_F(StopRequestTest, remembers_the_signal_as_an_exit_code) {
-  const StopRequest stop;
+  const system::StopRequest stop;
   EXPECT_EQ(stop.received(), system::Exit::ok);
   std::raise(SIGTERM);
   EXPECT_EQ(stop.received(), system::Exit::sigterm);
@@ -30,7 +30,7 @@ TEST_F(StopRequestTest, remembers_the_signal_as_an_exit_code) {
 TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
   std::signal(SIGHUP, SIG_IGN);  // as nohup does
   {
-    const StopRequest stop;
+    const system::StopRequest stop;
     std::raise(SIGHUP);
     EXPECT_EQ(stop.received(), system::Exit::ok);
   }
@@ -39,17 +39,17 @@ TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
 
 TEST_F(StopRequestTest, the_next_one_knows_nothing_of_signals_before_it) {
   {
-    const StopRequest stop;
+    const system::StopRequest stop;
     std::raise(SIGTERM);
   }
-  EXPECT_EQ(StopRequest().received(), system::Exit::ok);
+  EXPECT_EQ(system::StopRequest().received(), system::Exit::ok);
 }
 
 TEST_F(StopRequestTest, an_inner_one_shares_what_the_outer_one_received) {
-  const StopRequest sweep;
+  const system::StopRequest sweep;
   std::raise(SIGTERM);
   {
-    const StopRequest run;
+    const system::StopRequest run;
     EXPECT_EQ(run.received(), system::Exit::sigterm);
   }
   std::raise(SIGTERM);  // would end the process if the inner one had put the default back
@@ -60,7 +60,7 @@ TEST_F(StopRequestTest, a_second_interrupt_ends_the_process) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        const StopRequest stop;
+        const system::StopRequest stop;
         std::raise(SIGINT);
         std::raise(SIGINT);
       },
@@ -71,7 +71,7 @@ TEST_F(StopRequestTest, afterwards_signals_end_the_process_again) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        { const StopRequest stop; }
+        { const system::StopRequest stop; }
         std::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");
@@ -79,7 +79,7 @@ TEST_F(StopRequestTest, afterwards_signals_end_the_process_again) {
 
 TEST_F(StopRequestTest, stops_a_run_after_the_step_under_way) {
   test::TinyProject project;
-  const StopRequest stop;
+  const system::StopRequest stop;
   std::raise(SIGTERM);
   EXPECT_EQ(project.train("run"), system::Exit::sigterm);
   const RunStatus status = read_status(project / "run");
@@ -94,7 +94,7 @@ TEST_F(StopRequestTest, stops_a_run_after_the_step_under_way) {
 TEST_F(StopRequestTest, in_the_last_step_lets_the_run_finish) {
   test::TinyProject project;
   project.config.train.steps = project.config.optim.warmup_steps = 1;
-  const StopRequest stop;
+  const system::StopRequest stop;
   std::raise(SIGTERM);
   EXPECT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);

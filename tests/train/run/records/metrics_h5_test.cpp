@@ -1,4 +1,4 @@
-#include "train/run/records/metrics_h5.h"
+#include "train/run/records/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

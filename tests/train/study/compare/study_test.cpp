@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
-#include "train/study/compare/lr_curves.h"
+#include "train/study/compare/curves.h"
 #include "train/study/compare/tables.h"
 
 namespace difftape::study {

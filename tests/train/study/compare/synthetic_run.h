@@ -11,7 +11,6 @@
 #include "core/random.h"
 #include "core/tensor.h"
 #include "train/run/records/metrics.h"
-#include "train/run/records/metrics_h5.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/spikes.h"
 

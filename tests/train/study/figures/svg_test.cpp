@@ -4,9 +4,8 @@
 #include <cmath>
 
 #include "train/study/figures/axis.h"
-#include "train/study/figures/heat_map.h"
-#include "train/study/figures/line_plot.h"
 #include "train/study/figures/lr_curve.h"
+#include "train/study/figures/plots.h"
 #include "train/study/figures/png.h"
 
 namespace difftape::study::svg {

@@ -15,9 +15,9 @@
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 #include "train/study/compare/tables.h"
-#include "train/study/page/curves.h"
 #include "train/study/page/html.h"
 #include "train/study/page/report.h"
+#include "train/study/page/sections.h"
 
 namespace difftape::study {
 namespace {

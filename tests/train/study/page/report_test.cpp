@@ -10,7 +10,7 @@
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/study.h"
-#include "train/study/page/assets.h"
+#include "train/study/page/html.h"
 
 namespace difftape::study {
 namespace {

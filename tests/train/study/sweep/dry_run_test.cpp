@@ -2,7 +2,6 @@
 #include <thread>
 
 #include "tests/train/run/loop/tiny.h"
-#include "train/study/sweep/index.h"
 #include "train/study/sweep/sweep.h"
 #include "train/system/text_table.h"
 

@@ -4,7 +4,7 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
 #include "train/study/sweep/run_progress.h"
-#include "train/system/lock.h"
+#include "train/system/files.h"
 
 namespace difftape::study {
 namespace {

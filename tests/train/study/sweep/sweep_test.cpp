@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/loop/stop.h"
 #include "train/run/records/run_files.h"
+#include "train/system/exit.h"
 
 namespace difftape::study {
 namespace {
@@ -158,7 +158,7 @@ TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
 
 TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
   SweepConfig config = load_sweep(project / "s.yaml", {}, project / "out");
-  const run::StopRequest terminal;
+  const system::StopRequest terminal;
   std::raise(SIGTERM);
   std::ostringstream console;
   EXPECT_EQ(run_sweep(config, {{}, &console, -1, 1, DIFFTAPE_TEST_PROGRAM}), system::Exit::sigterm);

@@ -16,7 +16,6 @@
 #include <numeric>
 
 #include "train/run/data/tasks/task.h"
-#include "train/run/data/tasks/tasks.h"
 
 namespace difftape::run {
 

@@ -13,7 +13,6 @@
 #include <cmath>
 
 #include "train/run/data/tasks/task.h"
-#include "train/run/data/tasks/tasks.h"
 
 namespace difftape::run {
 

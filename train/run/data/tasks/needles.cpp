@@ -12,7 +12,6 @@
 #include <cmath>
 
 #include "train/run/data/tasks/task.h"
-#include "train/run/data/tasks/tasks.h"
 
 namespace difftape::run {
 

@@ -10,7 +10,6 @@
 #include <map>
 
 #include "train/run/data/tasks/task.h"
-#include "train/run/data/tasks/tasks.h"
 
 namespace difftape::run {
 

@@ -10,7 +10,6 @@
 
 #include "train/stats/descriptive.h"
 #include "train/study/compare/curves.h"
-#include "train/study/compare/lr_curves.h"
 
 namespace difftape::study {
 

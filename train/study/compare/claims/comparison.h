@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "train/stats/paired.h"
+#include "train/stats/interval.h"
 #include "train/study/compare/quantities.h"
 #include "train/study/compare/study.h"
 

@@ -1,5 +1,5 @@
 // Roles are found in the configurations as a run writes them into its env.json.
-#include "train/study/compare/claims/roles.h"
+#include "train/study/compare/claims/claims.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

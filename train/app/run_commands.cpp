@@ -1,0 +1,121 @@
+// Commands about one run: show its configuration, train it, write the gradients of a batch.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "train/app/commands.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+#include "train/run/loop/grads.h"
+#include "train/run/loop/train_state.h"
+#include "train/run/loop/trainer.h"
+
+namespace difftape::app {
+
+namespace {
+
+struct ShowArguments {
+  std::string path;
+  std::vector<std::string> overrides;
+  bool origin = false;
+};
+
+Command show_command() {
+  auto a = std::make_shared<ShowArguments>();
+  return {.name = "show",
+          .help = "Print the resolved configuration, which runs as is",
+          .options = {config_argument(a->path),
+                      set_option(a->overrides),
+                      {"--origin", &a->origin, "Say after every value where it came from"}},
+          .run = [a] {
+            const run::ResolvedConfig resolved = run::load_config(a->path, a->overrides);
+            fmt::print("{}", a->origin ? to_yaml_with_origins(resolved) : to_yaml(resolved.config));
+          }};
+}
+
+/// A command without arguments that prints one text.
+Command print_command(const char* name, const char* help, std::string (*text)()) {
+  return {.name = name, .help = help, .run = [text] { fmt::print("{}", text()); }};
+}
+
+}  // namespace
+
+Command config_command(Context&) {
+  return {.name = "config",
+          .help = "Show and explain configurations",
+          .commands = {show_command(),
+                       print_command("keys", "List every key: type, default, range, unit, meaning",
+                                     run::describe_keys),
+                       print_command("schema", "Print the JSON Schema of configuration files",
+                                     run::config_schema)}};
+}
+
+Command train_command(Context& context) {
+  struct Arguments {
+    std::string config, out;
+    std::vector<std::string> overrides;
+    bool resume = false, profile = false;
+  };
+  auto a = std::make_shared<Arguments>();
+  return {.name = "train",
+          .help = "Train one model from a configuration",
+          .options = {config_argument(a->config),
+                      set_option(a->overrides),
+                      {"--out", &a->out, "Run directory (default: run.out, or runs/<run.name>)"},
+                      {"--resume", &a->resume, "Continue from the latest checkpoint of the run"},
+                      {"--profile", &a->profile,
+                       "Also write trace.json and profile.txt: where the time of ten steps goes"}},
+          .run = [a, &context] {
+            const run::Config config = run::load_config(a->config, a->overrides).config;
+            run::TrainRequest request;
+            request.out = a->out.empty() ? default_out(config) : std::filesystem::path(a->out);
+            request.resume = a->resume;
+            request.profile = a->profile;
+            request.command = context.command_line;
+            request.console = &std::cout;
+            request.console_descriptor = STDOUT_FILENO;
+            context.exit = train(config, request);
+          }};
+}
+
+namespace {
+
+struct GradsArguments {
+  std::string model, batch, out;
+  std::vector<std::string> overrides;
+};
+
+void write_grads_of(const GradsArguments& arguments) {
+  require_grads_file(arguments.out, {arguments.model, arguments.batch});
+  const run::NamedModel named = run::open_model(arguments.model, arguments.overrides);
+  const run::Batch batch = run::read_token_batch(arguments.batch);
+  const run::LossAndLogits result = forward_backward(
+      *named.model, batch, named.config.data.eos_token_id, precision_of(named.config));
+  write_grads(arguments.out, named, batch, result);
+  fmt::print("loss {:.9g} nats per token, {} gradients: {}\n", static_cast<double>(result.loss),
+             named.model->parameters().size(), arguments.out);
+}
+
+}  // namespace
+
+Command grads_command(Context&) {
+  auto a = std::make_shared<GradsArguments>();
+  return {.name = "grads",
+          .help = "Write loss, logits and every gradient of a batch, for other frameworks",
+          .options =
+              {{.name = "CONFIG_OR_CKPT",
+                .target = &a->model,
+                .help = "Configuration (initial weights), checkpoint or run directory",
+                .required = true},
+               {.name = "--batch",
+                .target = &a->batch,
+                .help = "HDF5 file with /tokens, int32 (B, T + 1)",
+                .required = true},
+               {.name = "--out", .target = &a->out, .help = "HDF5 file to write", .required = true},
+               set_option(a->overrides)},
+          .run = [a] { write_grads_of(*a); }};
+}
+
+}  // namespace difftape::app

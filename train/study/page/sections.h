@@ -1,0 +1,61 @@
+#pragma once
+// The sections of the page, each in the source of its name:
+//   curves      as data for the script, and as pictures for paper and for readers without
+//   JavaScript attention   maps of chosen heads, from metrics.h5 layers      metrics of each layer
+//   over the steps, and accuracy over the difficulty of a task settings    how the runs were made:
+//   configurations, commands, environments
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/study/compare/study.h"
+#include "train/study/page/selection.h"
+
+namespace difftape::study::page {
+
+/// {"rates", "rate", "best_loss", "best_accuracy", "arms", "cells", "charts"}: everything
+/// page/js/data.js reads.
+nlohmann::ordered_json curve_data(const Input& input);
+
+/// The same curves at one learning rate as figures of SVG.
+std::string curve_figures(const Input& input);
+
+struct AttentionSection {
+  std::string html;             ///< empty if no run stored maps
+  nlohmann::ordered_json data;  ///< the values behind the pictures, for CSV: a list of heads
+};
+
+/// Of each arm, at the shown rate, the first seed that has maps: in its last layer the head that
+/// attends to the first token most, and head 0. Of two maps also their difference. Many arms show
+/// only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
+AttentionSection attention_section(const Input& input);
+
+/// One figure a metric, one heat map an arm in it: context RMS, lambda, sink rate, outliers, of the
+/// first complete run at the shown rate. Empty if no run logged any of them.
+std::string layer_figures(const Input& input);
+
+/// `task/accuracy/<row>/<column>` at the last validation, the mean over complete runs, one heat map
+/// an arm. Empty if no run logged it.
+std::string accuracy_figure(const Input& input);
+
+/// Keys with one value an arm (empty: the arm has none), in order. An arm whose runs differ in a
+/// key lists their values.
+using KeyValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
+/// The keys that differ between the arms, or within one, as a table; the others folded away below.
+std::string differences(const KeyValues& keys, std::span<const std::string> arms);
+
+KeyValues configs(const Study& study);
+/// Everything in env.json but command and config.
+KeyValues environments(const Study& study);
+
+/// Each command line once, as one types it into a shell.
+std::string commands(const Study& study);
+
+/// What a reader should know before comparing: `notes`, how many runs are not finished.
+/// Empty if there is nothing to say.
+std::string notices(const Study& study, std::span<const std::string> notes);
+
+}  // namespace difftape::study::page

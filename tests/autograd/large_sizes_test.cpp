@@ -67,6 +67,13 @@ TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
       [&](std::vector<Var>& v) { return composition::embedding(tokens, {4}, v[0]); });
 }
 
+TEST(LargeSizes, rms_norm_of_several_blocks_of_rows_equals_its_composition) {
+  expect_equal(
+      {random({150, 5}, "x"), random({5}, "weight")},
+      [](std::vector<Var>& v) { return rms_norm(v[0], v[1], 1e-5); },
+      [](std::vector<Var>& v) { return composition::rms_norm(v[0], v[1], 1e-5); });
+}
+
 TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
   expect_equal(
       {random({3, 1500}, "gate"), random({3, 1500}, "up"), random({2, 1500}, "weight")},

@@ -78,6 +78,15 @@ TEST(CommonPitfalls, lambda_init_counts_layers_from_0) {
   EXPECT_DOUBLE_EQ(lambda_init_of_layer(0), 0.2);
   const Tensor x = random({1, 3, 6}, "x");
   EXPECT_NEAR(lambda_of("diff_v1", x, 0).item(), 0.2, 1e-15) << "of layer 0, the vectors being 0";
+  ParameterSet parameters;
+  const auto rule =
+      make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn", {2, 4, 6, 2});
+  parameters.initialize(1);
+  for (Parameter& p : parameters) p.value.fill(0);
+  Tape tape(Tape::Mode::inference);
+  const double init = 0.8 - 0.6 * std::exp(-0.6);  // of layer 2
+  EXPECT_NEAR((*rule)(tape.constant(x)).value().item(), init, 1e-15);
+  EXPECT_NEAR(rule->head_factor(), 1 - init, 1e-15);
 }
 
 TEST(CommonPitfalls, the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_factor) {
@@ -113,6 +122,25 @@ TEST(CommonPitfalls, the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_fac
   }
   Layer v2(layer_config("diff_v2"));
   EXPECT_EQ(v2.parameters.find("attn.subln.weight"), nullptr);
+}
+
+TEST(CommonPitfalls, the_norm_of_a_head_has_its_own_epsilon_whatever_that_of_the_model) {
+  const Tensor x = random({1, 5, 6}, "x");
+  ModelConfig config = layer_config("diff_v1");
+  const Tensor y = Layer(config).forward(x);
+  config.norm_eps = 0.5;
+  EXPECT_TRUE(test::same(Layer(config).forward(x), y));
+}
+
+TEST(CommonPitfalls, the_gate_comes_after_the_norm_of_a_head) {
+  const Tensor x = random({1, 5, 6}, "x");
+  ModelConfig config = layer_config("gated");
+  config.attention.subln = true;
+  Layer gated(config);
+  gated.weight("gate_proj.weight").fill(0);  // sigmoid(0): half of what the norm gives
+  config.attention.gate = Gate::none;
+  const Tensor half = gated.forward(x), whole = Layer(config).forward(x);
+  for (Index i = 0; i < half.size(); ++i) EXPECT_NEAR(2 * half.data()[i], whole.data()[i], 1e-12);
 }
 
 TEST(CommonPitfalls, it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_difference) {

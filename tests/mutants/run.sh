@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Breaks the backward code as mutants.txt says, one mutant at a time, in a copy of the sources; the
-# tests in double precision must fail for each.
-#   run.sh [--list] [NUMBER | REGEX]...     every mutant, or those that match
-#   run.sh --check                          only whether each fits the sources
+# Breaks the backward code as mutants.txt says, one mutant at a time; the tests in double precision
+# must fail for each. What was killed is kept until sources or tests change: a pass goes on where it
+# stopped.
+#   run.sh [--fresh] [-j JOBS] [NUMBER | REGEX]...   every mutant, or those that match
+#   run.sh --list [NUMBER | REGEX]...                their numbers, files and mistakes
+#   run.sh --check                                   only whether each fits the sources
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-list=tests/mutants/mutants.txt log=build/mutants/log.txt
-copy=build/mutants/src build=build/mutants/build
-cpu_limit=900  # seconds of tests; a mutant that takes more is killed, and the table says so
+list=tests/mutants/mutants.txt table=tests/mutants/table.md
+build=build/release work=$PWD/build/mutants
+results=$work/killed.txt  # KEY | FILE | WHAT | KILLED BY | SECONDS
+cpu_limit=300  # seconds of tests; a mutant that takes more is killed, and the table says so
 
 fail() { echo "mutants: $*" >&2; exit 1; }
 
@@ -59,63 +62,127 @@ mutated() {  # NUMBER TEXT: the text with the mutant in it
   printf '%s\n' "$before${news[$1]}${2:${#before}+${#olds[$1]}}"
 }
 
-copy_sources() {  # only what differs, so that a build compiles no more than that
-  mkdir -p "$copy"
-  git ls-files | while IFS= read -r file; do
-    [ ! -f "$file" ] || cmp -s "$file" "$copy/$file" || cp --parents "$file" "$copy"
-  done
-  (cd "$copy" && find . -type f -printf '%P\n') | { grep -vxFf <(git ls-files) || true; } |
-    while IFS= read -r file; do rm "$copy/$file"; done
+key() {  # NUMBER: of the mutant and of all that decides whether it is killed
+  printf '%s\n' "$sources" "${files[$1]}" "${whats[$1]}" "${olds[$1]}" "${news[$1]}" |
+    sha256sum | cut -c 1-16
 }
 
-build_tests() {  # MESSAGE
-  cmake --build "$build" --target difftape_tests_f64 difftape_tests_proofs_f64 >"$log" 2>&1 ||
-    { cat "$log" >&2; fail "$1"; }
+result() {  # NUMBER: its line of the results, fails if it was not killed
+  grep -s "^$(key "$1") " "$results"
 }
 
-run_tests() (
+killers() {  # FILE WHAT, empty for any: the tests that killed such mutants, as a filter of tests
+  cat "$table" "$results" 2>/dev/null | awk -F ' [|] ' -v file="$1" -v what="$2" '
+    NF >= 5 && (file == "" || $2 == file) && (what == "" || $3 == what) && $4 ~ /[.]/ {
+      sub(/: .*/, "", $4)
+      if (!seen[$4]++) printf ":%s", $4
+    }'
+}
+
+# The command of the build that makes OUTPUT.
+command_of() { ninja -C "$build" -t commands "$1" | tail -n 1; }
+
+build_mutant() (  # NUMBER PROGRAM FOLDER: the tests, linked with one object before the library
+  object=CMakeFiles/difftape_kernel_f64.dir/${files[$1]}.o
+  compile=$(command_of "$object") link=$(command_of "bin/difftape_tests_$2")
+  mutated "$1" "$(<"${files[$1]}")" >"$3/mutant.cpp"
+  compile=${compile/"-c $PWD/${files[$1]}"/"-c $3/mutant.cpp"}
+  compile=${compile//-Werror/}  # a mutant may leave a variable unused
+  cd "$build"
+  eval "${compile//"$object"/"$3/mutant.o"}" || exit
+  link=${link/libdifftape_kernel_f64.a/"$3/mutant.o libdifftape_kernel_f64.a"}
+  eval "${link/"-o bin/difftape_tests_$2"/"-o $3/tests"}"
+)
+
+run_tests() (  # PROGRAM [FILTER]...: the tests of each filter in turn, then the rest
   ulimit -S -t "$cpu_limit"
   export OMP_NUM_THREADS=1 GOMP_SPINCOUNT=10000
-  for program in f64 proofs_f64; do  # the first, which is shorter, finds most
-    "$build/bin/difftape_tests_$program" --gtest_fail_fast --gtest_color=no >"$log" 2>&1 ||
-      exit
+  ran=
+  for filter in "${@:2}" '*'; do
+    [ "$filter" ] || continue
+    "$1" --gtest_fail_fast --gtest_color=no --gtest_filter="$filter-$ran" || exit
+    ran+=:$filter
   done
 )
 
-killer() {  # STATUS: the test that failed, or that ran when the program ended
-  sed -n '/^\[  FAILED  \] /{s///;s/[ ,].*//p;q}' "$log" | grep . && return
-  echo "$(sed -n 's/^\[ RUN      \] //p' "$log" | tail -n 1): $(kill -l "$1")"
+killer() {  # STATUS LOG: the test that failed, or that ran when the program ended
+  sed -n '/^\[  FAILED  \] /{s///;s/[ ,].*//p;q}' "$2" | grep . && return
+  echo "$(sed -n 's/^\[ RUN      \] //p' "$2" | tail -n 1): $(kill -l "$1")"
 }
 
-run_mutant() {  # NUMBER: prints its row of the table, fails if it survives
-  local original by="**survived**" status=0 begin=$SECONDS at=$copy/${files[$1]}
-  original=$(<"$at")
-  mutated "$1" "$original" >"$at"
-  build_tests "mutant $1 (${whats[$1]}) does not compile"
-  run_tests || { status=$?; by=$(killer "$status"); }
-  printf '%s\n' "$original" >"$at"
-  echo "| $1 | ${files[$1]} | ${whats[$1]} | $by | $((SECONDS - begin)) |"
-  [ "$status" -ne 0 ]
+run_mutant() {  # NUMBER PROGRAM: adds its line to the results if it is killed
+  local file=${files[$1]} what=${whats[$1]} at=$work/$1 status=0 begin=$SECONDS line
+  mkdir -p "$at"
+  build_mutant "$1" "$2" "$at" >"$at/log.txt" 2>&1 ||
+    { cat "$at/log.txt" >&2; fail "mutant $1 ($what) does not compile"; }
+  run_tests "$at/tests" "$(killers "$file" "$what")" "$(killers "$file" '')" "$(killers '' '')" \
+    >"$at/log.txt" 2>&1 || status=$?
+  if [ "$status" -ne 0 ]; then
+    line="$file | $what | $(killer "$status" "$at/log.txt") | $((SECONDS - begin))"
+    echo "$(key "$1") | $line" >>"$results"
+    echo "| $1 | $line |"
+    rm -r "$at"
+  fi
+}
+
+run_left() {  # PROGRAM: runs every selected mutant that is not killed
+  local i left=() begun=0
+  for i in "${selected[@]}"; do result "$i" >/dev/null || left+=("$i"); done
+  [ ${#left[@]} -gt 0 ] || return 0
+  cmake --build "$build" --target "difftape_tests_$1" >"$work/log.txt" ||
+    { cat "$work/log.txt" >&2; fail "the sources do not compile"; }
+  if ! grep -qs "^$sources passes $1" "$results"; then
+    run_tests "$build/bin/difftape_tests_$1" >"$work/log.txt" 2>&1 ||
+      { cat "$work/log.txt" >&2; fail "the tests fail without a mutant"; }
+    echo "$sources passes $1" >>"$results"
+  fi
+  for i in "${left[@]}"; do
+    [ $((begun++)) -lt "$jobs" ] || wait -n || true
+    run_mutant "$i" "$1" &
+  done
+  wait
+}
+
+print_table() {  # fails if a mutant survived
+  local i line survivors=() killed
+  printf '%s\n' '| | file | what is wrong | killed by | s |' '|---|---|---|---|---|'
+  for i in "${selected[@]}"; do
+    line=$(result "$i") ||
+      { survivors+=("$i"); line="- | ${files[$i]} | ${whats[$i]} | **survived** | "; }
+    echo "| $i | ${line#* | } |"
+  done
+  killed=$((${#selected[@]} - ${#survivors[@]}))
+  printf '\n%s\n' "Commit $commit: $killed of ${#selected[@]} mutants killed."
+  [ ${#survivors[@]} -eq 0 ]
 }
 
 read_list
 check_list
-[ "${1:-}" != --check ] || { echo "$((${#files[@]} - 1)) mutants fit the sources"; exit 0; }
-[ "${1:-}" = --list ] && show=echo && shift || show=:
-selected=() survivors=()
+show=: jobs=1
+while true; do
+  case ${1:-} in
+    --check) echo "$((${#files[@]} - 1)) mutants fit the sources"; exit 0 ;;
+    --list) show=echo ;;
+    --fresh) rm -f "$results" ;;
+    -j) jobs=$2; shift ;;
+    *) break ;;
+  esac
+  shift
+done
+selected=()
 for ((i = 1; i < ${#files[@]}; ++i)); do
   is_selected "$i" "$@" && selected+=("$i") && $show "$i ${files[$i]}: ${whats[$i]}"
 done
 [ ${#selected[@]} -gt 0 ] || fail "no mutant matches $*"
 [ "$show" = : ] || exit 0
 
-copy_sources
-[ -f "$build/build.ninja" ] || cmake -S "$copy" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DDIFFTAPE_WERROR=OFF >/dev/null  # a mutant may leave a variable unused
-build_tests "the sources do not compile"
-run_tests || { cat "$log" >&2; fail "the tests fail without a mutant"; }
-printf '%s\n' '| | file | what is wrong | killed by | s |' '|---|---|---|---|---|'
-for i in "${selected[@]}"; do run_mutant "$i" || survivors+=("$i"); done
-killed="$((${#selected[@]} - ${#survivors[@]})) of ${#selected[@]} mutants killed"
-printf '\n%s\n' "Commit $(git describe --always --dirty --exclude='*'): $killed, $SECONDS seconds."
-[ ${#survivors[@]} -eq 0 ] || fail "survived: ${survivors[*]}"
+trap 'trap - TERM; kill 0' INT TERM  # jobs in the background ignore an interrupt
+mkdir -p "$work"
+commit=$(git describe --always --dirty --exclude='*')
+sources=$(git ls-files -co --exclude-standard -- cmake core autograd layers optim tests \
+  ':!tests/mutants' | xargs cat | sha256sum | cut -c 1-16)
+[ -f "$build/build.ninja" ] || cmake --preset release >/dev/null
+run_left f64  # finds most and is quick
+run_left proofs_f64
+[ $# -gt 0 ] || print_table >"$table" || fail "survivors: see $table"
+[ $# -eq 0 ] || print_table

@@ -122,6 +122,12 @@ endfunction()
 file(GLOB numeric CONFIGURE_DEPENDS train/run/diagnostics/*.cpp train/stats/*.cpp)
 list(APPEND numeric train/run/data/tasks/backcopy.cpp train/run/loop/train_state.cpp
   train/app/analyze/snr.cpp train/study/compare/quantities.cpp)
+foreach(source ${numeric})  # a name that is no file would lose its flags in silence
+  file(REAL_PATH ${source} path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(NOT EXISTS ${path})
+    message(FATAL_ERROR "cmake/targets.cmake: ${source} is no file")
+  endif()
+endforeach()
 set_source_files_properties(${numeric} PROPERTIES
   COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3> SKIP_PRECOMPILE_HEADERS ON)
 # The HTML page of the report and the libraries inlined into it are read by the assembler.

@@ -98,8 +98,8 @@ class Dataset {
   virtual AccuracyGrid grid() const { return {}; }
 };
 
-/// Throws MissingInput or DataError about the data, each naming data.path, and ConfigError for
-/// sizes that do not fit or a model.vocab_size too small for the tokens.
+/// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
+/// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens.
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed);
 

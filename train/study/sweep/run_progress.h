@@ -26,7 +26,7 @@ std::string_view name_of(Phase phase);
 struct RunProgress {
   Phase phase = Phase::queued;
   bool on_disk = false;  ///< the directory holds this run, whose status.json is there
-  bool partial = false;  ///< it holds what a run leaves that is killed before (run_start.h)
+  bool partial = false;  ///< it holds what a run leaves that is killed before (run_files.h)
   bool selected = true;  ///< to be trained in this sweep, if it is not complete
   Index done = 0;        ///< steps from which it continues, or has continued
   Index step = 0;        ///< the last step that was logged

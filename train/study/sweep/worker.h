@@ -82,7 +82,7 @@ class Pool {
 
   /// Trains all chosen runs that are queued, in the order of the sweep. A run that fails or whose
   /// worker is killed does not stop the others. After a stop request none is begun, the running
-  /// ones are sent_signal to save their state, and this returns when they have.
+  /// ones are told to save their state, and this returns when they have.
   void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);
 
  private:

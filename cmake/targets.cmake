@@ -105,31 +105,35 @@ foreach(precision f32 f64)
   difftape_use_headers(${gradcheck} difftape_headers_kernel ${precision})
 endforeach()
 
+# Sources of train that compute: optimised as the kernel is, since products and sums are fused at -O2
+# and above, so that a lower level gives other bits.
+set(numeric run/data/tasks/backcopy run/loop/train_state app/analyze/snr app/analyze/gradient_flow
+  study/compare/quantities)
+list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
+difftape_sources(numeric_rooms train/run/diagnostics train/stats train/study/figures)
+list(APPEND numeric ${numeric_rooms})
+
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
 # the program.
 function(difftape_program program precision main)
   set(library difftape_${precision})
-  difftape_library(${library} ${precision} ${ARGN})
-  target_link_libraries(${library} PUBLIC difftape_kernel_${precision}
-    yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
+  set(numbers difftape_numbers_${precision})
+  set(plain ${ARGN})
+  list(REMOVE_ITEM plain ${numeric})
+  set(computing ${ARGN})
+  list(REMOVE_ITEM computing ${plain})
+  difftape_library(${library} ${precision} ${plain})
   difftape_use_headers(${library} difftape_headers_train ${precision})
+  difftape_library(${numbers} ${precision} ${computing})
+  difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
+  target_link_libraries(${library} PUBLIC difftape_kernel_${precision} ${numbers}
+    yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
+  target_link_libraries(${numbers} PUBLIC ${library})  # each calls the other
   add_executable(${program} ${main})
   difftape_flags(${program})
   target_link_libraries(${program} PRIVATE ${library})
 endfunction()
 
-# Here are numbers. Products and sums are fused at -O2 and above, so a lower level gives other bits.
-file(GLOB numeric CONFIGURE_DEPENDS train/run/diagnostics/*.cpp train/stats/*.cpp)
-list(APPEND numeric train/run/data/tasks/backcopy.cpp train/run/loop/train_state.cpp
-  train/app/analyze/snr.cpp train/study/compare/quantities.cpp)
-foreach(source ${numeric})  # a name that is no file would lose its flags in silence
-  file(REAL_PATH ${source} path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
-  if(NOT EXISTS ${path})
-    message(FATAL_ERROR "cmake/targets.cmake: ${source} is no file")
-  endif()
-endforeach()
-set_source_files_properties(${numeric} PROPERTIES
-  COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3> SKIP_PRECOMPILE_HEADERS ON)
 # The HTML page of the report and the libraries inlined into it are read by the assembler.
 set(page ${PROJECT_SOURCE_DIR}/train/study/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
+#include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -255,7 +256,7 @@ void write_snr_csv(const std::filesystem::path& path, const SnrResult& result) {
 
 void write_snr_h5(const std::filesystem::path& path, const SnrResult& result) {
   run::h5::File file = run::h5::File::create(path);
-  file.set_attribute("/", "request", describe(result.request).dump());
+  file.set_attribute("/", "request", system::json_text(describe(result.request)));
   const auto column = [&](const std::string& name, const std::vector<double>& values) {
     file.write<double>(name, {static_cast<Index>(values.size())}, values);
   };

@@ -7,6 +7,7 @@
 #include "train/run/config/writer.h"
 #include "train/run/records/run_files.h"
 #include "train/system/files.h"
+#include "train/system/json.h"
 
 namespace difftape::app {
 
@@ -38,9 +39,9 @@ void require_same_data(const RecordedRun& run, const Json& env, const run::Datas
   const Json recorded = env.value("data", Json::object()), found = data.info();
   for (const auto& [key, value] : found.items()) {
     if (!recorded.contains(key) || recorded.at(key) == value) continue;
-    throw DataError(
-        fmt::format("{}: the data changed since this run: {} was {}, it is {}; restore the files",
-                    run.dir.string(), key, recorded.at(key).dump(), value.dump()));
+    throw DataError(fmt::format(
+        "{}: the data changed since this run: {} was {}, it is {}; restore the files",
+        run.dir.string(), key, system::json_text(recorded.at(key)), system::json_text(value)));
   }
 }
 

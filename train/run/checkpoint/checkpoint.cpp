@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 
@@ -183,7 +184,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters, cons
   file.set_attribute("/", "config_yaml", meta.config_yaml);
   file.set_attribute("/rng", "generator", "Philox4x32-10 keyed by (seed, stream name, index)");
   file.set_attribute("/rng", "seed", static_cast<std::int64_t>(meta.seed));
-  file.set_attribute("/data", "extra_state", meta.extra_state.dump());
+  file.set_attribute("/data", "extra_state", system::json_text(meta.extra_state));
   for (const Parameter& p : parameters) file.write(model_path(p), p.value);
   if (optimizer != nullptr) {
     file.set_attribute("/optim", "steps", optimizer->steps());

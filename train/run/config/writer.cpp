@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/run/config/sweep_settings.h"
+#include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::run {
@@ -267,7 +268,7 @@ std::string config_schema() {
                  {"title", "difftape configuration"}};
   schema.update(tree.root());
   schema["definitions"] = {{"arm", arm}, {"swept", swept_schema()}};
-  return schema.dump(2) + "\n";
+  return system::json_text(schema, 2) + "\n";
 }
 
 }  // namespace difftape::run

@@ -1,10 +1,11 @@
 #include "train/run/diagnostics/diagnose.h"
-#include "train/run/records/metric_registry.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/parallel.h"
+#include "train/run/diagnostics/attention_measures.h"
+#include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
 

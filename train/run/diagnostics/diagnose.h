@@ -3,10 +3,11 @@
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
-#include "train/run/diagnostics/attention_measures.h"
 #include "train/run/records/metrics.h"
 
 namespace difftape::run {
+
+struct AttentionMeasures;
 
 struct Diagnostics {
   Metrics metrics;

@@ -8,6 +8,7 @@
 #include "train/run/config/writer.h"
 #include "train/run/records/metric_registry.h"
 #include "train/stats/descriptive.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 
@@ -159,7 +160,8 @@ void TrainState::restore(const std::filesystem::path& checkpoint) {
     throw DataError(fmt::format(
         "{}: the data changed since this checkpoint: it was {}, it is {}; restore the files, or "
         "start a new run with another --out",
-        checkpoint.string(), meta.extra_state.at("data").dump(), data->info().dump()));
+        checkpoint.string(), system::json_text(meta.extra_state.at("data")),
+        system::json_text(data->info())));
   }
   load_checkpoint(checkpoint, model.parameters(), &optimizer);
   restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));

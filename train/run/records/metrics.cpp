@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "train/run/records/h5.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 
@@ -93,8 +94,7 @@ void for_each_line(const std::filesystem::path& path, F&& f) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) return;
     const std::string place = fmt::format("{}:{}", path.string(), line);
-    const Json row = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                 text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const Json row = system::json_or_discarded(std::string_view(text).substr(begin, end - begin));
     previous = step_of(row, previous, place);
     f(previous, row, place, end + 1);
     begin = end + 1;
@@ -112,7 +112,7 @@ std::string number_text(double value) {
 void MetricsWriter::write(Index step, const Metrics& metrics) {
   Json row = {{"step", step}};
   for (const auto& [name, value] : metrics) row[name] = to_json(value);
-  file_.append(row.dump() + "\n");
+  file_.append(system::json_text(row) + "\n");
 }
 
 MetricsTable read_metrics(const std::filesystem::path& path) {
@@ -126,13 +126,13 @@ MetricsTable read_metrics(const std::filesystem::path& path) {
         throw DataError(
             fmt::format("{}: {} is {}; need a number, \"NaN\", \"Infinity\" or "
                         "\"-Infinity\", or a list of them",
-                        place, name, value.dump()));
+                        place, name, system::json_text(value)));
       }
       if (!add(table, name, std::move(*found))) {
         throw DataError(
             fmt::format("{}: {} is {}; a metric is a number in every line or a list in "
                         "every line",
-                        place, name, value.dump()));
+                        place, name, system::json_text(value)));
       }
     }
   });

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::run {
@@ -78,7 +79,7 @@ std::string trace_json(std::span<const profile::Event> events) {
                    {"tid", 1},
                    {"args", arguments_of(event)}});
   }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(all)}}.dump() + "\n";
+  return system::json_text(Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(all)}}) + "\n";
 }
 
 std::string profile_text(const profile::Table& table, double step_tokens, double step_flops) {

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "train/system/files.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 
@@ -38,7 +39,7 @@ template <class F>
 auto parse_file(const fs::path& path, F&& use) {
   const std::string text = system::read_text(path);
   try {
-    return use(Json::parse(text));
+    return use(system::parse_json(text));
   } catch (const std::exception& error) {
     throw DataError(fmt::format("{} is damaged: {}", path.string(), error.what()));
   }
@@ -104,7 +105,7 @@ void write_status(const fs::path& dir, RunStatus& status) {
                         {"op", status.diverged->op}};
   }
   if (status.exit_code) json["exit_code"] = *status.exit_code;
-  system::replace_text(dir / "status.json", json.dump(2) + "\n");
+  system::replace_text(dir / "status.json", system::json_text(json, 2) + "\n");
 }
 
 RunStatus read_status(const fs::path& dir) {
@@ -133,8 +134,7 @@ void write_env(const fs::path& dir, std::span<const std::string> command, const 
   json["machine"] = {{"cpu", cpu_model()}, {"threads", num_threads()}};
   json["config"] = Json::object();
   for (const auto& [key, value] : config) json["config"][key] = value;
-  system::replace_text(dir / "env.json",
-                       json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
 }
 
 Json read_env(const fs::path& dir) {

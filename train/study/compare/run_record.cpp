@@ -16,6 +16,7 @@
 #include "train/study/compare/quantities.h"
 #include "train/system/csv.h"
 #include "train/system/files.h"
+#include "train/system/json.h"
 
 namespace difftape::study {
 
@@ -107,7 +108,7 @@ std::string RunRecord::config(const std::string& key) const {
   const auto section = env.find("config");
   const std::string value = section == env.end() ? "" : section->value(key, "");
   if (!value.starts_with('"')) return value;
-  const auto text = nlohmann::json::parse(value, nullptr, false);  // in quotes YAML is as JSON
+  const auto text = system::json_or_discarded(value);  // in quotes YAML is as JSON
   return text.is_string() ? text.get<std::string>() : value;
 }
 

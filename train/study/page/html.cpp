@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "train/study/figures/drawing.h"
+#include "train/system/json.h"
 
 namespace difftape::study::page {
 
@@ -50,7 +51,7 @@ bool is_verdict_column(const system::Column& column) { return column.name == "ve
 }  // namespace
 
 std::string json_for_script(const nlohmann::ordered_json& json) {
-  const std::string plain = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string plain = system::json_text(json);
   std::string safe;
   for (const char c : plain) {
     if (c == '<') {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/study/page/html.h"
+#include "train/system/json.h"
 
 namespace difftape::study::page {
 
@@ -26,7 +27,7 @@ void flatten(const Json& json, const std::string& key, Json& flat) {
     }
   } else if (json.is_array() && std::ssize(json) > kListed) {
     const Json first(json.begin(), json.begin() + kListed);
-    flat[key] = fmt::format("{} and {} more", first.dump(), std::ssize(json) - kListed);
+    flat[key] = fmt::format("{} and {} more", system::json_text(first), std::ssize(json) - kListed);
   } else {
     flat[key] = json;
   }
@@ -52,7 +53,7 @@ KeyValues side_by_side(const Study& study, F&& object_of) {
           row = found.insert(row, {key, std::vector<std::vector<std::string>>(study.arms.size())});
         }
         const std::string text =
-            value.is_string() ? value.template get<std::string>() : value.dump();
+            value.is_string() ? value.template get<std::string>() : system::json_text(value);
         auto& values = row->second[arm];
         if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
       }

@@ -18,6 +18,11 @@ constexpr double kChoiceLimit = 15;   ///< with reading data and making weights
 
 }  // namespace
 
+double mean_busy(std::size_t runs, int jobs) {
+  const std::size_t workers = static_cast<std::size_t>(jobs);
+  return static_cast<double>(runs) / static_cast<double>((runs + workers - 1) / workers);
+}
+
 std::vector<int> usable_cores() {
   std::vector<int> cores;
   cpu_set_t set;
@@ -64,7 +69,9 @@ Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
   if (many.jobs() == 1) return one;
   const auto rate = [&](const Layout& layout) -> double {
     const auto time = measure_step(config, layout, kChoiceSeconds, kChoiceLimit, program);
-    return time ? layout.jobs() * static_cast<double>(tokens_per_step(config)) / time->step : 0;
+    if (!time) return 0;
+    return mean_busy(left, layout.jobs()) * static_cast<double>(tokens_per_step(config)) /
+           time->step;
   };
   const double of_one = rate(one), of_many = of_one > 0 ? rate(many) : 0;
   const Layout& chosen = of_many > of_one ? many : one;

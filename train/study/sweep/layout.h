@@ -27,10 +27,15 @@ struct Layout {
 /// share them. None has more than `most_threads` threads. Needs jobs > 0 and a core.
 Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads);
 
+/// Of `jobs` > 0 workers those that train, on average until the last of `runs` > 0 equally long
+/// runs is done: 1.5 of 2 workers for 3 runs.
+double mean_busy(std::size_t runs, int jobs);
+
 /// How `left` runs share the machine, the first of which is `config`. `jobs` > 0 decides itself;
-/// otherwise the faster of one process with all threads and one process a core, measured within
-/// some seconds and printed with both rates; without a measurement if one core or one run is left.
-/// OMP_NUM_THREADS bounds the threads of a process, and without `jobs` the cores of all.
+/// otherwise what is done sooner, one process with all threads or one process a core, measured
+/// within some seconds and printed with the tokens per second of both, of all workers until the
+/// last run is done; without a measurement if one core or one run is left. OMP_NUM_THREADS bounds
+/// the threads of a process, and without `jobs` the cores of all.
 Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
                      const std::string& program, std::ostream& console);
 

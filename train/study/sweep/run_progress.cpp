@@ -14,6 +14,7 @@
 #include "train/run/loop/step.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/run_record.h"
+#include "train/system/json.h"
 
 namespace difftape::study {
 namespace {
@@ -95,7 +96,7 @@ void read_last_step(const fs::path& run_dir, RunProgress& progress) {
   if (end == std::string::npos || end == 0) return;
   const size_t before = text.rfind('\n', end - 1);
   const size_t begin = before == std::string::npos ? 0 : before + 1;
-  const auto line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
+  const auto line = system::json_or_discarded(std::string_view(text).substr(begin, end - begin));
   if (!line.is_object()) return;
   progress.step = line.value("step", progress.step);
   const auto loss = line.find("train/loss");

@@ -37,11 +37,6 @@ std::vector<double> own_ms(std::span<const Event> events) {
 
 }  // namespace
 
-std::string_view name_of(Category category) {
-  constexpr std::string_view names[] = {"step", "pass", "phase", "forward", "backward"};
-  return names[static_cast<std::size_t>(category)];
-}
-
 Recorder::Recorder() : start_(nanoseconds()) {}
 
 std::int64_t Recorder::now() const { return nanoseconds() - start_; }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/names.h"
 #include "core/real.h"
 
 namespace difftape::profile {
@@ -21,7 +22,22 @@ enum class Category {
   forward,   ///< the value of an op
   backward,  ///< the pullback of an op
 };
-std::string_view name_of(Category category);
+
+}  // namespace difftape::profile
+
+namespace difftape {
+
+template <>
+inline constexpr auto kNames<profile::Category> =
+    std::to_array<Named<profile::Category>>({{"step", profile::Category::step},
+                                             {"pass", profile::Category::pass},
+                                             {"phase", profile::Category::phase},
+                                             {"forward", profile::Category::forward},
+                                             {"backward", profile::Category::backward}});
+
+}  // namespace difftape
+
+namespace difftape::profile {
 
 struct Event {
   Category category;

@@ -103,7 +103,7 @@ TEST(Tape, times_the_value_and_the_pullback_of_each_op_under_the_name_of_its_lay
   }
   std::string seen;
   for (const profile::Event& event : recorder.events()) {
-    seen += fmt::format("{} {} '{}'\n", name_of(event.category), event.name, event.scope);
+    seen += fmt::format("{} {} '{}'\n", to_string(event.category), event.name, event.scope);
   }
   EXPECT_EQ(seen,
             "pass forward ''\nforward exp 'layer'\nforward sum ''\nbackward sum ''\n"

@@ -1,12 +1,14 @@
 #include "train/run/config/former_names.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace difftape::run {
 
 std::span<const FormerKey> former_keys() {
   static const std::vector<FormerKey> keys{
-      {"model.match", {"model.match_params"}, ": true for parameters, false for none"},
+      {"model.match", {"model.match_params"}, {{"parameters", "true"}, {"none", "false"}}},
       {"model.attention.normaliser", {"model.attention.softmax_denominator"}},
       {"model.attention.window", {"model.attention.sliding_window"}},
       {"data.document_end", {"data.eos_token_id"}},
@@ -45,6 +47,31 @@ std::string word_now(const std::string& key, const std::string& former) {
     return word.key == key && word.word == former;
   });
   return found == former_words().end() ? "" : found->now;
+}
+
+std::string FormerKey::description() const {
+  std::vector<std::string> words;
+  for (const auto& [former, value] : values) words.push_back(value + " for " + former);
+  return fmt::format("{}{}{}", fmt::join(now, " or "), words.empty() ? "" : ": ",
+                     fmt::join(words, ", "));
+}
+
+std::optional<KeyAndValue> under_new_names(const std::string& key, const std::string& value,
+                                           std::string_view data_kind) {
+  KeyAndValue found{key, value};
+  if (const FormerKey* former = find_former_key(key)) {
+    const auto fits = [&](const std::string& now) {
+      return former->now.size() == 1 || now.starts_with(fmt::format("data.{}.", data_kind));
+    };
+    const auto now = std::ranges::find_if(former->now, fits);
+    if (now == former->now.end()) return std::nullopt;
+    found.first = *now;
+    const auto changed = std::ranges::find(former->values, value, &KeyAndValue::first);
+    if (changed != former->values.end()) found.second = changed->second;
+  }
+  const std::string word = word_now(found.first, found.second);
+  if (!word.empty()) found.second = word;
+  return found;
 }
 
 }  // namespace difftape::run

@@ -2,8 +2,11 @@
 // What keys and words of the configuration were called before: an old name is an error that names
 // the new one.
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace difftape::run {
@@ -11,7 +14,11 @@ namespace difftape::run {
 struct FormerKey {
   std::string key;
   std::vector<std::string> now;  ///< the keys that replace it, one for each task that had it
-  std::string value = "";        ///< what to write there, if values changed too
+  /// What to write there for which former value, if values changed too.
+  std::vector<std::pair<std::string, std::string>> values = {};
+
+  /// "model.match_params: true for parameters, false for none".
+  std::string description() const;
 };
 
 struct FormerWord {
@@ -25,5 +32,12 @@ std::span<const FormerWord> former_words();
 const FormerKey* find_former_key(const std::string& key);
 /// The new word, or empty.
 std::string word_now(const std::string& key, const std::string& former);
+
+/// A key of a configuration and its value, both as text.
+using KeyAndValue = std::pair<std::string, std::string>;
+/// What any version recorded, under the names of today: every key and value that has not changed is
+/// itself. Nothing for a former key of a task that is not `data_kind`, a name of today.
+std::optional<KeyAndValue> under_new_names(const std::string& key, const std::string& value,
+                                           std::string_view data_kind);
 
 }  // namespace difftape::run

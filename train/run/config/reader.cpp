@@ -218,8 +218,8 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
   }
   if (const FormerKey* former = find_former_key(key)) {
     suspects_.insert(former->now.begin(), former->now.end());
-    errors_->add(location, fmt::format("unknown key '{}'; it is now {}{}", key,
-                                       fmt::join(former->now, " or "), former->value));
+    errors_->add(location,
+                 fmt::format("unknown key '{}'; it is now {}", key, former->description()));
     return;
   }
   const bool section = value.kind == YamlNode::Kind::map;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "layers/attention/errors.h"
@@ -138,32 +137,36 @@ void validate_backcopy(const Config& c, const Rules& rules) {
               task.triggers, task.symbols);
 }
 
-/// The rules of one data.kind, and the tokens of a generated one.
-struct KindRules {
-  DataKind kind;
-  void (*check)(const Config&, const Rules&);
-  Index (*vocab_size)(const DataConfig&);
-};
-constexpr std::array kKindRules{
-    KindRules{DataKind::tokens, validate_tokens, nullptr},
-    KindRules{DataKind::needles, validate_needles,
-              [](const DataConfig& data) { return data.needles.vocab_size(); }},
-    KindRules{DataKind::mqar, validate_mqar,
-              [](const DataConfig& data) { return data.mqar.vocab_size(); }},
-    KindRules{DataKind::noisy_recall, validate_noisy_recall,
-              [](const DataConfig& data) { return data.noisy_recall.vocab_size(); }},
-    KindRules{DataKind::backcopy, validate_backcopy,
-              [](const DataConfig& data) { return data.backcopy.vocab_size(); }}};
+/// The rules of one data.kind, and the tokens that a generated one needs.
+void validate_kind(const Config& c, const Rules& rules) {
+  const auto needs = [&](Index tokens) {
+    rules.check(tokens <= c.model.vocab_size, {"model.vocab_size", "data.kind"},
+                "vocab_size is {}; data.kind '{}' with these sizes needs at least {}",
+                c.model.vocab_size, to_string(c.data.kind), tokens);
+  };
+  switch (c.data.kind) {
+    case DataKind::text:
+      return;
+    case DataKind::tokens:
+      return validate_tokens(c, rules);
+    case DataKind::needles:
+      validate_needles(c, rules);
+      return needs(c.data.needles.vocab_size());
+    case DataKind::mqar:
+      validate_mqar(c, rules);
+      return needs(c.data.mqar.vocab_size());
+    case DataKind::noisy_recall:
+      validate_noisy_recall(c, rules);
+      return needs(c.data.noisy_recall.vocab_size());
+    case DataKind::backcopy:
+      validate_backcopy(c, rules);
+      return needs(c.data.backcopy.vocab_size());
+  }
+}
 
 void validate_data(const Config& c, const Rules& rules) {
   validate_sequences(c.data, c.model, rules);
-  const auto kind = std::ranges::find(kKindRules, c.data.kind, &KindRules::kind);
-  if (kind == kKindRules.end()) return;
-  kind->check(c, rules);
-  const Index needed = kind->vocab_size ? kind->vocab_size(c.data) : 0;
-  rules.check(needed <= c.model.vocab_size, {"model.vocab_size", "data.kind"},
-              "vocab_size is {}; data.kind '{}' with these sizes needs at least {}",
-              c.model.vocab_size, to_string(c.data.kind), needed);
+  validate_kind(c, rules);
 }
 
 void validate_training(const Config& c, const Rules& rules) {
@@ -176,12 +179,12 @@ void validate_training(const Config& c, const Rules& rules) {
               "train.steps",
               optim.warmup_steps, c.train.steps);
   const LogConfig& log = c.log;
-  const std::string obstacle = stats::unsupported_reason(stats::make_spike_rule(
+  const std::string reason = stats::unsupported_reason(stats::make_spike_rule(
       log.spike_rule, log.spike_window, log.spike_threshold, log.spike_min_history));
   rules.check(
-      obstacle.empty(),
+      reason.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",
-      obstacle);
+      reason);
 }
 
 }  // namespace

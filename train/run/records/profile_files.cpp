@@ -71,7 +71,7 @@ std::string trace_json(std::span<const profile::Event> events) {
   name_thread("thread_name", "main");
   for (const profile::Event& event : events) {
     all.push_back({{"name", event.name},
-                   {"cat", profile::name_of(event.category)},
+                   {"cat", to_string(event.category)},
                    {"ph", "X"},
                    {"ts", static_cast<double>(event.begin) / 1e3},
                    {"dur", static_cast<double>(event.end - event.begin) / 1e3},

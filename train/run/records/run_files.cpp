@@ -25,13 +25,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 5> kStates = {"running", "finished", "diverged", "stopped",
-                                                     "failed"};
-
-RunState state_named(std::string_view name) {
-  const auto found = std::find(kStates.begin(), kStates.end(), name);
-  if (found == kStates.end()) throw std::domain_error(fmt::format("unknown state \"{}\"", name));
-  return static_cast<RunState>(found - kStates.begin());
+RunState state_named(const std::string& name) {
+  const auto state = from_string<RunState>(name);
+  if (!state || *state == RunState::queued) {
+    throw std::domain_error(fmt::format("unknown state \"{}\"", name));
+  }
+  return *state;
 }
 
 /// Parses a JSON file that must hold an object, and turns what `use` rejects into a DataError.
@@ -58,8 +57,6 @@ bool belongs_to_a_start(const fs::directory_entry& entry) {
 }
 
 }  // namespace
-
-std::string_view name_of(RunState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 void create_run_dir(const fs::path& dir) {
   std::error_code error;
@@ -89,7 +86,7 @@ void require_run_dir(const fs::path& dir) {
 void write_status(const fs::path& dir, RunStatus& status) {
   status.updated = utc_now();
   if (status.started.empty()) status.started = status.updated;
-  Json json = {{"state", name_of(status.state)},
+  Json json = {{"state", to_string(status.state)},
                {"step", status.step},
                {"steps", status.steps},
                {"diverged", nullptr},

@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/names.h"
 #include "core/real.h"
 #include "train/run/config/writer.h"
 
@@ -31,9 +31,25 @@ void remove_partial_start(const std::filesystem::path& dir);
 /// Checks that a run to resume is there. Throws MissingInput.
 void require_run_dir(const std::filesystem::path& dir);
 
-enum class RunState { running, finished, diverged, stopped, failed };
-/// Its name in status.json: "finished".
-std::string_view name_of(RunState state);
+/// `queued` waits in a sweep: status.json never has it.
+enum class RunState { queued, running, finished, diverged, stopped, failed };
+
+}  // namespace difftape::run
+
+namespace difftape {
+
+template <>
+inline constexpr auto kNames<run::RunState> =
+    std::to_array<Named<run::RunState>>({{"queued", run::RunState::queued},
+                                         {"running", run::RunState::running},
+                                         {"finished", run::RunState::finished},
+                                         {"diverged", run::RunState::diverged},
+                                         {"stopped", run::RunState::stopped},
+                                         {"failed", run::RunState::failed}});
+
+}  // namespace difftape
+
+namespace difftape::run {
 
 /// Where a run reached the first value that is not finite.
 struct Divergence {

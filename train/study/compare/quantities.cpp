@@ -54,11 +54,6 @@ double capped_val_loss(const RunRecord& run) {
   return run.finished() && std::isnan(final) ? kNaN : stats::capped_loss(final, run.initial_loss());
 }
 
-double late_variance(const RunRecord& run) {
-  return stats::variance(
-      stats::late(logged(run.metrics, metric("optim/grad_norm")), stats::kLastQuarter).value);
-}
-
 double training_seconds(const RunRecord& run) {
   const auto speeds = run.metrics.columns.find(metric("throughput/tokens_per_sec"));
   if (speeds == run.metrics.columns.end()) return kNaN;
@@ -172,7 +167,10 @@ const Quantity kQuantities[] = {
      .unit = "L2 squared",
      .what = "population variance over the last quarter of the steps",
      .metric = metric("optim/grad_norm"),
-     .of_run = late_variance,
+     .of_run =
+         [](Run run) {
+           return stats::late_variance(logged(run.metrics, metric("optim/grad_norm")));
+         },
      .column = {"grad_norm", "late var", Format::power, kEverywhere}},
     {.name = "tokens_per_sec",
      .unit = "tokens per second",

@@ -12,6 +12,8 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "train/run/config/former_names.h"
+#include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/csv.h"
@@ -60,6 +62,32 @@ stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string
   }
 }
 
+/// The config with the names of today (train/run/config/former_names.h).
+nlohmann::ordered_json under_new_names(const nlohmann::ordered_json& recorded) {
+  const auto text = [&](const char* key) { return recorded.value(key, ""); };
+  const auto kind = run::under_new_names("data.kind", text("data.kind"), "");
+  nlohmann::ordered_json config = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : recorded.items()) {
+    const auto now = run::under_new_names(key, value.get<std::string>(), kind->second);
+    if (now) config[now->first] = now->second;
+  }
+  return config;
+}
+
+/// Read as any configuration is.
+std::optional<AttentionConfig> attention_of(const nlohmann::ordered_json& config) {
+  std::string text;
+  for (const auto& [key, value] : config.items()) {
+    if (!key.starts_with("model.attention.")) continue;
+    text += fmt::format("{}: {}\n", key, value.get<std::string>());
+  }
+  try {
+    return run::config_from_yaml(text, "env.json").model.attention;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
@@ -70,7 +98,9 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
   run.status = std::move(status);
   run.metrics = std::move(metrics);
   const std::string who = (dir / "env.json").string();
-  const auto config = run.env.value("config", nlohmann::ordered_json::object());
+  const auto config = under_new_names(run.env.value("config", nlohmann::ordered_json::object()));
+  run.env["config"] = config;
+  run.attention = attention_of(config);
   run.lr = number<double>(config, who, "optim.lr", "");
   run.seed = number<std::uint64_t>(config, who, "run.seed", "");
   rule_of(config, who);
@@ -133,8 +163,9 @@ stats::SpikeRule spike_rule(const nlohmann::ordered_json& env) {
 
 std::string describe_state(const run::RunStatus& status) {
   switch (status.state) {
+    case run::RunState::queued:
     case run::RunState::finished:
-      return "finished";
+      return std::string(to_string(status.state));
     case run::RunState::running:
       return fmt::format("running {}/{}", status.step, status.steps);
     case run::RunState::stopped:

@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "layers/attention/kinds.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/spikes.h"
@@ -17,16 +19,19 @@ namespace difftape::study {
 
 struct Quantity;
 
-/// A run directory in memory, and the numbers by which it is compared.
+/// A run directory in memory, and the numbers by which it is compared. Keys and words of the config
+/// in `env` are those of today, whatever they were called when the run was made.
 struct RunRecord {
   std::filesystem::path dir;
   nlohmann::ordered_json env;
   run::MetricsTable metrics;
   run::RunStatus status;
-  std::string name;             ///< run.name, or that of the directory where it is empty
-  std::string arm;              ///< run.arm, or the name where that is empty
-  double lr = 0;                ///< optim.lr
-  std::uint64_t seed = 0;       ///< run.seed
+  std::string name;        ///< run.name, or that of the directory where it is empty
+  std::string arm;         ///< run.arm, or the name where that is empty
+  double lr = 0;           ///< optim.lr
+  std::uint64_t seed = 0;  ///< run.seed
+  /// model.attention; nothing if it has keys or words that this program does not know.
+  std::optional<AttentionConfig> attention;
   std::vector<double> numbers;  ///< one a quantity, in the order of quantities()
 
   bool finished() const { return status.state == run::RunState::finished; }

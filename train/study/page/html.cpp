@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "train/study/compare/claims/evaluate.h"
 #include "train/study/figures/drawing.h"
 #include "train/system/json.h"
 
@@ -30,20 +31,34 @@ std::string head(const system::Table& table) {
                      grouped ? "<tr>" + groups + "</tr>\n" : "", names);
 }
 
+/// The verdict that a cell begins with.
+Verdict verdict_in(std::string_view cell) {
+  const auto& all = kNames<Verdict>;
+  const auto found = std::ranges::find_if(
+      all, [&](const Named<Verdict>& each) { return cell.starts_with(each.name); });
+  return found == all.end() ? Verdict::not_tested : found->value;
+}
+
 /// A full disc, a cross, an empty circle, a dash: read without colour.
-std::string verdict_mark(std::string_view verdict) {
+std::string verdict_mark(std::string_view cell) {
   const char *kind = "open", *shape = "<path d=\"M2 6H10\"/>";
-  if (verdict.starts_with("supported")) {
-    kind = "yes", shape = "<circle cx=\"6\" cy=\"6\" r=\"4.5\" fill=\"currentColor\"/>";
-  } else if (verdict.starts_with("not supported")) {
-    kind = "no", shape = "<path d=\"M2 2L10 10M10 2L2 10\"/>";
-  } else if (verdict.starts_with("no difference")) {
-    kind = "same", shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
+  switch (verdict_in(cell)) {
+    case Verdict::supported:
+      kind = "yes", shape = "<circle cx=\"6\" cy=\"6\" r=\"4.5\" fill=\"currentColor\"/>";
+      break;
+    case Verdict::not_supported:
+      kind = "no", shape = "<path d=\"M2 2L10 10M10 2L2 10\"/>";
+      break;
+    case Verdict::not_significant:
+      kind = "same", shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
+      break;
+    case Verdict::not_tested:
+      break;
   }
   return fmt::format(
       "<span class=\"verdict {}\"><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\" fill=\"none\" "
       "stroke=\"currentColor\" stroke-width=\"2\">{}</svg>{}</span>",
-      kind, shape, escape_html(verdict));
+      kind, shape, escape_html(cell));
 }
 
 bool is_verdict_column(const system::Column& column) { return column.name == "verdict"; }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <csignal>
 #include <fstream>
@@ -12,7 +11,6 @@
 #include "layers/cost.h"
 #include "train/run/loop/restore.h"
 #include "train/run/loop/step.h"
-#include "train/run/records/run_files.h"
 #include "train/study/compare/run_record.h"
 #include "train/system/json.h"
 
@@ -20,20 +18,10 @@ namespace difftape::study {
 namespace {
 
 namespace fs = std::filesystem;
+using run::RunState;
 
 /// Enough for the last line of metrics.jsonl, with the numbers of every parameter.
 constexpr std::streamoff kTail = 1 << 18;
-
-Phase phase_of(run::RunState state) {
-  switch (state) {
-    case run::RunState::finished:
-      return Phase::finished;
-    case run::RunState::diverged:
-      return Phase::diverged;
-    default:
-      return Phase::queued;
-  }
-}
 
 std::string tail_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -48,10 +36,11 @@ std::string tail_of(const fs::path& path) {
 void read_state(const fs::path& dir, RunProgress& progress) {
   try {
     const run::RunStatus status = run::read_status(dir);
-    progress.phase = phase_of(status.state);
+    const bool ended = status.state == RunState::finished || status.state == RunState::diverged;
+    progress.state = ended ? status.state : RunState::queued;
     progress.done = progress.step = progress.complete() ? status.step : run::resume_step(dir);
   } catch (const Error& error) {
-    progress.phase = Phase::failed;
+    progress.state = RunState::failed;
     if (!progress.selected) return;
     progress.exit = system::exit_of(error);
     progress.error =
@@ -60,12 +49,6 @@ void read_state(const fs::path& dir, RunProgress& progress) {
 }
 
 }  // namespace
-
-std::string_view name_of(Phase phase) {
-  constexpr std::array<std::string_view, 6> kNames{"queued",   "running", "finished",
-                                                   "diverged", "stopped", "failed"};
-  return kNames[static_cast<size_t>(phase)];
-}
 
 RunProgress inspect(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
@@ -114,11 +97,11 @@ void finish(const fs::path& run_dir, const system::Ending& ending, int sent_sign
       : ending.signal != 0 ? system::Exit::stopped_early
                            : static_cast<system::Exit>(ending.exit);
   if (exit == system::Exit::ok || exit == system::Exit::diverged) {
-    progress.phase = exit == system::Exit::ok ? Phase::finished : Phase::diverged;
+    progress.state = exit == system::Exit::ok ? RunState::finished : RunState::diverged;
     return;
   }
   const bool stopped = exit == system::Exit::sigint || exit == system::Exit::sigterm;
-  progress.phase = stopped ? Phase::stopped : Phase::failed;
+  progress.state = stopped ? RunState::stopped : RunState::failed;
   progress.exit = exit;
   progress.error = stopped ? fmt::format("stopped at step {}", progress.step) : message;
 }
@@ -143,24 +126,25 @@ void StatusTable::erase() {
 }
 
 std::string describe_counts(std::span<const RunProgress> runs, double eta) {
-  const auto count = [&](auto... phases) {
+  const auto count = [&](auto... states) {
     return std::count_if(runs.begin(), runs.end(), [&](const RunProgress& run) {
-      return run.selected && ((run.phase == phases) || ...);
+      return run.selected && ((run.state == states) || ...);
     });
   };
   const auto chosen =
       std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.selected; });
-  std::string text = fmt::format("{}/{} done", count(Phase::finished, Phase::diverged), chosen);
-  for (const Phase phase :
-       {Phase::running, Phase::queued, Phase::diverged, Phase::stopped, Phase::failed}) {
-    if (const auto n = count(phase); n > 0) text += fmt::format("  {} {}", n, name_of(phase));
+  std::string text =
+      fmt::format("{}/{} done", count(RunState::finished, RunState::diverged), chosen);
+  for (const RunState state : {RunState::running, RunState::queued, RunState::diverged,
+                               RunState::stopped, RunState::failed}) {
+    if (const auto n = count(state); n > 0) text += fmt::format("  {} {}", n, to_string(state));
   }
   return text + "  ETA " + run::format_duration(eta);
 }
 
 std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress) {
   if (!progress.complete()) {
-    return progress.phase == Phase::stopped ? progress.error : "failed: " + progress.error;
+    return progress.state == RunState::stopped ? progress.error : "failed: " + progress.error;
   }
   try {
     const RunRecord run = load_run(run_dir);
@@ -169,7 +153,7 @@ std::string describe_result(const std::filesystem::path& run_dir, const RunProgr
            (std::isfinite(loss) ? fmt::format(", val {:.4f}", loss) : "") +
            fmt::format(", {:.0f} tokens/s", run.number("tokens_per_sec"));
   } catch (const Error&) {
-    return std::string(name_of(progress.phase));  // damaged since; the report will say so
+    return std::string(to_string(progress.state));  // damaged since; the report will say so
   }
 }
 
@@ -180,7 +164,7 @@ double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> pr
     const RunProgress& run = progress[i];
     const double flops = flops_per_step(runs[i].config());
     made += flops * static_cast<double>(run.step - run.done);
-    if (run.selected && (run.phase == Phase::queued || run.phase == Phase::running)) {
+    if (run.selected && (run.state == RunState::queued || run.state == RunState::running)) {
       left += flops * static_cast<double>(runs[i].config().train.steps - run.step);
     }
   }

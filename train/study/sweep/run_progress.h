@@ -13,18 +13,15 @@
 
 #include "core/error.h"
 #include "train/run/records/progress.h"
+#include "train/run/records/run_files.h"
 #include "train/study/sweep/sweep_config.h"
 #include "train/system/child.h"
 #include "train/system/exit.h"
 
 namespace difftape::study {
 
-enum class Phase { queued, running, finished, diverged, stopped, failed };
-/// Its word in index.csv: "queued".
-std::string_view name_of(Phase phase);
-
 struct RunProgress {
-  Phase phase = Phase::queued;
+  run::RunState state = run::RunState::queued;
   bool on_disk = false;  ///< the directory holds this run, whose status.json is there
   bool partial = false;  ///< it holds what a run leaves that is killed before (run_files.h)
   bool selected = true;  ///< to be trained in this sweep, if it is not complete
@@ -34,7 +31,9 @@ struct RunProgress {
   system::Exit exit = system::Exit::ok;                    ///< of a run that failed
   std::string error = {};                                  ///< why it failed
 
-  bool complete() const { return phase == Phase::finished || phase == Phase::diverged; }
+  bool complete() const {
+    return state == run::RunState::finished || state == run::RunState::diverged;
+  }
 };
 
 /// What the directory of a run holds: nothing that was trained, the complete run, or one that broke

@@ -115,7 +115,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   std::vector<RunProgress> progress = inspect_all(sweep);
   const system::StopRequest stop;
   const auto waits = [](const RunProgress& run) {
-    return run.selected && run.phase == Phase::queued;
+    return run.selected && run.state == run::RunState::queued;
   };
   const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, waits));
   const auto first = std::ranges::find_if(progress, waits) - progress.begin();
@@ -221,8 +221,8 @@ void SweepIndex::update(std::size_t i, const RunProgress& progress) {
   const SweepRun& run = sweep_->runs[i];
   const run::Config& config = run.config();
   Fields fields{config.run.name, config.run.arm, fmt::to_string(config.run.seed),
-                system::csv_number(config.optim.lr), std::string(name_of(progress.phase))};
-  const bool begun = progress.on_disk && progress.phase != Phase::queued;
+                system::csv_number(config.optim.lr), std::string(to_string(progress.state))};
+  const bool begun = progress.on_disk && progress.state != run::RunState::queued;
   append(fields, begun ? measured(config.run.out) : Fields(measured_columns().size()));
   fields.push_back(fs::path(config.run.out).filename().string());
   append(fields, run.swept);

@@ -201,7 +201,7 @@ void Pool::train(const system::StopRequest& stop, StatusTable& table, const Chan
 bool Pool::start_next(int index, StatusTable& table, const Changed& changed) {
   for (; next_ < progress_.size(); ++next_) {
     RunProgress& progress = progress_[next_];
-    if (!progress.selected || progress.phase != Phase::queued) continue;
+    if (!progress.selected || progress.state != run::RunState::queued) continue;
     const run::Config& config = sweep_.runs[next_].config();
     Slot& slot = slots_[static_cast<std::size_t>(index)];
     slot.run = next_++;
@@ -210,14 +210,14 @@ bool Pool::start_next(int index, StatusTable& table, const Changed& changed) {
       const Job job{config, 0, config.run.out, progress.on_disk, command_};
       slot.worker = std::make_unique<Worker>(job, layout_, index, program_);
     } catch (const Error& error) {
-      progress.phase = Phase::failed;
+      progress.state = run::RunState::failed;
       progress.exit = system::exit_of(error);
       progress.error = error.what();
       table.line(fmt::format("{}: failed: {}", config.run.name, progress.error));
       changed(slot.run);
       return true;
     }
-    progress.phase = Phase::running;
+    progress.state = run::RunState::running;
     table.line(progress.on_disk
                    ? fmt::format("{}: continues at step {}", config.run.name, progress.done)
                    : fmt::format("{}: started", config.run.name));

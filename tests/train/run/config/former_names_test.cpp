@@ -16,8 +16,8 @@ TEST_F(FormerNames, of_keys_are_errors_that_name_the_new_ones) {
   for (const FormerKey& former : former_keys()) {
     EXPECT_EQ(find_field(former.key), nullptr) << former.key;
     for (const std::string& now : former.now) EXPECT_NE(find_field(now), nullptr) << now;
-    const std::string message = fmt::format("error: unknown key '{}'; it is now {}{}", former.key,
-                                            fmt::join(former.now, " or "), former.value);
+    const std::string message =
+        fmt::format("error: unknown key '{}'; it is now {}", former.key, former.description());
     EXPECT_EQ(error(former.key + ": 1\n"), "a.yaml:1:1: " + message);
     EXPECT_EQ(error("", {former.key + "=1"}), "--set " + former.key + "=1: " + message);
     const size_t dot = former.key.rfind('.');
@@ -51,6 +51,23 @@ TEST_F(FormerNames, are_told_once_in_full) {
             "a.yaml:2:1: error: unknown key 'data.keys'; it is now data.needles.cities or "
             "data.mqar.keys or data.noisy_recall.keys");
   EXPECT_THAT(error("data.kind: recall\n"), testing::EndsWith("; it is now 'mqar'"));
+}
+
+TEST(UnderNewNames, what_a_run_recorded_is_what_it_would_record_today) {
+  const auto now = [](const char* key, const char* value, const char* kind = "text") {
+    return under_new_names(key, value, kind).value_or(KeyAndValue());
+  };
+  EXPECT_EQ(now("optim.lr", "0.01"), KeyAndValue("optim.lr", "0.01"));
+  EXPECT_EQ(now("model.attention.window", "64"),
+            KeyAndValue("model.attention.sliding_window", "64"));
+  EXPECT_EQ(now("model.attention.normaliser", "off_by_one"),
+            KeyAndValue("model.attention.softmax_denominator", "softmax1"));
+  EXPECT_EQ(now("data.kind", "recall"), KeyAndValue("data.kind", "mqar"));
+  EXPECT_EQ(now("model.match", "parameters"), KeyAndValue("model.match_params", "true"));
+  EXPECT_EQ(now("model.match", "none"), KeyAndValue("model.match_params", "false"));
+  EXPECT_EQ(now("data.keys", "8", "mqar"), KeyAndValue("data.mqar.keys", "8"));
+  EXPECT_EQ(now("data.keys", "8", "needles"), KeyAndValue("data.needles.cities", "8"));
+  EXPECT_EQ(under_new_names("data.keys", "8", "text"), std::nullopt);
 }
 
 TEST_F(FormerNames, leave_rules_about_the_new_key_unsaid) {

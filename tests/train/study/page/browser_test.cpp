@@ -12,6 +12,8 @@
 
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "tests/train/study/page/page_user.h"
+#include "tests/train/study/page/run_row.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 #include "train/study/compare/tables.h"
@@ -28,75 +30,6 @@ using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Json = nlohmann::json;
-
-/// Uses everything on the page and leaves what it saw in <pre id="results">.
-constexpr const char* kUser = R"js(
-(async () => {
-  const seen = {charts: [], blobs: [], names: [], violations: []};
-  document.addEventListener('securitypolicyviolation', e => seen.violations.push(e.blockedURI));
-  URL.createObjectURL = blob => { seen.blobs.push(blob); return 'blob:test'; };
-  HTMLAnchorElement.prototype.click = function() { seen.names.push(this.download); };
-  // A copy, since chromium complains of a page that reads its canvases often.
-  const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const pixels = ({hidden_: canvas}) => {
-    [copy.canvas.width, copy.canvas.height] = [canvas.width, canvas.height];
-    copy.drawImage(canvas, 0, 0);
-    return copy.getImageData(0, 0, canvas.width, canvas.height).data;
-  };
-  const near = (rgba, i, rgb) => rgba[i + 3] > 128 &&
-    Math.abs(rgba[i] - rgb[0]) + Math.abs(rgba[i + 1] - rgb[1]) + Math.abs(rgba[i + 2] - rgb[2]) < 60;
-  const count = (graph, arm) => {
-    const hex = color(arm), rgb = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
-    const rgba = pixels(graph);
-    let found = 0;
-    for (let i = 0; i < rgba.length; i += 4) if (near(rgba, i, rgb)) ++found;
-    return found;
-  };
-  const picture = graph => pixels(graph).reduce((hash, value) => (31 * hash + value) | 0, 7);
-  const change = (select, value) => { select.value = value; select.onchange({target: select}); };
-
-  const rate = document.getElementById('rate'), smoothing = document.getElementById('smoothing');
-  const arms = [...document.querySelectorAll('#arms button')];
-  for (const {chart, caption, graph} of graphs) {
-    const result = {metric: chart.metric, arms: data.arms.map((_, arm) => count(graph, arm))};
-    const first = picture(graph);
-    caption.querySelector('.log').click();
-    result.log_changes = picture(graph) !== first;
-    caption.querySelector('.log').click();
-    result.log_returns = picture(graph) === first;
-    arms[0].click();
-    result.hidden = count(graph, 0);
-    arms[0].click();
-    change(smoothing, '100');
-    result.smoothing_changes = picture(graph) !== first;
-    change(smoothing, '0');
-    if (rate.options.length > 1) {
-      change(rate, String((data.rate + 1) % data.rates.length));
-      result.rate_changes = picture(graph) !== first;
-      change(rate, String(data.rate));
-    }
-    graph.updateOptions({dateWindow: [100, 200]});
-    result.zoomed = graphs.map(other => other.graph.xAxisRange());
-    document.getElementById('reset').click();
-    seen.charts.push(result);
-  }
-  for (const made of document.querySelectorAll('button.csv')) made.click();
-  seen.csv = await Promise.all(seen.blobs.map(blob => blob.text()));
-  delete seen.blobs;
-  seen.links = [...document.querySelectorAll('a.csv')].map(
-    link => [link.download, decodeURIComponent(link.href.slice(link.href.indexOf(',') + 1))]);
-  seen.images = [...document.querySelectorAll('img')].map(
-    image => [image.complete, image.naturalWidth, image.alt.length, getComputedStyle(image).imageRendering]);
-  seen.static_shown = document.querySelector('.static').getClientRects().length;
-  seen.resources = performance.getEntriesByType('resource').map(entry => entry.name)
-    .filter(name => !name.startsWith('data:'));
-  seen.cells = [...document.querySelectorAll('.heat rect title')].length;
-  const pre = document.createElement('pre');
-  pre.id = 'results';
-  pre.textContent = JSON.stringify(seen);
-  document.body.append(pre);
-})();
-)js";
 
 class ReportInBrowser : public testing::Test {
  protected:
@@ -127,58 +60,6 @@ Rows lines(const std::string& csv) {
     for (std::string field; std::getline(fields, field, ',');) row.push_back(field);
   }
   return rows;
-}
-
-/// What metrics.jsonl says of a run, read without difftape.
-struct Logged {
-  std::vector<double> train, grad, speed;
-  double val = 0, score_loss = 0, score_grad = 0;
-};
-
-Logged logged(const std::filesystem::path& run) {
-  Logged found;
-  std::ifstream file(run / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const Json row = Json::parse(line);
-    found.train.push_back(row.at("train/loss"));
-    found.grad.push_back(row.at("optim/grad_norm"));
-    found.speed.push_back(row.at("throughput/tokens_per_sec"));
-    found.val = row.value("val/loss", found.val);
-    found.score_loss = row.at("spike/score_loss");
-    found.score_grad = row.at("spike/score_grad");
-  }
-  return found;
-}
-
-double mean_of_last(const std::vector<double>& values, std::size_t count) {
-  double sum = 0;
-  for (std::size_t i = values.size() - count; i < values.size(); ++i) sum += values[i];
-  return sum / static_cast<double>(count);
-}
-
-double largest(std::vector<double> values) { return *std::ranges::max_element(values); }
-
-double middle(std::vector<double> values) {
-  std::ranges::sort(values);
-  return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
-}
-
-/// The row of a run in the table of single runs against the lines of its metrics.jsonl.
-void expect_row(const std::vector<std::string>& row, const std::filesystem::path& run,
-                double baseline_val) {
-  const Logged metrics = logged(run);
-  const std::size_t last = std::max<std::size_t>(10, metrics.train.size() / 20);
-  ASSERT_EQ(row.size(), 13u);
-  EXPECT_EQ(row[2], fmt::format("{:.4f}", mean_of_last(metrics.train, last)));
-  EXPECT_EQ(row[3], fmt::format("{:.4f}", metrics.val));
-  EXPECT_EQ(row[4],
-            baseline_val == metrics.val ? "-" : fmt::format("{:+.4f}", metrics.val - baseline_val));
-  EXPECT_EQ(row[5], fmt::format("{:.2f}", metrics.score_loss));
-  EXPECT_EQ(row[6], fmt::format("{:.2f}", metrics.score_grad));
-  EXPECT_EQ(row[7], fmt::format("{:.3f}", middle(metrics.grad)));
-  EXPECT_EQ(row[9], fmt::format("{:.3f}", largest(metrics.grad)));
-  EXPECT_EQ(row[11], system::grouped(std::llround(middle(metrics.speed))));
-  EXPECT_EQ(row[12], "finished");
 }
 
 TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {

@@ -145,14 +145,14 @@ TEST(Conclude, a_worker_killed_by_the_signal_it_was_sent_was_stopped) {
   for (const int signal : {SIGINT, SIGTERM}) {
     RunProgress stopped, failed, crashed;
     finish(dir.path(), {0, signal}, signal, "killed", stopped);
-    EXPECT_EQ(stopped.phase, Phase::stopped);
+    EXPECT_EQ(stopped.state, run::RunState::stopped);
     EXPECT_EQ(static_cast<int>(stopped.exit), 128 + signal);
     EXPECT_EQ(stopped.error, "stopped at step 0");
     finish(dir.path(), {0, signal}, 0, "killed", failed);
-    EXPECT_EQ(failed.phase, Phase::failed);
+    EXPECT_EQ(failed.state, run::RunState::failed);
     EXPECT_EQ(failed.exit, system::Exit::stopped_early);
     finish(dir.path(), {0, SIGSEGV}, signal, "killed", crashed);
-    EXPECT_EQ(crashed.phase, Phase::failed);
+    EXPECT_EQ(crashed.state, run::RunState::failed);
     EXPECT_EQ(crashed.error, "killed");
   }
 }

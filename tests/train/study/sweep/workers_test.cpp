@@ -253,5 +253,12 @@ TEST(Layout, gives_each_worker_cores_of_its_own_as_evenly_as_possible) {
   EXPECT_EQ(make_layout(2, {0, 1}, 2).str(), "2 processes x 1 thread");
 }
 
+TEST(Layout, with_fewer_runs_than_fill_its_workers_has_some_idle_at_the_end) {
+  EXPECT_DOUBLE_EQ(mean_busy(3, 1), 1);
+  EXPECT_DOUBLE_EQ(mean_busy(3, 2), 1.5);
+  EXPECT_DOUBLE_EQ(mean_busy(4, 2), 2);
+  EXPECT_DOUBLE_EQ(mean_busy(63, 2), 63 / 32.0);
+}
+
 }  // namespace
 }  // namespace difftape::study

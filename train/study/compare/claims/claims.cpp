@@ -5,69 +5,69 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/error.h"
-#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
 
 namespace difftape::study {
 
 namespace {
 
-/// The attention of a role, with what no kind decides as in `like`.
-AttentionConfig attention_of(ArmRole role, const AttentionConfig& like) {
-  switch (role) {
-    case ArmRole::softmax:
-      return plain_kind("softmax", like);
-    case ArmRole::v1:
-      return plain_kind("diff_v1", like);
-    case ArmRole::v1_no_norm: {
-      AttentionConfig v1 = plain_kind("diff_v1", like);
-      v1.subln = false;
-      return v1;
-    }
-    default:
-      break;
-  }
-  AttentionConfig v2 = plain_kind("diff_v2", like);
-  if (role == ArmRole::cross_group) v2.pairing = Pairing::split_half;
-  if (role == ArmRole::no_sigmoid) v2.lambda = LambdaKind::raw;
-  if (role == ArmRole::no_lambda) v2.lambda = LambdaKind::one;
-  return v2;
-}
+/// A kind of attention and what is changed of it.
+struct RoleRow {
+  ArmRole role;
+  std::string_view words;  ///< what an arm must be
+  std::string_view kind;
+  void (*change)(AttentionConfig&) = [](AttentionConfig&) {};
+};
+
+constexpr RoleRow kRoles[] = {
+    {ArmRole::softmax, "softmax (kind: softmax)", "softmax"},
+    {ArmRole::v1, "V1 (kind: diff_v1)", "diff_v1"},
+    {ArmRole::v2, "V2 (kind: diff_v2)", "diff_v2"},
+    {ArmRole::cross_group, "V2 across groups (pairing: split_half)", "diff_v2",
+     [](AttentionConfig& v2) { v2.pairing = Pairing::split_half; }},
+    {ArmRole::no_sigmoid, "V2 without sigmoid (lambda: raw)", "diff_v2",
+     [](AttentionConfig& v2) { v2.lambda = LambdaKind::raw; }},
+    {ArmRole::no_lambda, "V2 without lambda (lambda: none)", "diff_v2",
+     [](AttentionConfig& v2) { v2.lambda = LambdaKind::one; }},
+    {ArmRole::v1_no_norm, "V1 without its norm (subln: false)", "diff_v1",
+     [](AttentionConfig& v1) { v1.subln = false; }},
+};
+
+const RoleRow& row_of(ArmRole role) { return *std::ranges::find(kRoles, role, &RoleRow::role); }
 
 const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
 
-/// The attention that a run was made with, read as any configuration is. Nothing if it has keys or
-/// words that this program does not know.
-std::optional<AttentionConfig> attention_of(const RunRecord& run) {
-  std::string text;
-  for (const auto& [key, value] : run.env.at("config").items()) {
-    if (!key.starts_with("model.attention.")) continue;
-    text += fmt::format("{}: {}\n", key, value.get<std::string>());
-  }
-  try {
-    return run::config_from_yaml(text, "env.json").model.attention;
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
+bool has_role(const Arm& arm, ArmRole role) {
+  const std::optional<AttentionConfig>& found = first_run(arm).attention;
+  if (!found) return false;
+  AttentionConfig wanted = plain_kind(row_of(role).kind, *found);
+  row_of(role).change(wanted);
+  return fields_of(*found) == fields_of(wanted);
 }
 
-bool has_role(const Arm& arm, ArmRole role) {
-  const std::optional<AttentionConfig> found = attention_of(first_run(arm));
-  return found && fields_of(*found) == fields_of(attention_of(role, *found));
+/// A key of attention that no kind decides and in which the two differ.
+std::optional<std::string> attention_difference(const AttentionConfig& a,
+                                                const AttentionConfig& b) {
+  run::Config first, second;
+  first.model.attention = plain_kind("softmax", a);
+  second.model.attention = plain_kind("softmax", b);
+  const run::FlatConfig of_first = run::flat_config(first), of_second = run::flat_config(second);
+  const auto [found, other] = std::ranges::mismatch(of_first, of_second);
+  return found == of_first.end() ? std::nullopt : std::optional(found->first);
 }
 
 bool may_differ(const std::string& key) {
   return is_shared(key) || key == "model.d_ff" || key == "model.match_params" ||
-         (key.starts_with("model.attention.") && key != "model.attention.qk_norm" &&
-          key != "model.attention.sliding_window");
+         key.starts_with("model.attention.");
 }
 
-/// A key besides attention in which the arms differ.
+/// A key in which the arms differ, besides what makes a kind of attention.
 std::optional<std::string> other_difference(const Arm& a, const Arm& b) {
-  for (const auto& [key, value] : first_run(a).env.at("config").items()) {
-    if (!may_differ(key) && first_run(b).config(key) != first_run(a).config(key)) return key;
+  const RunRecord &first = first_run(a), &second = first_run(b);
+  for (const auto& [key, value] : first.env.at("config").items()) {
+    if (!may_differ(key) && second.config(key) != first.config(key)) return key;
   }
-  return std::nullopt;
+  return attention_difference(*first.attention, *second.attention);
 }
 
 /// The arms of a role, the baseline first.
@@ -80,33 +80,24 @@ std::vector<const Arm*> arms_of_role(const Study& study, ArmRole role) {
   return arms;
 }
 
-}  // namespace
-
-std::string_view role_words(ArmRole role) {
-  switch (role) {
-    case ArmRole::softmax:
-      return "softmax (kind: softmax)";
-    case ArmRole::v1:
-      return "V1 (kind: diff_v1)";
-    case ArmRole::v2:
-      return "V2 (kind: diff_v2)";
-    case ArmRole::cross_group:
-      return "V2 across groups (pairing: split_half)";
-    case ArmRole::no_sigmoid:
-      return "V2 without sigmoid (lambda: raw)";
-    case ArmRole::no_lambda:
-      return "V2 without lambda (lambda: none)";
-    case ArmRole::v1_no_norm:
-      break;
+std::string none_of_role(const Study& study, ArmRole role) {
+  std::string unknown;
+  for (const Arm& arm : study.arms) {
+    if (first_run(arm).attention) continue;
+    unknown += (unknown.empty() ? "" : ", ") + arm.name;
   }
-  return "V1 without its norm (subln: false)";
+  return fmt::format("no arm is {}{}{}", row_of(role).words,
+                     unknown.empty() ? "" : "; this version cannot read the attention of ",
+                     unknown);
 }
+
+}  // namespace
 
 ArmPair find_pair(const Study& study, ArmRole role, ArmRole against) {
   const std::vector<const Arm*> arms = arms_of_role(study, role),
                                 others = arms_of_role(study, against);
   for (const auto& [found, each] : {std::pair(&arms, role), std::pair(&others, against)}) {
-    if (found->empty()) return {.reason = fmt::format("no arm is {}", role_words(each))};
+    if (found->empty()) return {.reason = none_of_role(study, each)};
   }
   for (const Arm* arm : arms) {
     for (const Arm* other : others) {

@@ -14,9 +14,6 @@ namespace difftape::study {
 
 enum class ArmRole { softmax, v1, v2, cross_group, no_sigmoid, no_lambda, v1_no_norm };
 
-/// "V2 (kind diff_v2)": what an arm must be.
-std::string_view role_words(ArmRole role);
-
 /// Two arms that differ in attention alone, or in words why there are none.
 struct ArmPair {
   const Arm* arm = nullptr;

@@ -85,20 +85,6 @@ void conclude(ClaimResult& result) {
 
 }  // namespace
 
-const char* words_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::supported:
-      return "supported";
-    case Verdict::not_supported:
-      return "not supported";
-    case Verdict::not_significant:
-      return "no difference detected";
-    case Verdict::not_tested:
-      break;
-  }
-  return "not tested";
-}
-
 std::vector<ClaimResult> evaluate(const Study& study) {
   std::vector<ClaimResult> results;
   for (const Claim& claim : claims()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/names.h"
 #include "train/study/compare/claims/claims.h"
 #include "train/study/compare/claims/comparison.h"
 #include "train/study/compare/study.h"
@@ -12,8 +13,21 @@
 namespace difftape::study {
 
 enum class Verdict { supported, not_supported, not_significant, not_tested };
-/// "supported", "not supported", "no difference detected", "not tested".
-const char* words_of(Verdict verdict);
+
+}  // namespace difftape::study
+
+namespace difftape {
+
+template <>
+inline constexpr auto kNames<study::Verdict> = std::to_array<Named<study::Verdict>>(
+    {{"supported", study::Verdict::supported},
+     {"not supported", study::Verdict::not_supported},
+     {"no difference detected", study::Verdict::not_significant},
+     {"not tested", study::Verdict::not_tested}});
+
+}  // namespace difftape
+
+namespace difftape::study {
 
 /// Seeds that a verdict needs.
 constexpr Index kSeedsForVerdict = 3;

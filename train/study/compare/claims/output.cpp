@@ -97,12 +97,12 @@ std::string verdict_text(const ClaimResult& result) {
     return t.expected == Expected::not_higher;
   });
   if (result.verdict == Verdict::not_significant && no_more)
-    return fmt::format("{}: not contradicted", words_of(result.verdict));
+    return fmt::format("{}: not contradicted", to_string(result.verdict));
   const std::string_view more = result.verdict == Verdict::not_tested      ? result.reason
                                 : result.verdict == Verdict::supported     ? claim.if_supported
                                 : result.verdict == Verdict::not_supported ? claim.if_not_supported
                                                                            : std::string_view();
-  return fmt::format("{}{}{}", words_of(result.verdict), more.empty() ? "" : ": ", more);
+  return fmt::format("{}{}{}", to_string(result.verdict), more.empty() ? "" : ": ", more);
 }
 
 system::Table verdict_table(std::span<const ClaimResult> results) {
@@ -166,7 +166,8 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
       for (const double value : {paired.p, test.adjusted_p, test.comparison.noise_floor}) {
         fields.push_back(system::csv_number(value));
       }
-      fields.insert(fields.end(), {words_of(test.verdict), words_of(result.verdict), test.reason});
+      fields.insert(fields.end(), {std::string(to_string(test.verdict)),
+                                   std::string(to_string(result.verdict)), test.reason});
       csv += system::csv_line(fields);
     }
   }

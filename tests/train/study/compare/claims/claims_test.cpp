@@ -5,9 +5,7 @@
 
 #include <set>
 
-#include "core/random.h"
-#include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/compare/curves.h"
+#include "tests/train/study/compare/claims/simulated_study.h"
 
 namespace difftape::study {
 namespace {
@@ -15,73 +13,6 @@ namespace {
 using test::record;
 using test::Result;
 using testing::HasSubstr;
-
-using Attention = std::map<std::string, std::string>;
-const std::map<std::string, Attention> kArms = {
-    {"base", {{"kind", "softmax"}}},
-    {"v1", {{"kind", "diff_v1"}}},
-    {"v2", {{"kind", "diff_v2"}, {"lambda", "sigmoid"}}},
-    {"crossed", {{"kind", "diff_v2"}, {"pairing", "split_half"}}},
-    {"raw", {{"kind", "diff_v2"}, {"lambda", "raw"}}},
-    {"none", {{"kind", "diff_v2"}, {"lambda", "none"}}},
-    {"v1_no_norm", {{"kind", "diff_v1"}, {"subln", "false"}}}};
-
-/// What a study is made of: the difference of each arm's loss, spikes, growth and metrics from the
-/// baseline's, beside noise that the seed makes.
-struct Effects {
-  std::map<std::string, double> loss = {}, at_large_rate = {}, spikes = {}, growth = {}, scale = {};
-  double noise = 0.003;
-  int seeds = 4;
-  std::uint64_t trial = 0;
-  bool metrics = true;
-};
-
-double of(const std::map<std::string, double>& effects, const std::string& arm) {
-  const auto found = effects.find(arm);
-  return found == effects.end() ? 0 : found->second;
-}
-
-std::vector<RunRecord> simulate(const Effects& effects) {
-  const RandomStream random(effects.trial, "study");
-  std::uint64_t index = 0;
-  const auto noise = [&] { return random.normal(index++); };
-  std::vector<RunRecord> runs;
-  for (const auto& [arm, attention] : kArms) {
-    for (const double lr : {1e-3, 3e-3, 1e-2}) {
-      for (int seed = 1; seed <= effects.seeds; ++seed) {
-        Result run{.arm = arm, .attention = attention, .lr = lr, .seed = seed};
-        run.loss = 2.3 + (lr == 1e-2 ? 0.2 + of(effects.at_large_rate, arm) : 10 * lr) +
-                   of(effects.loss, arm) + effects.noise * noise();
-        run.spike_score = 1 + of(effects.spikes, arm) + 0.1 * noise();
-        run.late_growth = of(effects.growth, arm) + 0.05 * noise();
-        const double scale = std::exp(of(effects.scale, arm));
-        const auto metric = [&] { return scale * std::exp(0.05 * noise()); };
-        if (effects.metrics) {
-          for (const char* name : {"attn/logit_max/", "act/max/", "act/kurtosis/",
-                                   "attn/sink_rate/", "attn/first_token/"}) {
-            for (const char* layer : {"0", "1"}) run.last[std::string(name) + layer] = metric();
-          }
-          run.first = {{"attn/context_rms/0", metric()}, {"attn/context_rms_max/0", 1e9}};
-        }
-        runs.push_back(record(run));
-      }
-    }
-  }
-  return runs;
-}
-
-ClaimResult result_of(const std::vector<ClaimResult>& results, const std::string& id) {
-  for (const ClaimResult& each : results) {
-    if (each.claim->id == id) return each;
-  }
-  ADD_FAILURE() << "no claim " << id;
-  return results.front();
-}
-
-/// The verdict on one claim about made-up runs, in words.
-std::string verdict(const std::vector<RunRecord>& runs, const std::string& id) {
-  return verdict_text(result_of(evaluate(make_study(runs)), id));
-}
 
 TEST(Claims, have_names_of_their_own_a_sentence_and_a_source) {
   std::set<std::string> ids;
@@ -287,62 +218,6 @@ TEST(Claims, of_the_loss_at_one_rate_count_as_one_test) {
   const ClaimResult equal = result_of(evaluated, "v2_loss_equal");
   EXPECT_THAT(verdict_text(equal), HasSubstr("one rate: the same test"));
   EXPECT_TRUE(std::isnan(equal.tests[0].adjusted_p)) << "it must not count in Holm's correction";
-}
-
-TEST(Claims, rates_that_train_are_none_for_an_arm_that_diverged_before_it_was_validated) {
-  std::vector<Result> results;
-  for (const char* arm : {"base", "v2"}) {
-    for (const double lr : {1e-3, 1e-2}) {
-      for (const int seed : {1, 2, 3}) {
-        const bool diverged = arm == std::string("base");
-        results.push_back({.arm = arm,
-                           .attention = kArms.at(arm),
-                           .lr = lr,
-                           .seed = seed,
-                           .state = diverged ? run::RunState::diverged : run::RunState::finished});
-      }
-    }
-  }
-  const std::vector<RunRecord> runs = test::records(results);
-  ASSERT_FALSE(has_metric(runs[0].metrics, "val/loss"));
-  const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
-  const TestResult rates = result_of(evaluated, "v2_rates").tests[0];
-  EXPECT_EQ(rates.reason, "");
-  EXPECT_EQ(rates.comparison.against, 0);
-  EXPECT_EQ(rates.comparison.arm, 2);
-  EXPECT_EQ(verdict(runs, "v2_loss_equal"), "not tested: no run of base logged val/loss");
-}
-
-TEST(Claims, unstable_steps_count_what_a_diverged_run_never_reached) {
-  const std::vector<RunRecord> runs =
-      test::records({{.lr = 1e-3, .spike_score = 2},
-                     {.lr = 1e-2, .state = run::RunState::diverged, .diverged_at = 5}});
-  const std::vector<const RunRecord*> of_one_seed{&runs[0], &runs[1]};
-  EXPECT_DOUBLE_EQ(quantity("unstable_steps").of_seed(of_one_seed), (3 + 75) / 2.0);
-  EXPECT_EQ(quantity("stable_lrs").of_seed(of_one_seed), 1);
-  EXPECT_DOUBLE_EQ(quantity("lr_sensitivity").of_seed(of_one_seed), (5.5 - 2.3) / 2);
-}
-
-TEST(Claims, growth_is_the_exponent_of_the_second_half) {
-  const RunRecord flat = record({}), growing = record({.late_growth = 1.5});
-  EXPECT_NEAR(compared_number(growing, quantity("grad_norm_growth")) -
-                  compared_number(flat, quantity("grad_norm_growth")),
-              1.5, 1e-9);
-  EXPECT_TRUE(std::isnan(
-      compared_number(record({.state = run::RunState::diverged}), quantity("grad_norm_growth"))));
-}
-
-TEST(Claims, numbers_of_layers_come_from_the_last_step_and_only_from_layers) {
-  const RunRecord run = record({.last = {{"attn/logit_max/0", 3},
-                                         {"attn/logit_max/11", 7},
-                                         {"attn/logit_max/x", 99},
-                                         {"attn/logit_maximum/0", 99},
-                                         {"act/kurtosis/0", 1},
-                                         {"act/kurtosis/1", 2}},
-                                .first = {{"attn/logit_max/0", 50}}});
-  EXPECT_EQ(compared_number(run, quantity("attention_logit")), 7);
-  EXPECT_EQ(compared_number(run, quantity("kurtosis")), 1.5);
-  EXPECT_TRUE(std::isnan(compared_number(run, quantity("hidden_state"))));
 }
 
 TEST(Verdicts, as_csv_have_a_line_a_test_with_all_digits) {

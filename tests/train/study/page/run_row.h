@@ -1,0 +1,70 @@
+#pragma once
+// The row of a run in the table of single runs, computed again from its metrics.jsonl.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "train/system/text_table.h"
+
+namespace difftape::study {
+
+/// What metrics.jsonl says of a run, read without difftape.
+struct Logged {
+  std::vector<double> train, grad, speed;
+  double val = 0, score_loss = 0, score_grad = 0;
+};
+
+inline Logged logged(const std::filesystem::path& run) {
+  Logged found;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const auto row = nlohmann::json::parse(line);
+    found.train.push_back(row.at("train/loss"));
+    found.grad.push_back(row.at("optim/grad_norm"));
+    found.speed.push_back(row.at("throughput/tokens_per_sec"));
+    found.val = row.value("val/loss", found.val);
+    found.score_loss = row.at("spike/score_loss");
+    found.score_grad = row.at("spike/score_grad");
+  }
+  return found;
+}
+
+inline double mean_of_last(const std::vector<double>& values, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = values.size() - count; i < values.size(); ++i) sum += values[i];
+  return sum / static_cast<double>(count);
+}
+
+inline double largest(std::vector<double> values) { return *std::ranges::max_element(values); }
+
+inline double middle(std::vector<double> values) {
+  std::ranges::sort(values);
+  return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
+}
+
+/// The row of a run in the table of single runs against the lines of its metrics.jsonl.
+inline void expect_row(const std::vector<std::string>& row, const std::filesystem::path& run,
+                       double baseline_val) {
+  const Logged metrics = logged(run);
+  const std::size_t last = std::max<std::size_t>(10, metrics.train.size() / 20);
+  ASSERT_EQ(row.size(), 13u);
+  EXPECT_EQ(row[2], fmt::format("{:.4f}", mean_of_last(metrics.train, last)));
+  EXPECT_EQ(row[3], fmt::format("{:.4f}", metrics.val));
+  EXPECT_EQ(row[4],
+            baseline_val == metrics.val ? "-" : fmt::format("{:+.4f}", metrics.val - baseline_val));
+  EXPECT_EQ(row[5], fmt::format("{:.2f}", metrics.score_loss));
+  EXPECT_EQ(row[6], fmt::format("{:.2f}", metrics.score_grad));
+  EXPECT_EQ(row[7], fmt::format("{:.3f}", middle(metrics.grad)));
+  EXPECT_EQ(row[9], fmt::format("{:.3f}", largest(metrics.grad)));
+  EXPECT_EQ(row[11], system::grouped(std::llround(middle(metrics.speed))));
+  EXPECT_EQ(row[12], "finished");
+}
+
+}  // namespace difftape::study

@@ -2,13 +2,85 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "autograd/ops.h"
 #include "bench/attention_call.h"
-#include "bench/kernel_table.h"
 #include "bench/measure.h"
 #include "core/peak.h"
 #include "core/random.h"
 #include "optim/adamw.h"
+#include "train/system/text_table.h"
+
+namespace difftape::bench {
+namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// Median of a counter in `unit`s, or "-" where it is not counted.
+std::string median_of(const std::vector<Run>& runs, const std::string& counter, double unit,
+                      const char* suffix) {
+  std::vector<double> values;
+  for (const Run& run : runs) {
+    const auto found = run.counters.find(counter);
+    if (found != run.counters.end()) values.push_back(found->second);
+  }
+  return values.empty() ? "-"
+                        : fmt::format("{:.1f}{}", stats::quantile(values, 0.5) / unit, suffix);
+}
+
+/// Collects the repetitions of every benchmark; at the end prints microseconds an iteration
+/// (median, 10 %, 90 %) and the medians of the counters "GFLOP/s", "of_peak" and bytes per second.
+class KernelTable : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override;
+  void Finalize() override;
+
+ private:
+  std::vector<std::pair<std::string, std::vector<Run>>> kernels_;  ///< in the order of first runs
+};
+
+void KernelTable::ReportRuns(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (run.run_type != Run::RT_Iteration) continue;
+    std::string name = run.run_name.function_name;
+    if (!run.run_name.args.empty()) name += " " + run.run_name.args;
+    const auto known = std::find_if(kernels_.begin(), kernels_.end(),
+                                    [&](const auto& kernel) { return kernel.first == name; });
+    if (known != kernels_.end()) {
+      known->second.push_back(run);
+    } else {
+      kernels_.push_back({name, {run}});
+    }
+  }
+}
+
+void KernelTable::Finalize() {
+  system::Table table{{{"", "kernel", true},
+                       {"us", "median"},
+                       {"us", "10 %"},
+                       {"us", "90 %"},
+                       {"", "GFLOP/s"},
+                       {"", "of peak"},
+                       {"", "GB/s"}},
+                      {}};
+  for (const auto& [name, runs] : kernels_) {
+    std::vector<double> seconds;
+    for (const Run& run : runs)
+      seconds.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
+    const auto us = [&](double q) {
+      return fmt::format("{:.1f}", 1e6 * stats::quantile(seconds, q));
+    };
+    table.rows.push_back({name, us(0.5), us(0.1), us(0.9), median_of(runs, "GFLOP/s", 1, ""),
+                          median_of(runs, "of_peak", 0.01, " %"),
+                          median_of(runs, "bytes_per_second", 1e9, "")});
+  }
+  fmt::print("{}", to_text(table));
+}
+
+}  // namespace
+}  // namespace difftape::bench
 
 namespace difftape {
 namespace {

@@ -24,11 +24,11 @@ function(add_bench name)
   target_link_libraries(bench_${name} PRIVATE bench_common)
 endfunction()
 
-add_bench(kernels kernels.cpp kernel_table.cpp attention_call.cpp)
+add_bench(kernels kernels.cpp attention_call.cpp)
 target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)
 add_bench(attention attention.cpp attention_call.cpp)
 add_bench(step step.cpp)
 add_bench(serve serve.cpp attention_call.cpp)
-add_bench(peers peers.cpp candidates.cpp interleaved.cpp results_table.cpp process.cpp)
+add_bench(peers peers.cpp candidates.cpp interleaved.cpp results_table.cpp)
 target_compile_definitions(bench_peers PRIVATE
   DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")

@@ -36,7 +36,7 @@ add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
 # The interleaved benchmarks of bench/, with candidates written in the shell.
 difftape_sources(sources tests/bench)
-list(APPEND sources bench/interleaved.cpp bench/process.cpp bench/results_table.cpp bench/measure.cpp)
+list(APPEND sources bench/interleaved.cpp bench/results_table.cpp bench/measure.cpp)
 add_difftape_tests(bench bench f32 difftape_f32 ${sources})
 target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS="")
 

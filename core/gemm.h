@@ -4,7 +4,7 @@
 // multiplies the tiles is chosen in core/engine.h.
 
 #include "core/engine.h"
-#include "core/math.h"
+#include "core/real.h"
 #include "core/tensor.h"
 
 namespace difftape {

@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/math.h"
 #include "core/pool.h"
 #include "core/real.h"
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/math.h"
+#include "core/real.h"
 
 // All functions here are inlined: how a vector would be passed to another one does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "layers/init.h"
+#include "layers/linear.h"
 
 namespace difftape {
 

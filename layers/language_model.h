@@ -4,8 +4,8 @@
 
 #include <deque>
 
-#include "layers/activation_checkpointing.h"
 #include "layers/block.h"
+#include "layers/model_config.h"
 
 namespace difftape {
 

@@ -1,10 +1,37 @@
 #pragma once
-// x W^T without bias.
+// What layers are made of: projections, norms, and the one rule for initial values.
+
+#include <cmath>
 
 #include "autograd/ops.h"
+#include "core/real.h"
 
 namespace difftape {
 
+/// Standard deviation of projections and embeddings.
+inline constexpr double kProjectionStd = 0.02;
+/// Standard deviation of V1's lambda vectors (Ye et al. 2024).
+inline constexpr double kLambdaStd = 0.1;
+/// Standard deviation of the two projections of a block that write to the residual stream.
+inline double residual_std(Index num_layers) {
+  return kProjectionStd / std::sqrt(2.0 * static_cast<double>(num_layers));
+}
+
+/// Root-mean-square norm with a weight an element.
+class RmsNorm {
+ public:
+  /// Declares `<name>.weight` (width), ones.
+  RmsNorm(ParameterSet& parameters, const std::string& name, Index width, double eps);
+  /// Over the last axis of x.
+  Var operator()(const Var& x) const;
+
+ private:
+  std::string name_;
+  Parameter& weight_;
+  double eps_;
+};
+
+/// x W^T without bias.
 class Linear {
  public:
   /// Declares `<name>.weight` (out, in), N(0, std^2).

@@ -1,9 +1,21 @@
 #pragma once
 // What a model is made of, as plain values. Ranges and documentation are in train/run/config.
 
+#include "core/names.h"
 #include "layers/attention/kinds.h"
 
 namespace difftape {
+
+/// Which activations a training step keeps for backward, and which it computes again (Chen et al.
+/// 2016).
+enum class ActivationCheckpointing {
+  none,   ///< all are kept
+  blocks  ///< of each transformer block only the input; backward runs the block once more
+};
+template <>
+inline constexpr auto kNames<ActivationCheckpointing> =
+    std::to_array<Named<ActivationCheckpointing>>({{"none", ActivationCheckpointing::none},
+                                                   {"blocks", ActivationCheckpointing::blocks}});
 
 struct ModelConfig {
   Index d_model = 128;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "layers/attention/lambda.h"
+#include "layers/linear.h"
 #include "layers/model_config.h"
-#include "layers/norm.h"
 #include "layers/observer.h"
 
 namespace difftape {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "layers/init.h"
+#include "layers/linear.h"
 
 namespace difftape {
 

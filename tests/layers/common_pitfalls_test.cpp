@@ -4,8 +4,8 @@
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "core/attention/attention.h"
-#include "layers/init.h"
 #include "layers/language_model.h"
+#include "layers/linear.h"
 #include "tests/layers/attention_layer.h"
 
 namespace difftape {

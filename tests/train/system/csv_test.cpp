@@ -1,4 +1,4 @@
-#include "train/system/csv.h"
+#include "train/system/text_table.h"
 
 #include <rapidcheck/gtest.h>
 

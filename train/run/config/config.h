@@ -9,7 +9,6 @@
 #include "core/engine.h"
 #include "core/names.h"
 #include "core/real.h"
-#include "layers/activation_checkpointing.h"
 #include "layers/model_config.h"
 #include "optim/optim_config.h"
 #include "train/stats/spikes.h"

@@ -16,9 +16,9 @@
 #include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/quantities.h"
-#include "train/system/csv.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study {
 

@@ -10,7 +10,7 @@
 #include "train/run/records/metric_registry.h"
 #include "train/study/figures/plots.h"
 #include "train/study/page/html.h"
-#include "train/system/csv.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study::page {
 

@@ -13,8 +13,8 @@
 #include "train/study/figures/plots.h"
 #include "train/study/page/html.h"
 #include "train/study/page/sections.h"
-#include "train/system/csv.h"
 #include "train/system/files.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study {
 

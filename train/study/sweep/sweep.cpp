@@ -14,8 +14,8 @@
 #include "train/study/page/report.h"
 #include "train/study/sweep/layout.h"
 #include "train/study/sweep/worker.h"
-#include "train/system/csv.h"
 #include "train/system/files.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study {
 

@@ -9,7 +9,7 @@
 #include "train/study/compare/quantities.h"
 #include "train/study/compare/run_record.h"
 #include "train/study/sweep/layout.h"
-#include "train/system/csv.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study {
 namespace {

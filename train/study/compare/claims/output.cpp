@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "train/study/compare/tables.h"
-#include "train/system/csv.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study {
 

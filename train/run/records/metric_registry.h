@@ -1,7 +1,8 @@
 #pragma once
 // The registry of what a run logs: every metric of metrics.jsonl once, with its unit, one sentence,
-// what it has a value of, when it is logged and how a report draws it. The writer, the charts and
-// heat maps of the report, README.md and the tests are loops over it.
+// what it has a value of, when it is logged and how a report draws it. The charts and heat maps of
+// the report are loops over it; README.md and what runs write are compared with it by tests. What
+// computes a metric names it by metric(), which does not compile for a name that is not here.
 
 #include <string>
 #include <string_view>
@@ -18,12 +19,13 @@ enum class Per {
   grid        ///< "/<row>/<column>" of the accuracy grid of a task
 };
 
-/// Which steps log it.
+/// Which steps log it. The last step of a run logs all.
 enum class When {
   step,         ///< every one
   validation,   ///< where train.eval_every divides the step
   parameters,   ///< where log.parameters_every divides the step
-  diagnostics,  ///< where log.diagnostics_every divides the step
+  diagnostics,  ///< the first, unless log.diagnostics_every is 0; where that divides the step; and
+                ///< the step that diverged
 };
 
 /// Which runs log it.

@@ -208,7 +208,8 @@ SweepIndex::SweepIndex(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.r
   if (fs::is_regular_file(path, ignored)) {
     const auto lines = system::read_csv(system::read_text(path));
     if (!lines.empty() && lines[0].size() > kAsked.size() &&
-        std::equal(kAsked.begin(), kAsked.end(), lines[0].begin()))
+        std::equal(kAsked.begin(), kAsked.end(), lines[0].begin()) &&
+        std::ranges::find(lines[0], "dir") != lines[0].end())
       return;
   }
   throw OutputError(fmt::format(

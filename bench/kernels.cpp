@@ -78,10 +78,10 @@ BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1")->Apply(sequences);
 BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2")->Apply(sequences);
 
 void rms_norm_both(benchmark::State& state) {
-  const Tensor x = random({2048, state.range(0)}), gain = random({state.range(0)});
+  const Tensor x = random({2048, state.range(0)}), norm_weight = random({state.range(0)});
   for (auto _ : state) {
     Tape tape;
-    const Var y = rms_norm(tape.input(x), tape.input(gain), 1e-5);
+    const Var y = rms_norm(tape.input(x), tape.input(norm_weight), 1e-5);
     tape.backward(y, x);
   }
   state.SetBytesProcessed(state.iterations() * x.size() * 5 * static_cast<Index>(sizeof(real)));

@@ -28,7 +28,7 @@ class LanguageModel {
   /// The attention of the first block; all blocks are alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
-  /// Mean cross-entropy in nats a token; `targets` holds the token after each of `tokens`, or
+  /// Mean cross-entropy in nats per token; `targets` holds the token after each of `tokens`, or
   /// kIgnoreIndex where it is not scored. The gradients are bitwise the same with
   /// checkpointing.
   Var loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,

@@ -153,7 +153,7 @@ void add_coarse(std::vector<OpCase>& cases) {
        {{2, 3, 3}, {7, 3}},
        [](Vars v) { return cross_entropy(v[0], v[1], kSomeIgnored); },
        [](Vars v) { return composition::cross_entropy(v[0], v[1], kSomeIgnored); }},
-      {"recomputed",
+      {"checkpointed",
        "",
        {{2, 3, 4}},
        [](Vars v) {

@@ -65,7 +65,7 @@ Attention::Attention(const AttentionPlace& place, std::shared_ptr<const RopeTabl
                           {place.layer, head_dim_, place.config.d_model, heads_out(mapping_)});
     head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
-  if (fields_.normaliser == Normaliser::sink) {
+  if (fields_.softmax_denominator == SoftmaxDenominator::sink) {
     sinks_ = &place.parameters.declare(place.name + ".sinks", {mapping_.query_heads}, Role::other,
                                        Init::constant(0));
   }
@@ -85,7 +85,7 @@ Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNor
 
 Var Attention::sink_logits(Tape& tape) const {
   if (sinks_) return tape.parameter(*sinks_);
-  if (fields_.normaliser == Normaliser::softmax) return {};
+  if (fields_.softmax_denominator == SoftmaxDenominator::softmax) return {};
   return tape.constant(Tensor::zeros({mapping_.query_heads}));
 }
 

@@ -13,7 +13,7 @@ class Errors {
   /// `keys` are below model; the kind is always one of them.
   void add(std::vector<const char*> keys, std::string message) {
     keys.push_back("attention.kind");
-    FieldError error;
+    ConfigConflict error;
     for (const char* key : keys) error.keys.push_back(fmt::format("model.{}", key));
     error.message = std::move(message);
     list.push_back(std::move(error));
@@ -84,7 +84,7 @@ class Errors {
     }
   }
 
-  std::vector<FieldError> list;
+  std::vector<ConfigConflict> list;
 
  private:
   const ModelConfig& model_;
@@ -92,7 +92,7 @@ class Errors {
 
 }  // namespace
 
-std::vector<FieldError> attention_errors(const ModelConfig& config) {
+std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
   const AttentionFields fields = fields_of(config.attention);
   Errors errors(config);
   errors.check_heads(fields);

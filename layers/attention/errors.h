@@ -9,10 +9,10 @@
 namespace difftape {
 
 /// A combination that makes no sense: the keys that make it, and what to write instead.
-struct FieldError {
+struct ConfigConflict {
   std::vector<std::string> keys;  ///< such as "model.attention.pairing"
   std::string message;
 };
-std::vector<FieldError> attention_errors(const ModelConfig& config);
+std::vector<ConfigConflict> attention_errors(const ModelConfig& config);
 
 }  // namespace difftape

@@ -35,12 +35,12 @@ inline constexpr auto kNames<LambdaInit> = std::to_array<Named<LambdaInit>>(
     {{"schedule", LambdaInit::schedule}, {"constant", LambdaInit::constant}});
 
 /// The denominator of a softmax: its sum, with exp(0), or with exp of a learned sink a head.
-enum class Normaliser { softmax, softmax1, sink };
+enum class SoftmaxDenominator { softmax, softmax1, sink };
 template <>
-inline constexpr auto kNames<Normaliser> =
-    std::to_array<Named<Normaliser>>({{"softmax", Normaliser::softmax},
-                                      {"softmax1", Normaliser::softmax1},
-                                      {"sink", Normaliser::sink}});
+inline constexpr auto kNames<SoftmaxDenominator> =
+    std::to_array<Named<SoftmaxDenominator>>({{"softmax", SoftmaxDenominator::softmax},
+                                              {"softmax1", SoftmaxDenominator::softmax1},
+                                              {"sink", SoftmaxDenominator::sink}});
 
 /// sigmoid(x W^T) that multiplies each element of the context, or each head.
 enum class Gate { none, elementwise, head };
@@ -58,7 +58,7 @@ struct AttentionFields {
   LambdaKind lambda = LambdaKind::one;
   LambdaInit lambda_init = LambdaInit::schedule;
   double lambda_init_value = 0;  ///< of a constant lambda_init that is used, else 0
-  Normaliser normaliser = Normaliser::softmax;
+  SoftmaxDenominator softmax_denominator = SoftmaxDenominator::softmax;
   bool subln = false;  ///< RMSNorm of each head, with V1's lambda times 1 - lambda_init
   Gate gate = Gate::none;
   bool qk_norm = false;      ///< RMSNorm of every query and key head, before RoPE

@@ -86,8 +86,8 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
 class Bf16Engine : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string obstacle = unsupported_reason(Precision::bf16);
-    if (!obstacle.empty()) GTEST_SKIP() << obstacle;
+    const std::string unsupported = unsupported_reason(Precision::bf16);
+    if (!unsupported.empty()) GTEST_SKIP() << unsupported;
   }
 };
 

@@ -19,8 +19,8 @@ from spec import PRESETS, ModelSpec
 SUBLN_EPS = 1e-5  # of the per-head norm, whatever model.norm_eps says
 
 
-def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
-    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * gain
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * weight
 
 
 def rope(x: Tensor, theta: float) -> Tensor:
@@ -92,7 +92,7 @@ def visibility(tokens: Tensor, window: int = 0, eos_token_id: int = -1) -> Tenso
     return visible
 
 
-# Normalisers: scores [B, T, T], with -inf where a key is not visible, to probabilities. The extra
+# Softmax denominators: scores [B, T, T], with -inf where a key is not visible, to probabilities. The extra
 # logit takes its share of a row and has no value.
 
 

@@ -104,9 +104,9 @@ void require_possible(const run::Config& config, const FlowRequest& request) {
     throw UsageError("--seeds: need whole numbers from 0, each once");
   }
   for (const std::string& kind : request.kinds) {
-    const std::string obstacle = unsupported_reason(with_kind(config.model, kind));
-    if (!obstacle.empty()) {
-      throw ConfigError(fmt::format("{}: {}; choose other kinds with --kinds", kind, obstacle));
+    const std::string why_invalid = unsupported_reason(with_kind(config.model, kind));
+    if (!why_invalid.empty()) {
+      throw ConfigError(fmt::format("{}: {}; choose other kinds with --kinds", kind, why_invalid));
     }
   }
 }

@@ -64,7 +64,7 @@ bool maps_share_values(const HeadMapping& mapping) {
 /// if lambda is 1. What changes only the number is hidden by a norm, but for the norm's eps.
 Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mapping) {
   const bool shared = maps_share_values(mapping);
-  const bool ones = fields.normaliser == Normaliser::softmax;
+  const bool ones = fields.softmax_denominator == SoftmaxDenominator::softmax;
   const bool cancels = ones && shared && mapping.maps == 2 && fields.lambda == LambdaKind::one;
   return [=, norm = fields.subln](const std::string& name) {
     const bool of_maps = contains(name, {"q_proj", "k_proj", "q_norm", "k_norm", "sinks"});

@@ -63,7 +63,7 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   rules.check(m.num_heads % kv_heads == 0, {kv, heads},
               "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
               m.num_heads);
-  for (const FieldError& error : attention_errors(m))
+  for (const ConfigConflict& error : attention_errors(m))
     rules.check(false, error.keys, "{}", error.message);
 }
 
@@ -176,12 +176,12 @@ void validate_training(const Config& c, const Rules& rules) {
               "train.steps",
               optim.warmup_steps, c.train.steps);
   const LogConfig& log = c.log;
-  const std::string obstacle = stats::unsupported_reason(stats::make_spike_rule(
+  const std::string why_invalid = stats::unsupported_reason(stats::make_spike_rule(
       log.spike_rule, log.spike_window, log.spike_threshold, log.spike_min_history));
   rules.check(
-      obstacle.empty(),
+      why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",
-      obstacle);
+      why_invalid);
 }
 
 }  // namespace

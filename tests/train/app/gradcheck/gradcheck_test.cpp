@@ -131,7 +131,7 @@ class EveryCombination : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
   const std::vector<ModelConfig> models = field_combinations(GetParam());
-  EXPECT_GE(models.size(), 17u);  // normaliser, subln and gate go with every kind
+  EXPECT_GE(models.size(), 17u);  // softmax_denominator, subln and gate go with every kind
   for (const ModelConfig& model : models) {
     EXPECT_EQ(check_layer(model, 2, 5).failure, "") << describe(model.attention);
   }

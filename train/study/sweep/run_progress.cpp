@@ -70,7 +70,7 @@ std::string_view name_of(Phase phase) {
 RunProgress inspect(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
   RunProgress progress;
-  progress.selected = run.chosen;
+  progress.selected = run.selected;
   std::error_code ignored;  // what is wrong with the place is said when the run is created
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
   const bool same = same_run(dir, run.config());
@@ -79,7 +79,7 @@ RunProgress inspect(const SweepRun& run) {
     return progress;
   }
   if (!same) {
-    if (!run.chosen) return progress;
+    if (!run.selected) return progress;
     throw OutputError(fmt::format(
         "{} exists and holds something else than this arm; nothing is overwritten: remove it, or "
         "choose another directory with --out",
@@ -148,9 +148,9 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta) {
       return run.selected && ((run.phase == phases) || ...);
     });
   };
-  const auto chosen =
+  const auto selected =
       std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.selected; });
-  std::string text = fmt::format("{}/{} done", count(Phase::finished, Phase::diverged), chosen);
+  std::string text = fmt::format("{}/{} done", count(Phase::finished, Phase::diverged), selected);
   for (const Phase phase :
        {Phase::running, Phase::queued, Phase::diverged, Phase::stopped, Phase::failed}) {
     if (const auto n = count(phase); n > 0) text += fmt::format("  {} {}", n, name_of(phase));

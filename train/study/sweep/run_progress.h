@@ -30,7 +30,7 @@ struct RunProgress {
   bool selected = true;  ///< to be trained in this sweep, if it is not complete
   Index done = 0;        ///< steps from which it continues, or has continued
   Index step = 0;        ///< the last step that was logged
-  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of that step, nats a token
+  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of that step, nats per token
   system::Exit exit = system::Exit::ok;                    ///< of a run that failed
   std::string error = {};                                  ///< why it failed
 
@@ -81,7 +81,7 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta);
 /// "finished, val 1.4012, 62.1k tok/s", "diverged at step 12 (train/loss)", "failed: ...".
 std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress);
 
-/// Seconds until all chosen runs are complete, if operations go on as in the `elapsed` seconds so
+/// Seconds until all selected runs are complete, if operations go on as in the `elapsed` seconds so
 /// far; NaN before the first step.
 double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> progress,
                  double elapsed);

@@ -40,7 +40,7 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
     all.push_back(inspect(run));
     const bool broke_off = all.back().partial || (all.back().on_disk && !all.back().complete());
     // An error if it is being trained now, by whatever program.
-    if (broke_off && run.chosen) static_cast<void>(system::DirectoryLock(run.config().run.out));
+    if (broke_off && run.selected) static_cast<void>(system::DirectoryLock(run.config().run.out));
   }
   return all;
 }

@@ -80,7 +80,7 @@ class Pool {
   Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
        std::vector<std::string> command, std::string program);
 
-  /// Trains all chosen runs that are queued, in the order of the sweep. A run that fails or whose
+  /// Trains all selected runs that are queued, in the order of the sweep. A run that fails or whose
   /// worker is killed does not stop the others. After a stop request none is begun, the running
   /// ones are told to save their state, and this returns when they have.
   void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);

@@ -65,7 +65,7 @@ Arm& arm_named(Study& study, const std::string& name) {
   return study.arms.emplace_back(Arm{name, {}});
 }
 
-/// False if the arm has a run of this rate and seed.
+/// False if the arm has a run of this learning rate and seed.
 bool add(Arm& arm, const RunRecord& run) {
   auto condition = std::find_if(arm.conditions.begin(), arm.conditions.end(),
                                 [&](const Condition& each) { return each.lr >= run.lr; });

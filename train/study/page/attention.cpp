@@ -26,7 +26,7 @@ constexpr Index kLongest = 64;  ///< tokens
 /// The (T, T) maps of one head: a query a row, a key a column.
 struct Head {
   Index tokens = 0;
-  std::vector<std::span<const real>> maps;  ///< map; or map 1, map 2, what is applied
+  std::vector<std::span<const real>> maps;  ///< map; or A1, A2, what is applied
 };
 
 Head head_of(const Tensor& layer, Index head) {  // layer: (H, S, T, T)
@@ -103,9 +103,9 @@ std::string pictures(const Head& head, const std::string& whose) {
     const double signed_part = head.maps[0][at] - head.maps[1][at];
     return 0.5 + 0.5 * std::copysign(std::sqrt(std::abs(signed_part)), signed_part);
   };
-  return map(0, "map 1") + map(1, "map 2") +
-         picture("map 1 − map 2", whose + ": map 1 minus map 2, queries down, keys across",
-                 head.tokens, shades_of(head.tokens, difference), kDifference) +
+  return map(0, "A1") + map(1, "A2") +
+         picture("A1 − A2", whose + ": A1 minus A2, queries down, keys across", head.tokens,
+                 shades_of(head.tokens, difference), kDifference) +
          map(2, "applied");
 }
 

@@ -145,7 +145,7 @@ TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
 
 TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
   AttentionView view = view_of(HeadMapping::doubled(2, 2), 1, 20);
-  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // map 1 of head 0
+  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // A1 of head 0
   test::attend(view);
   const AttentionMeasures found = measure_attention(view);
   for (const double value : {found.first_token, found.entropy, found.sink_rate, found.logits.top1,

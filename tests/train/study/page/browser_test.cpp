@@ -55,7 +55,7 @@ constexpr const char* kUser = R"js(
   const picture = graph => pixels(graph).reduce((hash, value) => (31 * hash + value) | 0, 7);
   const change = (select, value) => { select.value = value; select.onchange({target: select}); };
 
-  const rate = document.getElementById('rate'), smoothing = document.getElementById('smoothing');
+  const lr = document.getElementById('lr'), smoothing = document.getElementById('smoothing');
   const arms = [...document.querySelectorAll('#arms button')];
   for (const {chart, caption, graph} of graphs) {
     const result = {metric: chart.metric, arms: data.arms.map((_, arm) => count(graph, arm))};
@@ -70,10 +70,10 @@ constexpr const char* kUser = R"js(
     change(smoothing, '100');
     result.smoothing_changes = picture(graph) !== first;
     change(smoothing, '0');
-    if (rate.options.length > 1) {
-      change(rate, String((data.rate + 1) % data.rates.length));
-      result.rate_changes = picture(graph) !== first;
-      change(rate, String(data.rate));
+    if (lr.options.length > 1) {
+      change(lr, String((data.lr + 1) % data.lrs.length));
+      result.lr_changes = picture(graph) !== first;
+      change(lr, String(data.lr));
     }
     graph.updateOptions({dateWindow: [100, 200]});
     result.zoomed = graphs.map(other => other.graph.xAxisRange());
@@ -196,7 +196,7 @@ TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
     EXPECT_LT(chart["hidden"], chart["arms"][0].get<int>() / 10);
     EXPECT_TRUE(chart["log_changes"]);
     EXPECT_TRUE(chart["log_returns"]);
-    EXPECT_TRUE(chart["rate_changes"]);
+    EXPECT_TRUE(chart["lr_changes"]);
     EXPECT_EQ(chart["smoothing_changes"], chart["metric"] != "val/loss");
     for (const Json& range : chart["zoomed"]) EXPECT_EQ(range, Json({100, 200}));
   }
@@ -218,7 +218,7 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
   ASSERT_EQ(rows[0],
             (std::vector<std::string>{"arm", "lr", "step", "mean", "min", "max", "seeds"}));
   const std::vector<double> one = logged(dirs[0]).train, two = logged(dirs[1]).train;
-  for (std::size_t step = 1; step <= 200; ++step) {  // softmax at the first rate
+  for (std::size_t step = 1; step <= 200; ++step) {  // softmax at the first learning rate
     const auto& row = rows.at(step);
     const double a = one[step - 1], b = two[step - 1];
     ASSERT_EQ(row[0] + row[1] + row[2], "softmax3e-4" + std::to_string(step));

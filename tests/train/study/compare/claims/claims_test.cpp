@@ -209,7 +209,7 @@ TEST(Claims, at_large_rates_start_at_the_best_rate_of_the_baseline_and_count_div
   const std::vector<RunRecord> runs = test::records(results);
   const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
   const Comparison spikes = result_of(evaluated, "v2_loss_spikes").tests[0].comparison;
-  EXPECT_EQ(spikes.lrs, "at 2 of 3 rates");
+  EXPECT_EQ(spikes.lrs, "at 2 of 3 learning rates");
   EXPECT_NEAR(spikes.against, 2.2, 1e-12);
   EXPECT_EQ(spikes.diverged, "; diverged: v2 1 of 9, base 3 of 9");
   const Comparison stable = result_of(evaluated, "v2_rates").tests[0].comparison;
@@ -285,7 +285,7 @@ TEST(Claims, of_the_loss_at_one_rate_count_as_one_test) {
   const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
   EXPECT_EQ(result_of(evaluated, "v2_loss_best").verdict, Verdict::supported);
   const ClaimResult equal = result_of(evaluated, "v2_loss_equal");
-  EXPECT_THAT(verdict_text(equal), HasSubstr("one rate: the same test"));
+  EXPECT_THAT(verdict_text(equal), HasSubstr("one learning rate: the same test"));
   EXPECT_TRUE(std::isnan(equal.tests[0].adjusted_p)) << "it must not count in Holm's correction";
 }
 
@@ -306,10 +306,10 @@ TEST(Claims, rates_that_train_are_none_for_an_arm_that_diverged_before_it_was_va
   const std::vector<RunRecord> runs = test::records(results);
   ASSERT_FALSE(has_metric(runs[0].metrics, "val/loss"));
   const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
-  const TestResult rates = result_of(evaluated, "v2_rates").tests[0];
-  EXPECT_EQ(rates.reason, "");
-  EXPECT_EQ(rates.comparison.against, 0);
-  EXPECT_EQ(rates.comparison.arm, 2);
+  const TestResult stable = result_of(evaluated, "v2_rates").tests[0];
+  EXPECT_EQ(stable.reason, "");
+  EXPECT_EQ(stable.comparison.against, 0);
+  EXPECT_EQ(stable.comparison.arm, 2);
   EXPECT_EQ(verdict(runs, "v2_loss_equal"), "not tested: no run of base logged val/loss");
 }
 

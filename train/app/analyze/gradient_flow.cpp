@@ -130,9 +130,9 @@ std::string GradientGroup::layer_name() const {
 }
 
 GradientGroup gradient_group(const Parameter& parameter) {
-  const ParameterPlace place = place_of(parameter);
-  const std::string& name = place.component == "attention" ? place.part : place.component;
-  return {place.layer, rank_of(name), name};
+  const ParameterGroup group = group_of(parameter);
+  const std::string& name = group.component == "attention" ? group.part : group.component;
+  return {group.layer, rank_of(name), name};
 }
 
 GradientFlow measure_gradient_flow(const run::Config& config, const FlowRequest& request) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/gemm_backend.h"
 #include "core/names.h"
 #include "core/real.h"
 #include "layers/activation_checkpointing.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What keys and words of the configuration were called before: an old name is an error that names
+// What keys and values of the configuration were called before: an old name is an error that names
 // the new one.
 
 #include <span>
@@ -14,16 +14,16 @@ struct FormerKey {
   std::string value = "";        ///< what to write there, if values changed too
 };
 
-struct FormerWord {
-  std::string key, word, now;
+struct FormerValue {
+  std::string key, value, now;
 };
 
 std::span<const FormerKey> former_keys();
-std::span<const FormerWord> former_words();
+std::span<const FormerValue> former_values();
 
 /// Null if the key never had another meaning.
 const FormerKey* find_former_key(const std::string& key);
-/// The new word, or empty.
-std::string word_now(const std::string& key, const std::string& former);
+/// The new value, or empty.
+std::string value_now(const std::string& key, const std::string& former);
 
 }  // namespace difftape::run

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> kStates = {"running", "finished", "diverged", "stopped",
                                                      "failed"};
 
-RunState state_named(std::string_view name) {
+RunState state_of_name(std::string_view name) {
   const auto found = std::find(kStates.begin(), kStates.end(), name);
   if (found == kStates.end()) throw std::domain_error(fmt::format("unknown state \"{}\"", name));
   return static_cast<RunState>(found - kStates.begin());
@@ -112,7 +112,7 @@ RunStatus read_status(const fs::path& dir) {
   require_run_dir(dir);
   return parse_file(dir / "status.json", [](const Json& json) {
     RunStatus status;
-    status.state = state_named(json.at("state").get<std::string>());
+    status.state = state_of_name(json.at("state").get<std::string>());
     json.at("step").get_to(status.step);
     json.at("steps").get_to(status.steps);
     json.at("started").get_to(status.started);

@@ -14,12 +14,12 @@ constexpr double kSublnEps = 1e-5;  // of the reference code, whatever the model
 HeadMapping mapping_of(const AttentionFields& fields, const ModelConfig& config) {
   const Index heads = config.num_heads, kv_heads = kv_heads_of(config);
   switch (fields.mapping) {
-    case MappingKind::pairs:
-      return HeadMapping::pairs(heads, kv_heads);
+    case MappingKind::paired:
+      return HeadMapping::paired(heads, kv_heads);
     case MappingKind::doubled:
       return HeadMapping::doubled(heads, kv_heads, fields.pairing == Pairing::split_half);
     default:
-      return HeadMapping::single(fields.query_multiple * heads, kv_heads);
+      return HeadMapping::standard(fields.query_multiple * heads, kv_heads);
   }
 }
 
@@ -49,7 +49,7 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
       layer_(args.layer),
       head_dim_(head_dim_of(args.config)),
       mapping_(mapping_of(fields_, args.config)),
-      value_dim_(fields_.mapping == MappingKind::pairs ? 2 * head_dim_ : head_dim_),
+      value_dim_(fields_.mapping == MappingKind::paired ? 2 * head_dim_ : head_dim_),
       q_proj_(projection(args, ".q_proj", args.config.d_model, mapping_.query_heads * head_dim_)),
       k_proj_(projection(args, ".k_proj", args.config.d_model, mapping_.key_heads * head_dim_)),
       v_proj_(projection(args, ".v_proj", args.config.d_model, mapping_.value_heads * value_dim_)),

@@ -27,7 +27,7 @@ class Errors {
       add({"attention.pairing"},
           one_map + "; write kind: diff_v2 to pair its query heads, or leave out pairing");
     }
-    if (fields.mapping == MappingKind::pairs && config.pairing) {
+    if (fields.mapping == MappingKind::paired && config.pairing) {
       add({"attention.pairing"},
           fmt::format("the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice "
                       "would only rename them. Write kind: diff_v2, where pairing decides which "
@@ -68,7 +68,7 @@ class Errors {
   }
 
   void check_heads(const AttentionFields& fields) {
-    if (fields.mapping != MappingKind::pairs) return;
+    if (fields.mapping != MappingKind::paired) return;
     const std::string_view kind = model_.attention.kind.name();
     if (model_.num_heads % 2 != 0) {
       add({"num_heads"},

@@ -1,5 +1,5 @@
 #pragma once
-// Which fields of attention make no sense together.
+// Which combinations of attention fields are invalid.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace difftape {
 
-/// A combination that makes no sense: the keys that make it, and what to write instead.
+/// An invalid combination: the keys that make it, and what to write instead.
 struct ConfigConflict {
   std::vector<std::string> keys;  ///< such as "model.attention.pairing"
   std::string message;

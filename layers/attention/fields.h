@@ -9,9 +9,9 @@ namespace difftape {
 
 /// How the heads of the baseline become heads of the layer (core/attention/heads.h).
 enum class MappingKind {
-  single,  ///< one attention map a head
-  pairs,   ///< two maps, half the heads, values of twice the width (V1)
-  doubled  ///< two maps, twice the query heads (V2)
+  standard,  ///< one attention map a head
+  paired,    ///< two maps, half the heads, values of twice the width (V1)
+  doubled    ///< two maps, twice the query heads (V2)
 };
 
 enum class Pairing { interleaved, split_half };
@@ -52,8 +52,8 @@ inline constexpr auto kNames<Gate> = std::to_array<Named<Gate>>({{"none", Gate::
 /// All that makes one attention layer another, after every default. Two configurations make the
 /// same layer if and only if these are equal.
 struct AttentionFields {
-  MappingKind mapping = MappingKind::single;
-  Index query_multiple = 1;  ///< query heads of the single mapping for one head of the baseline
+  MappingKind mapping = MappingKind::standard;
+  Index query_multiple = 1;  ///< query heads of the standard mapping for one head of the baseline
   Pairing pairing = Pairing::interleaved;
   LambdaKind lambda = LambdaKind::one;
   LambdaInit lambda_init = LambdaInit::schedule;
@@ -64,7 +64,7 @@ struct AttentionFields {
   bool qk_norm = false;      ///< RMSNorm of every query and key head, before RoPE
   Index sliding_window = 0;  ///< keys that a query sees, itself included; 0: all
 
-  Index maps() const { return mapping == MappingKind::single ? 1 : 2; }
+  Index maps() const { return mapping == MappingKind::standard ? 1 : 2; }
   bool operator==(const AttentionFields&) const = default;
 };
 

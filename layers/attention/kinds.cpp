@@ -20,7 +20,9 @@ std::span<const AttentionKind::Row> AttentionKind::rows() {
       // normalised and scaled by 1 - lambda_init.
       {.name = "diff_v1",
        .source = "Ye et al. 2024, Differential Transformer",
-       .fields = {.mapping = MappingKind::pairs, .lambda = LambdaKind::exponential, .subln = true}},
+       .fields = {.mapping = MappingKind::paired,
+                  .lambda = LambdaKind::exponential,
+                  .subln = true}},
       // Twice the query heads over the baseline's keys and values; lambda is projected from the
       // input for each token and head; no norm after.
       {.name = "diff_v2",

@@ -27,8 +27,8 @@ AttentionView view_of(const run::h5::File& file) {
   AttentionView view;
   const Index heads = file.int_attribute("/", "heads"), kv = file.int_attribute("/", "kv_heads");
   const std::string wiring = file.string_attribute("/", "wiring");
-  view.mapping = wiring == "single"  ? HeadMapping::single(heads, kv)
-                 : wiring == "pairs" ? HeadMapping::pairs(heads, kv)
+  view.mapping = wiring == "single"  ? HeadMapping::standard(heads, kv)
+                 : wiring == "pairs" ? HeadMapping::paired(heads, kv)
                                      : HeadMapping::doubled(heads, kv, wiring == "split_half");
   view.q = tensor(file, "q");
   view.k = tensor(file, "k");

@@ -17,7 +17,7 @@ from spec import CHOICES, PRESETS, ModelSpec
 
 
 def combinations():
-    """Every meaningful choice of the text fields, for each wiring of heads."""
+    """Every meaningful choice of the text fields, for each mapping of heads."""
     for kind in ("softmax", "softmax_2h", "diff_v1", "diff_v2"):
         open_fields = {field: words for field, words in CHOICES.items()
                        if getattr(PRESETS[kind], field) is not None}
@@ -132,12 +132,12 @@ class Pairing(unittest.TestCase):
         interleaved, split = self.reordered(kv_heads=2)
         self.assertGreater((interleaved - split).abs().max(), 1e-2)
         spec = ModelSpec(kind="diff_v2", pairing="split_half", num_heads=4, num_kv_heads=2)
-        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.wiring(spec)]
+        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.head_mapping(spec)]
         self.assertEqual(read, [[(i, 0, 0), (i + 4, 1, 1)] for i in range(4)])
 
     def test_pairs_of_v1_read_two_key_heads_and_their_wide_value(self):
         spec = ModelSpec(kind="diff_v1", num_heads=8, num_kv_heads=4)
-        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.wiring(spec)]
+        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.head_mapping(spec)]
         self.assertEqual(read, [[(0, 0, 0), (1, 1, 0)], [(2, 0, 0), (3, 1, 0)],
                                 [(4, 2, 1), (5, 3, 1)], [(6, 2, 1), (7, 3, 1)]])
 

@@ -131,7 +131,7 @@ class AppendixG : public testing::TestWithParam<Sizes> {
 
 TEST_P(AppendixG, equation_7_with_the_norm_as_identity) {
   OnTape on(h);
-  on.backward(h, on.context(h, HeadMapping::pairs(2, 2), 2));
+  on.backward(h, on.context(h, HeadMapping::paired(2, 2), 2));
   const Matrix w = a1 - h.lambda.item() * a2;
   const Matrix dcontext = dout() * wo().transpose(), g = dcontext * v.transpose();
   expect_equal(on.tape.gradient_of(on.wo), (w * v).transpose() * dout(), "W^O");
@@ -148,7 +148,7 @@ TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
   const Index width = 2 * h.s.d;
   const Tensor norm_weight = random({width}, "norm_weight");
   OnTape on(h);
-  const Var context = on.context(h, HeadMapping::pairs(2, 2), 2);
+  const Var context = on.context(h, HeadMapping::paired(2, 2), 2);
   on.backward(h, affine(rms_norm(context, on.tape.constant(norm_weight), kEps), kFactor, 0));
 
   const Matrix w = a1 - h.lambda.item() * a2, c = w * v;
@@ -171,7 +171,7 @@ TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
 
 TEST_P(AppendixG, equation_9_of_softmax_attention_split_in_halves) {
   OnTape on(h);
-  on.backward(h, on.context(h, HeadMapping::single(1, 1), 1));
+  on.backward(h, on.context(h, HeadMapping::standard(1, 1), 1));
   const Index d = h.s.d;
   const real scale = 1 / std::sqrt(static_cast<real>(2 * d));
   const Matrix xt = h.dense_x().transpose();

@@ -113,7 +113,7 @@ GradcheckResult check_model(const ModelConfig& config, const DocumentOffsets& do
 
 namespace {
 
-/// A value of one axis of the product, and its word in the name of a cell.
+/// A value of one axis of the product, and its part of the name of a case.
 struct Heads {
   const char* name;
   Index heads, kv_heads;
@@ -143,9 +143,9 @@ void add_ops(std::vector<GradcheckCase>& cases) {
   }
 }
 
-/// The cells of one variant and one sharing of heads that agree in all but T and the head size. The
+/// The cases of one variant and one sharing of heads that agree in all but T and the head size. The
 /// longest has the smaller size only: it costs most, and what it adds is whole blocks of rows.
-void add_cells(std::vector<GradcheckCase>& cases, const std::string& group, ModelConfig config,
+void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, ModelConfig config,
                const std::string& name, const std::string& visible) {
   for (Index head_dim : head_sizes(config.rope)) {
     for (Index seq : kLengths) {
@@ -174,7 +174,7 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
         config.rope = rope;
         for (const bool qk_norm : {false, true}) {
           config.attention.qk_norm = qk_norm;
-          add_cells(cases, group, config,
+          add_cases(cases, group, config,
                     fmt::format("{}/{}/{}/{}/{}", group, heads.name, visible,
                                 rope ? "rope" : "norope", qk_norm ? "qk_norm" : "plain"),
                     visible);

@@ -49,7 +49,7 @@ double first_token(const Head& head) {
   return sum / static_cast<double>(head.tokens);
 }
 
-std::vector<Index> chosen_heads(const Tensor& layer, std::size_t wanted) {
+std::vector<Index> selected_heads(const Tensor& layer, std::size_t wanted) {
   Index largest = 0;
   for (Index head = 1; head < layer.shape()[0]; ++head) {
     if (first_token(head_of(layer, head)) > first_token(head_of(layer, largest))) largest = head;
@@ -128,7 +128,7 @@ std::string figure(const std::string& arm, const RunRecord& run, const run::Atte
                    std::size_t wanted, Json& data) {
   const Tensor& layer = maps.layers.back();
   std::string html;
-  for (const Index index : chosen_heads(layer, wanted)) {
+  for (const Index index : selected_heads(layer, wanted)) {
     const Head head = head_of(layer, index);
     const std::string whose =
         fmt::format("{}, layer {}, head {}", arm, maps.layers.size() - 1, index);

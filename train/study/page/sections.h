@@ -1,9 +1,9 @@
 #pragma once
 // The sections of the page, each in the source of its name:
 //   curves      as data for the script, and as pictures for paper and for readers without
-//   JavaScript attention   maps of chosen heads, from metrics.h5 layers      metrics of each layer
-//   over the steps, and accuracy over the difficulty of a task settings    how the runs were made:
-//   configurations, commands, environments
+//   JavaScript attention   maps of selected heads, from metrics.h5 layers      metrics of each
+//   layer over the steps, and accuracy over the difficulty of a task settings    how the runs were
+//   made: configurations, commands, environments
 
 #include <nlohmann/json.hpp>
 #include <span>

@@ -103,16 +103,16 @@ void read_last_step(const fs::path& run_dir, RunProgress& progress) {
   if (loss != line.end() && loss->is_number()) progress.loss = loss->get<double>();
 }
 
-void finish(const fs::path& run_dir, const system::Ending& ending, int sent_signal,
+void finish(const fs::path& run_dir, const system::ExitStatus& exit_status, int sent_signal,
             const std::string& message, RunProgress& progress) {
   std::error_code ignored;
   progress.on_disk = fs::exists(run_dir / "status.json", ignored);
   if (progress.on_disk) read_last_step(run_dir, progress);
-  const bool obeyed = ending.signal != 0 && ending.signal == sent_signal;
+  const bool obeyed = exit_status.signal != 0 && exit_status.signal == sent_signal;
   const system::Exit exit =
-      obeyed               ? (sent_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
-      : ending.signal != 0 ? system::Exit::stopped_early
-                           : static_cast<system::Exit>(ending.exit);
+      obeyed ? (sent_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
+      : exit_status.signal != 0 ? system::Exit::stopped_early
+                                : static_cast<system::Exit>(exit_status.exit);
   if (exit == system::Exit::ok || exit == system::Exit::diverged) {
     progress.phase = exit == system::Exit::ok ? Phase::finished : Phase::diverged;
     return;

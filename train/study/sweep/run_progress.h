@@ -48,8 +48,8 @@ void read_last_step(const std::filesystem::path& run_dir, RunProgress& progress)
 /// Takes the result of a worker that has ended from its exit code and from status.json. `message`
 /// is the worker's last one, `sent_signal` the signal that the sweep sent it, 0 if none: a worker
 /// that this signal killed before it handled signals was stopped and has not failed.
-void finish(const std::filesystem::path& run_dir, const system::Ending& ending, int sent_signal,
-            const std::string& message, RunProgress& progress);
+void finish(const std::filesystem::path& run_dir, const system::ExitStatus& exit_status,
+            int sent_signal, const std::string& message, RunProgress& progress);
 
 class StatusTable {
  public:

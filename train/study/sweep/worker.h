@@ -52,13 +52,13 @@ class Worker {
   /// started.
   Worker(const Job& job, const Layout& layout, int slot, const std::string& program);
 
-  const std::optional<system::Ending>& poll() { return child_->poll(); }
+  const std::optional<system::ExitStatus>& poll() { return child_->poll(); }
   void signal(int number) { child_->signal(number); }
   pid_t id() const { return child_->id(); }
   /// What it printed, once it has ended.
   std::string output() const { return system::contents_of(output_.get()); }
   /// Why it ended before its job was done: its own message, or the signal that killed it.
-  std::string last_words();
+  std::string error_message();
 
  private:
   system::File input_, output_, errors_;

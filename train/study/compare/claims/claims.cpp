@@ -216,7 +216,7 @@ std::vector<Claim> make_claims() {
        kArticle,
        {{&quantity("sink_rate"), v2, softmax, kLower}}},
       {"v2_first_token",
-       "V2 pays less attention to the first token than the baseline",
+       "V2 attends less to the first token than the baseline",
        kArticle,
        {{&quantity("first_token"), v2, softmax, kLower}}},
       {"ablation_order_sensitivity",

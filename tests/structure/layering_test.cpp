@@ -1,4 +1,4 @@
-// Dependencies point one way, each room has its namespace, and each external library one door.
+// Dependencies point one way, each room has its namespace, and each external library one place.
 #include <map>
 #include <regex>
 #include <set>
@@ -53,7 +53,7 @@ const std::map<std::string, Names>& allowed() {
       {"autograd", {"core"}},
       {"layers", {"core", "autograd"}},
       {"optim", {"core", "autograd"}},
-      // The ground floor knows errors; statistics also the words of enums and random numbers.
+      // The ground floor knows errors; statistics also the names of enums and random numbers.
       {"train/system", {"core/error.h"}},
       {"train/stats", {"core/error.h", "core/names.h", "core/random.h", "core/real.h"}},
       // One run.

@@ -70,7 +70,7 @@ bool confine(const ChildLimits& limits) {
 void become(const Start& start) {
   if (start.apart) {
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
-    if (getppid() != start.parent) _exit(0);  // it died before it could be watched
+    if (getppid() != start.parent) _exit(0);  // it ended before this line
   }
   if (start.pinned && sched_setaffinity(0, sizeof start.cores, &start.cores) != 0) return;
   for (int stream = 0; stream < 3; ++stream) {

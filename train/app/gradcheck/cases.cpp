@@ -61,7 +61,7 @@ bool maps_share_values(const HeadMapping& mapping) {
 
 /// What a layer of one token can learn: each of its maps is a single number, so a head's context is
 /// its value times a number. Without an extra logit a map is the constant 1, and two of them cancel
-/// if lambda is 1. What changes only the number is hidden by a norm, but for the norm's eps.
+/// if lambda is 1. A norm removes what changes only the number, but for the norm's eps.
 Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mapping) {
   const bool shared = maps_share_values(mapping);
   const bool ones = fields.softmax_denominator == SoftmaxDenominator::softmax;
@@ -122,7 +122,7 @@ constexpr Heads kHeads[] = {{"mha", 2, 2}, {"gqa", 4, 2}, {"mqa", 3, 1}};
 constexpr const char* kVisible[] = {"full", "window", "packed"};
 constexpr Index kLengths[] = {1, 2, 3, 17, 64};
 
-/// RoPE turns pairs of features; without it heads are odd.
+/// RoPE rotates pairs of features; without it heads are odd.
 std::vector<Index> head_sizes(bool rope) {
   return rope ? std::vector<Index>{2, 4} : std::vector<Index>{3, 5};
 }

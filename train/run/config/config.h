@@ -107,7 +107,7 @@ struct DataConfig {
   Index batch_size = 16;
   Index eos_token_id = -1;  ///< the token that ends a document; -1: no documents
   double val_fraction = 0.05;
-  NeedlesConfig needles{};  ///< read if kind is "needles"; the others alike
+  NeedlesConfig needles{};  ///< read if kind is "needles"; the others likewise
   MqarConfig mqar{};
   NoisyRecallConfig noisy_recall{};
   BackcopyConfig backcopy{};

@@ -18,7 +18,7 @@ class Rules {
         ConfigErrors& errors)
       : resolved_(resolved), unreadable_(unreadable), errors_(errors) {}
 
-  /// `keys` are those the rule binds; the first is to blame if all have their defaults.
+  /// `keys` are those the rule binds; the error is at the first if all have their defaults.
   template <class... Args>
   void check(bool holds, const std::vector<std::string>& keys, fmt::format_string<Args...> message,
              Args&&... args) const {

@@ -42,7 +42,7 @@ enum class Bound { none, loss, accuracy };
 /// layers and steps if it has one a layer.
 struct Picture {
   const char* title = nullptr;  ///< null: it is not drawn
-  const char* caption = "";     ///< behind the title; of a curve also the label of its axis
+  const char* caption = "";     ///< after the title; of a curve also the label of its axis
   bool log_scale = false;
   bool every_step = false;  ///< noisy: it can be smoothed, and its spikes are marked
   Bound bound = Bound::none;

@@ -149,7 +149,7 @@ Json curve_data(const Input& input) {
                                     {"diverged", steps(divergences(condition))}});
     }
   }
-  // A chart of every step takes as much as it may, one of validations hardly anything.
+  // A chart of every step uses its whole share, one of validations very little.
   const std::size_t bytes = kDataBytes * 2 / (5 * condition_count(input.study));
   for (const Metric* chart : charts(input.study)) {
     data["charts"].push_back(chart_json(*chart, input.study, bytes));

@@ -1,9 +1,12 @@
 #pragma once
 // The sections of the page, each in the source of its name:
-//   curves      as data for the script, and as pictures for paper and for readers without
-//   JavaScript attention   maps of selected heads, from metrics.h5 layers      metrics of each
-//   layer over the steps, and accuracy over the difficulty of a task settings    how the runs were
-//   made: configurations, commands, environments
+//   curves      as data for the script, and as pictures where there is no JavaScript
+//
+//   attention   maps of selected heads, from metrics.h5
+//
+//   layers      metrics of each layer over the steps, and accuracy by difficulty of a task
+//
+//   settings    how the runs were made: configurations, commands, environments
 
 #include <nlohmann/json.hpp>
 #include <span>

@@ -99,8 +99,7 @@ class RunMaker {
   }
 
   void check_name(const std::string& name, const ArmSource& arm) {
-    if (!names_.insert(name).second &&
-        !errors_.any()) {  // two values alike are an error of their own
+    if (!names_.insert(name).second && !errors_.any()) {  // equal values are an error of their own
       errors_.add(arm.location,
                   fmt::format("sweep.arms: two runs would be called '{}'; rename this arm", name));
     }

@@ -30,7 +30,7 @@ struct RunListSource {
 
 /// The runs in the order of SweepConfig::runs, all selected. Adds to `errors` what is wrong with
 /// any of them, values that an arm or an override fixes although they are swept, runs of one name,
-/// and more runs than anybody waits for.
+/// and more than 10000 runs.
 std::vector<SweepRun> make_runs(const RunListSource& source, run::ConfigErrors& errors);
 
 /// Names, folders and seeds of the runs follow from the sweep: an error if it, or an arm of it,

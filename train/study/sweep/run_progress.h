@@ -20,7 +20,7 @@
 namespace difftape::study {
 
 enum class Phase { queued, running, finished, diverged, stopped, failed };
-/// Its word in index.csv: "queued".
+/// Its name in index.csv: "queued".
 std::string_view name_of(Phase phase);
 
 struct RunProgress {

@@ -99,7 +99,7 @@ std::string_view role_words(ArmRole role) {
     case ArmRole::v1_no_norm:
       break;
   }
-  return "V1 without its norm (subln: false)";
+  return "V1 without subln (subln: false)";
 }
 
 ArmPair find_pair(const Study& study, ArmRole role, ArmRole against) {
@@ -244,12 +244,12 @@ std::vector<Claim> make_claims() {
        kArticle,
        {{&quantity("capped_val_loss"), no_lambda, v2, kHigher}}},
       {"no_lambda_context_rms",
-       "V2 without lambda has a tiny context RMS beside V2 after the first step",
+       "V2 without lambda has a near-zero context RMS beside V2 after the first step",
        kArticle,
        {{&quantity("first_context_rms"), no_lambda, v2, kLower}}},
       {"v1_norm",
-       "V1 without its norm of each head is less stable (V1 paper, Table 6), against: this norm "
-       "makes V1 unstable (V2 article)",
+       "V1 without subln is less stable (V1 paper, Table 6), against: subln makes V1 unstable (V2 "
+       "article)",
        kBoth,
        {{&quantity("lr_sensitivity"), v1_no_norm, v1, kHigher}},
        "as the V1 paper says",

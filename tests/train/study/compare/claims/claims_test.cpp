@@ -172,7 +172,7 @@ TEST(Claims, say_which_metric_or_arm_is_missing) {
   EXPECT_EQ(verdict(silent, "no_lambda_context_rms"), "not tested: no run logged attn/context_rms");
   const std::vector<RunRecord> alone = test::records({{}, {.seed = 2}, {.seed = 3}});
   EXPECT_EQ(verdict(alone, "v2_loss_best"), "not tested: no arm is V2 (kind: diff_v2)");
-  EXPECT_EQ(verdict(alone, "v1_norm"), "not tested: no arm is V1 without its norm (subln: false)");
+  EXPECT_EQ(verdict(alone, "v1_norm"), "not tested: no arm is V1 without subln (subln: false)");
   const std::vector<RunRecord> half = test::records(
       {{.last = {{"attn/sink_rate/0", 0.5}}}, {.arm = "v2", .attention = kArms.at("v2")}});
   EXPECT_EQ(verdict(half, "v2_sink_rate"), "not tested: no run of v2 logged attn/sink_rate");

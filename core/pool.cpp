@@ -132,7 +132,7 @@ struct DryState : std::enable_shared_from_this<DryState> {
     blocks.push_back({bytes, pool.stats().bytes_in_use});
     return {block, [self = shared_from_this(), bytes, number](void* p) {
               self->pool.give_back(p, bytes);
-              self->blocks[number].died = self->blocks.size();
+              self->blocks[number].returned = self->blocks.size();
             }};
   }
 

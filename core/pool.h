@@ -53,8 +53,8 @@ class DryRun {
   struct Block {
     std::size_t bytes;
     std::size_t in_use;  ///< bytes_in_use with this block, when it was taken
-    std::size_t returned =
-        kNotReturned;  ///< number of blocks that had been taken when it was given back
+    /// Number of blocks that had been taken when it was given back.
+    std::size_t returned = kNotReturned;
   };
   /// All blocks that were taken so far, in their order.
   const std::vector<Block>& blocks() const;

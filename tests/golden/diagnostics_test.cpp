@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 
+#include "train/run/diagnostics/attention_measures.h"
 #include "train/run/diagnostics/diagnose.h"
 #include "train/run/records/h5.h"
 

@@ -146,7 +146,7 @@ TEST_P(AppendixG, equation_7_with_the_norm_as_identity) {
 TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
   constexpr double kEps = 1e-5, kFactor = 1 - 0.2;
   const Index width = 2 * h.s.d;
-  const Tensor norm_weight = random({width}, "norm_weight");
+  const Tensor norm_weight = random({width}, "gain");
   OnTape on(h);
   const Var context = on.context(h, HeadMapping::paired(2, 2), 2);
   on.backward(h, affine(rms_norm(context, on.tape.constant(norm_weight), kEps), kFactor, 0));

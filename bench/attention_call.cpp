@@ -53,9 +53,10 @@ double AttentionCall::flops() const {
 
 AttentionCall attention_call(const std::string& kind, Index heads, Index head_dim, Index batch,
                              Index seq) {
-  if (kind == "softmax") return {HeadMapping::single(heads, heads), batch, seq, head_dim, head_dim};
+  if (kind == "softmax")
+    return {HeadMapping::standard(heads, heads), batch, seq, head_dim, head_dim};
   if (kind == "diff_v1")
-    return {HeadMapping::pairs(heads, heads), batch, seq, head_dim, 2 * head_dim};
+    return {HeadMapping::paired(heads, heads), batch, seq, head_dim, 2 * head_dim};
   if (kind == "diff_v2")
     return {HeadMapping::doubled(heads, heads), batch, seq, head_dim, head_dim};
   throw UsageError(

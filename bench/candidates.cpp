@@ -14,7 +14,7 @@
 namespace difftape::bench {
 namespace {
 
-using Words = std::vector<std::string>;
+using Command = std::vector<std::string>;
 
 run::Config resolved(const Training& training) {
   run::Config config = run::load_config(training.config, training.overrides).config;
@@ -24,18 +24,18 @@ run::Config resolved(const Training& training) {
   return config;
 }
 
-bool runs(const Selection& selection, const std::string& word) {
-  return std::find(selection.words.begin(), selection.words.end(), word) != selection.words.end();
+bool runs(const Selection& selection, const std::string& name) {
+  return std::find(selection.names.begin(), selection.names.end(), name) != selection.names.end();
 }
 
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+Command operator+(Command first, const Command& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
 }
 
 struct TorchCandidate {
-  const char *word, *name, *framework;
-  Words flags;
+  const char *option, *name, *framework;
+  Command flags;
 };
 const std::vector<TorchCandidate>& torch_candidates() {
   static const std::vector<TorchCandidate> candidates{
@@ -63,12 +63,12 @@ std::string beyond_torch(const run::Config& config) {
 }
 
 /// The sizes that the scripts of the peers take.
-Words sizes(const run::Config& config) {
+Command sizes(const run::Config& config) {
   const ModelConfig& m = config.model;
   const Index d_ff = model_cost(m, config.data.seq_len).d_ff;
-  Words words;
+  Command options;
   const auto add = [&](const char* name, Index value) {
-    words.insert(words.end(), {fmt::format("--{}", name), std::to_string(value)});
+    options.insert(options.end(), {fmt::format("--{}", name), std::to_string(value)});
   };
   add("d-model", m.d_model);
   add("layers", m.num_layers);
@@ -80,25 +80,25 @@ Words sizes(const run::Config& config) {
   add("batch", config.data.batch_size);
   add("vocab", m.vocab_size);
   add("threads", num_threads());
-  return words;
+  return options;
 }
 
-Words torch_training(const run::Config& config, const Selection& selection) {
+Command torch_training(const run::Config& config, const Selection& selection) {
   const ModelConfig& m = config.model;
-  const Words fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
-                    "--kind",         std::string(m.attention.kind.name()),
-                    "--rope-theta",   fmt::format("{}", m.rope_theta),
-                    "--norm-eps",     fmt::format("{}", m.norm_eps)};
-  return fixed + sizes(config) + (m.tie_embeddings ? Words{"--tied"} : Words{});
+  const Command fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
+                      "--kind",         std::string(m.attention.kind.name()),
+                      "--rope-theta",   fmt::format("{}", m.rope_theta),
+                      "--norm-eps",     fmt::format("{}", m.norm_eps)};
+  return fixed + sizes(config) + (m.tie_embeddings ? Command{"--tied"} : Command{});
 }
 
 /// Adds the wanted candidates of PyTorch, or one line that says why there are none.
-void add_torch(Entries& entries, const Selection& selection, const Words& command, double flops,
+void add_torch(Entries& entries, const Selection& selection, const Command& command, double flops,
                const std::string& unsupported) {
-  Words wanted;
+  std::vector<std::string> wanted;
   for (const TorchCandidate& torch : torch_candidates()) {
-    if (!runs(selection, torch.word)) continue;
-    wanted.emplace_back(torch.word);
+    if (!runs(selection, torch.option)) continue;
+    wanted.emplace_back(torch.option);
     if (selection.python.empty() || !unsupported.empty()) continue;
     entries.candidates.push_back({torch.name, torch.framework, command + torch.flags, flops});
   }
@@ -116,32 +116,32 @@ void add_llmc(Entries& entries, const Selection& selection, const run::Config& c
   } else if (selection.python.empty()) {
     entries.left_out.push_back("llm.c: set DIFFTAPE_PEER_PYTHON to a Python with NumPy");
   } else {
-    const Words fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/llmc_gpt.py", "--llmc",
-                      selection.llmc};
+    const Command fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/llmc_gpt.py",
+                        "--llmc", selection.llmc};
     entries.candidates.push_back({"llm.c f32 (GPT-2)", "llm.c f32", fixed + sizes(config)});
   }
 }
 
-Words with_overrides(Words command, const Training& training) {
-  for (const std::string& text : training.overrides) command = command + Words{"--set", text};
+Command with_overrides(Command command, const Training& training) {
+  for (const std::string& text : training.overrides) command = command + Command{"--set", text};
   return command;
 }
 
 }  // namespace
 
-std::vector<std::string> candidate_words() {
-  Words words{"ours", "ours-bf16"};
-  for (const TorchCandidate& torch : torch_candidates()) words.emplace_back(torch.word);
-  words.emplace_back("llmc");
-  return words;
+std::vector<std::string> candidate_names() {
+  std::vector<std::string> names{"ours", "ours-bf16"};
+  for (const TorchCandidate& torch : torch_candidates()) names.emplace_back(torch.option);
+  names.emplace_back("llmc");
+  return names;
 }
 
 Entries training_entries(const Training& training, const Selection& selection) {
   const run::Config config = resolved(training);
   const double flops = model_cost(config.model, config.data.seq_len).train_flops_per_token *
                        static_cast<double>(tokens_per_step(config));
-  Words ours{selection.programs / "bench_serve", "step", training.config};
-  if (!training.kind.empty()) ours = ours + Words{"--kind", training.kind};
+  Command ours{selection.programs / "bench_serve", "step", training.config};
+  if (!training.kind.empty()) ours = ours + Command{"--kind", training.kind};
   ours = with_overrides(ours, training);
   const std::string kind = training.kind.empty() ? "" : " " + training.kind;
   Entries entries;
@@ -149,7 +149,7 @@ Entries training_entries(const Training& training, const Selection& selection) {
     entries.candidates.push_back({"difftape f32" + kind, "difftape f32" + kind, ours, flops});
   if (runs(selection, "ours-bf16"))
     entries.candidates.push_back({"difftape bf16" + kind, "difftape bf16" + kind,
-                                  ours + Words{"--set", "train.precision=bf16"}, flops});
+                                  ours + Command{"--set", "train.precision=bf16"}, flops});
   add_torch(entries, selection, torch_training(config, selection), flops, beyond_torch(config));
   for (Candidate& each : entries.candidates) {
     if (kind.empty() || each.name.ends_with(kind)) continue;
@@ -164,19 +164,19 @@ Entries attention_entries(const AttentionSize& size, const Selection& selection)
   if (size.tokens % size.seq != 0)
     throw UsageError(
         fmt::format("attention: --seq {} does not divide --tokens {}", size.seq, size.tokens));
-  const Words sizes{"--heads",    std::to_string(size.heads),
-                    "--head-dim", std::to_string(size.head_dim),
-                    "--batch",    std::to_string(size.tokens / size.seq),
-                    "--seq",      std::to_string(size.seq)};
+  const Command sizes{"--heads",    std::to_string(size.heads),
+                      "--head-dim", std::to_string(size.head_dim),
+                      "--batch",    std::to_string(size.tokens / size.seq),
+                      "--seq",      std::to_string(size.seq)};
   const double flops =
       6.0 * static_cast<double>(size.heads * size.head_dim * size.seq * size.tokens);
   Entries entries;
   if (runs(selection, "ours"))
     entries.candidates.push_back({"difftape f32", "difftape f32",
-                                  Words{selection.programs / "bench_serve", "attention"} + sizes,
+                                  Command{selection.programs / "bench_serve", "attention"} + sizes,
                                   flops});
-  const Words torch{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
-                    "--threads", std::to_string(num_threads())};
+  const Command torch{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
+                      "--threads", std::to_string(num_threads())};
   add_torch(entries, selection, torch + sizes, flops, "");
   return entries;
 }

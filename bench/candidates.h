@@ -9,12 +9,12 @@
 
 namespace difftape::bench {
 
-/// The words that choose candidates, difftape in single precision first.
-std::vector<std::string> candidate_words();
+/// The names that choose candidates, difftape in single precision first.
+std::vector<std::string> candidate_names();
 
 /// Where they are and which of them run.
 struct Selection {
-  std::vector<std::string> words = candidate_words();
+  std::vector<std::string> names = candidate_names();
   std::filesystem::path programs;  ///< the directory of bench_serve and difftape
   std::string python;              ///< with PyTorch and NumPy; empty: no PyTorch
   std::string llmc;                ///< a checkout of llm.c; empty: no llm.c

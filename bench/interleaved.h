@@ -70,7 +70,8 @@ struct Interleaving {
   int rounds = 10, steps = 3, warmup = 2;
 };
 
-/// A candidate that cannot start, dies or answers nonsense is left out; the others go on.
+/// A candidate that cannot start, ends early or answers what is no result is left out; the others
+/// go on.
 BenchmarkResult run_interleaved(const std::vector<Candidate>& candidates,
                                 const Interleaving& rules);
 

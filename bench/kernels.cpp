@@ -150,10 +150,10 @@ BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1")->Apply(sequences);
 BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2")->Apply(sequences);
 
 void rms_norm_both(benchmark::State& state) {
-  const Tensor x = random({2048, state.range(0)}), gain = random({state.range(0)});
+  const Tensor x = random({2048, state.range(0)}), norm_weight = random({state.range(0)});
   for (auto _ : state) {
     Tape tape;
-    const Var y = rms_norm(tape.input(x), tape.input(gain), 1e-5);
+    const Var y = rms_norm(tape.input(x), tape.input(norm_weight), 1e-5);
     tape.backward(y, x);
   }
   state.SetBytesProcessed(state.iterations() * x.size() * 5 * static_cast<Index>(sizeof(real)));
@@ -161,7 +161,7 @@ void rms_norm_both(benchmark::State& state) {
 BENCHMARK(rms_norm_both)->Arg(384)->Arg(768)->ArgName("C")->UseRealTime();
 
 /// Weights as they are initialised: with larger ones the probabilities of a random model are
-/// denormal numbers, which no training meets and which are slow.
+/// denormal numbers, which do not occur in training and are slow.
 void cross_entropy_both(benchmark::State& state) {
   const Tensor hidden = random({2048, 384}), weight = random({state.range(0), 384}, 0.02);
   const std::vector<std::int32_t> targets(2048, 3);

@@ -43,7 +43,7 @@ ProcessMemory process_memory() {
 void print_environment() {
   const BuildInfo build = build_info();
   fmt::print("difftape {} ({}), {}, {}, {}, {}\nflags {}\n", build.version, build.commit,
-             build.compiler, build.build_type, build.vectors, gemm_engine(), DIFFTAPE_BENCH_FLAGS);
+             build.compiler, build.build_type, build.vectors, gemm_backend(), DIFFTAPE_BENCH_FLAGS);
   fmt::print("{} threads on {}, peak {:.0f} GFLOP/s {}\n", num_threads(), run::cpu_model(),
              measure_fma_peak(0.3) / 1e9, build.precision);
 }

@@ -23,7 +23,7 @@ struct ProcessMemory {
 };
 ProcessMemory process_memory();
 
-/// Commit, compiler, flags, instruction sets, matrix engine, processor, threads, measured peak.
+/// Commit, compiler, flags, instruction sets, GEMM backend, processor, threads, measured peak.
 void print_environment();
 
 /// Parses the command line and runs `body`. What main returns: 0, 64 for a wrong command line, or

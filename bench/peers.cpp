@@ -116,9 +116,9 @@ void benchmark_starts(const Arguments& arguments) {
 
 /// Options of all three commands.
 void add_common_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("--candidates", arguments.selection.words, "what to measure")
+  command.add_option("--candidates", arguments.selection.names, "what to measure")
       ->delimiter(',')
-      ->check(CLI::IsMember(candidate_words()))
+      ->check(CLI::IsMember(candidate_names()))
       ->capture_default_str();
   command.add_option("--rounds", arguments.rules.rounds)
       ->check(CLI::PositiveNumber)

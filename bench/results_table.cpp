@@ -60,11 +60,11 @@ std::string verdicts(const BenchmarkResult& result, const std::string& where) {
   std::string text;
   for (const std::string& framework : frameworks) {
     const Result& leader = *best[framework];
-    const std::vector<double> gain = speed(first, leader);
-    text +=
-        fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where,
-                    first.candidate.name, stats::quantile(gain, 0.5), stats::quantile(gain, 0.1),
-                    stats::quantile(gain, 0.9), leader.candidate.name);
+    const std::vector<double> speedup = speed(first, leader);
+    text += fmt::format("{}{} is {:.2f} ({:.2f}-{:.2f}) times as fast as {}\n", where,
+                        first.candidate.name, stats::quantile(speedup, 0.5),
+                        stats::quantile(speedup, 0.1), stats::quantile(speedup, 0.9),
+                        leader.candidate.name);
   }
   return text;
 }

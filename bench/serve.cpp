@@ -24,7 +24,7 @@ using nlohmann::json;
 void serve(json ready, double idle_bytes, const std::function<double()>& step) {
   const BuildInfo build = build_info();
   ready["version"] = fmt::format("difftape {} ({}), {}, {}", build.version, build.commit,
-                                 build.precision, gemm_engine());
+                                 build.precision, gemm_backend());
   ready["idle_bytes"] = idle_bytes;
   std::cout << ready << std::endl;
   std::string word;

@@ -1,4 +1,4 @@
-// Whole training steps (batch, forward, backward, clipping, AdamW) of several attention kinds, in
+// Whole training steps (batch, forward, backward, clipping, AdamW) of several attention kinds,
 // interleaved within one run: tokens per second and the share of the measured peak.
 #include <fmt/core.h>
 

@@ -50,13 +50,13 @@ void prefetch(const real* c, Index rows, Index n, Index stride) {
 void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
                     Index n, real* c, Index c_stride, bool add) {
   const bool bf16 = left.format == Format::bf16;
-  assert(!bf16 || tile::bf16_engine() != nullptr);
-  const tile::Engine& engine = bf16 ? *tile::bf16_engine() : tile::engine();
+  assert(!bf16 || tile::bf16_backend() != nullptr);
+  const tile::Backend& backend = bf16 ? *tile::bf16_backend() : tile::backend();
   const Index row_tile = bf16 ? kBf16RowTile : kRowTile;
   const auto tiles = [&](Index begin, Index end, Index height) {
     if (begin == end) return;
     const tile::Kernel multiply =
-        engine.kernel({height, n, k, left.stride, b_stride, c_stride, left.transposed, add});
+        backend.kernel({height, n, k, left.stride, b_stride, c_stride, left.transposed, add});
     for (Index i = begin; i < end; i += height) {
       if (i + height < end) prefetch(c + (i + height) * c_stride, height, n, c_stride);
       multiply(left.at(i), b, c + i * c_stride);
@@ -156,7 +156,7 @@ Call make_call(const Operand& a, const Operand& b, Precision precision) {
 }
 
 void run(Call call) {
-  tile::engine();
+  tile::backend();
   const auto packed = take(packed_bytes(call));
   call.right = right_of(call, packed.get());
   const Cut cut = cut_of(call);

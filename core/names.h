@@ -1,5 +1,5 @@
 #pragma once
-// One way from a word to a value and back. The words of a type stand beside it:
+// One way from a name to a value and back. The names of a type stand beside it:
 //   template <>
 //   inline constexpr auto kNames<Gate> =
 //       std::to_array<Named<Gate>>({{"none", Gate::none}, {"head", Gate::head}});

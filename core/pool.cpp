@@ -19,8 +19,8 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 /// Memory from the system. Large blocks begin on a huge page and ask for such pages: a step touches
-/// many pages of each, and the first step all of them for the first time. It is a wish; whether it
-/// is granted changes nothing but the time.
+/// many pages of each, and the first step all of them for the first time. The system may
+/// refuse, which changes nothing but the time.
 void* take_from_system(std::size_t bytes) {
   if (bytes < kHugePage) return std::aligned_alloc(kAlignment, bytes);
   void* block = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
@@ -132,7 +132,7 @@ struct DryState : std::enable_shared_from_this<DryState> {
     blocks.push_back({bytes, pool.stats().bytes_in_use});
     return {block, [self = shared_from_this(), bytes, number](void* p) {
               self->pool.give_back(p, bytes);
-              self->blocks[number].died = self->blocks.size();
+              self->blocks[number].returned = self->blocks.size();
             }};
   }
 

@@ -49,11 +49,12 @@ class DryRun {
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
 
-  static constexpr std::size_t kHeld = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kNotReturned = std::numeric_limits<std::size_t>::max();
   struct Block {
     std::size_t bytes;
-    std::size_t in_use;        ///< bytes_in_use with this block, when it was taken
-    std::size_t died = kHeld;  ///< number of blocks that had been taken when it was given back
+    std::size_t in_use;  ///< bytes_in_use with this block, when it was taken
+    /// Number of blocks that had been taken when it was given back.
+    std::size_t returned = kNotReturned;
   };
   /// All blocks that were taken so far, in their order.
   const std::vector<Block>& blocks() const;

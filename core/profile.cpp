@@ -17,7 +17,7 @@ bool is_op(const Event& event) {
   return event.category == Category::forward || event.category == Category::backward;
 }
 
-Row& row_named(std::vector<Row>& rows, std::string_view name) {
+Row& find_or_add_row(std::vector<Row>& rows, std::string_view name) {
   const auto found = std::ranges::find(rows, name, &Row::name);
   return found == rows.end() ? rows.emplace_back(Row{std::string(name), {}, {}}) : *found;
 }
@@ -70,12 +70,12 @@ Table table_of(std::span<const Event> events) {
     }
     if (event.begin >= step_end || event.begin < phase_end) continue;
     if (event.category == Category::phase) {
-      Cost& cost = row_named(table.phases, event.name).forward;
+      Cost& cost = find_or_add_row(table.phases, event.name).forward;
       ++cost.calls;
       cost.ms += whole;
       phase_end = event.end;
     } else if (is_op(event)) {
-      Row& row = row_named(table.ops, event.name);
+      Row& row = find_or_add_row(table.ops, event.name);
       Cost& cost = event.category == Category::forward ? row.forward : row.backward;
       ++cost.calls;
       cost.ms += own[i];

@@ -1,5 +1,5 @@
 #pragma once
-// The libraries that multiply one tile of a matrix product, serially (core/engine.h chooses).
+// The libraries that multiply one tile of a matrix product, serially (core/gemm_backend.h chooses).
 
 #include "core/real.h"
 
@@ -8,7 +8,7 @@ namespace difftape::tile {
 /// C (m x n) = or += A (m x k) B (k x n). B and C are row-major; A is row-major or, if
 /// `a_transposed`, stored k x m. n is at most kPanel; strides are in elements.
 ///
-/// For an engine of bfloat16 tiles A is row-major and B is a panel in pairs, element (i, j) at
+/// For a backend of bfloat16 tiles A is row-major and B is a panel in pairs, element (i, j) at
 /// (i / 2 * b_stride + j) * 2 + i % 2, both bfloat16; k is a multiple of kBf16Inner.
 struct Product {
   Index m, n, k;
@@ -30,25 +30,25 @@ struct Kernel {
   void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
 };
 
-struct Engine {
+struct Backend {
   const char* name;
   Kernel (*kernel)(const Product& shape);
 };
 
 /// libxsmm, or nullptr where it is not compiled in or generates no code for this processor.
-const Engine* libxsmm_engine();
-const Engine* eigen_engine();
+const Backend* libxsmm_backend();
+const Backend* eigen_backend();
 
 /// bfloat16 tiles: oneDNN on processors with AMX, libxsmm on those with AVX512-BF16; nullptr where
-/// neither is possible. `onednn_bf16_engine` and `libxsmm_bf16_engine` are the two.
-const Engine* bf16_engine();
-const Engine* onednn_bf16_engine();
-const Engine* libxsmm_bf16_engine();
+/// neither is possible. `onednn_bf16_backend` and `libxsmm_bf16_backend` are the two.
+const Backend* bf16_backend();
+const Backend* onednn_bf16_backend();
+const Backend* libxsmm_bf16_backend();
 
-/// Plain loops, for shapes that an engine of bfloat16 has no code for.
+/// Plain loops, for shapes that a backend of bfloat16 has no code for.
 Kernel bf16_loop(const Product& shape);
 
-/// The engine in use for tiles of `real`.
-const Engine& engine();
+/// The backend in use for tiles of `real`.
+const Backend& backend();
 
 }  // namespace difftape::tile

@@ -31,9 +31,9 @@ void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
 
 }  // namespace
 
-const Engine* eigen_engine() {
-  static const Engine engine{"Eigen", [](const Product& p) { return Kernel{p, multiply}; }};
-  return &engine;
+const Backend* eigen_backend() {
+  static const Backend backend{"Eigen", [](const Product& p) { return Kernel{p, multiply}; }};
+  return &backend;
 }
 
 }  // namespace difftape::tile

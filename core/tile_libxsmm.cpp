@@ -55,7 +55,7 @@ void call(const Kernel& kernel, const void* a, const void* b, real* c) {
 
 Kernel kernel(const Product& p) {
   const auto generated = generate(p);
-  if (generated == nullptr) return eigen_engine()->kernel(p);
+  if (generated == nullptr) return eigen_backend()->kernel(p);
   using Number = std::conditional_t<sizeof(real) == 4, float, double>;
   return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};
 }
@@ -78,18 +78,18 @@ const char* library_name() {
 
 }  // namespace
 
-const Engine* libxsmm_engine() {
-  static const Engine engine{library_name(), kernel};
+const Backend* libxsmm_backend() {
+  static const Backend backend{library_name(), kernel};
   static const bool usable = generate({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
-  return usable ? &engine : nullptr;
+  return usable ? &backend : nullptr;
 }
 
-const Engine* libxsmm_bf16_engine() {
-  static const Engine engine{library_name(), bf16_kernel};
+const Backend* libxsmm_bf16_backend() {
+  static const Backend backend{library_name(), bf16_kernel};
   // Other processors would get code that takes the numbers apart.
   static const bool usable = sizeof(real) == 4 && __builtin_cpu_supports("avx512bf16") &&
                              generate_bf16({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
-  return usable ? &engine : nullptr;
+  return usable ? &backend : nullptr;
 }
 
 }  // namespace difftape::tile
@@ -97,8 +97,8 @@ const Engine* libxsmm_bf16_engine() {
 #else
 
 namespace difftape::tile {
-const Engine* libxsmm_engine() { return nullptr; }
-const Engine* libxsmm_bf16_engine() { return nullptr; }
+const Backend* libxsmm_backend() { return nullptr; }
+const Backend* libxsmm_bf16_backend() { return nullptr; }
 }  // namespace difftape::tile
 
 #endif

@@ -96,17 +96,17 @@ Kernel kernel(const Product& p) {
 
 }  // namespace
 
-const Engine* onednn_bf16_engine() {
+const Backend* onednn_bf16_backend() {
   static const std::string name = [] {
     const dnnl_version_t* version = dnnl_version();
     return fmt::format("oneDNN {}.{}.{} (AMX)", version->major, version->minor, version->patch);
   }();
-  static const Engine engine{name.c_str(), kernel};
+  static const Backend backend{name.c_str(), kernel};
   // Instruction sets are bit masks, each with those it contains.
   constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
   static const bool usable =
       sizeof(real) == 4 && (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
-  return usable ? &engine : nullptr;
+  return usable ? &backend : nullptr;
 }
 
 }  // namespace difftape::tile
@@ -114,7 +114,7 @@ const Engine* onednn_bf16_engine() {
 #else
 
 namespace difftape::tile {
-const Engine* onednn_bf16_engine() { return nullptr; }
+const Backend* onednn_bf16_backend() { return nullptr; }
 }  // namespace difftape::tile
 
 #endif

@@ -20,7 +20,7 @@ Var Mlp::operator()(const Var& x, const Var& residual) const {
 }
 
 namespace {
-std::string place(Index layer, const char* part) {
+std::string name_of(Index layer, const char* part) {
   return fmt::format("model.layers.{}.{}", layer, part);
 }
 }  // namespace
@@ -28,11 +28,11 @@ std::string place(Index layer, const char* part) {
 TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& config, Index layer,
                                    std::shared_ptr<const RopeTable> rope)
     : layer_(layer),
-      input_norm_(parameters, place(layer, "input_layernorm"), config.d_model, config.norm_eps),
-      attention_({parameters, place(layer, "self_attn"), layer, config}, std::move(rope)),
-      post_attention_norm_(parameters, place(layer, "post_attention_layernorm"), config.d_model,
+      input_norm_(parameters, name_of(layer, "input_layernorm"), config.d_model, config.norm_eps),
+      attention_({parameters, name_of(layer, "self_attn"), layer, config}, std::move(rope)),
+      post_attention_norm_(parameters, name_of(layer, "post_attention_layernorm"), config.d_model,
                            config.norm_eps),
-      mlp_(parameters, place(layer, "mlp"), config) {}
+      mlp_(parameters, name_of(layer, "mlp"), config) {}
 
 Var TransformerBlock::operator()(const Var& x, const DocumentOffsets& document_offsets,
                                  Observer* observer) const {

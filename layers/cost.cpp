@@ -24,7 +24,7 @@ double twice_visible(Index seq, Index window) {
 
 }  // namespace
 
-ParameterPlace place_of(const Parameter& parameter) {
+ParameterGroup group_of(const Parameter& parameter) {
   const std::string& name = parameter.name;
   if (!name.starts_with(kBlocks)) {
     const bool of_norm = parameter.role == Role::norm_weight;
@@ -56,11 +56,11 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   }
   double products = 0, attention_products = 0;  // weights that multiply each token
   for (const Parameter& p : model.parameters()) {
-    const ParameterPlace place = place_of(p);
+    const ParameterGroup group = group_of(p);
     const Index size = p.shape.size();
-    const bool in_attention = place.component == "attention";
-    add(cost.parameters, place.component, size);
-    if (in_attention) add(cost.attention_parameters, place.part, size);
+    const bool in_attention = group.component == "attention";
+    add(cost.parameters, group.component, size);
+    if (in_attention) add(cost.attention_parameters, group.part, size);
     if (p.role != Role::projection) continue;
     products += static_cast<double>(size);
     if (in_attention) attention_products += static_cast<double>(size);

@@ -26,7 +26,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
                                      Role::projection, Init::normal(kProjectionStd));
 }
 
-Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, ActivationCheckpointing activations,
+Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
                           Observer* observer) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   for (const TransformerBlock& block : blocks_) {
@@ -40,22 +40,22 @@ Var LanguageModel::hidden(Tape& tape, const Tokens& tokens, ActivationCheckpoint
 
 Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
 
-Var LanguageModel::loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,
+Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
                         ActivationCheckpointing activations) {
   const Var x = hidden(tape, tokens, activations);
   return cross_entropy(x, head(tape), targets);
 }
 
-Var LanguageModel::logits(Tape& tape, const Tokens& tokens) {
+Var LanguageModel::logits(Tape& tape, const TokenBatch& tokens) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none);
   return linear(x, head(tape));
 }
 
-void LanguageModel::observe(Tape& tape, const Tokens& tokens, Observer& observer) {
+void LanguageModel::observe(Tape& tape, const TokenBatch& tokens, Observer& observer) {
   hidden(tape, tokens, ActivationCheckpointing::none, &observer);
 }
 
-LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const Tokens& tokens,
+LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                                             std::span<const std::int32_t> targets) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none), weight = head(tape);
   return {cross_entropy(x, weight, targets), linear(x, weight)};

@@ -10,7 +10,7 @@
 namespace difftape {
 
 /// Token ids of B sequences, row-major (B, T), and where their documents begin.
-struct Tokens {
+struct TokenBatch {
   std::span<const std::int32_t> ids;
   Index batch, seq;
   DocumentOffsets document_offsets{};
@@ -28,25 +28,25 @@ class LanguageModel {
   /// The attention of the first block; all blocks are alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
-  /// Mean cross-entropy in nats a token; `targets` holds the token after each of `tokens`, or
+  /// Mean cross-entropy in nats per token; `targets` holds the token after each of `tokens`, or
   /// kIgnoreIndex where it is not scored. The gradients are bitwise the same with
   /// checkpointing.
-  Var loss(Tape& tape, const Tokens& tokens, std::span<const std::int32_t> targets,
+  Var loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
            ActivationCheckpointing activations = ActivationCheckpointing::none);
   /// (B, T, V)
-  Var logits(Tape& tape, const Tokens& tokens);
+  Var logits(Tape& tape, const TokenBatch& tokens);
   /// Both from one pass, bitwise the same.
   struct LossAndLogits {
     Var loss, logits;
   };
-  LossAndLogits loss_and_logits(Tape& tape, const Tokens& tokens,
+  LossAndLogits loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                 std::span<const std::int32_t> targets);
   /// Runs all but the head and shows every layer to the observer, the first layer first.
-  void observe(Tape& tape, const Tokens& tokens, Observer& observer);
+  void observe(Tape& tape, const TokenBatch& tokens, Observer& observer);
 
  private:
   /// (B, T, C), after the norm
-  Var hidden(Tape& tape, const Tokens& tokens, ActivationCheckpointing activations,
+  Var hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
              Observer* observer = nullptr);
   Var head(Tape& tape);  // (V, C)
 

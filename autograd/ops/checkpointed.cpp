@@ -24,7 +24,7 @@ Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body) {
   const Tape::Hook& hook = x.tape().hook();
   InnerTape forward(Tape::Mode::inference, precision, hook);
   const Tensor y = body(forward.constant(x.value())).value();
-  return record("recomputed", y, {x},
+  return record("checkpointed", y, {x},
                 [x = x.value(), dx = x.gradient(), body, precision, hook](const Tensor& dy) {
                   InnerTape again(Tape::Mode::training, precision, hook);
                   const Var from = again.input(x);

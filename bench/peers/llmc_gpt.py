@@ -53,7 +53,7 @@ def write(path: pathlib.Path, fields: tuple, body: np.ndarray) -> None:
 
 
 def random_model(args) -> np.ndarray:
-    """All parameters in the order of the checkpoint: matrices N(0, 0.02), gains 1, biases 0."""
+    """All parameters in the order of the checkpoint: matrices N(0, 0.02), norm weights 1, biases 0."""
     rng, c, layers = np.random.default_rng(1), args.d_model, args.layers
 
     def matrix(rows: int) -> np.ndarray:

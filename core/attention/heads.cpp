@@ -41,7 +41,7 @@ std::vector<std::vector<Index>> HeadMapping::groups() const {
   return by_root;
 }
 
-HeadMapping HeadMapping::single(Index heads, Index kv_heads) {
+HeadMapping HeadMapping::standard(Index heads, Index kv_heads) {
   HeadMapping mapping{1, heads, kv_heads, kv_heads, {}};
   for (Index i = 0; i < heads; ++i) {
     const Index group = i / (heads / kv_heads);
@@ -50,7 +50,7 @@ HeadMapping HeadMapping::single(Index heads, Index kv_heads) {
   return mapping;
 }
 
-HeadMapping HeadMapping::pairs(Index heads, Index kv_heads) {
+HeadMapping HeadMapping::paired(Index heads, Index kv_heads) {
   HeadMapping mapping{2, heads, kv_heads, kv_heads / 2, {}};
   for (Index i = 0; i < heads / 2; ++i) {
     const Index group = i / (heads / kv_heads);

@@ -28,10 +28,10 @@ struct HeadMapping {
 
   /// One map: query head i reads key and value head i / (heads / kv_heads) (grouped-query
   /// attention, Ainslie et al. 2023).
-  static HeadMapping single(Index heads, Index kv_heads);
+  static HeadMapping standard(Index heads, Index kv_heads);
   /// V1: the heads are cut into pairs. Pair i reads query heads 2i and 2i+1 and, with
   /// n = heads / kv_heads, key heads 2(i/n) and 2(i/n)+1 and the double-width value head i/n.
-  static HeadMapping pairs(Index heads, Index kv_heads);
+  static HeadMapping paired(Index heads, Index kv_heads);
   /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are of the
   /// same group and share its key and value head. With `split_half` it subtracts query head
   /// i + heads from i, which are of different groups: the error of the V2 article's ablation 1.

@@ -14,24 +14,24 @@ constexpr double kSublnEps = 1e-5;  // of the reference code, whatever the model
 HeadMapping mapping_of(const AttentionFields& fields, const ModelConfig& config) {
   const Index heads = config.num_heads, kv_heads = kv_heads_of(config);
   switch (fields.mapping) {
-    case MappingKind::pairs:
-      return HeadMapping::pairs(heads, kv_heads);
+    case MappingKind::paired:
+      return HeadMapping::paired(heads, kv_heads);
     case MappingKind::doubled:
       return HeadMapping::doubled(heads, kv_heads, fields.pairing == Pairing::split_half);
     default:
-      return HeadMapping::single(fields.query_multiple * heads, kv_heads);
+      return HeadMapping::standard(fields.query_multiple * heads, kv_heads);
   }
 }
 
-Linear projection(const AttentionPlace& place, const char* suffix, Index in, Index out,
+Linear projection(const AttentionArgs& args, const char* suffix, Index in, Index out,
                   double std = kProjectionStd) {
-  return Linear(place.parameters, place.name + suffix, in, out, std);
+  return Linear(args.parameters, args.name + suffix, in, out, std);
 }
 
-std::optional<RmsNorm> norm_if(bool wanted, const AttentionPlace& place, const char* suffix,
+std::optional<RmsNorm> norm_if(bool wanted, const AttentionArgs& args, const char* suffix,
                                Index width, double eps) {
   if (!wanted) return std::nullopt;
-  return RmsNorm(place.parameters, place.name + suffix, width, eps);
+  return RmsNorm(args.parameters, args.name + suffix, width, eps);
 }
 
 /// (B, T, heads * width) -> (B, T, heads, width)
@@ -43,36 +43,34 @@ Index heads_out(const HeadMapping& mapping) { return static_cast<Index>(mapping.
 
 }  // namespace
 
-Attention::Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope)
-    : fields_(fields_of(place.config.attention)),
-      name_(place.name),
-      layer_(place.layer),
-      head_dim_(head_dim_of(place.config)),
-      mapping_(mapping_of(fields_, place.config)),
-      value_dim_(fields_.mapping == MappingKind::pairs ? 2 * head_dim_ : head_dim_),
-      q_proj_(projection(place, ".q_proj", place.config.d_model, mapping_.query_heads * head_dim_)),
-      k_proj_(projection(place, ".k_proj", place.config.d_model, mapping_.key_heads * head_dim_)),
-      v_proj_(
-          projection(place, ".v_proj", place.config.d_model, mapping_.value_heads * value_dim_)),
-      o_proj_(projection(place, ".o_proj", heads_out(mapping_) * value_dim_, place.config.d_model,
-                         residual_std(place.config.num_layers))),
-      q_norm_(norm_if(fields_.qk_norm, place, ".q_norm", head_dim_, place.config.norm_eps)),
-      k_norm_(norm_if(fields_.qk_norm, place, ".k_norm", head_dim_, place.config.norm_eps)),
-      subln_(norm_if(fields_.subln, place, ".subln", value_dim_, kSublnEps)),
+Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope)
+    : fields_(fields_of(args.config.attention)),
+      name_(args.name),
+      layer_(args.layer),
+      head_dim_(head_dim_of(args.config)),
+      mapping_(mapping_of(fields_, args.config)),
+      value_dim_(fields_.mapping == MappingKind::paired ? 2 * head_dim_ : head_dim_),
+      q_proj_(projection(args, ".q_proj", args.config.d_model, mapping_.query_heads * head_dim_)),
+      k_proj_(projection(args, ".k_proj", args.config.d_model, mapping_.key_heads * head_dim_)),
+      v_proj_(projection(args, ".v_proj", args.config.d_model, mapping_.value_heads * value_dim_)),
+      o_proj_(projection(args, ".o_proj", heads_out(mapping_) * value_dim_, args.config.d_model,
+                         residual_std(args.config.num_layers))),
+      q_norm_(norm_if(fields_.qk_norm, args, ".q_norm", head_dim_, args.config.norm_eps)),
+      k_norm_(norm_if(fields_.qk_norm, args, ".k_norm", head_dim_, args.config.norm_eps)),
+      subln_(norm_if(fields_.subln, args, ".subln", value_dim_, kSublnEps)),
       rope_(std::move(rope)) {
   if (fields_.maps() == 2) {
-    lambda_ = make_lambda(fields_, place.parameters, place.name,
-                          {place.layer, head_dim_, place.config.d_model, heads_out(mapping_)});
+    lambda_ = make_lambda(fields_, args.parameters, args.name,
+                          {args.layer, head_dim_, args.config.d_model, heads_out(mapping_)});
     head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
-  if (fields_.normaliser == Normaliser::sink) {
-    sinks_ = &place.parameters.declare(place.name + ".sinks", {mapping_.query_heads}, Role::other,
-                                       Init::constant(0));
+  if (fields_.softmax_denominator == SoftmaxDenominator::sink) {
+    sinks_ = &args.parameters.declare(args.name + ".sinks", {mapping_.query_heads}, Role::other,
+                                      Init::constant(0));
   }
   if (fields_.gate != Gate::none) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
-    gate_.emplace(
-        projection(place, ".gate_proj", place.config.d_model, heads_out(mapping_) * width));
+    gate_.emplace(projection(args, ".gate_proj", args.config.d_model, heads_out(mapping_) * width));
   }
 }
 
@@ -85,7 +83,7 @@ Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNor
 
 Var Attention::sink_logits(Tape& tape) const {
   if (sinks_) return tape.parameter(*sinks_);
-  if (fields_.normaliser == Normaliser::softmax) return {};
+  if (fields_.softmax_denominator == SoftmaxDenominator::softmax) return {};
   return tape.constant(Tensor::zeros({mapping_.query_heads}));
 }
 

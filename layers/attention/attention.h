@@ -14,7 +14,7 @@
 namespace difftape {
 
 /// What an attention layer needs to know to declare its parameters.
-struct AttentionPlace {
+struct AttentionArgs {
   ParameterSet& parameters;
   std::string name;  ///< for example model.layers.0.self_attn
   Index layer;       ///< from 0
@@ -26,7 +26,7 @@ class Attention {
   /// Declares `<name>.{q_proj,k_proj,v_proj,o_proj}.weight` and what the fields add: lambda_*,
   /// `sinks` (query heads), `subln.weight` (value width), `gate_proj.weight`, and with qk_norm
   /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions.
-  Attention(const AttentionPlace& place, std::shared_ptr<const RopeTable> rope);
+  Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope);
   /// x (B, T, C) -> (B, T, C), causal, within the documents; plus `residual` if there is one, and
   /// with a call of `observer` if there is one.
   Var operator()(const Var& x, const DocumentOffsets& document_offsets = nullptr,

@@ -13,7 +13,7 @@ class Errors {
   /// `keys` are below model; the kind is always one of them.
   void add(std::vector<const char*> keys, std::string message) {
     keys.push_back("attention.kind");
-    FieldError error;
+    ConfigConflict error;
     for (const char* key : keys) error.keys.push_back(fmt::format("model.{}", key));
     error.message = std::move(message);
     list.push_back(std::move(error));
@@ -27,7 +27,7 @@ class Errors {
       add({"attention.pairing"},
           one_map + "; write kind: diff_v2 to pair its query heads, or leave out pairing");
     }
-    if (fields.mapping == MappingKind::pairs && config.pairing) {
+    if (fields.mapping == MappingKind::paired && config.pairing) {
       add({"attention.pairing"},
           fmt::format("the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice "
                       "would only rename them. Write kind: diff_v2, where pairing decides which "
@@ -68,7 +68,7 @@ class Errors {
   }
 
   void check_heads(const AttentionFields& fields) {
-    if (fields.mapping != MappingKind::pairs) return;
+    if (fields.mapping != MappingKind::paired) return;
     const std::string_view kind = model_.attention.kind.name();
     if (model_.num_heads % 2 != 0) {
       add({"num_heads"},
@@ -84,7 +84,7 @@ class Errors {
     }
   }
 
-  std::vector<FieldError> list;
+  std::vector<ConfigConflict> list;
 
  private:
   const ModelConfig& model_;
@@ -92,7 +92,7 @@ class Errors {
 
 }  // namespace
 
-std::vector<FieldError> attention_errors(const ModelConfig& config) {
+std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
   const AttentionFields fields = fields_of(config.attention);
   Errors errors(config);
   errors.check_heads(fields);

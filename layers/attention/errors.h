@@ -1,5 +1,5 @@
 #pragma once
-// Which fields of attention make no sense together.
+// Which combinations of attention fields are invalid.
 
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace difftape {
 
-/// A combination that makes no sense: the keys that make it, and what to write instead.
-struct FieldError {
+/// An invalid combination: the keys that make it, and what to write instead.
+struct ConfigConflict {
   std::vector<std::string> keys;  ///< such as "model.attention.pairing"
   std::string message;
 };
-std::vector<FieldError> attention_errors(const ModelConfig& config);
+std::vector<ConfigConflict> attention_errors(const ModelConfig& config);
 
 }  // namespace difftape

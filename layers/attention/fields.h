@@ -9,9 +9,9 @@ namespace difftape {
 
 /// How the heads of the baseline become heads of the layer (core/attention/heads.h).
 enum class MappingKind {
-  single,  ///< one attention map a head
-  pairs,   ///< two maps, half the heads, values of twice the width (V1)
-  doubled  ///< two maps, twice the query heads (V2)
+  standard,  ///< one attention map a head
+  paired,    ///< two maps, half the heads, values of twice the width (V1)
+  doubled    ///< two maps, twice the query heads (V2)
 };
 
 enum class Pairing { interleaved, split_half };
@@ -35,12 +35,12 @@ inline constexpr auto kNames<LambdaInit> = std::to_array<Named<LambdaInit>>(
     {{"schedule", LambdaInit::schedule}, {"constant", LambdaInit::constant}});
 
 /// The denominator of a softmax: its sum, with exp(0), or with exp of a learned sink a head.
-enum class Normaliser { softmax, softmax1, sink };
+enum class SoftmaxDenominator { softmax, softmax1, sink };
 template <>
-inline constexpr auto kNames<Normaliser> =
-    std::to_array<Named<Normaliser>>({{"softmax", Normaliser::softmax},
-                                      {"softmax1", Normaliser::softmax1},
-                                      {"sink", Normaliser::sink}});
+inline constexpr auto kNames<SoftmaxDenominator> =
+    std::to_array<Named<SoftmaxDenominator>>({{"softmax", SoftmaxDenominator::softmax},
+                                              {"softmax1", SoftmaxDenominator::softmax1},
+                                              {"sink", SoftmaxDenominator::sink}});
 
 /// sigmoid(x W^T) that multiplies each element of the context, or each head.
 enum class Gate { none, elementwise, head };
@@ -52,19 +52,19 @@ inline constexpr auto kNames<Gate> = std::to_array<Named<Gate>>({{"none", Gate::
 /// All that makes one attention layer another, after every default. Two configurations make the
 /// same layer if and only if these are equal.
 struct AttentionFields {
-  MappingKind mapping = MappingKind::single;
-  Index query_multiple = 1;  ///< query heads of the single mapping for one head of the baseline
+  MappingKind mapping = MappingKind::standard;
+  Index query_multiple = 1;  ///< query heads of the standard mapping for one head of the baseline
   Pairing pairing = Pairing::interleaved;
   LambdaKind lambda = LambdaKind::one;
   LambdaInit lambda_init = LambdaInit::schedule;
   double lambda_init_value = 0;  ///< of a constant lambda_init that is used, else 0
-  Normaliser normaliser = Normaliser::softmax;
+  SoftmaxDenominator softmax_denominator = SoftmaxDenominator::softmax;
   bool subln = false;  ///< RMSNorm of each head, with V1's lambda times 1 - lambda_init
   Gate gate = Gate::none;
   bool qk_norm = false;      ///< RMSNorm of every query and key head, before RoPE
   Index sliding_window = 0;  ///< keys that a query sees, itself included; 0: all
 
-  Index maps() const { return mapping == MappingKind::single ? 1 : 2; }
+  Index maps() const { return mapping == MappingKind::standard ? 1 : 2; }
   bool operator==(const AttentionFields&) const = default;
 };
 

@@ -20,7 +20,9 @@ std::span<const AttentionKind::Row> AttentionKind::rows() {
       // normalised and scaled by 1 - lambda_init.
       {.name = "diff_v1",
        .source = "Ye et al. 2024, Differential Transformer",
-       .fields = {.mapping = MappingKind::pairs, .lambda = LambdaKind::exponential, .subln = true}},
+       .fields = {.mapping = MappingKind::paired,
+                  .lambda = LambdaKind::exponential,
+                  .subln = true}},
       // Twice the query heads over the baseline's keys and values; lambda is projected from the
       // input for each token and head; no norm after.
       {.name = "diff_v2",
@@ -33,13 +35,13 @@ std::span<const AttentionKind::Row> AttentionKind::rows() {
       // exp of a learned logit, one a head, is added to the denominator.
       {.name = "sink",
        .source = "OpenAI 2025, gpt-oss",
-       .fields = {.normaliser = Normaliser::sink}},
+       .fields = {.softmax_denominator = SoftmaxDenominator::sink}},
       // The baseline: causal grouped-query attention.
       {.name = "softmax", .source = "Vaswani et al. 2017; Ainslie et al. 2023"},
       // 1 is added to the denominator, so that a head can attend to nothing.
       {.name = "softmax1",
        .source = "Miller 2023, Attention Is Off By One",
-       .fields = {.normaliser = Normaliser::softmax1}},
+       .fields = {.softmax_denominator = SoftmaxDenominator::softmax1}},
       // The baseline with twice the query heads, and so twice the width before the output
       // projection: what V2 is compared with at the same query width.
       {.name = "softmax_2h",
@@ -77,7 +79,7 @@ AttentionFields fields_of(const AttentionConfig& config) {
   fields.pairing = config.pairing.value_or(fields.pairing);
   fields.lambda = config.lambda.value_or(fields.lambda);
   fields.lambda_init = config.lambda_init.value_or(fields.lambda_init);
-  fields.normaliser = config.normaliser.value_or(fields.normaliser);
+  fields.softmax_denominator = config.softmax_denominator.value_or(fields.softmax_denominator);
   fields.subln = config.subln.value_or(fields.subln);
   fields.gate = config.gate.value_or(fields.gate);
   fields.qk_norm = config.qk_norm;

@@ -53,7 +53,7 @@ struct AttentionConfig {
   std::optional<LambdaKind> lambda{};
   std::optional<LambdaInit> lambda_init{};
   double lambda_init_value = 0.8;  ///< with a constant lambda_init only
-  std::optional<Normaliser> normaliser{};
+  std::optional<SoftmaxDenominator> softmax_denominator{};
   std::optional<bool> subln{};
   std::optional<Gate> gate{};
   bool qk_norm = false;

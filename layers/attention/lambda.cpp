@@ -38,9 +38,9 @@ class ExponentialLambda : public LambdaRule {
 
 class ProjectedLambda : public LambdaRule {
  public:
-  ProjectedLambda(ParameterSet& parameters, const std::string& name, const LambdaPlace& place,
+  ProjectedLambda(ParameterSet& parameters, const std::string& name, const LambdaArgs& args,
                   bool squashed)
-      : projection_(parameters, name + ".lambda_proj", place.d_model, place.heads, kProjectionStd),
+      : projection_(parameters, name + ".lambda_proj", args.d_model, args.heads, kProjectionStd),
         squashed_(squashed) {}
 
   Var operator()(const Var& x) const override {
@@ -65,16 +65,16 @@ double lambda_init_of_layer(Index layer) {
 }
 
 std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, ParameterSet& parameters,
-                                        const std::string& name, const LambdaPlace& place) {
+                                        const std::string& name, const LambdaArgs& args) {
   switch (fields.lambda) {
     case LambdaKind::exponential:
-      return std::make_unique<ExponentialLambda>(parameters, name, place.head_dim,
+      return std::make_unique<ExponentialLambda>(parameters, name, args.head_dim,
                                                  fields.lambda_init == LambdaInit::schedule
-                                                     ? lambda_init_of_layer(place.layer)
+                                                     ? lambda_init_of_layer(args.layer)
                                                      : fields.lambda_init_value);
     case LambdaKind::sigmoid:
     case LambdaKind::raw:
-      return std::make_unique<ProjectedLambda>(parameters, name, place,
+      return std::make_unique<ProjectedLambda>(parameters, name, args,
                                                fields.lambda == LambdaKind::sigmoid);
     default:
       return std::make_unique<ConstantLambda>();

@@ -18,7 +18,7 @@ class LambdaRule {
 };
 
 /// What a rule needs to know of its layer.
-struct LambdaPlace {
+struct LambdaArgs {
   Index layer;  ///< from 0
   Index head_dim, d_model, heads;
 };
@@ -36,6 +36,6 @@ double lambda_init_of_layer(Index layer);
 ///   raw          x W^T, likewise (V2 article, ablation 3)
 ///   one          1, no parameters (V2 article, ablation 2)
 std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, ParameterSet& parameters,
-                                        const std::string& name, const LambdaPlace& place);
+                                        const std::string& name, const LambdaArgs& args);
 
 }  // namespace difftape

@@ -10,13 +10,14 @@ namespace {
 struct Part {
   ParameterSet parameters;
   Parameter& x = parameters.declare("x", {3, 4}, Role::projection, Init::normal(1));
-  Parameter& gain = parameters.declare("gain", {4}, Role::norm_weight, Init::normal(1));
+  Parameter& norm_weight =
+      parameters.declare("norm_weight", {4}, Role::norm_weight, Init::normal(1));
   Parameter& weight = parameters.declare("weight", {4, 4}, Role::projection, Init::normal(0.5));
   Part() { parameters.initialize(1); }
 
   Var operator()(const Var& in) {
     Tape& tape = in.tape();
-    const Var h = rms_norm(in, tape.parameter(gain), 0.1);
+    const Var h = rms_norm(in, tape.parameter(norm_weight), 0.1);
     return add(in, mul(h, sigmoid(linear(h, tape.parameter(weight)))));
   }
 };

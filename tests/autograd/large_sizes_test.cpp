@@ -83,7 +83,7 @@ TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
 
 TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
   constexpr Index kBatch = 4200, kSeq = 4;
-  const HeadMapping mapping = HeadMapping::pairs(2, 2);
+  const HeadMapping mapping = HeadMapping::paired(2, 2);
   expect_equal(
       {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
        random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")},

@@ -18,7 +18,7 @@ struct Problem {
   Tensor lambda;
 
   Problem(bool differential, Index seq)
-      : mapping(differential ? HeadMapping::doubled(1, 1) : HeadMapping::single(1, 1)) {
+      : mapping(differential ? HeadMapping::doubled(1, 1) : HeadMapping::standard(1, 1)) {
     in.q = Tensor::zeros({1, seq, mapping.query_heads, kWidth});
     in.k = Tensor::zeros({1, seq, 1, kWidth});
     in.v = Tensor::empty({1, seq, 1, kWidth});

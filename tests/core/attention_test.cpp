@@ -10,7 +10,7 @@ namespace {
 using namespace test;
 
 TEST(Attention, the_future_has_no_influence) {
-  for (const HeadMapping& mapping : {HeadMapping::single(2, 1), HeadMapping::doubled(2, 1)}) {
+  for (const HeadMapping& mapping : {HeadMapping::standard(2, 1), HeadMapping::doubled(2, 1)}) {
     Problem problem(mapping, 1, 130, 8, 8);
     const Tensor before = problem.forward().out;
     for (Index t = 100; t < 130; ++t) {
@@ -27,7 +27,7 @@ TEST(Attention, the_future_has_no_influence) {
 TEST(Attention, lambda_zero_leaves_the_first_map) {
   Problem two(HeadMapping::doubled(1, 1), 1, 20, 4, 4);
   two.lambda.fill(0);
-  Problem one(HeadMapping::single(1, 1), 1, 20, 4, 4);
+  Problem one(HeadMapping::standard(1, 1), 1, 20, 4, 4);
   one.in.k = two.in.k;
   one.in.v = two.in.v;
   for (Index t = 0; t < 20; ++t) std::copy_n(two.in.q.row(2 * t), 4, one.in.q.row(t));
@@ -44,7 +44,7 @@ TEST(Attention, equal_maps_with_lambda_one_give_zero) {
 }
 
 TEST(Attention, rows_sum_to_one_minus_lambda) {
-  Problem problem(HeadMapping::pairs(2, 2), 1, 33, 4, 2);
+  Problem problem(HeadMapping::paired(2, 2), 1, 33, 4, 2);
   problem.in.v.fill(1);
   const Tensor out = problem.forward().out;
   for (Index t = 0; t < 33; ++t) {
@@ -55,7 +55,7 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
 TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work_is_cut) {
   constexpr Index kBatch = 16, kSeq = 150;
   for (const HeadMapping& mapping :
-       {HeadMapping::single(4, 2), HeadMapping::pairs(4, 4), HeadMapping::doubled(4, 2, true),
+       {HeadMapping::standard(4, 2), HeadMapping::paired(4, 4), HeadMapping::doubled(4, 2, true),
         HeadMapping::doubled(2, 1)}) {
     for (const View& view : kViews) {
       SCOPED_TRACE(view.name);
@@ -77,7 +77,7 @@ TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work
 }
 
 TEST(Attention, gradients_are_added_to_what_is_there_if_asked) {
-  for (const HeadMapping& mapping : {HeadMapping::single(4, 2), HeadMapping::doubled(2, 1)}) {
+  for (const HeadMapping& mapping : {HeadMapping::standard(4, 2), HeadMapping::doubled(2, 1)}) {
     for (const Index batch : {2, 16}) {  // work in parts, work in one part
       Problem problem(mapping, batch, 150, 8, 6);
       const Tensor dout = random(problem.forward().out.shape(), "dout");
@@ -121,7 +121,7 @@ TEST(Attention, permuting_heads_permutes_results) {
 TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   constexpr Index kSeq = 150;
   for (const HeadMapping& mapping :
-       {HeadMapping::single(4, 2), HeadMapping::pairs(4, 2), HeadMapping::doubled(2, 2)}) {
+       {HeadMapping::standard(4, 2), HeadMapping::paired(4, 2), HeadMapping::doubled(2, 2)}) {
     ASSERT_GT(attention_backward_parts(mapping, 2, kSeq, 0), 1);
     ASSERT_EQ(attention_backward_parts(mapping, 16, kSeq, 0), 1);
     for (const Index batch : {2, 16}) {
@@ -156,7 +156,7 @@ TEST(Attention, stays_finite_for_enormous_logits) {
 }
 
 TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
-  Problem problem(HeadMapping::single(2, 1), 1, 20, 4, 4);
+  Problem problem(HeadMapping::standard(2, 1), 1, 20, 4, 4);
   problem.sinks = Tensor::full({2}, 2000);
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();
@@ -165,7 +165,7 @@ TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
 }
 
 TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {
-  Problem problem(HeadMapping::single(2, 1), 1, 4, 4, 4);
+  Problem problem(HeadMapping::standard(2, 1), 1, 4, 4, 4);
   problem.in.k = random({1, 4, 2, 4}, "k");
   try {
     problem.forward();

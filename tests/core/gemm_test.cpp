@@ -12,36 +12,36 @@ namespace {
 
 using namespace test;
 
-class GemmEngine : public testing::TestWithParam<const char*> {
+class GemmBackend : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    before_ = std::string(gemm_engine()).starts_with("libxsmm") ? "libxsmm" : "eigen";
-    if (std::string(GetParam()) == "libxsmm" && tile::libxsmm_engine() == nullptr) {
+    before_ = std::string(gemm_backend()).starts_with("libxsmm") ? "libxsmm" : "eigen";
+    if (std::string(GetParam()) == "libxsmm" && tile::libxsmm_backend() == nullptr) {
       GTEST_SKIP() << "libxsmm is not available here";
     }
-    set_gemm_engine(GetParam());
+    set_gemm_backend(GetParam());
   }
-  void TearDown() override { set_gemm_engine(before_.c_str()); }
+  void TearDown() override { set_gemm_backend(before_.c_str()); }
 
  private:
   std::string before_;
 };
 
-TEST_P(GemmEngine, multiplies_every_kind_of_operand_at_awkward_sizes) {
+TEST_P(GemmBackend, multiplies_every_kind_of_operand_at_awkward_sizes) {
   expect_products(Precision::full);
   expect_products(Precision::bf16_emulated);
 }
 
-TEST_P(GemmEngine, reads_operands_with_long_rows) {
+TEST_P(GemmBackend, reads_operands_with_long_rows) {
   expect_long_rows_are_read(Precision::full);
   expect_long_rows_are_read(Precision::bf16_emulated);
 }
 
-TEST_P(GemmEngine, rounded_products_keep_what_is_not_finite_in_its_row_or_column) {
+TEST_P(GemmBackend, rounded_products_keep_what_is_not_finite_in_its_row_or_column) {
   expect_what_is_not_finite_stays_in_its_row_or_column(Precision::bf16_emulated);
 }
 
-TEST_P(GemmEngine, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
+TEST_P(GemmBackend, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
   Tensor c = Tensor::full({3, 5}, std::nan(""));
   const real nothing = 0;
   gemm({&nothing, 3, 0, 1}, {&nothing, 0, 5, 5}, c.data(), 5, Accumulate::no);
@@ -50,18 +50,18 @@ TEST_P(GemmEngine, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
   for (real x : c.values()) EXPECT_EQ(x, 0);
 }
 
-TEST_P(GemmEngine, an_empty_inner_size_gives_the_addend) {
+TEST_P(GemmBackend, an_empty_inner_size_gives_the_addend) {
   expect_an_empty_inner_size_gives_the_addend(Precision::full);
   expect_an_empty_inner_size_gives_the_addend(Precision::bf16_emulated);
 }
 
-TEST_P(GemmEngine, results_are_bitwise_equal_for_any_number_of_threads) {
+TEST_P(GemmBackend, results_are_bitwise_equal_for_any_number_of_threads) {
   expect_threads_do_not_matter(Precision::full);
   expect_threads_do_not_matter(Precision::bf16_emulated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, GemmEngine, testing::Values("libxsmm", "eigen"),
-                         [](const auto& engine) { return std::string(engine.param); });
+INSTANTIATE_TEST_SUITE_P(Backends, GemmBackend, testing::Values("libxsmm", "eigen"),
+                         [](const auto& backend) { return std::string(backend.param); });
 
 RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
   const Index m = *rc::gen::inRange<Index>(1, 70), n = *rc::gen::inRange<Index>(1, 150),
@@ -83,33 +83,33 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
   }
 }
 
-class Bf16Engine : public testing::Test {
+class Bf16Backend : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string obstacle = unsupported_reason(Precision::bf16);
-    if (!obstacle.empty()) GTEST_SKIP() << obstacle;
+    const std::string unsupported = unsupported_reason(Precision::bf16);
+    if (!unsupported.empty()) GTEST_SKIP() << unsupported;
   }
 };
 
-TEST_F(Bf16Engine, multiplies_every_kind_of_operand_at_awkward_sizes) {
+TEST_F(Bf16Backend, multiplies_every_kind_of_operand_at_awkward_sizes) {
   expect_products(Precision::bf16);
 }
 
-TEST_F(Bf16Engine, reads_operands_with_long_rows) { expect_long_rows_are_read(Precision::bf16); }
+TEST_F(Bf16Backend, reads_operands_with_long_rows) { expect_long_rows_are_read(Precision::bf16); }
 
-TEST_F(Bf16Engine, keeps_what_is_not_finite_in_its_row_or_column) {
+TEST_F(Bf16Backend, keeps_what_is_not_finite_in_its_row_or_column) {
   expect_what_is_not_finite_stays_in_its_row_or_column(Precision::bf16);
 }
 
-TEST_F(Bf16Engine, an_empty_inner_size_gives_the_addend) {
+TEST_F(Bf16Backend, an_empty_inner_size_gives_the_addend) {
   expect_an_empty_inner_size_gives_the_addend(Precision::bf16);
 }
 
-TEST_F(Bf16Engine, results_are_bitwise_equal_for_any_number_of_threads) {
+TEST_F(Bf16Backend, results_are_bitwise_equal_for_any_number_of_threads) {
   expect_threads_do_not_matter(Precision::bf16);
 }
 
-TEST_F(Bf16Engine, has_a_name) { EXPECT_THAT(bf16_engine_name(), testing::Not("")); }
+TEST_F(Bf16Backend, has_a_name) { EXPECT_THAT(bf16_backend_name(), testing::Not("")); }
 
 TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
   EXPECT_EQ(unsupported_reason(Precision::full), "");
@@ -165,13 +165,13 @@ TEST(Gemm, takes_in_a_dry_run_what_it_takes_from_the_pool) {
   }
 }
 
-TEST(Gemm, an_unknown_engine_is_a_usage_error_that_names_the_others) {
+TEST(Gemm, an_unknown_gemm_backend_is_a_usage_error_that_names_the_others) {
   try {
-    set_gemm_engine("cublas");
+    set_gemm_backend("cublas");
     FAIL() << "no error";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(),
-                testing::HasSubstr("matrix engine 'cublas' is not available here; use"));
+                testing::HasSubstr("GEMM backend 'cublas' is not available here; use"));
   }
 }
 

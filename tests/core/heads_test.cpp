@@ -5,7 +5,7 @@ namespace difftape {
 namespace {
 
 TEST(HeadMapping, grouped_queries_share_a_key_head_with_their_neighbours) {
-  const HeadMapping mapping = HeadMapping::single(6, 2);
+  const HeadMapping mapping = HeadMapping::standard(6, 2);
   ASSERT_EQ(mapping.outputs.size(), 6u);
   for (size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(mapping.outputs[i].query[0], static_cast<Index>(i));
@@ -15,7 +15,7 @@ TEST(HeadMapping, grouped_queries_share_a_key_head_with_their_neighbours) {
 }
 
 TEST(HeadMapping, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
-  const HeadMapping mapping = HeadMapping::pairs(8, 4);
+  const HeadMapping mapping = HeadMapping::paired(8, 4);
   EXPECT_EQ(mapping.outputs.size(), 4u);
   EXPECT_EQ(mapping.value_heads, 2);
   EXPECT_THAT(mapping.outputs[1].query, testing::ElementsAre(2, 3));

@@ -158,9 +158,9 @@ TEST(PoolDryRun, knows_the_life_of_every_block) {
   const auto& blocks = dry.blocks();
   ASSERT_EQ(blocks.size(), 3u);
   EXPECT_EQ(blocks[0].bytes, 128u);
-  EXPECT_EQ(blocks[0].died, pool::DryRun::kHeld);
+  EXPECT_EQ(blocks[0].returned, pool::DryRun::kNotReturned);
   EXPECT_EQ(blocks[1].in_use, 192u);
-  EXPECT_EQ(blocks[1].died, 2u);
+  EXPECT_EQ(blocks[1].returned, 2u);
   EXPECT_EQ(blocks[2].in_use, 192u);
 }
 

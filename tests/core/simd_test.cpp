@@ -6,7 +6,8 @@
 namespace difftape {
 namespace {
 
-constexpr double kExpGate = sizeof(real) == 4 ? 1.2e-7 : 4.4e-16;  // two units of the last digit
+/// Two units of the last digit.
+constexpr double kExpTolerance = sizeof(real) == 4 ? 1.2e-7 : 4.4e-16;
 
 TEST(Simd, exp_agrees_with_the_standard_library_over_its_whole_range) {
   double worst = 0;
@@ -18,7 +19,7 @@ TEST(Simd, exp_agrees_with_the_standard_library_over_its_whole_range) {
     const double got = static_cast<double>(exp_simd(broadcast(x))[0]);
     worst = std::max(worst, std::abs(got - expected) / expected);
   }
-  EXPECT_LE(worst, kExpGate);
+  EXPECT_LE(worst, kExpTolerance);
   EXPECT_GT(worst, 0);
 }
 
@@ -35,7 +36,7 @@ TEST(Simd, each_lane_is_on_its_own) {
   for (Index i = 0; i < kSimdWidth; ++i) numbers[i] = -static_cast<real>(i);
   store(exp_simd(load(numbers)), results);
   for (Index i = 0; i < kSimdWidth; ++i) {
-    EXPECT_NEAR(results[i], std::exp(-static_cast<double>(i)), kExpGate) << i;
+    EXPECT_NEAR(results[i], std::exp(-static_cast<double>(i)), kExpTolerance) << i;
   }
 }
 

@@ -1,4 +1,4 @@
-// Tiles of bfloat16 from each engine, without what core/gemm puts around them.
+// Tiles of bfloat16 from each backend, without what core/gemm puts around them.
 #include "core/tile.h"
 
 #include <algorithm>
@@ -61,11 +61,11 @@ Tensor make_result(Index m, Index n, Index stride, bool add) {
   return c;
 }
 
-void expect_tile(const tile::Engine& engine, Index m, Index n, Index k, bool add) {
+void expect_tile(const tile::Backend& backend, Index m, Index n, Index k, bool add) {
   const Index stride = kPanel + 3;
   const Tensor a = random(m, k, "a"), b = random(k, n, "b");
   Tensor c = make_result(m, n, stride, add);
-  const tile::Kernel multiply = engine.kernel({m, n, k, k, kPanel, stride, false, add});
+  const tile::Kernel multiply = backend.kernel({m, n, k, k, kPanel, stride, false, add});
   multiply(rows_of(a).get(), panel_of(b).get(), c.data());
   for (Index i = 0; i < m; ++i) {
     for (Index j = 0; j < n; ++j) {
@@ -81,14 +81,14 @@ void expect_tile(const tile::Engine& engine, Index m, Index n, Index k, bool add
   }
 }
 
-const tile::Engine* loops() {
-  static const tile::Engine engine{"loops", tile::bf16_loop};
-  return &engine;
+const tile::Backend* loops() {
+  static const tile::Backend backend{"loops", tile::bf16_loop};
+  return &backend;
 }
 
-using FindEngine = const tile::Engine* (*)();
+using FindBackend = const tile::Backend* (*)();
 
-class Bf16Tiles : public testing::TestWithParam<FindEngine> {
+class Bf16Tiles : public testing::TestWithParam<FindBackend> {
  protected:
   void SetUp() override {
     if (GetParam()() == nullptr) GTEST_SKIP() << "not available here";
@@ -128,12 +128,12 @@ TEST_P(Bf16Tiles, one_kernel_serves_many_tiles) {
   EXPECT_FALSE(std::equal(second.values().begin(), second.values().end(), both.data()));
 }
 
-std::string name_of(const testing::TestParamInfo<FindEngine>& engine) {
-  return engine.param == loops ? "loops" : engine.index == 0 ? "onednn" : "libxsmm";
+std::string name_of(const testing::TestParamInfo<FindBackend>& backend) {
+  return backend.param == loops ? "loops" : backend.index == 0 ? "onednn" : "libxsmm";
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Bf16Tiles,
-                         testing::Values(&tile::onednn_bf16_engine, &tile::libxsmm_bf16_engine,
+INSTANTIATE_TEST_SUITE_P(Backends, Bf16Tiles,
+                         testing::Values(&tile::onednn_bf16_backend, &tile::libxsmm_bf16_backend,
                                          &loops),
                          name_of);
 

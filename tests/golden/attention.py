@@ -1,6 +1,6 @@
 """The attention family, naive: explicit matrices, one output head at a time.
 
-Each field of the config chooses one of a few functions that know nothing of one another: wiring of
+Each field of the config chooses one of a few functions that know nothing of one another: mapping of
 heads, visibility, denominator of the softmax, rule for lambda, norm of a head, gate. `w(name)` is a
 weight of the layer's self_attn, x its normed input.
 
@@ -19,8 +19,8 @@ from spec import PRESETS, ModelSpec
 SUBLN_EPS = 1e-5  # of the per-head norm, whatever model.norm_eps says
 
 
-def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
-    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * gain
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * weight
 
 
 def rope(x: Tensor, theta: float) -> Tensor:
@@ -33,7 +33,7 @@ def rope(x: Tensor, theta: float) -> Tensor:
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
 
 
-# Wiring: which heads an output head reads, as a list of one or two maps for each output head.
+# Head mapping: which heads an output head reads, as a list of one or two maps for each output head.
 
 
 class Map(NamedTuple):
@@ -62,7 +62,7 @@ def doubled(heads: int, kv_heads: int, pairing: str) -> list:
     return [single[2 * i] + single[2 * i + 1] for i in range(heads)]
 
 
-WIRINGS = {
+HEAD_MAPPINGS = {
     "single": lambda spec: one_map(spec.num_heads, spec.kv_heads),
     "single_2h": lambda spec: one_map(2 * spec.num_heads, spec.kv_heads),
     "pairs": lambda spec: pairs(spec.num_heads, spec.kv_heads),
@@ -70,12 +70,12 @@ WIRINGS = {
 }
 
 
-def wiring(spec: ModelSpec) -> list:
-    return WIRINGS[PRESETS[spec.kind].wiring](spec)
+def head_mapping(spec: ModelSpec) -> list:
+    return HEAD_MAPPINGS[PRESETS[spec.kind].head_mapping](spec)
 
 
 def value_width(spec: ModelSpec) -> int:
-    return 2 * spec.width if PRESETS[spec.kind].wiring == "pairs" else spec.width
+    return 2 * spec.width if PRESETS[spec.kind].head_mapping == "pairs" else spec.width
 
 
 def visibility(tokens: Tensor, window: int = 0, eos_token_id: int = -1) -> Tensor:
@@ -92,8 +92,8 @@ def visibility(tokens: Tensor, window: int = 0, eos_token_id: int = -1) -> Tenso
     return visible
 
 
-# Normalisers: scores [B, T, T], with -inf where a key is not visible, to probabilities. The extra
-# logit takes its share of a row and has no value.
+# Softmax denominators: scores [B, T, T], with -inf where a key is not visible, to probabilities. The
+# extra logit takes its share of a row and has no value.
 
 
 def softmax(scores: Tensor, sink=None) -> Tensor:
@@ -118,7 +118,7 @@ def probabilities(q, k, visible, normalise=softmax, sink=None) -> Tensor:
     return normalise(scores.masked_fill(~visible, -math.inf), sink)
 
 
-def contexts(wires, q, k, v, visible, lam=None, normalise=softmax, sinks=None) -> Tensor:
+def contexts(heads_read, q, k, v, visible, lam=None, normalise=softmax, sinks=None) -> Tensor:
     """First map minus lambda times the second, if there is one: [B, T, output heads, width].
     lam is [output heads] or [B, T, output heads]."""
 
@@ -128,7 +128,7 @@ def contexts(wires, q, k, v, visible, lam=None, normalise=softmax, sinks=None) -
                              sink) @ v[:, :, m.value]
 
     heads = []
-    for i, maps in enumerate(wires):
+    for i, maps in enumerate(heads_read):
         context = read(maps[0])
         if len(maps) == 2:
             context = context - lam[..., i, None] * read(maps[1])
@@ -184,8 +184,8 @@ def gated(spec: ModelSpec, w, x: Tensor, context: Tensor) -> Tensor:
 
 def parameter_shapes(spec: ModelSpec) -> dict:
     """Name -> shape of the weights of one self_attn; matrices are [out, in]."""
-    wires, c, d, wide = wiring(spec), spec.d_model, spec.width, value_width(spec)
-    queries, heads = sum(map(len, wires)), len(wires)
+    heads_read, c, d, wide = head_mapping(spec), spec.d_model, spec.width, value_width(spec)
+    queries, heads = sum(map(len, heads_read)), len(heads_read)
     shapes = {"q_proj.weight": (queries * d, c), "k_proj.weight": (spec.kv_heads * d, c),
               "v_proj.weight": (spec.kv_heads * d, c), "o_proj.weight": (c, heads * wide)}
     if spec.chosen("softmax_denominator") == "sink":
@@ -219,10 +219,10 @@ def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor
         k = rms_norm(k, w("k_norm.weight"), spec.norm_eps)
     if spec.rope:
         q, k = rope(q, spec.rope_theta), rope(k, spec.rope_theta)
-    wires, rule = wiring(spec), spec.chosen("lambda_rule")
+    heads_read, rule = head_mapping(spec), spec.chosen("lambda_rule")
     denominator = spec.chosen("softmax_denominator")
-    lam = LAMBDAS[rule](spec, layer, w, x, len(wires)) if rule else None
+    lam = LAMBDAS[rule](spec, layer, w, x, len(heads_read)) if rule else None
     sinks = w("sinks") if denominator == "sink" else None
-    context = contexts(wires, q, k, v, visible, lam, DENOMINATORS[denominator], sinks)
+    context = contexts(heads_read, q, k, v, visible, lam, DENOMINATORS[denominator], sinks)
     context = gated(spec, w, x, normed(spec, layer, w, context))
     return context.flatten(2) @ w("o_proj.weight").T

@@ -100,8 +100,8 @@ def config(name: str) -> str:
 
 def draw_weights(spec: ModelSpec, rng: np.random.Generator) -> dict:
     """Weights large enough that every gradient is far from zero, and small enough that float32
-    reaches its gate: at 0.3 for the matrices, rounding alone costs diff_v1 2e-5. Each is a float32
-    value, so that both precisions of difftape start from the same numbers."""
+    reaches its tolerance: at 0.3 for the matrices, rounding alone costs diff_v1 2e-5. Each is a
+    float32 value, so that both precisions of difftape start from the same numbers."""
     weights = {}
     for name, shape in oracle.parameter_shapes(spec).items():
         value = rng.standard_normal(shape)

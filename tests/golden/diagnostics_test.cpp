@@ -9,8 +9,8 @@
 namespace difftape {
 namespace {
 
-constexpr double kGate = sizeof(real) == 8 ? 1e-12 : 1e-6;  // relative
-constexpr double kMapGate = 1e-7;  // the files hold maps in single precision
+constexpr double kTolerance = sizeof(real) == 8 ? 1e-12 : 1e-6;  // relative
+constexpr double kMapTolerance = 1e-7;  // the files hold maps in single precision
 
 run::h5::File open(const char* name) {
   return run::h5::File::open(std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) /
@@ -28,8 +28,8 @@ AttentionView view_of(const run::h5::File& file) {
   AttentionView view;
   const Index heads = file.int_attribute("/", "heads"), kv = file.int_attribute("/", "kv_heads");
   const std::string wiring = file.string_attribute("/", "wiring");
-  view.mapping = wiring == "single"  ? HeadMapping::single(heads, kv)
-                 : wiring == "pairs" ? HeadMapping::pairs(heads, kv)
+  view.mapping = wiring == "single"  ? HeadMapping::standard(heads, kv)
+                 : wiring == "pairs" ? HeadMapping::paired(heads, kv)
                                      : HeadMapping::doubled(heads, kv, wiring == "split_half");
   view.q = tensor(file, "q");
   view.k = tensor(file, "k");
@@ -68,7 +68,7 @@ TEST_P(GoldenDiagnostics, every_metric_agrees_with_pytorch) {
       if (std::isnan(expected[i])) {
         EXPECT_TRUE(std::isnan(found[i])) << name << " " << i;
       } else {
-        EXPECT_NEAR(found[i], expected[i], kGate * std::max(1e-3, std::abs(expected[i])))
+        EXPECT_NEAR(found[i], expected[i], kTolerance * std::max(1e-3, std::abs(expected[i])))
             << name << " " << i;
       }
     }
@@ -81,7 +81,7 @@ TEST_P(GoldenDiagnostics, the_maps_agree_with_pytorch) {
   ASSERT_EQ(maps.shape(), file.shape("maps"));
   const auto expected = file.read<double>("maps");
   for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(static_cast<double>(maps.values()[i]), expected[i], kMapGate) << i;
+    EXPECT_NEAR(static_cast<double>(maps.values()[i]), expected[i], kMapTolerance) << i;
   }
 }
 

@@ -17,7 +17,7 @@ from spec import CHOICES, PRESETS, ModelSpec
 
 
 def combinations():
-    """Every meaningful choice of the text fields, for each wiring of heads."""
+    """Every meaningful choice of the text fields, for each mapping of heads."""
     for kind in ("softmax", "softmax_2h", "diff_v1", "diff_v2"):
         open_fields = {field: words for field, words in CHOICES.items()
                        if getattr(PRESETS[kind], field) is not None}
@@ -81,7 +81,7 @@ class Family(unittest.TestCase):
         self.assertEqual(packed, ModelSpec(d_model=8, eos_token_id=10))
 
 
-class Normalisers(unittest.TestCase):
+class SoftmaxDenominators(unittest.TestCase):
     def test_an_extra_logit_adds_its_exponential_to_the_denominator(self):
         q, k, extra = 2 * random(2, 5, 3), random(2, 5, 3, seed=1), torch.tensor(-0.4)
         e = torch.exp(q @ k.transpose(1, 2) / math.sqrt(3)).tril()
@@ -132,12 +132,12 @@ class Pairing(unittest.TestCase):
         interleaved, split = self.reordered(kv_heads=2)
         self.assertGreater((interleaved - split).abs().max(), 1e-2)
         spec = ModelSpec(kind="diff_v2", pairing="split_half", num_heads=4, num_kv_heads=2)
-        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.wiring(spec)]
+        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.head_mapping(spec)]
         self.assertEqual(read, [[(i, 0, 0), (i + 4, 1, 1)] for i in range(4)])
 
     def test_pairs_of_v1_read_two_key_heads_and_their_wide_value(self):
         spec = ModelSpec(kind="diff_v1", num_heads=8, num_kv_heads=4)
-        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.wiring(spec)]
+        read = [[(m.query, m.key, m.value) for m in maps] for maps in attention.head_mapping(spec)]
         self.assertEqual(read, [[(0, 0, 0), (1, 1, 0)], [(2, 0, 0), (3, 1, 0)],
                                 [(4, 2, 1), (5, 3, 1)], [(6, 2, 1), (7, 3, 1)]])
 
@@ -192,15 +192,15 @@ class Lambda(unittest.TestCase):
 
 
 class NormAndGate(unittest.TestCase):
-    def test_subln_makes_each_head_as_large_as_its_gain_and_the_fixed_factor(self):
-        context, gain = random(2, 5, 3, 8), torch.full((8,), 1.5)
+    def test_subln_makes_each_head_as_large_as_its_weight_and_the_fixed_factor(self):
+        context, weight = random(2, 5, 3, 8), torch.full((8,), 1.5)
         for rule, factor in (("sigmoid", 1), ("exponential", 1 - 0.2), ("none", 1)):
             spec = ModelSpec(kind="diff_v1", lambda_rule=rule)
-            normed = attention.normed(spec, 0, lambda name: gain, context)
+            normed = attention.normed(spec, 0, lambda name: weight, context)
             rms = normed.square().mean(-1).sqrt()
             assert_same(rms, torch.full((2, 5, 3), 1.5 * factor), 1e-4)
             off = dataclasses.replace(spec, subln="false")
-            self.assertIs(attention.normed(off, 0, lambda name: gain, context), context)
+            self.assertIs(attention.normed(off, 0, lambda name: weight, context), context)
 
     def test_a_gate_without_weights_halves_the_context(self):
         for kind, gate in itertools.product(PRESETS, ("elementwise", "head")):

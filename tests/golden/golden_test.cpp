@@ -12,7 +12,8 @@
 namespace difftape {
 namespace {
 
-constexpr double kGate = sizeof(real) == 8 ? 1e-12 : 1e-5;  // relative to the largest magnitude
+/// Relative to the largest magnitude.
+constexpr double kTolerance = sizeof(real) == 8 ? 1e-12 : 1e-5;
 
 std::filesystem::path path_of(const std::string& name) {
   return std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/golden" / (name + ".h5");
@@ -47,12 +48,12 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
   }
   const run::LossAndLogits result =
       run::forward_backward(model, run::read_token_batch(path), config.data.eos_token_id);
-  EXPECT_LE(error_of(Tensor::scalar(result.loss), file.read<double>("loss")), kGate);
-  EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kGate);
+  EXPECT_LE(error_of(Tensor::scalar(result.loss), file.read<double>("loss")), kTolerance);
+  EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kTolerance);
   double worst = 0;
   for (const Parameter& parameter : model.parameters()) {
     const double error = error_of(parameter.grad, file.read<double>("grad/" + parameter.name));
-    EXPECT_LE(error, kGate) << parameter.name;
+    EXPECT_LE(error, kTolerance) << parameter.name;
     worst = std::max(worst, error);
   }
   RecordProperty("worst_gradient_error", fmt::format("{:.2e}", worst));

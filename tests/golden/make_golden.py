@@ -2,7 +2,7 @@
 """Makes the reference files of this folder, or checks a grads.h5 that difftape wrote.
 
   make_golden.py --generate [CASE...] [--out DIR]   writes <case>.h5 for each, or for all cases
-  make_golden.py --check FILE.h5...                 recomputes each; exits 1 above the gate
+  make_golden.py --check FILE.h5...                 recomputes each; exits 1 above the tolerance
 """
 
 import argparse
@@ -18,7 +18,7 @@ import cases
 import oracle
 from spec import ModelSpec
 
-GATES = {np.dtype("float64"): 1e-12, np.dtype("float32"): 1e-5}
+TOLERANCES = {np.dtype("float64"): 1e-12, np.dtype("float32"): 1e-5}
 
 
 def tensors(arrays: dict) -> dict:
@@ -75,13 +75,13 @@ def read_weights(file: h5py.File, spec: ModelSpec) -> dict:
 
 
 def check(path: pathlib.Path) -> bool:
-    """Prints the worst relative error of each quantity; false if one is above the gate."""
+    """Prints the worst relative error of each quantity; false if one is above the tolerance."""
     with h5py.File(path, "r") as file:
         config = file.attrs["config_yaml"]
         spec = ModelSpec.from_yaml(config if isinstance(config, str) else config.decode())
         weights = read_weights(file, spec)
         result = oracle.evaluate(spec, tensors(weights), torch.from_numpy(file["tokens"][()]))
-        gate = GATES[file["logits"].dtype]
+        tolerance = TOLERANCES[file["logits"].dtype]
         if file["grad"].keys() != weights.keys():
             raise SystemExit(f"{path}: /grad and /model differ in their names")
         errors = {
@@ -91,12 +91,12 @@ def check(path: pathlib.Path) -> bool:
         for name in weights:
             grad = relative_error(file["grad"][name][()], result.grads[name].numpy())
             errors[f"grad/{name}"] = grad
-    print(f"{path}: {spec.kind}, gate {gate:.0e}")
+    print(f"{path}: {spec.kind}, tolerance {tolerance:.0e}")
     for name, error in errors.items():
-        print(f"  {error:8.1e}  {name}{'' if error <= gate else '   <-- above the gate'}")
+        print(f"  {error:8.1e}  {name}{'' if error <= tolerance else '   <-- above the tolerance'}")
     worst = max(errors, key=lambda name: np.nan_to_num(errors[name], nan=np.inf))
     print(f"  worst {errors[worst]:.1e} in {worst}")
-    return all(error <= gate for error in errors.values())
+    return all(error <= tolerance for error in errors.values())
 
 
 def main() -> int:

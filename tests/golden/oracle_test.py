@@ -206,7 +206,7 @@ class GoldenFiles(unittest.TestCase):
             self.assertEqual(read(name).config, cases.config(name))
             self.assertTrue(make_golden.check(path_of(name)), name)
 
-    def test_float32_rounding_leaves_room_below_its_gate(self):
+    def test_float32_rounding_leaves_room_below_its_tolerance(self):
         for name in cases.CASES:
             spec, weights, tokens, _ = read(name)
             exact = oracle.evaluate(spec, weights, tokens).grads

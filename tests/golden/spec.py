@@ -18,7 +18,7 @@ CHOICES = {
 class Preset(NamedTuple):
     """What `kind` says of a field that is left at "preset". None: the kind has no such thing."""
 
-    wiring: str  # of attention.WIRINGS
+    head_mapping: str  # of attention.HEAD_MAPPINGS
     pairing: Optional[str] = None
     lambda_rule: Optional[str] = None
     lambda_init: Optional[str] = None

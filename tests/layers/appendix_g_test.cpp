@@ -131,7 +131,7 @@ class AppendixG : public testing::TestWithParam<Sizes> {
 
 TEST_P(AppendixG, equation_7_with_the_norm_as_identity) {
   OnTape on(h);
-  on.backward(h, on.context(h, HeadMapping::pairs(2, 2), 2));
+  on.backward(h, on.context(h, HeadMapping::paired(2, 2), 2));
   const Matrix w = a1 - h.lambda.item() * a2;
   const Matrix dcontext = dout() * wo().transpose(), g = dcontext * v.transpose();
   expect_equal(on.tape.gradient_of(on.wo), (w * v).transpose() * dout(), "W^O");
@@ -146,24 +146,24 @@ TEST_P(AppendixG, equation_7_with_the_norm_as_identity) {
 TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
   constexpr double kEps = 1e-5, kFactor = 1 - 0.2;
   const Index width = 2 * h.s.d;
-  const Tensor gain = random({width}, "gain");
+  const Tensor norm_weight = random({width}, "gain");
   OnTape on(h);
-  const Var context = on.context(h, HeadMapping::pairs(2, 2), 2);
-  on.backward(h, affine(rms_norm(context, on.tape.constant(gain), kEps), kFactor, 0));
+  const Var context = on.context(h, HeadMapping::paired(2, 2), 2);
+  on.backward(h, affine(rms_norm(context, on.tape.constant(norm_weight), kEps), kFactor, 0));
 
   const Matrix w = a1 - h.lambda.item() * a2, c = w * v;
-  const Matrix gains = dense(gain, width).replicate(h.s.tokens, 1);
+  const Matrix weights = dense(norm_weight, width).replicate(h.s.tokens, 1);
   const Eigen::Array<real, Eigen::Dynamic, 1> root =
       (c.rowwise().squaredNorm().array() / static_cast<real>(width) + real(kEps)).sqrt();
   const Matrix normed = c.array().colwise() / root;
-  const Matrix dnormed = real(kFactor) * gains.cwiseProduct(dout() * wo().transpose());
+  const Matrix dnormed = real(kFactor) * weights.cwiseProduct(dout() * wo().transpose());
   // d(c / rms): (g - n (n . g) / width) / rms, n being c / rms.
   const Matrix along =
       normed.array().colwise() *
       (normed.cwiseProduct(dnormed).rowwise().sum().array() / static_cast<real>(width));
   const Matrix dcontext = (dnormed - along).array().colwise() / root;
   expect_equal(on.tape.gradient_of(on.wo),
-               (real(kFactor) * gains.cwiseProduct(normed)).transpose() * dout(), "W^O");
+               (real(kFactor) * weights.cwiseProduct(normed)).transpose() * dout(), "W^O");
   if (h.s.tokens > 1) expect_equation_7(h, on, a1, a2, dcontext * v.transpose());
   expect_equal(on.tape.gradient_of(on.wv), h.dense_x().transpose() * w.transpose() * dcontext,
                "W^V");
@@ -171,7 +171,7 @@ TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
 
 TEST_P(AppendixG, equation_9_of_softmax_attention_split_in_halves) {
   OnTape on(h);
-  on.backward(h, on.context(h, HeadMapping::single(1, 1), 1));
+  on.backward(h, on.context(h, HeadMapping::standard(1, 1), 1));
   const Index d = h.s.d;
   const real scale = 1 / std::sqrt(static_cast<real>(2 * d));
   const Matrix xt = h.dense_x().transpose();

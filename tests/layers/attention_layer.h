@@ -76,7 +76,7 @@ inline std::vector<ModelConfig> variants() {
   add("diff_v2", [](AttentionConfig& a) { a.pairing = Pairing::split_half; });
   add("diff_v2", [](AttentionConfig& a) { a.lambda = LambdaKind::raw; });
   add("diff_v2", [](AttentionConfig& a) { a.lambda = LambdaKind::one; });
-  add("diff_v2", [](AttentionConfig& a) { a.normaliser = Normaliser::sink; });
+  add("diff_v2", [](AttentionConfig& a) { a.softmax_denominator = SoftmaxDenominator::sink; });
   add("diff_v1", [](AttentionConfig& a) { a.subln = false; });
   add("diff_v1", [](AttentionConfig& a) { a.lambda = LambdaKind::sigmoid; });
   add("diff_v1", [](AttentionConfig& a) { a.qk_norm = true; });

@@ -17,7 +17,7 @@ void for_each_field(AttentionConfig& config, F&& f) {
   f(std::size_t{0}, config.pairing);
   f(std::size_t{1}, config.lambda);
   f(std::size_t{2}, config.lambda_init);
-  f(std::size_t{3}, config.normaliser);
+  f(std::size_t{3}, config.softmax_denominator);
   f(std::size_t{4}, config.subln);
   f(std::size_t{5}, config.gate);
 }

@@ -25,8 +25,8 @@ TEST_P(EveryKind, combines_with_every_field_or_says_why_not) {
   Index built = 0;
   for (const Combination& choice : test::all_combinations()) {
     const ModelConfig model = model_of(GetParam(), choice);
-    const std::vector<FieldError> errors = attention_errors(model);
-    for (const FieldError& error : errors) {
+    const std::vector<ConfigConflict> errors = attention_errors(model);
+    for (const ConfigConflict& error : errors) {
       EXPECT_GE(error.keys.size(), 2u);
       EXPECT_THAT(error.message, testing::ContainsRegex("write|Write|leave out"));
     }

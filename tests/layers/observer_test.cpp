@@ -76,7 +76,7 @@ TEST(Observer, of_a_model_sees_attention_and_hidden_states_layer_by_layer) {
   LanguageModel model(config);
   model.parameters().initialize(1);
   const std::vector<std::int32_t> ids{1, 2, 3, 4, 5, 6, 0, 1};
-  const Tokens tokens{ids, 2, 4};
+  const TokenBatch tokens{ids, 2, 4};
   Tape tape(Tape::Mode::inference);
   Seen seen;
   model.observe(tape, tokens, seen);

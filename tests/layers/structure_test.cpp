@@ -21,7 +21,7 @@ std::string name_of(const ModelConfig& config) {
   };
   add(a.pairing);
   add(a.lambda);
-  add(a.normaliser);
+  add(a.softmax_denominator);
   return name + (a.subln ? fmt::format(" subln {}", *a.subln) : "");
 }
 
@@ -112,9 +112,9 @@ TEST(Structure, a_window_as_long_as_the_row_hides_nothing) {
 TEST(Structure, sinks_of_zero_are_softmax1) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     ModelConfig config = layer_config(kind);
-    config.attention.normaliser = Normaliser::sink;
+    config.attention.softmax_denominator = SoftmaxDenominator::sink;
     Layer sink(config);
-    config.attention.normaliser = Normaliser::softmax1;
+    config.attention.softmax_denominator = SoftmaxDenominator::softmax1;
     Layer softmax1(config);
     sink.weight("sinks").fill(0);
     const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
@@ -127,7 +127,7 @@ TEST(Structure, sinks_of_minus_infinity_are_no_sinks) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     ModelConfig config = layer_config(kind);
     Layer plain(config);
-    config.attention.normaliser = Normaliser::sink;
+    config.attention.softmax_denominator = SoftmaxDenominator::sink;
     Layer sink(config);
     sink.weight("sinks").fill(-std::numeric_limits<real>::infinity());
     const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");

@@ -108,14 +108,14 @@ TEST(AdamW, decays_projections_only_and_embeddings_on_request) {
     ParameterSet set;
     one(set, "projection", Role::projection);
     one(set, "embedding", Role::embedding);
-    one(set, "gain", Role::norm_weight);
+    one(set, "norm_weight", Role::norm_weight);
     one(set, "lambda", Role::other);
     set.initialize(1);
     for (Parameter& p : set) set_gradient(p, {0});
     AdamW(set, {.weight_decay = 0.5, .decay_embeddings = decay_embeddings}).step(0.1);
     EXPECT_DOUBLE_EQ(set.find("projection")->value.item(), 0.95);
     EXPECT_DOUBLE_EQ(set.find("embedding")->value.item(), decay_embeddings ? 0.95 : 1.0);
-    EXPECT_EQ(set.find("gain")->value.item(), 1.0);
+    EXPECT_EQ(set.find("norm_weight")->value.item(), 1.0);
     EXPECT_EQ(set.find("lambda")->value.item(), 1.0);
   }
 }

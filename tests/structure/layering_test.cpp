@@ -1,4 +1,4 @@
-// Dependencies point one way, each room has its namespace, and each external library one door.
+// Dependencies point one way, each room has its namespace, and each external library one place.
 #include <map>
 #include <regex>
 #include <set>
@@ -53,7 +53,7 @@ const std::map<std::string, Names>& allowed() {
       {"autograd", {"core"}},
       {"layers", {"core", "autograd"}},
       {"optim", {"core", "autograd"}},
-      // The ground floor knows errors; statistics also the words of enums and random numbers.
+      // The ground floor knows errors; statistics also the names of enums and random numbers.
       {"train/system", {"core/error.h"}},
       {"train/stats", {"core/error.h", "core/names.h", "core/random.h", "core/real.h"}},
       // One run.
@@ -102,7 +102,8 @@ TEST(Layering, includes_point_from_the_program_down_to_core_and_never_back) {
 
 TEST(Layering, statistics_know_no_files_and_kernels_no_processes) {
   const std::regex files("filesystem|fstream|cstdio|fcntl\\.h|unistd\\.h");
-  const std::regex processes("sys/wait\\.h|csignal|signal\\.h|filesystem|fcntl\\.h|unistd\\.h|spawn\\.h");
+  const std::regex processes(
+      "sys/wait\\.h|csignal|signal\\.h|filesystem|fcntl\\.h|unistd\\.h|spawn\\.h");
   for (const auto& [file, included] : includes()) {
     const std::string place = place_of(file);
     if (place == "train/stats") {

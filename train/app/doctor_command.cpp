@@ -67,8 +67,8 @@ void print_doctor() {
   line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
   line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
   const double peak = measure_fma_peak(0.3), product = measure_gemm();
-  line("matrix engine", gemm_engine());
-  line("bfloat16", bf16_engine_name().empty() ? "emulated only" : bf16_engine_name());
+  line("GEMM backend", gemm_backend());
+  line("bfloat16", bf16_backend_name().empty() ? "emulated only" : bf16_backend_name());
   line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
   line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",
                                      product / 1e9, 100 * product / peak));

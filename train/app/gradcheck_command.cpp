@@ -60,11 +60,11 @@ GradcheckResult run_case(const GradcheckCase& c) {
 
 /// Sums over cases.
 struct Tally {
-  Index cells = 0, elements = 0, zeros = 0, failures = 0;
+  Index cases = 0, elements = 0, zeros = 0, failures = 0;
   double worst = 0, seconds = 0;
 
   void add(const GradcheckResult& result, double took) {
-    ++cells;
+    ++cases;
     elements += result.elements;
     zeros += result.zeros;
     failures += result.passed() ? 0 : 1;
@@ -114,7 +114,7 @@ class Rows {
       total_.add(result, seconds);
       if (!result.passed()) failures += fmt::format("  {}: {}\n", cases_[i].name, result.failure);
     }
-    fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13.1e}{:>9.2f}  {}\n{}", cases_[printed_].group, sum.cells,
+    fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13.1e}{:>9.2f}  {}\n{}", cases_[printed_].group, sum.cases,
                sum.elements, sum.zeros, sum.worst, sum.seconds,
                sum.failures == 0 ? "ok" : fmt::format("{} failed", sum.failures), failures);
     std::fflush(stdout);
@@ -134,7 +134,7 @@ system::Exit check(const std::string& filter) {
     return !std::regex_search(c.name, wanted);
   });
   if (cases.empty()) throw UsageError(fmt::format("--filter: no case matches '{}'", filter));
-  fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13}{:>9}  {}\n", "op, layer or model", "cells", "elements",
+  fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13}{:>9}  {}\n", "op, layer or model", "cases", "elements",
              "zero", "worst error", "seconds", "verdict");
   Rows rows(cases);
   const auto started = std::chrono::steady_clock::now();
@@ -146,8 +146,8 @@ system::Exit check(const std::string& filter) {
   });
   const Tally& total = rows.total();
   fmt::print(
-      "{} cells, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
-      total.cells, total.elements, total.worst, kGradcheckTolerance, total.failures,
+      "{} cases, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
+      total.cases, total.elements, total.worst, kGradcheckTolerance, total.failures,
       seconds_since(started));
   return total.failures == 0 ? system::Exit::ok : system::Exit::check_failed;
 }

@@ -35,14 +35,14 @@ bool replay_file(const Arguments& arguments) {
 std::vector<Option> options_of(Arguments& a) {
   Option batches =
       list_option("--batches", &a.request.batches,
-                  "Steps away from it whose batches meet its state, separated by commas");
+                  "Steps away from it whose batches are run from its state, separated by commas");
   Option states =
       list_option("--states", &a.request.states,
-                  "Steps away from it whose states meet its batch, separated by commas");
+                  "Steps away from it whose states are run with its batch, separated by commas");
   batches.given = states.given = &a.asked_for_run;
-  return {{.name = "DUMP_OR_RUN",
+  return {{.name = "CRASH_DUMP_OR_RUN",
            .target = &a.where,
-           .help = "The dump of a divergence (RUN/diverged/step-....h5), or a run directory",
+           .help = "The crash dump of a divergence (RUN/diverged/step-....h5), or a run directory",
            .required = true},
           {.name = "--step",
            .target = &a.request.step,

@@ -66,7 +66,7 @@ int run(int argc, char** argv, std::span<const MakeCommand> commands, std::strin
   Context context{{argv, argv + argc}};
   for (const MakeCommand make : commands) program.commands.push_back(make(context));
   try {
-    gemm_engine();  // an engine that is not there is an error before anything starts
+    gemm_backend();  // a backend that is not there is an error before anything starts
     if (!parse_and_run(program, argc, argv)) return 0;
   } catch (const Error& error) {
     return fail(system::exit_of(error), error.what());

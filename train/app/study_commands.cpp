@@ -44,7 +44,7 @@ Command plan_command(Context&) {
   return {
       .name = "plan",
       .help =
-          "Parameters by component, FLOPs, memory and KV cache of each attention kind; "
+          "Cost estimate of each attention kind: parameters by component, FLOPs, memory, KV cache; "
           "trains nothing",
       .options = {config_argument(a->config), set_option(a->overrides),
                   list_option("--kinds", &a->kinds,

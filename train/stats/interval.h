@@ -1,6 +1,6 @@
 #pragma once
 // Repeated measurements: their mean, how far to trust it, whether two variants differ that were run
-// with the same seeds, and correction for many tests. The one door to Boost.Math.
+// with the same seeds, and correction for many tests. Only interval.cpp includes Boost.Math.
 
 #include <limits>
 #include <span>
@@ -54,7 +54,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 
 /// Holm's step-down correction (1979): adjusted p values for as many tests as there are numbers, so
 /// that calling those below 0.05 significant is wrong once in 20 families at most. In the order
-/// given; ties get the same value; A NaN is not counted as a test and stays NaN.
+/// given; ties get the same value; a NaN is not counted as a test and stays NaN.
 std::vector<double> holm(std::span<const double> p);
 
 }  // namespace difftape::stats

@@ -92,8 +92,8 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule) : rule_(rule) {
         "spike_threshold > 0",
         rule.window, rule.min_history, rule.threshold));
   }
-  if (const std::string obstacle = unsupported_reason(rule); !obstacle.empty()) {
-    throw ConfigError("log: " + obstacle);
+  if (const std::string why_invalid = unsupported_reason(rule); !why_invalid.empty()) {
+    throw ConfigError("log: " + why_invalid);
   }
 }
 

@@ -70,7 +70,7 @@ bool confine(const ChildLimits& limits) {
 void become(const Start& start) {
   if (start.apart) {
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
-    if (getppid() != start.parent) _exit(0);  // it died before it could be watched
+    if (getppid() != start.parent) _exit(0);  // it ended before this line
   }
   if (start.pinned && sched_setaffinity(0, sizeof start.cores, &start.cores) != 0) return;
   for (int stream = 0; stream < 3; ++stream) {
@@ -108,7 +108,7 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, end + 1 - begin);
 }
 
-std::string Ending::str() const {
+std::string ExitStatus::str() const {
   return signal != 0 ? fmt::format("killed by signal {}", signal)
                      : fmt::format("exit code {}", exit);
 }
@@ -159,26 +159,26 @@ Child::~Child() {
 }
 
 void Child::reap(int options) {
-  if (ending_) return;
+  if (exit_status_) return;
   int status = 0;
   pid_t reaped = 0;
   while ((reaped = waitpid(id_, &status, options)) < 0 && errno == EINTR) {
   }
   if (reaped == 0) return;
-  ending_.emplace();
+  exit_status_.emplace();
   if (reaped < 0) return;
-  if (WIFSIGNALED(status)) ending_->signal = WTERMSIG(status);
-  if (WIFEXITED(status)) ending_->exit = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) exit_status_->signal = WTERMSIG(status);
+  if (WIFEXITED(status)) exit_status_->exit = WEXITSTATUS(status);
 }
 
-const std::optional<Ending>& Child::poll() {
+const std::optional<ExitStatus>& Child::poll() {
   reap(WNOHANG);
-  return ending_;
+  return exit_status_;
 }
 
-const Ending& Child::wait() {
+const ExitStatus& Child::wait() {
   reap(0);
-  return *ending_;
+  return *exit_status_;
 }
 
 void Child::signal(int number) {

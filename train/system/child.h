@@ -26,7 +26,7 @@ std::string contents_of(std::FILE* file);
 std::string last_line(const std::string& text);
 
 /// How a program ended.
-struct Ending {
+struct ExitStatus {
   int exit = 0;    ///< exit code
   int signal = 0;  ///< that killed it; 0: none
 
@@ -64,9 +64,9 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   /// How it ended, if it did; does not wait.
-  const std::optional<Ending>& poll();
+  const std::optional<ExitStatus>& poll();
   /// Waits for its end.
-  const Ending& wait();
+  const ExitStatus& wait();
   /// Sends a signal, unless it has ended.
   void signal(int number);
   pid_t id() const { return id_; }
@@ -75,7 +75,7 @@ class Child {
   void reap(int options);
 
   pid_t id_ = 0;
-  std::optional<Ending> ending_;
+  std::optional<ExitStatus> exit_status_;
 };
 
 }  // namespace difftape::system

@@ -27,8 +27,8 @@ Exit exit_of(const std::exception& error);
 
 /// While one lives, SIGINT, SIGTERM and SIGHUP (a closed terminal, taken as SIGTERM) are remembered
 /// instead of ending the process; the second SIGINT ends it. A signal that was ignored before stays
-/// ignored. They nest: an inner one, of a run, knows what an outer one, of a sweep, received. Main
-/// thread only.
+/// ignored. They nest: an inner one (of a run) also has what an outer one (of a sweep) received.
+/// Main thread only.
 class StopRequest {
  public:
   StopRequest();

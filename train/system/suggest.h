@@ -15,7 +15,7 @@ int edit_distance(std::string_view a, std::string_view b);
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 /// The nearest dotted key, or nothing. The last part must be near; then the key of the nearest
-/// section wins, so that "lr", "train.lr" and "optm.lr" all find "optim.lr".
+/// section is taken, so that "lr", "train.lr" and "optm.lr" all find "optim.lr".
 std::string nearest_key(std::string_view key, const std::vector<std::string>& candidates);
 
 /// The file beside a missing one with the nearest name, as did_you_mean says it.

@@ -139,8 +139,8 @@ TEST(DryRunOfAStep, has_activations_in_proportion_to_the_length_of_the_rows) {
 }
 
 TEST(DryRunOfAStep, changes_no_bit_of_the_steps_around_it) {
-  const ModelConfig config =
-      model_of({.kind = "diff_v2", .normaliser = Normaliser::sink}, {32, 2, 64, 100});
+  const ModelConfig config = model_of(
+      {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink}, {32, 2, 64, 100});
   const auto gradients = [&](bool with_dry_run) {
     LanguageModel model(config);
     model.parameters().initialize(1);

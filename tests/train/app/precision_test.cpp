@@ -39,7 +39,7 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant)
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(
-      outcome.out.starts_with("op, layer or model            cells   elements     zero  "
+      outcome.out.starts_with("op, layer or model            cases   elements     zero  "
                               "worst error  seconds  verdict\n"))
       << outcome.out;
   const std::string numbers = " +[0-9]+ +[0-9]+ +[0-9.]+e-1[0-9] +[0-9.]+  ok\n";
@@ -52,7 +52,7 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant)
   ASSERT_TRUE(std::regex_search(
       outcome.out, last,
       std::regex(
-          "\n([0-9]+) cells, [0-9]+ elements, worst relative error ([0-9.e-]+), tolerance 1e-10, "
+          "\n([0-9]+) cases, [0-9]+ elements, worst relative error ([0-9.e-]+), tolerance 1e-10, "
           "0 failed, [0-9.]+ s\n$")));
   EXPECT_GE(std::stoi(last[1]), 2 + 12 * 19);
   EXPECT_LT(std::stod(last[2]), 1e-10);

@@ -78,8 +78,8 @@ TEST(Doctor, says_what_the_machine_and_the_build_can_do) {
   const Outcome doctor = test::run({"doctor"}, {.environment = {{"OMP_NUM_THREADS", "1"}}});
   ASSERT_EQ(doctor.exit, 0) << doctor.err;
   for (const std::string label :
-       {"compiler", "compiled for", "processor", "instructions", "cores", "threads",
-        "matrix engine", "bfloat16", "measured peak", "matrix product", "Eigen", "HDF5", "CLI11"}) {
+       {"compiler", "compiled for", "processor", "instructions", "cores", "threads", "GEMM backend",
+        "bfloat16", "measured peak", "matrix product", "Eigen", "HDF5", "CLI11"}) {
     EXPECT_THAT(doctor.out, HasSubstr("\n" + label + "  ")) << label;
   }
   EXPECT_THAT(doctor.out, testing::MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));

@@ -67,8 +67,8 @@ bool Process::read_until(const std::string& text) {
 
 Outcome Process::wait() {
   for (int next; (next = std::fgetc(out_.get())) != EOF;) printed_.push_back(char(next));
-  const system::Ending& ending = child_->wait();
-  return {ending.signal != 0 ? -ending.signal : ending.exit, printed_,
+  const system::ExitStatus& exit_status = child_->wait();
+  return {exit_status.signal != 0 ? -exit_status.signal : exit_status.exit, printed_,
           system::contents_of(err_.get())};
 }
 

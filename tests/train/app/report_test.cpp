@@ -22,7 +22,7 @@ class ReportCommand : public testing::Test {
  protected:
   void SetUp() override { fs::create_directory(dir / "sweep"); }
 
-  /// Two arms at two rates, three seeds.
+  /// Two arms at two learning rates, three seeds.
   void write_sweep() {
     for (const char* kind : {"softmax", "diff_v2"}) {
       for (const char* lr : {"0.001", "0.01"}) {

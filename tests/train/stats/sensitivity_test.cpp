@@ -22,7 +22,7 @@ TEST(CappedLoss, is_the_loss_at_init_for_a_run_that_diverged_or_got_worse) {
 
 TEST(LrSensitivity, is_the_mean_excess_over_the_best_rate) {
   EXPECT_DOUBLE_EQ(lr_sensitivity({{2.5}, {2.0}, {5.0}}), (0.5 + 0 + 3) / 3);
-  // Seeds are averaged at each rate first: 2.4, 2.1, 4.
+  // Seeds are averaged at each learning rate first: 2.4, 2.1, 4.
   EXPECT_NEAR(lr_sensitivity({{2.2, 2.6}, {2.1, 2.1}, {5.5, 2.5}}), (0.3 + 0 + 1.9) / 3, 1e-15);
 }
 

@@ -104,9 +104,9 @@ void require_possible(const run::Config& config, const FlowRequest& request) {
     throw UsageError("--seeds: need whole numbers from 0, each once");
   }
   for (const std::string& kind : request.kinds) {
-    const std::string obstacle = unsupported_reason(with_kind(config.model, kind));
-    if (!obstacle.empty()) {
-      throw ConfigError(fmt::format("{}: {}; choose other kinds with --kinds", kind, obstacle));
+    const std::string why_invalid = unsupported_reason(with_kind(config.model, kind));
+    if (!why_invalid.empty()) {
+      throw ConfigError(fmt::format("{}: {}; choose other kinds with --kinds", kind, why_invalid));
     }
   }
 }
@@ -130,9 +130,9 @@ std::string GradientGroup::layer_name() const {
 }
 
 GradientGroup gradient_group(const Parameter& parameter) {
-  const ParameterPlace place = place_of(parameter);
-  const std::string& name = place.component == "attention" ? place.part : place.component;
-  return {place.layer, rank_of(name), name};
+  const ParameterGroup group = group_of(parameter);
+  const std::string& name = group.component == "attention" ? group.part : group.component;
+  return {group.layer, rank_of(name), name};
 }
 
 GradientFlow measure_gradient_flow(const run::Config& config, const FlowRequest& request) {

@@ -44,7 +44,7 @@ struct KindFlow {
   Index parameters = 0;
   /// L2 norms of the gradient of one step's batch, before clipping.
   std::map<GradientGroup, SeedsBySteps> norms;
-  SeedsBySteps loss;                  ///< of the same batches, nats a token
+  SeedsBySteps loss;                  ///< of the same batches, nats per token
   std::vector<std::string> diverged;  ///< a line for each run that diverged
 };
 

@@ -27,7 +27,7 @@ ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
 }
 
 std::string unsupported_reason(const ModelConfig& model) {
-  const std::vector<FieldError> errors = attention_errors(model);
+  const std::vector<ConfigConflict> errors = attention_errors(model);
   if (!errors.empty()) return errors.front().message;
   try {
     static_cast<void>(LanguageModel(model));  // declares parameters, allocates none

@@ -141,7 +141,7 @@ void add_memory(const run::Config& config, Rows& rows) {
   }
   if (config.train.activation_checkpointing == ActivationCheckpointing::none) {
     rows.megabytes("with train.activation_checkpointing: blocks, MB",
-                   [](const KindCost& c) { return c.memory_if_recomputed.total(); });
+                   [](const KindCost& c) { return c.memory_with_checkpointing.total(); });
   }
   rows.counts("KV cache per token, bytes", [](const ModelCost& c) {
     return c.kv_cache_per_token * static_cast<Index>(sizeof(real));
@@ -161,17 +161,17 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
   for (const std::string& kind : kinds) {
     run::Config of_kind = config;
     of_kind.model = with_kind(config.model, kind);
-    const std::string obstacle = unsupported_reason(of_kind.model);
-    if (obstacle.empty()) {
+    const std::string why_invalid = unsupported_reason(of_kind.model);
+    if (why_invalid.empty()) {
       KindCost cost{kind, model_cost(of_kind.model, config.data.seq_len),
                     run::step_memory(of_kind)};
       of_kind.train.activation_checkpointing = ActivationCheckpointing::blocks;
-      cost.memory_if_recomputed = run::step_memory(of_kind);
+      cost.memory_with_checkpointing = run::step_memory(of_kind);
       plan.kinds.push_back(std::move(cost));
     } else if (kind == own) {
-      throw ConfigError(obstacle);
+      throw ConfigError(why_invalid);
     } else {
-      plan.left_out.push_back(fmt::format("left out {}: {}", kind, obstacle));
+      plan.left_out.push_back(fmt::format("left out {}: {}", kind, why_invalid));
     }
   }
   if (plan.kinds.empty()) {

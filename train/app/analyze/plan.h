@@ -15,7 +15,7 @@ struct KindCost {
   std::string kind;
   ModelCost cost;
   /// As configured, and with activation_checkpointing: blocks.
-  run::StepMemory memory{}, memory_if_recomputed{};
+  run::StepMemory memory{}, memory_with_checkpointing{};
 };
 
 struct Plan {

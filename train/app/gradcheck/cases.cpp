@@ -61,10 +61,10 @@ bool maps_share_values(const HeadMapping& mapping) {
 
 /// What a layer of one token can learn: each of its maps is a single number, so a head's context is
 /// its value times a number. Without an extra logit a map is the constant 1, and two of them cancel
-/// if lambda is 1. What changes only the number is hidden by a norm, but for the norm's eps.
+/// if lambda is 1. A norm removes what changes only the number, but for the norm's eps.
 Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mapping) {
   const bool shared = maps_share_values(mapping);
-  const bool ones = fields.normaliser == Normaliser::softmax;
+  const bool ones = fields.softmax_denominator == SoftmaxDenominator::softmax;
   const bool cancels = ones && shared && mapping.maps == 2 && fields.lambda == LambdaKind::one;
   return [=, norm = fields.subln](const std::string& name) {
     const bool of_maps = contains(name, {"q_proj", "k_proj", "q_norm", "k_norm", "sinks"});
@@ -113,7 +113,7 @@ GradcheckResult check_model(const ModelConfig& config, const DocumentOffsets& do
 
 namespace {
 
-/// A value of one axis of the product, and its word in the name of a cell.
+/// A value of one axis of the product, and its part of the name of a case.
 struct Heads {
   const char* name;
   Index heads, kv_heads;
@@ -122,7 +122,7 @@ constexpr Heads kHeads[] = {{"mha", 2, 2}, {"gqa", 4, 2}, {"mqa", 3, 1}};
 constexpr const char* kVisible[] = {"full", "window", "packed"};
 constexpr Index kLengths[] = {1, 2, 3, 17, 64};
 
-/// RoPE turns pairs of features; without it heads are odd.
+/// RoPE rotates pairs of features; without it heads are odd.
 std::vector<Index> head_sizes(bool rope) {
   return rope ? std::vector<Index>{2, 4} : std::vector<Index>{3, 5};
 }
@@ -143,9 +143,9 @@ void add_ops(std::vector<GradcheckCase>& cases) {
   }
 }
 
-/// The cells of one variant and one sharing of heads that agree in all but T and the head size. The
+/// The cases of one variant and one sharing of heads that agree in all but T and the head size. The
 /// longest has the smaller size only: it costs most, and what it adds is whole blocks of rows.
-void add_cells(std::vector<GradcheckCase>& cases, const std::string& group, ModelConfig config,
+void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, ModelConfig config,
                const std::string& name, const std::string& visible) {
   for (Index head_dim : head_sizes(config.rope)) {
     for (Index seq : kLengths) {
@@ -174,7 +174,7 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
         config.rope = rope;
         for (const bool qk_norm : {false, true}) {
           config.attention.qk_norm = qk_norm;
-          add_cells(cases, group, config,
+          add_cases(cases, group, config,
                     fmt::format("{}/{}/{}/{}/{}", group, heads.name, visible,
                                 rope ? "rope" : "norope", qk_norm ? "qk_norm" : "plain"),
                     visible);

@@ -97,9 +97,8 @@ Index worst_spike(const RecordedRun& run) {
   const std::vector<run::SpikeRecord> records = spike_records(run.metrics, run.rule);
   if (records.empty()) {
     throw UsageError(
-        fmt::format("{}: has no spike by its rule {}; choose a step with --step, or give the dump "
-                    "of a divergence "
-                    "in its folder diverged",
+        fmt::format("{}: has no spike by its rule {}; choose a step with --step, or give the crash "
+                    "dump of a divergence in its folder diverged",
                     run.dir.string(), to_string(run.rule.definition)));
   }
   return std::ranges::max_element(records, {}, run::size_of)->step;

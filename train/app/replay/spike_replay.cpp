@@ -18,10 +18,10 @@ namespace difftape::app {
 namespace {
 
 /// The spike detectors before a step, filled from the log.
-struct Judges {
+struct Detectors {
   stats::SpikeDetector loss, grad;
 
-  Judges(const RecordedRun& run, Index before) : loss(run.rule), grad(run.rule) {
+  Detectors(const RecordedRun& run, Index before) : loss(run.rule), grad(run.rule) {
     for (const double step : run.metrics.step) {
       const auto number = static_cast<Index>(step);
       if (number >= before) return;
@@ -31,14 +31,14 @@ struct Judges {
   }
 };
 
-ReplayTrial evaluate(run::TrainState& state, Index batch, const Judges& judges) {
+ReplayTrial evaluate(run::TrainState& state, Index batch, const Detectors& detectors) {
   ReplayTrial result;
   result.state = state.step + 1;
   result.batch = batch;
   result.loss = accumulate_gradients(state, batches_of(state, batch));
   result.grad_norm = grad_norms(state.model.parameters()).global;
-  result.loss_verdict = judges.loss.judge(result.loss);
-  result.grad_verdict = judges.grad.judge(result.grad_norm);
+  result.loss_verdict = detectors.loss.judge(result.loss);
+  result.grad_verdict = detectors.grad.judge(result.grad_norm);
   return result;
 }
 
@@ -84,17 +84,17 @@ void find_cause(SpikeReplay& replay) {
 /// Trains through the states and evaluates each on its batches, until the last or a mismatch.
 void run_trials(const RecordedRun& run, run::TrainState& state, const std::set<Index>& states,
                 const std::set<Index>& batches, SpikeReplay& replay) {
-  const Judges judges(run, replay.step);
+  const Detectors detectors(run, replay.step);
   while (true) {
     const Index next = state.step + 1;
     if (next == replay.step) {
       for (const Index batch : batches) {
-        const ReplayTrial trial = evaluate(state, batch, judges);
+        const ReplayTrial trial = evaluate(state, batch, detectors);
         replay.trials.push_back(trial);
         if (batch == next) replay.mismatch = mismatch(run, next, trial.loss, trial.grad_norm);
       }
     } else if (states.contains(next)) {
-      replay.trials.push_back(evaluate(state, replay.step, judges));
+      replay.trials.push_back(evaluate(state, replay.step, detectors));
     }
     if (replay.mismatch || next == *states.rbegin()) return;
     const run::Step taken = train_step(state);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/gemm_backend.h"
 #include "core/names.h"
 #include "core/real.h"
 #include "layers/model_config.h"
@@ -106,7 +106,7 @@ struct DataConfig {
   Index batch_size = 16;
   Index eos_token_id = -1;  ///< the token that ends a document; -1: no documents
   double val_fraction = 0.05;
-  NeedlesConfig needles{};  ///< read if kind is "needles"; the others alike
+  NeedlesConfig needles{};  ///< read if kind is "needles"; the others likewise
   MqarConfig mqar{};
   NoisyRecallConfig noisy_recall{};
   BackcopyConfig backcopy{};

@@ -10,7 +10,7 @@
 
 namespace difftape {
 
-/// The words of a boolean that may be left to something else.
+/// The names of a boolean that may be left to something else.
 template <>
 inline constexpr auto kNames<bool> = std::to_array<Named<bool>>({{"true", true}, {"false", false}});
 
@@ -18,10 +18,10 @@ inline constexpr auto kNames<bool> = std::to_array<Named<bool>>({{"true", true},
 
 namespace difftape::run::detail {
 
-/// A member that the configuration gives as one of a list of words.
+/// A member that the configuration gives as one of a list of names.
 template <class T>
-concept Word = HasNames<T> && !std::same_as<T, bool>;
-/// The word of an optional member that has no value: its attention kind decides.
+concept Choice = HasNames<T> && !std::same_as<T, bool>;
+/// The name of an optional member that has no value: its attention kind decides.
 inline constexpr const char* kPreset = "preset";
 
 inline ConfigValue to_value(bool v) { return v; }
@@ -35,7 +35,7 @@ ConfigValue to_value(const std::array<double, N>& v) {
   return std::vector<double>(v.begin(), v.end());
 }
 
-template <Word T>
+template <Choice T>
 ConfigValue to_value(const T& v) {
   return std::string(to_string(v));
 }
@@ -48,7 +48,7 @@ template <class T>
 void from_value(const ConfigValue& value, T& out) {
   if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     out = static_cast<T>(std::get<Index>(value));
-  } else if constexpr (Word<T>) {
+  } else if constexpr (Choice<T>) {
     out = from_string<T>(std::get<std::string>(value)).value();
   } else {
     out = std::get<T>(value);
@@ -64,20 +64,20 @@ void from_value(const ConfigValue& value, std::array<double, N>& out) {
   std::copy_n(items.begin(), N, out.begin());
 }
 
-/// The rule that follows from the type: the words it has. None for others.
+/// The rule that follows from the type: the names of its values. None for others.
 template <class T>
-struct Words {
+struct ChoiceNames {
   static std::vector<std::string> list() {
-    if constexpr (Word<T>) return names<T>();
+    if constexpr (Choice<T>) return names<T>();
     return {};
   }
 };
 template <HasNames T>
-struct Words<std::optional<T>> {
+struct ChoiceNames<std::optional<T>> {
   static std::vector<std::string> list() {
-    std::vector<std::string> words = names<T>();
-    words.insert(words.begin(), kPreset);
-    return words;
+    std::vector<std::string> choices = names<T>();
+    choices.insert(choices.begin(), kPreset);
+    return choices;
   }
 };
 
@@ -96,7 +96,8 @@ Field field(std::string key, Constraint constraint, std::string unit, std::strin
     from_value(value, (config.*....*path));
   };
   made.key = std::move(key);
-  if (auto words = Words<T>::list(); !words.empty()) constraint.names = std::move(words);
+  if (auto choices = ChoiceNames<T>::list(); !choices.empty())
+    constraint.names = std::move(choices);
   made.spec = {made.get(Config{}), std::move(constraint), kFixedLength<T>};
   made.unit = std::move(unit);
   made.help = std::move(help);

@@ -77,7 +77,7 @@ std::vector<Field> attention_section() {
           "The constant in the exponential lambda: by layer, or lambda_init_value."),
       field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
                                            "", "The constant of lambda_init: constant."),
-      field<at, in, &A::normaliser>(
+      field<at, in, &A::softmax_denominator>(
           "model.attention.softmax_denominator", any_value(), "",
           "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
       field<at, in, &A::subln>("model.attention.subln", any_value(), "",

@@ -28,13 +28,13 @@ std::span<const FormerKey> former_keys() {
   return keys;
 }
 
-std::span<const FormerWord> former_words() {
-  static const std::vector<FormerWord> words{
+std::span<const FormerValue> former_values() {
+  static const std::vector<FormerValue> values{
       {"model.attention.kind", "off_by_one", "softmax1"},
       {"model.attention.softmax_denominator", "off_by_one", "softmax1"},
       {"data.kind", "recall", "mqar"},
   };
-  return words;
+  return values;
 }
 
 const FormerKey* find_former_key(const std::string& key) {
@@ -42,11 +42,11 @@ const FormerKey* find_former_key(const std::string& key) {
   return found == former_keys().end() ? nullptr : &*found;
 }
 
-std::string word_now(const std::string& key, const std::string& former) {
-  const auto found = std::ranges::find_if(former_words(), [&](const FormerWord& word) {
-    return word.key == key && word.word == former;
+std::string value_now(const std::string& key, const std::string& former) {
+  const auto found = std::ranges::find_if(former_values(), [&](const FormerValue& value) {
+    return value.key == key && value.value == former;
   });
-  return found == former_words().end() ? "" : found->now;
+  return found == former_values().end() ? "" : found->now;
 }
 
 std::string FormerKey::description() const {
@@ -69,8 +69,8 @@ std::optional<KeyAndValue> under_new_names(const std::string& key, const std::st
     const auto changed = std::ranges::find(former->values, value, &KeyAndValue::first);
     if (changed != former->values.end()) found.second = changed->second;
   }
-  const std::string word = word_now(found.first, found.second);
-  if (!word.empty()) found.second = word;
+  const std::string changed = value_now(found.first, found.second);
+  if (!changed.empty()) found.second = changed;
   return found;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What keys and words of the configuration were called before: an old name is an error that names
+// What keys and values of the configuration were called before: an old name is an error that names
 // the new one.
 
 #include <optional>
@@ -21,17 +21,17 @@ struct FormerKey {
   std::string description() const;
 };
 
-struct FormerWord {
-  std::string key, word, now;
+struct FormerValue {
+  std::string key, value, now;
 };
 
 std::span<const FormerKey> former_keys();
-std::span<const FormerWord> former_words();
+std::span<const FormerValue> former_values();
 
 /// Null if the key never had another meaning.
 const FormerKey* find_former_key(const std::string& key);
-/// The new word, or empty.
-std::string word_now(const std::string& key, const std::string& former);
+/// The new value, or empty.
+std::string value_now(const std::string& key, const std::string& former);
 
 /// A key of a configuration and its value, both as text.
 using KeyAndValue = std::pair<std::string, std::string>;

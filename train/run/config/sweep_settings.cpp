@@ -63,9 +63,8 @@ SweepSettings read_sweep_settings(const Assignments& given, SweepSettings settin
 }
 
 const std::vector<std::string>& wortsman_lrs() {
-  static const std::vector<std::string> rates{"3e-4", "1e-3", "3e-3", "1e-2",
-                                              "3e-2", "1e-1", "3e-1"};
-  return rates;
+  static const std::vector<std::string> lrs{"3e-4", "1e-3", "3e-3", "1e-2", "3e-2", "1e-1", "3e-1"};
+  return lrs;
 }
 
 }  // namespace difftape::run

@@ -19,7 +19,7 @@ struct SweepSettings {
   std::vector<std::string> only = {};  ///< empty: all arms
   std::vector<Index> seeds = {};       ///< empty: that of run.seed alone
   std::optional<YamlNode> lr = {};     ///< numbers of optim.lr, or a name such as wortsman
-  std::optional<YamlNode> grid = {};   ///< lists of values by key, nested or dotted; zip alike
+  std::optional<YamlNode> grid = {};   ///< lists of values by key, nested or dotted; zip likewise
   std::optional<YamlNode> zip = {};
   std::optional<YamlNode> arms = {};  ///< what is set in each arm, by its name
 };

@@ -17,7 +17,7 @@ class Rules {
         ConfigErrors& errors)
       : resolved_(resolved), unreadable_(unreadable), errors_(errors) {}
 
-  /// `keys` are those the rule binds; the first is to blame if all have their defaults.
+  /// `keys` are those the rule binds; the error is at the first if all have their defaults.
   template <class... Args>
   void check(bool holds, const std::vector<std::string>& keys, fmt::format_string<Args...> message,
              Args&&... args) const {
@@ -62,7 +62,7 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   rules.check(m.num_heads % kv_heads == 0, {kv, heads},
               "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
               m.num_heads);
-  for (const FieldError& error : attention_errors(m))
+  for (const ConfigConflict& error : attention_errors(m))
     rules.check(false, error.keys, "{}", error.message);
 }
 
@@ -179,12 +179,12 @@ void validate_training(const Config& c, const Rules& rules) {
               "train.steps",
               optim.warmup_steps, c.train.steps);
   const LogConfig& log = c.log;
-  const std::string reason = stats::unsupported_reason(stats::make_spike_rule(
+  const std::string why_invalid = stats::unsupported_reason(stats::make_spike_rule(
       log.spike_rule, log.spike_window, log.spike_threshold, log.spike_min_history));
   rules.check(
-      reason.empty(),
+      why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",
-      reason);
+      why_invalid);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ class ValueReader {
     if (names.empty() || std::find(names.begin(), names.end(), node.text) != names.end()) {
       return node.text;
     }
-    const std::string now = word_now(key_, node.text);
+    const std::string now = value_now(key_, node.text);
     const std::string guess =
         now.empty() ? system::did_you_mean(node.text, names) : fmt::format("; it is now '{}'", now);
     throw BadValue{

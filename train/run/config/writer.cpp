@@ -162,7 +162,7 @@ Json key_schema(const KeyInfo& key) {
   return value;
 }
 
-/// Nothing but its properties; `section:` without a value is an empty one.
+/// An object of known properties alone; `section:` without a value is an empty one.
 Json object_schema() {
   return {{"type", {"object", "null"}},
           {"additionalProperties", false},

@@ -42,7 +42,7 @@ Pairs pairs_of(const AttentionView& view, Index most_of_a_map) {
     pairs.offsets.push_back(pairs.count);
     for (Index t = 0; t < view.q.shape()[1]; ++t) pairs.count += t - first_key(view, b, t) + 1;
   }
-  // Odd, so that it does not keep to every other key of sequences of a power of two.
+  // Odd: of sequences of a power of two an even stride would keep only every other key.
   while (pairs.kept_before(pairs.count) > std::max<Index>(most_of_a_map, 1)) pairs.stride += 2;
   return pairs;
 }
@@ -67,7 +67,7 @@ class Largest {
   real least_ = 0;  // until 2 kTop were seen, all are kept
 };
 
-/// Where the maps of one head and sequence leave what is kept of each pair.
+/// Where the maps of one head and sequence put what is kept of each pair.
 struct Kept {
   std::array<real*, 2> magnitudes{};  // |logits| of A1, A2 from the first kept pair on
   Index stride = 1, pair = 0;         // of pairs that are kept; number of the first pair

@@ -44,8 +44,8 @@ class MapRows {
   std::vector<Map> maps_;
 };
 
-/// |p1 - lambda p2| divided by its sum: where the difference of two maps looks, whatever its sign.
-/// A row of zeros stays one.
+/// |p1 - lambda p2| divided by its sum: how the difference of two maps weighs keys, whatever its
+/// sign. A row of zeros stays one.
 Eigen::ArrayXd normalised_difference(const Eigen::ArrayXd& p1, const Eigen::ArrayXd& p2,
                                      double lambda);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What becomes of many numbers. A NaN among them makes the result NaN, never a number that looks
-// well; an infinity counts as one. Sums are taken in double and in order.
+// Summaries of many numbers. A NaN among them makes the result NaN; an infinity counts as a number.
+// Sums are taken in double and in order.
 
 #include <span>
 #include <vector>

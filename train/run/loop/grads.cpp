@@ -75,7 +75,7 @@ LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index e
                                Precision precision) {
   check_tokens(batch, model.config());
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
-  const Tokens tokens{inputs, batch.batch, batch.seq, batch.document_offsets(eos_token_id)};
+  const TokenBatch tokens{inputs, batch.batch, batch.seq, batch.document_offsets(eos_token_id)};
   for (Parameter& parameter : model.parameters()) parameter.zero_grad();
   Tape tape(Tape::Mode::training, precision), logits_tape(Tape::Mode::inference, precision);
   const Var loss = model.loss(tape, tokens, targets);

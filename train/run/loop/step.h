@@ -51,7 +51,7 @@ Step train_step(TrainState& state, const Tape::Hook& hook = {});
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);
 
-/// Computes loss and gradients of a step once more, on tapes that are watched. Returns the first op
+/// Computes loss and gradients of a step once more, on tapes with a hook. Returns the first op
 /// whose value is not finite, "attention in model.layers.2.self_attn, forward"; if all of a
 /// micro-batch are, the first whose pullback added to a gradient what is not finite, as in
 /// "linear in lm_head, backward". Empty if there is none: a mean or a norm alone overflowed.

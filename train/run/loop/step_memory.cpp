@@ -38,7 +38,7 @@ struct End {
 Index& use_of(size_t number, const pool::DryRun::Block& block, const std::vector<End>& ends,
               StepMemory& memory) {
   const auto end = std::ranges::upper_bound(ends, number, {}, &End::blocks);
-  if (end == ends.end() || block.died <= end->blocks) return memory.scratch;
+  if (end == ends.end() || block.returned <= end->blocks) return memory.scratch;
   return end->gradients ? memory.activation_gradients : memory.activations;
 }
 
@@ -63,7 +63,7 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
       in_step, blocks.end(), [](const auto& a, const auto& b) { return a.in_use < b.in_use; });
   const auto taken = static_cast<size_t>(peak - blocks.begin()) + 1;
   for (size_t i = first; i < taken; ++i) {
-    if (blocks[i].died < taken) continue;
+    if (blocks[i].returned < taken) continue;
     use_of(i, blocks[i], ends, memory) += static_cast<Index>(blocks[i].bytes);
   }
   return memory;

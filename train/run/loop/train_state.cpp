@@ -53,11 +53,12 @@ stats::SpikeRule rule_of(const LogConfig& log) {
 
 Precision precision_of(const Config& config) {
   const Precision precision = config.train.precision;
-  const std::string obstacle = unsupported_reason(precision);
-  if (!obstacle.empty()) {
+  const std::string unsupported = unsupported_reason(precision);
+  if (!unsupported.empty()) {
     throw ConfigError(fmt::format(
         "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
-        obstacle, unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
+        unsupported,
+        unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
   }
   return precision;
 }

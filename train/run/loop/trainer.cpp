@@ -69,7 +69,7 @@ std::filesystem::path default_out(const Config& config) {
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {
-  const system::StopRequest stop;  // from here on a signal costs no work
+  const system::StopRequest stop;  // from here on a signal loses no step
   TrainState state(config);
   RunWriter writer(state, request);
   try {

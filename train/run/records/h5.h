@@ -1,6 +1,7 @@
 #pragma once
-// The one door to HDF5 (its C API). A file to write is built in memory and reaches the disk in one
-// piece: HDF5 itself never writes, because it cannot recover from a full disk.
+// Files of HDF5 (its C API), which only h5.* includes. A file to write is built in memory and
+// reaches the disk in one piece: HDF5 itself never writes, because it cannot recover from a full
+// disk.
 //
 // Objects are named by paths from the root, "model/norm.weight" or "/model/norm.weight". Every
 // error names file and object: OutputError while writing, DataError while reading.

@@ -44,7 +44,7 @@ enum class Bound { none, loss, accuracy };
 /// layers and steps if it has one a layer.
 struct Picture {
   const char* title = nullptr;  ///< null: it is not drawn
-  const char* caption = "";     ///< behind the title; of a curve also the label of its axis
+  const char* caption = "";     ///< after the title; of a curve also the label of its axis
   bool log_scale = false;
   bool every_step = false;  ///< noisy: it can be smoothed, and its spikes are marked
   Bound bound = Bound::none;
@@ -69,14 +69,14 @@ inline constexpr Metric kMetrics[] = {
      Per::run,
      When::step,
      Of::any,
-     {"Training loss", "nats a token", false, true, Bound::loss}},
+     {"Training loss", "nats per token", false, true, Bound::loss}},
     {"val/loss",
      "nats per token",
      "mean over the scored tokens of train.eval_batches validation batches",
      Per::run,
      When::validation,
      Of::any,
-     {"Validation loss", "nats a token", false, false, Bound::loss}},
+     {"Validation loss", "nats per token", false, false, Bound::loss}},
     {"optim/grad_norm",
      "L2",
      "norm of the gradient of all parameters, before clipping",

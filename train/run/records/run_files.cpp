@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-RunState state_named(const std::string& name) {
+RunState state_of_name(const std::string& name) {
   const auto state = from_string<RunState>(name);
   if (!state || *state == RunState::queued) {
     throw std::domain_error(fmt::format("unknown state \"{}\"", name));
@@ -109,7 +109,7 @@ RunStatus read_status(const fs::path& dir) {
   require_run_dir(dir);
   return parse_file(dir / "status.json", [](const Json& json) {
     RunStatus status;
-    status.state = state_named(json.at("state").get<std::string>());
+    status.state = state_of_name(json.at("state").get<std::string>());
     json.at("step").get_to(status.step);
     json.at("steps").get_to(status.steps);
     json.at("started").get_to(status.started);

@@ -21,7 +21,7 @@ void create_run_dir(const std::filesystem::path& dir);
 
 /// True if `dir` is not empty and holds nothing but what a run writes before its first status.json:
 /// some of `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their temporary
-/// names. Whether the process still lives is for DirectoryLock to say.
+/// names. DirectoryLock tells whether the process still runs.
 bool is_partial_start(const std::filesystem::path& dir);
 
 /// Empties such a directory, so that a new run can be made there. Throws OutputError if it holds

@@ -97,7 +97,7 @@ Series decimate(const Series& curve, std::size_t points) {
 
 namespace {
 
-/// Of the bootstrap; any number does.
+/// The seed of the bootstrap; any number will do.
 constexpr std::uint64_t kSeed = 1;
 
 /// The mean over the arm's runs, for those that diverged before they knew theirs.

@@ -44,7 +44,7 @@ enum class Diverged {
 struct InClaims {
   const char* label = "";  ///< in words and in verdicts.csv; empty: no claim is about it
   Lrs lrs = Lrs::shared;
-  int digits = 0;  ///< behind the point, or significant ones of a ratio
+  int digits = 0;  ///< after the decimal point, or significant ones of a ratio
   Diverged diverged = Diverged::left_out;
 };
 

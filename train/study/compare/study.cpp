@@ -58,14 +58,14 @@ std::map<std::string, std::set<std::string>> varied_keys(std::span<const RunReco
   return varied;
 }
 
-Arm& arm_named(Study& study, const std::string& name) {
+Arm& find_or_add_arm(Study& study, const std::string& name) {
   for (Arm& arm : study.arms) {
     if (arm.name == name) return arm;
   }
   return study.arms.emplace_back(Arm{name, {}});
 }
 
-/// False if the arm has a run of this rate and seed.
+/// False if the arm has a run of this learning rate and seed.
 bool add(Arm& arm, const RunRecord& run) {
   auto condition = std::find_if(arm.conditions.begin(), arm.conditions.end(),
                                 [&](const Condition& each) { return each.lr >= run.lr; });
@@ -141,7 +141,7 @@ Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
       for (const std::string& key : keys->second)
         name += fmt::format(" {}={}", key, run.config(key));
     }
-    if (!add(arm_named(study, name), run)) add(arm_named(study, run.dir.string()), run);
+    if (!add(find_or_add_arm(study, name), run)) add(find_or_add_arm(study, run.dir.string()), run);
   }
   if (baseline.empty()) return study;
   std::vector<std::string> names;

@@ -46,8 +46,8 @@ struct Study {
 /// of different data, length of training or batch, which no number compares.
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline = "");
 
-/// Whether runs of one arm may differ in a key: what a run is called, the rate that is swept
-/// (min_lr follows it), and what only watches.
+/// Whether runs of one arm may differ in a key: what a run is called, the learning rate that is
+/// swept (min_lr follows it), and what only measures.
 bool is_shared(const std::string& key);
 
 /// "2 finished, 1 diverged at 120".

@@ -22,8 +22,9 @@ constexpr const char* kStudyNote =
     "Means over the seeds that ended; losses of those that finished. +- is half of a 95 % "
     "t-interval, differences are paired by seed, p is corrected by Holm over the table.";
 constexpr const char* kSensitivityNote =
-    "lr sensitivity E: mean over the rates of [final validation loss - the best rate's], nats a "
-    "token; a run that diverged counts with its loss at init. From, to: 95 % bootstrap over seeds.";
+    "lr sensitivity E: mean over the learning rates of [final validation loss - that of the best "
+    "one], nats per token; a diverged run counts with its initial loss. From, to: 95 % bootstrap "
+    "over seeds.";
 
 using TableRow = std::vector<std::string>;
 
@@ -196,7 +197,7 @@ system::Table study_table(const Study& study) {
 system::Table sensitivity_table(const Study& study) {
   const char *sensitivity = "lr sensitivity", *best = "best";
   system::Table table{{{"", "arm", true},
-                       {"", "rates"},
+                       {"", "lrs"},
                        {"", "diverged"},
                        {sensitivity, "E"},
                        {sensitivity, "from"},

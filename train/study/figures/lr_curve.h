@@ -12,9 +12,9 @@ enum class SvgKind { inlined, standalone };
 
 /// Final validation loss against peak learning rate (logarithmic), one line an arm through the
 /// means, with their 95 % intervals and every seed as a small dot; above, how many runs diverged at
-/// each. Arms stand beside each other at a learning rate, so that nothing hides. `inlined` takes
-/// the colours of the page around it, `standalone` is a file on white. Points without a loss are
-/// left out.
+/// each. Arms stand beside each other at a learning rate, so that they do not overlap. `inlined`
+/// takes the colours of the page around it, `standalone` is a file on white. Points without a loss
+/// are left out.
 std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
 
 }  // namespace difftape::study

@@ -1,5 +1,5 @@
 #pragma once
-// Small pictures inside the page. The one door to libpng.
+// Small pictures inside the page. Only png.cpp includes libpng.
 
 #include <span>
 #include <string>

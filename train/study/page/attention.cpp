@@ -26,7 +26,7 @@ constexpr Index kLongest = 64;  ///< tokens
 /// The (T, T) maps of one head: a query a row, a key a column.
 struct Head {
   Index tokens = 0;
-  std::vector<std::span<const real>> maps;  ///< map; or map 1, map 2, what is applied
+  std::vector<std::span<const real>> maps;  ///< map; or A1, A2, what is applied
 };
 
 Head head_of(const Tensor& layer, Index head) {  // layer: (H, S, T, T)
@@ -49,7 +49,7 @@ double first_token(const Head& head) {
   return sum / static_cast<double>(head.tokens);
 }
 
-std::vector<Index> chosen_heads(const Tensor& layer, std::size_t wanted) {
+std::vector<Index> selected_heads(const Tensor& layer, std::size_t wanted) {
   Index largest = 0;
   for (Index head = 1; head < layer.shape()[0]; ++head) {
     if (first_token(head_of(layer, head)) > first_token(head_of(layer, largest))) largest = head;
@@ -103,9 +103,9 @@ std::string pictures(const Head& head, const std::string& whose) {
     const double signed_part = head.maps[0][at] - head.maps[1][at];
     return 0.5 + 0.5 * std::copysign(std::sqrt(std::abs(signed_part)), signed_part);
   };
-  return map(0, "map 1") + map(1, "map 2") +
-         picture("map 1 − map 2", whose + ": map 1 minus map 2, queries down, keys across",
-                 head.tokens, shades_of(head.tokens, difference), kDifference) +
+  return map(0, "A1") + map(1, "A2") +
+         picture("A1 − A2", whose + ": A1 minus A2, queries down, keys across", head.tokens,
+                 shades_of(head.tokens, difference), kDifference) +
          map(2, "applied");
 }
 
@@ -128,7 +128,7 @@ std::string figure(const std::string& arm, const RunRecord& run, const run::Atte
                    std::size_t wanted, Json& data) {
   const Tensor& layer = maps.layers.back();
   std::string html;
-  for (const Index index : chosen_heads(layer, wanted)) {
+  for (const Index index : selected_heads(layer, wanted)) {
     const Head head = head_of(layer, index);
     const std::string whose =
         fmt::format("{}, layer {}, head {}", arm, maps.layers.size() - 1, index);

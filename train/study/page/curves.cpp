@@ -91,10 +91,10 @@ Json chart_json(const Metric& chart, const Study& study, std::size_t bytes) {
           {"lines", std::move(lines)}};
 }
 
-std::size_t cell_count(const Study& study) {
-  std::size_t cells = 0;
-  for (const Arm& arm : study.arms) cells += arm.conditions.size();
-  return cells;
+std::size_t condition_count(const Study& study) {
+  std::size_t count = 0;
+  for (const Arm& arm : study.arms) count += arm.conditions.size();
+  return count;
 }
 
 svg::LinePlot plot_of(const Metric& chart, const Input& input, std::size_t points) {
@@ -129,13 +129,13 @@ svg::LinePlot plot_of(const Metric& chart, const Input& input, std::size_t point
 }  // namespace
 
 Json curve_data(const Input& input) {
-  Json data = {{"rates", Json::array()}, {"rate", 0},
+  Json data = {{"lrs", Json::array()},   {"lr", 0},
                {"best_loss", nullptr},   {"best_accuracy", nullptr},
-               {"arms", Json::array()},  {"cells", Json::array()},
+               {"arms", Json::array()},  {"conditions", Json::array()},
                {"charts", Json::array()}};
   const std::vector<double> all = input.study.lrs();
-  for (const double lr : all) data["rates"].push_back(lr_name(lr));
-  data["rate"] = std::find(all.begin(), all.end(), input.lr) - all.begin();
+  for (const double lr : all) data["lrs"].push_back(lr_name(lr));
+  data["lr"] = std::find(all.begin(), all.end(), input.lr) - all.begin();
   if (const double best = best_loss(input.study); std::isfinite(best)) data["best_loss"] = best;
   if (const double best = best_accuracy(input.study); std::isfinite(best))
     data["best_accuracy"] = best;
@@ -143,14 +143,14 @@ Json curve_data(const Input& input) {
     data["arms"].push_back(input.study.arms[arm].name);
     for (const Condition& condition : input.study.arms[arm].conditions) {
       const auto lr = std::find(all.begin(), all.end(), condition.lr) - all.begin();
-      data["cells"].push_back({{"arm", arm},
-                               {"rate", lr},
-                               {"seeds", condition.runs.size()},
-                               {"diverged", steps(divergences(condition))}});
+      data["conditions"].push_back({{"arm", arm},
+                                    {"lr", lr},
+                                    {"seeds", condition.runs.size()},
+                                    {"diverged", steps(divergences(condition))}});
     }
   }
-  // A chart of every step takes as much as it may, one of validations hardly anything.
-  const std::size_t bytes = kDataBytes * 2 / (5 * cell_count(input.study));
+  // A chart of every step uses its whole share, one of validations very little.
+  const std::size_t bytes = kDataBytes * 2 / (5 * condition_count(input.study));
   for (const Metric* chart : charts(input.study)) {
     data["charts"].push_back(chart_json(*chart, input.study, bytes));
   }

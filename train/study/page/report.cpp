@@ -34,13 +34,13 @@ struct Sections {
 constexpr std::size_t kFewRuns = 12;
 
 constexpr const char* kRunsNote =
-    "Losses are nats a token: train is the mean over the last 5&nbsp;% of steps, val the last "
+    "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
     "validation. Spike score is the percentage of steps far outside the steps before them. "
     "Late var is the variance of grad_norm over the last quarter of a run.";
 
 constexpr const char* kControls = R"(<div id="controls" hidden>
 <div id="arms" role="group" aria-label="Arms"></div>
-<label id="rate-label" hidden>Peak learning rate <select id="rate"></select></label>
+<label id="lr-label" hidden>Peak learning rate <select id="lr"></select></label>
 <label>Smoothing <select id="smoothing"><option value="0">none</option>
 <option value="5">5 steps</option><option value="20">20 steps</option>
 <option value="100">100 steps</option></select></label>
@@ -107,14 +107,14 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
   const system::Table table = sensitivity_table(study);
   return fmt::format(
       "<div class=\"beside\">\n<figure><figcaption>Final validation loss <span class=\"muted\">"
-      "nats a token</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      "nats per token</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
       csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
       table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
       note(
           "Points are means over seeds with their 95 % t-interval, small dots the seeds. A loss is "
           "at most that at initialisation, which stands for runs that diverged. Sensitivity is "
-          "the mean over the rates of the loss above the best of the sweep: it is blind to a shift "
-          "of the optimum, so read it with the curve."));
+          "the mean over the learning rates of the loss above the best of the sweep: a shift of "
+          "the optimum does not change it, so read it with the curve."));
 }
 
 std::string attention_legend() {
@@ -133,7 +133,7 @@ std::string attention_html(const AttentionSection& attention) {
          note(
              "Queries run down, keys across, on a square-root scale. Of the last layer: the head "
              "that attends to the first token most, and head 0. Applied is what weighs the "
-             "values: of two maps |map 1 − λ map 2| with rows that add up to 1.");
+             "values: of two maps |A1 − λ A2| with rows that add up to 1.");
 }
 
 std::string layers_section(const Input& input) {

@@ -1,9 +1,12 @@
 #pragma once
 // The sections of the page, each in the source of its name:
-//   curves      as data for the script, and as pictures for paper and for readers without
-//   JavaScript attention   maps of chosen heads, from metrics.h5 layers      metrics of each layer
-//   over the steps, and accuracy over the difficulty of a task settings    how the runs were made:
-//   configurations, commands, environments
+//   curves      as data for the script, and as pictures where there is no JavaScript
+//
+//   attention   maps of selected heads, from metrics.h5
+//
+//   layers      metrics of each layer over the steps, and accuracy by difficulty of a task
+//
+//   settings    how the runs were made: configurations, commands, environments
 
 #include <nlohmann/json.hpp>
 #include <span>
@@ -16,7 +19,7 @@
 
 namespace difftape::study::page {
 
-/// {"rates", "rate", "best_loss", "best_accuracy", "arms", "cells", "charts"}: everything
+/// {"lrs", "lr", "best_loss", "best_accuracy", "arms", "conditions", "charts"}: everything
 /// page/js/data.js reads.
 nlohmann::ordered_json curve_data(const Input& input);
 
@@ -28,13 +31,13 @@ struct AttentionSection {
   nlohmann::ordered_json data;  ///< the values behind the pictures, for CSV: a list of heads
 };
 
-/// Of each arm, at the shown rate, the first seed that has maps: in its last layer the head that
-/// attends to the first token most, and head 0. Of two maps also their difference. Many arms show
-/// only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
+/// Of each arm, at the shown learning rate, the first seed that has maps: in its last layer the
+/// head that attends to the first token most, and head 0. Of two maps also their difference. Many
+/// arms show only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
 AttentionSection attention_section(const Input& input);
 
 /// One figure a metric, one heat map an arm in it: context RMS, lambda, sink rate, outliers, of the
-/// first complete run at the shown rate. Empty if no run logged any of them.
+/// first complete run at the shown learning rate. Empty if no run logged any of them.
 std::string layer_figures(const Input& input);
 
 /// `task/accuracy/<row>/<column>` at the last validation, the mean over complete runs, one heat map

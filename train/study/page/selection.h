@@ -30,7 +30,7 @@ std::string lr_name(double lr);
 /// " at peak learning rate 3e-4"; empty if no arm has more than one.
 std::string at_lr(const Input& input);
 
-/// `data.best_loss` of env.json, in nats a token; NaN unless every run has the same one.
+/// `data.best_loss` of env.json, in nats per token; NaN unless every run has the same one.
 double best_loss(const Study& study);
 /// `data.best_accuracy` of env.json, a share of scored targets; NaN as above.
 double best_accuracy(const Study& study);

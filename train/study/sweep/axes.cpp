@@ -59,10 +59,12 @@ class AxesReader {
         lrs.value.items.back().text = lr;
       }
     } else if (node.kind != run::YamlNode::Kind::list) {
-      errors_.add(node.location,
-                  fmt::format("sweep.lr: expected rates such as [1.0e-3, 3.0e-3], or wortsman, got "
-                              "{}{}",
-                              node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
+      errors_.add(
+          node.location,
+          fmt::format(
+              "sweep.lr: expected learning rates such as [1.0e-3, 3.0e-3], or wortsman, got "
+              "{}{}",
+              node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
       return {{}};
     }
     if (!may_be_swept("sweep.lr", lrs)) return {{}};

@@ -88,7 +88,7 @@ class Estimates {
 
 std::string state_of(const RunProgress& run) {
   if (run.complete()) return std::string(to_string(run.state));
-  if (!run.selected) return "not chosen";
+  if (!run.selected) return "not selected";
   if (run.state == run::RunState::failed) return fmt::format("cannot be read: {}", run.error);
   return run.on_disk ? fmt::format("continues at step {}", run.done) : "new";
 }
@@ -107,7 +107,7 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
   std::vector<std::size_t> left;
   for (const SweepRun& run : sweep.runs) {
     progress.push_back(inspect(run));
-    if (run.chosen && progress.back().state == run::RunState::queued)
+    if (run.selected && progress.back().state == run::RunState::queued)
       left.push_back(progress.size() - 1);
   }
   Layout layout;

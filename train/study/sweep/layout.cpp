@@ -74,15 +74,15 @@ Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
            time->step;
   };
   const double of_one = rate(one), of_many = of_one > 0 ? rate(many) : 0;
-  const Layout& chosen = of_many > of_one ? many : one;
+  const Layout& best = of_many > of_one ? many : one;
   if (of_one > 0 && of_many > 0) {
     console << fmt::format("{}: {:.0f} tokens/s, {}: {:.0f} tokens/s; using --jobs {}\n", one.str(),
-                           of_one, many.str(), of_many, chosen.jobs());
+                           of_one, many.str(), of_many, best.jobs());
   } else {
     console << fmt::format("steps of {} cannot be measured; using --jobs 1\n", config.run.name);
   }
   console << std::flush;
-  return chosen;
+  return best;
 }
 
 }  // namespace difftape::study

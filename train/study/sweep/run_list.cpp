@@ -29,10 +29,10 @@ class RunMaker {
     const Axes& axes = source_.axes;
     const std::vector<SweptPoint> points = points_of_grid();
     for (const Index seed : source_.seeds) {
-      for (const SweptPoint& rate : axes.lr) {
+      for (const SweptPoint& lr : axes.lr) {
         for (size_t arm = 0; arm < source_.arms.size(); ++arm) {
           for (const SweptPoint& point : points) {
-            SweptPoint swept = rate;
+            SweptPoint swept = lr;
             swept.insert(swept.end(), point.begin(), point.end());
             runs.push_back(resolve(arm, seed, swept));
           }
@@ -77,17 +77,17 @@ class RunMaker {
     const ArmSource& arm = source_.arms[i];
     run::Assignments values = values_[i];
     SweepRun run{arm.name, true, {}, {}};
-    std::string rate, others;
+    std::string lr, others;
     for (const SweptValue& value : swept) {
       values.add_node(value.key, value.node);
       run.swept.push_back(value.text);
       if (varied_.contains(value.key)) {
-        (value.key == "optim.lr" ? rate : others) += name_part(value);
+        (value.key == "optim.lr" ? lr : others) += name_part(value);
       }
     }
     const bool several_seeds = source_.seeds.size() > 1;
     const std::string name =
-        arm.name + rate + others + (several_seeds ? fmt::format("-seed{}", seed) : "");
+        arm.name + lr + others + (several_seeds ? fmt::format("-seed{}", seed) : "");
     check_name(name, arm);
     for (const std::string& text : source_.overrides) values.add_override(text);
     values.add_value("run.name", name, arm.location);
@@ -99,8 +99,7 @@ class RunMaker {
   }
 
   void check_name(const std::string& name, const ArmSource& arm) {
-    if (!names_.insert(name).second &&
-        !errors_.any()) {  // two values alike are an error of their own
+    if (!names_.insert(name).second && !errors_.any()) {  // equal values are an error of their own
       errors_.add(arm.location,
                   fmt::format("sweep.arms: two runs would be called '{}'; rename this arm", name));
     }

@@ -1,5 +1,5 @@
 #pragma once
-// The runs of a sweep, made of its arms, seeds, rates and other swept values.
+// The runs of a sweep, made of its arms, seeds, learning rates and other swept values.
 
 #include <string>
 #include <vector>
@@ -28,9 +28,9 @@ struct RunListSource {
   std::string out;
 };
 
-/// The runs in the order of SweepConfig::runs, all chosen. Adds to `errors` what is wrong with any
-/// of them, values that an arm or an override fixes although they are swept, runs of one name, and
-/// more runs than anybody waits for.
+/// The runs in the order of SweepConfig::runs, all selected. Adds to `errors` what is wrong with
+/// any of them, values that an arm or an override fixes although they are swept, runs of one name,
+/// and more than 10000 runs.
 std::vector<SweepRun> make_runs(const RunListSource& source, run::ConfigErrors& errors);
 
 /// Names, folders and seeds of the runs follow from the sweep: an error if it, or an arm of it,

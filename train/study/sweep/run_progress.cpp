@@ -53,7 +53,7 @@ void read_state(const fs::path& dir, RunProgress& progress) {
 RunProgress inspect(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
   RunProgress progress;
-  progress.selected = run.chosen;
+  progress.selected = run.selected;
   std::error_code ignored;  // what is wrong with the place is said when the run is created
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
   const bool same = same_run(dir, run.config());
@@ -62,7 +62,7 @@ RunProgress inspect(const SweepRun& run) {
     return progress;
   }
   if (!same) {
-    if (!run.chosen) return progress;
+    if (!run.selected) return progress;
     throw OutputError(fmt::format(
         "{} exists and holds something else than this arm; nothing is overwritten: remove it, or "
         "choose another directory with --out",
@@ -86,16 +86,16 @@ void read_last_step(const fs::path& run_dir, RunProgress& progress) {
   if (loss != line.end() && loss->is_number()) progress.loss = loss->get<double>();
 }
 
-void finish(const fs::path& run_dir, const system::Ending& ending, int sent_signal,
+void finish(const fs::path& run_dir, const system::ExitStatus& exit_status, int sent_signal,
             const std::string& message, RunProgress& progress) {
   std::error_code ignored;
   progress.on_disk = fs::exists(run_dir / "status.json", ignored);
   if (progress.on_disk) read_last_step(run_dir, progress);
-  const bool obeyed = ending.signal != 0 && ending.signal == sent_signal;
+  const bool obeyed = exit_status.signal != 0 && exit_status.signal == sent_signal;
   const system::Exit exit =
-      obeyed               ? (sent_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
-      : ending.signal != 0 ? system::Exit::stopped_early
-                           : static_cast<system::Exit>(ending.exit);
+      obeyed ? (sent_signal == SIGINT ? system::Exit::sigint : system::Exit::sigterm)
+      : exit_status.signal != 0 ? system::Exit::stopped_early
+                                : static_cast<system::Exit>(exit_status.exit);
   if (exit == system::Exit::ok || exit == system::Exit::diverged) {
     progress.state = exit == system::Exit::ok ? RunState::finished : RunState::diverged;
     return;
@@ -131,10 +131,10 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta) {
       return run.selected && ((run.state == states) || ...);
     });
   };
-  const auto chosen =
+  const auto selected =
       std::count_if(runs.begin(), runs.end(), [](const auto& r) { return r.selected; });
   std::string text =
-      fmt::format("{}/{} done", count(RunState::finished, RunState::diverged), chosen);
+      fmt::format("{}/{} done", count(RunState::finished, RunState::diverged), selected);
   for (const RunState state : {RunState::running, RunState::queued, RunState::diverged,
                                RunState::stopped, RunState::failed}) {
     if (const auto n = count(state); n > 0) text += fmt::format("  {} {}", n, to_string(state));

@@ -27,7 +27,7 @@ struct RunProgress {
   bool selected = true;  ///< to be trained in this sweep, if it is not complete
   Index done = 0;        ///< steps from which it continues, or has continued
   Index step = 0;        ///< the last step that was logged
-  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of that step, nats a token
+  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of that step, nats per token
   system::Exit exit = system::Exit::ok;                    ///< of a run that failed
   std::string error = {};                                  ///< why it failed
 
@@ -47,8 +47,8 @@ void read_last_step(const std::filesystem::path& run_dir, RunProgress& progress)
 /// Takes the result of a worker that has ended from its exit code and from status.json. `message`
 /// is the worker's last one, `sent_signal` the signal that the sweep sent it, 0 if none: a worker
 /// that this signal killed before it handled signals was stopped and has not failed.
-void finish(const std::filesystem::path& run_dir, const system::Ending& ending, int sent_signal,
-            const std::string& message, RunProgress& progress);
+void finish(const std::filesystem::path& run_dir, const system::ExitStatus& exit_status,
+            int sent_signal, const std::string& message, RunProgress& progress);
 
 class StatusTable {
  public:
@@ -80,7 +80,7 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta);
 /// "finished, val 1.4012, 62.1k tok/s", "diverged at step 12 (train/loss)", "failed: ...".
 std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress);
 
-/// Seconds until all chosen runs are complete, if operations go on as in the `elapsed` seconds so
+/// Seconds until all selected runs are complete, if operations go on as in the `elapsed` seconds so
 /// far; NaN before the first step.
 double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> progress,
                  double elapsed);

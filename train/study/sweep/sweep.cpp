@@ -40,7 +40,7 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
     all.push_back(inspect(run));
     const bool broke_off = all.back().partial || (all.back().on_disk && !all.back().complete());
     // An error if it is being trained now, by whatever program.
-    if (broke_off && run.chosen) static_cast<void>(system::DirectoryLock(run.config().run.out));
+    if (broke_off && run.selected) static_cast<void>(system::DirectoryLock(run.config().run.out));
   }
   return all;
 }
@@ -84,7 +84,7 @@ system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgres
     const Collection collection = collect_runs(dirs);
     for (const std::string& note : collection.notes) console << note << "\n";
     compare(sweep, collection, console);
-  } catch (const Error& error) {  // the runs are results, even those that do not compare
+  } catch (const Error& error) {  // runs that cannot be compared are results too
     console << "\nno comparison: " << error.what() << "\n";
     return system::exit_of(error) == system::Exit::bad_data ? system::Exit::ok
                                                             : system::exit_of(error);
@@ -137,7 +137,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
       index.update(run, progress[run]);
       try {
         index.write();
-      } catch (const OutputError& error) {  // the runs matter more: it is written again at the end
+      } catch (const OutputError& error) {  // training goes on: it is written again at the end
         table.line(error.what());
       }
     });

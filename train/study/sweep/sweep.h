@@ -22,7 +22,7 @@ struct SweepRequest {
   std::string program = "/proc/self/exe";
 };
 
-/// Trains the chosen runs in worker processes, each in its run directory, keeps <out>/index.csv,
+/// Trains the selected runs in worker processes, each in its run directory, keeps <out>/index.csv,
 /// prints the comparison table and writes <out>/report.html over all runs that are there. A run
 /// that is finished or diverged with the same configuration is kept, one that was interrupted
 /// continues from its checkpoint. A diverged run is a result; one that fails is reported and does

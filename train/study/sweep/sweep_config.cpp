@@ -44,13 +44,14 @@ class SweepReader {
     if (!all_.find("sweep.baseline") && !arms.empty()) sweep.baseline = arms.front().name;
     sweep.out = out.empty() ? "runs/" + sweep.name : out;
     check_name(sweep.name);
-    const auto chosen = only.empty() ? check_only(settings.only) : only;
+    const auto selected = only.empty() ? check_only(settings.only) : only;
     const std::vector<Index> seeds = seeds_of(settings);
     const Axes axes = read_axes(settings, errors_);
     sweep.swept = swept_keys(axes);
     sweep.runs =
         make_runs({file_, all_, overrides_, {path_, 1, 1}, arms, seeds, axes, sweep.out}, errors_);
-    for (SweepRun& run : sweep.runs) run.chosen = chosen.empty() || contains(chosen, run.base_arm);
+    for (SweepRun& run : sweep.runs)
+      run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
     errors_.throw_if_any();
     for (const std::string& name : only) require_arm(name);

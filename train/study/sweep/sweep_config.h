@@ -27,7 +27,7 @@ namespace difftape::study {
 /// One training run of a sweep. `resolved.config.run` has its name, arm, seed and folder.
 struct SweepRun {
   std::string base_arm;  ///< as in sweep.arms; run.arm adds the values swept by grid and zip
-  bool chosen = true;    ///< by sweep.only or --arms: to be trained now
+  bool selected = true;  ///< by sweep.only or --arms: to be trained now
   std::vector<std::string> swept;  ///< the values of SweepConfig::swept, as text
   run::ResolvedConfig resolved;
 
@@ -40,16 +40,16 @@ struct SweepConfig {
   std::string out;                 ///< folder of the sweep
   std::vector<std::string> swept;  ///< keys set by sweep.lr, grid and zip
   /// All runs with the first seed, then with the next, so that a part of a sweep is balanced.
-  /// Within a seed by rate, then by arm, then by the values of grid and zip.
+  /// Within a seed by learning rate, then by arm, then by the values of grid and zip.
   std::vector<SweepRun> runs;
 };
 
 /// Reads a sweep. Later wins: bases, the file, the arm and its bases, swept values, `overrides`;
 /// overrides of `sweep.*` change the sweep itself. A run is called run.name = its arm, then
-/// "-lr1e-03", "-d_ff64" and "-seed2" where there are several rates, values or seeds, and writes to
-/// <out>/<run.name>. An empty `out` means runs/<sweep.name>; `only` replaces sweep.only. Throws
-/// ConfigError with every error of all runs, MissingInput, or UsageError for an unknown arm in
-/// `only`.
+/// "-lr1e-03", "-d_ff64" and "-seed2" where there are several learning rates, values or seeds, and
+/// writes to <out>/<run.name>. An empty `out` means runs/<sweep.name>; `only` replaces sweep.only.
+/// Throws ConfigError with every error of all runs, MissingInput, or UsageError for an unknown arm
+/// in `only`.
 SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides = {},
                        const std::string& out = "", const std::vector<std::string>& only = {});
 

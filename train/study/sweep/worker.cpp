@@ -125,13 +125,13 @@ Worker::Worker(const Job& job, const Layout& layout, int slot, const std::string
   child_.emplace(std::vector<std::string>{"difftape", "worker"}, setup);
 }
 
-std::string Worker::last_words() {
-  const system::Ending& ending = child_->wait();
-  std::string words = system::contents_of(errors_.get());
-  while (!words.empty() && words.back() == '\n') words.pop_back();
-  if (words.starts_with("difftape: ")) words.erase(0, words.find(' ') + 1);
-  if (ending.signal == 0 && !words.empty()) return words;
-  return ending.str() + (words.empty() ? "" : ": " + system::last_line(words));
+std::string Worker::error_message() {
+  const system::ExitStatus& exit_status = child_->wait();
+  std::string text = system::contents_of(errors_.get());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (text.starts_with("difftape: ")) text.erase(0, text.find(' ') + 1);
+  if (exit_status.signal == 0 && !text.empty()) return text;
+  return exit_status.str() + (text.empty() ? "" : ": " + system::last_line(text));
 }
 
 std::optional<StepTime> measure_step(const run::Config& config, const Layout& layout,
@@ -230,12 +230,12 @@ bool Pool::start_next(int index, StatusTable& table, const Changed& changed) {
 void Pool::finish_ended(StatusTable& table, const Changed& changed) {
   for (Slot& slot : slots_) {
     if (!slot.worker || !slot.worker->poll()) continue;
-    const system::Ending ending = *slot.worker->poll();
-    const std::string message = slot.worker->last_words();
+    const system::ExitStatus exit_status = *slot.worker->poll();
+    const std::string message = slot.worker->error_message();
     slot.worker.reset();
     const run::Config& config = sweep_.runs[slot.run].config();
     RunProgress& progress = progress_[slot.run];
-    finish(config.run.out, ending, sent_signal_, message, progress);
+    finish(config.run.out, exit_status, sent_signal_, message, progress);
     table.line(fmt::format("{}: {}", config.run.name, describe_result(config.run.out, progress)));
     changed(slot.run);
   }

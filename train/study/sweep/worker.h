@@ -52,13 +52,13 @@ class Worker {
   /// started.
   Worker(const Job& job, const Layout& layout, int slot, const std::string& program);
 
-  const std::optional<system::Ending>& poll() { return child_->poll(); }
+  const std::optional<system::ExitStatus>& poll() { return child_->poll(); }
   void signal(int number) { child_->signal(number); }
   pid_t id() const { return child_->id(); }
   /// What it printed, once it has ended.
   std::string output() const { return system::contents_of(output_.get()); }
   /// Why it ended before its job was done: its own message, or the signal that killed it.
-  std::string last_words();
+  std::string error_message();
 
  private:
   system::File input_, output_, errors_;
@@ -80,7 +80,7 @@ class Pool {
   Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
        std::vector<std::string> command, std::string program);
 
-  /// Trains all chosen runs that are queued, in the order of the sweep. A run that fails or whose
+  /// Trains all selected runs that are queued, in the order of the sweep. A run that fails or whose
   /// worker is killed does not stop the others. After a stop request none is begun, the running
   /// ones are told to save their state, and this returns when they have.
   void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);

@@ -12,8 +12,8 @@
 namespace difftape::app {
 namespace {
 
-/// Cells that run as one test: those of one variant and one sharing of heads.
-std::map<std::string, std::vector<GradcheckCase>> tests_of_cells() {
+/// Cases that run as one test: those of one variant and one sharing of heads.
+std::map<std::string, std::vector<GradcheckCase>> grouped_cases() {
   std::map<std::string, std::vector<GradcheckCase>> tests;
   const std::regex head("^((layer|model)/[a-z0-9_]+/[a-z]+).*");
   for (const GradcheckCase& c : gradcheck_cases()) {
@@ -26,15 +26,15 @@ std::map<std::string, std::vector<GradcheckCase>> tests_of_cells() {
 
 std::vector<std::string> test_names() {
   std::vector<std::string> names;
-  for (const auto& [name, cells] : tests_of_cells()) names.push_back(name);
+  for (const auto& [name, cases] : grouped_cases()) names.push_back(name);
   return names;
 }
 
 class EveryLayer : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_cell) {
-  const std::vector<GradcheckCase> cells = tests_of_cells().at(GetParam());
-  for (const GradcheckCase& c : cells) {
+TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_case) {
+  const std::vector<GradcheckCase> cases = grouped_cases().at(GetParam());
+  for (const GradcheckCase& c : cases) {
     const GradcheckResult result = c.run();
     EXPECT_EQ(result.failure, "") << c.name;
     EXPECT_GE(result.elements, 48) << c.name;
@@ -44,13 +44,13 @@ TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_cell) {
 INSTANTIATE_TEST_SUITE_P(Layers, EveryLayer, testing::ValuesIn(test_names()),
                          [](const auto& test) { return test.param; });
 
-TEST(GradcheckCells, are_the_full_product_of_their_axes) {
-  std::map<std::string, std::set<std::string>> cells;
+TEST(GradcheckCases, are_the_full_product_of_their_axes) {
+  std::map<std::string, std::set<std::string>> cases;
   Index count = 0;
   for (const GradcheckCase& c : gradcheck_cases()) {
     if (!c.name.starts_with("layer/")) continue;
     EXPECT_TRUE(c.name.starts_with(c.group + "/")) << c.name;
-    cells[c.group].insert(c.name.substr(c.group.size() + 1));
+    cases[c.group].insert(c.name.substr(c.group.size() + 1));
     ++count;
   }
   std::set<std::string> expected, of_pairs;
@@ -74,15 +74,15 @@ TEST(GradcheckCells, are_the_full_product_of_their_axes) {
   Index total = 0;
   for (const AttentionVariant& variant : attention_variants()) {
     // Both need two key heads: one for each map.
-    const bool pairs = fields_of(variant.attention).mapping == MappingKind::pairs ||
+    const bool pairs = fields_of(variant.attention).mapping == MappingKind::paired ||
                        variant.attention.pairing == Pairing::split_half;
-    EXPECT_EQ(cells["layer/" + variant.name], pairs ? of_pairs : expected) << variant.name;
+    EXPECT_EQ(cases["layer/" + variant.name], pairs ? of_pairs : expected) << variant.name;
     total += pairs ? 216 : 324;
   }
-  EXPECT_EQ(count, total) << "a cell is listed twice";
+  EXPECT_EQ(count, total) << "a case is listed twice";
 }
 
-TEST(GradcheckCells, pack_several_documents_and_leave_some_query_two_keys) {
+TEST(GradcheckCases, pack_several_documents_and_leave_some_query_two_keys) {
   for (const Index seq : {2, 3, 17, 64}) {
     const auto starts = *packed_documents(2, seq);
     ASSERT_EQ(static_cast<Index>(starts.size()), 2 * seq);
@@ -131,7 +131,7 @@ class EveryCombination : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
   const std::vector<ModelConfig> models = field_combinations(GetParam());
-  EXPECT_GE(models.size(), 17u);  // normaliser, subln and gate go with every kind
+  EXPECT_GE(models.size(), 17u);  // softmax_denominator, subln and gate go with every kind
   for (const ModelConfig& model : models) {
     EXPECT_EQ(check_layer(model, 2, 5).failure, "") << describe(model.attention);
   }

@@ -1,4 +1,4 @@
-// A step that diverged, repeated from its dump.
+// A step that diverged, repeated from its crash dump.
 #include "train/app/replay/crash_replay.h"
 
 #include "tests/train/run/loop/tiny.h"
@@ -103,7 +103,7 @@ TEST_F(CrashDumpOf, a_step_is_replayed_by_the_program_with_exit_code_0) {
 }
 
 TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
-  // The same state with the other rounding: the dump is written again with a wrong norm.
+  // The same state with the other rounding: the crash dump is written again with a wrong norm.
   diverge();
   run::TrainState state(project.config);
   run::Step step = train_step(state);

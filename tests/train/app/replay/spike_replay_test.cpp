@@ -229,7 +229,7 @@ TEST_F(Spike, is_asked_for_where_there_is_none) {
   EXPECT_EQ(outcome.exit, 64);
   EXPECT_EQ(outcome.err,
             "difftape: run: has no spike by its rule olmo2; choose a step with --step, or give the "
-            "dump of a divergence in its folder diverged\n");
+            "crash dump of a divergence in its folder diverged\n");
 }
 
 }  // namespace

@@ -27,16 +27,16 @@ TEST_F(FormerNames, of_keys_are_errors_that_name_the_new_ones) {
   }
 }
 
-TEST_F(FormerNames, of_words_are_errors_that_name_the_new_ones) {
-  ASSERT_EQ(former_words().size(), 3u);
-  for (const FormerWord& former : former_words()) {
+TEST_F(FormerNames, of_values_are_errors_that_name_the_new_ones) {
+  ASSERT_EQ(former_values().size(), 3u);
+  for (const FormerValue& former : former_values()) {
     const Field* field = find_field(former.key);
     ASSERT_NE(field, nullptr) << former.key;
     EXPECT_THAT(field->spec.constraint.names, testing::Contains(former.now));
-    EXPECT_THAT(field->spec.constraint.names, testing::Not(testing::Contains(former.word)));
-    EXPECT_EQ(error(former.key + ": " + former.word + "\n"),
+    EXPECT_THAT(field->spec.constraint.names, testing::Not(testing::Contains(former.value)));
+    EXPECT_EQ(error(former.key + ": " + former.value + "\n"),
               fmt::format("a.yaml:1:{}: error: {}: '{}' is not one of {}; it is now '{}'",
-                          former.key.size() + 3, former.key, former.word,
+                          former.key.size() + 3, former.key, former.value,
                           fmt::join(field->spec.constraint.names, ", "), former.now));
   }
 }

@@ -1,4 +1,4 @@
-// What a sweep varies besides its arms: rates, grids, zips, and which arms are chosen.
+// What a sweep varies besides its arms: learning rates, grids, zips, and which arms are selected.
 #include "tests/train/run/config/config_files.h"
 
 namespace difftape::run {
@@ -27,7 +27,7 @@ TEST_F(SweepAxes, rates_come_before_arms_so_that_a_part_of_a_sweep_is_balanced) 
   const Config& last = s.runs.back().config();
   EXPECT_EQ(last.optim.lr, 1.5e-2);
   EXPECT_EQ(last.run.seed, 2u);
-  EXPECT_EQ(last.run.arm, "a") << "rates and seeds are no arms";
+  EXPECT_EQ(last.run.arm, "a") << "learning rates and seeds are no arms";
   EXPECT_EQ(last.run.out, "runs/s/a-lr1.5e-02-seed2");
   EXPECT_EQ(s.swept, std::vector<std::string>{"optim.lr"});
   EXPECT_EQ(s.runs.back().swept, std::vector<std::string>{"0.015"});
@@ -35,9 +35,9 @@ TEST_F(SweepAxes, rates_come_before_arms_so_that_a_part_of_a_sweep_is_balanced) 
 
 TEST_F(SweepAxes, wortsman_is_the_ladder_of_seven_rates) {
   const study::SweepConfig s = sweep("optim.min_lr: 1e-5\nsweep: {lr: wortsman, arms: {a: }}\n");
-  std::vector<double> rates;
-  for (const study::SweepRun& run : s.runs) rates.push_back(run.config().optim.lr);
-  EXPECT_EQ(rates, (std::vector<double>{3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1}));
+  std::vector<double> lrs;
+  for (const study::SweepRun& run : s.runs) lrs.push_back(run.config().optim.lr);
+  EXPECT_EQ(lrs, (std::vector<double>{3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1}));
   EXPECT_EQ(s.runs[0].config().run.name, "a-lr3e-04");
 }
 
@@ -95,13 +95,13 @@ TEST_F(SweepAxes, values_that_are_paths_cannot_leave_the_folder) {
 
 TEST_F(SweepAxes, only_chooses_arms_and_the_command_line_chooses_again) {
   const std::string text = "sweep: {only: [b], seeds: [1, 2], arms: {a: , b: , c: }}\n";
-  const auto chosen = [](const study::SweepConfig& s) {
+  const auto selected = [](const study::SweepConfig& s) {
     std::string all;
-    for (const study::SweepRun& run : s.runs) all += run.chosen ? run.base_arm : "-";
+    for (const study::SweepRun& run : s.runs) all += run.selected ? run.base_arm : "-";
     return all;
   };
-  EXPECT_EQ(chosen(sweep(text)), "-b--b-");
-  EXPECT_EQ(chosen(study::load_sweep("s.yaml", {}, "", {"c", "a"})), "a-ca-c");
+  EXPECT_EQ(selected(sweep(text)), "-b--b-");
+  EXPECT_EQ(selected(study::load_sweep("s.yaml", {}, "", {"c", "a"})), "a-ca-c");
   EXPECT_EQ(message(system::Exit::usage, [] { study::load_sweep("s.yaml", {}, "", {"d"}); }),
             "--arms: 'd' is not an arm of this sweep (a, b, c); did you mean 'a'?");
   EXPECT_EQ(sweep_error("sweep: {only: [softmx], arms: {softmax: }}\n"),
@@ -128,10 +128,10 @@ TEST_F(SweepAxes, lists_that_are_none_or_empty_or_repeat_themselves_are_errors) 
             "s.yaml:3:61: error: sweep: optim.eps 1e-08 is given twice");
   EXPECT_EQ(error_of("lr: []"),
             "s.yaml:3:7: error: sweep.lr: optim.lr needs a list of values, got an empty one");
-  EXPECT_EQ(
-      error_of("lr: wortman"),
-      "s.yaml:3:7: error: sweep.lr: expected rates such as [1.0e-3, 3.0e-3], or wortsman, got "
-      "'wortman'; did you mean 'wortsman'?");
+  EXPECT_EQ(error_of("lr: wortman"),
+            "s.yaml:3:7: error: sweep.lr: expected learning rates such as [1.0e-3, 3.0e-3], or "
+            "wortsman, got "
+            "'wortman'; did you mean 'wortsman'?");
   EXPECT_EQ(error_of("grid: [model.d_ff]"),
             "s.yaml:3:9: error: sweep.grid: expected keys and their values, such as {model.d_ff: "
             "[64, 128]}, got a list");

@@ -35,7 +35,7 @@ Config unusual() {
                            .lambda = LambdaKind::exponential,
                            .lambda_init = LambdaInit::constant,
                            .lambda_init_value = 0.3,
-                           .normaliser = Normaliser::sink,
+                           .softmax_denominator = SoftmaxDenominator::sink,
                            .subln = false,
                            .gate = Gate::head,
                            .qk_norm = true,

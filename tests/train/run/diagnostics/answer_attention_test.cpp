@@ -29,7 +29,7 @@ AttentionView blank(const HeadMapping& mapping, Index batch, Index seq, double l
 }
 
 TEST(AnswerAttention, of_a_map_that_looks_at_one_token_of_the_answer_is_1_and_leaves_no_noise) {
-  AttentionView view = blank(HeadMapping::single(2, 1), 2, 20);
+  AttentionView view = blank(HeadMapping::standard(2, 1), 2, 20);
   look_at(view, 0, 0, 4);
   look_at(view, 0, 1, 11);
   const std::vector<RetrievalTarget> queries{{0, 15, {3, 6}, {0, 14}}, {1, 18, {10, 12}, {0, 14}}};
@@ -39,7 +39,7 @@ TEST(AnswerAttention, of_a_map_that_looks_at_one_token_of_the_answer_is_1_and_le
 }
 
 TEST(AnswerAttention, of_uniform_attention_is_the_share_of_the_tokens) {
-  const AttentionView view = blank(HeadMapping::single(4, 2), 1, 20);
+  const AttentionView view = blank(HeadMapping::standard(4, 2), 1, 20);
   const std::vector<RetrievalTarget> queries{{0, 15, {3, 6}, {0, 12}}, {0, 19, {8, 10}, {0, 12}}};
   const AnswerAttention found = answer_attention(view, queries);
   EXPECT_NEAR(found.answer, (3.0 / 16 + 2.0 / 20) / 2, 1e-12);
@@ -47,7 +47,7 @@ TEST(AnswerAttention, of_uniform_attention_is_the_share_of_the_tokens) {
 }
 
 TEST(AnswerAttention, is_the_mean_over_heads) {
-  AttentionView view = blank(HeadMapping::single(2, 2), 1, 20);
+  AttentionView view = blank(HeadMapping::standard(2, 2), 1, 20);
   look_at(view, 0, 0, 4);
   look_at(view, 1, 0, 1);
   const AnswerAttention found =
@@ -57,7 +57,7 @@ TEST(AnswerAttention, is_the_mean_over_heads) {
 }
 
 TEST(AnswerAttention, of_two_maps_is_that_of_their_normalised_difference) {
-  AttentionView view = blank(HeadMapping::pairs(2, 2), 1, 20, 0.25);
+  AttentionView view = blank(HeadMapping::paired(2, 2), 1, 20, 0.25);
   const OutputHead& route = view.mapping.outputs[0];
   ASSERT_NE(route.key[0], route.key[1]);
   look_at(view, route.key[0], 0, 4);
@@ -69,7 +69,7 @@ TEST(AnswerAttention, of_two_maps_is_that_of_their_normalised_difference) {
 }
 
 TEST(AnswerAttention, what_a_query_does_not_see_gets_nothing) {
-  AttentionView view = blank(HeadMapping::single(1, 1), 1, 20);
+  AttentionView view = blank(HeadMapping::standard(1, 1), 1, 20);
   view.visible.sliding_window = 8;
   const std::vector<RetrievalTarget> queries{{0, 15, {6, 10}, {0, 12}}};  // sees 8 to 15
   const AnswerAttention found = answer_attention(view, queries);

@@ -25,7 +25,7 @@ double mean_over_queries(Index seq, F&& f) {
 }
 
 TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
-  AttentionView view = view_of(HeadMapping::single(2, 1), 2, 64);
+  AttentionView view = view_of(HeadMapping::standard(2, 1), 2, 64);
   view.q.fill(0);
   const AttentionMeasures found = measure_attention(view);
   EXPECT_NEAR(found.first_token, mean_over_queries(64, [](double n) { return 1 / n; }), 1e-12);
@@ -39,7 +39,7 @@ TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
 }
 
 TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
-  AttentionView view = view_of(HeadMapping::single(2, 2), 1, 100);
+  AttentionView view = view_of(HeadMapping::standard(2, 2), 1, 100);
   view.q.fill(1);
   view.k.fill(0);
   for (Index d = 0; d < 8; ++d) view.k.data()[d] = 100;  // token 1 of key head 0; head 1 is uniform
@@ -52,7 +52,7 @@ TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
 }
 
 TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
-  const AttentionView longer = view_of(HeadMapping::single(2, 1), 1, 100);
+  const AttentionView longer = view_of(HeadMapping::standard(2, 1), 1, 100);
   AttentionView first = longer;
   first.q = longer.q.reshaped({100, 2, 8}).slice_outer(0, 64).reshaped({1, 64, 2, 8});
   first.k = longer.k.reshaped({100, 1, 8}).slice_outer(0, 64).reshaped({1, 64, 1, 8});
@@ -126,7 +126,7 @@ TEST(AttentionMeasures, context_stays_within_the_strict_bounds_of_real_values) {
 }
 
 TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
-  AttentionView view = view_of(HeadMapping::single(1, 1), 1, 4);
+  AttentionView view = view_of(HeadMapping::standard(1, 1), 1, 4);
   view.context.fill(real(0.55));  // 1/sqrt(n) is 0.71, 0.58, 0.5 for 2 to 4 keys
   EXPECT_DOUBLE_EQ(measure_attention(view).context_outside, 2.0 / 3);
   view.gated = true;
@@ -145,7 +145,7 @@ TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
 
 TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
   AttentionView view = view_of(HeadMapping::doubled(2, 2), 1, 20);
-  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // map 1 of head 0
+  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // A1 of head 0
   test::attend(view);
   const AttentionMeasures found = measure_attention(view);
   for (const double value : {found.first_token, found.entropy, found.sink_rate, found.logits.top1,
@@ -160,7 +160,7 @@ TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
 }
 
 TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
-  AttentionView view = view_of(HeadMapping::single(1, 1), 1, 5);
+  AttentionView view = view_of(HeadMapping::standard(1, 1), 1, 5);
   view.q.fill(1);
   std::fill_n(view.k.data(), 8, std::numeric_limits<real>::max());  // of token 1
   view.scale = 1e300;
@@ -170,7 +170,7 @@ TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
 }
 
 TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {
-  const AttentionMeasures found = measure_attention(view_of(HeadMapping::single(1, 1), 1, 1));
+  const AttentionMeasures found = measure_attention(view_of(HeadMapping::standard(1, 1), 1, 1));
   EXPECT_EQ(found.first_token, 1);
   EXPECT_EQ(found.entropy, 0);
   EXPECT_TRUE(std::isnan(found.context_outside));

@@ -14,8 +14,8 @@ using test::TinyProject;
 class Precisions : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string obstacle = unsupported_reason(from_string<Precision>(GetParam()).value());
-    if (!obstacle.empty()) GTEST_SKIP() << obstacle;
+    const std::string unsupported = unsupported_reason(from_string<Precision>(GetParam()).value());
+    if (!unsupported.empty()) GTEST_SKIP() << unsupported;
   }
 };
 

@@ -19,7 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// Two arms at two rates with three seeds: losses 2.3 and 2.4 or 0.05 below, plus 0.01 a seed.
+/// Two arms at two learning rates with three seeds: losses 2.3 and 2.4 or 0.05 below, plus 0.01 a
+/// seed.
 std::vector<Result> sweep() {
   std::vector<Result> results;
   for (const char* arm : {"softmax", "diff_v2"}) {
@@ -146,10 +147,10 @@ TEST(LrCurves, leave_out_what_is_still_running) {
   for (const int i : {3, 4, 5}) results[static_cast<std::size_t>(i)].state = run::RunState::failed;
   const std::vector<RunRecord> runs = records(results);
   const LrCurve curve = lr_curves(make_study(runs))[0];
-  ASSERT_EQ(curve.points.size(), 1u) << "a rate without an ended run is no point";
+  ASSERT_EQ(curve.points.size(), 1u) << "a learning rate without an ended run is no point";
   EXPECT_EQ(curve.points[0].lr, 1e-2);
   EXPECT_EQ(curve.points[0].runs, 2);
-  EXPECT_TRUE(std::isnan(curve.sensitivity.mean)) << "one rate";
+  EXPECT_TRUE(std::isnan(curve.sensitivity.mean)) << "one learning rate";
 }
 
 TEST(LrCurves, of_one_seed_have_no_interval_and_of_diverged_runs_no_sensitivity) {

@@ -155,17 +155,17 @@ inline std::filesystem::path write_run(const std::filesystem::path& dir, const S
   return dir;
 }
 
-/// A sweep of two or three kinds over learning rates and seeds: at the largest rate some diverge.
+/// A sweep of two or three kinds over learning rates and seeds: at the largest one some diverge.
 inline std::vector<std::filesystem::path> write_sweep(const std::filesystem::path& dir,
-                                                      std::size_t rates, int seeds, Index steps) {
+                                                      std::size_t lrs, int seeds, Index steps) {
   const std::vector<std::string> all = {"0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3"};
   std::vector<std::filesystem::path> dirs;
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     const std::string arm = kind;
-    for (std::size_t rate = 0; rate < rates; ++rate) {
+    for (std::size_t lr = 0; lr < lrs; ++lr) {
       for (int seed = 1; seed <= seeds; ++seed) {
-        const double far = std::abs(static_cast<double>(rate) - 2.0);
-        SyntheticRun run{.name = arm + "-lr" + all[rate] + "-seed" + std::to_string(seed),
+        const double far = std::abs(static_cast<double>(lr) - 2.0);
+        SyntheticRun run{.name = arm + "-lr" + all[lr] + "-seed" + std::to_string(seed),
                          .kind = kind,
                          .floor = (arm == "softmax"   ? 2.3
                                    : arm == "diff_v1" ? 2.34
@@ -174,12 +174,12 @@ inline std::vector<std::filesystem::path> write_sweep(const std::filesystem::pat
                          .steps = steps,
                          .seed = seed,
                          .arm = arm,
-                         .lr = all[rate],
+                         .lr = all[lr],
                          .layers = 4,
                          .maps = arm == "softmax" ? 1 : 3,
                          .best_loss = 1.9};
         if (seed == 2) run.spike_at = steps / 2;
-        if (rate + 2 > rates && rates > 1 && seed > (arm == "diff_v2" ? 2 : 1)) {
+        if (lr + 2 > lrs && lrs > 1 && seed > (arm == "diff_v2" ? 2 : 1)) {
           run.diverge_at = steps / 3;
         }
         dirs.push_back(write_run(dir / run.name, run));

@@ -77,7 +77,7 @@ TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
     EXPECT_LT(chart["hidden"], chart["arms"][0].get<int>() / 10);
     EXPECT_TRUE(chart["log_changes"]);
     EXPECT_TRUE(chart["log_returns"]);
-    EXPECT_TRUE(chart["rate_changes"]);
+    EXPECT_TRUE(chart["lr_changes"]);
     EXPECT_EQ(chart["smoothing_changes"], chart["metric"] != "val/loss");
     for (const Json& range : chart["zoomed"]) EXPECT_EQ(range, Json({100, 200}));
   }
@@ -99,7 +99,7 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
   ASSERT_EQ(rows[0],
             (std::vector<std::string>{"arm", "lr", "step", "mean", "min", "max", "seeds"}));
   const std::vector<double> one = logged(dirs[0]).train, two = logged(dirs[1]).train;
-  for (std::size_t step = 1; step <= 200; ++step) {  // softmax at the first rate
+  for (std::size_t step = 1; step <= 200; ++step) {  // softmax at the first learning rate
     const auto& row = rows.at(step);
     const double a = one[step - 1], b = two[step - 1];
     ASSERT_EQ(row[0] + row[1] + row[2], "softmax3e-4" + std::to_string(step));

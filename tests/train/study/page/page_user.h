@@ -29,7 +29,7 @@ inline constexpr const char* kUser = R"js(
   const picture = graph => pixels(graph).reduce((hash, value) => (31 * hash + value) | 0, 7);
   const change = (select, value) => { select.value = value; select.onchange({target: select}); };
 
-  const rate = document.getElementById('rate'), smoothing = document.getElementById('smoothing');
+  const lr = document.getElementById('lr'), smoothing = document.getElementById('smoothing');
   const arms = [...document.querySelectorAll('#arms button')];
   for (const {chart, caption, graph} of graphs) {
     const result = {metric: chart.metric, arms: data.arms.map((_, arm) => count(graph, arm))};
@@ -44,10 +44,10 @@ inline constexpr const char* kUser = R"js(
     change(smoothing, '100');
     result.smoothing_changes = picture(graph) !== first;
     change(smoothing, '0');
-    if (rate.options.length > 1) {
-      change(rate, String((data.rate + 1) % data.rates.length));
-      result.rate_changes = picture(graph) !== first;
-      change(rate, String(data.rate));
+    if (lr.options.length > 1) {
+      change(lr, String((data.lr + 1) % data.lrs.length));
+      result.lr_changes = picture(graph) !== first;
+      change(lr, String(data.lr));
     }
     graph.updateOptions({dateWindow: [100, 200]});
     result.zoomed = graphs.map(other => other.graph.xAxisRange());

@@ -111,8 +111,8 @@ TEST(Report, draws_the_logged_curves_with_spikes_and_divergence) {
   const Json data = data_of(
       report_of(dir, {{.spike_at = 300}, {.name = "diff_v1", .steps = 500, .diverge_at = 400}}));
   EXPECT_EQ(data["arms"].dump(), R"(["softmax","diff_v1"])");
-  EXPECT_EQ(data["cells"][0]["diverged"].dump(), "[]");
-  EXPECT_EQ(data["cells"][1]["diverged"].dump(), "[400]");
+  EXPECT_EQ(data["conditions"][0]["diverged"].dump(), "[]");
+  EXPECT_EQ(data["conditions"][1]["diverged"].dump(), "[400]");
   ASSERT_EQ(data["charts"].size(), 3u);
   const Json &loss = data["charts"][0], &val = data["charts"][1], &grad = data["charts"][2];
   EXPECT_EQ(loss["metric"], "train/loss");
@@ -168,11 +168,11 @@ TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
   const std::string page = contents(dir / "report.html");
   EXPECT_LT(page.size(), kLimit);
   const Json data = data_of(page);
-  EXPECT_EQ(data["rates"].dump(), R"(["3e-4","1e-3","3e-3","0.01","0.03","0.1","0.3"])");
-  EXPECT_EQ(data["rate"], 2) << "where the baseline is best";
+  EXPECT_EQ(data["lrs"].dump(), R"(["3e-4","1e-3","3e-3","0.01","0.03","0.1","0.3"])");
+  EXPECT_EQ(data["lr"], 2) << "where the baseline is best";
   EXPECT_EQ(data["best_loss"], 1.9);
-  EXPECT_EQ(data["cells"].size(), 21u);
-  EXPECT_EQ(data["cells"][6]["diverged"].dump(), "[333,333]");
+  EXPECT_EQ(data["conditions"].size(), 21u);
+  EXPECT_EQ(data["conditions"][6]["diverged"].dump(), "[333,333]");
   EXPECT_EQ(data["charts"][0]["lines"].size(), 21u);
   EXPECT_GT(data["charts"][0]["lines"][0]["low"].size(), 300u);
   EXPECT_THAT(page, HasSubstr("63 runs: 3 arms, 7 peak learning rates, 3 seeds. 5 diverged."));

@@ -67,7 +67,7 @@ TEST_F(Recovery, so_does_one_that_left_nothing_but_its_lock) {
   EXPECT_EQ(state("softmax"), run::RunState::finished);
 }
 
-TEST_F(Recovery, one_that_is_not_chosen_is_left_alone_and_the_others_are_compared) {
+TEST_F(Recovery, one_that_is_not_selected_is_left_alone_and_the_others_are_compared) {
   ASSERT_EQ(sweep().exit, 0);
   break_off("diff_v1");
   const Outcome outcome = sweep({"--arms", "softmax"});
@@ -96,7 +96,7 @@ TEST_F(Recovery, a_status_that_cannot_be_read_fails_one_run_and_not_the_sweep) {
                                  HasSubstr("\n  diff_v1: out/diff_v1/status.json is damaged"),
                                  HasSubstr("remove out/diff_v1 to train it from the start\n")));
   EXPECT_THAT(contents(project / "out/index.csv"), HasSubstr("\ndiff_v1,diff_v1,1,0.01,failed,"));
-  EXPECT_EQ(sweep({"--arms", "softmax"}).exit, 0) << "of those chosen none failed";
+  EXPECT_EQ(sweep({"--arms", "softmax"}).exit, 0) << "of those selected none failed";
 }
 
 TEST_F(Recovery, metrics_without_a_status_are_not_removed) {

@@ -23,7 +23,7 @@ using test::put;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Two arms, two rates, two seeds.
+/// Two arms, two learning rates, two seeds.
 class Workers : public testing::Test {
  protected:
   static constexpr const char* kSweep =

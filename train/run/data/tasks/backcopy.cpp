@@ -8,7 +8,7 @@
 // Best achievable, with p_t(v) the probability that token t is symbol v, v no trigger, by exact
 // recursion over t: loss = (log(symbols - triggers) + sum_{t=1}^{T-1} sum_v p_t(v) H(row v)) / T,
 // the mean over all T targets of the entropy of the target given all before it (0 after a trigger);
-// accuracy alike with max row v for H(row v), and 1 after a trigger.
+// accuracy likewise with max row v for H(row v), and 1 after a trigger.
 #include "train/run/data/tasks/backcopy.h"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // p(g) ~ (g + 1)^(a - 1), a = `gap_power`. All other tokens are uniform over those that are no key
 // of the sequence. Zoology differs in two ways: its inputs have a random token where the value
 // belongs, here a row is a sequence whose targets are its inputs one later; and its other tokens
-// may be keys, which at its 8192 tokens hardly happens and at 128 would put false pairs. Grid: D
+// may be keys, which is rare with its 8192 tokens and would make false pairs with 128. Grid: D
 // by gap.
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
 // data.kind needles: facts hidden in filler.
-// Needle-in-a-haystack; V1 paper, section 3.4. A setting (N, R) is one of `facts`, `queries`, drawn
-// alike often. The context is cut into slots of 1 + `digits` tokens; what is left over stands first
-// and is filler. N facts [city, digits] about different cities are in N different slots, all
-// choices alike; the rest is filler. The first R of them, in random order, are asked for. In
-// validation, sequence n has setting n mod S and depth n / S mod 5: the fact asked for first is in
-// slot round(depth x (slots - 1)), depth 0, 25, 50, 75 or 100 %, the others anywhere else. Grid: N
-// by depth, a sequence being right if all R answers are.
+// Needle-in-a-haystack; V1 paper, section 3.4. A setting (N, R) is one of `facts`, `queries`, all
+// equally likely. The context is cut into slots of 1 + `digits` tokens; what is left over stands
+// first and is filler. N facts [city, digits] about different cities are in N different slots, all
+// choices equally likely; the rest is filler. The first R of them, in random order, are asked for.
+// In validation, sequence n has setting n mod S and depth n / S mod 5: the fact asked for first is
+// in slot round(depth x (slots - 1)), depth 0, 25, 50, 75 or 100 %, the others anywhere else. Grid:
+// N by depth, a sequence being right if all R answers are.
 #include <fmt/format.h>
 
 #include <algorithm>

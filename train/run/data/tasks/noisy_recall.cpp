@@ -1,9 +1,10 @@
 // data.kind noisy_recall: in-context recall among noise.
-// MAD; Poli et al. 2024, with several queries. T + 1 tokens are slots of two, an odd one first is
-// noise. Each slot but the last is noise with probability `noise`, one slot excepted, which is
-// drawn; else a key, uniform with replacement, and its value, drawn when the key comes first. The
-// last slot has one of the keys that were there. MAD's own training scores every token; here as in
-// its evaluation. Grid: noise in percent by slots between a key and its last occurrence.
+// MAD; Poli et al. 2024, with several queries. T + 1 tokens are slots of two; an odd token, the
+// first, is noise. A slot is noise with probability `noise` or else a pair: a key, uniform with
+// replacement, and its value, drawn when the key first comes. One slot, drawn at random, is a pair
+// in any case; the last slot is the pair of a key that was there. MAD's own training scores every
+// token; here only those values are scored whose key was there before, as in its evaluation. Grid:
+// noise in percent by slots between a key and its last occurrence.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -10,7 +10,7 @@ namespace difftape::run {
 
 namespace {
 
-constexpr std::uint64_t kAnySeed = 0;            // the seed of the run has no say in validation
+constexpr std::uint64_t kAnySeed = 0;  // validation does not depend on the seed of the run
 constexpr Index kValSequences = Index{1} << 20;  // more than anybody reads
 
 /// Adds a row; its answers and queries get its number.

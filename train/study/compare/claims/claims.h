@@ -40,8 +40,9 @@ struct Claim {
   const char* sentence;
   const char* source;
   std::vector<ClaimTest> tests;
-  const char* if_supported = "";      ///< said behind the verdict, where the claim is two against
-  const char* if_not_supported = "";  ///< each other
+  const char* if_supported = "";      ///< printed after the verdict; of a claim on which the
+                                      ///< sources disagree, the one that holds
+  const char* if_not_supported = "";  ///< the same for the other verdict
   /// The published difference, if the claim has one: measured_words says whether the interval holds
   /// some of it. The verdict is about the direction alone.
   double published_low = 0, published_high = 0;

@@ -92,7 +92,7 @@ std::string describe_lrs(const std::vector<ConditionPair>& used, std::size_t all
     return fmt::format("at {:g} and {:g}", first->lr, second->lr);
   }
   if (all == 1) return fmt::format("at {:g}", first->lr);
-  return fmt::format("at {} of {} rates", used.size(), all);
+  return fmt::format("at {} of {} learning rates", used.size(), all);
 }
 
 std::string describe_diverged(const std::vector<ConditionPair>& conditions, const Arm& arm,
@@ -119,8 +119,8 @@ bool all_diverged(const Arm& arm) {
 }
 
 /// Why nothing can be compared although both arms are there; empty if it can.
-std::string obstacle(const Arm& arm, const Arm& against, const Quantity& quantity,
-                     const std::vector<ConditionPair>& conditions, const Seeds& seeds) {
+std::string why_not_compared(const Arm& arm, const Arm& against, const Quantity& quantity,
+                             const std::vector<ConditionPair>& conditions, const Seeds& seeds) {
   std::vector<std::string> silent;
   for (const Arm* each : {&arm, &against}) {
     const auto runs = each->runs();
@@ -140,7 +140,7 @@ std::string obstacle(const Arm& arm, const Arm& against, const Quantity& quantit
   }
   if (seeds.empty()) return fmt::format("{} and {} have no seed in common", arm.name, against.name);
   if (conditions.empty()) {
-    return fmt::format("{} and {} share no {}rate", arm.name, against.name,
+    return fmt::format("{} and {} share no {}learning rate", arm.name, against.name,
                        quantity.claims.lrs == Lrs::large ? "large " : "");
   }
   return "";
@@ -158,7 +158,7 @@ Comparison compare_arms(const Arm& arm, const Arm& against, const Quantity& quan
   Comparison result{{}, kNaN, kNaN, kNaN, "", "", ""};
   const Seeds seeds = shared_seeds(arm, against);
   const std::vector<ConditionPair> conditions = conditions_of(arm, against, quantity.claims.lrs);
-  result.reason = obstacle(arm, against, quantity, conditions, seeds);
+  result.reason = why_not_compared(arm, against, quantity, conditions, seeds);
   if (!result.reason.empty()) return result;
   result.diverged = describe_diverged(conditions, arm, against);
   const std::vector<ConditionPair> used = usable(conditions, seeds, [&](const RunRecord& run) {
@@ -168,11 +168,11 @@ Comparison compare_arms(const Arm& arm, const Arm& against, const Quantity& quan
   });
   if (quantity.of_seed != nullptr && used.size() < 2) {
     result.reason =
-        fmt::format("{} needs two rates at which all runs ended", quantity.claims.label);
+        fmt::format("{}: need two learning rates at which all runs ended", quantity.claims.label);
     return result;
   }
   if (used.empty()) {
-    result.reason = fmt::format("at no rate has every run a number{}", result.diverged);
+    result.reason = fmt::format("at no learning rate has every run a number{}", result.diverged);
     return result;
   }
   result.lrs = describe_lrs(used, conditions.size(), quantity.claims.lrs);

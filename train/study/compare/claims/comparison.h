@@ -16,7 +16,7 @@ struct Comparison {
   stats::PairedDifference paired;
   double arm, against;   ///< means over the seeds; geometric if the quantity is a ratio
   double noise_floor;    ///< pooled_std between the seeds of the arm compared with
-  std::string lrs;       ///< "at 5 of 7 rates", "at 0.001 and 0.003" (the best of each)
+  std::string lrs;       ///< "at 5 of 7 learning rates", "at 0.001 and 0.003" (the best of each)
   std::string diverged;  ///< "; diverged: a 1 of 6, b 0 of 6" among the runs compared, or ""
   std::string reason;
 };

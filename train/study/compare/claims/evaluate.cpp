@@ -36,7 +36,7 @@ TestResult measure(const Study& study, const ClaimTest& test) {
   } else if (seeds < kSeedsForVerdict) {
     result.reason = fmt::format("{} seeds, need {}", seeds, kSeedsForVerdict);
   } else if (test.quantity == &quantity("val_loss") && is_one_lr(pair)) {
-    result.reason = "one rate: the same test as at each arm's best rate";
+    result.reason = "one learning rate: the same test as at each arm's best";
   }
   return result;
 }

@@ -76,7 +76,7 @@ bool has_numbers(const ClaimResult& result) {
 constexpr const char* kVerdictNote =
     "A difference is detected if p, corrected by Holm over all tests, is below 0.05 and it exceeds "
     "the noise floor, the standard deviation between seeds of the arm compared with. A seed is "
-    "averaged over rates before seeds are compared.";
+    "averaged over learning rates before seeds are compared.";
 
 }  // namespace
 

@@ -27,16 +27,16 @@ function armButtons() {
   });
 }
 
-function rateChoice() {
-  if (cellsOf.every(cells => cells.length < 2)) return;
-  const select = document.getElementById('rate');
-  data.rates.forEach((name, i) => select.append(new Option(name, String(i))));
-  select.value = String(shown.rate);
+function lrChoice() {
+  if (conditionsOf.every(list => list.length < 2)) return;
+  const select = document.getElementById('lr');
+  data.lrs.forEach((name, i) => select.append(new Option(name, String(i))));
+  select.value = String(shown.lr);
   select.onchange = () => {
-    shown.rate = Number(select.value);
+    shown.lr = Number(select.value);
     redraw();
   };
-  document.getElementById('rate-label').hidden = false;
+  document.getElementById('lr-label').hidden = false;
 }
 
 function chartButtons({chart, caption, graph}) {
@@ -54,7 +54,7 @@ function start() {
     Dygraph.synchronize(graphs.map(({graph}) => graph), {range: false});
   }
   armButtons();
-  rateChoice();
+  lrChoice();
   graphs.forEach(chartButtons);
   document.getElementById('smoothing').onchange = event => {
     shown.smoothing = Number(event.target.value);

@@ -4,13 +4,13 @@
 const field = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : String(text);
 const table = rows => rows.map(row => row.map(field).join(',') + '\n').join('');
 
-// Every arm at every rate, also those that are not drawn now.
+// Every arm at every learning rate, also those that are not drawn now.
 function chartCsv(chart) {
   const rows = [['arm', 'lr', 'step', 'mean', 'min', 'max', 'seeds']];
   chart.lines.forEach((line, i) => {
-    const {arm, rate, seeds} = data.cells[i];
+    const {arm, lr, seeds} = data.conditions[i];
     line.step.forEach((step, k) => rows.push([
-      data.arms[arm], data.rates[rate], step, line.mean[k],
+      data.arms[arm], data.lrs[lr], step, line.mean[k],
       (line.low || line.mean)[k], (line.high || line.mean)[k], seeds]));
   });
   return table(rows);
@@ -18,7 +18,7 @@ function chartCsv(chart) {
 
 // Maps are stored up to the diagonal, as 16-bit numbers in base64.
 function attentionCsv(head) {
-  const names = head.maps.length === 3 ? ['map 1', 'map 2', 'applied'] : ['attention'];
+  const names = head.maps.length === 3 ? ['A1', 'A2', 'applied'] : ['attention'];
   const levels = head.maps.map(text => {
     const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
     return new DataView(bytes.buffer);

@@ -6,7 +6,7 @@ const root = document.documentElement;
 const colors = 8;  // --arm-0 ... --arm-7 in base.css; later arms repeat them, dashed
 const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
 
-const shown = {rate: data.rate, smoothing: 0, arms: data.arms.map(() => true)};
+const shown = {lr: data.lr, smoothing: 0, arms: data.arms.map(() => true)};
 
 const css = name => getComputedStyle(root).getPropertyValue(name).trim();
 const color = arm => css(`--arm-${arm % colors}`);
@@ -16,14 +16,14 @@ const escapeText = text => element('i', '', text).innerHTML;
 const swatch = arm =>
   `<span class="swatch arm-${arm % colors}${arm < colors ? '' : ' hollow'}"></span>`;
 
-// The cells of each arm, and the one of them that is drawn: that of the chosen rate. An arm with a
-// single rate stands for itself at every rate; -1: the arm was not trained at this rate.
-const cellsOf = data.arms.map((_, arm) =>
-  data.cells.flatMap((cell, i) => cell.arm === arm ? [i] : []));
-const cellOf = arm => cellsOf[arm].length === 1 ? cellsOf[arm][0]
-  : cellsOf[arm].find(i => data.cells[i].rate === shown.rate) ?? -1;
+// The conditions of each arm (one a learning rate), and the one that is drawn: that of the selected
+// learning rate, or the only one; -1: the arm was not trained at this learning rate.
+const conditionsOf = data.arms.map((_, arm) =>
+  data.conditions.flatMap((condition, i) => condition.arm === arm ? [i] : []));
+const conditionOf = arm => conditionsOf[arm].length === 1 ? conditionsOf[arm][0]
+  : conditionsOf[arm].find(i => data.conditions[i].lr === shown.lr) ?? -1;
 
-const lineOf = (chart, arm) => cellOf(arm) < 0 ? null : chart.lines[cellOf(arm)];
+const lineOf = (chart, arm) => conditionOf(arm) < 0 ? null : chart.lines[conditionOf(arm)];
 
 const tick = value => {
   const size = Math.abs(value);

@@ -38,7 +38,7 @@ function drawMarks(chart, graph, context) {
     });
     context.strokeStyle = color(arm);
     context.lineWidth = 2.5;
-    for (const step of data.cells[cellOf(arm)].diverged.filter(inside)) {
+    for (const step of data.conditions[conditionOf(arm)].diverged.filter(inside)) {
       cross(context, graph.toDomXCoord(step), area.y + 8);
     }
   });

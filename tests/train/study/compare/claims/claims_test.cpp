@@ -103,7 +103,7 @@ TEST(Claims, say_which_metric_or_arm_is_missing) {
   EXPECT_EQ(verdict(silent, "no_lambda_context_rms"), "not tested: no run logged attn/context_rms");
   const std::vector<RunRecord> alone = test::records({{}, {.seed = 2}, {.seed = 3}});
   EXPECT_EQ(verdict(alone, "v2_loss_best"), "not tested: no arm is V2 (kind: diff_v2)");
-  EXPECT_EQ(verdict(alone, "v1_norm"), "not tested: no arm is V1 without its norm (subln: false)");
+  EXPECT_EQ(verdict(alone, "v1_norm"), "not tested: no arm is V1 without subln (subln: false)");
   const std::vector<RunRecord> half = test::records(
       {{.last = {{"attn/sink_rate/0", 0.5}}}, {.arm = "v2", .attention = kArms.at("v2")}});
   EXPECT_EQ(verdict(half, "v2_sink_rate"), "not tested: no run of v2 logged attn/sink_rate");
@@ -140,7 +140,7 @@ TEST(Claims, at_large_rates_start_at_the_best_rate_of_the_baseline_and_count_div
   const std::vector<RunRecord> runs = test::records(results);
   const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
   const Comparison spikes = result_of(evaluated, "v2_loss_spikes").tests[0].comparison;
-  EXPECT_EQ(spikes.lrs, "at 2 of 3 rates");
+  EXPECT_EQ(spikes.lrs, "at 2 of 3 learning rates");
   EXPECT_NEAR(spikes.against, 2.2, 1e-12);
   EXPECT_EQ(spikes.diverged, "; diverged: v2 1 of 9, base 3 of 9");
   const Comparison stable = result_of(evaluated, "v2_rates").tests[0].comparison;
@@ -216,7 +216,7 @@ TEST(Claims, of_the_loss_at_one_rate_count_as_one_test) {
   const std::vector<ClaimResult> evaluated = evaluate(make_study(runs));
   EXPECT_EQ(result_of(evaluated, "v2_loss_best").verdict, Verdict::supported);
   const ClaimResult equal = result_of(evaluated, "v2_loss_equal");
-  EXPECT_THAT(verdict_text(equal), HasSubstr("one rate: the same test"));
+  EXPECT_THAT(verdict_text(equal), HasSubstr("one learning rate: the same test"));
   EXPECT_TRUE(std::isnan(equal.tests[0].adjusted_p)) << "it must not count in Holm's correction";
 }
 

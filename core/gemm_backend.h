@@ -17,14 +17,14 @@ enum class Precision {
 std::string unsupported_reason(Precision precision);
 
 /// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "Eigen". Throws UsageError if DIFFTAPE_GEMM
-/// in the environment names an engine that is not available; programs call it before anything else.
-const char* gemm_engine();
+/// in the environment names a backend that is not available; programs call it before anything else.
+const char* gemm_backend();
 
-/// Chooses the engine by name, "libxsmm" or "eigen"; DIFFTAPE_GEMM in the environment sets the
-/// initial one. Throws UsageError for an engine that is not available here.
-void set_gemm_engine(const char* name);
+/// Chooses the backend by name, "libxsmm" or "eigen"; DIFFTAPE_GEMM in the environment sets the
+/// initial one. Throws UsageError for a backend that is not available here.
+void set_gemm_backend(const char* name);
 
 /// What multiplies tiles of bfloat16 here, "" if nothing does.
-std::string bf16_engine_name();
+std::string bf16_backend_name();
 
 }  // namespace difftape

@@ -1,0 +1,105 @@
+// The table of files in a README lists what its folder holds, no more and no less.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace difftape::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+/// "gemm" of gemm.cpp and gemm.h.
+std::string stem(const std::string& name) { return name.substr(0, name.find('.')); }
+
+/// What a folder holds, as a table may name it: files by their full names, folders with a slash.
+Names contents(const fs::path& folder) {
+  Names found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name == "README.md" || name == "__pycache__") continue;
+    found.insert(entry.is_directory() ? name + "/" : name);
+  }
+  return found;
+}
+
+/// The names in the first column of the table, each with the folder of the first in its row:
+/// "attention/rows" and "attention/blocks" of | `attention/rows`, `blocks` |. A folder of which
+/// files are named is a name too.
+Names listed(const fs::path& readme) {
+  static const std::regex head(R"(\| (file|folder|room) \| what it (holds|does|proves) \|.*)");
+  static const std::regex first_column(R"(\| ([^|]*) \|.*)"), quoted("`([^`]+)`");
+  std::ifstream text(readme);
+  Names names;
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    std::smatch row;
+    if (!std::regex_match(line, row, first_column) && !line.starts_with("|---")) inside = false;
+    if (inside && !row.empty()) {
+      const std::string cell = row[1];
+      std::string prefix;
+      for (std::sregex_iterator name(cell.begin(), cell.end(), quoted), end; name != end; ++name) {
+        const std::string each = (*name)[1];
+        const std::size_t slash = each.find('/');
+        if (slash != std::string::npos && slash + 1 < each.size()) {
+          prefix = each.substr(0, slash + 1);
+          names.insert(prefix);
+          names.insert(each);
+        } else {
+          names.insert(prefix + each);
+        }
+      }
+    }
+    if (std::regex_match(line, head)) inside = true;
+  }
+  return names;
+}
+
+/// One line for each thing in the folder that no name covers, and each name that covers nothing. A
+/// name covers the file or folder of that name, or, without an ending, every file of that stem.
+void expect_table_of(const fs::path& folder, const Names& names, const std::string& prefix = "") {
+  const Names found = contents(folder);
+  Names stems;
+  for (const std::string& each : found) {
+    stems.insert(stem(each));
+    EXPECT_TRUE(names.contains(prefix + each) || names.contains(prefix + stem(each)))
+        << folder.string() << ": README.md does not list " << prefix << each;
+  }
+  Names folders;
+  for (const std::string& name : names) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string own = name.substr(prefix.size());
+    const std::size_t slash = own.find('/');
+    if (slash != std::string::npos && slash + 1 < own.size()) {
+      folders.insert(own.substr(0, slash + 1));
+    } else if (!own.empty()) {
+      EXPECT_TRUE(found.contains(own) || stems.contains(own))
+          << folder.string() << ": README.md lists " << name << ", which is not there";
+    }
+  }
+  for (const std::string& each : folders) expect_table_of(folder / each, names, prefix + each);
+}
+
+TEST(Readme, the_table_of_files_lists_what_the_folder_holds) {
+  const fs::path root = DIFFTAPE_TEST_SOURCE_DIR;
+  int tables = 0;
+  for (const char* top :
+       {"autograd", "bench", "configs", "core", "layers", "optim", "results", "tests", "train"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (entry.path().filename() != "README.md") continue;
+      const Names names = listed(entry.path());
+      if (names.empty()) continue;
+      expect_table_of(entry.path().parent_path(), names);
+      ++tables;
+    }
+  }
+  EXPECT_GE(tables, 25);
+}
+
+}  // namespace
+}  // namespace difftape::test

@@ -11,7 +11,7 @@ namespace difftape::run {
 struct FormerKey {
   std::string key;
   std::vector<std::string> now;  ///< the keys that replace it, one for each task that had it
-  std::string value = "";        ///< what to write there, if values changed too
+  std::string value = {};        ///< what to write there, if values changed too
 };
 
 struct FormerWord {

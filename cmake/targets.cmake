@@ -75,6 +75,7 @@ function(difftape_library library precision)
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
+    set_target_properties(${library} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)  # a source is there once
   endif()
   target_compile_options(${library} PUBLIC ${difftape_assertions_${precision}})
 endfunction()

@@ -7,6 +7,11 @@ include(GoogleTest)
 difftape_headers(difftape_headers_tests ${common_headers} <filesystem> <fstream> <sstream>
   <gtest/gtest.h> <gmock/gmock.h> LIBRARIES fmt::fmt GTest::gmock OPTIONS ${little})
 
+set(timeout 300)
+if(DIFFTAPE_SANITIZE)
+  set(timeout 1800)
+endif()
+
 # add_difftape_tests(NAME PREFIX PRECISION LIBRARY SOURCE...): the program difftape_tests_NAME, whose
 # tests are called PREFIX.Suite.test.
 function(add_difftape_tests name prefix precision library)
@@ -17,7 +22,7 @@ function(add_difftape_tests name prefix precision library)
   difftape_use_headers(${target} difftape_headers_tests ${precision})
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 300 ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
+    PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")  # tests of threads set their own
 endfunction()
 
 difftape_sources(sources tests/support tests/core tests/layers/step tests/train tests/golden

@@ -102,7 +102,8 @@ Var rope(const Var& x, double theta) {
   for (Index c = 0; c < width; ++c) {
     turn.row(c)[c ^ 1] = c % 2 == 0 ? 1 : -1;
     for (Index t = 0; t < seq; ++t) {
-      const double exponent = -2.0 * static_cast<double>(c / 2) / static_cast<double>(width);
+      const Index plane = c / 2;
+      const double exponent = -2.0 * static_cast<double>(plane) / static_cast<double>(width);
       const double angle = static_cast<double>(t) * std::pow(theta, exponent);
       cosine.row(t)[c] = static_cast<real>(std::cos(angle));
       sine.row(t)[c] = static_cast<real>(std::sin(angle));

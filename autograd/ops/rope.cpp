@@ -10,7 +10,7 @@ namespace difftape {
 Var rope(Var x, std::shared_ptr<const RopeTable> table) {
   Tensor y = x.value().unique() ? x.value() : Tensor::like(x.value());
   table->rotate(x.value(), y, 1);
-  return record("rope", y, {x}, [table, dx = x.gradient()](const Tensor& dy) {
+  return record("rope", y, {x}, [table = std::move(table), dx = x.gradient()](const Tensor& dy) {
     Tensor back = Tensor::like(dy);
     table->rotate(dy, back, -1);
     dx.add(back);

@@ -41,7 +41,7 @@ void hidden_backward(const Saved& saved, Tensor& dh, const Gradient& dgate, cons
   parallel_ranges(dh.size(), kGrain, [&](Index i, Index n) {
     const ConstRow g(saved.gate.data() + i, n), u(saved.up.data() + i, n);
     Row dhi(dh.data() + i, n);
-    real memory[kGrain];
+    alignas(64) real memory[kGrain];  // Eigen's exp has other bits before an aligned address
     Row s(memory, n);
     s = (1 + (-g).exp()).inverse();
     if (dgate.requires_grad()) {

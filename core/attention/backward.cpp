@@ -188,7 +188,7 @@ void attention_backward(const HeadMapping& mapping, const AttentionInputs& in,
   const Index map_size = dims.block * dims.stride;
   Tensor scratch = Tensor::empty({num_threads(), 4 * map_size});
   parallel_for(dims.batch * group_count * parts, [&](Index task) {
-    real* memory = scratch.data() + thread_index() * 4 * map_size;
+    real* memory = scratch.data() + thread_index() * map_size * 4;
     const Buffers buffers{{memory, memory + map_size},
                           {memory + 2 * map_size, memory + 3 * map_size}};
     const Index part = task % parts, b = task / parts / group_count;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 
 #include "core/error.h"
 
@@ -34,16 +33,17 @@ struct Moments {
   double n, mean, squares;  // sum of the squared deviations
 };
 
+using Iterator = std::deque<double>::const_iterator;
+
 /// Of the values and `one_more`. Two passes each time: exact to rounding, where running sums would
 /// cancel.
-template <class Values>
-Moments moments_of(const Values& values, std::optional<double> one_more = {}) {
-  const double n = static_cast<double>(std::ranges::ssize(values) + (one_more ? 1 : 0));
+Moments moments_of(Iterator begin, Iterator end, std::optional<double> one_more = {}) {
+  const double n = static_cast<double>(end - begin + (one_more ? 1 : 0));
   double sum = one_more.value_or(0);
-  for (const double x : values) sum += x;
+  for (Iterator x = begin; x != end; ++x) sum += *x;
   const double mean = sum / n;
   double squares = one_more ? (*one_more - mean) * (*one_more - mean) : 0;
-  for (const double x : values) squares += (x - mean) * (x - mean);
+  for (Iterator x = begin; x != end; ++x) squares += (*x - mean) * (*x - mean);
   return {n, mean, squares};
 }
 
@@ -108,8 +108,9 @@ SpikeVerdict SpikeDetector::judge_by_window(double value) const {
   if (window_.empty() || std::ssize(window_) < rule_.min_history) return {};
   const bool with_it = rule_.definition == SpikeDefinition::llmc && std::isfinite(value);
   const bool full = std::ssize(window_) == rule_.window;  // then the oldest makes room for it
-  const std::ranges::subrange before(window_.begin() + (with_it && full ? 1 : 0), window_.end());
-  const Moments moments = moments_of(before, with_it ? std::optional(value) : std::nullopt);
+  const auto first = window_.begin() + (with_it && full ? 1 : 0);
+  const Moments moments =
+      moments_of(first, window_.end(), with_it ? std::optional(value) : std::nullopt);
   const bool sample = rule_.definition == SpikeDefinition::olmo_core;
   const double std = std::sqrt(moments.squares / (sample ? moments.n - 1 : moments.n));
   const double deviation = value - moments.mean;
@@ -131,7 +132,7 @@ void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   if (!moving_) {
     window_.push_back(value);
     if (std::ssize(window_) < rule_.min_history) return;
-    const Moments moments = moments_of(window_);
+    const Moments moments = moments_of(window_.begin(), window_.end());
     moving_ = {moments.mean, moments.squares / moments.n};
     window_.clear();
     return;

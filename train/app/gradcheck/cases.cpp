@@ -1,5 +1,7 @@
 #include "train/app/gradcheck/cases.h"
 
+#include <fmt/format.h>
+
 #include "autograd/gradcheck/op_cases.h"
 #include "core/random.h"
 #include "layers/attention/errors.h"

@@ -1,5 +1,7 @@
 #include "train/app/replay/crash_replay.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "train/app/replay/recorded_run.h"

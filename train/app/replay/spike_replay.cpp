@@ -106,9 +106,10 @@ void run_trials(const RecordedRun& run, run::TrainState& state, const std::set<I
 
 /// The trial of the step itself first, the others as they came.
 void put_own_first(SpikeReplay& replay) {
-  std::ranges::stable_partition(replay.trials, [&](const ReplayTrial& e) {
+  const auto own = [&](const ReplayTrial& e) {
     return e.state == replay.step && e.batch == replay.step;
-  });
+  };
+  std::stable_partition(replay.trials.begin(), replay.trials.end(), own);
 }
 
 }  // namespace

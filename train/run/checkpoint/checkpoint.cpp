@@ -205,7 +205,7 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   if (error) {
     throw OutputError(fmt::format("cannot make {}: {}", directory.string(), error.message()));
   }
-  const fs::path path = directory / fmt::format("step-{:08}.h5", meta.step);
+  fs::path path = directory / fmt::format("step-{:08}.h5", meta.step);
   write_checkpoint(path, parameters, optimizer, meta);
   system::replace_text(directory / "latest", path.filename().string() + "\n");
   sync_directory(directory);
@@ -239,7 +239,7 @@ fs::path find_checkpoint(const fs::path& where) {
     if (!is_file(latest)) continue;
     std::string name = system::read_text(latest);
     name.erase(name.find_last_not_of(" \r\n") + 1);
-    const fs::path named = latest.parent_path() / name;
+    fs::path named = latest.parent_path() / name;
     if (is_file(named)) return named;
     throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
   }

@@ -69,8 +69,8 @@ std::optional<KeyAndValue> under_new_names(const std::string& key, const std::st
     const auto changed = std::ranges::find(former->values, value, &KeyAndValue::first);
     if (changed != former->values.end()) found.second = changed->second;
   }
-  const std::string changed = value_now(found.first, found.second);
-  if (!changed.empty()) found.second = changed;
+  const std::string value_today = value_now(found.first, found.second);
+  if (!value_today.empty()) found.second = value_today;
   return found;
 }
 

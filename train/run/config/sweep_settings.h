@@ -14,8 +14,8 @@ namespace difftape::run {
 
 /// What the section says, without the combinations that follow from it.
 struct SweepSettings {
-  std::string name = "";               ///< empty: the name of the file
-  std::string baseline = "";           ///< empty: the first arm
+  std::string name = {};               ///< empty: the name of the file
+  std::string baseline = {};           ///< empty: the first arm
   std::vector<std::string> only = {};  ///< empty: all arms
   std::vector<Index> seeds = {};       ///< empty: that of run.seed alone
   std::optional<YamlNode> lr = {};     ///< numbers of optim.lr, or a name such as wortsman

@@ -75,7 +75,7 @@ fs::path write_crash_dump(const fs::path& run, const TrainState& state, const St
   }
   const Divergence& where = step.diverged.value();
   const bool validation = where.quantity == kValLoss;
-  const fs::path path = directory / fmt::format("step-{:08}.h5", where.step);
+  fs::path path = directory / fmt::format("step-{:08}.h5", where.step);
   const auto more = [&](h5::File& file) {
     file.set_attribute("/diverged", "step", where.step);
     file.set_attribute("/diverged", "quantity", where.quantity);

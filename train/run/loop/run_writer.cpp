@@ -201,7 +201,7 @@ void RunWriter::failed() noexcept {
 std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
   write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-  const std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(state.config.log));
+  std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(state.config.log));
   write_spikes_csv(dir_ / "spikes.csv", spikes);
   return spikes;
 }

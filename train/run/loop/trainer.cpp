@@ -1,5 +1,7 @@
 #include "train/run/loop/trainer.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "train/run/loop/crash_dump.h"

@@ -188,7 +188,7 @@ std::string File::string_attribute(const std::string& object, const std::string&
     throw DataError(fmt::format("{}: attribute {} of {} is not a text of variable length",
                                 state_->path.string(), name, object));
   }
-  const std::string value = text;
+  std::string value = text;
   H5free_memory(text);
   return value;
 }

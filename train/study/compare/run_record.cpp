@@ -136,7 +136,7 @@ double RunRecord::number(std::string_view quantity_name) const {
 
 std::string RunRecord::config(const std::string& key) const {
   const auto section = env.find("config");
-  const std::string value = section == env.end() ? "" : section->value(key, "");
+  std::string value = section == env.end() ? "" : section->value(key, "");
   if (!value.starts_with('"')) return value;
   const auto text = system::json_or_discarded(value);  // in quotes YAML is as JSON
   return text.is_string() ? text.get<std::string>() : value;

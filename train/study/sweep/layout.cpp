@@ -20,7 +20,8 @@ constexpr double kChoiceLimit = 15;   ///< with reading data and making weights
 
 double mean_busy(std::size_t runs, int jobs) {
   const std::size_t workers = static_cast<std::size_t>(jobs);
-  return static_cast<double>(runs) / static_cast<double>((runs + workers - 1) / workers);
+  const std::size_t rounds = (runs + workers - 1) / workers;
+  return static_cast<double>(runs) / static_cast<double>(rounds);
 }
 
 std::vector<int> usable_cores() {
@@ -64,7 +65,7 @@ Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
   if (static_cast<std::size_t>(threads) < cores.size()) {
     cores.resize(static_cast<std::size_t>(threads));
   }
-  const Layout one = make_layout(1, cores, threads);
+  Layout one = make_layout(1, cores, threads);
   const Layout many = make_layout(static_cast<int>(std::min(cores.size(), left)), cores, threads);
   if (many.jobs() == 1) return one;
   const auto rate = [&](const Layout& layout) -> double {

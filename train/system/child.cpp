@@ -1,7 +1,6 @@
 #include "train/system/child.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -44,7 +43,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 std::vector<std::string> variables_with(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> all;
-  for (const auto& [name, value] : added) all.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
   for (char** word = environ; *word != nullptr; ++word) {
     const std::string variable = *word;
     bool replaced = false;

@@ -198,12 +198,10 @@ class Tree {
     add(own[first], inside, key.substr(dot + 1), value);
     const Json nested = own[first]["properties"];
     for (const auto& [name, schema] : nested.items()) {
-      const std::string dotted = fmt::format("{}.{}", first, name);
+      const std::string dotted = first + "." + name;
       if (own.contains(dotted)) continue;
       // Not through another reference, of which some validators see the first alone.
-      own[dotted] = schema.contains("$ref")
-                        ? schema
-                        : reference(fmt::format("{}/properties/{}", inside, name));
+      own[dotted] = schema.contains("$ref") ? schema : reference(inside + "/properties/" + name);
     }
   }
 

@@ -47,8 +47,8 @@ KeyValues side_by_side(const Study& study, F&& object_of) {
     for (const RunRecord* run : study.arms[arm].runs()) {
       const Json object = object_of(*run);
       for (const auto& [key, value] : object.items()) {
-        auto row =
-            std::find_if(found.begin(), found.end(), [&](auto& f) { return f.first == key; });
+        auto row = std::find_if(found.begin(), found.end(),
+                                [&key = key](auto& f) { return f.first == key; });
         if (row == found.end()) {
           row = found.insert(row, {key, std::vector<std::vector<std::string>>(study.arms.size())});
         }

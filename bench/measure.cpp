@@ -48,6 +48,14 @@ void print_environment() {
              measure_fma_peak(0.3) / 1e9, build.precision);
 }
 
+std::string describe(const run::Config& config) {
+  const ModelConfig& m = config.model;
+  return fmt::format(
+      "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match_params {}",
+      m.d_model, m.num_layers, m.num_heads, m.d_ff, m.vocab_size, config.data.seq_len,
+      config.data.batch_size, m.match_params);
+}
+
 int run_program(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
   try {
     app.parse(argc, argv);

@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "train/run/config/config.h"
 #include "train/stats/descriptive.h"
 
 namespace difftape::bench {
@@ -25,6 +27,9 @@ ProcessMemory process_memory();
 
 /// Commit, compiler, flags, instruction sets, GEMM backend, processor, threads, measured peak.
 void print_environment();
+
+/// "d_model 384, 6 layers, ...": the model and the batch of a benchmark.
+std::string describe(const run::Config& config);
 
 /// Parses the command line and runs `body`. What main returns: 0, 64 for a wrong command line, or
 /// the code of the Error, which goes to stderr after the name of the program.

@@ -44,11 +44,7 @@ Training at_length(Training training, Index seq, Index tokens) {
 }
 
 void describe(const Training& training) {
-  const run::Config config = run::load_config(training.config, training.overrides).config;
-  const ModelConfig& m = config.model;
-  fmt::print("d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n",
-             m.d_model, m.num_layers, m.num_heads, m.d_ff, m.vocab_size, config.data.seq_len,
-             config.data.batch_size, m.match_params ? "parameters" : "none");
+  fmt::print("{}\n", bench::describe(run::load_config(training.config, training.overrides).config));
   std::fflush(stdout);
 }
 

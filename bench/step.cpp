@@ -113,11 +113,7 @@ void compare(const Arguments& arguments) {
   std::vector<Candidate> all = make_candidates(arguments);
   const run::Config& config = all.front().state->config;
   bench::print_environment();
-  fmt::print(
-      "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match {}\n\n",
-      config.model.d_model, config.model.num_layers, config.model.num_heads, config.model.d_ff,
-      config.model.vocab_size, config.data.seq_len, config.data.batch_size,
-      config.model.match_params ? "parameters" : "none");
+  fmt::print("{}\n\n", bench::describe(config));
   run_interleaved(all, arguments);
   print(all);
   if (!arguments.by_op) return;

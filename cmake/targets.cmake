@@ -75,7 +75,8 @@ function(difftape_library library precision)
   target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
-    set_target_properties(${library} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)  # a source is there once
+    # clang-tidy reads a source once; what f64 alone has it reads with the flags of a neighbour.
+    set_target_properties(${library} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
   endif()
   target_compile_options(${library} PUBLIC ${difftape_assertions_${precision}})
 endfunction()
@@ -113,6 +114,11 @@ set(numeric run/data/tasks/backcopy run/loop/train_state app/analyze/snr app/ana
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
 difftape_sources(numeric_rooms train/run/diagnostics train/stats train/study/figures)
 list(APPEND numeric ${numeric_rooms})
+foreach(source IN LISTS numeric)  # a name that is no file would lose its flags in silence
+  if(NOT EXISTS ${source})
+    message(FATAL_ERROR "cmake/targets.cmake: ${source} is no file")
+  endif()
+endforeach()
 
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
 # the program.

@@ -53,13 +53,13 @@ Tensor numeric_gradient(const Differentiable& function, size_t variable, const T
   return gradient;
 }
 
-Comparison compare(const Differentiable& function, size_t variable, const Tensor& analytic,
-                   const Tensor& cotangent, bool relative, double enough) {
+GradientComparison compare(const Differentiable& function, size_t variable, const Tensor& analytic,
+                           const Tensor& cotangent, bool relative, double enough) {
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return relative ? relative_error(a, b) : absolute_error(a, b);
   };
   Tensor numeric = numeric_gradient(function, variable, cotangent, kSteps.front());
-  Comparison best{largest(numeric), distance(analytic, numeric)};
+  GradientComparison best{largest(numeric), distance(analytic, numeric)};
   if (best.error <= enough) return best;
   best.spread = std::numeric_limits<double>::infinity();
   for (size_t i = 1; i < kSteps.size() && !(best.error <= enough); ++i) {

@@ -25,7 +25,7 @@ Tensor numeric_gradient(const Differentiable& function, size_t variable, const T
                         double step);
 
 /// An analytic gradient beside the numeric one.
-struct Comparison {
+struct GradientComparison {
   double top;    ///< largest |numeric|
   double error;  ///< largest |analytic - numeric|; if relative, over `top`
   /// Largest difference of two numeric gradients whose steps are neighbours, for the best pair, in
@@ -35,8 +35,8 @@ struct Comparison {
 /// Takes the first step whose error is below `enough`, or else the step with the smallest error. No
 /// step can confirm a wrong gradient to many digits, but one step can lack the digits to confirm a
 /// right one: too large where the function bends, too small where rounding counts.
-Comparison compare(const Differentiable& function, size_t variable, const Tensor& analytic,
-                   const Tensor& cotangent, bool relative, double enough);
+GradientComparison compare(const Differentiable& function, size_t variable, const Tensor& analytic,
+                           const Tensor& cotangent, bool relative, double enough);
 
 /// Largest |a - b|. Sizes must agree. NaN if either has one.
 double absolute_error(const Tensor& a, const Tensor& b);

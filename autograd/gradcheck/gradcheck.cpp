@@ -33,16 +33,16 @@ void mark_inconclusive(GradcheckResult& result, std::string why) {
 }
 
 /// Holds one gradient against what was expected of it.
-void check_expected(GradcheckResult& result, const std::string& name, Expected expected,
-                    const Comparison& found) {
-  if (expected == Expected::zero) {
+void check_expected(GradcheckResult& result, const std::string& name, ExpectedGradient expected,
+                    const GradientComparison& found) {
+  if (expected == ExpectedGradient::zero) {
     const double largest = found.top + found.error;
     if (!(largest <= kZero)) {
       fail(result, fmt::format("{}: {:.1e}, but must be zero", name, largest));
     }
     return;
   }
-  const bool relative = expected == Expected::gradient;
+  const bool relative = expected == ExpectedGradient::gradient;
   if (!(found.error <= result.worst_error)) result.worst_error = found.error;
   if (!(found.error <= kGradcheckTolerance)) {
     const std::string why =
@@ -134,12 +134,13 @@ GradcheckResult gradcheck(const Differentiable& function, const Expectation& exp
   const Tensor cotangent = random_tensor(function.value().shape(), seed, "cotangent");
   const std::vector<Tensor> analytic = function.gradients(cotangent);
   for (size_t i = 0; i < function.variables.size(); ++i) {
-    const Expected expected = expected_of ? expected_of(function.names[i]) : Expected::gradient;
-    const bool relative = expected == Expected::gradient;
+    const ExpectedGradient expected =
+        expected_of ? expected_of(function.names[i]) : ExpectedGradient::gradient;
+    const bool relative = expected == ExpectedGradient::gradient;
     check_expected(result, function.names[i], expected,
                    compare(function, i, analytic[i], cotangent, relative, kGradcheckTolerance / 4));
     result.elements += analytic[i].size();
-    if (expected == Expected::zero) result.zeros += analytic[i].size();
+    if (expected == ExpectedGradient::zero) result.zeros += analytic[i].size();
   }
   if (!same(before, function.variables)) fail(result, "evaluation changed an input");
   return result;

@@ -14,13 +14,13 @@ namespace difftape {
 inline constexpr double kGradcheckTolerance = 1e-10;
 
 /// What is known of a gradient before it is computed.
-enum class Expected {
+enum class ExpectedGradient {
   gradient,  ///< its largest element is above 1e-3; errors are relative to that element
   zero,      ///< zero by the structure of the function: no element may be above 1e-11
   near_zero  ///< below 0.1; errors are absolute
 };
 /// By the name of the variable.
-using Expectation = std::function<Expected(const std::string& name)>;
+using Expectation = std::function<ExpectedGradient(const std::string& name)>;
 
 struct GradcheckResult {
   Index elements = 0;      ///< numbers that were perturbed

@@ -20,7 +20,7 @@ Index reach_of(Index seq, Index window) { return window > 0 ? std::min(seq, wind
 /// Row stride of score buffers.
 Index score_stride(Index seq, Index window) {
   const Index span = std::min(seq, reach_of(seq, window) + block_rows(seq, window) + kPanel);
-  return (span + kPanel - 1) / kPanel * kPanel;
+  return round_up(span, kPanel);
 }
 
 /// The first token that token t of sequence b sees.

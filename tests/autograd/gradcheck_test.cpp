@@ -31,7 +31,7 @@ Tensor three(double a, double b, double c) {
 }
 const Tensor kOrdinary = three(0.5, -1, 2);
 
-Expectation always(Expected expected) {
+Expectation always(ExpectedGradient expected) {
   return [expected](const std::string&) { return expected; };
 }
 
@@ -97,26 +97,26 @@ TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
 TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
   Differentiable constant = cube(kOrdinary, 0);
   constant.value = [] { return Tensor::full({3}, 1); };
-  const GradcheckResult zero = gradcheck(constant, always(Expected::zero));
+  const GradcheckResult zero = gradcheck(constant, always(ExpectedGradient::zero));
   EXPECT_EQ(zero.failure, "");
   EXPECT_EQ(zero.zeros, 3);
   constant.gradients = [](const Tensor&) {
     return std::vector<Tensor>{Tensor::full({3}, real(1e-9))};
   };
-  const GradcheckResult analytic = gradcheck(constant, always(Expected::zero));
+  const GradcheckResult analytic = gradcheck(constant, always(ExpectedGradient::zero));
   EXPECT_EQ(analytic.failure, "x: 1.0e-09, but must be zero");
   EXPECT_FALSE(analytic.inconclusive);
-  EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(Expected::zero)).failure,
+  EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(ExpectedGradient::zero)).failure,
               testing::HasSubstr("but must be zero"));
 }
 
 TEST(Gradcheck, tiny_gradients_are_compared_by_their_absolute_error) {
   const Tensor x = three(0.01, -0.02, 0.01);
-  EXPECT_EQ(gradcheck(cube(x, 1), always(Expected::near_zero)).failure, "");
-  const GradcheckResult wrong = gradcheck(cube(x, 1, 1e-8), always(Expected::near_zero));
+  EXPECT_EQ(gradcheck(cube(x, 1), always(ExpectedGradient::near_zero)).failure, "");
+  const GradcheckResult wrong = gradcheck(cube(x, 1, 1e-8), always(ExpectedGradient::near_zero));
   EXPECT_THAT(wrong.failure, testing::HasSubstr("x: absolute error "));
   EXPECT_FALSE(wrong.inconclusive);
-  EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(Expected::near_zero)).failure,
+  EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(ExpectedGradient::near_zero)).failure,
               testing::HasSubstr("but should be near zero"));
 }
 

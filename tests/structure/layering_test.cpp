@@ -57,7 +57,7 @@ const std::map<std::string, Names>& allowed() {
       {"train/system", {"core/error.h"}},
       {"train/stats", {"core/error.h", "core/names.h", "core/random.h", "core/real.h"}},
       // One run.
-      {"train/run/config", kGround},
+      {"train/run/config", {"core", "layers", "optim", "train/system", "train/stats"}},
       {"train/run/records", with(kGround, config)},
       {"train/run/data", with(kGround, records)},
       {"train/run/checkpoint", with(kGround, records)},
@@ -65,7 +65,7 @@ const std::map<std::string, Names>& allowed() {
       {"train/run/loop", run},
       // Many runs.
       {"train/study/compare", run},
-      {"train/study/figures", with(run, {"train/study/compare"})},
+      {"train/study/figures", {"core", "train/system", "train/stats", "train/study/compare"}},
       {"train/study/page", study},
       {"train/study/sweep", with(study, {"train/study/page"})},
       // The program: the commands, and what they are made of.

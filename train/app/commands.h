@@ -1,7 +1,7 @@
 #pragma once
-// The commands of `difftape`, one file each. A command that runs prints to stdout and sets `exit`
-// of the context, which must outlive it. Errors are thrown; `run` prints them and returns their
-// exit code.
+// The commands of `difftape`, in the files `*_command.cpp` and `*_commands.cpp`. A command that
+// runs prints to stdout and sets `exit` of the context, which must outlive it. Errors are thrown;
+// `run` prints them and returns their exit code.
 
 #include <filesystem>
 #include <span>

@@ -14,9 +14,9 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-double capped_loss(double final, double loss_at_init) {
-  if (!std::isfinite(loss_at_init)) return kNaN;
-  return std::isfinite(final) ? std::min(final, loss_at_init) : loss_at_init;
+double capped_loss(double final, double initial_loss) {
+  if (!std::isfinite(initial_loss)) return kNaN;
+  return std::isfinite(final) ? std::min(final, initial_loss) : initial_loss;
 }
 
 double lr_sensitivity(const Groups& losses) {

@@ -14,7 +14,7 @@ using Groups = std::vector<std::vector<double>>;
 
 /// The final validation loss as sensitivity counts it: at most the initial loss, which is also that
 /// of a run that diverged (`final` NaN or infinite). NaN if the initial loss is not finite.
-double capped_loss(double final, double loss_at_init);
+double capped_loss(double final, double initial_loss);
 
 /// Learning-rate sensitivity (Wortsman et al. 2023, section 2.2): the mean over the swept peak
 /// learning rates of [loss - best loss], in nats per token. `losses` has one group per learning

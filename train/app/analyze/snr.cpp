@@ -247,8 +247,12 @@ void write_snr_csv(const std::filesystem::path& path, const SnrResult& result) {
   for (const SnrPoint& p : result.points) {
     for (size_t i = 0; i < result.lambdas.size(); ++i) {
       const stats::Ratio &snr = p.snr[i], &gain = p.gain[i];
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", p.correlation, p.noise, result.lambdas[i],
-                          snr.value, snr.low, snr.high, gain.value, gain.low, gain.high);
+      std::vector<std::string> fields;
+      for (const double value : {p.correlation, p.noise, result.lambdas[i], snr.value, snr.low,
+                                 snr.high, gain.value, gain.low, gain.high}) {
+        fields.push_back(fmt::to_string(value));
+      }
+      text += system::csv_line(fields);
     }
   }
   system::replace_text(path, text);

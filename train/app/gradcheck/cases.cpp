@@ -70,9 +70,9 @@ Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mappi
   const bool cancels = ones && shared && mapping.maps == 2 && fields.lambda == LambdaKind::one;
   return [=, norm = fields.subln](const std::string& name) {
     const bool of_maps = contains(name, {"q_proj", "k_proj", "q_norm", "k_norm", "sinks"});
-    if (cancels || (ones && of_maps)) return Expected::zero;
+    if (cancels || (ones && of_maps)) return ExpectedGradient::zero;
     const bool of_number = of_maps || contains(name, {"lambda"});
-    return norm && shared && of_number ? Expected::near_zero : Expected::gradient;
+    return norm && shared && of_number ? ExpectedGradient::near_zero : ExpectedGradient::gradient;
   };
 }
 

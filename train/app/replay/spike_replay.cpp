@@ -187,14 +187,10 @@ std::string conclusion(const SpikeReplay& replay) {
   if (!own.loss_verdict.spike && !own.grad_verdict.spike) {
     return fmt::format("not decided: step {} is no spike by the rule {}", replay.step, replay.rule);
   }
-  const char* word = replay.cause == Cause::batch   ? "the batch"
-                     : replay.cause == Cause::state ? "the state"
-                     : replay.cause == Cause::both  ? "both: it takes this batch on this state"
-                                                    : "not decided";
   return fmt::format(
       "{}\n  {} of {} other batches on the state of step {} spike too\n"
       "  on {} of {} earlier states the batch of step {} spikes too",
-      word, replay.other_batches_spike, replay.other_batches, replay.step,
+      to_string(replay.cause), replay.other_batches_spike, replay.other_batches, replay.step,
       replay.earlier_states_spike, replay.earlier_states, replay.step);
 }
 

@@ -29,6 +29,21 @@ struct ReplayTrial {
 
 enum class Cause { batch, state, both, undecided };
 
+}  // namespace difftape::app
+
+namespace difftape {
+
+template <>
+inline constexpr auto kNames<app::Cause> =
+    std::to_array<Named<app::Cause>>({{"the batch", app::Cause::batch},
+                                      {"the state", app::Cause::state},
+                                      {"both: it takes this batch on this state", app::Cause::both},
+                                      {"not decided", app::Cause::undecided}});
+
+}  // namespace difftape
+
+namespace difftape::app {
+
 /// Where the repetition differs from the run.
 struct Mismatch {
   Index step = 0;

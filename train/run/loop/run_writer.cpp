@@ -29,10 +29,10 @@ constexpr double kPeakSeconds = 0.01;
 
 Json describe_build() {
   const BuildInfo build = build_info();
-  return {{"version", build.version},        {"commit", build.commit},
-          {"compiler", build.compiler},      {"build_type", build.build_type},
-          {"precision", build.precision},    {"vectors", build.vectors},
-          {"matrix_engine", gemm_backend()}, {"bfloat16_engine", bf16_backend_name()}};
+  return {{"version", build.version},       {"commit", build.commit},
+          {"compiler", build.compiler},     {"build_type", build.build_type},
+          {"precision", build.precision},   {"vectors", build.vectors},
+          {"gemm_backend", gemm_backend()}, {"bf16_backend", bf16_backend_name()}};
 }
 
 /// Facts about the data, and what is best achievable where that is known.

@@ -51,6 +51,11 @@ inline constexpr auto kNames<run::RunState> =
 
 namespace difftape::run {
 
+/// Nothing more will come.
+constexpr bool is_complete(RunState state) {
+  return state == RunState::finished || state == RunState::diverged;
+}
+
 /// Where a run reached the first value that is not finite.
 struct Divergence {
   Index step = 0;

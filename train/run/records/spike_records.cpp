@@ -8,6 +8,7 @@
 
 #include "train/run/records/metric_registry.h"
 #include "train/system/files.h"
+#include "train/system/text_table.h"
 
 namespace difftape::run {
 
@@ -121,10 +122,10 @@ void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRe
   std::string text =
       "quantity,step,last_step,spikes,peak_step,value,mean,std,depth,deviations,recovery,lead\n";
   for (const SpikeRecord& r : records) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", r.quantity, r.step, r.last_step,
-                        r.spikes, r.peak_step, number_text(r.value), number_text(r.mean),
-                        number_text(r.std), number_text(r.depth), number_text(r.deviations),
-                        text_of(r.recovery), text_of(r.lead));
+    text += system::csv_line(std::vector<std::string>{
+        r.quantity, fmt::to_string(r.step), fmt::to_string(r.last_step), fmt::to_string(r.spikes),
+        fmt::to_string(r.peak_step), number_text(r.value), number_text(r.mean), number_text(r.std),
+        number_text(r.depth), number_text(r.deviations), text_of(r.recovery), text_of(r.lead)});
   }
   system::replace_text(path, text);
 }

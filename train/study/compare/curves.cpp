@@ -163,6 +163,11 @@ const LrPoint* best_point(std::span<const LrPoint> points) {
   return best;
 }
 
+double best_lr(std::span<const LrPoint> points) {
+  const LrPoint* best = best_point(points);
+  return best == nullptr ? std::numeric_limits<double>::quiet_NaN() : best->lr;
+}
+
 std::vector<LrCurve> lr_curves(const Study& study) {
   std::vector<LrCurve> curves;
   for (const Arm& arm : study.arms) {

@@ -53,6 +53,8 @@ struct LrPoint {
 std::vector<LrPoint> lr_points(const Arm& arm);
 /// The point of the lowest mean loss among those where a run finished; nullptr if none did.
 const LrPoint* best_point(std::span<const LrPoint> points);
+/// Its learning rate; NaN if there is none.
+double best_lr(std::span<const LrPoint> points);
 
 struct LrCurve {
   std::string arm;

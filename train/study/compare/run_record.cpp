@@ -150,13 +150,6 @@ void name_apart(std::vector<RunRecord>& runs) {
   }
 }
 
-std::vector<RunRecord> load_runs(std::span<const std::filesystem::path> dirs) {
-  std::vector<RunRecord> runs;
-  for (const std::filesystem::path& dir : dirs) runs.push_back(load_run(dir));
-  name_apart(runs);
-  return runs;
-}
-
 stats::SpikeRule spike_rule(const nlohmann::ordered_json& env) {
   return rule_of(env.at("config"), "env.json");
 }

@@ -37,7 +37,7 @@ struct RunRecord {
   bool finished() const { return status.state == run::RunState::finished; }
   bool diverged() const { return status.state == run::RunState::diverged; }
   /// Nothing more will come. Only such runs are counted in statistics.
-  bool complete() const { return finished() || diverged(); }
+  bool complete() const { return run::is_complete(status.state); }
   /// What a quantity of one run is for this one; NaN: not logged, or no such number.
   double number(const Quantity& quantity) const;
   double number(std::string_view quantity_name) const;
@@ -55,8 +55,6 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
 RunRecord load_run(const std::filesystem::path& dir);
 /// Calls runs that share a name by their directory instead.
 void name_apart(std::vector<RunRecord>& runs);
-/// Loads several and names them apart.
-std::vector<RunRecord> load_runs(std::span<const std::filesystem::path> dirs);
 /// The `log.spike_*` keys of the config in env.json. Throws DataError for those of no rule; a
 /// record that was loaded has a rule.
 stats::SpikeRule spike_rule(const nlohmann::ordered_json& env);
@@ -72,7 +70,7 @@ struct Collection {
 /// Loads runs. A directory without status.json stands for every run directory below it, in the
 /// order of its index.csv if it has one, else by path; a run that is given twice counts once. A run
 /// that cannot be read is left out with a note. Runs that share a name are called by their
-/// directory, as load_runs does. Throws MissingInput if a directory neither is nor holds a run, and
+/// directory. Throws MissingInput if a directory neither is nor holds a run, and
 /// DataError, with what is wrong with each, if no run is left.
 Collection collect_runs(std::span<const std::filesystem::path> dirs);
 

@@ -122,6 +122,10 @@ std::vector<const RunRecord*> Study::runs() const {
   return all;
 }
 
+bool Study::is_swept() const {
+  return std::ranges::any_of(arms, [](const Arm& arm) { return arm.conditions.size() > 1; });
+}
+
 std::vector<double> Study::lrs() const {
   std::set<double> lrs;
   for (const Arm& arm : arms) {
@@ -157,24 +161,21 @@ Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
 
 std::string describe_states(std::span<const RunRecord* const> runs) {
   std::map<run::RunState, int> count;
-  std::string diverged;
+  std::string where;  // the runs diverged
   for (const RunRecord* run : runs) {
     const run::RunStatus& status = run->status;
     count[status.state] += 1;
     if (status.state == run::RunState::diverged) {
-      diverged += fmt::format("{}{}", diverged.empty() ? " at " : ", ",
-                              status.diverged ? status.diverged->step : status.step);
+      where += fmt::format("{}{}", where.empty() ? " at " : ", ",
+                           status.diverged ? status.diverged->step : status.step);
     }
   }
   std::vector<std::string> parts;
-  for (const auto& [state, words] :
-       {std::pair(run::RunState::finished, "finished"),
-        std::pair(run::RunState::diverged, "diverged"),
-        std::pair(run::RunState::running, "running"), std::pair(run::RunState::stopped, "stopped"),
-        std::pair(run::RunState::failed, "failed")}) {
+  using enum run::RunState;
+  for (const run::RunState state : {finished, diverged, running, stopped, failed}) {
     if (!count.contains(state)) continue;
-    parts.push_back(fmt::format("{} {}{}", count[state], words,
-                                state == run::RunState::diverged ? diverged : ""));
+    parts.push_back(fmt::format("{} {}{}", count[state], to_string(state),
+                                state == run::RunState::diverged ? where : ""));
   }
   return fmt::to_string(fmt::join(parts, ", "));
 }

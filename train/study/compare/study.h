@@ -36,6 +36,7 @@ struct Study {
 
   std::vector<const RunRecord*> runs() const;
   std::vector<double> lrs() const;  ///< each once, ascending
+  bool is_swept() const;            ///< an arm has more than one learning rate
 };
 
 /// Groups `runs`, which must outlive the study, by (run.arm, optim.lr, run.seed). Runs of one arm

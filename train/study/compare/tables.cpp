@@ -229,9 +229,7 @@ std::string tables_text(const Study& study, std::size_t width) {
            (study.arms.size() > 1 ? kSingleRunsNote : "");
   }
   std::string text = to_text(study_table(study), width, 2) + system::wrapped(kStudyNote, width, "");
-  const bool swept = std::any_of(study.arms.begin(), study.arms.end(),
-                                 [](const Arm& arm) { return arm.conditions.size() > 1; });
-  if (!swept) return text;
+  if (!study.is_swept()) return text;
   return text + '\n' + to_text(sensitivity_table(study), width, 1) +
          system::wrapped(kSensitivityNote, width, "");
 }

@@ -226,13 +226,6 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
                      {"scripts", scripts}}));
 }
 
-void write_report(std::span<const std::filesystem::path> run_dirs,
-                  const std::filesystem::path& path, const std::string& title) {
-  if (run_dirs.empty()) throw UsageError("report: no runs; give at least one run directory");
-  const std::vector<RunRecord> runs = load_runs(run_dirs);
-  write_report(make_study(runs), path, title);
-}
-
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {
   if (study.lrs().size() < 2) {
     throw UsageError(

@@ -15,11 +15,6 @@ struct Study;
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   std::span<const std::string> notes = {});
 
-/// The same from run directories; the arm of the first run is the baseline. Throws UsageError
-/// without runs, MissingInput or DataError for a directory that is not a run, and OutputError.
-void write_report(std::span<const std::filesystem::path> run_dirs,
-                  const std::filesystem::path& path, const std::string& title);
-
 /// Writes the learning-rate curve alone, as SVG on white. Throws UsageError for a study of a single
 /// learning rate, and OutputError.
 void write_lr_curve(const Study& study, const std::filesystem::path& path);

@@ -1,11 +1,8 @@
 #pragma once
 // The sections of the page, each in the source of its name:
 //   curves      as data for the script, and as pictures where there is no JavaScript
-//
 //   attention   maps of selected heads, from metrics.h5
-//
 //   layers      metrics of each layer over the steps, and accuracy by difficulty of a task
-//
 //   settings    how the runs were made: configurations, commands, environments
 
 #include <nlohmann/json.hpp>
@@ -36,8 +33,9 @@ struct AttentionSection {
 /// arms show only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
 AttentionSection attention_section(const Input& input);
 
-/// One figure a metric, one heat map an arm in it: context RMS, lambda, sink rate, outliers, of the
-/// first complete run at the shown learning rate. Empty if no run logged any of them.
+/// One figure a metric, one heat map an arm in it: every metric of layers with a Picture
+/// (metric_registry.h), of the first complete run at the shown learning rate. Empty if no run
+/// logged any of them.
 std::string layer_figures(const Input& input);
 
 /// `task/accuracy/<row>/<column>` at the last validation, the mean over complete runs, one heat map

@@ -55,10 +55,7 @@ const Condition* shown_condition(const Arm& arm, double lr) {
 std::string lr_name(double lr) { return svg::short_number(lr); }
 
 std::string at_lr(const Input& input) {
-  const auto& arms = input.study.arms;
-  const bool swept =
-      std::any_of(arms.begin(), arms.end(), [](auto& a) { return a.conditions.size() > 1; });
-  return swept ? " at peak learning rate " + lr_name(input.lr) : "";
+  return input.study.is_swept() ? " at peak learning rate " + lr_name(input.lr) : "";
 }
 
 double best_loss(const Study& study) { return shared_number(study, "best_loss"); }

@@ -19,9 +19,8 @@ constexpr double kChoiceLimit = 15;   ///< with reading data and making weights
 }  // namespace
 
 double mean_busy(std::size_t runs, int jobs) {
-  const std::size_t workers = static_cast<std::size_t>(jobs);
-  const std::size_t rounds = (runs + workers - 1) / workers;
-  return static_cast<double>(runs) / static_cast<double>(rounds);
+  const auto all = static_cast<Index>(runs);
+  return static_cast<double>(all) / static_cast<double>(ceil_div(all, jobs));
 }
 
 std::vector<int> usable_cores() {

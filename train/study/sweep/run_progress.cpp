@@ -11,6 +11,7 @@
 #include "layers/cost.h"
 #include "train/run/loop/restore.h"
 #include "train/run/loop/step.h"
+#include "train/run/records/metric_registry.h"
 #include "train/study/compare/run_record.h"
 #include "train/system/json.h"
 
@@ -36,8 +37,7 @@ std::string tail_of(const fs::path& path) {
 void read_state(const fs::path& dir, RunProgress& progress) {
   try {
     const run::RunStatus status = run::read_status(dir);
-    const bool ended = status.state == RunState::finished || status.state == RunState::diverged;
-    progress.state = ended ? status.state : RunState::queued;
+    progress.state = run::is_complete(status.state) ? status.state : RunState::queued;
     progress.done = progress.step = progress.complete() ? status.step : run::resume_step(dir);
   } catch (const Error& error) {
     progress.state = RunState::failed;
@@ -82,7 +82,7 @@ void read_last_step(const fs::path& run_dir, RunProgress& progress) {
   const auto line = system::json_or_discarded(std::string_view(text).substr(begin, end - begin));
   if (!line.is_object()) return;
   progress.step = line.value("step", progress.step);
-  const auto loss = line.find("train/loss");
+  const auto loss = line.find(run::metric("train/loss"));
   if (loss != line.end() && loss->is_number()) progress.loss = loss->get<double>();
 }
 

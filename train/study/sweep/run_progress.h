@@ -31,9 +31,7 @@ struct RunProgress {
   system::Exit exit = system::Exit::ok;                    ///< of a run that failed
   std::string error = {};                                  ///< why it failed
 
-  bool complete() const {
-    return state == run::RunState::finished || state == run::RunState::diverged;
-  }
+  bool complete() const { return run::is_complete(state); }
 };
 
 /// What the directory of a run holds: nothing that was trained, the complete run, or one that broke
@@ -77,7 +75,7 @@ class StatusTable {
 /// for `done`, which counts finished and diverged runs.
 std::string describe_counts(std::span<const RunProgress> runs, double eta);
 
-/// "finished, val 1.4012, 62.1k tok/s", "diverged at step 12 (train/loss)", "failed: ...".
+/// "finished, val 1.4012, 62100 tokens/s", "diverged at step 12 (train/loss)", "failed: ...".
 std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress);
 
 /// Seconds until all selected runs are complete, if operations go on as in the `elapsed` seconds so

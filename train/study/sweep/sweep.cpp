@@ -45,10 +45,6 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   return all;
 }
 
-bool varies_rate(const Study& study) {
-  return std::ranges::any_of(study.arms, [](const Arm& arm) { return arm.conditions.size() > 1; });
-}
-
 /// The baseline, unless it has no run: then the first arm stands for it.
 std::string baseline_of(const SweepConfig& sweep, const std::vector<RunRecord>& records) {
   const bool there = std::ranges::any_of(
@@ -64,7 +60,7 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   console << "\n" << text;
   system::replace_text(out / "summary.txt", text);
   system::replace_text(out / "verdicts.csv", verdicts_csv(evaluate(study)));
-  if (varies_rate(study)) write_lr_curve(study, out / "lr_curve.svg");
+  if (study.is_swept()) write_lr_curve(study, out / "lr_curve.svg");
   write_report(study, out / "report.html", sweep.name, collection.notes);
   console << "\nreport: " << (out / "report.html").string() << "\n";
 }
@@ -223,8 +219,8 @@ void SweepIndex::update(std::size_t i, const RunProgress& progress) {
   const run::Config& config = run.config();
   Fields fields{config.run.name, config.run.arm, fmt::to_string(config.run.seed),
                 system::csv_number(config.optim.lr), std::string(to_string(progress.state))};
-  const bool begun = progress.on_disk && progress.state != run::RunState::queued;
-  append(fields, begun ? measured(config.run.out) : Fields(measured_columns().size()));
+  const bool started = progress.on_disk && progress.state != run::RunState::queued;
+  append(fields, started ? measured(config.run.out) : Fields(measured_columns().size()));
   fields.push_back(fs::path(config.run.out).filename().string());
   append(fields, run.swept);
   rows_[i] = system::csv_line(fields);

@@ -81,7 +81,7 @@ class Pool {
        std::vector<std::string> command, std::string program);
 
   /// Trains all selected runs that are queued, in the order of the sweep. A run that fails or whose
-  /// worker is killed does not stop the others. After a stop request none is begun, the running
+  /// worker is killed does not stop the others. After a stop request none is started, the running
   /// ones are told to save their state, and this returns when they have.
   void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);
 

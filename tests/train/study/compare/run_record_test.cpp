@@ -105,12 +105,12 @@ TEST(LoadRun, refuses_what_is_not_a_run) {
               ThrowsMessage<MissingInput>(HasSubstr("is not a run directory")));
 }
 
-TEST(LoadRuns, calls_runs_that_share_a_name_by_their_directory) {
+TEST(CollectRuns, calls_runs_that_share_a_name_by_their_directory) {
   const ScratchDir dir;
   const std::vector<std::filesystem::path> dirs = {write_run(dir / "a", {.name = "twin"}),
                                                    write_run(dir / "b", {.name = "twin"}),
                                                    write_run(dir / "c", {.name = "single"})};
-  const std::vector<RunRecord> runs = load_runs(dirs);
+  const std::vector<RunRecord> runs = collect_runs(dirs).runs;
   EXPECT_EQ(runs[0].name, dirs[0].string());
   EXPECT_EQ(runs[1].name, dirs[1].string());
   EXPECT_EQ(runs[2].name, "single");

@@ -44,7 +44,8 @@ class ReportInBrowser : public testing::Test {
 
   std::string page_of(const std::vector<std::filesystem::path>& dirs,
                       const std::string& title = "A comparison") const {
-    write_report(dirs, dir / "report.html", title);
+    const std::vector<RunRecord> runs = collect_runs(dirs).runs;
+    write_report(make_study(runs), dir / "report.html", title);
     return contents(dir / "report.html");
   }
 
@@ -163,7 +164,7 @@ sweep:
 TEST_F(ReportInBrowser, tables_of_a_sweep_are_those_of_the_study) {
   const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   const Visit page = visit(dir, page_of(dirs));
-  const std::vector<RunRecord> runs = load_runs(dirs);
+  const std::vector<RunRecord> runs = collect_runs(dirs).runs;
   const Study study = make_study(runs);
   const std::vector<Rows> summaries = tables(page.dom, "summary");
   ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, sensitivity";

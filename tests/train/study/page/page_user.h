@@ -12,7 +12,9 @@ inline constexpr const char* kUser = R"js(
   HTMLAnchorElement.prototype.click = function() { seen.names.push(this.download); };
   // A copy, since chromium complains of a page that reads its canvases often.
   const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const pixels = ({hidden_: canvas}) => {
+  const pixels = drawn => {
+    const {caption} = graphs.find(({graph}) => graph === drawn);
+    const canvas = caption.parentElement.querySelector('canvas');  // the other is for the mouse
     [copy.canvas.width, copy.canvas.height] = [canvas.width, canvas.height];
     copy.drawImage(canvas, 0, 0);
     return copy.getImageData(0, 0, canvas.width, canvas.height).data;

@@ -60,7 +60,7 @@ TEST(SeedCurve, marks_spikes_of_every_seed_at_their_own_values) {
 
 TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
   const ScratchDir dir;
-  const std::vector<RunRecord> runs = load_runs(write_sweep(dir.path(), 7, 2, 100));
+  const std::vector<RunRecord> runs = collect_runs(write_sweep(dir.path(), 7, 2, 100)).runs;
   const Study study = make_study(runs);
   EXPECT_EQ(best_lr(study, lr_curves(study)), 0.003);
   EXPECT_EQ(study.lrs().size(), 7u);

@@ -83,11 +83,11 @@ class Mqar : public Task {
       times.emplace_back(-std::log(sampler.uniform()) / weights_[g], static_cast<Index>(g));
     }
     std::partial_sort(times.begin(), times.begin() + sizes().pairs, times.end());
-    std::vector<Index> chosen;
+    std::vector<Index> selected;
     for (Index i = 0; i < sizes().pairs; ++i) {
-      chosen.push_back(times[static_cast<size_t>(i)].second);
+      selected.push_back(times[static_cast<size_t>(i)].second);
     }
-    return chosen;
+    return selected;
   }
 
   /// All tokens that are none of the keys, for places without a query.

@@ -84,11 +84,11 @@ class Needles : public Task {
     const double share = static_cast<double>(depth) / (NeedlesConfig::kDepths - 1);
     const Index last = slots(setting) - 1;
     const Index answer = std::llround(share * static_cast<double>(last));
-    std::vector<Index> chosen{answer};
+    std::vector<Index> selected{answer};
     for (const Index other : sampler.distinct(sizes().facts[setting] - 1, last)) {
-      chosen.push_back(other < answer ? other : other + 1);
+      selected.push_back(other < answer ? other : other + 1);
     }
-    return chosen;
+    return selected;
   }
 
   std::int32_t filler(Sampler& sampler) const {

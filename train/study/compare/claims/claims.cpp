@@ -29,7 +29,7 @@ constexpr RoleRow kRoles[] = {
      [](AttentionConfig& v2) { v2.lambda = LambdaKind::raw; }},
     {ArmRole::no_lambda, "V2 without lambda (lambda: none)", "diff_v2",
      [](AttentionConfig& v2) { v2.lambda = LambdaKind::one; }},
-    {ArmRole::v1_no_norm, "V1 without subln (subln: false)", "diff_v1",
+    {ArmRole::v1_no_subln, "V1 without subln (subln: false)", "diff_v1",
      [](AttentionConfig& v1) { v1.subln = false; }},
 };
 
@@ -242,7 +242,7 @@ std::vector<Claim> make_claims() {
        "V1 without subln is less stable (V1 paper, Table 6), against: subln makes V1 unstable (V2 "
        "article)",
        kBoth,
-       {{&quantity("lr_sensitivity"), v1_no_norm, v1, kHigher}},
+       {{&quantity("lr_sensitivity"), v1_no_subln, v1, kHigher}},
        "as the V1 paper says",
        "the opposite holds, as the V2 article says"},
   };

@@ -12,7 +12,7 @@
 
 namespace difftape::study {
 
-enum class ArmRole { softmax, v1, v2, cross_group, no_sigmoid, no_lambda, v1_no_norm };
+enum class ArmRole { softmax, v1, v2, cross_group, no_sigmoid, no_lambda, v1_no_subln };
 
 /// Two arms that differ in attention alone, or in words why there are none.
 struct ArmPair {

@@ -35,17 +35,10 @@ Seeds shared_seeds(const Arm& a, const Arm& b) {
   return shared;
 }
 
-/// The best learning rate of an arm, NaN if no run of it finished.
-double best_lr(const Arm& arm) {
-  const std::vector<LrPoint> points = lr_points(arm);
-  const LrPoint* best = best_point(points);
-  return best == nullptr ? std::numeric_limits<double>::quiet_NaN() : best->lr;
-}
-
 std::vector<ConditionPair> conditions_of(const Arm& arm, const Arm& against, Lrs lrs) {
-  const double best = best_lr(against);
+  const double best = best_lr(lr_points(against));
   if (lrs == Lrs::best) {
-    const Condition *a = arm.at(best_lr(arm)), *b = against.at(best);
+    const Condition *a = arm.at(best_lr(lr_points(arm))), *b = against.at(best);
     if (a == nullptr || b == nullptr) return {};
     return {{a, b}};
   }
@@ -135,7 +128,7 @@ std::string why_not_compared(const Arm& arm, const Arm& against, const Quantity&
     return fmt::format("no run of {} logged {}", silent.front(), quantity.metric);
   for (const Arm* each : {&arm, &against}) {
     if (seeds_of(*each).empty()) return fmt::format("no run of {} has ended", each->name);
-    if (quantity.claims.lrs == Lrs::best && std::isnan(best_lr(*each)))
+    if (quantity.claims.lrs == Lrs::best && std::isnan(best_lr(lr_points(*each))))
       return fmt::format("all runs of {} diverged", each->name);
   }
   if (seeds.empty()) return fmt::format("{} and {} have no seed in common", arm.name, against.name);

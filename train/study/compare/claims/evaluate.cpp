@@ -68,7 +68,7 @@ void correct(std::vector<ClaimResult>& results) {
   }
 }
 
-void conclude(ClaimResult& result) {
+void finalize(ClaimResult& result) {
   bool contradicted = false, supported = true, differs = false;
   for (const TestResult& test : result.tests) {
     if (test.verdict == Verdict::not_tested && result.reason.empty()) result.reason = test.reason;
@@ -95,7 +95,7 @@ std::vector<ClaimResult> evaluate(const Study& study) {
   correct(results);
   for (ClaimResult& result : results) {
     for (TestResult& test : result.tests) test.verdict = verdict_of(test);
-    conclude(result);
+    finalize(result);
   }
   return results;
 }

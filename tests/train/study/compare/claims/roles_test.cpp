@@ -44,7 +44,7 @@ TEST(Roles, are_all_found_in_the_shipped_ablations) {
   EXPECT_EQ(pair(study, ArmRole::no_lambda, ArmRole::v2), "v2_no_lambda against v2");
   EXPECT_EQ(pair(study, ArmRole::no_sigmoid, ArmRole::v2), "v2_no_sigmoid against v2");
   EXPECT_EQ(pair(study, ArmRole::cross_group, ArmRole::v2), "v2_cross_group against v2");
-  EXPECT_EQ(pair(study, ArmRole::v1_no_norm, ArmRole::v1), "v1_no_norm against v1");
+  EXPECT_EQ(pair(study, ArmRole::v1_no_subln, ArmRole::v1), "v1_no_norm against v1");
   EXPECT_EQ(pair(study, ArmRole::v2, ArmRole::softmax), "no arm is softmax (kind: softmax)");
 }
 

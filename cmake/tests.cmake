@@ -5,7 +5,8 @@ find_package(rapidcheck REQUIRED)
 include(GoogleTest)
 
 difftape_headers(difftape_headers_tests ${common_headers} <filesystem> <fstream> <sstream>
-  <gtest/gtest.h> <gmock/gmock.h> LIBRARIES fmt::fmt GTest::gmock OPTIONS ${little})
+  <gtest/gtest.h> <gmock/gmock.h> <nlohmann/json.hpp>
+  LIBRARIES fmt::fmt GTest::gmock nlohmann_json::nlohmann_json OPTIONS ${little})
 
 set(timeout 300)
 if(DIFFTAPE_SANITIZE)

@@ -2,6 +2,7 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/app/analyze/snr.h"
 #include "train/run/records/h5.h"
+#include "train/system/json.h"
 
 namespace difftape::app {
 namespace {
@@ -158,7 +159,7 @@ TEST_F(Analyze, snr_gives_hdf5_the_same_numbers) {
   EXPECT_EQ(file.read<double>("correlation"), (std::vector<double>{0, 1}));
   EXPECT_EQ(file.shape("snr/value"), (Shape{2, 2, 3}));
   EXPECT_EQ(file.shape("crossover/softmax"), (Shape{2}));
-  const auto request = nlohmann::json::parse(file.string_attribute("/", "request"));
+  const auto request = system::parse_json(file.string_attribute("/", "request"));
   EXPECT_EQ(request.at("tokens"), 64);
   EXPECT_EQ(request.at("trials"), 10);
   std::istringstream lines(contents(project / "snr.csv"));

@@ -1,6 +1,7 @@
 // Commands that print what they know: plan, doctor, config.
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/config/reader.h"
+#include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -116,7 +117,7 @@ TEST(ConfigKeys, and_schema_know_every_key_of_a_resolved_configuration) {
   const Outcome keys = test::run({"config", "keys"}), schema = test::run({"config", "schema"});
   ASSERT_EQ(keys.exit, 0);
   ASSERT_EQ(schema.exit, 0);
-  const auto json = nlohmann::json::parse(schema.out);
+  const auto json = system::parse_json(schema.out);
   const run::FlatConfig flat = flat_config(run::Config{});
   ASSERT_GT(flat.size(), 30u);
   for (const auto& [key, value] : flat) {

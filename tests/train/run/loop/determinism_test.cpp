@@ -1,6 +1,7 @@
 // The same configuration and seed gives the same bits, whatever the number of threads.
 #include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
@@ -36,7 +37,7 @@ TEST_P(Determinism, the_program_gives_the_same_bits_for_omp_num_threads_1_2_and_
         {"train", "tiny.yaml", "--out", threads},
         {.environment = {{"OMP_NUM_THREADS", threads}, {"OMP_WAIT_POLICY", "passive"}}});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
-    const auto env = nlohmann::json::parse(test::contents(project / (threads + "/env.json")));
+    const auto env = system::parse_json(test::contents(project / (threads + "/env.json")));
     EXPECT_EQ(env["machine"]["threads"], std::stoi(threads));
   }
   EXPECT_EQ(measured(project / "1"), measured(project / "2"));

@@ -15,6 +15,7 @@
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/trainer.h"
+#include "train/system/json.h"
 
 namespace difftape::test {
 
@@ -98,7 +99,7 @@ inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::
   std::vector<nlohmann::ordered_json> lines;
   std::istringstream file(contents(run / "metrics.jsonl"));
   for (std::string line; std::getline(file, line);) {
-    lines.push_back(nlohmann::ordered_json::parse(line));
+    lines.push_back(system::parse_json(line));
   }
   return lines;
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
@@ -117,7 +118,7 @@ TEST(RunStatus, of_a_run_under_way_has_no_exit_code_and_no_divergence) {
   write_status(dir.path(), status);
   EXPECT_THAT(status.started, MatchesRegex("20..-..-..T..:..:..Z"));
   EXPECT_EQ(status.started, status.updated);
-  const auto json = nlohmann::ordered_json::parse(contents(dir / "status.json"));
+  const auto json = system::parse_json(contents(dir / "status.json"));
   EXPECT_EQ(json["state"], "running");
   EXPECT_TRUE(json["diverged"].is_null());
   EXPECT_TRUE(json["exit_code"].is_null());

@@ -12,6 +12,7 @@
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/curves.h"
 #include "train/study/compare/quantities.h"
+#include "train/system/json.h"
 
 namespace difftape::study {
 namespace {
@@ -153,7 +154,7 @@ TEST(SpikeRule, comes_from_the_config_of_the_run) {
 TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
   const ScratchDir dir;
   const auto env_path = write_run(dir / "a", {.steps = 20}) / "env.json";
-  const auto env = nlohmann::ordered_json::parse(test::contents(env_path));
+  const auto env = system::parse_json(test::contents(env_path));
   const auto refused = [&](const char* key, const char* value, const char* more = nullptr) {
     nlohmann::ordered_json damaged = env;
     damaged["config"][key] = value;

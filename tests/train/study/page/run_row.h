@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
@@ -25,7 +26,7 @@ inline Logged logged(const std::filesystem::path& run) {
   Logged found;
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
-    const auto row = nlohmann::json::parse(line);
+    const auto row = system::parse_json(line);
     found.train.push_back(row.at("train/loss"));
     found.grad.push_back(row.at("optim/grad_norm"));
     found.speed.push_back(row.at("throughput/tokens_per_sec"));

@@ -3,6 +3,7 @@
 
 #include "tests/train/run/data/tasks/task_data.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
@@ -130,7 +131,7 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   EXPECT_GE(last["val/accuracy"], 0);
   EXPECT_LT(last["val/accuracy"], 1);
   EXPECT_EQ(last.contains("task/exact_match"), GetParam() == "needles");
-  const auto data = nlohmann::json::parse(test::contents(project / "whole/env.json"))["data"];
+  const auto data = system::parse_json(test::contents(project / "whole/env.json"))["data"];
   EXPECT_TRUE(data.contains("best_loss"));
   EXPECT_GE(last["val/loss"], data["best_loss"]);
   EXPECT_THAT(project.console.str(), testing::StartsWith("best achievable: loss "));
@@ -154,7 +155,7 @@ TEST(DataWithoutATask, knows_no_best_loss_and_is_counted_by_loss_alone) {
   test::TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_FALSE(test::metrics_lines(project / "run").back().contains("val/accuracy"));
-  const auto data = nlohmann::json::parse(test::contents(project / "run/env.json"))["data"];
+  const auto data = system::parse_json(test::contents(project / "run/env.json"))["data"];
   EXPECT_FALSE(data.contains("best_loss"));
   EXPECT_THAT(project.console.str(), testing::StartsWith("step "));
 }

@@ -1,0 +1,135 @@
+#include "train/stats/decision.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.h"
+
+namespace difftape::stats {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+PairedDifference paired(const std::vector<double>& differences) {
+  return paired_difference(differences, std::vector<double>(differences.size()));
+}
+
+TEST(Equivalence, is_found_where_the_interval_of_ninety_percent_lies_within_the_margin) {
+  const PairedDifference d = paired({0.2, -0.1, 0.4, 0.1, -0.3, 0.2});
+  const double error = d.difference.half_width / student_t_quantile(0.975, 5);
+  const double reach = std::abs(d.difference.mean) + student_t_quantile(0.95, 5) * error;
+  EXPECT_NEAR(equivalence_p(d, reach), 0.05, 1e-12);
+  EXPECT_LT(equivalence_p(d, 1.01 * reach), 0.05);
+  EXPECT_GT(equivalence_p(d, 0.99 * reach), 0.05);
+  EXPECT_GT(equivalence_p(d, d.difference.mean / 2), 0.5) << "the mean itself lies outside";
+}
+
+TEST(Equivalence, needs_two_pairs_and_a_margin) {
+  EXPECT_TRUE(std::isnan(equivalence_p(paired({0.1}), 1)));
+  EXPECT_TRUE(std::isnan(equivalence_p(paired({0.1, 0.2}), 0)));
+  EXPECT_EQ(equivalence_p(paired({0, 0, 0}), 0.01), 0);
+  EXPECT_EQ(equivalence_p(paired({1, 1, 1}), 0.01), 1);
+}
+
+TEST(SignFlips, count_the_sums_that_are_as_far_from_zero) {
+  EXPECT_EQ(sign_flip_p(std::vector{1.0, 2.0, 3.0}), 0.25) << "3 pairs can say no more";
+  EXPECT_EQ(sign_flip_p(std::vector{1.0, 1.0, 1.0, 1.0, 1.0}), 0.0625);
+  EXPECT_EQ(sign_flip_p(std::vector{-1.0, 2.0, 3.0}), 0.5) << "4, 6 and their negatives";
+  EXPECT_EQ(sign_flip_p(std::vector{0.1, -0.1}), 1);
+  EXPECT_EQ(sign_flip_p(std::vector{0.3 - 0.1, 0.2}), 0.5) << "equal but for rounding";
+  EXPECT_TRUE(std::isnan(sign_flip_p({})));
+  EXPECT_TRUE(std::isnan(sign_flip_p(std::vector{1.0, kNaN})));
+  EXPECT_TRUE(std::isnan(sign_flip_p(std::vector<double>(kMostSignFlips + 1, 1.0))));
+}
+
+TEST(BenjaminiHochberg, are_the_values_of_their_article) {
+  // The fifteen tests of section 3.2: four are rejected at q = 0.05.
+  const std::vector<double> p{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
+                              0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
+  const std::vector<double> adjusted = benjamini_hochberg(p);
+  EXPECT_EQ(std::ranges::count_if(adjusted, [](double each) { return each <= 0.05; }), 4);
+  EXPECT_DOUBLE_EQ(adjusted[3], 0.0095 * 15 / 4);
+  EXPECT_TRUE(std::isnan(benjamini_hochberg(std::vector{0.1, kNaN})[1]));
+  EXPECT_EQ(benjamini_hochberg(std::vector{0.1, kNaN})[0], 0.1);
+}
+
+RC_GTEST_PROP(BenjaminiHochberg, never_lowers_and_is_never_above_holm,
+              (std::vector<unsigned> draws)) {
+  std::vector<double> p;
+  for (const unsigned draw : draws) p.push_back((draw % 1001) / 1000.0);
+  const std::vector<double> adjusted = benjamini_hochberg(p), strict = holm(p);
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    RC_ASSERT(adjusted[i] >= p[i] && adjusted[i] <= strict[i] + 1e-15);
+    for (std::size_t j = 0; j < p.size(); ++j) RC_ASSERT(p[i] > p[j] || adjusted[i] <= adjusted[j]);
+  }
+}
+
+/// How often an experiment stops that looks at 4, 8 and 12 pairs of true mean `effect` and
+/// spread 1.
+double stopped(double effect, std::uint64_t seed) {
+  const RandomStream noise(seed, "looks");
+  constexpr int kTrials = 20000;
+  int found = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> differences;
+    for (const Look& look : kLooks) {
+      while (std::ssize(differences) < look.pairs) {
+        const auto index = static_cast<std::uint64_t>(trial) * 12 + differences.size();
+        differences.push_back(effect + noise.normal(index));
+      }
+      if (sequential_p(paired(differences).p, look.pairs) < 0.05) {
+        ++found;
+        break;
+      }
+    }
+  }
+  return static_cast<double>(found) / kTrials;
+}
+
+TEST(Looks, are_wrong_once_in_twenty_together) {
+  // Binomial: a standard deviation of 0.0015.
+  EXPECT_NEAR(stopped(0, 1), 0.05, 0.006);
+}
+
+TEST(Looks, lose_little_of_the_power_of_the_last_one) {
+  EXPECT_GT(stopped(1, 2), paired_power(1, 1, 12, 0.05) - 0.03);
+}
+
+TEST(Looks, have_no_level_before_the_first) {
+  EXPECT_TRUE(std::isnan(sequential_p(0.001, 3)));
+  EXPECT_DOUBLE_EQ(sequential_p(0.0005, 4), 0.05);
+  EXPECT_DOUBLE_EQ(sequential_p(0.0005, 7), 0.05) << "pairs between two looks decide nothing";
+  EXPECT_DOUBLE_EQ(sequential_p(0.043, 12), 0.05);
+  EXPECT_EQ(sequential_p(0.9, 8), 1);
+}
+
+TEST(Power, is_how_often_the_test_finds_the_effect) {
+  const RandomStream noise(5, "power");
+  constexpr int kTrials = 20000;
+  int found = 0, equal = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> effect, none;
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      const double value = noise.normal(static_cast<std::uint64_t>(trial) * 8 + i);
+      effect.push_back(0.8 + value);
+      none.push_back(value);
+    }
+    found += paired(effect).p < 0.05 ? 1 : 0;
+    equal += equivalence_p(paired(none), 0.9) < 0.05 ? 1 : 0;
+  }
+  EXPECT_NEAR(paired_power(0.8, 1, 8, 0.05), static_cast<double>(found) / kTrials, 0.011);
+  EXPECT_NEAR(equivalence_power(0.9, 1, 8, 0.05), static_cast<double>(equal) / kTrials, 0.011);
+  EXPECT_NEAR(paired_power(0, 1, 8, 0.05), 0.05, 1e-9);
+}
+
+TEST(Power, says_how_many_pairs_are_enough) {
+  EXPECT_EQ(pairs_for_power(0.02, 0.011, 0.05, 0.8), 5);
+  EXPECT_EQ(pairs_for_power(0.02, 0.016, 0.05 / 6, 0.8), 12);
+  EXPECT_EQ(pairs_for_power(0.001, 1, 0.05, 0.8, 100), 0) << "none of so few";
+}
+
+}  // namespace
+}  // namespace difftape::stats

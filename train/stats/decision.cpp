@@ -1,0 +1,119 @@
+#include "train/stats/decision.h"
+
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/non_central_t.hpp>
+#include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace difftape::stats {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Sums that only rounding tells apart are equal.
+constexpr double kRounding = 1e-9;
+
+std::vector<std::size_t> ascending_order(std::span<const double> p) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (!std::isnan(p[i])) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  return order;
+}
+
+double upper_tail(double t, Index degrees) {
+  const double two_sided = student_t_two_sided(t, degrees);
+  return t >= 0 ? two_sided / 2 : 1 - two_sided / 2;
+}
+
+}  // namespace
+
+double equivalence_p(const PairedDifference& difference, double margin) {
+  if (difference.pairs < 2 || !(margin > 0) || std::isnan(difference.difference.half_width)) {
+    return kNaN;
+  }
+  const Index degrees = difference.pairs - 1;
+  const double distance = margin - std::abs(difference.difference.mean);
+  const double error = difference.difference.half_width / student_t_quantile(0.975, degrees);
+  if (error == 0) return distance > 0 ? 0 : 1;
+  return upper_tail(distance / error, degrees);
+}
+
+double sign_flip_p(std::span<const double> differences) {
+  const std::size_t n = differences.size();
+  if (n == 0 || n > kMostSignFlips) return kNaN;
+  if (std::any_of(differences.begin(), differences.end(), [](double d) { return std::isnan(d); })) {
+    return kNaN;
+  }
+  const double found = std::abs(std::accumulate(differences.begin(), differences.end(), 0.0));
+  double most = 0;
+  for (const double d : differences) most += std::abs(d);
+  const std::size_t ways = std::size_t{1} << (n - 1);  // a sum and its negative are equally far
+  std::size_t as_far = 0;
+  for (std::size_t signs = 0; signs < ways; ++signs) {
+    double sum = differences[n - 1];
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      sum += (signs >> i & 1) != 0 ? -differences[i] : differences[i];
+    }
+    as_far += std::abs(sum) >= found - kRounding * most ? 1 : 0;
+  }
+  return static_cast<double>(as_far) / static_cast<double>(ways);
+}
+
+std::vector<double> benjamini_hochberg(std::span<const double> p) {
+  const std::vector<std::size_t> order = ascending_order(p);
+  std::vector<double> adjusted(p.begin(), p.end());
+  double smallest = 1;
+  for (std::size_t rank = order.size(); rank > 0; --rank) {
+    const std::size_t test = order[rank - 1];
+    const double share = static_cast<double>(order.size()) / static_cast<double>(rank);
+    smallest = std::min(smallest, p[test] * share);
+    adjusted[test] = smallest;
+  }
+  return adjusted;
+}
+
+double sequential_p(double p, Index pairs) {
+  const auto after = std::find_if(kLooks.begin(), kLooks.end(),
+                                  [&](const Look& look) { return look.pairs > pairs; });
+  if (after == kLooks.begin()) return kNaN;
+  return std::min(1.0, p * 0.05 / std::prev(after)->level);
+}
+
+double paired_power(double effect, double spread, Index pairs, double alpha) {
+  const Index degrees = pairs - 1;
+  const double limit = student_t_quantile(1 - alpha / 2, degrees);
+  const double shift = std::abs(effect) / spread * std::sqrt(static_cast<double>(pairs));
+  const boost::math::non_central_t found(static_cast<double>(degrees), shift);
+  return cdf(complement(found, limit)) + cdf(found, -limit);
+}
+
+double equivalence_power(double margin, double spread, Index pairs, double alpha) {
+  // The mean difference d and the sample's deviation s are independent; both tests reject where
+  // |d| + t s / sqrt(n) is below the margin.
+  const auto n = static_cast<double>(pairs), degrees = n - 1;
+  const double t = student_t_quantile(1 - alpha, pairs - 1), error = spread / std::sqrt(n);
+  const boost::math::chi_squared squares(degrees);  // degrees (s / spread)^2
+  const auto both_reject = [&](double s_over_spread) {
+    const double room = margin / error - t * s_over_spread;
+    return 2 * degrees * s_over_spread * pdf(squares, degrees * s_over_spread * s_over_spread) *
+           std::erf(room / std::numbers::sqrt2);
+  };
+  return boost::math::quadrature::gauss_kronrod<double, 61>::integrate(
+      both_reject, 0, margin / error / t, 10, 1e-10);
+}
+
+Index pairs_for_power(double effect, double spread, double alpha, double power, Index most) {
+  for (Index pairs = 2; pairs <= most; ++pairs) {
+    if (paired_power(effect, spread, pairs, alpha) >= power) return pairs;
+  }
+  return 0;
+}
+
+}  // namespace difftape::stats

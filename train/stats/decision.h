@@ -1,0 +1,53 @@
+#pragma once
+// What decides a question about paired differences beside Student's t: equivalence, the exact test
+// of signs, corrections for many tests, looks at an experiment that goes on, and how many pairs a
+// decision needs.
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/real.h"
+#include "train/stats/interval.h"
+
+namespace difftape::stats {
+
+/// Two one-sided t-tests (Schuirmann 1987) of "the true mean difference is not within +-margin":
+/// the larger of the two p values. Below alpha exactly where the interval of 1 - 2 alpha lies
+/// within the margin. NaN with fewer than two pairs or a margin that is not positive; 0 or 1 where
+/// all differences are equal.
+double equivalence_p(const PairedDifference& difference, double margin);
+
+/// Fisher's exact two-sided test: of all 2^n ways to give the differences signs, the share whose
+/// sum is at least as far from 0 as what was found. 2^(1-n) at least. NaN without differences, with
+/// a NaN among them, and for more than kMostSignFlips.
+double sign_flip_p(std::span<const double> differences);
+inline constexpr std::size_t kMostSignFlips = 24;
+
+/// Benjamini and Hochberg (1995): adjusted p values such that among those below q at most a share q
+/// is false, on average over independent tests. In the order given; a NaN is no test and stays NaN.
+std::vector<double> benjamini_hochberg(std::span<const double> p);
+
+/// Three looks at an experiment, after 4, 8 and 12 pairs, and the p value below which each stops
+/// it: together wrong once in twenty where there is no difference (O'Brien and Fleming's shape, for
+/// t-tests of so few pairs; tests/train/stats/decision_test.cpp simulates it).
+struct Look {
+  Index pairs;
+  double level;
+};
+inline constexpr std::array<Look, 3> kLooks{{{4, 0.0005}, {8, 0.014}, {12, 0.043}}};
+
+/// The p value that decides `pairs` pairs if they are looked at as kLooks says: that of the last
+/// look they have reached, scaled so that 0.05 is the level; NaN before the first.
+double sequential_p(double p, Index pairs);
+
+/// The power of a two-sided paired t-test at level alpha: how often it finds a true mean difference
+/// `effect`, where single differences spread with standard deviation `spread` > 0, with `pairs`
+/// >= 2. By the noncentral t distribution, both tails.
+double paired_power(double effect, double spread, Index pairs, double alpha);
+/// How often equivalence within +-margin is found where there is no difference.
+double equivalence_power(double margin, double spread, Index pairs, double alpha);
+/// The fewest pairs, at most `most`, with such a power; 0 if there are none.
+Index pairs_for_power(double effect, double spread, double alpha, double power, Index most = 1000);
+
+}  // namespace difftape::stats

@@ -161,7 +161,7 @@ void rms_norm_both(benchmark::State& state) {
 BENCHMARK(rms_norm_both)->Arg(384)->Arg(768)->ArgName("C")->UseRealTime();
 
 /// Weights as they are initialised: with larger ones the probabilities of a random model are
-/// denormal numbers, which do not occur in training and are slow.
+/// subnormal numbers, which are slow and rare at usual learning rates.
 void cross_entropy_both(benchmark::State& state) {
   const Tensor hidden = random({2048, 384}), weight = random({state.range(0), 384}, 0.02);
   const std::vector<std::int32_t> targets(2048, 3);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 namespace difftape::test {
@@ -14,7 +15,8 @@ class ScratchDir {
  public:
   ScratchDir() {
     std::string name = (std::filesystem::temp_directory_path() / "difftape-XXXXXX").string();
-    path_ = mkdtemp(name.data());
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
   }
   ~ScratchDir() { std::filesystem::remove_all(path_); }
   ScratchDir(const ScratchDir&) = delete;

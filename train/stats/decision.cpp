@@ -17,16 +17,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// Sums that only rounding tells apart are equal.
 constexpr double kRounding = 1e-9;
 
-std::vector<std::size_t> ascending_order(std::span<const double> p) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    if (!std::isnan(p[i])) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
-  return order;
-}
-
 double upper_tail(double t, Index degrees) {
   const double two_sided = student_t_two_sided(t, degrees);
   return t >= 0 ? two_sided / 2 : 1 - two_sided / 2;
@@ -35,14 +25,12 @@ double upper_tail(double t, Index degrees) {
 }  // namespace
 
 double equivalence_p(const PairedDifference& difference, double margin) {
-  if (difference.pairs < 2 || !(margin > 0) || std::isnan(difference.difference.half_width)) {
+  if (difference.pairs < 2 || !(margin > 0) || std::isnan(difference.error)) {
     return kNaN;
   }
-  const Index degrees = difference.pairs - 1;
   const double distance = margin - std::abs(difference.difference.mean);
-  const double error = difference.difference.half_width / student_t_quantile(0.975, degrees);
-  if (error == 0) return distance > 0 ? 0 : 1;
-  return upper_tail(distance / error, degrees);
+  if (difference.error == 0) return distance > 0 ? 0 : 1;
+  return upper_tail(distance / difference.error, difference.pairs - 1);
 }
 
 double sign_flip_p(std::span<const double> differences) {
@@ -64,19 +52,6 @@ double sign_flip_p(std::span<const double> differences) {
     as_far += std::abs(sum) >= found - kRounding * most ? 1 : 0;
   }
   return static_cast<double>(as_far) / static_cast<double>(ways);
-}
-
-std::vector<double> benjamini_hochberg(std::span<const double> p) {
-  const std::vector<std::size_t> order = ascending_order(p);
-  std::vector<double> adjusted(p.begin(), p.end());
-  double smallest = 1;
-  for (std::size_t rank = order.size(); rank > 0; --rank) {
-    const std::size_t test = order[rank - 1];
-    const double share = static_cast<double>(order.size()) / static_cast<double>(rank);
-    smallest = std::min(smallest, p[test] * share);
-    adjusted[test] = smallest;
-  }
-  return adjusted;
 }
 
 double sequential_p(double p, Index pairs) {

@@ -1,11 +1,9 @@
 #pragma once
 // What decides a question about paired differences beside Student's t: equivalence, the exact test
-// of signs, corrections for many tests, looks at an experiment that goes on, and how many pairs a
-// decision needs.
+// of signs, looks at an experiment that goes on, and how many pairs a decision needs.
 
 #include <array>
 #include <span>
-#include <vector>
 
 #include "core/real.h"
 #include "train/stats/interval.h"
@@ -23,10 +21,6 @@ double equivalence_p(const PairedDifference& difference, double margin);
 /// a NaN among them, and for more than kMostSignFlips.
 double sign_flip_p(std::span<const double> differences);
 inline constexpr std::size_t kMostSignFlips = 24;
-
-/// Benjamini and Hochberg (1995): adjusted p values such that among those below q at most a share q
-/// is false, on average over independent tests. In the order given; a NaN is no test and stays NaN.
-std::vector<double> benjamini_hochberg(std::span<const double> p);
 
 /// Three looks at an experiment, after 4, 8 and 12 pairs, and the p value below which each stops
 /// it: together wrong once in twenty where there is no difference (O'Brien and Fleming's shape, for

@@ -64,27 +64,51 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
   if (*high - *low <= rounding) {
     const bool none = std::abs(result.difference.mean) <= rounding;
     result.difference = {none ? 0 : result.difference.mean, 0};
+    result.error = 0;
     result.p = none ? 1 : std::pow(2.0, 1.0 - static_cast<double>(a.size()));
     return result;
   }
   const Index degrees = result.pairs - 1;
-  const double error = result.difference.half_width / student_t_quantile(0.975, degrees);
-  result.p = student_t_two_sided(result.difference.mean / error, degrees);
+  result.error = result.difference.half_width / student_t_quantile(0.975, degrees);
+  result.p = student_t_two_sided(result.difference.mean / result.error, degrees);
   return result;
 }
 
-std::vector<double> holm(std::span<const double> p) {
+namespace {
+
+/// The tests with a p value, from the smallest.
+std::vector<std::size_t> ascending_order(std::span<const double> p) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < p.size(); ++i) {
     if (!std::isnan(p[i])) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  return order;
+}
+
+}  // namespace
+
+std::vector<double> holm(std::span<const double> p) {
+  const std::vector<std::size_t> order = ascending_order(p);
   std::vector<double> adjusted(p.begin(), p.end());
   double largest = 0;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     largest = std::max(largest, p[order[rank]] * static_cast<double>(order.size() - rank));
     adjusted[order[rank]] = std::min(largest, 1.0);
+  }
+  return adjusted;
+}
+
+std::vector<double> benjamini_hochberg(std::span<const double> p) {
+  const std::vector<std::size_t> order = ascending_order(p);
+  std::vector<double> adjusted(p.begin(), p.end());
+  double smallest = 1;
+  for (std::size_t rank = order.size(); rank > 0; --rank) {
+    const std::size_t test = order[rank - 1];
+    const double share = static_cast<double>(order.size()) / static_cast<double>(rank);
+    smallest = std::min(smallest, p[test] * share);
+    adjusted[test] = smallest;
   }
   return adjusted;
 }

@@ -1,6 +1,6 @@
 #pragma once
 // Repeated measurements: their mean, how far to trust it, whether two variants differ that were run
-// with the same seeds, and correction for many tests. Only interval.cpp includes Boost.Math.
+// with the same seeds, and corrections for many tests.
 
 #include <limits>
 #include <span>
@@ -44,6 +44,7 @@ struct PairedDifference {
   Interval difference;                                  ///< mean with its 95 % t-interval
   double p = std::numeric_limits<double>::quiet_NaN();  ///< two-sided, that the true mean is 0
   Index pairs = 0;
+  double error = std::numeric_limits<double>::quiet_NaN();  ///< standard error of the mean
 };
 
 /// Student's paired t-test of two lists of equal length. One pair has a difference, but neither
@@ -56,5 +57,9 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 /// that calling those below 0.05 significant is wrong once in 20 families at most. In the order
 /// given; ties get the same value; a NaN is not counted as a test and stays NaN.
 std::vector<double> holm(std::span<const double> p);
+
+/// Benjamini and Hochberg (1995): adjusted p values such that among those below q at most a share q
+/// is false, on average over independent tests. In the order given; a NaN is no test and stays NaN.
+std::vector<double> benjamini_hochberg(std::span<const double> p);
 
 }  // namespace difftape::stats

@@ -19,8 +19,7 @@ PairedDifference paired(const std::vector<double>& differences) {
 
 TEST(Equivalence, is_found_where_the_interval_of_ninety_percent_lies_within_the_margin) {
   const PairedDifference d = paired({0.2, -0.1, 0.4, 0.1, -0.3, 0.2});
-  const double error = d.difference.half_width / student_t_quantile(0.975, 5);
-  const double reach = std::abs(d.difference.mean) + student_t_quantile(0.95, 5) * error;
+  const double reach = std::abs(d.difference.mean) + student_t_quantile(0.95, 5) * d.error;
   EXPECT_NEAR(equivalence_p(d, reach), 0.05, 1e-12);
   EXPECT_LT(equivalence_p(d, 1.01 * reach), 0.05);
   EXPECT_GT(equivalence_p(d, 0.99 * reach), 0.05);

@@ -19,7 +19,7 @@ enum class Per {
   grid        ///< "/<row>/<column>" of the accuracy grid of a task
 };
 
-/// Which steps log it. The last step of a run logs all.
+/// Which steps log it. The last step of a run that finishes logs all.
 enum class When {
   step,         ///< every one
   validation,   ///< where train.eval_every divides the step

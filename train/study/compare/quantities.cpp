@@ -169,7 +169,7 @@ const Quantity kQuantities[] = {
      .metric = metric("optim/grad_norm"),
      .of_run =
          [](Run run) {
-           return stats::late_variance(curve(run.metrics, metric("optim/grad_norm")));
+           return stats::late_variance(logged(run.metrics, metric("optim/grad_norm")));
          },
      .column = {"grad_norm", "late var", Format::power, kEverywhere}},
     {.name = "tokens_per_sec",

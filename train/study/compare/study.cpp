@@ -161,7 +161,7 @@ Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
 
 std::string describe_states(std::span<const RunRecord* const> runs) {
   std::map<run::RunState, int> count;
-  std::string where;  // the runs diverged
+  std::string where;  // " at 12, 40": the steps at which runs diverged
   for (const RunRecord* run : runs) {
     const run::RunStatus& status = run->status;
     count[status.state] += 1;

@@ -151,16 +151,16 @@ TEST_F(ReportCommand, of_diverged_arms_still_prints_its_tables) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
 }
 
-TEST_F(ReportCommand, refuses_runs_of_different_tasks) {
+TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within_each) {
   write({.name = "a"});
   write({.name = "b", .data = "needles"});
   const Outcome outcome = report({"sweep"});
-  EXPECT_EQ(outcome.exit, 65);
-  EXPECT_EQ(outcome.err,
-            "difftape: report: sweep/a and sweep/b do not compare: data.kind is text in the first "
-            "and needles in the second; need runs of the same data, steps and batch: write one "
-            "report for each\n");
-  EXPECT_FALSE(fs::exists(dir / "report.html"));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Runs of 2 tasks (text; needles): an arm is compared with a"));
+  const std::string page = contents(dir / "report.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
+                          HasSubstr("<p class=\"notice\">Runs of 2 tasks (text; needles)"),
+                          HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
 }
 
 TEST_F(ReportCommand, counts_a_run_that_is_given_twice_once_and_refuses_a_directory_without_runs) {

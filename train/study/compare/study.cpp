@@ -8,61 +8,44 @@
 #include <set>
 
 #include "core/error.h"
+#include "train/study/compare/tasks.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
 
 namespace {
 
-/// What makes the losses of two runs comparable: the task, how long and in which steps.
-std::map<std::string, std::string> task_of(const RunRecord& run) {
-  std::map<std::string, std::string> task;
-  for (const auto& [key, value] : run.env.at("config").items()) {
-    const bool of_task = key.starts_with("data.") || key == "model.vocab_size" ||
-                         key == "train.steps" || key == "train.grad_accumulation";
-    // The digest says more of files than their paths do.
-    if (of_task && key != "data.path") task[key] = value.get<std::string>();
-  }
-  const auto data = run.env.find("data");
-  if (data != run.env.end() && data->contains("xxh3_128"))
-    task["the data (xxh3_128)"] = data->at("xxh3_128").get<std::string>();
-  return task;
-}
-
-void require_one_task(std::span<const RunRecord> runs) {
-  const auto first = task_of(runs.front());
-  for (const RunRecord& run : runs) {
-    const auto task = task_of(run);
-    for (const auto& [key, value] : first) {
-      const auto other = task.find(key);
-      if (other == task.end() || other->second == value) continue;
-      throw DataError(
-          fmt::format("report: {} and {} do not compare: {} is {} in the first and {} in the "
-                      "second; need runs of the same data, steps and batch: write one report for "
-                      "each",
-                      runs.front().dir.string(), run.dir.string(), key, value, other->second));
+/// The name of each run's arm without the task: run.arm, with the keys in which runs of that name
+/// and task differ.
+std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& tasks) {
+  using Group = std::pair<std::size_t, std::string>;
+  std::map<Group, const RunRecord*> firsts;
+  std::map<Group, std::set<std::string>> varied;
+  const auto group = [&](std::size_t i) { return Group(tasks.of_run[i], runs[i].arm); };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunRecord& first = *firsts.emplace(group(i), &runs[i]).first->second;
+    for (const auto& [key, value] : runs[i].env.at("config").items()) {
+      if (!is_shared(key) && first.config(key) != runs[i].config(key)) varied[group(i)].insert(key);
     }
   }
-}
-
-/// The keys in which runs of one arm differ, {arm, keys}.
-std::map<std::string, std::set<std::string>> varied_keys(std::span<const RunRecord> runs) {
-  std::map<std::string, const RunRecord*> firsts;
-  std::map<std::string, std::set<std::string>> varied;
-  for (const RunRecord& run : runs) {
-    const RunRecord& first = *firsts.emplace(run.arm, &run).first->second;
-    for (const auto& [key, value] : run.env.at("config").items()) {
-      if (!is_shared(key) && first.config(key) != run.config(key)) varied[run.arm].insert(key);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::string& name = names.emplace_back(runs[i].arm);
+    for (const std::string& key : varied[group(i)]) {
+      name += fmt::format(" {}={}", key, runs[i].config(key));
     }
   }
-  return varied;
+  return names;
 }
 
-Arm& find_or_add_arm(Study& study, const std::string& name) {
+/// Of several tasks the name says which.
+Arm& find_or_add_arm(Study& study, const std::string& plain, std::size_t task) {
+  const std::string& words = study.tasks[task];
+  const std::string name = words.empty() ? plain : fmt::format("{} ({})", plain, words);
   for (Arm& arm : study.arms) {
     if (arm.name == name) return arm;
   }
-  return study.arms.emplace_back(Arm{name, {}});
+  return study.arms.emplace_back(Arm{name, {}, task});
 }
 
 /// False if the arm has a run of this learning rate and seed.
@@ -75,6 +58,18 @@ bool add(Arm& arm, const RunRecord& run) {
                                   [&](const RunRecord* each) { return each->seed >= run.seed; });
   if (place != condition->runs.end() && (*place)->seed == run.seed) return false;
   condition->runs.insert(place, &run);
+  return true;
+}
+
+const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
+
+/// Whether two arms differ in nothing but task, name, learning rate and seed.
+bool are_configured_alike(const Arm& a, const Arm& b) {
+  const RunRecord &first = first_run(a), &second = first_run(b);
+  for (const auto& [key, value] : first.env.at("config").items()) {
+    const bool may_differ = is_shared(key) || is_of_task(key) || key == "data.path";
+    if (!may_differ && second.config(key) != first.config(key)) return false;
+  }
   return true;
 }
 
@@ -134,28 +129,65 @@ std::vector<double> Study::lrs() const {
   return {lrs.begin(), lrs.end()};
 }
 
-Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
-  if (runs.empty()) throw UsageError("report: no runs; give at least one run directory");
-  require_one_task(runs);
-  const auto varied = varied_keys(runs);
-  Study study;
-  for (const RunRecord& run : runs) {
-    std::string name = run.arm;
-    if (const auto keys = varied.find(run.arm); keys != varied.end()) {
-      for (const std::string& key : keys->second)
-        name += fmt::format(" {}={}", key, run.config(key));
-    }
-    if (!add(find_or_add_arm(study, name), run)) add(find_or_add_arm(study, run.dir.string()), run);
+const Arm* Study::baseline_of(const Arm& arm) const {
+  const Arm& base = arms[baseline];
+  if (arm.task == base.task) return &base;
+  std::vector<const Arm*> named;
+  for (const Arm& each : arms) {
+    if (each.task != arm.task) continue;
+    if (are_configured_alike(each, base)) return &each;
+    if (first_run(each).arm == first_run(base).arm) named.push_back(&each);
   }
-  if (baseline.empty()) return study;
+  return named.size() == 1 ? named.front() : nullptr;
+}
+
+std::string Study::baseline_name() const {
+  return tasks.size() > 1 ? first_run(arms[baseline]).arm : arms[baseline].name;
+}
+
+Study Study::of_task(std::size_t task) const {
+  Study part;
+  for (const Arm& arm : arms) {
+    if (arm.task != task) continue;
+    if (&arm == baseline_of(arm)) part.baseline = part.arms.size();
+    part.arms.push_back(arm);
+    part.arms.back().task = 0;
+  }
+  return part;
+}
+
+namespace {
+
+/// The arm of that name, else the first whose name without the task it is.
+std::size_t find_baseline(const Study& study, const std::string& name) {
   std::vector<std::string> names;
   for (const Arm& arm : study.arms) names.push_back(arm.name);
-  const auto found = std::find(names.begin(), names.end(), baseline);
-  if (found == names.end()) {
-    throw UsageError(fmt::format("report: no arm is called '{}'{}; the arms are {}", baseline,
-                                 system::did_you_mean(baseline, names), fmt::join(names, ", ")));
+  auto found = std::ranges::find(names, name);
+  if (found == names.end() && study.tasks.size() > 1) {
+    found = std::ranges::find_if(
+        names, [&](const std::string& each) { return each.starts_with(name + " ("); });
   }
-  study.baseline = static_cast<std::size_t>(found - names.begin());
+  if (found == names.end()) {
+    throw UsageError(fmt::format("report: no arm is called '{}'{}; the arms are {}", name,
+                                 system::did_you_mean(name, names), fmt::join(names, ", ")));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+}  // namespace
+
+Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
+  if (runs.empty()) throw UsageError("report: no runs; give at least one run directory");
+  const Tasks tasks = find_tasks(runs);
+  const std::vector<std::string> names = names_of(runs, tasks);
+  Study study;
+  study.tasks = tasks.words;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::size_t task = tasks.of_run[i];
+    if (!add(find_or_add_arm(study, names[i], task), runs[i]))
+      add(find_or_add_arm(study, runs[i].dir.string(), task), runs[i]);
+  }
+  if (!baseline.empty()) study.baseline = find_baseline(study, baseline);
   return study;
 }
 

@@ -24,6 +24,7 @@ struct Condition {
 struct Arm {
   std::string name;
   std::vector<Condition> conditions;  ///< ascending lr
+  std::size_t task = 0;               ///< in Study::tasks
 
   std::vector<const RunRecord*> runs() const;
   /// The condition of this learning rate, or nullptr.
@@ -33,18 +34,29 @@ struct Arm {
 struct Study {
   std::vector<Arm> arms;     ///< in the order of their first runs
   std::size_t baseline = 0;  ///< which arm the others are compared with
+  /// What was learned and for how long: data, batch, steps, vocabulary. Losses compare within a
+  /// task alone. In words that tell the tasks apart, "3200 steps"; one task needs none.
+  std::vector<std::string> tasks = {""};
 
   std::vector<const RunRecord*> runs() const;
   std::vector<double> lrs() const;  ///< each once, ascending
   bool is_swept() const;            ///< an arm has more than one learning rate
+
+  /// What an arm of the study is compared with: the baseline, or in another task the arm that is
+  /// configured as it is, else the only one with its name (run.arm); nullptr if there is none.
+  const Arm* baseline_of(const Arm& arm) const;
+  /// The name of the baseline; of several tasks, that without the task.
+  std::string baseline_name() const;
+  /// The arms of one task alone. The task must have a baseline or be that of the baseline.
+  Study of_task(std::size_t task) const;
 };
 
-/// Groups `runs`, which must outlive the study, by (run.arm, optim.lr, run.seed). Runs of one arm
-/// that differ in another key become arms of their own, called "<arm> <key>=<value>"; so does the
-/// second of two runs with the same configuration, called by its directory: a repetition with the
-/// same seed is no second sample. `baseline` is the name of an arm, "" the arm of the first run.
-/// Throws UsageError without runs and for a baseline that does not exist, and DataError for runs
-/// of different data, length of training or batch, which no number compares.
+/// Groups `runs`, which must outlive the study, by (task, run.arm, optim.lr, run.seed). Runs of one
+/// arm that differ in another key become arms of their own, called "<arm> <key>=<value>"; so does
+/// the second of two runs with the same configuration, called by its directory: a repetition with
+/// the same seed is no second sample. Of several tasks every arm is called "<arm> (<task>)".
+/// `baseline` is the name of an arm, with or without its task, "" the arm of the first run. Throws
+/// UsageError without runs and for a baseline that does not exist.
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline = "");
 
 /// Whether runs of one arm may differ in a key: what a run is called, the learning rate that is

@@ -1,6 +1,7 @@
 #include "train/study/compare/tables.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -58,17 +59,32 @@ void append(system::Table& table, const char* head, const TableRow& texts) {
   append(table, columns);
 }
 
-Columns run_columns(const Quantity& quantity, std::span<const RunRecord* const> runs,
-                    std::size_t baseline) {
+/// For each run of a study the one that it is compared with; nullptr if there is none.
+std::vector<const RunRecord*> compared_runs(const Study& study) {
+  std::vector<const RunRecord*> compared;
+  for (const Arm& arm : study.arms) {
+    const Arm* base = study.baseline_of(arm);
+    compared.insert(compared.end(), arm.runs().size(),
+                    base == nullptr ? nullptr : base->runs().front());
+  }
+  return compared;
+}
+
+Columns run_columns(const Quantity& quantity, const Study& study) {
   const auto& [group, head, format, tables, against_baseline] = quantity.column;
   Columns columns{{{group, head}}, {}};
-  if (against_baseline) columns.heads.push_back({group, versus(quantity, runs[baseline]->name)});
-  for (const RunRecord* run : runs) {
-    const double value = run->number(quantity);
+  if (against_baseline) {
+    const RunRecord& base = *study.arms[study.baseline].runs().front();
+    columns.heads.push_back(
+        {group, versus(quantity, study.tasks.size() > 1 ? study.baseline_name() : base.name)});
+  }
+  const std::vector<const RunRecord*> runs = study.runs(), compared = compared_runs(study);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const double value = runs[i]->number(quantity);
     TableRow& row = columns.cells.emplace_back(TableRow{written(value, format)});
     if (!against_baseline) continue;
-    const double difference = value - runs[baseline]->number(quantity);
-    row.push_back(run == runs[baseline] ? "-" : number(difference, "{:+.4f}"));
+    const bool alone = compared[i] == nullptr || compared[i] == runs[i];
+    row.push_back(alone ? "-" : number(value - compared[i]->number(quantity), "{:+.4f}"));
   }
   return columns;
 }
@@ -100,18 +116,19 @@ stats::PairedDifference difference_to(const Arm& baseline, const Condition& cond
 
 /// Mean and interval, and mean, interval and p of the difference to the baseline.
 Columns compared_columns(const Quantity& quantity, const Study& study) {
-  const Arm& baseline = study.arms[study.baseline];
   const std::string group = fmt::format("{} {}", quantity.column.head, quantity.column.group);
-  const std::string against = versus(quantity, baseline.name);
+  const std::string against = versus(quantity, study.baseline_name());
   Columns columns{
       {{group, "mean"}, {group, "+-"}, {against, "mean"}, {against, "+-"}, {against, "p (Holm)"}},
       {}};
   std::vector<double> p;
   for (const Arm& arm : study.arms) {
+    const Arm* base = study.baseline_of(arm);
     for (const Condition& condition : arm.conditions) {
       const stats::Interval mean = stats::mean_interval(values_of(condition, quantity));
-      const auto paired = &arm == &baseline ? stats::PairedDifference()
-                                            : difference_to(baseline, condition, quantity);
+      const auto paired = base == nullptr || base == &arm
+                              ? stats::PairedDifference()
+                              : difference_to(*base, condition, quantity);
       p.push_back(paired.p);
       columns.cells.push_back({written(mean.mean, quantity.column.format),
                                written(mean.half_width, quantity.column.format),
@@ -162,15 +179,15 @@ std::string written(double value, Format format) {
   return system::grouped(std::llround(value));
 }
 
-system::Table run_table(std::span<const RunRecord* const> runs, std::size_t baseline) {
+system::Table run_table(const Study& study) {
   system::Table table{{{"", "run", true}, {"", "parameters"}}, {}};
   TableRow states;
-  for (const RunRecord* run : runs) {
+  for (const RunRecord* run : study.runs()) {
     table.rows.push_back({run->name, system::grouped(run->status.parameters)});
     states.push_back(describe_state(run->status));
   }
   for (const Quantity& quantity : quantities()) {
-    if (quantity.column.tables & kRunTable) append(table, run_columns(quantity, runs, baseline));
+    if (quantity.column.tables & kRunTable) append(table, run_columns(quantity, study));
   }
   append(table, "state", states);
   return table;
@@ -223,12 +240,22 @@ system::Table sensitivity_table(const Study& study) {
   return table;
 }
 
+std::string tasks_note(const Study& study) {
+  if (study.tasks.size() < 2) return "";
+  return fmt::format(
+      "Runs of {} tasks ({}): an arm is compared with {} of its own task, since losses of "
+      "different data or lengths do not compare.",
+      study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
+}
+
 std::string tables_text(const Study& study, std::size_t width) {
+  const std::string tasks = tasks_note(study);
+  const std::string apart = tasks.empty() ? "" : system::wrapped(tasks, width, "");
   if (is_single_runs(study)) {
-    return to_text(run_table(study.runs(), study.baseline)) +
-           (study.arms.size() > 1 ? kSingleRunsNote : "");
+    return to_text(run_table(study)) + (study.arms.size() > 1 ? kSingleRunsNote : "") + apart;
   }
-  std::string text = to_text(study_table(study), width, 2) + system::wrapped(kStudyNote, width, "");
+  std::string text =
+      to_text(study_table(study), width, 2) + system::wrapped(kStudyNote, width, "") + apart;
   if (!study.is_swept()) return text;
   return text + '\n' + to_text(sensitivity_table(study), width, 1) +
          system::wrapped(kSensitivityNote, width, "");

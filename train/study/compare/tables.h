@@ -3,7 +3,6 @@
 // stands in the registry of quantities; the columns are a loop over it.
 
 #include <cstddef>
-#include <span>
 #include <string>
 
 #include "train/study/compare/quantities.h"
@@ -15,16 +14,21 @@ namespace difftape::study {
 /// A number in the format of its quantity, "-" for NaN.
 std::string written(double value, Format format);
 
-/// One row a run. `baseline` is the position of the run that the others are compared with.
-system::Table run_table(std::span<const RunRecord* const> runs, std::size_t baseline = 0);
+/// One row a run, in the order of Study::runs; compared with the first run of the baseline of its
+/// task.
+system::Table run_table(const Study& study);
 
 /// One row an arm and learning rate: numbers are means over its complete runs, losses those of runs
-/// that finished with the half-width of their 95 % interval; differences to the baseline are paired
-/// by seed at the same learning rate, their p values corrected by Holm over the table.
+/// that finished with the half-width of their 95 % interval; differences to the baseline of the
+/// task are paired by seed at the same learning rate, their p values corrected by Holm over the
+/// table.
 system::Table study_table(const Study& study);
 
 /// One row an arm: its sensitivity to the learning rate and its best one.
 system::Table sensitivity_table(const Study& study);
+
+/// What is to know where the runs are of several tasks; empty if they are of one.
+std::string tasks_note(const Study& study);
 
 /// The tables as text for a terminal of `width` columns, with what is to know about them. Where
 /// each arm is one run, that of single runs.

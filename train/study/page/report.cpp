@@ -69,15 +69,13 @@ std::string scrolling(const std::string& table) {
 
 std::string note(const std::string& text) { return "<p class=\"muted note\">" + text + "</p>\n"; }
 
-/// One row a run, the first run of the baseline first among equals.
+/// One row a run.
 std::string per_run_table(const Study& study) {
   std::vector<std::size_t> arms;
-  std::size_t baseline = 0;
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
-    if (arm == study.baseline) baseline = arms.size();
     arms.insert(arms.end(), study.arms[arm].runs().size(), arm);
   }
-  return scrolling(arm_table(run_table(study.runs(), baseline), arms));
+  return scrolling(arm_table(run_table(study), arms));
 }
 
 std::string runs_section(const Study& study) {
@@ -159,6 +157,7 @@ std::string subtitle_of(const Study& study) {
   std::string text = count(runs.size(), "run");
   const char* separator = ": ";
   const std::pair<std::size_t, const char*> factors[] = {{study.arms.size(), "arm"},
+                                                         {study.tasks.size(), "task"},
                                                          {study.lrs().size(), "peak learning rate"},
                                                          {seeds.size(), "seed"}};
   for (const auto& [n, what] : factors) {
@@ -167,8 +166,7 @@ std::string subtitle_of(const Study& study) {
     separator = ", ";
   }
   return fmt::format("{}. {} diverged. Baseline: {}.", text,
-                     diverged == 0 ? "None" : std::to_string(diverged),
-                     study.arms[study.baseline].name);
+                     diverged == 0 ? "None" : std::to_string(diverged), study.baseline_name());
 }
 
 void add(Sections& page, const char* id, const char* title, const std::string& body) {

@@ -55,7 +55,8 @@ KeyValues environments(const Study& study);
 /// Each command line once, as one types it into a shell.
 std::string commands(const Study& study);
 
-/// What a reader should know before comparing: `notes`, how many runs are not finished.
+/// What a reader should know before comparing: `notes`, several tasks, how many runs are not
+/// finished.
 /// Empty if there is nothing to say.
 std::string notices(const Study& study, std::span<const std::string> notes);
 

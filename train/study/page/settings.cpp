@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "train/study/compare/tables.h"
 #include "train/study/page/html.h"
 #include "train/system/json.h"
 
@@ -153,6 +154,7 @@ std::string notices(const Study& study, std::span<const std::string> notes) {
       std::count_if(runs.begin(), runs.end(), [](auto* run) { return !run->complete(); });
   std::string html;
   for (const std::string& note : notes) html += notice(note);
+  if (const std::string tasks = tasks_note(study); !tasks.empty()) html += notice(tasks);
   if (open > 0) {
     html +=
         notice(fmt::format("{} of {} runs {} not finished: drawn as far as logged, not in the "

@@ -73,25 +73,6 @@ TEST(Study, has_the_baseline_that_is_named_and_says_which_arms_there_are) {
   EXPECT_THAT([] { make_study({}); }, ThrowsMessage<UsageError>(HasSubstr("no runs")));
 }
 
-TEST(Study, refuses_runs_of_different_tasks_and_lengths) {
-  for (const auto& [key, value] : {std::pair("data.kind", "needles"),
-                                   {"data.seq_len", "64"},
-                                   {"model.vocab_size", "300"},
-                                   {"train.steps", "40"}}) {
-    const std::vector<RunRecord> runs = records({{}, {.arm = "other", .config = {{key, value}}}});
-    EXPECT_THAT([&] { make_study(runs); },
-                ThrowsMessage<DataError>(HasSubstr(fmt::format(
-                    "report: runs/softmax-lr0.001-seed1 and runs/other-lr0.001-seed1 do not "
-                    "compare: {} is {} in the first and {} in the second",
-                    key, runs[0].config(key), value))));
-  }
-  std::vector<RunRecord> files = records({{}, {.arm = "other"}});
-  files[0].env["data"]["xxh3_128"] = "aa";
-  files[1].env["data"]["xxh3_128"] = "bb";
-  EXPECT_THAT([&] { make_study(files); },
-              ThrowsMessage<DataError>(HasSubstr("the data (xxh3_128) is aa in the first and bb")));
-}
-
 TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own) {
   const std::vector<RunRecord> runs =
       records({{.config = {{"optim.clip_norm", "1"}}},

@@ -88,7 +88,9 @@ TEST(RunTable, says_that_small_differences_of_single_runs_decide_nothing) {
 
 TEST(RunTable, compares_with_the_run_that_is_asked_for) {
   const std::vector<RunRecord> runs = three_runs();
-  const system::Table table = run_table(study_of(runs).runs(), 2);
+  Study study = study_of(runs);
+  study.baseline = 2;
+  const system::Table table = run_table(study);
   EXPECT_EQ(table.rows[0][column(table, "val vs diff_v2")], "+0.0211");
   EXPECT_EQ(table.rows[2][column(table, "val vs diff_v2")], "-");
 }
@@ -96,7 +98,7 @@ TEST(RunTable, compares_with_the_run_that_is_asked_for) {
 TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_number) {
   std::vector<RunRecord> runs = three_runs();
   for (const Quantity& each : quantities()) set(runs[0], each.name, kNaN);
-  const system::Table table = run_table(study_of(runs).runs());
+  const system::Table table = run_table(study_of(runs));
   std::vector<std::string> heads{"run", "parameters"};
   for (const Quantity& each : quantities()) {
     if (!(each.column.tables & kRunTable)) continue;

@@ -85,7 +85,8 @@ void finalize(ClaimResult& result) {
 
 }  // namespace
 
-std::vector<ClaimResult> evaluate(const Study& study) {
+std::vector<ClaimResult> evaluate(const Study& all) {
+  const Study study = all.of_task(all.arms[all.baseline].task);
   std::vector<ClaimResult> results;
   for (const Claim& claim : claims()) {
     ClaimResult result{&claim, {}, Verdict::not_tested, ""};

@@ -53,7 +53,7 @@ struct ClaimResult {
   std::string reason;
 };
 
-/// One result a claim, in the order of claims().
-std::vector<ClaimResult> evaluate(const Study& study);
+/// One result a claim, in the order of claims(), by the runs of the baseline's task.
+std::vector<ClaimResult> evaluate(const Study& all);
 
 }  // namespace difftape::study

@@ -1,0 +1,27 @@
+#pragma once
+// What runs were trained to do: losses of different data or lengths do not compare.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/study/compare/run_record.h"
+
+namespace difftape::study {
+
+/// Whether a key of the config belongs to the task: data, batch, steps, vocabulary.
+bool is_of_task(const std::string& key);
+
+struct Tasks {
+  std::vector<std::size_t> of_run;  ///< as long as the runs: a position in `words`
+  /// Each task in the fewest keys that tell it from the others: "3200 steps"; "" if there is one.
+  std::vector<std::string> words;
+};
+
+/// The tasks of runs in the order of their first ones. A key that one of two runs does not know, as
+/// those of older versions, makes no difference; where the files were, none either: their digest
+/// says more.
+Tasks find_tasks(std::span<const RunRecord> runs);
+
+}  // namespace difftape::study

@@ -10,7 +10,7 @@ namespace difftape::study::svg {
 namespace {
 
 constexpr double kLegendLine = 14;
-constexpr double kCharacter = 5.4;  ///< about the width of a character of 10 units
+constexpr double kCharacter = 10 * kCharacterWidth;
 constexpr std::size_t kLongestName = 40;
 
 }  // namespace

@@ -17,6 +17,9 @@ namespace difftape::study {
 /// Text as HTML text or as the value of a quoted attribute.
 std::string escape_html(std::string_view text);
 
+/// A picture in the page, which gives it its colours, or a file of its own on white.
+enum class SvgKind { inlined, standalone };
+
 }  // namespace difftape::study
 
 namespace difftape::study::svg {
@@ -88,6 +91,9 @@ std::string stroke(std::size_t arm);
 /// `class="fill-1" fill="#0072b2"`.
 std::string fill(std::size_t arm);
 Marker marker(std::size_t arm);
+
+/// About the width of a character, in units of its font's size.
+inline constexpr double kCharacterWidth = 0.54;
 
 /// Attributes of what is not data.
 inline constexpr const char* kText = "class=\"ink\" fill=\"#1c2126\"";

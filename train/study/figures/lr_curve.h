@@ -5,10 +5,9 @@
 #include <string>
 
 #include "train/study/compare/curves.h"
+#include "train/study/figures/drawing.h"
 
 namespace difftape::study {
-
-enum class SvgKind { inlined, standalone };
 
 /// Final validation loss against peak learning rate (logarithmic), one line an arm through the
 /// means, with their 95 % intervals and every seed as a small dot; above, how many runs diverged at

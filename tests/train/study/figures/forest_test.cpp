@@ -1,0 +1,142 @@
+#include "train/study/figures/forest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+
+namespace difftape::study {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+/// What the shipped sweep of stability measured at learning rate 0.01, three seeds each.
+std::vector<ForestRow> rows() {
+  return {{.label = "V2 reaches a lower loss than softmax",
+           .verdict = "supported",
+           .effect = -0.0347,
+           .low = -0.0503,
+           .high = -0.0191,
+           .margin = 0.01,
+           .published_low = -0.03,
+           .published_high = -0.02,
+           .numbers = "-0.035 (-0.050 to -0.019), n 3",
+           .unit = "nats per token"},
+          {.label = "V1's norm costs loss & more",
+           .verdict = "undecided: 8 seeds would decide",
+           .effect = 0.1374,
+           .low = 0.0250,
+           .high = 0.2498,
+           .margin = 0.01,
+           .numbers = "+0.137 (+0.025 to +0.250), n 3",
+           .unit = "nats per token"},
+          {.label = "V2's gradient norm is that of softmax",
+           .verdict = "equivalent",
+           .effect = std::log(0.922),
+           .low = std::log(0.914),
+           .high = std::log(0.931),
+           .margin = std::log(1.2),
+           .ratio = true,
+           .numbers = "x0.922 (0.914 to 0.931), n 3"},
+          {.label = "V2 has fewer loss spikes",
+           .verdict = "not testable: the baseline has none",
+           .ratio = true,
+           .numbers = "-"}};
+}
+
+/// The positions of all x1 and x2 of the lines within a group of attributes.
+std::vector<double> ends_of(const std::string& svg, const std::string& group) {
+  const std::size_t begin = svg.find(group), end = svg.find("</g>", begin);
+  const std::string part = svg.substr(begin, end - begin);
+  static const std::regex x("x[12]=\"([-0-9.]+)\"");
+  std::vector<double> ends;
+  for (std::sregex_iterator match(part.begin(), part.end(), x), none; match != none; ++match) {
+    ends.push_back(std::stod((*match)[1]));
+  }
+  return ends;
+}
+
+TEST(Forest, has_an_axis_a_unit_and_one_of_factors) {
+  const std::string svg = forest_svg(rows(), SvgKind::standalone);
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\""));
+  EXPECT_EQ(count(svg, ">← lower</text>"), 2u);
+  EXPECT_EQ(count(svg, ">nats per token</text>"), 1u);
+  EXPECT_EQ(count(svg, ">factor</text>"), 1u);
+  EXPECT_EQ(count(svg, ">×1</text>"), 1u) << "no difference is a factor of 1";
+  EXPECT_THAT(svg, HasSubstr("V1&#39;s norm costs loss &amp; more</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(Forest, marks_each_verdict_by_shape_word_and_colour_and_explains_those_that_are_there) {
+  const std::string svg = forest_svg(rows(), SvgKind::inlined);
+  EXPECT_EQ(count(svg, "font-weight=\"600\">"), 4u);
+  EXPECT_THAT(svg, HasSubstr("font-weight=\"600\">undecided: 8 seeds would decide</text>"));
+  for (const char* word : {"supported", "undecided", "equivalent", "not testable"}) {
+    EXPECT_THAT(svg, HasSubstr("font-size=\"11\">" + std::string(word) + "</text>"));
+  }
+  EXPECT_THAT(svg, Not(HasSubstr(">contradicted</text>")));
+  EXPECT_EQ(count(svg, "<circle"), 3u * (1 + 2)) << "legend, plot, word; undecided is a ring";
+  EXPECT_EQ(count(svg, "<polygon"), 3u) << "equivalent is a square";
+  EXPECT_EQ(count(svg, "<title>equal within this margin"), 3u);
+  EXPECT_EQ(count(svg, ">published</text>"), 1u);
+}
+
+TEST(Forest, draws_effects_and_intervals_in_proportion) {
+  const std::vector<ForestRow> two = {
+      {.label = "a", .verdict = "supported", .effect = -1, .low = -2, .high = -0.5, .unit = "u"},
+      {.label = "b", .verdict = "contradicted", .effect = 2, .low = 1, .high = 3, .unit = "u"}};
+  const std::string svg = forest_svg(two, SvgKind::inlined);
+  const std::vector<double> a = ends_of(svg,
+                                        "class=\"stroke-1\" stroke=\"#0072b2\" stroke-width="
+                                        "\"2\""),
+                            b = ends_of(svg,
+                                        "class=\"stroke-2\" stroke=\"#d55e00\" stroke-width="
+                                        "\"2\"");
+  ASSERT_GE(a.size(), 2u);
+  ASSERT_GE(b.size(), 2u);
+  const double unit = (b[1] - b[0]) / 2;  // from 1 to 3
+  EXPECT_NEAR(a[1] - a[0], 1.5 * unit, 0.05);
+  EXPECT_NEAR(b[0] - a[0], 3 * unit, 0.05);
+}
+
+TEST(Forest, equal_ratios_have_equal_lengths_and_a_wide_interval_ends_in_an_arrow) {
+  const std::vector<ForestRow> two = {{.label = "half",
+                                       .verdict = "supported",
+                                       .effect = -std::log(2),
+                                       .low = -std::log(4),
+                                       .high = 0,
+                                       .ratio = true},
+                                      {.label = "of two seeds",
+                                       .verdict = "undecided",
+                                       .effect = std::log(2),
+                                       .low = -30,
+                                       .high = 30,
+                                       .ratio = true}};
+  const std::string svg = forest_svg(two, SvgKind::inlined);
+  const std::vector<double> half = ends_of(svg, "class=\"stroke-1\"");
+  ASSERT_GE(half.size(), 2u);
+  EXPECT_THAT(svg, HasSubstr("cx=\"" + std::to_string(0.5 * (half[0] + half[1])).substr(0, 5)));
+  const std::vector<double> wide =
+      ends_of(svg, "class=\"reference\" stroke=\"#5b646d\" stroke-width=\"2\"");
+  ASSERT_EQ(wide.size(), 10u) << "the interval and two strokes of each arrow";
+  EXPECT_EQ(wide[0], 276);
+  EXPECT_EQ(wide[1], 612);
+  EXPECT_EQ(wide[3], 282);
+}
+
+TEST(Forest, of_no_rows_is_nothing_and_the_same_rows_give_the_same_bytes) {
+  EXPECT_EQ(forest_svg({}, SvgKind::inlined), "");
+  EXPECT_EQ(forest_svg(rows(), SvgKind::standalone), forest_svg(rows(), SvgKind::standalone));
+}
+
+}  // namespace
+}  // namespace difftape::study

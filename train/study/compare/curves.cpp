@@ -110,7 +110,7 @@ double usual_initial_loss(const Arm& arm) {
 }
 
 LrPoint point_of(const Condition& condition, double usual) {
-  LrPoint point{condition.lr, {}, 0, 0, {}};
+  LrPoint point{.lr = condition.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
   for (const RunRecord* run : condition.complete()) {
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
@@ -118,7 +118,9 @@ LrPoint point_of(const Condition& condition, double usual) {
     // A run that finished without a validation loss says nothing of it.
     if (run->finished() && std::isnan(final)) continue;
     const double value = stats::capped_loss(final, std::isfinite(initial) ? initial : usual);
-    if (std::isfinite(value)) point.values.push_back(value);
+    if (!std::isfinite(value)) continue;
+    point.values.push_back(value);
+    point.seeds.push_back(run->seed);
   }
   point.loss = stats::mean_interval(point.values);
   return point;

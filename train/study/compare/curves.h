@@ -47,6 +47,7 @@ struct LrPoint {
   /// ascending seed. A run whose first training loss is not known takes the mean of the arm's
   /// others.
   std::vector<double> values;
+  std::vector<std::uint64_t> seeds = {};  ///< of `values`
 };
 
 /// The points of an arm at the learning rates with a complete run, ascending.

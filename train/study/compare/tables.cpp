@@ -8,6 +8,7 @@
 
 #include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
+#include "train/study/compare/answer.h"
 #include "train/study/compare/curves.h"
 
 namespace difftape::study {
@@ -251,11 +252,13 @@ std::string tasks_note(const Study& study) {
 std::string tables_text(const Study& study, std::size_t width) {
   const std::string tasks = tasks_note(study);
   const std::string apart = tasks.empty() ? "" : system::wrapped(tasks, width, "");
+  const std::string first = system::wrapped(answer(study), width, "") + '\n';
   if (is_single_runs(study)) {
-    return to_text(run_table(study)) + (study.arms.size() > 1 ? kSingleRunsNote : "") + apart;
+    return first + to_text(run_table(study)) + (study.arms.size() > 1 ? kSingleRunsNote : "") +
+           apart;
   }
-  std::string text =
-      to_text(study_table(study), width, 2) + system::wrapped(kStudyNote, width, "") + apart;
+  std::string text = first + to_text(study_table(study), width, 2) +
+                     system::wrapped(kStudyNote, width, "") + apart;
   if (!study.is_swept()) return text;
   return text + '\n' + to_text(sensitivity_table(study), width, 1) +
          system::wrapped(kSensitivityNote, width, "");

@@ -30,7 +30,8 @@ system::Table sensitivity_table(const Study& study);
 /// What is to know where the runs are of several tasks; empty if they are of one.
 std::string tasks_note(const Study& study);
 
-/// The tables as text for a terminal of `width` columns, with what is to know about them. Where
+/// The answer and the tables as text for a terminal of `width` columns, with what is to know about
+/// them. Where
 /// each arm is one run, that of single runs.
 std::string tables_text(const Study& study, std::size_t width);
 

@@ -6,64 +6,10 @@
 #include <set>
 #include <stdexcept>
 
-#include "train/study/compare/claims/evaluate.h"
 #include "train/study/figures/drawing.h"
 #include "train/system/json.h"
 
 namespace difftape::study::page {
-
-namespace {
-
-std::string head(const system::Table& table) {
-  std::string groups, names;
-  bool grouped = false;
-  for (const system::ColumnGroup& group : column_groups(table.columns)) {
-    grouped = grouped || !group.label.empty();
-    groups += group.label.empty() ? "<td></td>"
-                                  : fmt::format("<th scope=\"colgroup\" colspan=\"{}\">{}</th>",
-                                                group.end - group.begin, escape_html(group.label));
-  }
-  for (const system::Column& column : table.columns) {
-    names += fmt::format("<th scope=\"col\"{}>{}</th>", column.left ? " class=\"left\"" : "",
-                         escape_html(column.name));
-  }
-  return fmt::format("<thead>\n{}<tr>{}</tr>\n</thead>\n",
-                     grouped ? "<tr>" + groups + "</tr>\n" : "", names);
-}
-
-/// The verdict that a cell begins with.
-Verdict verdict_in(std::string_view cell) {
-  const auto& all = kNames<Verdict>;
-  const auto found = std::ranges::find_if(
-      all, [&](const Named<Verdict>& each) { return cell.starts_with(each.name); });
-  return found == all.end() ? Verdict::not_tested : found->value;
-}
-
-/// A full disc, a cross, an empty circle, a dash: read without colour.
-std::string verdict_mark(std::string_view cell) {
-  const char *kind = "open", *shape = "<path d=\"M2 6H10\"/>";
-  switch (verdict_in(cell)) {
-    case Verdict::supported:
-      kind = "yes", shape = "<circle cx=\"6\" cy=\"6\" r=\"4.5\" fill=\"currentColor\"/>";
-      break;
-    case Verdict::not_supported:
-      kind = "no", shape = "<path d=\"M2 2L10 10M10 2L2 10\"/>";
-      break;
-    case Verdict::not_significant:
-      kind = "same", shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
-      break;
-    case Verdict::not_tested:
-      break;
-  }
-  return fmt::format(
-      "<span class=\"verdict {}\"><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\" fill=\"none\" "
-      "stroke=\"currentColor\" stroke-width=\"2\">{}</svg>{}</span>",
-      kind, shape, escape_html(cell));
-}
-
-bool is_verdict_column(const system::Column& column) { return column.name == "verdict"; }
-
-}  // namespace
 
 std::string json_for_script(const nlohmann::ordered_json& json) {
   const std::string plain = system::json_text(json);
@@ -142,8 +88,25 @@ std::string swatch(std::size_t arm) {
                      arm < svg::kArmColors ? "" : " hollow");
 }
 
+std::string table_head(const system::Table& table) {
+  std::string groups, names;
+  bool grouped = false;
+  for (const system::ColumnGroup& group : column_groups(table.columns)) {
+    grouped = grouped || !group.label.empty();
+    groups += group.label.empty() ? "<td></td>"
+                                  : fmt::format("<th scope=\"colgroup\" colspan=\"{}\">{}</th>",
+                                                group.end - group.begin, escape_html(group.label));
+  }
+  for (const system::Column& column : table.columns) {
+    names += fmt::format("<th scope=\"col\"{}>{}</th>", column.left ? " class=\"left\"" : "",
+                         escape_html(column.name));
+  }
+  return fmt::format("<thead>\n{}<tr>{}</tr>\n</thead>\n",
+                     grouped ? "<tr>" + groups + "</tr>\n" : "", names);
+}
+
 std::string arm_table(const system::Table& table, std::span<const std::size_t> arms) {
-  std::string html = "<table class=\"summary\">\n" + head(table) + "<tbody>\n";
+  std::string html = "<table class=\"summary\">\n" + table_head(table) + "<tbody>\n";
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const auto& row = table.rows[r];
     html += fmt::format("<tr><th scope=\"row\">{}{}</th>",
@@ -151,21 +114,6 @@ std::string arm_table(const system::Table& table, std::span<const std::size_t> a
     for (std::size_t c = 1; c < row.size(); ++c) {
       html += fmt::format("<td class=\"{}{}\">{}</td>", table.columns[c].left ? "left" : "number",
                           row[c].starts_with("diverged") ? " diverged" : "", escape_html(row[c]));
-    }
-    html += "</tr>\n";
-  }
-  return html + "</tbody>\n</table>";
-}
-
-std::string verdict_cards(const system::Table& table) {
-  std::string html = "<table class=\"verdicts\">\n" + head(table) + "<tbody>\n";
-  for (const auto& row : table.rows) {
-    html += "<tr><th scope=\"row\">" + escape_html(row[0]) + "</th>";
-    for (std::size_t c = 1; c < row.size(); ++c) {
-      html += fmt::format(
-          "<td class=\"{}\" data-label=\"{}\">{}</td>", table.columns[c].left ? "left" : "number",
-          escape_html(table.columns[c].name),
-          is_verdict_column(table.columns[c]) ? verdict_mark(row[c]) : escape_html(row[c]));
     }
     html += "</tr>\n";
   }

@@ -32,12 +32,11 @@ std::string csv_link(std::string_view name, std::string_view csv);
 /// The coloured square of an arm, as in its curves.
 std::string swatch(std::size_t arm);
 
+/// The head of a table, with a line of group labels if there are any.
+std::string table_head(const system::Table& table);
+
 /// A table whose rows belong to arms: row r to arm `arms[r]`, in whose colour it is marked.
 std::string arm_table(const system::Table& table, std::span<const std::size_t> arms);
-
-/// A table of claims. The verdict, a cell that says "supported", "not supported" or "no difference
-/// detected", gets a shape; on a narrow screen a row becomes a block of labelled cells.
-std::string verdict_cards(const system::Table& table);
 
 /// The position in `names` of the arm each row is about: the longest name its first cell is, or
 /// begins with. A row about none gets names.size().

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "train/study/compare/claims/output.h"
+#include "train/study/compare/answer.h"
 #include "train/study/compare/tables.h"
 #include "train/study/figures/lr_curve.h"
 #include "train/study/figures/plots.h"
@@ -182,16 +182,15 @@ Sections make_sections(const Study& study, std::span<const std::string> notes) {
   const Input input{study, curves, best_lr(study, curves)};
   const std::vector<std::string> arms = arm_names(study);
   const AttentionSection attention = attention_section(input);
-  const system::Table verdicts = verdict_table(evaluate(study));
   Sections page;
   page.subtitle = subtitle_of(study);
   page.html = notices(study, notes);
-  add(page, "verdicts", "Verdicts", verdicts.rows.empty() ? "" : verdict_cards(verdicts));
   add(page, "runs", "Runs", runs_section(study));
   add(page, "learning-rate", "Learning rate", lr_section(study, curves));
   add(page, "curves", "Curves",
       kControls + ("<div class=\"static\">\n" + curve_figures(input)) + "</div>\n" +
           note(kCurvesNote));
+  add(page, "verdicts", "Verdicts", verdicts_section(study));
   add(page, "accuracy", "Accuracy", accuracy_figure(input));
   add(page, "layers", "Layers", layers_section(input));
   add(page, "attention", "Attention", attention_html(attention));
@@ -215,6 +214,7 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
       path,
       fill_template(assets::page_html(),
                     {{"title", escape_html(title)},
+                     {"answer", escape_html(answer(study))},
                      {"subtitle", escape_html(sections.subtitle)},
                      {"made", run::utc_now()},
                      {"css", fmt::format("{}\n{}", assets::dygraph_css(), assets::page_css())},

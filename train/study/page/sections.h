@@ -1,5 +1,6 @@
 #pragma once
 // The sections of the page, each in the source of its name:
+//   verdicts    on claims
 //   curves      as data for the script, and as pictures where there is no JavaScript
 //   attention   maps of selected heads, from metrics.h5
 //   layers      metrics of each layer over the steps, and accuracy by difficulty of a task
@@ -13,8 +14,17 @@
 
 #include "train/study/compare/study.h"
 #include "train/study/page/selection.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study::page {
+
+/// A table of claims. The verdict, a cell that says "supported", "not supported" or "no difference
+/// detected", gets a shape; on a narrow screen a row becomes a block of labelled cells.
+std::string verdict_cards(const system::Table& table);
+
+/// The claims that were tested, then the others, folded away. Empty for a single arm, which nothing
+/// is claimed of.
+std::string verdicts_section(const Study& study);
 
 /// {"lrs", "lr", "best_loss", "best_accuracy", "arms", "conditions", "charts"}: everything
 /// page/js/data.js reads.

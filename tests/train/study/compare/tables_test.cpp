@@ -17,6 +17,8 @@ RunRecord run_of(const std::string& name, const std::map<std::string, double>& n
   RunRecord run;
   run.name = run.arm = name;
   run.status = {.state = run::RunState::finished, .step = 500, .steps = 500, .parameters = 820224};
+  run.metrics.step = {1};
+  run.metrics.columns["train/loss"] = {5.5};
   for (const Quantity& each : quantities()) {
     const auto found = numbers.find(each.name);
     run.numbers.push_back(found == numbers.end() ? kNaN : found->second);
@@ -69,6 +71,9 @@ std::size_t column(const system::Table& table, const std::string& name) {
 TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
   const std::vector<RunRecord> runs = three_runs();
   EXPECT_EQ("\n" + tables_text(study_of(runs), 80), R"(
+lowest validation loss: diff_v2 2.3100, 0.0211 below softmax; one seed, so no
+evidence; all runs of diff_v1 diverged
+
                      ------------ loss ------------   spike score %   ----------- grad_norm -----------
 run      parameters   train     val  val vs softmax       loss  grad  median    p99       max  late var  tokens/s  state
 softmax     820,224  2.2915  2.3311               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished

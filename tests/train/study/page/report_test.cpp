@@ -101,6 +101,34 @@ TEST(Report, reads_without_javascript) {
       << "a name is not a difference";
 }
 
+TEST(Report, begins_with_what_the_runs_say_then_shows_runs_curves_and_verdicts) {
+  const ScratchDir dir;
+  const std::string page =
+      report_of(dir, {{.floor = 2.3}, {.name = "diff_v2", .kind = "diff_v2", .floor = 2.2}});
+  const std::vector<std::string> order = {
+      "<p class=\"answer\">lowest validation loss: diff_v2 2.2311, 0.1000 below softmax; one seed, "
+      "so no evidence</p>\n<p>2 runs: 2 arms. None diverged. Baseline: softmax.</p>",
+      "<section id=\"runs\">", "<section id=\"curves\">", "<section id=\"verdicts\">",
+      "<section id=\"config\">"};
+  for (std::size_t at = 0; const std::string& part : order) {
+    const std::size_t found = page.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part;
+    at = found;
+  }
+  EXPECT_EQ(count(page, "<table class=\"verdicts\">"), 1u) << "one seed tests nothing";
+  EXPECT_THAT(between(page, "<section id=\"verdicts\">", "</section>"),
+              HasSubstr("<details><summary>22 claims that these runs do not test</summary>"));
+}
+
+TEST(Report, of_a_single_run_has_no_baseline_and_no_verdicts) {
+  const ScratchDir dir;
+  const std::string page = report_of(dir, {{}});
+  EXPECT_THAT(page, HasSubstr("<p class=\"answer\">validation loss: softmax 2.3311</p>\n"
+                              "<p>1 run. None diverged.</p>"));
+  EXPECT_THAT(page, Not(HasSubstr("id=\"verdicts\"")));
+  EXPECT_THAT(page, Not(HasSubstr("Baseline:")));
+}
+
 TEST(Report, arms_of_one_command_show_it_once) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{}, {.name = "diff_v2"}});

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "train/study/page/sections.h"
+
 namespace difftape::study::page {
 namespace {
 

@@ -141,6 +141,7 @@ std::string claims_text(std::span<const ClaimResult> results, std::size_t width)
 }
 
 std::string study_text(const Study& study, std::size_t width) {
+  if (study.arms.size() < 2) return tables_text(study, width);
   const std::vector<ClaimResult> results = evaluate(study);
   const bool tested = std::any_of(results.begin(), results.end(), [](const ClaimResult& result) {
     return result.verdict != Verdict::not_tested;

@@ -100,7 +100,7 @@ namespace {
 constexpr std::size_t kWidth = 100;
 
 struct ReportArguments {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs, charts;
   std::string baseline, out = "report.html", svg, verdicts;
 };
 
@@ -119,7 +119,7 @@ void report(const ReportArguments& arguments) {
   for (const std::string& note : collection.notes) fmt::print(stderr, "difftape: {}\n", note);
   const study::Study study = make_study(collection.runs, arguments.baseline);
   fmt::print("{}", study_text(study, output_width()));
-  write_report(study, arguments.out, "difftape", collection.notes);
+  write_report(study, arguments.out, "difftape", collection.notes, arguments.charts);
   fmt::print("\nreport: {}\n", arguments.out);
   if (!arguments.svg.empty()) {
     write_lr_curve(study, arguments.svg);
@@ -145,6 +145,9 @@ Command report_command(Context&) {
            {"--baseline", &a->baseline,
             "The arm that the others are compared with; default: that of the first run"},
            {.name = "--out", .target = &a->out, .help = "The page to write", .show_default = true},
+           list_option("--charts", &a->charts,
+                       "Logged quantities to draw, separated by commas, such as optim/lr,"
+                       "attn/entropy,attn/entropy/3 (default: a selection)"),
            {"--svg", &a->svg, "Also write the learning-rate curve, as SVG"},
            {"--verdicts", &a->verdicts, "A CSV file to write with the numbers of every claim"}},
       .run = [a] { report(*a); }};

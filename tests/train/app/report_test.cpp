@@ -163,6 +163,22 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
                           HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
 }
 
+TEST_F(ReportCommand, draws_the_quantities_that_are_named) {
+  write({.name = "a", .layers = 2});
+  const Outcome named = report({"sweep", "--charts", "optim/lr,attn/context_rms/1,act/kurtosis"});
+  EXPECT_EQ(named.exit, 0) << named.err;
+  const std::string page = contents(dir / "report.html");
+  EXPECT_THAT(page, AllOf(HasSubstr("\"metric\":\"optim/lr\""),
+                          HasSubstr("\"title\":\"Context RMS, layer 1\""),
+                          HasSubstr("<figcaption>Kurtosis "), Not(HasSubstr("Training loss"))));
+  const Outcome unknown = report({"sweep", "--charts", "act/kurtossis", "--out", "none.html"});
+  EXPECT_EQ(unknown.exit, 64);
+  EXPECT_EQ(unknown.err,
+            "difftape: report --charts: 'act/kurtossis' is no quantity; did you mean "
+            "'act/kurtosis'?\n");
+  EXPECT_FALSE(fs::exists(dir / "none.html"));
+}
+
 TEST_F(ReportCommand, counts_a_run_that_is_given_twice_once_and_refuses_a_directory_without_runs) {
   write({.name = "a"});
   const Outcome outcome = report({"sweep/a", "sweep", "./sweep/a/"});

@@ -57,19 +57,19 @@ Drawing line_plot(const LinePlot& plot) {
       }
     }
   }
-  if (plot.reference) ys.add(*plot.reference);
+  for (const Level& level : plot.levels) ys.add(level.y);
   const double top = 10 + legend(nullptr, {kLeft, 8}, kRight, entries);
   const double bottom = top + kPlotHeight;
   Drawing drawing(kWidth, bottom + 32, plot.title);
   legend(&drawing, {kLeft, 8}, kRight, entries);
   const Axis x(xs, kLeft, kRight, false), y = Axis(ys, bottom, top, plot.log_y).padded(0.03);
   draw_axes(drawing, x, y, {plot.x_label, plot.y_label});
-  if (plot.reference && (!plot.log_y || *plot.reference > 0)) {
-    const double at = y.at(*plot.reference);
+  for (const Level& level : plot.levels) {
+    if (plot.log_y && level.y <= 0) continue;
+    const double at = y.at(level.y);
     drawing.line({kLeft, at}, {kRight, at},
                  "class=\"reference\" stroke=\"#5b646d\" stroke-dasharray=\"4 3\"");
-    drawing.text({kRight, at - 4}, plot.reference_name,
-                 std::string(kMuted) + " text-anchor=\"end\"");
+    drawing.text({kRight, at - 4}, level.name, std::string(kMuted) + " text-anchor=\"end\"");
   }
   for (const Line& line : plot.lines) draw_line(drawing, x, y, line, plot.log_y);
   return drawing;
@@ -77,27 +77,36 @@ Drawing line_plot(const LinePlot& plot) {
 
 namespace {
 
-constexpr double kMapWidth = 300, kMapLeft = 34, kMapRight = kMapWidth - 6, kMapTop = 4;
+constexpr double kMapWidth = 300, kMapRight = kMapWidth - 6, kMapTop = 4;
+constexpr std::size_t kLongestRow = 24;  ///< characters of the name of a row
 constexpr const char* kMiddle = "text-anchor=\"middle\"";
 
 /// About five of `count` names, the first among them.
 std::size_t stride(std::size_t count) { return std::max<std::size_t>(1, (count + 4) / 5); }
+
+/// Where the cells begin: right of the names of the rows.
+double map_left(const HeatMap& map) {
+  std::size_t longest = 3;
+  for (const std::string& row : map.rows) longest = std::max(longest, row.size());
+  return 19 + 9 * kCharacterWidth * static_cast<double>(std::min(longest, kLongestRow));
+}
 
 double row_height(const HeatMap& map) {
   return map.written ? 22 : std::clamp(96.0 / static_cast<double>(map.rows.size()), 5.0, 18.0);
 }
 
 void draw_names(Drawing& drawing, const HeatMap& map, double cell, double row, double bottom) {
+  const double left = map_left(map);
   drawing.open(kMuted);
   for (std::size_t r = 0; r < map.rows.size(); r += row < 9 ? stride(map.rows.size()) : 1) {
-    drawing.text({kMapLeft - 4, bottom - (static_cast<double>(r) + 0.5) * row + 3.2},
-                 shortened(map.rows[r], 4), "text-anchor=\"end\" font-size=\"9\"");
+    drawing.text({left - 4, bottom - (static_cast<double>(r) + 0.5) * row + 3.2},
+                 shortened(map.rows[r], kLongestRow), "text-anchor=\"end\" font-size=\"9\"");
   }
   for (std::size_t c = 0; c < map.columns.size(); c += stride(map.columns.size())) {
-    drawing.text({kMapLeft + (static_cast<double>(c) + 0.5) * cell, bottom + 11}, map.columns[c],
+    drawing.text({left + (static_cast<double>(c) + 0.5) * cell, bottom + 11}, map.columns[c],
                  "text-anchor=\"middle\" font-size=\"9\"");
   }
-  drawing.text({0.5 * (kMapLeft + kMapRight), bottom + 23}, map.x_label, kMiddle);
+  drawing.text({0.5 * (left + kMapRight), bottom + 23}, map.x_label, kMiddle);
   const double middle = 0.5 * (kMapTop + bottom);
   drawing.text({9, middle}, map.y_label,
                fmt::format("{} transform=\"rotate(-90 9 {})\"", kMiddle, number(middle)));
@@ -117,14 +126,15 @@ double Scale::share(double value) const {
 }
 
 Drawing heat_map(const HeatMap& map, const Scale& scale) {
-  const double cell = (kMapRight - kMapLeft) / static_cast<double>(map.columns.size());
+  const double left = map_left(map);
+  const double cell = (kMapRight - left) / static_cast<double>(map.columns.size());
   const double row = row_height(map), bottom = kMapTop + row * static_cast<double>(map.rows.size());
   Drawing drawing(kMapWidth, bottom + 28, map.label);
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
       const double value = map.values[r * map.columns.size() + c];
       if (std::isnan(value)) continue;
-      const double x = kMapLeft + static_cast<double>(c) * cell;
+      const double x = left + static_cast<double>(c) * cell;
       const double y = bottom - static_cast<double>(r + 1) * row, t = scale.share(value);
       drawing.rect({x, y}, cell - (cell > 8 ? 0.6 : 0), row - 0.6,
                    fmt::format("fill=\"{}\"", hex(sequential(t))),

@@ -2,7 +2,6 @@
 // Curves over steps, with the spread of replicates as a band; and numbers on a grid as colours,
 // with the bar that says which colour is which number.
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +19,16 @@ struct Line {
   std::vector<double> ends;       ///< x of runs that diverged, marked by a cross at the top
 };
 
+/// A dashed horizontal line with its name.
+struct Level {
+  std::string name;
+  double y;
+};
+
 struct LinePlot {
   std::string title, x_label, y_label;
   bool log_y = false;
-  std::optional<double> reference;  ///< a dashed horizontal line
-  std::string reference_name;
+  std::vector<Level> levels;
   std::vector<Line> lines;
 };
 

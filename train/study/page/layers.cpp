@@ -23,52 +23,47 @@ constexpr std::size_t kFewest = 6;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// The metrics of layers that the registry draws.
-std::vector<const run::Metric*> drawn() {
-  std::vector<const run::Metric*> metrics;
-  for (const run::Metric& metric : run::kMetrics) {
-    if (metric.per == run::Per::layer && metric.picture.title != nullptr)
-      metrics.push_back(&metric);
-  }
-  return metrics;
-}
-
-/// A curve a layer; none if no layer has a finite value.
-std::vector<Series> layers_of(const RunRecord& run, const char* metric) {
-  std::vector<Series> layers;
-  bool any = false;
-  while (true) {
-    const std::string name = run::metric_of(metric, std::to_string(layers.size()));
-    if (!run.metrics.columns.contains(name)) return any ? layers : std::vector<Series>();
-    layers.push_back(curve(run.metrics, name));
-    any = any || !layers.back().step.empty();
-  }
-}
-
-/// The steps at which any layer has a finite value, ascending.
-std::vector<double> steps_of(const std::vector<Series>& layers) {
+/// The steps at which any row has a value, ascending.
+std::vector<double> steps_of(const std::vector<MapRow>& rows) {
   std::set<double> steps;
-  for (const Series& layer : layers) steps.insert(layer.step.begin(), layer.step.end());
+  for (const MapRow& row : rows) steps.insert(row.values.step.begin(), row.values.step.end());
   return {steps.begin(), steps.end()};
 }
 
-/// Every layer in at most `columns` stretches of equally many logged steps, each the mean of what
-/// is finite there.
-svg::HeatMap layer_map(const std::vector<Series>& layers, std::size_t columns) {
-  const std::vector<double> steps = steps_of(layers);
+/// What the rows of a quantity are.
+const char* row_label(const MapChart& chart) {
+  using enum run::Per;
+  switch (chart.per) {
+    case parameter:
+      return "parameter";
+    case grid:
+      return "row / column";
+    case head:
+      return chart.one_layer ? "head" : "layer.head";
+    case rank:
+      return chart.one_layer ? "rank" : "layer.rank";
+    default:
+      return "layer";
+  }
+}
+
+/// Every row in at most `columns` stretches of equally many logged steps, each the mean of what is
+/// finite there.
+svg::HeatMap step_map(const MapChart& chart, const std::vector<MapRow>& rows, std::size_t columns) {
+  const std::vector<double> steps = steps_of(rows);
   columns = std::min(columns, steps.size());
-  svg::HeatMap map{"", "step", "layer", {}, {}, {}};
+  svg::HeatMap map{"", "step", row_label(chart), {}, {}, {}};
   for (std::size_t c = 0; c < columns; ++c) {
     map.columns.push_back(fmt::format("{:.0f}", steps[c * steps.size() / columns]));
   }
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    map.rows.push_back(std::to_string(l));
-    std::size_t i = 0;  // in the curve of this layer, which may lack steps that others have
+  for (const auto& [name, values] : rows) {
+    map.rows.push_back(name);
+    std::size_t i = 0;  // in the values of this row, which may lack steps that others have
     for (std::size_t c = 0; c < columns; ++c) {
       double sum = 0, count = 0;
       const double last = steps[(c + 1) * steps.size() / columns - 1];
-      for (; i < layers[l].step.size() && layers[l].step[i] <= last; ++i) {
-        sum += layers[l].value[i];
+      for (; i < values.step.size() && values.step[i] <= last; ++i) {
+        sum += values.value[i];
         ++count;
       }
       map.values.push_back(count > 0 ? sum / count : kNaN);
@@ -193,8 +188,8 @@ std::string layer_figures(const Input& input) {
   std::size_t rows = 1, left_out = 0;
   for (const auto& shown : shown_runs(input)) {
     std::size_t more = 0;
-    for (const run::Metric* metric : drawn()) {
-      more += layers_of(*shown.second, metric->name).size();
+    for (const MapChart& chart : input.charts.maps) {
+      more += map_rows(shown.second->metrics, chart.name).size();
     }
     if ((rows + more) * kFewest > kCells && !runs.empty()) {
       ++left_out;
@@ -205,18 +200,17 @@ std::string layer_figures(const Input& input) {
   }
   const std::size_t columns = std::clamp<std::size_t>(kCells / rows, kFewest, 40);
   std::string html;
-  for (const run::Metric* metric : drawn()) {
+  for (const MapChart& chart : input.charts.maps) {
     std::vector<Panel> panels;
     for (const auto& [arm, run] : runs) {
-      const std::vector<Series> layers = layers_of(*run, metric->name);
-      if (!layers.empty()) panels.push_back({arm, layer_map(layers, columns)});
+      const std::vector<MapRow> found = map_rows(run->metrics, chart.name);
+      if (!found.empty()) panels.push_back({arm, step_map(chart, found, columns)});
     }
     if (panels.empty()) continue;
-    std::string file = metric->name;
+    std::string file = chart.name;
     std::replace(file.begin(), file.end(), '/', '_');
     const svg::Scale scale = scale_of(panels);
-    html += figure(metric->picture.title, metric->picture.caption, file + ".csv", std::move(panels),
-                   scale);
+    html += figure(chart.title, chart.caption, file + ".csv", std::move(panels), scale);
   }
   if (left_out > 0 && !html.empty()) {
     html += fmt::format("<p class=\"notice\">Not drawn, to keep this page small: {} arms.</p>\n",

@@ -41,6 +41,7 @@ constexpr const char* kRunsNote =
 constexpr const char* kControls = R"(<div id="controls" hidden>
 <div id="arms" role="group" aria-label="Arms"></div>
 <label id="lr-label" hidden>Peak learning rate <select id="lr"></select></label>
+<label id="x-label" hidden>Along the axis <select id="x"></select></label>
 <label>Smoothing <select id="smoothing"><option value="0">none</option>
 <option value="5">5 steps</option><option value="20">20 steps</option>
 <option value="100">100 steps</option></select></label>
@@ -177,9 +178,11 @@ void add(Sections& page, const char* id, const char* title, const std::string& b
 
 /// Everything that can be shown of a study; what was not logged is left out. `notes` stand at the
 /// top.
-Sections make_sections(const Study& study, std::span<const std::string> notes) {
+Sections make_sections(const Study& study, std::vector<std::string> notes,
+                       std::span<const std::string> charts) {
   const std::vector<LrCurve> curves = lr_curves(study);
-  const Input input{study, curves, best_lr(study, curves)};
+  const Input input{study, curves, best_lr(study, curves), select_charts(study, charts)};
+  notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
   const std::vector<std::string> arms = arm_names(study);
   const AttentionSection attention = attention_section(input);
   Sections page;
@@ -188,8 +191,7 @@ Sections make_sections(const Study& study, std::span<const std::string> notes) {
   add(page, "runs", "Runs", runs_section(study));
   add(page, "learning-rate", "Learning rate", lr_section(study, curves));
   add(page, "curves", "Curves",
-      kControls + ("<div class=\"static\">\n" + curve_figures(input)) + "</div>\n" +
-          note(kCurvesNote));
+      input.charts.curves.empty() ? "" : kControls + curve_figures(input) + note(kCurvesNote));
   add(page, "verdicts", "Verdicts", verdicts_section(study));
   add(page, "accuracy", "Accuracy", accuracy_figure(input));
   add(page, "layers", "Layers", layers_section(input));
@@ -205,8 +207,8 @@ Sections make_sections(const Study& study, std::span<const std::string> notes) {
 }  // namespace
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
-                  std::span<const std::string> notes) {
-  const Sections sections = make_sections(study, notes);
+                  std::span<const std::string> notes, std::span<const std::string> charts) {
+  const Sections sections = make_sections(study, {notes.begin(), notes.end()}, charts);
   const std::string scripts =
       fmt::format("<script>{}</script>\n<script>{}</script>\n<script>{}</script>",
                   assets::dygraph_js(), assets::synchronizer_js(), assets::page_js());

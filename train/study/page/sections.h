@@ -26,11 +26,11 @@ std::string verdict_cards(const system::Table& table);
 /// is claimed of.
 std::string verdicts_section(const Study& study);
 
-/// {"lrs", "lr", "best_loss", "best_accuracy", "arms", "conditions", "charts"}: everything
-/// page/js/data.js reads.
+/// {"lrs", "lr", "arms", "conditions", "charts"}: everything page/js/data.js reads.
 nlohmann::ordered_json curve_data(const Input& input);
 
-/// The same curves at one learning rate as figures of SVG.
+/// The same curves at one learning rate as figures of SVG, and how many charts there was no room
+/// for.
 std::string curve_figures(const Input& input);
 
 struct AttentionSection {
@@ -43,9 +43,8 @@ struct AttentionSection {
 /// arms show only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
 AttentionSection attention_section(const Input& input);
 
-/// One figure a metric, one heat map an arm in it: every metric of layers with a Picture
-/// (metric_registry.h), of the first complete run at the shown learning rate. Empty if no run
-/// logged any of them.
+/// One figure a map of the charts, one heat map an arm in it, of the first complete run at the
+/// shown learning rate. Empty if no run logged any of them.
 std::string layer_figures(const Input& input);
 
 /// `task/accuracy/<row>/<column>` at the last validation, the mean over complete runs, one heat map

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "train/run/records/metric_registry.h"
 #include "train/study/figures/axis.h"
 
 namespace difftape::study::page {
@@ -58,8 +59,37 @@ std::string at_lr(const Input& input) {
   return input.study.is_swept() ? " at peak learning rate " + lr_name(input.lr) : "";
 }
 
-double best_loss(const Study& study) { return shared_number(study, "best_loss"); }
-double best_accuracy(const Study& study) { return shared_number(study, "best_accuracy"); }
+std::vector<svg::Level> levels_of(const CurveChart& chart, const Study& study) {
+  std::vector<svg::Level> levels;
+  const auto add = [&](const char* name, double value) {
+    if (std::isfinite(value)) levels.push_back({name, value});
+  };
+  if (chart.bound == run::Bound::loss) {
+    add("best achievable", shared_number(study, "best_loss"));
+    add("bigram entropy", shared_number(study, "bigram_entropy"));
+  }
+  if (chart.bound == run::Bound::accuracy)
+    add("best achievable", shared_number(study, "best_accuracy"));
+  return levels;
+}
+
+Series training_clock(const Condition& condition) {
+  const auto steps = [](const RunRecord* run) { return run->metrics.step.size(); };
+  const RunRecord& run = **std::ranges::max_element(condition.runs, {}, steps);
+  const Series speed = curve(run.metrics, run::metric("throughput/tokens_per_sec"));
+  Series clock;
+  double seconds = 0, before = 0;
+  for (std::size_t i = 0; i < speed.step.size(); ++i) {
+    const double tokens =
+        (speed.step[i] - before) * static_cast<double>(run.status.tokens_per_step);
+    if (speed.value[i] > 0) seconds += tokens / speed.value[i];
+    before = speed.step[i];
+    clock.step.push_back(before);
+    clock.value.push_back(seconds);
+  }
+  if (seconds == 0) return {};
+  return clock;
+}
 
 SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
   std::map<double, AtStep> steps;

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "train/study/compare/curves.h"
+#include "train/study/figures/plots.h"
+#include "train/study/page/charts.h"
 
 namespace difftape::study::page {
 
@@ -14,6 +16,7 @@ struct Input {
   const Study& study;
   const std::vector<LrCurve>& curves;  ///< one an arm, in its order
   double lr;                           ///< the learning rate that is shown at first
+  Charts charts;
 };
 
 /// The learning rate of the baseline's best_point; its first one if no run of it finished. The
@@ -30,10 +33,14 @@ std::string lr_name(double lr);
 /// " at peak learning rate 3e-4"; empty if no arm has more than one.
 std::string at_lr(const Input& input);
 
-/// `data.best_loss` of env.json, in nats per token; NaN unless every run has the same one.
-double best_loss(const Study& study);
-/// `data.best_accuracy` of env.json, a share of scored targets; NaN as above.
-double best_accuracy(const Study& study);
+/// The labelled lines of a chart, of what every run of the study has the same of in env.json: of a
+/// loss `data.best_loss` and `data.bigram_entropy`, what a model of pairs of tokens would reach, in
+/// nats per token; of an accuracy `data.best_accuracy`, a share of scored targets.
+std::vector<svg::Level> levels_of(const CurveChart& chart, const Study& study);
+
+/// The training time in seconds after each logged step of the condition's longest run, added up
+/// over all resumes; no points if throughput was not logged.
+Series training_clock(const Condition& condition);
 
 /// At each step, over the runs that have a finite value there (a run that diverged has none any
 /// more): their mean, the smallest and the largest value.

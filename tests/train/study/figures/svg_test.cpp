@@ -89,19 +89,20 @@ TEST(Colors, repeat_dashed_from_the_ninth_arm_on) {
 }
 
 TEST(LinePlot, draws_lines_bands_spikes_ends_and_the_reference) {
-  LinePlot plot{"loss", "step", "nats", false, 1.5, "best", {}};
+  LinePlot plot{"loss", "step", "nats", false, {{"best", 1.5}, {"bigram", 2.5}}, {}};
   plot.lines.push_back({"<a>", 0, {1, 2, 3}, {4, 3, 2}, {3, 2, 1}, {5, 4, 3}, {{2, 9}}, {3}});
   plot.lines.push_back({"b", 1, {1, 2, 3}, {4, 3, 2}, {}, {}, {}, {}});
   const std::string svg = line_plot(plot).inlined();
   EXPECT_EQ(count(svg, "<polyline"), 2u);
   EXPECT_EQ(count(svg, "fill-opacity"), 1u);
-  EXPECT_EQ(count(svg, "class=\"reference\""), 1u);
+  EXPECT_EQ(count(svg, "class=\"reference\""), 2u);
+  EXPECT_THAT(svg, HasSubstr(">bigram</text>"));
   EXPECT_THAT(svg, HasSubstr(">&lt;a&gt;</text>"));
   EXPECT_THAT(svg, HasSubstr("<path d=\"M"));
 }
 
 TEST(LinePlot, leaves_out_what_a_logarithmic_axis_cannot_show) {
-  LinePlot plot{"grad", "step", "norm", true, {}, "", {}};
+  LinePlot plot{"grad", "step", "norm", true, {{"zero", 0}}, {}};
   plot.lines.push_back({"a", 0, {1, 2, 3}, {4, 0, 2}, {}, {}, {{2, 0}}, {}});
   const std::string svg = line_plot(plot).inlined();
   EXPECT_THAT(svg, Not(HasSubstr("nan")));

@@ -81,6 +81,18 @@ TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
     EXPECT_TRUE(chart["lr_changes"]);
     EXPECT_EQ(chart["smoothing_changes"], chart["metric"] != "val/loss");
     for (const Json& range : chart["zoomed"]) EXPECT_EQ(range, Json({100, 200}));
+    EXPECT_TRUE(chart["axis_returns"]);
+    for (const auto& [name, along] : chart["along"].items()) {
+      EXPECT_EQ(along["label"], name);
+      EXPECT_GT(along["drawn"].get<int>(), 50) << name;
+    }
+    const auto ends = [&](const char* axis) {
+      return chart["along"][axis]["range"].get<std::vector<double>>();
+    };
+    ASSERT_EQ(chart["along"].size(), 3u);
+    EXPECT_NEAR(ends("tokens")[1], 4096 * ends("step")[1], 1) << "tokens a step";
+    const double all = 400 * 4096 / 41000.0;  // seconds, at the throughput of the made-up runs
+    EXPECT_NEAR(ends("seconds")[1], all, 0.05 * all);
   }
   ASSERT_EQ(seen["images"].size(), 2u * (1 + 4 + 4)) << "two heads of each arm";
   for (const Json& image : seen["images"]) {

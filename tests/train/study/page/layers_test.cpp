@@ -21,7 +21,7 @@ template <class F>
 std::string figures(const std::vector<RunRecord>& runs, F&& make) {
   const Study study = make_study(runs);
   const std::vector<LrCurve> curves = lr_curves(study);
-  return make(Input{study, curves, 1e-3});
+  return make(Input{study, curves, 1e-3, select_charts(study)});
 }
 
 TEST(AccuracyFigure, is_the_mean_over_complete_runs) {

@@ -31,7 +31,7 @@ inline constexpr const char* kUser = R"js(
   const picture = graph => pixels(graph).reduce((hash, value) => (31 * hash + value) | 0, 7);
   const change = (select, value) => { select.value = value; select.onchange({target: select}); };
 
-  const lr = document.getElementById('lr'), smoothing = document.getElementById('smoothing');
+  const lr = document.getElementById('lr'), x = document.getElementById('x'), smoothing = document.getElementById('smoothing');
   const arms = [...document.querySelectorAll('#arms button')];
   for (const {chart, caption, graph} of graphs) {
     const result = {metric: chart.metric, arms: data.arms.map((_, arm) => count(graph, arm))};
@@ -51,6 +51,14 @@ inline constexpr const char* kUser = R"js(
       result.lr_changes = picture(graph) !== first;
       change(lr, String(data.lr));
     }
+    result.along = {};
+    for (const {value} of x.options) {
+      change(x, value);
+      const text = [...graph.maindiv_.querySelectorAll('.dygraph-xlabel')].map(e => e.textContent);
+      result.along[value] = {range: graph.xAxisRange(), label: text.join(), drawn: count(graph, 1)};
+    }
+    change(x, 'step');
+    result.axis_returns = picture(graph) === first;
     graph.updateOptions({dateWindow: [100, 200]});
     result.zoomed = graphs.map(other => other.graph.xAxisRange());
     document.getElementById('reset').click();

@@ -66,7 +66,7 @@ TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
   EXPECT_EQ(study.lrs().size(), 7u);
   EXPECT_EQ(shown_condition(study.arms[1], 0.003)->runs.size(), 2u);
   EXPECT_EQ(shown_condition(study.arms[1], 0.004), nullptr);
-  EXPECT_EQ(best_loss(study), 1.9);
+  ASSERT_EQ(levels_of({.bound = run::Bound::loss}, study).size(), 1u);
 }
 
 TEST(Selection, has_the_best_learning_rate_of_the_tables_even_if_a_run_diverged_there) {
@@ -87,14 +87,37 @@ TEST(Selection, an_arm_of_one_learning_rate_is_shown_at_every_other) {
   EXPECT_EQ(shown_condition(arm, 0.5), &arm.conditions[0]);
 }
 
-TEST(Selection, has_no_best_loss_unless_every_run_knows_the_same) {
+TEST(Levels, are_of_what_every_run_knows_the_same) {
   const ScratchDir dir;
   const auto path = dir / "a";
-  const std::vector<RunRecord> runs = {
+  std::vector<RunRecord> runs = {
       load_run(write_run(path, {.steps = 20, .best_loss = 1.5})),
       load_run(write_run(dir / "b", {.name = "b", .steps = 20, .best_loss = 1.6}))};
-  EXPECT_TRUE(std::isnan(best_loss(make_study(runs))));
-  EXPECT_EQ(best_loss(make_study(std::span(runs).first(1))), 1.5);
+  for (RunRecord& run : runs) run.env["data"]["bigram_entropy"] = 2.6155;
+  const CurveChart loss{.bound = run::Bound::loss}, other{};
+  const std::vector<svg::Level> both = levels_of(loss, make_study(runs)),
+                                one = levels_of(loss, make_study(std::span(runs).first(1)));
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].name, "bigram entropy");
+  EXPECT_EQ(both[0].y, 2.6155);
+  ASSERT_EQ(one.size(), 2u);
+  EXPECT_EQ(one[0].name, "best achievable");
+  EXPECT_EQ(one[0].y, 1.5);
+  EXPECT_TRUE(levels_of(other, make_study(std::span(runs).first(1))).empty());
+  runs[1].env["data"].erase("bigram_entropy");
+  EXPECT_TRUE(levels_of(loss, make_study(runs)).empty());
+}
+
+TEST(TrainingClock, adds_up_the_time_of_every_step_of_the_longest_run) {
+  RunRecord early = run_with({1, 1}), run = run_with({1, 1, 1, 1});
+  run.status.tokens_per_step = early.status.tokens_per_step = 100;
+  early.metrics.columns["throughput/tokens_per_sec"] = {1, 1};
+  run.metrics.columns["throughput/tokens_per_sec"] = {50, 100, NAN, 200};
+  const Series clock = training_clock({1e-3, {&early, &run}});
+  EXPECT_EQ(clock.step, (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(clock.value, (std::vector<double>{2, 3, 4})) << "two steps of 100 tokens at the end";
+  const RunRecord silent = run_with({1});
+  EXPECT_TRUE(training_clock({1e-3, {&silent}}).step.empty());
 }
 
 TEST(CsvLink, holds_the_data) {

@@ -2,12 +2,14 @@
 'use strict';
 
 const graphs = [];
-const ends = data.charts.flatMap(chart => chart.lines)
-  .flatMap(line => line.step.length ? [line.step[0], line.step[line.step.length - 1]] : []);
-const extent = ends.length ? [Math.min(...ends), Math.max(...ends)] : [];
-const best = chart => chart.loss ? data.best_loss
-  : chart.metric === 'val/accuracy' ? data.best_accuracy : null;
-const hasReference = chart => best(chart) !== null;
+// From the first to the last place of the page, so that all charts share one axis.
+function extent() {
+  const places = data.charts.flatMap(chart => data.arms.flatMap((_, arm) => {
+    const step = lineOf(chart, arm)?.step || [];
+    return step.length ? [place(arm, step[0]), place(arm, step[step.length - 1])] : [];
+  }));
+  return places.length ? [Math.min(...places), Math.max(...places)] : [];
+}
 
 // Exponential moving average whose memory is counted in steps, so gaps do not matter.
 function smoothed(chart, steps, values) {
@@ -19,51 +21,52 @@ function smoothed(chart, steps, values) {
   });
 }
 
-// One row a step at which any arm has a point, [low, mean, high] each; arms without one get null.
-// The first and the last step of the page are always there, so that all charts share one axis.
+// One row a place at which any arm has a point, [low, mean, high] each; arms without one get null.
 function rows(chart) {
-  const reference = hasReference(chart) ? [Array(3).fill(best(chart))] : [];
-  const empty = step => [step, ...data.arms.map(() => null), ...reference];
-  const byStep = new Map(extent.map(step => [step, empty(step)]));
+  const levels = chart.levels.map(level => Array(3).fill(level.y));
+  const empty = x => [x, ...data.arms.map(() => null), ...levels];
+  const byPlace = new Map(extent().map(x => [x, empty(x)]));
   data.arms.forEach((_, arm) => {
     const line = lineOf(chart, arm);
     if (!line || !line.step.length) return;
     const [low, mean, high] = [line.low || line.mean, line.mean, line.high || line.mean]
       .map(values => smoothed(chart, line.step, values));
     line.step.forEach((step, i) => {
-      if (!byStep.has(step)) byStep.set(step, empty(step));
-      byStep.get(step)[arm + 1] = [low[i], mean[i], high[i]];
+      const x = place(arm, step);
+      if (!byPlace.has(x)) byPlace.set(x, empty(x));
+      byPlace.get(x)[arm + 1] = [low[i], mean[i], high[i]];
     });
   });
-  return [...byStep.values()].sort((a, b) => a[0] - b[0]);
+  return [...byPlace.values()].sort((a, b) => a[0] - b[0]);
 }
 
-// Position of the point nearest to a step, or -1 outside the curve.
-function nearest(steps, step) {
-  if (!steps.length || step < steps[0] || step > steps[steps.length - 1]) return -1;
-  let low = 0, high = steps.length - 1;
+// Position of the point nearest to a place, or -1 outside the curve.
+function nearest(places, x) {
+  if (!places.length || x < places[0] || x > places[places.length - 1]) return -1;
+  let low = 0, high = places.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (steps[middle] <= step) low = middle; else high = middle;
+    if (places[middle] <= x) low = middle; else high = middle;
   }
-  return steps[high] - step < step - steps[low] ? high : low;
+  return places[high] - x < x - places[low] ? high : low;
 }
 
-function values(chart, step) {
-  if (step === undefined) return '';
+function values(chart, x) {
+  if (x === undefined) return '';
   const number = value => Number(value.toPrecision(5));
   const arms = data.arms.map((name, arm) => {
-    const line = lineOf(chart, arm), at = line ? nearest(line.step, step) : -1;
+    const line = lineOf(chart, arm);
+    const at = line ? nearest(line.step.map(step => place(arm, step)), x) : -1;
     if (!shown.arms[arm] || at < 0) return '';
     const spike = (line.spike_step || []).includes(line.step[at]) ? ' ▼' : '';
     const band = line.low ? ` [${number(line.low[at])}, ${number(line.high[at])}]` : '';
     return `<span>${swatch(arm)}${escapeText(name)} <b>${number(line.mean[at])}</b>${band}${spike}</span>`;
   });
-  return `<span>step ${step}</span>${arms.join('')}`;
+  return `<span>${shown.x} ${shown.x === 'step' ? x : large(x)}</span>${arms.join('')}`;
 }
 
 const theme = chart => ({
-  colors: [...data.arms.map((_, arm) => color(arm)), ...(hasReference(chart) ? [css('--muted')] : [])],
+  colors: [...data.arms.map((_, arm) => color(arm)), ...chart.levels.map(() => css('--muted'))],
   gridLineColor: css('--grid'),
   axisLineColor: css('--frame'),
 });
@@ -71,7 +74,8 @@ const theme = chart => ({
 function series(chart) {
   const style = data.arms.map((_, arm) =>
     [arm, {strokePattern: dashes[Math.floor(arm / colors) % dashes.length]}]);
-  if (hasReference(chart)) style.push(['best', {strokePattern: [5, 4], strokeWidth: 1, drawPoints: false}]);
+  for (const {name} of chart.levels)
+    style.push([name, {strokePattern: [5, 4], strokeWidth: 1, drawPoints: false, highlightCircleSize: 0}]);
   return Object.fromEntries(style);
 }
 
@@ -79,8 +83,7 @@ function draw(chart) {
   if (!chart.lines.some(line => line.step.length)) return;
   const figure = element('figure', ''), caption = element('figcaption', '', chart.title);
   const readout = element('div', 'values'), area = element('div', 'chart');
-  const unit = chart.unit + (hasReference(chart) ? ', dashed: best achievable' : '');
-  caption.append(element('span', 'muted', unit));
+  caption.append(element('span', 'muted', chart.unit));
   figure.append(caption, readout, area);
   document.getElementById('charts').append(figure);
 
@@ -89,7 +92,7 @@ function draw(chart) {
   const points = rows(chart);
   const graph = new Dygraph(area, points, {
     ...theme(chart),
-    labels: ['step', ...data.arms.map((_, arm) => String(arm)), ...(hasReference(chart) ? ['best'] : [])],
+    labels: ['x', ...data.arms.map((_, arm) => String(arm)), ...chart.levels.map(({name}) => name)],
     customBars: true,
     fillAlpha: 0.16,
     labelsDiv: readout,
@@ -103,10 +106,11 @@ function draw(chart) {
     highlightCircleSize: 3.5,
     interactionModel: mouse,
     xRangePad: 8,
-    xlabel: 'step',
+    xlabel: shown.x,
     series: series(chart),
     axes: {
-      x: {axisLabelFormatter: value => Number.isInteger(value) ? String(value) : ''},
+      x: {axisLabelFormatter: value => shown.x !== 'step' ? large(value)
+        : Number.isInteger(value) ? String(value) : ''},
       y: {axisLabelFormatter: tick, axisLabelWidth: 52},
     },
     plugins: [{activate: () => ({
@@ -116,4 +120,5 @@ function draw(chart) {
   graphs.push({chart, caption, graph});
 }
 
-const redraw = () => graphs.forEach(({chart, graph}) => graph.updateOptions({file: rows(chart)}));
+const redraw = (more = {}) =>
+  graphs.forEach(({chart, graph}) => graph.updateOptions({file: rows(chart), ...more}));

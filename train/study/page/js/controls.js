@@ -39,6 +39,16 @@ function lrChoice() {
   document.getElementById('lr-label').hidden = false;
 }
 
+function axisChoice() {
+  const select = document.getElementById('x');
+  axisNames.forEach(name => select.append(new Option(name, name)));
+  select.onchange = () => {
+    shown.x = select.value;
+    redraw({xlabel: shown.x, dateWindow: null});
+  };
+  document.getElementById('x-label').hidden = axisNames.length < 2;
+}
+
 function chartButtons({chart, caption, graph}) {
   const tools = element('span', 'tools');
   tools.append(
@@ -55,6 +65,7 @@ function start() {
   }
   armButtons();
   lrChoice();
+  axisChoice();
   graphs.forEach(chartButtons);
   document.getElementById('smoothing').onchange = event => {
     shown.smoothing = Number(event.target.value);

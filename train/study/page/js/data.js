@@ -6,7 +6,7 @@ const root = document.documentElement;
 const colors = 8;  // --arm-0 ... --arm-7 in base.css; later arms repeat them, dashed
 const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
 
-const shown = {lr: data.lr, smoothing: 0, arms: data.arms.map(() => true)};
+const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true)};
 
 const css = name => getComputedStyle(root).getPropertyValue(name).trim();
 const color = arm => css(`--arm-${arm % colors}`);
@@ -25,8 +25,34 @@ const conditionOf = arm => conditionsOf[arm].length === 1 ? conditionsOf[arm][0]
 
 const lineOf = (chart, arm) => conditionOf(arm) < 0 ? null : chart.lines[conditionOf(arm)];
 
+// The seconds of training after a step, between the points of a condition's clock.
+function seconds({step, seconds}, at) {
+  let i = step.findIndex(each => each >= at);
+  if (i < 0) i = step.length - 1;
+  const before = i ? [step[i - 1], seconds[i - 1]] : [0, 0];
+  const share = (at - before[0]) / (step[i] - before[0]);
+  return before[1] + Math.min(share, 1) * (seconds[i] - before[1]);
+}
+
+// What a chart may have along its axis, and which of them every condition knows.
+const axisOf = {
+  step: (condition, step) => step,
+  tokens: (condition, step) => step * condition.tokens,
+  seconds: (condition, step) => seconds(condition.clock, step),
+};
+const axisNames = Object.keys(axisOf).filter(name => data.conditions.every(condition =>
+  name === 'step' || (name === 'tokens' ? condition.tokens > 0 : condition.clock.step.length > 0)));
+const place = (arm, step) => axisOf[shown.x](data.conditions[conditionOf(arm)], step);
+
 const tick = value => {
   const size = Math.abs(value);
   return value === 0 || (size >= 0.001 && size < 100000)
     ? String(Number(value.toPrecision(4))) : value.toExponential(0);
+};
+
+// A number of tokens or seconds: "1.2M", "35k", "90".
+const large = value => {
+  const [unit, sign] = value >= 1e9 ? [1e9, 'G'] : value >= 1e6 ? [1e6, 'M']
+    : value >= 1e4 ? [1e3, 'k'] : [1, ''];
+  return Number((value / unit).toPrecision(4)) + sign;
 };

@@ -1,4 +1,4 @@
-// Marks on the charts: spikes and divergence.
+// Marks on the charts: spikes, divergence, and the names of lines.
 'use strict';
 
 function triangle(context, x, y) {
@@ -20,11 +20,24 @@ function cross(context, x, y) {
   context.stroke();
 }
 
+function drawLevels(chart, graph, context) {
+  const area = graph.getArea();
+  context.fillStyle = css('--muted');
+  context.font = '11px system-ui, sans-serif';
+  context.textAlign = 'right';
+  for (const {name, y} of chart.levels) {
+    const at = graph.toDomYCoord(y);
+    if (at > area.y + 12 && at < area.y + area.h)
+      context.fillText(`${name} ${Number(y.toPrecision(5))}`, area.x + area.w - 4, at - 4);
+  }
+}
+
 // Spikes stand at the value that was measured, also when the curve is smoothed.
 function drawMarks(chart, graph, context) {
   const area = graph.getArea(), [from, to] = graph.xAxisRange();
-  const inside = step => step >= from && step <= to;
+  const inside = x => x >= from && x <= to;
   context.save();
+  drawLevels(chart, graph, context);
   data.arms.forEach((_, arm) => {
     const line = lineOf(chart, arm);
     if (!shown.arms[arm] || !line) return;
@@ -32,14 +45,15 @@ function drawMarks(chart, graph, context) {
     context.strokeStyle = css('--bg');
     context.lineWidth = 1;
     (line.spike_step || []).forEach((step, i) => {
-      if (!inside(step)) return;
-      const [x, y] = graph.toDomCoords(step, line.spike_value[i]);
+      if (!inside(place(arm, step))) return;
+      const [x, y] = graph.toDomCoords(place(arm, step), line.spike_value[i]);
       triangle(context, x, Math.min(Math.max(y, area.y + 14), area.y + area.h));
     });
     context.strokeStyle = color(arm);
     context.lineWidth = 2.5;
-    for (const step of data.conditions[conditionOf(arm)].diverged.filter(inside)) {
-      cross(context, graph.toDomXCoord(step), area.y + 8);
+    for (const step of data.conditions[conditionOf(arm)].diverged) {
+      const x = place(arm, step);
+      if (inside(x)) cross(context, graph.toDomXCoord(x), area.y + 8);
     }
   });
   context.restore();

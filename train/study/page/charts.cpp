@@ -1,0 +1,203 @@
+#include "train/study/page/charts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "train/system/suggest.h"
+
+namespace difftape::study::page {
+
+namespace {
+
+using run::Metric;
+using run::Per;
+
+/// Every name that a run of the study logged, with a value or a list.
+struct Logged {
+  std::set<std::string> numbers, lists;
+
+  explicit Logged(const Study& study) {
+    for (const RunRecord* run : study.runs()) {
+      for (const auto& [name, column] : run->metrics.columns) numbers.insert(name);
+      for (const auto& [name, column] : run->metrics.lists) lists.insert(name);
+    }
+  }
+  /// Whether there is a name that begins with `name` and a slash.
+  static bool has_part(const std::set<std::string>& names, const std::string& name) {
+    const auto first = names.lower_bound(name + "/");
+    return first != names.end() && first->starts_with(name + "/");
+  }
+  bool has_parts(const std::string& name) const {
+    return has_part(numbers, name) || has_part(lists, name);
+  }
+};
+
+/// "Context RMS", or the name of a metric without a picture; then the part of it.
+std::string title_of(const Metric& metric, const std::string& name) {
+  const char* title = metric.picture.title == nullptr ? metric.name : metric.picture.title;
+  const std::string part = name.substr(std::string_view(metric.name).size());
+  if (part.empty()) return title;
+  const bool layer = metric.per == Per::layer || metric.per == Per::head || metric.per == Per::rank;
+  return fmt::format("{}, {}{}", title, layer ? "layer " : "", part.substr(1));
+}
+
+std::string caption_of(const Metric& metric) {
+  if (metric.picture.title != nullptr) return metric.picture.caption;
+  const std::string unit = metric.unit == std::string_view("1") ? "" : metric.unit;
+  return fmt::format("{}{}{}", unit, unit.empty() ? "" : ": ", metric.what);
+}
+
+CurveChart curve_chart(const Metric& metric, const std::string& name) {
+  const run::Picture& picture = metric.picture;
+  return {.name = name,
+          .title = title_of(metric, name),
+          .caption = caption_of(metric),
+          .log_scale = picture.log_scale,
+          .every_step = picture.every_step,
+          .bound = picture.bound,
+          .when = metric.when};
+}
+
+MapChart map_chart(const Metric& metric, const std::string& name) {
+  return {name, title_of(metric, name), caption_of(metric), metric.per, name != metric.name};
+}
+
+/// The metric of the registry whose column a logged name is; null if there is none.
+const Metric* metric_of(const std::string& name, bool list) {
+  const Metric* found = nullptr;
+  for (const Metric& metric : run::kMetrics) {
+    const bool is_list = metric.per == Per::head || metric.per == Per::rank;
+    if (is_list != list || metric.per == Per::run) continue;
+    if (name.starts_with(std::string(metric.name) + "/")) found = &metric;
+  }
+  return found;
+}
+
+/// What the registry has under this name, as far as it was logged. False if it has nothing.
+bool add_registered(Charts& charts, const Logged& logged, const std::string& name) {
+  bool known = false, drawn = false;
+  for (const Metric& metric : run::kMetrics) {
+    if (metric.name != name) continue;
+    known = true;
+    const bool there =
+        metric.per == Per::run ? logged.numbers.contains(name) : logged.has_parts(name);
+    drawn = drawn || there;
+    if (!there) continue;
+    if (metric.per == Per::run) {
+      charts.curves.push_back(curve_chart(metric, name));
+    } else {
+      charts.maps.push_back(map_chart(metric, name));
+    }
+  }
+  if (known && !drawn) charts.notes.push_back(fmt::format("not drawn: no run logged {}", name));
+  return known;
+}
+
+/// A name of metrics.jsonl. False if it is none.
+bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
+  const bool list = logged.lists.contains(name);
+  if (!list && !logged.numbers.contains(name)) return false;
+  const Metric* metric = metric_of(name, list);
+  const Metric unknown{name.c_str(), "1", "as logged"};  // of another version of difftape
+  const Metric& found = metric == nullptr ? unknown : *metric;
+  if (list) {
+    charts.maps.push_back(map_chart(found, name));
+  } else {
+    charts.curves.push_back(curve_chart(found, name));
+  }
+  return true;
+}
+
+[[noreturn]] void refuse(const Logged& logged, const std::string& name) {
+  std::set<std::string> registered;
+  for (const Metric& metric : run::kMetrics) registered.insert(metric.name);
+  std::vector<std::string> names(registered.begin(), registered.end());
+  const std::string near = system::did_you_mean(name, names);
+  names.insert(names.end(), logged.numbers.begin(), logged.numbers.end());
+  names.insert(names.end(), logged.lists.begin(), logged.lists.end());
+  const std::string hint = near.empty() ? system::did_you_mean(name, names) : near;
+  throw UsageError(fmt::format(
+      "report --charts: '{}' is no quantity{}", name,
+      hint.empty()
+          ? fmt::format("; need a name of metrics.jsonl, or one of {}", fmt::join(registered, ", "))
+          : hint));
+}
+
+/// Numbers within names by size: "2.9" before "2.11" before "10.0".
+bool is_before(std::string_view a, std::string_view b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    int x = 0, y = 0;
+    const auto [x_end, x_error] = std::from_chars(a.data() + i, a.data() + a.size(), x);
+    const auto [y_end, y_error] = std::from_chars(b.data() + j, b.data() + b.size(), y);
+    const bool numbers = x_error == std::errc() && y_error == std::errc();
+    if (numbers && x != y) return x < y;
+    if (!numbers && a[i] != b[j]) return a[i] < b[j];
+    i = numbers ? static_cast<std::size_t>(x_end - a.data()) : i + 1;
+    j = numbers ? static_cast<std::size_t>(y_end - b.data()) : j + 1;
+  }
+  return a.size() - i < b.size() - j;
+}
+
+/// The rows of a list, one an entry. `part` is the layer, "" if the list has the name itself.
+void add_entries(std::vector<MapRow>& rows, const run::MetricsTable& metrics,
+                 const std::vector<std::vector<double>>& lists, const std::string& part) {
+  std::size_t entries = 0;
+  for (const auto& list : lists) entries = std::max(entries, list.size());
+  for (std::size_t entry = 0; entry < entries; ++entry) {
+    MapRow& row =
+        rows.emplace_back(MapRow{fmt::format("{}{}{}", part, part.empty() ? "" : ".", entry), {}});
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (entry >= lists[i].size() || !std::isfinite(lists[i][entry])) continue;
+      row.values.step.push_back(metrics.step[i]);
+      row.values.value.push_back(lists[i][entry]);
+    }
+  }
+}
+
+}  // namespace
+
+Charts select_charts(const Study& study, std::span<const std::string> names) {
+  const Logged logged(study);
+  Charts charts;
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second) continue;
+    if (!add_registered(charts, logged, name) && !add_logged(charts, logged, name))
+      refuse(logged, name);
+  }
+  if (!names.empty()) return charts;
+  for (const Metric& metric : run::kMetrics) {
+    if (metric.picture.title == nullptr) continue;
+    if (metric.per == Per::run && logged.numbers.contains(metric.name))
+      charts.curves.push_back(curve_chart(metric, metric.name));
+    if (metric.per == Per::layer) charts.maps.push_back(map_chart(metric, metric.name));
+  }
+  return charts;
+}
+
+std::vector<MapRow> map_rows(const run::MetricsTable& metrics, const std::string& quantity) {
+  const std::string parts = quantity + "/";
+  std::vector<MapRow> rows;
+  for (auto column = metrics.columns.lower_bound(parts);
+       column != metrics.columns.end() && column->first.starts_with(parts); ++column) {
+    rows.push_back({column->first.substr(parts.size()), curve(metrics, column->first)});
+  }
+  for (const auto& [name, lists] : metrics.lists) {
+    if (name == quantity) add_entries(rows, metrics, lists, "");
+    if (name.starts_with(parts)) add_entries(rows, metrics, lists, name.substr(parts.size()));
+  }
+  std::ranges::sort(rows, is_before, &MapRow::name);
+  const bool any =
+      std::ranges::any_of(rows, [](const MapRow& row) { return !row.values.step.empty(); });
+  return any ? rows : std::vector<MapRow>();
+}
+
+}  // namespace difftape::study::page

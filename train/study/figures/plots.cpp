@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "train/study/figures/axis.h"
 
@@ -79,6 +80,7 @@ namespace {
 
 constexpr double kMapWidth = 300, kMapRight = kMapWidth - 6, kMapTop = 4;
 constexpr std::size_t kLongestRow = 24;  ///< characters of the name of a row
+constexpr double kCellFont = 9;
 constexpr const char* kMiddle = "text-anchor=\"middle\"";
 
 /// About five of `count` names, the first among them.
@@ -91,8 +93,26 @@ double map_left(const HeatMap& map) {
   return 19 + 9 * kCharacterWidth * static_cast<double>(std::min(longest, kLongestRow));
 }
 
-double row_height(const HeatMap& map) {
-  return map.written ? 22 : std::clamp(96.0 / static_cast<double>(map.rows.size()), 5.0, 18.0);
+/// The numbers in the cells, with as many digits as fit; none if not even two do.
+std::vector<std::string> cell_texts(const HeatMap& map, double cell) {
+  constexpr std::size_t kMostRows = 16;
+  if (map.rows.size() > kMostRows) return {};
+  for (const int digits : {3, 2}) {
+    std::vector<std::string> texts;
+    std::size_t longest = 0;
+    for (const double value : map.values) {
+      texts.push_back(std::isnan(value) ? "" : short_number(value, digits));
+      longest = std::max(longest, texts.back().size());
+    }
+    if (kCellFont * kCharacterWidth * static_cast<double>(longest) + 3 <= cell) return texts;
+  }
+  return {};
+}
+
+double row_height(const HeatMap& map, bool written) {
+  const auto rows = static_cast<double>(map.rows.size());
+  if (!written) return std::clamp(96.0 / rows, 5.0, 18.0);
+  return std::max(18.0, 10 * kCharacterWidth * static_cast<double>(map.y_label.size()) / rows);
 }
 
 void draw_names(Drawing& drawing, const HeatMap& map, double cell, double row, double bottom) {
@@ -125,10 +145,18 @@ double Scale::share(double value) const {
   return std::log(value / range.low) / std::log(range.high / range.low);
 }
 
+double HeatMap::constant() const {
+  Range range;
+  for (const double value : values) range.add(value);
+  return range.low == range.high ? range.low : std::numeric_limits<double>::quiet_NaN();
+}
+
 Drawing heat_map(const HeatMap& map, const Scale& scale) {
   const double left = map_left(map);
   const double cell = (kMapRight - left) / static_cast<double>(map.columns.size());
-  const double row = row_height(map), bottom = kMapTop + row * static_cast<double>(map.rows.size());
+  const std::vector<std::string> texts = cell_texts(map, cell);
+  const double row = row_height(map, !texts.empty()),
+               bottom = kMapTop + row * static_cast<double>(map.rows.size());
   Drawing drawing(kMapWidth, bottom + 28, map.label);
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
@@ -140,9 +168,10 @@ Drawing heat_map(const HeatMap& map, const Scale& scale) {
                    fmt::format("fill=\"{}\"", hex(sequential(t))),
                    fmt::format("{} {}, {} {}: {}", map.y_label, map.rows[r], map.x_label,
                                map.columns[c], short_number(value)));
-      if (map.written) {
-        drawing.text({x + 0.5 * cell, y + 0.5 * row + 3.2}, fmt::format("{:.2f}", value),
-                     fmt::format("{} fill=\"{}\"", kMiddle, t < 0.6 ? "#ffffff" : "#000000"));
+      if (!texts.empty()) {
+        drawing.text({x + 0.5 * cell, y + 0.5 * row + 3.2}, texts[r * map.columns.size() + c],
+                     fmt::format("{} font-size=\"{}\" fill=\"{}\"", kMiddle, kCellFont,
+                                 t < 0.6 ? "#ffffff" : "#000000"));
       }
     }
   }

@@ -49,10 +49,13 @@ struct HeatMap {
   std::string label, x_label, y_label;
   std::vector<std::string> columns, rows;  ///< names; the first row is at the bottom
   std::vector<double> values;              ///< (rows, columns) row-major; NaN: an empty cell
-  bool written = false;                    ///< numbers in the cells, for small grids
+
+  /// The number of every cell; NaN if they differ or there is none.
+  double constant() const;
 };
 
-/// 300 units wide. Each cell says its row, column and value as its title.
+/// 300 units wide. Each cell says its row, column and value as its title, and shows its number
+/// where all of them fit.
 Drawing heat_map(const HeatMap& map, const Scale& scale);
 /// The colours of a scale between its ends.
 Drawing color_bar(const Scale& scale);

@@ -68,19 +68,24 @@ std::string shell_command(std::span<const std::string> words) {
   return command;
 }
 
-std::string csv_link(std::string_view name, std::string_view csv) {
+std::string uri_text(std::string_view text) {
   constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,:/";
-  std::string uri = "data:text/csv;charset=utf-8,";
-  for (const char c : csv) {
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,/";
+  std::string uri;
+  for (const char c : text) {
     if (kPlain.find(c) != std::string_view::npos) {
       uri += c;
     } else {
       uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
-  return fmt::format("<a class=\"csv\" download=\"{}\" href=\"{}\">CSV</a>", escape_html(name),
-                     uri);
+  return uri;
+}
+
+std::string csv_link(std::string_view name, std::string_view csv) {
+  return fmt::format(
+      "<a class=\"csv\" download=\"{}\" href=\"data:text/csv;charset=utf-8,{}\">CSV</a>",
+      escape_html(name), uri_text(csv));
 }
 
 std::string swatch(std::size_t arm) {
@@ -105,8 +110,11 @@ std::string table_head(const system::Table& table) {
                      grouped ? "<tr>" + groups + "</tr>\n" : "", names);
 }
 
-std::string arm_table(const system::Table& table, std::span<const std::size_t> arms) {
-  std::string html = "<table class=\"summary\">\n" + table_head(table) + "<tbody>\n";
+std::string arm_table(const system::Table& table, std::span<const std::size_t> arms,
+                      std::span<const std::string> links) {
+  system::Table all = table;
+  if (!links.empty()) all.columns.push_back({"", "files", true});
+  std::string html = "<table class=\"summary\">\n" + table_head(all) + "<tbody>\n";
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const auto& row = table.rows[r];
     html += fmt::format("<tr><th scope=\"row\">{}{}</th>",
@@ -115,6 +123,7 @@ std::string arm_table(const system::Table& table, std::span<const std::size_t> a
       html += fmt::format("<td class=\"{}{}\">{}</td>", table.columns[c].left ? "left" : "number",
                           row[c].starts_with("diverged") ? " diverged" : "", escape_html(row[c]));
     }
+    if (!links.empty()) html += "<td class=\"left files\">" + links[r] + "</td>";
     html += "</tr>\n";
   }
   return html + "</tbody>\n</table>";
@@ -151,7 +160,7 @@ DIFFTAPE_ASSETS(difftape_page_css,
 DIFFTAPE_ASSETS(difftape_page_js,
                 DIFFTAPE_PAGE_FILE("js/data.js") DIFFTAPE_PAGE_FILE("js/marks.js")
                     DIFFTAPE_PAGE_FILE("js/chart.js") DIFFTAPE_PAGE_FILE("js/csv.js")
-                        DIFFTAPE_PAGE_FILE("js/controls.js"))
+                        DIFFTAPE_PAGE_FILE("js/tables.js") DIFFTAPE_PAGE_FILE("js/controls.js"))
 DIFFTAPE_ASSET(difftape_dygraph_js, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.js")
 DIFFTAPE_ASSET(difftape_dygraph_css, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.css")
 DIFFTAPE_ASSET(difftape_synchronizer_js, DIFFTAPE_DYGRAPHS_DIR "/extras/synchronizer.js")

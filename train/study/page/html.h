@@ -26,6 +26,9 @@ std::string fill_template(std::string_view text, const std::map<std::string, std
 /// A command line as one types it into a shell.
 std::string shell_command(std::span<const std::string> words);
 
+/// Text as a part of an address, where `/` keeps its meaning.
+std::string uri_text(std::string_view text);
+
 /// A link that saves `csv` as `name`; the data are in the link.
 std::string csv_link(std::string_view name, std::string_view csv);
 
@@ -35,8 +38,10 @@ std::string swatch(std::size_t arm);
 /// The head of a table, with a line of group labels if there are any.
 std::string table_head(const system::Table& table);
 
-/// A table whose rows belong to arms: row r to arm `arms[r]`, in whose colour it is marked.
-std::string arm_table(const system::Table& table, std::span<const std::size_t> arms);
+/// A table whose rows belong to arms: row r to arm `arms[r]`, in whose colour it is marked. `links`
+/// are HTML, one a row, in a last column; empty: there is none.
+std::string arm_table(const system::Table& table, std::span<const std::size_t> arms,
+                      std::span<const std::string> links = {});
 
 /// The position in `names` of the arm each row is about: the longest name its first cell is, or
 /// begins with. A row about none gets names.size().

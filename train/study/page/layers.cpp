@@ -1,10 +1,12 @@
 #include "train/study/page/sections.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "train/run/records/metric_registry.h"
@@ -92,21 +94,41 @@ std::string csv_of(const std::vector<Panel>& panels, const char* row, const char
   return csv;
 }
 
+/// "0 everywhere: softmax, diff_v2. " for the panels of one number, a line that says as much as a
+/// field of one colour.
+std::string constants(const std::vector<Panel>& panels) {
+  std::map<double, std::vector<std::string>> arms;
+  for (const auto& [arm, map] : panels) {
+    if (!std::isnan(map.constant())) arms[map.constant()].push_back(arm);
+  }
+  std::string text;
+  for (const auto& [value, names] : arms) {
+    text += fmt::format("<p class=\"constant\">{} everywhere: {}</p>\n", svg::short_number(value),
+                        escape_html(fmt::to_string(fmt::join(names, ", "))));
+  }
+  return text;
+}
+
 std::string figure(const std::string& title, const std::string& meaning, const std::string& file,
                    std::vector<Panel> panels, const svg::Scale& scale) {
-  std::string html = fmt::format(
-      "<figure class=\"heat\"><figcaption>{} <span class=\"muted\">{}</span> "
-      "<span class=\"bar\">{}{}</span> {}</figcaption>\n<div class=\"panels\">\n",
-      escape_html(title), escape_html(meaning), color_bar(scale).inlined(),
-      scale.log ? "<span class=\"muted\">log</span>" : "",
-      csv_link(file, csv_of(panels, panels.front().map.y_label.c_str(),
-                            panels.front().map.x_label.c_str())));
+  std::string maps;
   for (auto& [arm, map] : panels) {
+    if (!std::isnan(map.constant())) continue;
     map.label = title + ", " + arm;
-    html += fmt::format("<div><p class=\"arm\">{}</p>{}</div>\n", escape_html(arm),
+    maps += fmt::format("<div><p class=\"arm\">{}</p>{}</div>\n", escape_html(arm),
                         heat_map(map, scale).inlined());
   }
-  return html + "</div></figure>\n";
+  const std::string bar =
+      maps.empty() ? ""
+                   : fmt::format("<span class=\"bar\">{}{}</span> ", color_bar(scale).inlined(),
+                                 scale.log ? "<span class=\"muted\">log</span>" : "");
+  return fmt::format(
+      "<figure class=\"heat\"><figcaption>{} <span class=\"muted\">{}</span> {}{}</figcaption>\n{}"
+      "<div class=\"panels\">\n{}</div></figure>\n",
+      escape_html(title), escape_html(meaning), bar,
+      csv_link(file, csv_of(panels, panels.front().map.y_label.c_str(),
+                            panels.front().map.x_label.c_str())),
+      constants(panels), maps);
 }
 
 std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& input) {
@@ -156,7 +178,7 @@ std::string grid_metric(const std::string& row, const std::string& column) {
 }
 
 svg::HeatMap accuracy_map(const Condition& condition) {
-  svg::HeatMap map{"", "column", "row", {}, {}, {}, true};
+  svg::HeatMap map{"", "column", "row", {}, {}, {}};
   const std::vector<const RunRecord*> runs = condition.complete();
   for (const RunRecord* run : runs) {
     for (const auto& [name, values] : run->metrics.columns) {

@@ -30,14 +30,6 @@ struct Sections {
   nlohmann::ordered_json data;  ///< what the script of the page reads
 };
 
-/// As many runs have a row each in the first table.
-constexpr std::size_t kFewRuns = 12;
-
-constexpr const char* kRunsNote =
-    "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
-    "validation. Spike score is the percentage of steps far outside the steps before them. "
-    "Late var is the variance of grad_norm over the last quarter of a run.";
-
 constexpr const char* kControls = R"(<div id="controls" hidden>
 <div id="arms" role="group" aria-label="Arms"></div>
 <label id="lr-label" hidden>Peak learning rate <select id="lr"></select></label>
@@ -57,64 +49,6 @@ constexpr const char* kCurvesNote =
     "step; the band is from the smallest to the largest of them, not a confidence interval. ▼ "
     "marks a spike of one run, × the step at which a run diverged. Long curves keep the lowest and "
     "the highest value of each stretch.";
-
-std::vector<std::string> arm_names(const Study& study) {
-  std::vector<std::string> names;
-  for (const Arm& arm : study.arms) names.push_back(arm.name);
-  return names;
-}
-
-std::string scrolling(const std::string& table) {
-  return "<div class=\"scroll\">\n" + table + "\n</div>\n";
-}
-
-std::string note(const std::string& text) { return "<p class=\"muted note\">" + text + "</p>\n"; }
-
-/// One row a run.
-std::string per_run_table(const Study& study) {
-  std::vector<std::size_t> arms;
-  for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
-    arms.insert(arms.end(), study.arms[arm].runs().size(), arm);
-  }
-  return scrolling(arm_table(run_table(study), arms));
-}
-
-std::string runs_section(const Study& study) {
-  const std::size_t runs = study.runs().size();
-  if (runs == study.arms.size() && runs <= kFewRuns) return per_run_table(study) + note(kRunsNote);
-  const system::Table table = study_table(study);
-  return scrolling(arm_table(table, arms_of(table, arm_names(study)))) + note(kRunsNote) +
-         fmt::format("<details><summary>Every run ({})</summary>\n", runs) + per_run_table(study) +
-         "</details>\n";
-}
-
-std::string lr_csv(const std::vector<LrCurve>& curves) {
-  std::string csv = "arm,lr,mean,half_width,runs,diverged,values\n";
-  for (const LrCurve& curve : curves) {
-    for (const LrPoint& point : curve.points) {
-      csv += system::csv_line(std::vector<std::string>{
-          curve.arm, fmt::to_string(point.lr), fmt::format("{:.6g}", point.loss.mean),
-          fmt::format("{:.6g}", point.loss.half_width), fmt::to_string(point.runs),
-          fmt::to_string(point.diverged), fmt::format("{:.6g}", fmt::join(point.values, " "))});
-    }
-  }
-  return csv;
-}
-
-std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
-  if (study.lrs().size() < 2) return "";
-  const system::Table table = sensitivity_table(study);
-  return fmt::format(
-      "<div class=\"beside\">\n<figure><figcaption>Final validation loss <span class=\"muted\">"
-      "nats per token</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
-      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
-      table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
-      note(
-          "Points are means over seeds with their 95 % t-interval, small dots the seeds. A loss is "
-          "at most that at initialisation, which stands for runs that diverged. Sensitivity is "
-          "the mean over the learning rates of the loss above the best of the sweep: a shift of "
-          "the optimum does not change it, so read it with the curve."));
-}
 
 std::string attention_legend() {
   const std::vector<svg::BarTick> map = {{0, "0"}, {0.316, ".1"}, {0.707, ".5"}, {1, "1"}};
@@ -179,7 +113,7 @@ void add(Sections& page, const char* id, const char* title, const std::string& b
 /// Everything that can be shown of a study; what was not logged is left out. `notes` stand at the
 /// top.
 Sections make_sections(const Study& study, std::vector<std::string> notes,
-                       std::span<const std::string> charts) {
+                       std::span<const std::string> charts, const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
   const Input input{study, curves, best_lr(study, curves), select_charts(study, charts)};
   notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
@@ -188,7 +122,7 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   Sections page;
   page.subtitle = subtitle_of(study);
   page.html = notices(study, notes);
-  add(page, "runs", "Runs", runs_section(study));
+  add(page, "runs", "Runs", runs_section(study, page_dir));
   add(page, "learning-rate", "Learning rate", lr_section(study, curves));
   add(page, "curves", "Curves",
       input.charts.curves.empty() ? "" : kControls + curve_figures(input) + note(kCurvesNote));
@@ -208,7 +142,8 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   std::span<const std::string> notes, std::span<const std::string> charts) {
-  const Sections sections = make_sections(study, {notes.begin(), notes.end()}, charts);
+  const Sections sections =
+      make_sections(study, {notes.begin(), notes.end()}, charts, path.parent_path());
   const std::string scripts =
       fmt::format("<script>{}</script>\n<script>{}</script>\n<script>{}</script>",
                   assets::dygraph_js(), assets::synchronizer_js(), assets::page_js());

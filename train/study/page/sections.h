@@ -1,11 +1,13 @@
 #pragma once
 // The sections of the page, each in the source of its name:
+//   runs        tables of them, and what they reach at each learning rate
 //   verdicts    on claims
 //   curves      as data for the script, and as pictures where there is no JavaScript
 //   attention   maps of selected heads, from metrics.h5
 //   layers      metrics of each layer over the steps, and accuracy by difficulty of a task
 //   settings    how the runs were made: configurations, commands, environments
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -17,6 +19,17 @@
 #include "train/system/text_table.h"
 
 namespace difftape::study::page {
+
+std::vector<std::string> arm_names(const Study& study);
+/// A paragraph of small print; `text` is HTML.
+std::string note(const std::string& text);
+
+/// What the runs reached, with links to the files of each as seen from `page_dir`, the directory of
+/// the page.
+std::string runs_section(const Study& study, const std::filesystem::path& page_dir);
+
+/// Loss against learning rate, and how sensitive each arm is to it. Empty without several rates.
+std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);
 
 /// A table of claims. The verdict, a cell that says "supported", "not supported" or "no difference
 /// detected", gets a shape; on a narrow screen a row becomes a block of labelled cells.

@@ -117,6 +117,24 @@ TEST(HeatMap, says_every_number_as_a_title_and_leaves_gaps_empty) {
   EXPECT_THAT(svg, HasSubstr("fill=\"#fde725\"><title>layer 1, step 20: 4</title>"));
 }
 
+TEST(HeatMap, shows_its_numbers_where_all_of_them_fit) {
+  HeatMap map{"m", "step", "layer", {"10", "20"}, {"0", "1"}, {1.2345, 2, NAN, -4e-5}};
+  const std::string few = heat_map(map, {{-4e-5, 2}, false}).inlined();
+  for (const char* text : {">1.23</text>", ">2</text>", ">-4e-5</text>"}) {
+    EXPECT_THAT(few, HasSubstr(text));
+  }
+  map.columns.assign(40, "1");
+  map.values.assign(80, 1.2345);
+  EXPECT_THAT(heat_map(map, {{1, 2}, false}).inlined(), Not(HasSubstr(">1.2")));
+}
+
+TEST(HeatMap, of_one_number_is_constant) {
+  EXPECT_EQ((HeatMap{"", "", "", {"a", "b"}, {"0"}, {3, 3}}).constant(), 3);
+  EXPECT_EQ((HeatMap{"", "", "", {"a", "b"}, {"0"}, {3, NAN}}).constant(), 3);
+  EXPECT_TRUE(std::isnan((HeatMap{"", "", "", {"a", "b"}, {"0"}, {3, 4}}).constant()));
+  EXPECT_TRUE(std::isnan((HeatMap{"", "", "", {"a"}, {"0"}, {NAN}}).constant()));
+}
+
 TEST(HeatMap, scale_is_logarithmic_over_a_wide_range_only) {
   EXPECT_FALSE(Scale::of({1, 19}).log);
   EXPECT_TRUE(Scale::of({1, 21}).log);

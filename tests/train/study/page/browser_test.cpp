@@ -167,6 +167,7 @@ sweep:
   ASSERT_GE(found.size(), 1u);
   const double baseline = logged(dir / "out/softmax").val;
   ASSERT_EQ(found[0].size(), 3u);
+  EXPECT_THAT(page.dom, HasSubstr("<a href=\"diff_v1/stdout.log\">"));
   for (const auto& row : found[0]) {
     SCOPED_TRACE(row[0]);
     expect_row(row, dir / ("out/" + row[0]), baseline);
@@ -192,6 +193,53 @@ TEST_F(ReportInBrowser, tables_of_a_sweep_are_those_of_the_study) {
   EXPECT_EQ(verdicts[0], tested);
   EXPECT_EQ(verdicts[1], untested);
   EXPECT_THAT(tested, testing::Not(IsEmpty()));
+}
+
+TEST_F(ReportInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
+  const auto dirs = write_sweep(dir.path(), 2, 3, 100);
+  const Json seen = results(visit(dir, with_script(page_of(dirs), R"js(
+    const table = document.querySelectorAll('table.summary')[1];  // every run
+    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    const column = name => {
+      const head = heads.find(each => each.textContent === name);
+      return [head, () => [...table.tBodies[0].rows].map(row => row.cells[head.cellIndex].textContent)];
+    };
+    const seen = {focus: heads.every(head => head.querySelector('button')?.tabIndex === 0)};
+    for (const name of ['val', 'run', 'state']) {
+      const [head, cells] = column(name);
+      seen[name] = {before: cells(), order: []};
+      for (const click of [1, 2]) {
+        head.querySelector('button').click();
+        seen[name].order.push([head.getAttribute('aria-sort'), cells()]);
+      }
+      seen[name].marked = table.querySelectorAll('[aria-sort]').length;
+    }
+    const pre = document.createElement('pre');
+    pre.id = 'results';
+    pre.textContent = JSON.stringify(seen);
+    document.body.append(pre);)js")));
+  EXPECT_TRUE(seen["focus"]) << "heads are reached by the keyboard";
+  for (const char* name : {"val", "run", "state"}) {
+    EXPECT_EQ(seen[name]["marked"], 1) << name;
+    EXPECT_EQ(seen[name]["order"][0][0], "ascending");
+    EXPECT_EQ(seen[name]["order"][1][0], "descending");
+    const auto up = seen[name]["order"][0][1].get<std::vector<std::string>>();
+    EXPECT_THAT(up, testing::UnorderedElementsAreArray(
+                        seen[name]["before"].get<std::vector<std::string>>()));
+  }
+  const auto losses = [&](int click) {
+    std::vector<double> finished;
+    for (const Json& cell : seen["val"]["order"][click][1]) {
+      if (cell != "-") finished.push_back(std::stod(cell.get<std::string>()));
+    }
+    return finished;
+  };
+  ASSERT_GT(losses(0).size(), 9u);
+  EXPECT_TRUE(std::ranges::is_sorted(losses(0)));
+  EXPECT_TRUE(std::ranges::is_sorted(losses(1), std::greater<>()));
+  for (const int click : {0, 1}) {
+    EXPECT_EQ(seen["val"]["order"][click][1].back(), "-") << "runs without a loss stand last";
+  }
 }
 
 TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {

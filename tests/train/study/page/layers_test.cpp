@@ -53,5 +53,21 @@ TEST(LayerFigures, are_of_the_first_complete_run_and_keep_the_steps_of_each_laye
   EXPECT_THAT(html, Not(HasSubstr("4321")));
 }
 
+TEST(LayerFigures, of_one_number_are_a_line_and_no_field) {
+  std::vector<RunRecord> runs{record({}), record({.arm = "b"}), record({.arm = "c"})};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<double>& values = runs[i].metrics.columns["attn/sink_rate/0"];
+    values.assign(runs[i].metrics.step.size(), 0.0);
+    if (i == 2) values.back() = 0.25;
+  }
+  const std::string some = figures(runs, layer_figures);
+  EXPECT_THAT(some, HasSubstr("<p class=\"constant\">0 everywhere: softmax, b</p>"));
+  EXPECT_THAT(some, HasSubstr("<p class=\"arm\">c</p><svg"));
+  EXPECT_THAT(some, Not(HasSubstr("<p class=\"arm\">softmax")));
+  EXPECT_THAT(some, HasSubstr("softmax,0,1,0%0A")) << "the CSV has all";
+  runs.pop_back();
+  EXPECT_THAT(figures(runs, layer_figures), Not(HasSubstr("<svg")));
+}
+
 }  // namespace
 }  // namespace difftape::study::page

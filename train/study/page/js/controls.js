@@ -63,6 +63,7 @@ function start() {
   if (graphs.length > 1) {
     Dygraph.synchronize(graphs.map(({graph}) => graph), {range: false});
   }
+  document.querySelectorAll('table.summary').forEach(makeSortable);
   armButtons();
   lrChoice();
   axisChoice();

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "train/study/compare/tables.h"
+#include "train/study/figures/lr_curve.h"
+#include "train/study/page/html.h"
+#include "train/study/page/sections.h"
+
+namespace difftape::study::page {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As many runs have a row each in the first table.
+constexpr std::size_t kFewRuns = 12;
+
+constexpr const char* kRunsNote =
+    "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
+    "validation. Spike score is the percentage of steps far outside the steps before them. "
+    "Late var is the variance of grad_norm over the last quarter of a run.";
+
+/// Links to what a run wrote, as seen from the directory of the page.
+std::string file_links(const RunRecord& run, const fs::path& page_dir) {
+  std::string links;
+  constexpr std::pair<const char*, const char*> kFiles[] = {
+      {"config.yaml", "config"}, {"metrics.jsonl", "metrics"}, {"stdout.log", "log"}};
+  for (const auto& [name, word] : kFiles) {
+    std::error_code ignored;
+    const fs::path file = (fs::absolute(run.dir, ignored) / name).lexically_normal();
+    if (!fs::exists(file, ignored)) continue;
+    const fs::path from = fs::absolute(page_dir.empty() ? "." : page_dir, ignored);
+    const fs::path target = file.lexically_proximate(from.lexically_normal());
+    links += fmt::format("<a href=\"{}\">{}</a>", escape_html(uri_text(target.string())), word);
+  }
+  return links;
+}
+
+std::string scrolling(const std::string& table) {
+  return "<div class=\"scroll\">\n" + table + "\n</div>\n";
+}
+
+/// One row a run.
+std::string per_run_table(const Study& study, const fs::path& page_dir) {
+  std::vector<std::size_t> arms;
+  std::vector<std::string> links;
+  for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
+    arms.insert(arms.end(), study.arms[arm].runs().size(), arm);
+  }
+  for (const RunRecord* run : study.runs()) links.push_back(file_links(*run, page_dir));
+  return scrolling(arm_table(run_table(study), arms, links));
+}
+
+std::string lr_csv(const std::vector<LrCurve>& curves) {
+  std::string csv = "arm,lr,mean,half_width,runs,diverged,values\n";
+  for (const LrCurve& curve : curves) {
+    for (const LrPoint& point : curve.points) {
+      csv += system::csv_line(std::vector<std::string>{
+          curve.arm, fmt::to_string(point.lr), fmt::format("{:.6g}", point.loss.mean),
+          fmt::format("{:.6g}", point.loss.half_width), fmt::to_string(point.runs),
+          fmt::to_string(point.diverged), fmt::format("{:.6g}", fmt::join(point.values, " "))});
+    }
+  }
+  return csv;
+}
+
+}  // namespace
+
+std::vector<std::string> arm_names(const Study& study) {
+  std::vector<std::string> names;
+  for (const Arm& arm : study.arms) names.push_back(arm.name);
+  return names;
+}
+
+std::string note(const std::string& text) { return "<p class=\"muted note\">" + text + "</p>\n"; }
+
+std::string runs_section(const Study& study, const fs::path& page_dir) {
+  const std::size_t runs = study.runs().size();
+  if (runs == study.arms.size() && runs <= kFewRuns)
+    return per_run_table(study, page_dir) + note(kRunsNote);
+  const system::Table table = study_table(study);
+  return scrolling(arm_table(table, arms_of(table, arm_names(study)))) + note(kRunsNote) +
+         fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
+         per_run_table(study, page_dir) + "</details>\n";
+}
+
+std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
+  if (study.lrs().size() < 2) return "";
+  const system::Table table = sensitivity_table(study);
+  return fmt::format(
+      "<div class=\"beside\">\n<figure><figcaption>Final validation loss <span class=\"muted\">"
+      "nats per token</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
+      table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
+      note(
+          "Points are means over seeds with their 95 % t-interval, small dots the seeds. A loss is "
+          "at most that at initialisation, which stands for runs that diverged. Sensitivity is "
+          "the mean over the learning rates of the loss above the best of the sweep: a shift of "
+          "the optimum does not change it, so read it with the curve."));
+}
+
+}  // namespace difftape::study::page

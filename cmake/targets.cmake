@@ -145,7 +145,7 @@ endfunction()
 set(page ${PROJECT_SOURCE_DIR}/train/study/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
 set_source_files_properties(train/study/page/html.cpp PROPERTIES
-  COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
+  COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_D3_DIR=\"${D3_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
   OBJECT_DEPENDS "${page_files}")
 set_source_files_properties(train/run/data/sources.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")

@@ -160,9 +160,19 @@ DIFFTAPE_ASSETS(difftape_page_css,
 DIFFTAPE_ASSETS(difftape_page_js,
                 DIFFTAPE_PAGE_FILE("js/data.js") DIFFTAPE_PAGE_FILE("js/marks.js")
                     DIFFTAPE_PAGE_FILE("js/chart.js") DIFFTAPE_PAGE_FILE("js/csv.js")
-                        DIFFTAPE_PAGE_FILE("js/tables.js") DIFFTAPE_PAGE_FILE("js/controls.js"))
+                        DIFFTAPE_PAGE_FILE("js/tables.js") DIFFTAPE_PAGE_FILE("js/parallel.js")
+                            DIFFTAPE_PAGE_FILE("js/controls.js"))
 DIFFTAPE_ASSET(difftape_dygraph_js, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.js")
 DIFFTAPE_ASSET(difftape_dygraph_css, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.css")
+#define DIFFTAPE_D3(name) DIFFTAPE_FILE(DIFFTAPE_D3_DIR "/d3-" name "/dist/d3-" name ".min.js")
+// Each after those that it needs. d3-scale needs d3-time and d3-format for axes of dates and of
+// numbers in its own format alone, so they are left out.
+DIFFTAPE_ASSETS(difftape_d3_js,
+                DIFFTAPE_D3("array") DIFFTAPE_D3("collection") DIFFTAPE_D3("color")
+                    DIFFTAPE_D3("interpolate") DIFFTAPE_D3("scale") DIFFTAPE_D3("dispatch")
+                        DIFFTAPE_D3("selection") DIFFTAPE_D3("timer") DIFFTAPE_D3("ease")
+                            DIFFTAPE_D3("drag") DIFFTAPE_D3("transition") DIFFTAPE_D3("brush")
+                                DIFFTAPE_D3("axis"))
 DIFFTAPE_ASSET(difftape_synchronizer_js, DIFFTAPE_DYGRAPHS_DIR "/extras/synchronizer.js")
 
 namespace difftape::study::assets {
@@ -185,6 +195,7 @@ std::string_view dygraph_js() { return text(difftape_dygraph_js_begin, difftape_
 std::string_view dygraph_css() {
   return text(difftape_dygraph_css_begin, difftape_dygraph_css_end);
 }
+std::string_view d3_js() { return text(difftape_d3_js_begin, difftape_d3_js_end); }
 std::string_view synchronizer_js() {
   return text(difftape_synchronizer_js_begin, difftape_synchronizer_js_end);
 }

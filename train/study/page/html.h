@@ -56,6 +56,8 @@ std::string_view page_css();
 std::string_view page_js();
 std::string_view dygraph_js();  ///< dygraphs 2, MIT licence
 std::string_view dygraph_css();
+/// The modules of d3 (Mike Bostock, BSD licence of three clauses) that draw axes and brushes.
+std::string_view d3_js();
 std::string_view synchronizer_js();  ///< its extra that links the zoom of several charts
 
 }  // namespace difftape::study::assets

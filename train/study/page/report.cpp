@@ -119,6 +119,7 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
   const std::vector<std::string> arms = arm_names(study);
   const AttentionSection attention = attention_section(input);
+  const GridSection grid = grid_section(study);
   Sections page;
   page.subtitle = subtitle_of(study);
   page.html = notices(study, notes);
@@ -126,6 +127,7 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   add(page, "learning-rate", "Learning rate", lr_section(study, curves));
   add(page, "curves", "Curves",
       input.charts.curves.empty() ? "" : kControls + curve_figures(input) + note(kCurvesNote));
+  add(page, "grid", "Grid", grid.html);
   add(page, "verdicts", "Verdicts", verdicts_section(study));
   add(page, "accuracy", "Accuracy", accuracy_figure(input));
   add(page, "layers", "Layers", layers_section(input));
@@ -135,6 +137,7 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   add(page, "environment", "Environment", differences(environments(study), arms));
   page.data = curve_data(input);
   page.data["attention"] = attention.data;
+  if (!grid.html.empty()) page.data["grid"] = grid.data;
   return page;
 }
 
@@ -144,9 +147,11 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
                   std::span<const std::string> notes, std::span<const std::string> charts) {
   const Sections sections =
       make_sections(study, {notes.begin(), notes.end()}, charts, path.parent_path());
+  std::vector<std::string_view> libraries = {assets::dygraph_js(), assets::synchronizer_js()};
+  if (sections.data.contains("grid")) libraries.push_back(assets::d3_js());
+  libraries.push_back(assets::page_js());
   const std::string scripts =
-      fmt::format("<script>{}</script>\n<script>{}</script>\n<script>{}</script>",
-                  assets::dygraph_js(), assets::synchronizer_js(), assets::page_js());
+      fmt::format("<script>{}</script>", fmt::join(libraries, "</script>\n<script>"));
   system::replace_text(
       path,
       fill_template(assets::page_html(),

@@ -1,6 +1,7 @@
 #pragma once
 // The sections of the page, each in the source of its name:
 //   runs        tables of them, and what they reach at each learning rate
+//   grid        the loss over two or more keys that were varied
 //   verdicts    on claims
 //   curves      as data for the script, and as pictures where there is no JavaScript
 //   attention   maps of selected heads, from metrics.h5
@@ -30,6 +31,15 @@ std::string runs_section(const Study& study, const std::filesystem::path& page_d
 
 /// Loss against learning rate, and how sensitive each arm is to it. Empty without several rates.
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);
+
+struct GridSection {
+  std::string html;             ///< empty if fewer than two keys beside those of attention vary
+  nlohmann::ordered_json data;  ///< {"keys", "values", "lines"}: what page/js/parallel.js reads
+};
+
+/// The final loss in the baseline's task over the keys that differ: as heat maps over two of them,
+/// and as parallel coordinates that the script draws with d3.
+GridSection grid_section(const Study& all);
 
 /// A table of claims. The verdict, a cell that says "supported", "not supported" or "no difference
 /// detected", gets a shape; on a narrow screen a row becomes a block of labelled cells.

@@ -33,6 +33,7 @@ struct SyntheticRun {
   bool answers = false;  ///< logs accuracy, with a grid of it
   double best_loss = std::numeric_limits<double>::quiet_NaN();
   double best_accuracy = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::pair<std::string, std::string>> config = {};  ///< more keys of it
 };
 
 inline void add_diagnostics(run::Metrics& metrics, const SyntheticRun& run, Index step) {
@@ -118,19 +119,16 @@ inline std::filesystem::path write_run(const std::filesystem::path& dir, const S
                                  {"files", {"a.txt", "b.txt", "c.txt", "d.txt", "e.txt"}}};
   if (!std::isnan(run.best_loss)) data["best_loss"] = run.best_loss;
   if (!std::isnan(run.best_accuracy)) data["best_accuracy"] = run.best_accuracy;
+  run::FlatConfig config = {
+      {"run.name", run.name},   {"run.arm", run.arm},      {"run.seed", std::to_string(run.seed)},
+      {"model.d_model", "128"}, {"model.num_layers", "4"}, {"model.attention.kind", run.kind},
+      {"data.kind", run.data},  {"optim.lr", run.lr},      {"log.spike_threshold", "7"}};
+  config.insert(config.end(), run.config.begin(), run.config.end());
   run::write_env(
       dir, run.command,
       {{"build", {{"version", "0.1.0"}, {"commit", "0123abcd"}, {"compiler", "GCC 12.2.0"}}},
        {"data", data}},
-      {{"run.name", run.name},
-       {"run.arm", run.arm},
-       {"run.seed", std::to_string(run.seed)},
-       {"model.d_model", "128"},
-       {"model.num_layers", "4"},
-       {"model.attention.kind", run.kind},
-       {"data.kind", run.data},
-       {"optim.lr", run.lr},
-       {"log.spike_threshold", "7"}});
+      config);
   write_metrics(dir / "metrics.jsonl", run);
   if (run.maps > 0) {
     run::AttentionMaps maps{run.steps, {}};

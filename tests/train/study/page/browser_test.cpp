@@ -1,5 +1,5 @@
 // The page as a reader sees it: opened in chromium, its controls used, its numbers read back.
-#include "tests/train/study/page/browser.h"
+#include "tests/train/study/page/report_in_browser.h"
 
 #include <fmt/format.h>
 
@@ -7,18 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
-#include "tests/train/app/program.h"
-#include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/page/page_user.h"
 #include "tests/train/study/page/run_row.h"
-#include "train/study/compare/claims/output.h"
-#include "train/study/compare/study.h"
-#include "train/study/compare/tables.h"
 #include "train/study/page/html.h"
-#include "train/study/page/report.h"
 #include "train/study/page/sections.h"
 
 namespace difftape::study {
@@ -30,27 +23,6 @@ using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Json = nlohmann::json;
-
-class ReportInBrowser : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!find_browser().empty()) return;
-    if (std::getenv("DIFFTAPE_TEST_BROWSER")) {
-      FAIL() << "no chromium in PATH; ./dev test installs it";
-    } else {
-      GTEST_SKIP() << "no chromium in PATH";
-    }
-  }
-
-  std::string page_of(const std::vector<std::filesystem::path>& dirs,
-                      const std::string& title = "A comparison") const {
-    const std::vector<RunRecord> runs = collect_runs(dirs).runs;
-    write_report(make_study(runs), dir / "report.html", title);
-    return contents(dir / "report.html");
-  }
-
-  const ScratchDir dir;
-};
 
 Rows lines(const std::string& csv) {
   Rows rows;
@@ -143,103 +115,51 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
   }
 }
 
-TEST_F(ReportInBrowser, tables_of_really_trained_runs_equal_their_metrics) {
-  const std::string root = DIFFTAPE_TEST_SOURCE_DIR;
-  put(dir / "sweep.yaml", "base: " + root + R"(/configs/base/text_0.9m.yaml
-model: {d_model: 16, num_layers: 1, num_heads: 2, d_ff: 32, max_seq_len: 32}
-data: {seq_len: 32, batch_size: 2}
-train: {steps: 60, eval_every: 10, checkpoint_every: 60}
-sweep:
-  arms:
-    softmax: {model.attention.kind: softmax}
-    diff_v1: {model.attention.kind: diff_v1}
-    diff_v2: {model.attention.kind: diff_v2}
-)");
-  const Outcome sweep =
-      test::run({"sweep", (dir / "sweep.yaml").string(), "--out", (dir / "out").string()});
-  ASSERT_EQ(sweep.exit, 0) << sweep.err;
-  const Visit page = visit(dir, with_script(contents(dir / "out/report.html"), kUser));
-  EXPECT_THAT(page.console, IsEmpty());
-  for (const Json& chart : results(page)["charts"]) {
-    for (const Json& pixels : chart["arms"]) EXPECT_GT(pixels.get<int>(), 20) << chart["metric"];
-  }
-  const std::vector<Rows> found = tables(page.dom, "summary");
-  ASSERT_GE(found.size(), 1u);
-  const double baseline = logged(dir / "out/softmax").val;
-  ASSERT_EQ(found[0].size(), 3u);
-  EXPECT_THAT(page.dom, HasSubstr("<a href=\"diff_v1/stdout.log\">"));
-  for (const auto& row : found[0]) {
-    SCOPED_TRACE(row[0]);
-    expect_row(row, dir / ("out/" + row[0]), baseline);
-  }
-}
-
-TEST_F(ReportInBrowser, tables_of_a_sweep_are_those_of_the_study) {
-  const auto dirs = write_sweep(dir.path(), 3, 3, 200);
-  const Visit page = visit(dir, page_of(dirs));
-  const std::vector<RunRecord> runs = collect_runs(dirs).runs;
-  const Study study = make_study(runs);
-  const std::vector<Rows> summaries = tables(page.dom, "summary");
-  ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, sensitivity";
-  EXPECT_EQ(summaries[0], study_table(study).rows);
-  EXPECT_EQ(summaries[1].size(), 27u);
-  EXPECT_EQ(summaries[2], sensitivity_table(study).rows);
-  const std::vector<Rows> verdicts = tables(page.dom, "verdicts");
-  ASSERT_EQ(verdicts.size(), 2u) << "tested claims, and the others folded away";
-  Rows tested, untested;
-  for (const auto& row : verdict_table(evaluate(study)).rows) {
-    (row[3].starts_with("not tested") ? untested : tested).push_back(row);
-  }
-  EXPECT_EQ(verdicts[0], tested);
-  EXPECT_EQ(verdicts[1], untested);
-  EXPECT_THAT(tested, testing::Not(IsEmpty()));
-}
-
-TEST_F(ReportInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
-  const auto dirs = write_sweep(dir.path(), 2, 3, 100);
-  const Json seen = results(visit(dir, with_script(page_of(dirs), R"js(
-    const table = document.querySelectorAll('table.summary')[1];  // every run
-    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
-    const column = name => {
-      const head = heads.find(each => each.textContent === name);
-      return [head, () => [...table.tBodies[0].rows].map(row => row.cells[head.cellIndex].textContent)];
-    };
-    const seen = {focus: heads.every(head => head.querySelector('button')?.tabIndex === 0)};
-    for (const name of ['val', 'run', 'state']) {
-      const [head, cells] = column(name);
-      seen[name] = {before: cells(), order: []};
-      for (const click of [1, 2]) {
-        head.querySelector('button').click();
-        seen[name].order.push([head.getAttribute('aria-sort'), cells()]);
-      }
-      seen[name].marked = table.querySelectorAll('[aria-sort]').length;
+TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selected_by_dragging) {
+  std::vector<std::filesystem::path> dirs;
+  for (const char* clip : {"0.5", "1", "2"}) {
+    for (const char* lr : {"0.001", "0.01"}) {
+      const std::string name = std::string("clip") + clip + "-lr" + lr;
+      dirs.push_back(write_run(dir / name, {.name = name,
+                                            .floor = 2 + std::stod(clip) + std::stod(lr),
+                                            .steps = 100,
+                                            .diverge_at = name == "clip2-lr0.01" ? 60 : 0,
+                                            .arm = std::string("clip") + clip,
+                                            .lr = lr,
+                                            .config = {{"optim.clip_norm", clip}}}));
     }
+  }
+  const std::string page = page_of(dirs);
+  EXPECT_LT(page.size(), 2'000'000u);
+  const Visit visited = visit(dir, with_script(page, R"js(
+    {
+    const lines = [...document.querySelectorAll('#parallel path.condition')];
+    const strokes = new Set(lines.map(line => line.getAttribute('stroke')));
+    const faded = () => lines.filter(line => line.classList.contains('faded'))
+      .map(line => line.textContent);
+    const seen = {lines: lines.map(line => line.textContent), colours: strokes.size,
+      hidden: document.getElementById('parallel').hidden,
+      axes: [...document.querySelectorAll('#parallel .name')].map(name => name.textContent)};
+    brushes['optim.clip_norm']([10, 140]);  // the largest value stands highest
+    seen.faded = faded();
+    brushes['optim.clip_norm'](null);
+    seen.again = faded();
     const pre = document.createElement('pre');
     pre.id = 'results';
     pre.textContent = JSON.stringify(seen);
-    document.body.append(pre);)js")));
-  EXPECT_TRUE(seen["focus"]) << "heads are reached by the keyboard";
-  for (const char* name : {"val", "run", "state"}) {
-    EXPECT_EQ(seen[name]["marked"], 1) << name;
-    EXPECT_EQ(seen[name]["order"][0][0], "ascending");
-    EXPECT_EQ(seen[name]["order"][1][0], "descending");
-    const auto up = seen[name]["order"][0][1].get<std::vector<std::string>>();
-    EXPECT_THAT(up, testing::UnorderedElementsAreArray(
-                        seen[name]["before"].get<std::vector<std::string>>()));
-  }
-  const auto losses = [&](int click) {
-    std::vector<double> finished;
-    for (const Json& cell : seen["val"]["order"][click][1]) {
-      if (cell != "-") finished.push_back(std::stod(cell.get<std::string>()));
-    }
-    return finished;
-  };
-  ASSERT_GT(losses(0).size(), 9u);
-  EXPECT_TRUE(std::ranges::is_sorted(losses(0)));
-  EXPECT_TRUE(std::ranges::is_sorted(losses(1), std::greater<>()));
-  for (const int click : {0, 1}) {
-    EXPECT_EQ(seen["val"]["order"][click][1].back(), "-") << "runs without a loss stand last";
-  }
+    document.body.append(pre);
+    })js"));
+  EXPECT_THAT(visited.console, IsEmpty());
+  const Json seen = results(visited);
+  EXPECT_EQ(seen["axes"], Json({"lr", "clip_norm", "val loss"}));
+  EXPECT_EQ(seen["lines"].size(), 6u);
+  EXPECT_EQ(seen["colours"], 6) << "five losses, and one that none finished";
+  EXPECT_FALSE(seen["hidden"]);
+  EXPECT_THAT(seen["lines"], testing::Contains("clip2, optim.lr 0.01, optim.clip_norm 2, none "
+                                               "finished"));
+  ASSERT_EQ(seen["faded"].size(), 4u) << seen["faded"];
+  for (const Json& line : seen["faded"]) EXPECT_THAT(line, testing::Not(HasSubstr("clip2")));
+  EXPECT_THAT(seen["again"], IsEmpty());
 }
 
 TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {

@@ -83,3 +83,4 @@ function start() {
     graphs.forEach(({chart, graph}) => graph.updateOptions(theme(chart))));
 }
 start();
+const brushes = data.grid ? drawParallel(data.grid) : {};

@@ -1,0 +1,192 @@
+#include "train/study/page/sections.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "train/stats/descriptive.h"
+#include "train/study/page/html.h"
+#include "train/study/page/maps.h"
+#include "train/system/text_table.h"
+
+namespace difftape::study::page {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kAttention = "model.attention.";
+
+/// An arm at a learning rate, in the values of the keys that differ.
+struct Point {
+  const Arm* arm;
+  std::vector<std::string> values;  ///< one a key
+  double loss;                      ///< mean validation loss of the runs that finished; or NaN
+  std::size_t diverged;
+};
+
+bool may_be_an_axis(const std::string& key) {
+  return key == "optim.lr" || (!is_shared(key) && key != "data.path");
+}
+
+/// The keys of all configurations: attention first, then the learning rate, then by name.
+std::vector<std::string> candidates(const std::vector<const RunRecord*>& runs) {
+  std::set<std::string> attention, others;
+  for (const RunRecord* run : runs) {
+    for (const auto& [key, value] : run->env.at("config").items()) {
+      if (may_be_an_axis(key)) (key.starts_with(kAttention) ? attention : others).insert(key);
+    }
+  }
+  std::vector<std::string> keys;
+  const std::string kind = std::string(kAttention) + "kind";
+  if (attention.erase(kind) > 0) keys.push_back(kind);
+  keys.insert(keys.end(), attention.begin(), attention.end());
+  if (others.erase("optim.lr") > 0) keys.emplace_back("optim.lr");
+  keys.insert(keys.end(), others.begin(), others.end());
+  return keys;
+}
+
+/// The keys that tell the runs apart, without those that follow from the ones before them.
+std::vector<std::string> grid_keys(const Study& study) {
+  const std::vector<const RunRecord*> runs = study.runs();
+  std::vector<std::vector<std::string>> told(runs.size());
+  std::vector<std::string> keys;
+  std::size_t classes = 1;
+  for (const std::string& key : candidates(runs)) {
+    std::vector<std::vector<std::string>> more = told;
+    for (std::size_t i = 0; i < runs.size(); ++i) more[i].push_back(runs[i]->config(key));
+    const std::size_t now = std::set(more.begin(), more.end()).size();
+    if (now == classes) continue;
+    classes = now;
+    told = std::move(more);
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+std::vector<Point> points_of(const Study& study, const std::vector<std::string>& keys) {
+  std::vector<Point> points;
+  for (const Arm& arm : study.arms) {
+    for (const Condition& condition : arm.conditions) {
+      Point point{&arm, {}, kNaN, 0};
+      for (const std::string& key : keys) {
+        point.values.push_back(condition.runs.front()->config(key));
+      }
+      std::vector<double> losses;
+      for (const RunRecord* run : condition.complete()) {
+        const double loss = run->number("val_loss");
+        if (std::isfinite(loss)) losses.push_back(loss);
+        point.diverged += run->diverged() ? 1 : 0;
+      }
+      if (!losses.empty()) point.loss = stats::mean(losses);
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+std::vector<std::string> values_of(const std::vector<Point>& points, std::size_t key) {
+  std::vector<std::string> values;
+  for (const Point& point : points) {
+    if (std::ranges::find(values, point.values[key]) == values.end())
+      values.push_back(point.values[key]);
+  }
+  sort_names(values);
+  return values;
+}
+
+/// The lowest loss at each value of two keys, over all others, one map a combination of the keys of
+/// attention.
+std::vector<Panel> panels_of(const std::vector<Point>& points, const std::vector<std::string>& keys,
+                             std::size_t row, std::size_t column) {
+  const auto plain = [&](std::size_t key) { return keys[key].substr(keys[key].find('.') + 1); };
+  const svg::HeatMap empty{
+      "", plain(column), plain(row), values_of(points, column), values_of(points, row), {}};
+  std::vector<Panel> panels;
+  for (const Point& point : points) {
+    std::vector<std::string> attention;
+    for (std::size_t key = 0; key < keys.size(); ++key) {
+      if (keys[key].starts_with(kAttention)) attention.push_back(point.values[key]);
+    }
+    const std::string name = fmt::format("{}", fmt::join(attention, " "));
+    auto panel = std::ranges::find(panels, name, &Panel::arm);
+    if (panel == panels.end()) {
+      panel = panels.insert(panel, {name, empty});
+      panel->map.values.assign(empty.rows.size() * empty.columns.size(), kNaN);
+    }
+    const auto at = [&](const std::vector<std::string>& names, std::size_t key) {
+      return static_cast<std::size_t>(std::ranges::find(names, point.values[key]) - names.begin());
+    };
+    double& cell =
+        panel->map.values[at(empty.rows, row) * empty.columns.size() + at(empty.columns, column)];
+    cell = std::fmin(cell, point.loss);
+  }
+  return panels;
+}
+
+Json lines_of(const std::vector<Point>& points) {
+  Json lines = Json::array();
+  for (const Point& point : points) {
+    Json loss = nullptr;
+    if (std::isfinite(point.loss))
+      loss = std::strtod(fmt::format("{:.6g}", point.loss).c_str(), nullptr);
+    lines.push_back({{"arm", point.arm->name}, {"values", point.values}, {"loss", loss}});
+  }
+  return lines;
+}
+
+std::string csv_of(const std::vector<Point>& points, std::vector<std::string> keys) {
+  keys.insert(keys.begin(), "arm");
+  keys.insert(keys.end(), {"val_loss", "diverged"});
+  std::string csv = system::csv_line(keys);
+  for (const Point& point : points) {
+    std::vector<std::string> fields = point.values;
+    fields.insert(fields.begin(), point.arm->name);
+    fields.push_back(std::isfinite(point.loss) ? fmt::format("{:.6g}", point.loss) : "");
+    fields.push_back(fmt::to_string(point.diverged));
+    csv += system::csv_line(fields);
+  }
+  return csv;
+}
+
+}  // namespace
+
+GridSection grid_section(const Study& all) {
+  const std::size_t task = all.arms[all.baseline].task;
+  const Study study = all.of_task(task);
+  const std::vector<std::string> keys = grid_keys(study);
+  std::vector<std::size_t> swept;  // besides attention, which is compared everywhere else
+  for (std::size_t key = 0; key < keys.size(); ++key) {
+    if (!keys[key].starts_with(kAttention)) swept.push_back(key);
+  }
+  const std::vector<Point> points = points_of(study, keys);
+  if (swept.size() < 2 || points.size() < 4) return {};
+  GridSection section;
+  std::vector<Panel> panels = panels_of(points, keys, swept[1], swept[0]);
+  const svg::Scale scale = scale_of(panels);
+  section.html = fmt::format(
+      "<figure id=\"parallel\" hidden><figcaption>Every condition <span class=\"muted\">a line "
+      "from "
+      "its keys to its final validation loss, nats per token; drag along an axis to select</span> "
+      "{}</figcaption></figure>\n",
+      csv_link("grid.csv", csv_of(points, keys)));
+  const std::string& words = all.tasks[task];
+  section.html += map_figure("Final validation loss",
+                             fmt::format("nats per token{}{}{}",
+                                         swept.size() > 2 ? "; the lowest over all other keys" : "",
+                                         words.empty() ? "" : "; ", words),
+                             "grid_map.csv", std::move(panels), scale);
+  section.data = {{"keys", keys}, {"values", Json::array()}, {"lines", lines_of(points)}};
+  for (std::size_t key = 0; key < keys.size(); ++key) {
+    section.data["values"].push_back(values_of(points, key));
+  }
+  return section;
+}
+
+}  // namespace difftape::study::page

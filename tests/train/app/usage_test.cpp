@@ -38,7 +38,8 @@ TEST(Help, of_every_command_mentions_its_arguments) {
   const std::vector<std::pair<Words, Words>> commands{
       {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
-      {{"report"}, {"RUN_DIR", "--baseline", "--out", "--svg", "--verdicts"}},
+      {{"report"},
+       {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},
       {{"plan"}, {"CONFIG", "--set", "--kinds"}},
       {{"analyze"}, {"gradient-flow", "snr"}},
       {{"analyze", "gradient-flow"},

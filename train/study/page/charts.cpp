@@ -80,6 +80,10 @@ const Metric* metric_of(const std::string& name, bool list) {
   return found;
 }
 
+void note_silence(Charts& charts, const std::string& name) {
+  charts.notes.push_back(fmt::format("not drawn: no run logged {}", name));
+}
+
 /// What the registry has under this name, as far as it was logged. False if it has nothing.
 bool add_registered(Charts& charts, const Logged& logged, const std::string& name) {
   bool known = false, drawn = false;
@@ -96,14 +100,18 @@ bool add_registered(Charts& charts, const Logged& logged, const std::string& nam
       charts.maps.push_back(map_chart(metric, name));
     }
   }
-  if (known && !drawn) charts.notes.push_back(fmt::format("not drawn: no run logged {}", name));
+  if (known && !drawn) note_silence(charts, name);
   return known;
 }
 
-/// A name of metrics.jsonl. False if it is none.
+/// A name of metrics.jsonl, or one that could be there later. False if it is none.
 bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
   const bool list = logged.lists.contains(name);
-  if (!list && !logged.numbers.contains(name)) return false;
+  if (!list && !logged.numbers.contains(name)) {
+    const bool later = metric_of(name, false) != nullptr || metric_of(name, true) != nullptr;
+    if (later) note_silence(charts, name);
+    return later;
+  }
   const Metric* metric = metric_of(name, list);
   const Metric unknown{name.c_str(), "1", "as logged"};  // of another version of difftape
   const Metric& found = metric == nullptr ? unknown : *metric;

@@ -100,8 +100,9 @@ std::string subtitle_of(const Study& study) {
     text += separator + count(n, what);
     separator = ", ";
   }
-  return fmt::format("{}. {} diverged. Baseline: {}.", text,
-                     diverged == 0 ? "None" : std::to_string(diverged), study.baseline_name());
+  text += fmt::format(". {} diverged.", diverged == 0 ? "None" : std::to_string(diverged));
+  return study.arms.size() < 2 ? text
+                               : fmt::format("{} Baseline: {}.", text, study.baseline_name());
 }
 
 void add(Sections& page, const char* id, const char* title, const std::string& body) {
@@ -113,9 +114,9 @@ void add(Sections& page, const char* id, const char* title, const std::string& b
 /// Everything that can be shown of a study; what was not logged is left out. `notes` stand at the
 /// top.
 Sections make_sections(const Study& study, std::vector<std::string> notes,
-                       std::span<const std::string> charts, const std::filesystem::path& page_dir) {
+                       const PageOptions& options, const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
-  const Input input{study, curves, best_lr(study, curves), select_charts(study, charts)};
+  const Input input{study, curves, best_lr(study, curves), select_charts(study, options.charts)};
   notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
   const std::vector<std::string> arms = arm_names(study);
   const AttentionSection attention = attention_section(input);
@@ -136,17 +137,26 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   add(page, "commands", "Commands", commands(study));
   add(page, "environment", "Environment", differences(environments(study), arms));
   page.data = curve_data(input);
+  page.data["refresh"] = options.refresh_seconds;
   page.data["attention"] = attention.data;
   if (!grid.html.empty()) page.data["grid"] = grid.data;
   return page;
 }
 
+/// For a reader without JavaScript; the script of the page keeps what was chosen.
+std::string refresh_element(int seconds) {
+  return seconds == 0
+             ? ""
+             : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>",
+                           seconds);
+}
+
 }  // namespace
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
-                  std::span<const std::string> notes, std::span<const std::string> charts) {
+                  std::span<const std::string> notes, const PageOptions& options) {
   const Sections sections =
-      make_sections(study, {notes.begin(), notes.end()}, charts, path.parent_path());
+      make_sections(study, {notes.begin(), notes.end()}, options, path.parent_path());
   std::vector<std::string_view> libraries = {assets::dygraph_js(), assets::synchronizer_js()};
   if (sections.data.contains("grid")) libraries.push_back(assets::d3_js());
   libraries.push_back(assets::page_js());
@@ -156,6 +166,7 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
       path,
       fill_template(assets::page_html(),
                     {{"title", escape_html(title)},
+                     {"refresh", refresh_element(options.refresh_seconds)},
                      {"answer", escape_html(answer(study))},
                      {"subtitle", escape_html(sections.subtitle)},
                      {"made", run::utc_now()},

@@ -59,7 +59,9 @@ TEST(Charts, may_be_of_any_quantity_that_was_logged) {
 }
 
 TEST(Charts, of_what_no_run_logged_are_said_and_of_no_quantity_refused) {
-  EXPECT_THAT(charts({"attn/lambda"}).notes, ElementsAre("not drawn: no run logged attn/lambda"));
+  EXPECT_THAT(charts({"attn/lambda", "attn/entropy/7"}).notes,
+              ElementsAre("not drawn: no run logged attn/lambda",
+                          "not drawn: no run logged attn/entropy/7"));
   EXPECT_THAT([] { charts({"atn/entropy"}); },
               ThrowsMessage<UsageError>(
                   "report --charts: 'atn/entropy' is no quantity; did you mean 'attn/entropy'?"));

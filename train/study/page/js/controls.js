@@ -18,11 +18,12 @@ function toggled(made) {
 
 function armButtons() {
   data.arms.forEach((name, arm) => {
-    const made = button('', swatch(arm) + escapeText(name), true, self => {
+    const made = button('', swatch(arm) + escapeText(name), shown.arms[arm], self => {
       shown.arms[arm] = toggled(self);
       graphs.forEach(({graph}) => graph.setVisibility(arm, shown.arms[arm]));
     });
     made.title = name;
+    if (!shown.arms[arm]) graphs.forEach(({graph}) => graph.setVisibility(arm, false));
     document.getElementById('arms').append(made);
   });
 }
@@ -42,6 +43,7 @@ function lrChoice() {
 function axisChoice() {
   const select = document.getElementById('x');
   axisNames.forEach(name => select.append(new Option(name, name)));
+  select.value = shown.x;
   select.onchange = () => {
     shown.x = select.value;
     redraw({xlabel: shown.x, dateWindow: null});
@@ -57,30 +59,45 @@ function chartButtons({chart, caption, graph}) {
   caption.append(tools);
 }
 
+function chartControls() {
+  armButtons();
+  lrChoice();
+  axisChoice();
+  graphs.forEach(chartButtons);
+  const smoothing = document.getElementById('smoothing');
+  smoothing.value = String(shown.smoothing);
+  smoothing.onchange = event => {
+    shown.smoothing = Number(event.target.value);
+    redraw();
+  };
+  document.getElementById('reset').onclick = () => graphs.forEach(({graph}) => graph.resetZoom());
+  for (const id of ['controls', 'hint']) document.getElementById(id).hidden = false;
+}
+
 function start() {
   root.classList.add('live');
   data.charts.forEach(draw);
   if (graphs.length > 1) {
     Dygraph.synchronize(graphs.map(({graph}) => graph), {range: false});
   }
+  if (graphs.length) chartControls();
   document.querySelectorAll('table.summary').forEach(makeSortable);
-  armButtons();
-  lrChoice();
-  axisChoice();
-  graphs.forEach(chartButtons);
-  document.getElementById('smoothing').onchange = event => {
-    shown.smoothing = Number(event.target.value);
-    redraw();
-  };
-  document.getElementById('reset').onclick = () => graphs.forEach(({graph}) => graph.resetZoom());
   for (const made of document.querySelectorAll('button[data-head]')) {
     const head = data.attention[Number(made.dataset.head)];
     made.onclick = () => save(`attention_${head.run}_layer${head.layer}_head${head.head}.csv`, attentionCsv(head));
     made.hidden = false;
   }
-  for (const id of ['controls', 'hint']) document.getElementById(id).hidden = graphs.length === 0;
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
     graphs.forEach(({chart, graph}) => graph.updateOptions(theme(chart))));
 }
+
+// While its runs are trained the page is written again and again.
+function reload() {
+  if (document.hidden || graphs.some(({graph}) => graph.isZoomed())) return;
+  sessionStorage.setItem(kept, JSON.stringify(shown));
+  location.reload();
+}
+
 start();
+if (data.refresh) setInterval(reload, 1000 * data.refresh);
 const brushes = data.grid ? drawParallel(data.grid) : {};

@@ -7,6 +7,14 @@ const colors = 8;  // --arm-0 ... --arm-7 in base.css; later arms repeat them, d
 const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
 
 const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true)};
+// A page that loads itself again keeps what was chosen.
+const kept = 'difftape report';
+if (data.refresh) {
+  const before = JSON.parse(sessionStorage.getItem(kept) || '{}');
+  if (before.arms?.length !== data.arms.length) delete before.arms;
+  if (!(before.lr < data.lrs.length)) delete before.lr;
+  Object.assign(shown, before);
+}
 
 const css = name => getComputedStyle(root).getPropertyValue(name).trim();
 const color = arm => css(`--arm-${arm % colors}`);

@@ -1,0 +1,145 @@
+// The command that compares runs, once or while they are trained.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "train/app/commands.h"
+#include "train/run/records/progress.h"
+#include "train/study/compare/answer.h"
+#include "train/study/compare/claims/output.h"
+#include "train/study/compare/run_record.h"
+#include "train/study/compare/run_watch.h"
+#include "train/study/compare/study.h"
+#include "train/study/page/report.h"
+#include "train/system/exit.h"
+#include "train/system/files.h"
+
+namespace difftape::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// Where the output is no terminal.
+constexpr std::size_t kWidth = 100;
+/// Between two looks at the runs at least, and between two looks at what a signal said.
+constexpr std::chrono::steady_clock::duration kPause = 2s, kTick = 200ms;
+/// After which the page of runs in training loads itself again.
+constexpr int kRefreshSeconds = 5;
+
+struct ReportArguments {
+  std::vector<std::string> runs, charts;
+  std::string baseline, out = "report.html", svg, verdicts;
+  bool watch = false;
+
+  std::vector<fs::path> dirs() const { return {runs.begin(), runs.end()}; }
+};
+
+std::size_t output_width() {
+  const run::ConsoleStyle style = run::console_style(STDOUT_FILENO);
+  return style.tty ? static_cast<std::size_t>(style.width) : kWidth;
+}
+
+void require_outputs(const ReportArguments& arguments) {
+  require_output_file(arguments.out, ".html");
+  if (!arguments.svg.empty()) require_output_file(arguments.svg, ".svg");
+  if (!arguments.verdicts.empty())
+    require_csv_output(arguments.verdicts, "report", study::kVerdictsHeader);
+}
+
+void report(const ReportArguments& arguments) {
+  const study::Collection collection = study::collect_runs(arguments.dirs());
+  for (const std::string& note : collection.notes) fmt::print(stderr, "difftape: {}\n", note);
+  const study::Study study = make_study(collection.runs, arguments.baseline);
+  write_report(study, arguments.out, "difftape", collection.notes, {.charts = arguments.charts});
+  fmt::print("{}\nreport: {}\n", study_text(study, output_width()), arguments.out);
+  if (!arguments.svg.empty()) {
+    write_lr_curve(study, arguments.svg);
+    fmt::print("learning-rate curve: {}\n", arguments.svg);
+  }
+  if (arguments.verdicts.empty()) return;
+  system::replace_text(arguments.verdicts, verdicts_csv(evaluate(study)));
+  fmt::print("verdicts: {}\n", arguments.verdicts);
+}
+
+/// With the arm of the first run as its baseline as long as that named has no run.
+study::Study study_so_far(const study::Collection& collection, const std::string& baseline) {
+  const bool there = std::ranges::any_of(
+      collection.runs, [&](const study::RunRecord& run) { return run.arm == baseline; });
+  return make_study(collection.runs, there ? baseline : "");
+}
+
+/// Rewrites the page whenever a run has changed, until none is running or queued, or a signal
+/// comes; what is printed are changes of the answer. Then the page is made once more, as it stays.
+system::Exit watch(const ReportArguments& arguments) {
+  const system::StopRequest stop;
+  const std::vector<fs::path> dirs = arguments.dirs();
+  study::RunWatch runs(dirs);
+  std::string said;
+  while (stop.received() == system::Exit::ok && !runs.over()) {
+    if (!runs.changed()) {
+      std::this_thread::sleep_for(kTick);
+      continue;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    if (const std::optional<study::Collection> collection = runs.collect()) {
+      const study::Study study = study_so_far(*collection, arguments.baseline);
+      write_report(study, arguments.out, "difftape", collection->notes,
+                   {.charts = arguments.charts, .refresh_seconds = kRefreshSeconds});
+      const std::string now = fmt::format("{}; {}", describe_states(study.runs()), answer(study));
+      if (now != said) fmt::print("{}\n", said = now);
+    } else if (said.empty()) {
+      fmt::print("{}\n", said = "waiting for the first run");
+    }
+    std::fflush(stdout);
+    if (runs.over()) break;
+    // The runs need the processor more than the page does.
+    const auto end = begin + std::max(kPause, 10 * (std::chrono::steady_clock::now() - begin));
+    while (stop.received() == system::Exit::ok && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(kTick);
+    }
+  }
+  if (runs.any()) report(arguments);
+  return stop.received();
+}
+
+}  // namespace
+
+Command report_command(Context& context) {
+  auto a = std::make_shared<ReportArguments>();
+  return {
+      .name = "report",
+      .help = "Compare runs: tables and verdicts here, curves in an HTML page",
+      .options =
+          {{.name = "RUN_DIR",
+            .target = &a->runs,
+            .help = "Run directories, or directories that hold them, such as that of a sweep",
+            .required = true},
+           {"--baseline", &a->baseline,
+            "The arm that the others are compared with; default: that of the first run"},
+           {.name = "--out", .target = &a->out, .help = "The page to write", .show_default = true},
+           list_option("--charts", &a->charts,
+                       "Logged quantities to draw, separated by commas, such as optim/lr,"
+                       "attn/entropy,attn/entropy/3 (default: a selection)"),
+           {"--svg", &a->svg, "Also write the learning-rate curve, as SVG"},
+           {"--verdicts", &a->verdicts, "A CSV file to write with the numbers of every claim"},
+           {"--watch", &a->watch,
+            "Rewrite the page while the runs are trained, until all have ended or Ctrl-C"}},
+      .run = [a, &context] {
+        require_outputs(*a);
+        if (a->watch) {
+          context.exit = watch(*a);
+        } else {
+          report(*a);
+        }
+      }};
+}
+
+}  // namespace difftape::app

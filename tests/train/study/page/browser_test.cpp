@@ -162,6 +162,31 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selecte
   EXPECT_THAT(seen["again"], IsEmpty());
 }
 
+TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_what_was_chosen) {
+  const auto run = write_run(dir / "run", {.steps = 100, .state = run::RunState::running});
+  const std::vector<RunRecord> runs = collect_runs(std::vector{run}).runs;
+  const auto loads = [&](int seconds) {
+    write_report(make_study(runs), dir / "live.html", "live", {}, {.refresh_seconds = seconds});
+    return results(visit(dir, with_script(contents(dir / "live.html"), R"js(
+      const loads = Number(sessionStorage.getItem('loads')) + 1;
+      sessionStorage.setItem('loads', loads);
+      if (loads > 1) for (let timer = 1; timer < 1000; ++timer) clearInterval(timer);
+      const select = document.getElementById('x'), before = select.value;
+      select.value = 'tokens';
+      select.onchange();
+      const pre = document.createElement('pre');
+      pre.id = 'results';
+      pre.textContent = JSON.stringify({loads, before, label: graphs[0].graph.getOption('xlabel')});
+      document.body.append(pre);)js")));
+  };
+  const Json again = loads(5), once = loads(0);
+  EXPECT_EQ(again["loads"], 2);
+  EXPECT_EQ(again["before"], "tokens");
+  EXPECT_EQ(once["loads"], 1);
+  EXPECT_EQ(once["before"], "step");
+  EXPECT_EQ(once["label"], "tokens");
+}
+
 TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {
   const auto dirs = write_sweep(dir.path(), 3, 2, 200);
   std::string page = page_of(dirs);

@@ -8,10 +8,12 @@
 namespace difftape {
 
 Mlp::Mlp(ParameterSet& parameters, const std::string& name, const ModelConfig& config)
-    : gate_(parameters, name + ".gate_proj", config.d_model, config.d_ff, kProjectionStd),
-      up_(parameters, name + ".up_proj", config.d_model, config.d_ff, kProjectionStd),
+    : gate_(parameters, name + ".gate_proj", config.d_model, config.d_ff,
+            init_rule(config).projection(config.d_model)),
+      up_(parameters, name + ".up_proj", config.d_model, config.d_ff,
+          init_rule(config).projection(config.d_model)),
       down_(parameters, name + ".down_proj", config.d_ff, config.d_model,
-            residual_std(config.num_layers)) {}
+            init_rule(config).to_residual(config.d_ff)) {}
 
 Var Mlp::operator()(const Var& x, const Var& residual) const {
   const Var up = up_(x), gate = gate_(x);

@@ -11,7 +11,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
     : config_(matched(config)),
       embedding_(&parameters_.declare("model.embed_tokens.weight",
                                       {config.vocab_size, config.d_model}, Role::embedding,
-                                      Init::normal(kProjectionStd))) {
+                                      Init::normal(init_rule(config).embedding()))) {
   const auto rope = config_.rope
                         ? std::make_shared<const RopeTable>(
                               config_.max_seq_len, head_dim_of(config_), config_.rope_theta)
@@ -23,7 +23,8 @@ LanguageModel::LanguageModel(const ModelConfig& config)
   head_ = config_.tie_embeddings
               ? embedding_
               : &parameters_.declare("lm_head.weight", {config_.vocab_size, config_.d_model},
-                                     Role::projection, Init::normal(kProjectionStd));
+                                     Role::projection,
+                                     Init::normal(init_rule(config_).projection(config_.d_model)));
 }
 
 Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,

@@ -1,21 +1,10 @@
 #pragma once
-// What layers are made of: projections, norms, and the one rule for initial values.
-
-#include <cmath>
+// What layers are made of: projections and norms.
 
 #include "autograd/ops.h"
 #include "core/real.h"
 
 namespace difftape {
-
-/// Standard deviation of projections and embeddings.
-inline constexpr double kProjectionStd = 0.02;
-/// Standard deviation of V1's lambda vectors (Ye et al. 2024).
-inline constexpr double kLambdaStd = 0.1;
-/// Standard deviation of the two projections of a block that write to the residual stream.
-inline double residual_std(Index num_layers) {
-  return kProjectionStd / std::sqrt(2.0 * static_cast<double>(num_layers));
-}
 
 /// Root-mean-square norm with a weight an element.
 class RmsNorm {

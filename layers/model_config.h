@@ -3,6 +3,7 @@
 
 #include "core/names.h"
 #include "layers/attention/kinds.h"
+#include "layers/init.h"
 
 namespace difftape {
 
@@ -32,8 +33,11 @@ struct ModelConfig {
   bool tie_embeddings = false;
   bool match_params = false;  ///< d_ff shrinks until the number of parameters is that of softmax
   AttentionConfig attention{};
+  InitConfig init{};
 };
 
+/// How the weights of a model begin.
+inline InitRule init_rule(const ModelConfig& config) { return {config.init, config.num_layers}; }
 /// head_dim with its default resolved.
 inline Index head_dim_of(const ModelConfig& config) {
   return config.head_dim != 0 ? config.head_dim : config.d_model / config.num_heads;

@@ -23,9 +23,14 @@ HeadMapping mapping_of(const AttentionFields& fields, const ModelConfig& config)
   }
 }
 
-Linear projection(const AttentionArgs& args, const char* suffix, Index in, Index out,
-                  double std = kProjectionStd) {
-  return Linear(args.parameters, args.name + suffix, in, out, std);
+Linear projection(const AttentionArgs& args, const char* suffix, Index in, Index out) {
+  return Linear(args.parameters, args.name + suffix, in, out,
+                init_rule(args.config).projection(in));
+}
+
+Linear output_projection(const AttentionArgs& args, Index in) {
+  return Linear(args.parameters, args.name + ".o_proj", in, args.config.d_model,
+                init_rule(args.config).to_residual(in));
 }
 
 std::optional<RmsNorm> norm_if(bool wanted, const AttentionArgs& args, const char* suffix,
@@ -53,15 +58,15 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
       q_proj_(projection(args, ".q_proj", args.config.d_model, mapping_.query_heads * head_dim_)),
       k_proj_(projection(args, ".k_proj", args.config.d_model, mapping_.key_heads * head_dim_)),
       v_proj_(projection(args, ".v_proj", args.config.d_model, mapping_.value_heads * value_dim_)),
-      o_proj_(projection(args, ".o_proj", heads_out(mapping_) * value_dim_, args.config.d_model,
-                         residual_std(args.config.num_layers))),
+      o_proj_(output_projection(args, heads_out(mapping_) * value_dim_)),
       q_norm_(norm_if(fields_.qk_norm, args, ".q_norm", head_dim_, args.config.norm_eps)),
       k_norm_(norm_if(fields_.qk_norm, args, ".k_norm", head_dim_, args.config.norm_eps)),
       subln_(norm_if(fields_.subln, args, ".subln", value_dim_, kSublnEps)),
       rope_(std::move(rope)) {
   if (fields_.maps() == 2) {
     lambda_ = make_lambda(fields_, args.parameters, args.name,
-                          {args.layer, head_dim_, args.config.d_model, heads_out(mapping_)});
+                          {args.layer, head_dim_, args.config.d_model, heads_out(mapping_),
+                           init_rule(args.config).projection(args.config.d_model)});
     head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
   if (fields_.softmax_denominator == SoftmaxDenominator::sink) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "layers/init.h"
 #include "layers/linear.h"
 
 namespace difftape {
@@ -40,7 +41,8 @@ class ProjectedLambda : public LambdaRule {
  public:
   ProjectedLambda(ParameterSet& parameters, const std::string& name, const LambdaArgs& args,
                   bool squashed)
-      : projection_(parameters, name + ".lambda_proj", args.d_model, args.heads, kProjectionStd),
+      : projection_(parameters, name + ".lambda_proj", args.d_model, args.heads,
+                    args.projection_std),
         squashed_(squashed) {}
 
   Var operator()(const Var& x) const override {

@@ -21,6 +21,7 @@ class LambdaRule {
 struct LambdaArgs {
   Index layer;  ///< from 0
   Index head_dim, d_model, heads;
+  double projection_std;  ///< of initial values
 };
 
 /// V1's initial value of lambda: 0.8 - 0.6 exp(-0.3 layer), layers counted from 0 (Ye et al. 2024,

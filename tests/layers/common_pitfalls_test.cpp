@@ -50,7 +50,7 @@ TEST(CommonPitfalls, the_maps_of_v1_read_different_key_heads_under_grouped_queri
 Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
   ParameterSet parameters;
   const auto rule = make_lambda(fields_of(layer_config(kind).attention), parameters, "attn",
-                                {0, 4, x.shape().last(), 4});
+                                {0, 4, x.shape().last(), 4, 0.02});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(static_cast<real>(size));
   Tape tape(Tape::Mode::inference);
@@ -60,8 +60,8 @@ Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
 TEST(CommonPitfalls, lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
   const Tensor x = random({1, 9, 6}, "x");
   ParameterSet parameters;
-  const auto rule =
-      make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn", {0, 4, 6, 2});
+  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn",
+                                {0, 4, 6, 2, 0.02});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(p.name.ends_with("1") ? 1 : 0);
   Tape tape(Tape::Mode::inference);
@@ -79,8 +79,8 @@ TEST(CommonPitfalls, lambda_init_counts_layers_from_0) {
   const Tensor x = random({1, 3, 6}, "x");
   EXPECT_NEAR(lambda_of("diff_v1", x, 0).item(), 0.2, 1e-15) << "of layer 0, the vectors being 0";
   ParameterSet parameters;
-  const auto rule =
-      make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn", {2, 4, 6, 2});
+  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn",
+                                {2, 4, 6, 2, 0.02});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(0);
   Tape tape(Tape::Mode::inference);
@@ -172,7 +172,7 @@ TEST(CommonPitfalls, every_projection_of_every_kind_starts_by_the_one_rule) {
       if (p.role != Role::projection) continue;
       const bool to_residual = p.name == "attn.o_proj.weight";
       EXPECT_EQ(p.init.kind, Init::Kind::normal) << kind << " " << p.name;
-      EXPECT_EQ(p.init.value, to_residual ? residual_std(1) : kProjectionStd) << kind << p.name;
+      EXPECT_EQ(p.init.value, to_residual ? 0.02 / std::sqrt(2.0) : 0.02) << kind << p.name;
     }
   }
 }

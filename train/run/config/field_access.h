@@ -1,6 +1,7 @@
 #pragma once
 // Makes a Field from the path of member pointers that leads from Config to its value.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <utility>
@@ -21,8 +22,10 @@ namespace difftape::run::detail {
 /// A member that the configuration gives as one of a list of names.
 template <class T>
 concept Choice = HasNames<T> && !std::same_as<T, bool>;
-/// The name of an optional member that has no value: its attention kind decides.
+/// The name of an optional member that has no value: its attention kind or its preset decides.
 inline constexpr const char* kPreset = "preset";
+/// The name of a standard deviation that follows from the inputs of a projection.
+inline constexpr const char* kFanIn = "fan_in";
 
 inline ConfigValue to_value(bool v) { return v; }
 inline ConfigValue to_value(std::integral auto v) { return static_cast<Index>(v); }
@@ -43,6 +46,13 @@ template <HasNames T>
 ConfigValue to_value(const std::optional<T>& v) {
   return std::string(v ? to_string(*v) : kPreset);
 }
+inline ConfigValue to_value(const std::optional<double>& v) {
+  return v ? ConfigValue(*v) : ConfigValue(kPreset);
+}
+inline ConfigValue to_value(const std::optional<ProjectionStd>& v) {
+  if (v && v->fan_in) return kFanIn;
+  return v ? ConfigValue(v->factor) : ConfigValue(kPreset);
+}
 
 template <class T>
 void from_value(const ConfigValue& value, T& out) {
@@ -57,6 +67,19 @@ void from_value(const ConfigValue& value, T& out) {
 template <HasNames T>
 void from_value(const ConfigValue& value, std::optional<T>& out) {
   out = from_string<T>(std::get<std::string>(value));  // nothing for kPreset
+}
+inline void from_value(const ConfigValue& value, std::optional<double>& out) {
+  const double* number = std::get_if<double>(&value);
+  out = number ? std::optional(*number) : std::nullopt;
+}
+inline void from_value(const ConfigValue& value, std::optional<ProjectionStd>& out) {
+  if (const double* number = std::get_if<double>(&value)) {
+    out = ProjectionStd{*number};
+  } else if (std::get<std::string>(value) == kFanIn) {
+    out = ProjectionStd{1, true};
+  } else {
+    out.reset();
+  }
 }
 template <size_t N>
 void from_value(const ConfigValue& value, std::array<double, N>& out) {
@@ -80,6 +103,18 @@ struct ChoiceNames<std::optional<T>> {
     return choices;
   }
 };
+template <>
+struct ChoiceNames<std::optional<double>> {
+  static std::vector<std::string> list() { return {kPreset}; }
+};
+template <>
+struct ChoiceNames<std::optional<ProjectionStd>> {
+  static std::vector<std::string> list() { return {kPreset, kFanIn}; }
+};
+/// Numbers that words may stand for.
+template <class T>
+inline constexpr bool kIsNumberOrWord =
+    std::same_as<T, std::optional<double>> || std::same_as<T, std::optional<ProjectionStd>>;
 
 template <class T>
 inline constexpr size_t kFixedLength = 0;
@@ -98,6 +133,7 @@ Field field(std::string key, Constraint constraint, std::string unit, std::strin
   made.key = std::move(key);
   if (auto choices = ChoiceNames<T>::list(); !choices.empty())
     constraint.names = std::move(choices);
+  constraint.or_number = kIsNumberOrWord<T>;
   made.spec = {made.get(Config{}), std::move(constraint), kFixedLength<T>};
   made.unit = std::move(unit);
   made.help = std::move(help);

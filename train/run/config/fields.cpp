@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/run/config/field_access.h"
+#include "train/run/config/model_fields.h"
 
 namespace difftape::run {
 namespace {
@@ -22,74 +23,6 @@ std::vector<Field> run_fields() {
                           "Seed of the initial values and of the order of the data."),
       field<at, &R::out>("run.out", any_value(), "",
                          "Folder the run writes to; empty means runs/<run.name>."),
-  };
-}
-
-std::vector<Field> model_fields() {
-  constexpr auto at = &Config::model;
-  using M = ModelConfig;
-  return {
-      field<at, &M::d_model>("model.d_model", between(1, kMaxSize), "features",
-                             "Width of the residual stream."),
-      field<at, &M::num_layers>("model.num_layers", between(1, 1024), "layers",
-                                "Number of transformer blocks."),
-      field<at, &M::num_heads>(
-          "model.num_heads", between(1, 4096), "heads",
-          "Head count H of the softmax baseline, whatever the attention kind."),
-      field<at, &M::num_kv_heads>("model.num_kv_heads", between(0, 4096), "heads",
-                                  "Key and value heads of the baseline; 0 means num_heads."),
-      field<at, &M::head_dim>("model.head_dim", between(0, 4096), "features",
-                              "Width of one head, even; 0 means d_model / num_heads."),
-      field<at, &M::d_ff>("model.d_ff", between(1, kMaxSize), "features",
-                          "Inner width of the SwiGLU feed-forward layer."),
-      field<at, &M::max_seq_len>("model.max_seq_len", between(1, kMaxSize), "tokens",
-                                 "Longest sequence the model can read."),
-      field<at, &M::vocab_size>("model.vocab_size", between(2, kMaxSize), "tokens",
-                                "Number of different tokens; text data needs 256."),
-      field<at, &M::rope>("model.rope", any_value(), "",
-                          "Turn queries and keys by their positions (RoPE)."),
-      field<at, &M::rope_theta>("model.rope_theta", above(0), "",
-                                "Base of the rotary position frequencies."),
-      field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
-                              "Added to the mean square in RMSNorm."),
-      field<at, &M::tie_embeddings>("model.tie_embeddings", any_value(), "",
-                                    "Use the embedding matrix as the output projection too."),
-      field<at, &M::match_params>(
-          "model.match_params", any_value(), "",
-          "d_ff shrinks until the number of parameters is that of the softmax baseline."),
-  };
-}
-
-std::vector<Field> attention_section() {
-  constexpr auto at = &Config::model;
-  constexpr auto in = &ModelConfig::attention;
-  using A = AttentionConfig;
-  return {
-      field<at, in, &A::kind>("model.attention.kind", any_value(), "",
-                              "The attention variant, a preset of the fields below."),
-      field<at, in, &A::pairing>(
-          "model.attention.pairing", any_value(), "",
-          "Which query heads V2 subtracts: neighbours, or the second half from the first."),
-      field<at, in, &A::lambda>("model.attention.lambda", any_value(), "",
-                                "Weight of the second map; none subtracts it as it is."),
-      field<at, in, &A::lambda_init>(
-          "model.attention.lambda_init", any_value(), "",
-          "The constant in the exponential lambda: by layer, or lambda_init_value."),
-      field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
-                                           "", "The constant of lambda_init: constant."),
-      field<at, in, &A::softmax_denominator>(
-          "model.attention.softmax_denominator", any_value(), "",
-          "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
-      field<at, in, &A::subln>("model.attention.subln", any_value(), "",
-                               "RMSNorm of each head's result, as in V1."),
-      field<at, in, &A::gate>(
-          "model.attention.gate", any_value(), "",
-          "Sigmoid gate of the input on each element of the result, or on each head."),
-      field<at, in, &A::qk_norm>("model.attention.qk_norm", any_value(), "",
-                                 "RMSNorm of every query and key head, before RoPE."),
-      field<at, in, &A::sliding_window>(
-          "model.attention.sliding_window", between(0, kMaxSize), "tokens",
-          "Tokens a query sees, itself included; 0 means all before it."),
   };
 }
 
@@ -240,8 +173,8 @@ std::vector<Field> log_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
-    for (const auto& section : {run_fields(), model_fields(), attention_section(), data_fields(),
-                                task_fields(), optim_fields(), train_fields(), log_fields()}) {
+    for (const auto& section : {run_fields(), model_fields(), data_fields(), task_fields(),
+                                optim_fields(), train_fields(), log_fields()}) {
       joined.insert(joined.end(), section.begin(), section.end());
     }
     return joined;

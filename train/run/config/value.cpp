@@ -31,11 +31,17 @@ class ValueReader {
   ValueReader(const std::string& key, const ValueSpec& spec) : key_(key), spec_(spec) {}
 
   ConfigValue read(const YamlNode& node) const {
+    if (spec_.constraint.or_number && looks_like_number(node)) return read_as(node, 0.0);
     return std::visit([&](const auto& like) -> ConfigValue { return read_as(node, like); },
                       spec_.initial);
   }
 
  private:
+  static bool looks_like_number(const YamlNode& node) {
+    return node.kind == YamlNode::Kind::scalar && !node.quoted &&
+           node.text.find_first_of("+-.0123456789") == 0;
+  }
+
   BadValue mistyped(const YamlNode& node, const std::string& expected,
                     const std::string& advice = "") const {
     return {node, fmt::format("expected {}, got {}{}", expected, node.describe(), advice)};
@@ -50,7 +56,7 @@ class ValueReader {
   void check_range(const YamlNode& node, double number) const {
     if (spec_.constraint.allows(number)) return;
     throw BadValue{node,
-                   fmt::format("{} is out of range; need {}", node.text, spec_.constraint.str())};
+                   fmt::format("{} is out of range; need {}", node.text, spec_.constraint.range())};
   }
 
   bool read_as(const YamlNode& node, bool) const {
@@ -105,8 +111,8 @@ class ValueReader {
     const std::string now = value_now(key_, node.text);
     const std::string guess =
         now.empty() ? system::did_you_mean(node.text, names) : fmt::format("; it is now '{}'", now);
-    throw BadValue{
-        node, fmt::format("'{}' is not one of {}{}", node.text, fmt::join(names, ", "), guess)};
+    throw BadValue{node, fmt::format("'{}' is not one of {}{}{}", node.text, fmt::join(names, ", "),
+                                     spec_.constraint.or_number ? ", or a number" : "", guess)};
   }
 
   template <class T>
@@ -138,7 +144,11 @@ bool Constraint::allows(double number) const {
 }
 
 std::string Constraint::str() const {
-  if (!names.empty()) return fmt::format("{}", fmt::join(names, " | "));
+  if (names.empty()) return range();
+  return fmt::format("{}{}", fmt::join(names, " | "), or_number ? " | " + range() : "");
+}
+
+std::string Constraint::range() const {
   const bool low = std::isfinite(min), high = std::isfinite(max);
   if (low && high) {
     return fmt::format("in {}{}, {}{}", above_min ? '(' : '[', min, max, below_max ? ')' : ']');
@@ -159,7 +169,7 @@ std::string ValueSpec::type() const {
     case 2:
       return "number";
     case 3:
-      return constraint.names.empty() ? "text" : "word";
+      return constraint.or_number ? "number or word" : constraint.names.empty() ? "text" : "word";
     case 4:
       return fmt::format("list of {}whole numbers", count);
     case 5:

@@ -22,10 +22,13 @@ struct Constraint {
   bool above_min = false;               ///< min itself is excluded
   bool below_max = false;               ///< max itself is excluded
   std::vector<std::string> names = {};  ///< if not empty, the only allowed texts
+  bool or_number = false;               ///< numbers within the limits too, beside the names
 
   bool allows(double number) const;
-  /// ">= 1", "in (0, 1]", "softmax | diff_v1", or "any".
+  /// ">= 1", "in (0, 1]", "softmax | diff_v1", "preset | > 0", or "any".
   std::string str() const;
+  /// The same of numbers alone.
+  std::string range() const;
 };
 
 inline Constraint any_value() { return {}; }

@@ -123,6 +123,14 @@ Json limit(double value, bool whole) {
 
 /// Schema of one item: of the value itself, or of each item of a list.
 Json item_schema(const char* type, const Constraint& constraint) {
+  if (constraint.or_number) {
+    Constraint number = constraint;
+    number.names.clear();
+    number.or_number = false;
+    Json either;
+    either["anyOf"] = {item_schema(type, choices(constraint.names)), item_schema("number", number)};
+    return either;
+  }
   const bool whole = std::string_view(type) == "integer";
   Json item = {{"type", type}};
   if (!constraint.names.empty()) item["enum"] = constraint.names;

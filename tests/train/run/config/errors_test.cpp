@@ -61,6 +61,23 @@ TEST_F(ConfigMessages, mistyped_whole_numbers_say_what_was_expected) {
             "a.yaml:1:1: error: train.steps: expected a whole number, got nothing");
 }
 
+TEST_F(ConfigMessages, numbers_that_words_may_stand_for_are_told_both) {
+  const std::string at = "a.yaml:1:28: error: model.init.projection_std: ";
+  EXPECT_EQ(error("model.init.projection_std: fanin\n"),
+            at + "'fanin' is not one of preset, fan_in, or a number; did you mean 'fan_in'?");
+  EXPECT_EQ(error("model.init.projection_std: 0\n"), at + "0 is out of range; need > 0");
+  EXPECT_EQ(error("model.init.projection_std: 1e999\n"),
+            at + "1e999 is out of range; it does not fit a double");
+  EXPECT_EQ(error("model.init.projection_std: 0.1x\n"), at + "expected a number, got '0.1x'");
+  EXPECT_EQ(error("model.init.projection_std: [1]\n"), at + "expected a word, got a list");
+  EXPECT_EQ(error("model.init.embedding_std: fan_in\n"),
+            "a.yaml:1:27: error: model.init.embedding_std: 'fan_in' is not one of preset, or a "
+            "number");
+  EXPECT_EQ(
+      config("model.init: {embedding_std: 1, projection_std: fan_in}\n").model.init.embedding_std,
+      1);
+}
+
 TEST_F(ConfigMessages, mistyped_values_of_other_types_say_what_was_expected) {
   EXPECT_EQ(error("optim.lr: fast\n"),
             "a.yaml:1:11: error: optim.lr: expected a number, got 'fast'");

@@ -39,7 +39,8 @@ Config unusual() {
                            .subln = false,
                            .gate = Gate::head,
                            .qk_norm = true,
-                           .sliding_window = 77}};
+                           .sliding_window = 77},
+             .init = {InitPreset::torch, 0.7, ProjectionStd{1, true}, false}};
   c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
   c.data.needles = {.cities = 63, .facts = {3, 1}, .queries = {2, 1}, .digits = 2, .filler = 17};
   c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};
@@ -118,6 +119,8 @@ TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
   EXPECT_THAT(text,
               testing::ContainsRegex("sweep.seeds +list of whole numbers +.. +>= 0 +- +Seed"));
   EXPECT_THAT(text, testing::ContainsRegex("sweep.lr +list of numbers +- +> 0 +- +Values"));
+  EXPECT_THAT(text, testing::ContainsRegex("model.init.projection_std +number or word +preset "
+                                           "+preset . fan_in . > 0 +- +Standard"));
   EXPECT_THAT(text, testing::ContainsRegex("sweep.arms +settings by arm +- +any +- +What"));
 }
 
@@ -165,6 +168,7 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(entries_of("run"), member_count<RunConfig>());
   EXPECT_EQ(entries_of("model"), member_count<ModelConfig>());
   EXPECT_EQ(entries_of("model.attention"), member_count<AttentionConfig>());
+  EXPECT_EQ(entries_of("model.init"), member_count<InitConfig>());
   EXPECT_EQ(entries_of("data"), member_count<DataConfig>());
   EXPECT_EQ(entries_of("data.needles"), member_count<NeedlesConfig>());
   EXPECT_EQ(entries_of("data.mqar"), member_count<MqarConfig>());

@@ -1,0 +1,57 @@
+#pragma once
+// Initial values: the standard deviations of a preset, and what is set beside it.
+
+#include <optional>
+
+#include "core/names.h"
+#include "core/real.h"
+
+namespace difftape {
+
+/// Standard deviation of V1's lambda vectors (Ye et al. 2024), whatever the preset.
+inline constexpr double kLambdaStd = 0.1;
+
+/// house: N(0, 0.02^2), residual projections scaled. torch: the standard deviations of PyTorch's
+/// nn.Linear, 1 / sqrt(3 fan_in), and nn.Embedding, 1. gpt2: those of nanoGPT, which are the
+/// house's (Radford et al. 2019).
+enum class InitPreset { house, torch, gpt2 };
+template <>
+inline constexpr auto kNames<InitPreset> = std::to_array<Named<InitPreset>>(
+    {{"house", InitPreset::house}, {"torch", InitPreset::torch}, {"gpt2", InitPreset::gpt2}});
+
+/// Standard deviation of a projection: a number, or one over the root of its inputs.
+struct ProjectionStd {
+  double factor;
+  bool fan_in = false;  ///< factor / sqrt(inputs)
+
+  double of(Index inputs) const;
+  friend bool operator==(const ProjectionStd&, const ProjectionStd&) = default;
+};
+
+/// A value that is not set is that of the preset.
+struct InitConfig {
+  InitPreset preset = InitPreset::house;
+  std::optional<double> embedding_std{};
+  std::optional<ProjectionStd> projection_std{};
+  std::optional<bool> residual_scaling{};
+};
+
+/// Standard deviations of the normal distributions that weights are drawn from.
+class InitRule {
+ public:
+  InitRule(const InitConfig& config, Index num_layers);
+
+  double embedding() const { return embedding_; }
+  /// Of a projection that reads `inputs` features.
+  double projection(Index inputs) const { return projection_.of(inputs); }
+  /// Of the two projections of a block that write to the residual stream: with residual scaling
+  /// divided by sqrt(2 num_layers).
+  double to_residual(Index inputs) const { return projection_.of(inputs) / residual_divisor_; }
+
+ private:
+  double embedding_;
+  ProjectionStd projection_;
+  double residual_divisor_;
+};
+
+}  // namespace difftape

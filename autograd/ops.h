@@ -24,6 +24,7 @@ Var exp(const Var& x);
 Var log(const Var& x);                   ///< of positive elements; log(0) is -inf, as IEEE has it
 Var sigmoid(const Var& x);               ///< 1 / (1 + exp(-x))
 Var rsqrt(const Var& x);                 ///< 1 / sqrt(x) of positive elements
+Var softcap(const Var& x, double cap);   ///< cap tanh(x / cap), cap > 0 (Gemma Team 2024)
 Var softmax(const Var& x);               ///< over the last axis
 Var sum(const Var& x);                   ///< of all elements, a scalar
 Var sum_last(const Var& x);              ///< over the last axis, which stays with extent 1
@@ -53,11 +54,26 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
               const HeadMapping& mapping, const Visibility& visible = {});
 /// A target that the loss mask leaves out, as in PyTorch.
 constexpr std::int32_t kIgnoreIndex = -100;
+/// What the loss makes of the logits besides their cross-entropy.
+struct LossOptions {
+  /// Weight of the mean of log(sum exp(logits))^2, which keeps logits from drifting (Chowdhery et
+  /// al. 2022, PaLM, section 5; Wortsman et al. 2023); 0: none.
+  double z_loss = 0;
+  /// c: logits become c tanh(logits / c) first (Gemma Team 2024); 0: they stay.
+  double softcap = 0;
+};
+/// Means over the scored rows.
+struct LossTerms {
+  real cross_entropy = 0;    ///< nats: the loss without its z-loss
+  double squared_log_z = 0;  ///< log(sum exp(logits))^2
+};
 /// Mean over the scored ones of N rows of -log softmax(hidden weight^T)[target], in nats. hidden
 /// (..., C) with N rows, weight (V, C), N targets in [0, V) or kIgnoreIndex: such a row is
 /// left out, whatever it holds, and its gradient is 0. DataError for another target, and if none is
-/// scored. Logits exist for a chunk of rows at a time.
-Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets);
+/// scored. Logits exist for a chunk of rows at a time. With a z-loss the value has it; `terms`, if
+/// given, is what the value is made of.
+Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
+                  const LossOptions& options = {}, LossTerms* terms = nullptr);
 /// body(x) without keeping what its pullbacks would: backward runs body once more. Values and
 /// gradients are bitwise those of body(x). body must return the same each time, and read no Var but
 /// its argument; parameters it gets from the tape of that. If x needs no gradient, body runs

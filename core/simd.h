@@ -106,13 +106,14 @@ constexpr real inverse_factorial(int k) {
   return static_cast<real>(1 / product);
 }
 
-template <int k>
+/// The terms k to `last` of the series of exp, divided by f^last.
+template <int k, int last = 0>
 inline Simd exp_horner(const Simd& f, Simd sum_so_far) {
   sum_so_far = sum_so_far * f + inverse_factorial(k);
-  if constexpr (k == 0) {
+  if constexpr (k == last) {
     return sum_so_far;
   } else {
-    return exp_horner<k - 1>(f, sum_so_far);
+    return exp_horner<k - 1, last>(f, sum_so_far);
   }
 }
 
@@ -132,6 +133,19 @@ inline Simd exp_simd(const Simd& x) {
       (std::bit_cast<SimdInts>(shifted) << c.mantissa_bits) + (SimdInt{c.bias} << c.mantissa_bits);
   const Simd result = power * std::bit_cast<Simd>(exponent);
   return x < c.lowest ? Simd{} : result;
+}
+
+/// tanh(x) of each element, to within a few units of the last digit; NaN for NaN. With
+/// m = exp(-2 |x|) - 1, which near 0 is the series of exp without its 1, |tanh(x)| = -m / (2 + m).
+inline Simd tanh_simd(const Simd& x) {
+  constexpr const detail::ExpConstants& c = detail::kExp;
+  constexpr real kHalfLn2 = real(0.34657359027997265);
+  const Simd f = x < 0 ? x + x : -(x + x);
+  const Simd near =
+      f * detail::exp_horner<c.degree - 1, 1>(f, broadcast(detail::inverse_factorial(c.degree)));
+  const Simd m = f > -kHalfLn2 ? near : exp_simd(f) - 1;
+  const Simd size = -m / (m + 2);
+  return x < 0 ? -size : size;
 }
 
 }  // namespace difftape

@@ -41,15 +41,20 @@ Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckp
 
 Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
 
+Var LanguageModel::logits_of(const Var& x, const Var& weight) {
+  const Var logits = linear(x, weight);
+  return config_.logit_softcap > 0 ? softcap(logits, config_.logit_softcap) : logits;
+}
+
 Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
-                        ActivationCheckpointing activations) {
+                        ActivationCheckpointing activations, LossTerms* terms) {
   const Var x = hidden(tape, tokens, activations);
-  return cross_entropy(x, head(tape), targets);
+  return cross_entropy(x, head(tape), targets, loss_options(), terms);
 }
 
 Var LanguageModel::logits(Tape& tape, const TokenBatch& tokens) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none);
-  return linear(x, head(tape));
+  return logits_of(x, head(tape));
 }
 
 void LanguageModel::observe(Tape& tape, const TokenBatch& tokens, Observer& observer) {
@@ -59,7 +64,10 @@ void LanguageModel::observe(Tape& tape, const TokenBatch& tokens, Observer& obse
 LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                                             std::span<const std::int32_t> targets) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none), weight = head(tape);
-  return {cross_entropy(x, weight, targets), linear(x, weight)};
+  LossAndLogits result;
+  result.loss = cross_entropy(x, weight, targets, loss_options(), &result.terms);
+  result.logits = logits_of(x, weight);
+  return result;
 }
 
 ModelConfig matched(const ModelConfig& config) {

@@ -28,16 +28,18 @@ class LanguageModel {
   /// The attention of the first block; all blocks are alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
-  /// Mean cross-entropy in nats per token; `targets` holds the token after each of `tokens`, or
-  /// kIgnoreIndex where it is not scored. The gradients are bitwise the same with
-  /// checkpointing.
+  /// Mean cross-entropy in nats per token, plus the z-loss; `targets` holds the token after each of
+  /// `tokens`, or kIgnoreIndex where it is not scored. The gradients are bitwise the same with
+  /// checkpointing. `terms`, if given, is what the loss is made of.
   Var loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
-           ActivationCheckpointing activations = ActivationCheckpointing::none);
+           ActivationCheckpointing activations = ActivationCheckpointing::none,
+           LossTerms* terms = nullptr);
   /// (B, T, V)
   Var logits(Tape& tape, const TokenBatch& tokens);
   /// Both from one pass, bitwise the same.
   struct LossAndLogits {
     Var loss, logits;
+    LossTerms terms;
   };
   LossAndLogits loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                 std::span<const std::int32_t> targets);
@@ -48,7 +50,9 @@ class LanguageModel {
   /// (B, T, C), after the norm
   Var hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
              Observer* observer = nullptr);
-  Var head(Tape& tape);  // (V, C)
+  Var head(Tape& tape);                            // (V, C)
+  Var logits_of(const Var& x, const Var& weight);  // (B, T, V)
+  LossOptions loss_options() const { return {config_.z_loss, config_.logit_softcap}; }
 
   ModelConfig config_;
   ParameterSet parameters_;

@@ -34,6 +34,11 @@ Var attention_mask(Tape& tape, Index batch, Index seq, const Visibility& visible
   return tape.constant(result);
 }
 
+/// cap tanh(x / cap), by tanh(y) = 2 sigmoid(2 y) - 1.
+Var capped(const Var& x, double cap) {
+  return affine(sigmoid(affine(x, 2 / cap, 0)), 2 * cap, -cap);
+}
+
 /// Head number `head` of (B, T, H, D) as (B, T, D).
 Var head_of(const Var& x, Index head) {
   const Shape& s = x.shape();
@@ -141,7 +146,8 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
   return out;
 }
 
-Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets) {
+Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
+                  const LossOptions& options) {
   std::vector<std::int32_t> rows, scored;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (targets[i] == kIgnoreIndex) continue;
@@ -150,10 +156,15 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   }
   const auto count = static_cast<Index>(rows.size());
   const Var x = composition::embedding(rows, {count}, as_matrix(hidden));
-  const Var probabilities = softmax(composition::linear(x, weight));
+  Var logits = composition::linear(x, weight);
+  if (options.softcap > 0) logits = capped(logits, options.softcap);
+  const Var probabilities = softmax(logits);
   const Var hot = one_hot(hidden.tape(), scored, weight.shape()[0]);
   const Var of_target = sum_last(mul(probabilities, hot));
-  return affine(sum(log(of_target)), -1 / static_cast<double>(count), 0);
+  const Var mean = affine(sum(log(of_target)), -1 / static_cast<double>(count), 0);
+  if (options.z_loss == 0) return mean;
+  const Var log_z = log(sum_last(exp(logits)));
+  return add(mean, affine(sum(mul(log_z, log_z)), options.z_loss / static_cast<double>(count), 0));
 }
 
 }  // namespace difftape::composition

@@ -81,6 +81,7 @@ void add_primitives(std::vector<OpCase>& cases) {
       {"log", "", {{3, 5}}, [](Vars v) { return log(v[0]); }, {}, 1, true},
       {"sigmoid", "", {{3, 5}}, [](Vars v) { return sigmoid(v[0]); }},
       {"rsqrt", "", {{3, 5}}, [](Vars v) { return rsqrt(v[0]); }, {}, 1, true},
+      {"softcap", "", {{3, 7}}, [](Vars v) { return softcap(v[0], 1.5); }},
       {"softmax", "", {{3, 5}}, [](Vars v) { return softmax(v[0]); }},
       {"sum", "", {{3, 5}}, [](Vars v) { return sum(v[0]); }},
       {"sum_last", "", {{2, 3, 5}}, [](Vars v) { return sum_last(v[0]); }},
@@ -153,6 +154,25 @@ void add_coarse(std::vector<OpCase>& cases) {
        {{2, 3, 3}, {7, 3}},
        [](Vars v) { return cross_entropy(v[0], v[1], kSomeIgnored); },
        [](Vars v) { return composition::cross_entropy(v[0], v[1], kSomeIgnored); }},
+      {"cross_entropy",
+       "z_loss",
+       {{2, 3, 3}, {7, 3}},
+       [](Vars v) { return cross_entropy(v[0], v[1], kSomeIgnored, {.z_loss = 0.3}); },
+       [](Vars v) {
+         return composition::cross_entropy(v[0], v[1], kSomeIgnored, {.z_loss = 0.3});
+       }},
+      {"cross_entropy",
+       "softcap",
+       {{6, 3}, {19, 3}},
+       [](Vars v) { return cross_entropy(v[0], v[1], kTokens, {.softcap = 1.5}); },
+       [](Vars v) { return composition::cross_entropy(v[0], v[1], kTokens, {.softcap = 1.5}); }},
+      {"cross_entropy",
+       "z_loss_softcap",
+       {{6, 3}, {7, 3}},
+       [](Vars v) { return cross_entropy(v[0], v[1], kTokens, {.z_loss = 0.2, .softcap = 2}); },
+       [](Vars v) {
+         return composition::cross_entropy(v[0], v[1], kTokens, {.z_loss = 0.2, .softcap = 2});
+       }},
       {"checkpointed",
        "",
        {{2, 3, 4}},

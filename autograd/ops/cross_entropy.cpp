@@ -1,7 +1,10 @@
 // Cross-entropy of a linear classifier, mean over the N rows that are scored, in nats. With
 // z = hidden W^T of a chunk of rows, never of all,
-//   forward   y = mean_i(log(sum_v exp(z[i, v])) - z[i, target_i])
-//   backward  with dz = (softmax(z) - onehot(target)) / N, computed during forward,
+//   forward   c[i, v] = cap tanh(z[i, v] / cap), or z[i, v] without softcap
+//             l_i = log(sum_v exp(c[i, v]))
+//             y = mean_i(l_i - c[i, target_i]) + z_loss mean_i(l_i^2)
+//   backward  with dz = ((1 + 2 z_loss l) softmax(c) - onehot(target)) / N, times the slope
+//             1 - tanh^2(z / cap) of a softcap, computed during forward,
 //             dhidden += dy dz W
 //             dW      += dy dz^T hidden
 //   saves     dz W (the shape of hidden, 0 in rows that are not scored) and dz^T hidden (that of W)
@@ -12,6 +15,7 @@
 #include "core/error.h"
 #include "core/rows.h"
 #include "core/simd.h"
+#include "core/softcap.h"
 
 namespace difftape {
 
@@ -36,20 +40,45 @@ real exp_of_differences(real* z, Index n, real top) {
   return rest;
 }
 
-/// Losses of a chunk; logits (count, V) become dz = (softmax - onehot) / total if `gradient`.
-void rows_cross_entropy(Tensor& logits, Index count, const std::int32_t* targets, Index total,
-                        bool gradient, double* losses) {
+/// What is computed of every row.
+struct RowsOf {
+  LossOptions options;
+  Index total;      ///< scored rows of all chunks
+  bool gradient;    ///< logits become their gradient
+  Tensor slopes{};  ///< (threads, V), of a softcap with gradient
+};
+
+/// The terms of a row, or their means.
+struct RowTerms {
+  double cross_entropy = 0, squared_log_z = 0;
+};
+
+/// Terms of one row; its logits become ((1 + 2 z_loss l) softmax - onehot) slope / total if
+/// `gradient`.
+RowTerms row_cross_entropy(RowsOf& of, real* logits, Index vocab, Index target) {
+  real* slopes = of.slopes.allocated() ? of.slopes.row(thread_index()) : nullptr;
+  if (of.options.softcap > 0) softcap(logits, vocab, static_cast<real>(of.options.softcap), slopes);
+  Row z(logits, vocab);
+  const real top = z.maxCoeff(), at_target = z[target];
+  const real sum = exp_of_differences(logits, vocab, top);
+  const double log_z = std::log(static_cast<double>(sum)) + static_cast<double>(top);
+  const RowTerms terms{log_z - static_cast<double>(at_target), log_z * log_z};
+  if (!of.gradient) return terms;
+  real scale = 1 / (sum * static_cast<real>(of.total));
+  if (of.options.z_loss > 0) scale *= static_cast<real>(1 + 2 * of.options.z_loss * log_z);
+  z *= scale;
+  z[target] -= 1 / static_cast<real>(of.total);
+  if (slopes) z *= ConstRow(slopes, vocab);
+  return terms;
+}
+
+/// Terms of the rows of a chunk, logits (count, V).
+void rows_cross_entropy(RowsOf& of, Tensor& logits, Index count, const std::int32_t* targets,
+                        RowTerms* terms) {
   const Index vocab = logits.shape()[1];
   parallel_ranges(count, row_grain(vocab), [&](Index begin, Index rows) {
     for (Index i = begin; i < begin + rows; ++i) {
-      Row z(logits.row(i), vocab);
-      const real top = z.maxCoeff(), at_target = z[targets[i]];
-      const real sum = exp_of_differences(logits.row(i), vocab, top);
-      losses[i] = std::log(static_cast<double>(sum)) + static_cast<double>(top) -
-                  static_cast<double>(at_target);
-      if (!gradient) continue;
-      z *= 1 / (sum * static_cast<real>(total));
-      z[targets[i]] -= 1 / static_cast<real>(total);
+      terms[i] = row_cross_entropy(of, logits.row(i), vocab, targets[i]);
     }
   });
 }
@@ -111,14 +140,14 @@ Tensor scattered(const Tensor& x, const std::vector<Index>& rows, const Shape& s
   return out;
 }
 
-/// Mean loss, and its gradients if they are wanted.
+/// Mean terms, and the gradients of the loss if they are wanted.
 struct LossAndGradients {
-  double loss = 0;
-  Tensor dhidden, dweight;
+  RowTerms terms{};
+  Tensor dhidden{}, dweight{};
 };
 LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
-                           std::span<const std::int32_t> targets, bool gradient,
-                           Precision precision) {
+                           std::span<const std::int32_t> targets, RowsOf of, Precision precision) {
+  const bool gradient = of.gradient;
   const Index rows = hidden.shape().rows(), width = hidden.shape().last();
   const Index vocab = weight.shape()[0];
   const Operand w = matrix(weight.data(), vocab, width);
@@ -128,21 +157,25 @@ LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
     result.dweight = Tensor::like(weight);
   }
   Tensor logits = Tensor::empty({std::min(kChunkRows, rows), vocab});
-  std::vector<double> losses(targets.size());
+  if (gradient && of.options.softcap > 0) of.slopes = Tensor::empty({num_threads(), vocab});
+  std::vector<RowTerms> terms(targets.size());
   for (Index begin = 0; begin < rows; begin += kChunkRows) {
     const Index count = std::min(kChunkRows, rows - begin);
     const Operand h = matrix(hidden.data() + begin * width, count, width);
     gemm(h, transpose(w), logits.data(), vocab, Accumulate::no, precision);
-    rows_cross_entropy(logits, count, targets.data() + begin, rows, gradient,
-                       losses.data() + begin);
+    rows_cross_entropy(of, logits, count, targets.data() + begin, terms.data() + begin);
     if (!gradient) continue;
     const Operand dz = matrix(logits.data(), count, vocab);
     gemm(dz, w, result.dhidden.data() + begin * width, width, Accumulate::no, precision);
     gemm(transpose(dz), h, result.dweight.data(), width,
          begin == 0 ? Accumulate::no : Accumulate::yes, precision);
   }
-  for (double loss : losses) result.loss += loss;
-  result.loss /= static_cast<double>(rows);
+  for (const RowTerms& row : terms) {
+    result.terms.cross_entropy += row.cross_entropy;
+    result.terms.squared_log_z += row.squared_log_z;
+  }
+  result.terms.cross_entropy /= static_cast<double>(rows);
+  result.terms.squared_log_z /= static_cast<double>(rows);
   return result;
 }
 
@@ -162,7 +195,8 @@ void add_scaled(const Gradient& gradient, const Tensor& saved, real dy) {
 
 }  // namespace
 
-Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets) {
+Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
+                  const LossOptions& options, LossTerms* terms) {
   const Shape &sh = hidden.shape(), &sw = weight.shape();
   const Index rows = sh.rows(), width = sh.last();
   require_shape(sw.rank() == 2 && width == sw[1] && static_cast<Index>(targets.size()) == rows,
@@ -170,17 +204,22 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
                 sh.str(), sw.str(), targets.size());
   const Index count = check_targets(targets, sw[0]);
   const bool gradient = hidden.gradient().requires_grad() || weight.gradient().requires_grad();
+  const RowsOf of{options, count, gradient};
   const Precision precision = hidden.tape().precision();
   LossAndGradients result;
   if (count == rows) {
-    result = mean_loss(hidden.value(), weight.value(), targets, gradient, precision);
+    result = mean_loss(hidden.value(), weight.value(), targets, of, precision);
   } else {
     const Scored scored = scored_of(targets);
-    result = mean_loss(gathered(hidden.value(), scored.rows), weight.value(), scored.targets,
-                       gradient, precision);
+    result = mean_loss(gathered(hidden.value(), scored.rows), weight.value(), scored.targets, of,
+                       precision);
     if (gradient) result.dhidden = scattered(result.dhidden, scored.rows, sh);
   }
-  return record("cross_entropy", Tensor::scalar(static_cast<real>(result.loss)), {hidden, weight},
+  const RowTerms& mean = result.terms;
+  if (terms) *terms = {static_cast<real>(mean.cross_entropy), mean.squared_log_z};
+  const double loss =
+      mean.cross_entropy + (options.z_loss > 0 ? options.z_loss * mean.squared_log_z : 0);
+  return record("cross_entropy", Tensor::scalar(static_cast<real>(loss)), {hidden, weight},
                 [dhidden = result.dhidden, dweight = result.dweight, to_hidden = hidden.gradient(),
                  to_weight = weight.gradient()](const Tensor& dy) {
                   add_scaled(to_hidden, dhidden, dy.item());

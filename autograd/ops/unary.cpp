@@ -4,9 +4,11 @@
 //   log       y = log(x)               dx += dy / x                 x
 //   sigmoid   y = 1 / (1 + exp(-x))    dx += dy * y * (1 - y)       y
 //   rsqrt     y = 1 / sqrt(x)          dx += -dy y^3 / 2            y
+//   softcap   y = cap tanh(x / cap)    dx += dy (1 - (y/cap)^2)     1 - (y/cap)^2
 //   affine    y = scale x + shift      dx += scale dy               nothing
 #include "autograd/ops.h"
 #include "core/rows.h"
+#include "core/softcap.h"
 
 namespace difftape {
 
@@ -55,6 +57,16 @@ Var rsqrt(const Var& x) {
   const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.sqrt().inverse(); });
   return record("rsqrt", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
                   dxi += dyi * yi.cube() * real(-0.5);
+                }));
+}
+
+Var softcap(const Var& x, double cap) {
+  Tensor y = x.value().clone(), slopes = Tensor::like(y);
+  const auto c = static_cast<real>(cap);
+  parallel_ranges(y.size(), kElementGrain,
+                  [&](Index i, Index n) { softcap(y.data() + i, n, c, slopes.data() + i); });
+  return record("softcap", y, {x}, pullback(slopes, x, [](ConstRow slope, ConstRow dyi, Row dxi) {
+                  dxi += slope * dyi;
                 }));
 }
 

@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "core/softcap.h"
 
 namespace difftape {
 namespace {
@@ -29,6 +32,47 @@ TEST(Simd, exp_has_its_exact_values_and_hides_nothing) {
   EXPECT_EQ(exp_simd(broadcast(-kInfinity))[1], 0);
   EXPECT_EQ(exp_simd(broadcast(real(-1e4)))[2], 0);
   EXPECT_TRUE(std::isnan(exp_simd(broadcast(std::numeric_limits<real>::quiet_NaN()))[3]));
+}
+
+TEST(Simd, tanh_agrees_with_the_standard_library_near_0_and_far_from_it) {
+  double worst = 0;
+  constexpr int kSteps = 200000;
+  for (int i = 1; i <= kSteps; ++i) {
+    for (const double reach : {1e-3, 0.2, 1.0, 25.0}) {
+      const auto x = static_cast<real>(reach * i / kSteps);
+      const double expected = std::tanh(static_cast<double>(x));
+      const double got = static_cast<double>(tanh_simd(broadcast(x))[0]);
+      worst = std::max(worst, std::abs(got - expected) / expected);
+      ASSERT_EQ(tanh_simd(broadcast(-x))[0], -tanh_simd(broadcast(x))[0]);
+    }
+  }
+  EXPECT_LE(worst, 3 * kExpTolerance);
+  EXPECT_GT(worst, 0);
+}
+
+TEST(Simd, tanh_has_its_exact_values_and_hides_nothing) {
+  constexpr real kInfinity = std::numeric_limits<real>::infinity();
+  EXPECT_EQ(tanh_simd(broadcast(0))[0], 0);
+  EXPECT_EQ(tanh_simd(broadcast(kInfinity))[1], 1);
+  EXPECT_EQ(tanh_simd(broadcast(-kInfinity))[2], -1);
+  EXPECT_EQ(tanh_simd(broadcast(real(-1e4)))[3], -1);
+  EXPECT_TRUE(std::isnan(tanh_simd(broadcast(std::numeric_limits<real>::quiet_NaN()))[4]));
+}
+
+TEST(Softcap, gives_any_number_of_values_and_their_slopes) {
+  for (const Index n : {Index{1}, kSimdWidth - 1, kSimdWidth, 3 * kSimdWidth + 5}) {
+    std::vector<real> x, slopes(static_cast<size_t>(n) + 1, 7);
+    for (Index i = 0; i <= n; ++i) x.push_back(static_cast<real>(i - n / 2));
+    const std::vector<real> before = x;
+    softcap(x.data(), n, 3, slopes.data());
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+      const double t = std::tanh(static_cast<double>(before[i]) / 3);
+      EXPECT_NEAR(x[i], 3 * t, 20 * kExpTolerance);
+      EXPECT_NEAR(slopes[i], 1 - t * t, 20 * kExpTolerance);
+    }
+    EXPECT_EQ(x.back(), before.back()) << "what lies beyond stays";
+    EXPECT_EQ(slopes.back(), 7);
+  }
 }
 
 TEST(Simd, each_lane_is_on_its_own) {

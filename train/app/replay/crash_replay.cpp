@@ -36,7 +36,7 @@ class CrashDumpData : public run::Dataset {
 
 void repeat_step(run::TrainState& state, const run::CrashDump& dump, CrashReplay& replay) {
   const run::MicroBatches batches = batches_of(state, dump.diverged.step);
-  replay.numbers.push_back({"loss", dump.loss, accumulate_gradients(state, batches)});
+  replay.numbers.push_back({"loss", dump.loss, accumulate_gradients(state, batches).loss});
   const GradNorms norms = grad_norms(state.model.parameters());
   replay.numbers.push_back({"grad_norm", dump.grad_norm, norms.global});
   std::size_t i = 0;

@@ -35,7 +35,7 @@ ReplayTrial evaluate(run::TrainState& state, Index batch, const Detectors& detec
   ReplayTrial result;
   result.state = state.step + 1;
   result.batch = batch;
-  result.loss = accumulate_gradients(state, batches_of(state, batch));
+  result.loss = accumulate_gradients(state, batches_of(state, batch)).loss;
   result.grad_norm = grad_norms(state.model.parameters()).global;
   result.loss_verdict = detectors.loss.judge(result.loss);
   result.grad_verdict = detectors.grad.judge(result.grad_norm);

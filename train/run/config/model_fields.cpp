@@ -40,6 +40,12 @@ std::vector<Field> size_fields() {
       field<at, &M::match_params>(
           "model.match_params", any_value(), "",
           "d_ff shrinks until the number of parameters is that of the softmax baseline."),
+      field<at, &M::z_loss>("model.z_loss", at_least(0), "",
+                            "Weight of the mean of log(sum exp(logits))^2 in the loss that is "
+                            "trained on; PaLM has 1e-4, and 0 means none."),
+      field<at, &M::logit_softcap>("model.logit_softcap", at_least(0), "",
+                                   "c: output logits are c tanh(logits / c); Gemma 2 has 30, and "
+                                   "0 leaves them as they are."),
   };
 }
 

@@ -66,6 +66,15 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
     rules.check(false, error.keys, "{}", error.message);
 }
 
+void validate_softcaps(const ModelConfig& m, const Rules& rules) {
+  constexpr double kLeast = 1e-3;  // smaller ones leave no logit to speak of, or divide by 0 in f32
+  const auto check = [&](const std::string& key, double cap) {
+    rules.check(cap == 0 || cap >= kLeast, {key}, "{} is too small; need 0 (no cap) or at least {}",
+                cap, kLeast);
+  };
+  check("model.logit_softcap", m.logit_softcap);
+}
+
 void validate_sequences(const DataConfig& data, const ModelConfig& model, const Rules& rules) {
   rules.check(data.seq_len <= model.max_seq_len, {"data.seq_len", "model.max_seq_len"},
               "seq_len {} is longer than model.max_seq_len {}; lower data.seq_len or raise "
@@ -201,6 +210,7 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
   const Config& config = resolved.config;
   validate_run(config.run, rules);
   validate_heads(config.model, rules);
+  validate_softcaps(config.model, rules);
   validate_data(config, rules);
   validate_training(config, rules);
 }

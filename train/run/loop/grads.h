@@ -32,8 +32,8 @@ struct LossAndLogits {
 LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index eos_token_id,
                                Precision precision = Precision::full);
 
-/// Writes /loss, /logits, /tokens, /scored if the batch has it, /grad/<name>, /model/<name> and the
-/// attribute config_yaml. Throws OutputError.
+/// Writes /loss (with its z-loss), /logits, /tokens, /scored if the batch has it, /grad/<name>,
+/// /model/<name> and the attribute config_yaml. Throws OutputError.
 void write_grads(const std::filesystem::path& path, const NamedModel& named, const Batch& batch,
                  const LossAndLogits& result);
 

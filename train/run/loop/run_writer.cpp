@@ -110,6 +110,9 @@ Metrics RunWriter::metrics_of(const TrainState& state, const Step& step,
                   {metric("spike/score_grad"), state.grad_spikes.score()},
                   {metric("throughput/tokens_per_sec"), report.tokens_per_sec},
                   {metric("throughput/mfu"), report.peak_share}};
+  if (const double weight = state.config.model.z_loss; weight > 0) {
+    metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
+  }
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
   const bool each = due(step.step, log.parameters_every, state.config.train.steps);

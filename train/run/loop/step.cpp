@@ -15,9 +15,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using profile::Category;
 
-Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index micro) {
+Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index micro,
+            LossTerms& terms) {
   const profile::Span span(Category::pass, "forward");
-  return state.loss(tape, batches(micro));
+  return state.loss(tape, batches(micro), &terms);
 }
 
 void backward(Tape& tape, const Var& loss, Index micros) {
@@ -60,19 +61,23 @@ MicroBatches batches_of(const TrainState& state, Index number) {
   };
 }
 
-double accumulate_gradients(TrainState& state, const MicroBatches& batches,
-                            const Tape::Hook& hook) {
+StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
+                               const Tape::Hook& hook) {
   const Index micros = state.config.train.grad_accumulation;
   for (Parameter& parameter : state.model.parameters()) parameter.zero_grad();
-  double total = 0;
+  StepTerms total;
   for (Index micro = 0; micro < micros; ++micro) {
     Tape tape(Tape::Mode::training, state.precision);
     tape.set_hook(hook);
-    const Var loss = forward(state, tape, batches, micro);
-    total += static_cast<double>(loss.value().item());
+    LossTerms terms;
+    const Var loss = forward(state, tape, batches, micro, terms);
+    total.loss += static_cast<double>(terms.cross_entropy);
+    total.squared_log_z += terms.squared_log_z;
     backward(tape, loss, micros);
   }
-  return total / static_cast<double>(micros);
+  total.loss /= static_cast<double>(micros);
+  total.squared_log_z /= static_cast<double>(micros);
+  return total;
 }
 
 Step train_step(TrainState& state, const Tape::Hook& hook) {
@@ -81,7 +86,9 @@ Step train_step(TrainState& state, const Tape::Hook& hook) {
   step.step = state.step + 1;
   step.lr = state.schedule->lr(state.step);
   const MicroBatches batches = batches_of(state, step.step);
-  step.loss = accumulate_gradients(state, batches, hook);
+  const StepTerms terms = accumulate_gradients(state, batches, hook);
+  step.loss = terms.loss;
+  step.squared_log_z = terms.squared_log_z;
   update(state, step);
   state.step = step.step;
   state.grad_norms.push_back(step.norms.global);

@@ -16,7 +16,8 @@ namespace difftape::run {
 struct Step {
   Index step = 0;  ///< its number, from 1
   double lr = 0;
-  double loss = 0;  ///< nats per token, mean over the batch, before the update
+  double loss = 0;           ///< nats per token, mean over the batch, before the update
+  double squared_log_z = 0;  ///< log(sum exp(logits))^2, likewise
   double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< after the update, if validated
   std::vector<std::pair<std::string, double>> val_metrics;     ///< of a task, with val_loss
   GradNorms norms;                                             ///< before clipping
@@ -38,10 +39,15 @@ using MicroBatches = std::function<Batch(Index micro)>;
 /// Those of step `number`, counted from 1, in the data of the state, which must outlive them.
 MicroBatches batches_of(const TrainState& state, Index number);
 
-/// Mean loss of train.grad_accumulation micro-batches in nats per token; their mean gradients are
-/// left in the parameters. Nothing else changes. `hook` sees all tapes.
-double accumulate_gradients(TrainState& state, const MicroBatches& batches,
-                            const Tape::Hook& hook = {});
+/// Means over the micro-batches of a step.
+struct StepTerms {
+  double loss = 0;           ///< cross-entropy in nats per token, without a z-loss
+  double squared_log_z = 0;  ///< log(sum exp(logits))^2 a token
+};
+/// Terms of the loss of train.grad_accumulation micro-batches; their mean gradients, those of the
+/// z-loss among them, are left in the parameters. Nothing else changes. `hook` sees all tapes.
+StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
+                               const Tape::Hook& hook = {});
 
 /// Takes the next step: gradients averaged over the micro-batches, clipping, AdamW. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the

@@ -82,21 +82,25 @@ ModelInput TrainState::input_of(const Batch& batch) const {
   return {batch.inputs(), batch.targets(), batch.document_offsets(config.data.eos_token_id)};
 }
 
-Var TrainState::loss(Tape& tape, const Batch& batch) {
+Var TrainState::loss(Tape& tape, const Batch& batch, LossTerms* terms) {
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
-                    config.train.activation_checkpointing);
+                    config.train.activation_checkpointing, terms);
 }
 
 double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook) {
   Tape tape(Tape::Mode::inference, precision);
   tape.set_hook(hook);
-  if (score == nullptr) return static_cast<double>(loss(tape, batch).value().item());
+  LossTerms terms;
+  if (score == nullptr) {
+    loss(tape, batch, &terms);
+    return static_cast<double>(terms.cross_entropy);
+  }
   const ModelInput input = input_of(batch);
   const auto both = model.loss_and_logits(
       tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets);
   score->add(batch, both.logits.value());
-  return static_cast<double>(both.loss.value().item());
+  return static_cast<double>(both.terms.cross_entropy);
 }
 
 Validation TrainState::validate(const Tape::Hook& hook) {

@@ -38,8 +38,8 @@ struct TrainState {
   /// The same on data from elsewhere.
   TrainState(const Config& config, std::unique_ptr<Dataset> data);
 
-  /// Loss of one batch on a tape.
-  Var loss(Tape& tape, const Batch& batch);
+  /// Loss of one batch on a tape; `terms`, if given, is what it is made of.
+  Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr);
   /// Means over the scored tokens of the first train.eval_batches validation batches. `hook`
   /// sees the tapes.
   Validation validate(const Tape::Hook& hook = {});
@@ -65,7 +65,7 @@ struct TrainState {
 
  private:
   ModelInput input_of(const Batch& batch) const;
-  /// Loss of a validation batch, whose hits `score` counts if there is one.
+  /// Cross-entropy of a validation batch, whose hits `score` counts if there is one.
   double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);
 };
 

@@ -34,7 +34,8 @@ enum class Of {
   task,         ///< generated data
   exact_match,  ///< tasks whose answers are longer than one token
   retrieval,    ///< data that knows where its answers are: needles
-  two_maps      ///< differential attention
+  two_maps,     ///< differential attention
+  z_loss        ///< model.z_loss above 0
 };
 
 /// The best value that the data allow, drawn as a line.
@@ -70,6 +71,10 @@ inline constexpr Metric kMetrics[] = {
      When::step,
      Of::any,
      {"Training loss", "nats per token", false, true, Bound::loss}},
+    {"train/z_loss", "nats per token",
+     "model.z_loss times the mean of log(sum exp(logits))^2 in the same step, which train/loss and "
+     "val/loss leave out",
+     Per::run, When::step, Of::z_loss},
     {"val/loss",
      "nats per token",
      "mean over the scored tokens of train.eval_batches validation batches",

@@ -30,6 +30,8 @@ Config unusual() {
              .norm_eps = 1.0 / 3,
              .tie_embeddings = true,
              .match_params = true,
+             .z_loss = 1e-4,
+             .logit_softcap = 30,
              .attention = {.kind = "diff_v2",
                            .pairing = Pairing::split_half,
                            .lambda = LambdaKind::exponential,

@@ -75,7 +75,10 @@ TEST(Trainer, leaves_a_complete_run_directory) {
 
 /// What a text run of `model`, which has two maps, logs of one metric of the registry.
 std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
-  if (metric.of != Of::any && metric.of != Of::two_maps) return {};
+  const ModelConfig& config = model.config();
+  const bool logged = metric.of == Of::any || metric.of == Of::two_maps ||
+                      (metric.of == Of::z_loss && config.z_loss > 0);
+  if (!logged) return {};
   std::set<std::string> names;
   if (metric.per == Per::run) {
     names.insert(metric.name);
@@ -87,8 +90,8 @@ std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   return names;
 }
 
-TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
-  TinyProject project("diff_v1");
+/// Trains a run with two maps.
+void expect_the_metrics_of_the_registry(TinyProject& project) {
   project.config.log.parameters_every = 6;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   LanguageModel model(project.config.model);
@@ -117,6 +120,13 @@ TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
       }
     }
   }
+}
+
+TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
+  TinyProject plain("diff_v1"), with_remedies("diff_v1");
+  with_remedies.config.model.z_loss = 1e-4;
+  expect_the_metrics_of_the_registry(plain);
+  expect_the_metrics_of_the_registry(with_remedies);
 }
 
 TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) {

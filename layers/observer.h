@@ -16,6 +16,7 @@ struct AttentionView {
   Tensor lambda;  ///< () or (B, T, output heads); not allocated with one map
   Tensor sinks;   ///< (query_heads), one more logit in every softmax; not allocated without
   double scale;   ///< multiplies q k^T
+  double logit_softcap = 0;  ///< of the scaled scores; 0: none
   Visibility visible;
   /// (B, T, output heads, E): what enters W_O, except that of heads with a norm it is what enters
   /// the norm.

@@ -56,11 +56,13 @@ Var with_column(const Var& x, const Var& logit) {
   return add(moved, mul(logit, tape.constant(first)));
 }
 
-/// Scores of q k^T as (B, T, T) probabilities; `sink` is a scalar or undefined. The mask is added
-/// after the column, because a product with -inf would not be a number.
-Var softmax_map(const Var& q, const Var& k, const Var& sink, const Visibility& visible) {
+/// Scores of q k^T as (B, T, T) probabilities; `sink` is a scalar or undefined; `cap` 0: no soft
+/// cap. The mask is added after the column, because a product with -inf would not be a number.
+Var softmax_map(const Var& q, const Var& k, const Var& sink, const Visibility& visible,
+                double cap) {
   const double scale = 1 / std::sqrt(static_cast<double>(q.shape().last()));
-  const Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
+  Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
+  if (cap > 0) scores = capped(scores, cap);
   const Index batch = q.shape()[0], seq = q.shape()[1];
   const Var mask = attention_mask(q.tape(), batch, seq, visible);
   if (!sink.defined()) return softmax(add(scores, mask));
@@ -124,15 +126,15 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight) {
 }
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible) {
+              const HeadMapping& mapping, const Visibility& visible, double logit_softcap) {
   const auto heads = static_cast<Index>(mapping.outputs.size());
   Var out;
   for (Index i = 0; i < heads; ++i) {
     const OutputHead& output = mapping.outputs[static_cast<size_t>(i)];
     const auto attend = [&](size_t map) {
       const Var sink = sinks.defined() ? reshape(slice(sinks, 0, output.query[map], 1), {}) : Var();
-      const Var weights =
-          softmax_map(head_of(q, output.query[map]), head_of(k, output.key[map]), sink, visible);
+      const Var weights = softmax_map(head_of(q, output.query[map]), head_of(k, output.key[map]),
+                                      sink, visible, logit_softcap);
       return matmul(weights, head_of(v, output.value[map]));
     };
     Var y = attend(0);

@@ -26,6 +26,7 @@ struct AttentionShape {
   bool one_lambda = false;
   bool sinks = false;
   Visibility visible{};
+  double logit_softcap = 0;
 };
 
 /// Attention of B = 2 sequences: q, k, v, with two maps lambda, with sinks those.
@@ -45,7 +46,7 @@ OpCase attention_case(const char* variant, const HeadMapping& mapping,
   const auto with = [mapping, shape, differential](auto attend) {
     return [=](Vars v) {
       return attend(v[0], v[1], v[2], differential ? v[3] : Var(), shape.sinks ? v.back() : Var(),
-                    mapping, shape.visible);
+                    mapping, shape.visible, shape.logit_softcap);
     };
   };
   result.f = with([](auto&&... operands) { return attention(operands...); });
@@ -190,6 +191,22 @@ void add_coarse(std::vector<OpCase>& cases) {
                      {.seq = 9, .head_dim = 3, .value_dim = 2, .visible = {.sliding_window = 3}}),
       attention_case("window_blocks", HeadMapping::standard(1, 1),
                      {.seq = 133, .head_dim = 2, .value_dim = 2, .visible = {.sliding_window = 5}}),
+      attention_case("softcap", HeadMapping::standard(4, 2),
+                     {.seq = 9, .head_dim = 3, .value_dim = 2, .logit_softcap = 1.2}),
+      attention_case("softcap_blocks", HeadMapping::standard(1, 1),
+                     {.seq = 67, .head_dim = 2, .value_dim = 3, .logit_softcap = 1.5}),
+      attention_case(
+          "v1_softcap", HeadMapping::paired(4, 2),
+          {.seq = 5, .head_dim = 3, .value_dim = 6, .one_lambda = true, .logit_softcap = 1.2}),
+      attention_case("v2_softcap_sinks_window", HeadMapping::doubled(2, 1),
+                     {.seq = 9,
+                      .head_dim = 3,
+                      .value_dim = 2,
+                      .sinks = true,
+                      .visible = {.sliding_window = 4},
+                      .logit_softcap = 1.2}),
+      attention_case("v2_split_half_softcap", HeadMapping::doubled(4, 2, true),
+                     {.seq = 5, .head_dim = 3, .value_dim = 3, .logit_softcap = 1.2}),
       attention_case("documents", HeadMapping::standard(2, 1),
                      {.seq = 7, .head_dim = 3, .value_dim = 2, .visible = three_documents()}),
       {"attention",

@@ -8,6 +8,7 @@
 //             dq_m += scale dS_m k_m;  dk_m += scale dS_m^T q_m
 //             dlambda += -r2          (one lambda: minus the sum of r2 over tokens and heads)
 //             dsink1 += -p1 r1;  dsink2 += lambda p2 r2         (sums over tokens)
+//   With a soft cap c, scores s are c tanh(s / c), and dS_m is times 1 - tanh^2(s / c).
 //   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row
 // In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 //   fails     heads or shapes do not fit the mapping; two maps without lambda, or one map with it
@@ -27,6 +28,7 @@ struct Saved {
   Tensor q, k, v, lambda, sinks;
   Visibility visible;
   bool round = false;
+  double logit_softcap = 0;
   bool operands_alias = false;
   Tensor softmax_stats{};
 
@@ -38,7 +40,8 @@ struct Saved {
             1 / std::sqrt(static_cast<double>(q.shape().last())),
             sinks.allocated() ? &sinks : nullptr,
             visible,
-            round};
+            round,
+            logit_softcap};
   }
 };
 
@@ -103,7 +106,7 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 }  // namespace
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible) {
+              const HeadMapping& mapping, const Visibility& visible, double logit_softcap) {
   const bool round = q.tape().precision() != Precision::full;
   const std::array<const real*, 3> operands{q.value().data(), k.value().data(), v.value().data()};
   Saved saved{
@@ -115,6 +118,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
       sinks.value(),
       visible,
       round,
+      logit_softcap,
       operands[0] == operands[1] || operands[0] == operands[2] || operands[1] == operands[2]};
   AttentionOutputs result = attention_forward(mapping, saved.inputs());
   saved.softmax_stats = result.softmax_stats;

@@ -41,11 +41,14 @@ struct AttentionInputs {
   /// Rounds the maps and their gradients to bfloat16 where they enter a product; q, k, v and dout
   /// come rounded.
   bool round_maps = false;
+  /// c: scaled scores become c tanh(score / c) before masks and sinks join (Gemma Team 2024,
+  /// "Gemma 2"); 0: they stay.
+  double logit_softcap = 0;
 };
 
-/// out (B, T, output heads, E), and of each row of each map its largest scaled score (or sink) and
-/// the reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both, backward
-/// computes the attention maps again, bit for bit.
+/// out (B, T, output heads, E), and of each row of each map its largest scaled, capped score (or
+/// sink) and the reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both,
+/// backward computes the attention maps again, bit for bit.
 struct AttentionOutputs {
   Tensor out;
   Tensor softmax_stats;
@@ -69,7 +72,7 @@ Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index se
 /// Per head: dA = dO V^T, r_m = rowsum(A_m o dA), dV = W^T dO, dS1 = A1 o (dA - r1),
 /// dS2 = -lambda A2 o (dA - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
 /// (Differential Transformer, Appendix G, equation 7). With p the sinks' probability,
-/// dsink1 = -p1 r1 and dsink2 = lambda p2 r2.
+/// dsink1 = -p1 r1 and dsink2 = lambda p2 r2. With a soft cap dS_m is multiplied by its slope.
 void attention_backward(const HeadMapping& mapping, const AttentionInputs& in,
                         const Tensor& softmax_stats, const Tensor& dout,
                         AttentionGradients& gradients);

@@ -7,6 +7,7 @@
 #include "core/attention/blocks.h"
 #include "core/attention/key_gradients.h"
 #include "core/bf16.h"
+#include "core/softcap.h"
 
 namespace difftape {
 
@@ -29,8 +30,9 @@ struct Call {
 struct Buffers {
   std::array<real*, 2> p;   ///< the maps, then dS of each map
   std::array<real*, 2> dp;  ///< dO V^T of each map; then the weights of V, dp[0] of both if shared
+  std::array<real*, 2> slopes;  ///< of the soft cap on the row that is worked on; null: no cap
   Buffers row(Index offset) const {
-    return {{p[0] + offset, p[1] + offset}, {dp[0] + offset, dp[1] + offset}};
+    return {{p[0] + offset, p[1] + offset}, {dp[0] + offset, dp[1] + offset}, slopes};
   }
 };
 
@@ -70,6 +72,9 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
     const SoftmaxStats& stats =
         softmax_stats_at(call.softmax_stats, block.b, block.head, static_cast<Index>(map), t);
+    if (row.slopes[map]) {
+      softcap(row.p[map], width, static_cast<real>(call.in.logit_softcap), row.slopes[map]);
+    }
     mask(call.in, block, i, row.p[map]);
     r[map] = recompute_softmax(row.p[map], row.dp[work.shared_value ? 0 : map], width, stats);
     if (call.to.dsinks.allocated()) {
@@ -83,11 +88,14 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
   }
   if (dims.maps == 2 && work.shared_value) {
     differential_backward(row.p[0], row.p[1], row.dp[0], width, r[0], r[1], scale, lambda);
-    return;
+  } else {
+    for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
+      softmax_backward(row.p[map], row.dp[map], width, r[map], scale * coefficient[map],
+                       coefficient[map]);
+    }
   }
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    softmax_backward(row.p[map], row.dp[map], width, r[map], scale * coefficient[map],
-                     coefficient[map]);
+    if (row.slopes[map]) multiply(row.p[map], row.slopes[map], width);
   }
 }
 
@@ -186,11 +194,15 @@ void attention_backward(const HeadMapping& mapping, const AttentionInputs& in,
                             : part_of_key_gradients(mapping, gradients));
   }
   const Index map_size = dims.block * dims.stride;
-  Tensor scratch = Tensor::empty({num_threads(), 4 * map_size});
+  const Index slopes = in.logit_softcap > 0 ? dims.stride : 0;
+  const Index scratch_size = 4 * map_size + 2 * slopes;
+  Tensor scratch = Tensor::empty({num_threads(), scratch_size});
   parallel_for(dims.batch * group_count * parts, [&](Index task) {
-    real* memory = scratch.data() + thread_index() * map_size * 4;
+    real* memory = scratch.data() + thread_index() * scratch_size;
+    real* after = slopes > 0 ? memory + 4 * map_size : nullptr;
     const Buffers buffers{{memory, memory + map_size},
-                          {memory + 2 * map_size, memory + 3 * map_size}};
+                          {memory + 2 * map_size, memory + 3 * map_size},
+                          {after, after ? after + slopes : nullptr}};
     const Index part = task % parts, b = task / parts / group_count;
     const auto& heads = groups[static_cast<size_t>(task / parts % group_count)];
     const Index pairs = static_cast<Index>(heads.size()) * dims.blocks();

@@ -1,11 +1,13 @@
 // For a block of queries, whole rows of scores of both maps are held in scratch, normalised,
 // subtracted, and multiplied by V once. Blocks of keys that no query of the block sees (later ones,
 // those before the window or before the document) are skipped; other masked scores are -inf and
-// become exact zeros. A sink joins maximum and sum of its row and has no column.
+// become exact zeros. A soft cap comes before the mask. A sink joins maximum and sum of its row and
+// has no column.
 #include <algorithm>
 
 #include "core/attention/blocks.h"
 #include "core/bf16.h"
+#include "core/softcap.h"
 
 namespace difftape {
 
@@ -27,6 +29,9 @@ std::array<SoftmaxStats, 2> softmax_rows(Call& call, const OutputHead& output, c
                                          Index i, const std::array<real*, 2>& scores) {
   std::array<SoftmaxStats, 2> stats{};
   for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
+    if (call.in.logit_softcap > 0) {
+      softcap(scores[map], block.width(i), static_cast<real>(call.in.logit_softcap));
+    }
     mask(call.in, block, i, scores[map]);
     stats[map] =
         softmax_numerators(scores[map], block.width(i), sink_of(call.in, output.query[map]));

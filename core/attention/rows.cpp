@@ -9,6 +9,10 @@ real Sink::probability(const SoftmaxStats& stats) const {
   return present ? std::exp(logit - stats.max) * stats.inverse_sum : 0;
 }
 
+void multiply(real* x, const real* factors, Index count) {
+  for (Index j = 0; j < count; j += kSimdWidth) store(load(x + j) * load(factors + j), x + j);
+}
+
 SoftmaxStats softmax_numerators(real* scores, Index count, const Sink& sink) {
   Simd top = load(scores);
   for (Index j = kSimdWidth; j < count; j += kSimdWidth) {

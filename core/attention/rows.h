@@ -21,6 +21,9 @@ struct Sink {
   real probability(const SoftmaxStats& stats) const;
 };
 
+/// x := x times factors.
+void multiply(real* x, const real* factors, Index count);
+
 /// scores := exp(score - max), not yet divided by their sum.
 SoftmaxStats softmax_numerators(real* scores, Index count, const Sink& sink);
 

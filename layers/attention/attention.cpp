@@ -112,13 +112,14 @@ Var Attention::operator()(const Var& x, const DocumentOffsets& document_offsets,
   const Var lambda = lambda_ ? (*lambda_)(x) : Var();
   const Var sinks = sink_logits(x.tape());
   const Visibility visible{fields_.sliding_window, document_offsets};
-  const Var context = attention(q, k, v, lambda, sinks, mapping_, visible);
+  const Var context = attention(q, k, v, lambda, sinks, mapping_, visible, fields_.logit_softcap);
   const Var heads = finished(context, x);
   if (observer) {
     const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
     const Tensor& before_norm = subln_ ? context.value() : heads.value();
-    observer->attention(layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(),
-                                 sinks.value(), scale, visible, before_norm, gate_ && !subln_});
+    observer->attention(
+        layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(), sinks.value(), scale,
+                 fields_.logit_softcap, visible, before_norm, gate_ && !subln_});
   }
   const Shape& s = heads.shape();
   return o_proj_(reshape(heads, {s[0], s[1], s[2] * s[3]}), residual);

@@ -62,6 +62,7 @@ struct AttentionFields {
   bool subln = false;  ///< RMSNorm of each head, with V1's lambda times 1 - lambda_init
   Gate gate = Gate::none;
   bool qk_norm = false;      ///< RMSNorm of every query and key head, before RoPE
+  double logit_softcap = 0;  ///< c: scaled scores are c tanh(score / c); 0: as they are
   Index sliding_window = 0;  ///< keys that a query sees, itself included; 0: all
 
   Index maps() const { return mapping == MappingKind::standard ? 1 : 2; }

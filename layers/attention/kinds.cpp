@@ -83,6 +83,7 @@ AttentionFields fields_of(const AttentionConfig& config) {
   fields.subln = config.subln.value_or(fields.subln);
   fields.gate = config.gate.value_or(fields.gate);
   fields.qk_norm = config.qk_norm;
+  fields.logit_softcap = config.logit_softcap;
   fields.sliding_window = config.sliding_window;
   const bool is_used = fields.maps() == 2 && fields.lambda == LambdaKind::exponential &&
                        fields.lambda_init == LambdaInit::constant;
@@ -91,7 +92,10 @@ AttentionFields fields_of(const AttentionConfig& config) {
 }
 
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config) {
-  return {.kind = kind, .qk_norm = config.qk_norm, .sliding_window = config.sliding_window};
+  return {.kind = kind,
+          .qk_norm = config.qk_norm,
+          .logit_softcap = config.logit_softcap,
+          .sliding_window = config.sliding_window};
 }
 
 }  // namespace difftape

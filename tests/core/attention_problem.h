@@ -118,9 +118,11 @@ struct View {
   const char* name;
   Index window;
   bool documents, sinks;
+  double softcap = 0;
   void apply(Problem& problem) const {
     const Shape& q = problem.in.q.shape();
     problem.in.visible.sliding_window = window;
+    problem.in.logit_softcap = softcap;
     if (documents) problem.in.visible.document_offsets = packed_documents(q[0], q[1]);
     if (sinks) problem.add_sinks();
   }
@@ -129,6 +131,9 @@ inline const View kViews[] = {{"everything", 0, false, false},
                               {"window", 40, false, false},
                               {"documents", 0, true, false},
                               {"sinks", 0, false, true},
-                              {"window, documents, sinks", 40, true, true}};
+                              {"window, documents, sinks", 40, true, true},
+                              {"soft cap", 0, false, false, 0.8},
+                              {"documents, sinks, soft cap", 0, true, true, 0.8},
+                              {"window, documents, sinks, soft cap", 40, true, true, 0.8}};
 
 }  // namespace difftape::test

@@ -118,6 +118,65 @@ TEST(Attention, permuting_heads_permutes_results) {
   expect_equal(problem.forward().out, reordered(before, {2, 0, 1}));
 }
 
+/// The context of one query by the definition, in double.
+std::vector<double> context_of(const Problem& p, Index b, Index t, size_t head) {
+  const Index width = p.in.q.shape()[3], value_width = p.in.v.shape()[3], seq = p.in.q.shape()[1];
+  const OutputHead& output = p.mapping.outputs[head];
+  const Index first = p.in.visible.document_offsets
+                          ? (*p.in.visible.document_offsets)[static_cast<size_t>(b * seq + t)]
+                          : 0;
+  std::vector<double> context(static_cast<size_t>(value_width), 0);
+  for (size_t map = 0; map < static_cast<size_t>(p.mapping.maps); ++map) {
+    std::vector<double> weights;
+    double sum = p.sinks.allocated() ? std::exp(p.sinks.data()[output.query[map]]) : 0;
+    for (Index s = first; s <= t; ++s) {
+      double dot = 0;
+      for (Index i = 0; i < width; ++i) {
+        dot += p.in.q.row((b * seq + t) * p.mapping.query_heads + output.query[map])[i] *
+               p.in.k.row((b * seq + s) * p.mapping.key_heads + output.key[map])[i];
+      }
+      const double score = dot * p.in.scale, cap = p.in.logit_softcap;
+      weights.push_back(std::exp(cap > 0 ? cap * std::tanh(score / cap) : score));
+      sum += weights.back();
+    }
+    const double lambda = p.lambda.row(b * seq + t)[head];
+    for (Index s = first; s <= t; ++s) {
+      const real* v = p.in.v.row((b * seq + s) * p.mapping.value_heads + output.value[map]);
+      for (size_t i = 0; i < context.size(); ++i) {
+        context[i] +=
+            (map == 0 ? 1 : -lambda) * weights[static_cast<size_t>(s - first)] / sum * v[i];
+      }
+    }
+  }
+  return context;
+}
+
+TEST(Attention, soft_capped_scores_give_what_their_definition_gives) {
+  for (const HeadMapping& mapping :
+       {HeadMapping::standard(4, 2), HeadMapping::paired(4, 4), HeadMapping::doubled(4, 2, true),
+        HeadMapping::doubled(2, 1)}) {
+    for (const View& view : kViews) {
+      if (view.softcap == 0 || view.window > 0) continue;
+      Problem problem(mapping, 2, 70, 8, 6);
+      const Tensor uncapped = problem.forward().out;
+      view.apply(problem);
+      const Tensor out = problem.forward().out;
+      const auto heads = static_cast<Index>(mapping.outputs.size());
+      double difference = 0;
+      for (Index row = 0; row < 2 * 70 * heads; ++row) {
+        const Index token = row / heads;
+        const std::vector<double> expected =
+            context_of(problem, token / 70, token % 70, static_cast<size_t>(row % heads));
+        for (size_t i = 0; i < expected.size(); ++i) {
+          ASSERT_NEAR(out.row(row)[i], expected[i], sizeof(real) == 4 ? 1e-5 : 1e-13);
+          difference = std::max(difference, std::abs(uncapped.row(row)[i] - expected[i]));
+        }
+      }
+      EXPECT_GT(difference, 0.01) << "the cap is not noticed";
+    }
+  }
+}
+
 TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   constexpr Index kSeq = 150;
   for (const HeadMapping& mapping :

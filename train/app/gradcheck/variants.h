@@ -33,6 +33,10 @@ inline std::vector<AttentionVariant> attention_variants() {
       {"v2_sink", {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink}},
       {"v2_sink_gate_head",
        {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink, .gate = Gate::head}},
+      {"softcap", {.kind = "softmax", .logit_softcap = 4}},
+      {"v1_softcap", {.kind = "diff_v1", .logit_softcap = 4}},
+      {"v2_softcap_sink",
+       {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink, .logit_softcap = 4}},
       {"v2_exponential_subln",
        {.kind = "diff_v2", .lambda = LambdaKind::exponential, .subln = true}},
   };

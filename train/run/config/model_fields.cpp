@@ -76,6 +76,9 @@ std::vector<Field> attention_section() {
           "Sigmoid gate of the input on each element of the result, or on each head."),
       field<at, in, &A::qk_norm>("model.attention.qk_norm", any_value(), "",
                                  "RMSNorm of every query and key head, before RoPE."),
+      field<at, in, &A::logit_softcap>(
+          "model.attention.logit_softcap", at_least(0), "",
+          "c: scaled scores become c tanh(score / c); Gemma 2 has 50, and 0 leaves them."),
       field<at, in, &A::sliding_window>(
           "model.attention.sliding_window", between(0, kMaxSize), "tokens",
           "Tokens a query sees, itself included; 0 means all before it."),

@@ -73,6 +73,7 @@ void validate_softcaps(const ModelConfig& m, const Rules& rules) {
                 cap, kLeast);
   };
   check("model.logit_softcap", m.logit_softcap);
+  check("model.attention.logit_softcap", m.attention.logit_softcap);
 }
 
 void validate_sequences(const DataConfig& data, const ModelConfig& model, const Rules& rules) {

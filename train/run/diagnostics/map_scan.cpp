@@ -185,9 +185,11 @@ MapRow MapRows::row(Index map, Index t) const {
   const Index first = first_key(view_, sequence_, t), count = t - first + 1;
   MapRow row;
   row.logits = (of.keys.middleRows(first, count) * of.queries.row(t).transpose()).array();
-  double max = row.logits.maxCoeff();
+  const double cap = view_.logit_softcap;
+  const ArrayXd scores = cap > 0 ? ArrayXd((row.logits / cap).tanh() * cap) : row.logits;
+  double max = scores.maxCoeff();
   if (of.has_sink) max = std::max(max, of.sink);
-  row.probabilities = (row.logits - max).exp();
+  row.probabilities = (scores - max).exp();
   const double sum = row.probabilities.sum() + (of.has_sink ? std::exp(of.sink - max) : 0.0);
   row.probabilities /= sum;
   return row;

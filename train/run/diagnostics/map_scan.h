@@ -11,8 +11,8 @@
 
 namespace difftape::run {
 
-/// The part of one row of a map that the query sees: its scaled scores q k^T, without a sink, and
-/// their softmax. With a sink the probabilities add up to less than 1.
+/// The part of one row of a map that the query sees: its scaled scores q k^T, without a sink and
+/// before a soft cap, and their softmax. With a sink the probabilities add up to less than 1.
 struct MapRow {
   Eigen::ArrayXd logits, probabilities;
 };

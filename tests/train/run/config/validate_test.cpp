@@ -89,6 +89,15 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
       << "keys of other kinds are free";
 }
 
+TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
+  EXPECT_EQ(error("model: {logit_softcap: 1.0e-50, attention.logit_softcap: 0.0001}\n"),
+            "a.yaml:1:9: error: model.logit_softcap: 1e-50 is too small; need 0 (no cap) or at "
+            "least 0.001\n"
+            "a.yaml:1:33: error: model.attention.logit_softcap: 0.0001 is too small; need 0 (no "
+            "cap) or at least 0.001");
+  EXPECT_EQ(config("model: {logit_softcap: 30}\n").model.logit_softcap, 30);
+}
+
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {
   EXPECT_EQ(error("data: {kind: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
             "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "

@@ -41,6 +41,7 @@ Config unusual() {
                            .subln = false,
                            .gate = Gate::head,
                            .qk_norm = true,
+                           .logit_softcap = 50,
                            .sliding_window = 77},
              .init = {InitPreset::torch, 0.7, ProjectionStd{1, true}, false}};
   c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};

@@ -10,6 +10,7 @@
 #include "tests/support/threads.h"
 #include "tests/train/run/diagnostics/view.h"
 #include "train/run/diagnostics/diagnose.h"
+#include "train/run/diagnostics/map_scan.h"
 
 namespace difftape::run {
 namespace {
@@ -75,6 +76,31 @@ TEST(AttentionMeasures, with_lambda_0_the_map_of_a_head_is_its_first_softmax) {
     EXPECT_EQ(two.heads[i].map_first_token[0], one.heads[i].first_token);
     EXPECT_EQ(two.heads[i].map_logit_max[0], one.heads[i].logit_max);
     EXPECT_GE(two.heads[i].logit_max, one.heads[i].logit_max) << "pooled over both maps";
+  }
+}
+
+TEST(AttentionMeasures, of_soft_capped_attention_are_of_capped_maps_and_uncapped_logits) {
+  for (const HeadMapping& mapping : {HeadMapping::standard(2, 1), HeadMapping::doubled(2, 1)}) {
+    AttentionView view = view_of(mapping, 1, 30), capped = view;
+    capped.logit_softcap = 0.5;
+    test::attend(capped);
+    EXPECT_EQ(measure_attention(capped).logits.top1, measure_attention(view).logits.top1);
+    const AttentionMeasures found = measure_attention(capped);
+    EXPECT_NE(found.entropy, measure_attention(view).entropy);
+    const auto heads = static_cast<Index>(mapping.outputs.size());
+    for (Index head = 0; head < heads; ++head) {
+      const MapRows rows(capped, 0, head);
+      for (Index t = 0; t < 30; ++t) {
+        Eigen::ArrayXd weights = rows.row(0, t).probabilities;
+        EXPECT_NEAR(weights.sum(), 1, 1e-12);
+        if (mapping.maps == 2) weights -= 0.5 * rows.row(1, t).probabilities;
+        double context = 0;  // what the kernel made of the first feature
+        for (Index s = 0; s <= t; ++s) {
+          context += weights[s] * static_cast<double>(capped.v.row(s * mapping.value_heads)[0]);
+        }
+        EXPECT_NEAR(context, static_cast<double>(capped.context.row(t * heads + head)[0]), 1e-5);
+      }
+    }
   }
 }
 

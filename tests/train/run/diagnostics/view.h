@@ -15,10 +15,15 @@ inline Tensor drawn(const Shape& shape, const std::string& name, double std = 1)
 
 /// The context that the kernel computes for the rest of the view.
 inline void attend(AttentionView& view) {
-  const AttentionInputs inputs{view.q,       view.k,
-                               view.v,       view.lambda.allocated() ? &view.lambda : nullptr,
-                               view.scale,   view.sinks.allocated() ? &view.sinks : nullptr,
-                               view.visible, false};
+  const AttentionInputs inputs{view.q,
+                               view.k,
+                               view.v,
+                               view.lambda.allocated() ? &view.lambda : nullptr,
+                               view.scale,
+                               view.sinks.allocated() ? &view.sinks : nullptr,
+                               view.visible,
+                               false,
+                               view.logit_softcap};
   view.context = attention_forward(view.mapping, inputs).out;
 }
 

@@ -50,9 +50,11 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
 /// Causal attention with one map, or the difference of two: q (B, T, query_heads, D), k, v
 /// -> (B, T, output heads, E). Lambda is one scalar or (B, T, output heads), Var() with one map;
 /// sinks (query_heads) are one more logit in every softmax of a query head, or Var(). With a
-/// logit_softcap c, scaled scores become c tanh(score / c); 0: they stay.
+/// logit_softcap c, scaled scores become c tanh(score / c); 0: they stay. `softmax_stats`, if
+/// given, is what the kernel keeps of each row.
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible = {}, double logit_softcap = 0);
+              const HeadMapping& mapping, const Visibility& visible = {}, double logit_softcap = 0,
+              Tensor* softmax_stats = nullptr);
 /// A target that the loss mask leaves out, as in PyTorch.
 constexpr std::int32_t kIgnoreIndex = -100;
 /// What the loss makes of the logits besides their cross-entropy.

@@ -12,6 +12,9 @@ LanguageModel::LanguageModel(const ModelConfig& config)
       embedding_(&parameters_.declare("model.embed_tokens.weight",
                                       {config.vocab_size, config.d_model}, Role::embedding,
                                       Init::normal(init_rule(config).embedding()))) {
+  if (config_.embedding_norm) {
+    embedding_norm_.emplace(parameters_, "model.embedding_norm", config_.d_model, config_.norm_eps);
+  }
   const auto rope = config_.rope
                         ? std::make_shared<const RopeTable>(
                               config_.max_seq_len, head_dim_of(config_), config_.rope_theta)
@@ -30,6 +33,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
 Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
                           Observer* observer) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
+  if (embedding_norm_) x = (*embedding_norm_)(x);
   for (const TransformerBlock& block : blocks_) {
     const auto run = [&block, starts = tokens.document_offsets, observer](const Var& in) {
       return block(in, starts, observer);
@@ -47,8 +51,8 @@ Var LanguageModel::logits_of(const Var& x, const Var& weight) {
 }
 
 Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
-                        ActivationCheckpointing activations, LossTerms* terms) {
-  const Var x = hidden(tape, tokens, activations);
+                        ActivationCheckpointing activations, LossTerms* terms, Observer* observer) {
+  const Var x = hidden(tape, tokens, activations, observer);
   return cross_entropy(x, head(tape), targets, loss_options(), terms);
 }
 

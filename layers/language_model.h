@@ -3,6 +3,7 @@
 // transformers.
 
 #include <deque>
+#include <optional>
 
 #include "layers/block.h"
 #include "layers/model_config.h"
@@ -30,10 +31,11 @@ class LanguageModel {
 
   /// Mean cross-entropy in nats per token, plus the z-loss; `targets` holds the token after each of
   /// `tokens`, or kIgnoreIndex where it is not scored. The gradients are bitwise the same with
-  /// checkpointing. `terms`, if given, is what the loss is made of.
+  /// checkpointing. `terms`, if given, is what the loss is made of; an observer, if given, sees
+  /// every layer, with checkpointing twice.
   Var loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
            ActivationCheckpointing activations = ActivationCheckpointing::none,
-           LossTerms* terms = nullptr);
+           LossTerms* terms = nullptr, Observer* observer = nullptr);
   /// (B, T, V)
   Var logits(Tape& tape, const TokenBatch& tokens);
   /// Both from one pass, bitwise the same.
@@ -58,6 +60,7 @@ class LanguageModel {
   ParameterSet parameters_;
   Parameter* embedding_;
   std::deque<TransformerBlock> blocks_;
+  std::optional<RmsNorm> embedding_norm_;
   std::unique_ptr<RmsNorm> norm_;
   Parameter* head_;
 };

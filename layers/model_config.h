@@ -31,9 +31,10 @@ struct ModelConfig {
   double rope_theta = 10000;
   double norm_eps = 1e-5;
   bool tie_embeddings = false;
-  bool match_params = false;  ///< d_ff shrinks until the number of parameters is that of softmax
-  double z_loss = 0;          ///< its weight in the loss that is trained on (autograd/ops.h)
-  double logit_softcap = 0;   ///< c: output logits are c tanh(logits / c); 0: as they are
+  bool match_params = false;    ///< d_ff shrinks until the number of parameters is that of softmax
+  bool embedding_norm = false;  ///< RMSNorm of the embeddings before the first block
+  double z_loss = 0;            ///< its weight in the loss that is trained on (autograd/ops.h)
+  double logit_softcap = 0;     ///< c: output logits are c tanh(logits / c); 0: as they are
   AttentionConfig attention{};
   InitConfig init{};
 };

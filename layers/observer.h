@@ -21,7 +21,8 @@ struct AttentionView {
   /// (B, T, output heads, E): what enters W_O, except that of heads with a norm it is what enters
   /// the norm.
   Tensor context;
-  bool gated;  ///< the context was multiplied by a gate
+  bool gated;              ///< the context was multiplied by a gate
+  Tensor softmax_stats{};  ///< of the kernel (core/attention/attention.h)
 };
 
 class Observer {

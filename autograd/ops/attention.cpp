@@ -106,7 +106,8 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 }  // namespace
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible, double logit_softcap) {
+              const HeadMapping& mapping, const Visibility& visible, double logit_softcap,
+              Tensor* softmax_stats) {
   const bool round = q.tape().precision() != Precision::full;
   const std::array<const real*, 3> operands{q.value().data(), k.value().data(), v.value().data()};
   Saved saved{
@@ -122,6 +123,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const
       operands[0] == operands[1] || operands[0] == operands[2] || operands[1] == operands[2]};
   AttentionOutputs result = attention_forward(mapping, saved.inputs());
   saved.softmax_stats = result.softmax_stats;
+  if (softmax_stats) *softmax_stats = result.softmax_stats;
   return record("attention", result.out, {q, k, v, lambda, sinks},
                 [saved, to_q = q.gradient(), to_k = k.gradient(), to_v = v.gradient(),
                  to_lambda = lambda.gradient(), to_sinks = sinks.gradient()](const Tensor& dy) {

@@ -56,6 +56,10 @@ struct AttentionOutputs {
 /// Throws ShapeError if the operands do not fit the mapping or each other.
 AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionInputs& in);
 
+/// The largest number of the rows of each query head, (query_heads): its largest visible logit, or
+/// its sink if that is larger.
+std::vector<real> largest_logits(const HeadMapping& mapping, const Tensor& softmax_stats);
+
 /// Where the gradients of q, k and v go (no two the same memory); those of lambda and the sinks are
 /// overwritten if allocated.
 struct AttentionGradients {

@@ -4,6 +4,7 @@
 // become exact zeros. A soft cap comes before the mask. A sink joins maximum and sum of its row and
 // has no column.
 #include <algorithm>
+#include <limits>
 
 #include "core/attention/blocks.h"
 #include "core/bf16.h"
@@ -99,6 +100,22 @@ AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionIn
                   scratch.data() + thread_index() * scratch_size);
   });
   return result;
+}
+
+std::vector<real> largest_logits(const HeadMapping& mapping, const Tensor& softmax_stats) {
+  const Shape& s = softmax_stats.shape();  // (B, output heads, M, T, 2)
+  std::vector<real> largest(static_cast<size_t>(mapping.query_heads),
+                            -std::numeric_limits<real>::infinity());
+  serial([&] {
+    for (Index row = 0; row < s[0] * s[1] * s[2]; ++row) {
+      const OutputHead& output = mapping.outputs[static_cast<size_t>(row / s[2] % s[1])];
+      real& of = largest[static_cast<size_t>(output.query[static_cast<size_t>(row % s[2])])];
+      const SoftmaxStats* stats =
+          &softmax_stats_at(softmax_stats, row / (s[1] * s[2]), row / s[2] % s[1], row % s[2], 0);
+      for (Index t = 0; t < s[3]; ++t) of = std::max(of, stats[t].max);
+    }
+  });
+  return largest;
 }
 
 }  // namespace difftape

@@ -111,15 +111,17 @@ Var Attention::operator()(const Var& x, const DocumentOffsets& document_offsets,
   const Var v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_);
   const Var lambda = lambda_ ? (*lambda_)(x) : Var();
   const Var sinks = sink_logits(x.tape());
+  Tensor stats;
   const Visibility visible{fields_.sliding_window, document_offsets};
-  const Var context = attention(q, k, v, lambda, sinks, mapping_, visible, fields_.logit_softcap);
+  const Var context = attention(q, k, v, lambda, sinks, mapping_, visible, fields_.logit_softcap,
+                                observer ? &stats : nullptr);
   const Var heads = finished(context, x);
   if (observer) {
     const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
     const Tensor& before_norm = subln_ ? context.value() : heads.value();
     observer->attention(
         layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(), sinks.value(), scale,
-                 fields_.logit_softcap, visible, before_norm, gate_ && !subln_});
+                 fields_.logit_softcap, visible, before_norm, gate_ && !subln_, stats});
   }
   const Shape& s = heads.shape();
   return o_proj_(reshape(heads, {s[0], s[1], s[2] * s[3]}), residual);

@@ -67,6 +67,25 @@ class Errors {
     }
   }
 
+  void check_qk_clip(const AttentionFields& fields) {
+    if (fields.qk_clip == 0) return;
+    if (fields.qk_norm) {
+      add({"attention.qk_clip", "attention.qk_norm"},
+          "qk_norm undoes what QK-clip does to the weights of queries and keys, and bounds their "
+          "logits itself; leave out one of them");
+    }
+    if (fields.logit_softcap > 0) {
+      add({"attention.qk_clip", "attention.logit_softcap"},
+          "QK-clip needs the logits as they are, and logit_softcap bounds them; leave out one of "
+          "them");
+    }
+    if (fields.softmax_denominator == SoftmaxDenominator::sink) {
+      add({"attention.qk_clip", "attention.softmax_denominator"},
+          "the largest logit of a row is known together with its learned sink only; write "
+          "softmax_denominator: softmax or softmax1, or leave out qk_clip");
+    }
+  }
+
   void check_heads(const AttentionFields& fields) {
     if (fields.mapping != MappingKind::paired) return;
     const std::string_view kind = model_.attention.kind.name();
@@ -98,6 +117,7 @@ std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
   errors.check_heads(fields);
   errors.check_maps(fields);
   errors.check_lambda(fields);
+  errors.check_qk_clip(fields);
   return errors.list;
 }
 

@@ -63,6 +63,7 @@ struct AttentionFields {
   Gate gate = Gate::none;
   bool qk_norm = false;      ///< RMSNorm of every query and key head, before RoPE
   double logit_softcap = 0;  ///< c: scaled scores are c tanh(score / c); 0: as they are
+  double qk_clip = 0;        ///< largest logit before weights are scaled (qk_clip.h); 0: any
   Index sliding_window = 0;  ///< keys that a query sees, itself included; 0: all
 
   Index maps() const { return mapping == MappingKind::standard ? 1 : 2; }

@@ -84,6 +84,7 @@ AttentionFields fields_of(const AttentionConfig& config) {
   fields.gate = config.gate.value_or(fields.gate);
   fields.qk_norm = config.qk_norm;
   fields.logit_softcap = config.logit_softcap;
+  fields.qk_clip = config.qk_clip;
   fields.sliding_window = config.sliding_window;
   const bool is_used = fields.maps() == 2 && fields.lambda == LambdaKind::exponential &&
                        fields.lambda_init == LambdaInit::constant;
@@ -95,6 +96,7 @@ AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config) {
   return {.kind = kind,
           .qk_norm = config.qk_norm,
           .logit_softcap = config.logit_softcap,
+          .qk_clip = config.qk_clip,
           .sliding_window = config.sliding_window};
 }
 

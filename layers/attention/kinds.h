@@ -58,14 +58,15 @@ struct AttentionConfig {
   std::optional<Gate> gate{};
   bool qk_norm = false;
   double logit_softcap = 0;
+  double qk_clip = 0;
   Index sliding_window = 0;
 };
 
 /// The fields of the kind, with those that are set beside it.
 AttentionFields fields_of(const AttentionConfig& config);
 
-/// The kind alone, with what no kind decides as in `config`: qk_norm, the soft cap and the sliding
-/// window.
+/// The kind alone, with what no kind decides as in `config`: qk_norm, the soft cap, QK-clip and
+/// the sliding window.
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config);
 
 }  // namespace difftape

@@ -203,9 +203,11 @@ void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
     cases.push_back({group, name + "/tied/packed/qk_norm",
                      [config] { return check_model(config, packed_documents(2, 4)); }});
     config.tie_embeddings = config.attention.qk_norm = false;
+    config.embedding_norm = true;
     config.logit_softcap = 5;
     config.z_loss = 0.1;
-    cases.push_back({group, name + "/softcap/z_loss", [config] { return check_model(config); }});
+    cases.push_back(
+        {group, name + "/embedding_norm/softcap/z_loss", [config] { return check_model(config); }});
   }
 }
 

@@ -40,6 +40,8 @@ std::vector<Field> size_fields() {
       field<at, &M::match_params>(
           "model.match_params", any_value(), "",
           "d_ff shrinks until the number of parameters is that of the softmax baseline."),
+      field<at, &M::embedding_norm>("model.embedding_norm", any_value(), "",
+                                    "RMSNorm of the embeddings before the first block."),
       field<at, &M::z_loss>("model.z_loss", at_least(0), "",
                             "Weight of the mean of log(sum exp(logits))^2 in the loss that is "
                             "trained on; PaLM has 1e-4, and 0 means none."),
@@ -79,6 +81,10 @@ std::vector<Field> attention_section() {
       field<at, in, &A::logit_softcap>(
           "model.attention.logit_softcap", at_least(0), "",
           "c: scaled scores become c tanh(score / c); Gemma 2 has 50, and 0 leaves them."),
+      field<at, in, &A::qk_clip>(
+          "model.attention.qk_clip", at_least(0), "",
+          "Largest attention logit that a head may have in a step: above it, its query and key "
+          "weights are scaled down after the update; Kimi K2 has 100, and 0 clips nothing."),
       field<at, in, &A::sliding_window>(
           "model.attention.sliding_window", between(0, kMaxSize), "tokens",
           "Tokens a query sees, itself included; 0 means all before it."),

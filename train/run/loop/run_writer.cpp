@@ -113,6 +113,10 @@ Metrics RunWriter::metrics_of(const TrainState& state, const Step& step,
   if (const double weight = state.config.model.z_loss; weight > 0) {
     metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
   }
+  if (step.qk_clip) {
+    metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
+    metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));
+  }
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
   const bool each = due(step.step, log.parameters_every, state.config.train.steps);

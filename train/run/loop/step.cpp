@@ -18,7 +18,7 @@ using profile::Category;
 Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index micro,
             LossTerms& terms) {
   const profile::Span span(Category::pass, "forward");
-  return state.loss(tape, batches(micro), &terms);
+  return state.loss(tape, batches(micro), &terms, state.qk_clip ? &*state.qk_clip : nullptr);
 }
 
 void backward(Tape& tape, const Var& loss, Index micros) {
@@ -35,8 +35,10 @@ void update(TrainState& state, Step& step) {
     if (diagnoses(config, step.step)) step.update.emplace();
     state.optimizer.step(step.lr, clip_scale(step.norms.global, config.optim.clip_norm),
                          step.update ? &*step.update : nullptr);
+    if (state.qk_clip) step.qk_clip = state.qk_clip->clip(state.model.parameters());
     return;
   }
+  if (state.qk_clip) step.qk_clip = state.qk_clip->seen();
   const Parameter* first = first_non_finite(state.model.parameters());
   step.diverged = {step.step,
                    std::isfinite(step.loss) ? metric("optim/grad_norm") : metric("train/loss"),
@@ -65,6 +67,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook) {
   const Index micros = state.config.train.grad_accumulation;
   for (Parameter& parameter : state.model.parameters()) parameter.zero_grad();
+  if (state.qk_clip) state.qk_clip->reset();
   StepTerms total;
   for (Index micro = 0; micro < micros; ++micro) {
     Tape tape(Tape::Mode::training, state.precision);

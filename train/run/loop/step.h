@@ -21,6 +21,7 @@ struct Step {
   double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< after the update, if validated
   std::vector<std::pair<std::string, double>> val_metrics;     ///< of a task, with val_loss
   GradNorms norms;                                             ///< before clipping
+  std::optional<QkClipped> qk_clip;                            ///< of model.attention.qk_clip
   std::optional<UpdateNorms> update;       ///< of a step at which diagnostics are due
   std::optional<Diagnostics> diagnostics;  ///< after the update, if they were due
   double seconds = 0;                      ///< batch, forward, backward and update

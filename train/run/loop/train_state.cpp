@@ -36,6 +36,11 @@ void restore_state(stats::SpikeDetector& spikes, const nlohmann::json& state) {
                  state.at("spikes").get<Index>(), moving);
 }
 
+std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
+  const double threshold = model.attention.qk_clip;
+  return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
+}
+
 /// The configuration without what may differ between a run and its continuation.
 std::string identity(Config config) {
   config.run.out.clear();
@@ -72,6 +77,7 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       precision(precision_of(config)),
       data(std::move(the_data)),
       model(config.model),
+      qk_clip(qk_clip_of(config.model)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       schedule(make_schedule(config.optim, config.train.steps)),
       loss_spikes(rule_of(config.log)),
@@ -82,10 +88,10 @@ ModelInput TrainState::input_of(const Batch& batch) const {
   return {batch.inputs(), batch.targets(), batch.document_offsets(config.data.eos_token_id)};
 }
 
-Var TrainState::loss(Tape& tape, const Batch& batch, LossTerms* terms) {
+Var TrainState::loss(Tape& tape, const Batch& batch, LossTerms* terms, Observer* observer) {
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
-                    config.train.activation_checkpointing, terms);
+                    config.train.activation_checkpointing, terms, observer);
 }
 
 double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook) {

@@ -2,7 +2,9 @@
 // The state of a run while it trains: model, data, optimiser, spike detectors.
 
 #include <memory>
+#include <optional>
 
+#include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
 #include "optim/adamw.h"
 #include "optim/schedule.h"
@@ -38,8 +40,10 @@ struct TrainState {
   /// The same on data from elsewhere.
   TrainState(const Config& config, std::unique_ptr<Dataset> data);
 
-  /// Loss of one batch on a tape; `terms`, if given, is what it is made of.
-  Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr);
+  /// Loss of one batch on a tape; `terms`, if given, is what it is made of; an observer, if given,
+  /// sees the layers.
+  Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
+           Observer* observer = nullptr);
   /// Means over the scored tokens of the first train.eval_batches validation batches. `hook`
   /// sees the tapes.
   Validation validate(const Tape::Hook& hook = {});
@@ -56,6 +60,7 @@ struct TrainState {
   Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;
+  std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip
   AdamW optimizer;
   std::unique_ptr<Schedule> schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;

@@ -35,7 +35,8 @@ enum class Of {
   exact_match,  ///< tasks whose answers are longer than one token
   retrieval,    ///< data that knows where its answers are: needles
   two_maps,     ///< differential attention
-  z_loss        ///< model.z_loss above 0
+  z_loss,       ///< model.z_loss above 0
+  qk_clip       ///< model.attention.qk_clip above 0
 };
 
 /// The best value that the data allow, drawn as a line.
@@ -113,6 +114,12 @@ inline constexpr Metric kMetrics[] = {
      "norm of the step's change over that of the weights before it; infinite for weights "
      "that were 0",
      Per::parameter, When::diagnostics},
+    {"optim/qk_clip_logit_max", "1",
+     "the largest q k / sqrt(d) of visible pairs in the step's forward passes, all layers and "
+     "heads",
+     Per::run, When::step, Of::qk_clip},
+    {"optim/qk_clip_heads", "heads", "query heads whose weights were scaled down after the step",
+     Per::run, When::step, Of::qk_clip},
     {"optim/grad_norm_growth", "1",
      "slope of log norm against log step over the second half of the steps so far", Per::run,
      When::diagnostics},

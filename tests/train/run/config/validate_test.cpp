@@ -98,6 +98,23 @@ TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
   EXPECT_EQ(config("model: {logit_softcap: 30}\n").model.logit_softcap, 30);
 }
 
+TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) {
+  EXPECT_EQ(error("model.attention: {qk_clip: 100, qk_norm: true}\n"),
+            "a.yaml:1:33: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "
+            "weights of queries and keys, and bounds their logits itself; leave out one of them");
+  EXPECT_EQ(error("model.attention: {qk_clip: 100, logit_softcap: 50}\n"),
+            "a.yaml:1:33: error: model.attention.logit_softcap: QK-clip needs the logits as they "
+            "are, and logit_softcap bounds them; leave out one of them");
+  EXPECT_EQ(error("model.attention: {qk_clip: 100, kind: sink}\n"),
+            "a.yaml:1:33: error: model.attention.kind: the largest logit of a row is known "
+            "together with its learned sink only; write softmax_denominator: softmax or softmax1, "
+            "or leave out qk_clip");
+  EXPECT_EQ(error("model.attention.qk_clip: -1\n"),
+            "a.yaml:1:26: error: model.attention.qk_clip: -1 is out of range; need >= 0");
+  EXPECT_EQ(config("model.attention: {qk_clip: 100, kind: softmax1}\n").model.attention.qk_clip,
+            100);
+}
+
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {
   EXPECT_EQ(error("data: {kind: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
             "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "

@@ -13,7 +13,7 @@ namespace {
 using ConfigWriter = ConfigFiles;
 using testing::HasSubstr;
 
-/// A valid configuration in which every key differs from its default.
+/// A valid configuration in which every key differs from its default, but for what excludes others.
 Config unusual() {
   Config c;
   c.run = {"a: b #c", "an arm", 12345678901234567, "out 'x' \"y\"/é"};
@@ -30,6 +30,7 @@ Config unusual() {
              .norm_eps = 1.0 / 3,
              .tie_embeddings = true,
              .match_params = true,
+             .embedding_norm = true,
              .z_loss = 1e-4,
              .logit_softcap = 30,
              .attention = {.kind = "diff_v2",
@@ -81,10 +82,16 @@ TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
   const Config after = config(to_yaml(before));
   for (const Field& field : fields()) {
     EXPECT_EQ(field.get(before), field.get(after)) << field.key;
-    if (field.key != "data.kind") {
+    if (field.key != "data.kind" && field.key != "model.attention.qk_clip") {
       EXPECT_NE(field.get(before), field.get(Config())) << field.key << " is not tested";
     }
   }
+}
+
+TEST_F(ConfigWriter, yaml_of_what_excludes_other_keys_reads_back_too) {
+  Config before;
+  before.model.attention.qk_clip = 100.5;
+  EXPECT_EQ(config(to_yaml(before)).model.attention.qk_clip, 100.5);
 }
 
 TEST_F(ConfigWriter, yaml_with_origins_runs_as_is_too) {

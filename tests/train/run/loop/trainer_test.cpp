@@ -77,7 +77,8 @@ TEST(Trainer, leaves_a_complete_run_directory) {
 std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   const ModelConfig& config = model.config();
   const bool logged = metric.of == Of::any || metric.of == Of::two_maps ||
-                      (metric.of == Of::z_loss && config.z_loss > 0);
+                      (metric.of == Of::z_loss && config.z_loss > 0) ||
+                      (metric.of == Of::qk_clip && config.attention.qk_clip > 0);
   if (!logged) return {};
   std::set<std::string> names;
   if (metric.per == Per::run) {
@@ -125,6 +126,7 @@ void expect_the_metrics_of_the_registry(TinyProject& project) {
 TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
   TinyProject plain("diff_v1"), with_remedies("diff_v1");
   with_remedies.config.model.z_loss = 1e-4;
+  with_remedies.config.model.attention.qk_clip = 100;
   expect_the_metrics_of_the_registry(plain);
   expect_the_metrics_of_the_registry(with_remedies);
 }

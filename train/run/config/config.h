@@ -99,6 +99,14 @@ inline constexpr auto kNames<run::DataKind> =
 
 namespace difftape::run {
 
+/// A stimulus: in some steps, training sequences are one n-gram over and over (OLMo Team 2025,
+/// section 3.1, filters texts of 32 repeats and more, which go along with spikes).
+struct RepeatsConfig {
+  Index every = 0;      ///< steps; 0: never
+  Index ngram = 4;      ///< tokens that are repeated
+  Index sequences = 1;  ///< of such a step, the first ones
+};
+
 struct DataConfig {
   DataKind kind = DataKind::text;
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
@@ -106,6 +114,7 @@ struct DataConfig {
   Index batch_size = 16;
   Index eos_token_id = -1;  ///< the token that ends a document; -1: no documents
   double val_fraction = 0.05;
+  RepeatsConfig repeats{};  ///< of kinds text and tokens
   NeedlesConfig needles{};  ///< read if kind is "needles"; the others likewise
   MqarConfig mqar{};
   NoisyRecallConfig noisy_recall{};

@@ -48,6 +48,21 @@ std::vector<Field> data_fields() {
   };
 }
 
+std::vector<Field> repeats_fields() {
+  constexpr auto at = &Config::data;
+  constexpr auto in = &DataConfig::repeats;
+  using R = RepeatsConfig;
+  return {
+      field<at, in, &R::every>("data.repeats.every", at_least(0), "steps",
+                               "Every so many steps some training sequences of text or tokens "
+                               "repeat their first tokens to the end; 0 means never."),
+      field<at, in, &R::ngram>("data.repeats.ngram", between(1, kMaxSize), "tokens",
+                               "Length of what is repeated."),
+      field<at, in, &R::sequences>("data.repeats.sequences", between(1, kMaxSize), "sequences",
+                                   "How many sequences of such a step repeat."),
+  };
+}
+
 std::vector<Field> task_fields() {
   constexpr auto at = &Config::data;
   constexpr auto needles = &DataConfig::needles;
@@ -173,8 +188,8 @@ std::vector<Field> log_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
-    for (const auto& section : {run_fields(), model_fields(), data_fields(), task_fields(),
-                                optim_fields(), train_fields(), log_fields()}) {
+    for (const auto& section : {run_fields(), model_fields(), data_fields(), repeats_fields(),
+                                task_fields(), optim_fields(), train_fields(), log_fields()}) {
       joined.insert(joined.end(), section.begin(), section.end());
     }
     return joined;

@@ -174,9 +174,29 @@ void validate_kind(const Config& c, const Rules& rules) {
   }
 }
 
+void validate_repeats(const Config& c, const Rules& rules) {
+  const RepeatsConfig& repeats = c.data.repeats;
+  if (repeats.every == 0) return;
+  const std::string every = "data.repeats.every", ngram = "data.repeats.ngram";
+  rules.check(c.data.kind == DataKind::text || c.data.kind == DataKind::tokens,
+              {every, "data.kind"},
+              "data.kind '{}' is generated; only text and tokens can repeat. Leave out {}",
+              to_string(c.data.kind), every);
+  rules.check(2 * repeats.ngram <= c.data.seq_len + 1, {ngram, "data.seq_len", every},
+              "{} tokens fit into a sequence of {} less than twice; lower {} or raise data.seq_len",
+              repeats.ngram, c.data.seq_len + 1, ngram);
+  const Index sequences = c.data.batch_size * c.train.grad_accumulation;
+  rules.check(repeats.sequences <= sequences,
+              {"data.repeats.sequences", "data.batch_size", "train.grad_accumulation", every},
+              "{} sequences of a step repeat, but it has {}; lower data.repeats.sequences or raise "
+              "data.batch_size",
+              repeats.sequences, sequences);
+}
+
 void validate_data(const Config& c, const Rules& rules) {
   validate_sequences(c.data, c.model, rules);
   validate_kind(c, rules);
+  validate_repeats(c, rules);
 }
 
 void validate_training(const Config& c, const Rules& rules) {

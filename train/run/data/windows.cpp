@@ -39,6 +39,7 @@ class Windows : public Dataset {
   Windows(std::unique_ptr<TokenSource> source, const DataConfig& config, std::uint64_t seed)
       : source_(std::move(source)),
         batch_(config.batch_size),
+        repeats_(config.repeats),
         window_(config.seq_len + 1),
         split_(split_by_blocks(source_->size(), window_, config.val_fraction)),
         val_starts_(shuffled_windows(split_.val, window_)),
@@ -52,7 +53,11 @@ class Windows : public Dataset {
   Batch train_batch(Index step, Index micro) const override {
     std::vector<Index> starts;
     for (Index b = 0; b < batch_; ++b) starts.push_back(train_start(step, micro * batch_ + b));
-    return windows_at(starts);
+    Batch batch = windows_at(starts);
+    if (repeats_.every > 0 && (step + 1) % repeats_.every == 0) {
+      repeat(batch, repeats_.sequences - micro * batch_);
+    }
+    return batch;
   }
 
   Batch val_batch(Index i) const override {
@@ -99,8 +104,18 @@ class Windows : public Dataset {
     return batch;
   }
 
+  /// The first tokens of the first `count` rows, over and over.
+  void repeat(Batch& batch, Index count) const {
+    for (Index b = 0; b < std::min(count, batch.batch); ++b) {
+      const auto row = batch.tokens.begin() + b * window_;
+      for (Index t = repeats_.ngram; t < window_; ++t) row[t] = row[t - repeats_.ngram];
+    }
+  }
+
   std::unique_ptr<TokenSource> source_;
-  Index batch_, window_;
+  Index batch_;
+  RepeatsConfig repeats_;
+  Index window_;
   Split split_;
   std::vector<Index> val_starts_;
   std::vector<Index> starts_until_;  // windows in the training spans up to and including each

@@ -89,6 +89,24 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
       << "keys of other kinds are free";
 }
 
+TEST_F(ConfigRules, repeats_are_of_text_and_fit_a_sequence_and_a_step) {
+  EXPECT_EQ(error("data: {kind: mqar, repeats.every: 5}\nmodel.vocab_size: 200\n"),
+            "a.yaml:1:20: error: data.repeats.every: data.kind 'mqar' is generated; only text and "
+            "tokens can repeat. Leave out data.repeats.every");
+  EXPECT_EQ(error("data: {seq_len: 8, repeats: {every: 5, ngram: 5}}\n"),
+            "a.yaml:1:40: error: data.repeats.ngram: 5 tokens fit into a sequence of 9 less than "
+            "twice; lower data.repeats.ngram or raise data.seq_len");
+  EXPECT_EQ(error("data: {batch_size: 4, repeats: {every: 5, sequences: 5}}\n"),
+            "a.yaml:1:43: error: data.repeats.sequences: 5 sequences of a step repeat, but it has "
+            "4; lower data.repeats.sequences or raise data.batch_size");
+  EXPECT_EQ(config("data: {batch_size: 2, repeats: {every: 5, sequences: 4}}\n"
+                   "train.grad_accumulation: 2\n")
+                .data.repeats.sequences,
+            4);
+  EXPECT_EQ(config("data: {seq_len: 4, repeats.ngram: 5}\n").data.repeats.every, 0)
+      << "what repeats never may be anything";
+}
+
 TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
   EXPECT_EQ(error("model: {logit_softcap: 1.0e-50, attention.logit_softcap: 0.0001}\n"),
             "a.yaml:1:9: error: model.logit_softcap: 1e-50 is too small; need 0 (no cap) or at "

@@ -9,9 +9,9 @@
 
 namespace difftape {
 
-/// What a parameter is, which decides whether weight decay applies to it.
-/// `other`: V1's lambda vectors, sinks.
-enum class Role { projection, embedding, norm_weight, other };
+/// What a parameter is, which decides whether weight decay applies to it and how it is updated.
+/// `output`: the projection to the vocabulary. `other`: V1's lambda vectors, sinks.
+enum class Role { projection, output, embedding, norm_weight, other };
 
 /// Initial values. `normal` draws N(0, std^2) from the stream named like the parameter.
 struct Init {

@@ -9,7 +9,7 @@
 #include "bench/measure.h"
 #include "core/peak.h"
 #include "core/random.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "train/system/text_table.h"
 
 namespace difftape::bench {
@@ -179,7 +179,7 @@ void adamw_step(benchmark::State& state) {
   parameters.initialize(1);
   w.grad.fill(1);
   w.has_gradient = true;
-  AdamW optimizer(parameters, {});
+  Optimizer optimizer(parameters, {});
   for (auto _ : state) optimizer.step(1e-3);
   state.SetBytesProcessed(state.iterations() * w.shape.size() * 7 *
                           static_cast<Index>(sizeof(real)));

@@ -61,7 +61,7 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
     const bool in_attention = group.component == "attention";
     add(cost.parameters, group.component, size);
     if (in_attention) add(cost.attention_parameters, group.part, size);
-    if (p.role != Role::projection) continue;
+    if (p.role != Role::projection && p.role != Role::output) continue;
     products += static_cast<double>(size);
     if (in_attention) attention_products += static_cast<double>(size);
   }

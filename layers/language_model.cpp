@@ -26,7 +26,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
   head_ = config_.tie_embeddings
               ? embedding_
               : &parameters_.declare("lm_head.weight", {config_.vocab_size, config_.d_model},
-                                     Role::projection,
+                                     Role::output,
                                      Init::normal(init_rule(config_).projection(config_.d_model)));
 }
 

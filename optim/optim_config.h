@@ -6,6 +6,16 @@
 
 namespace difftape {
 
+/// How a step follows from a gradient (optim/rules).
+enum class OptimizerKind { adamw, muon, stable_adamw, lion, sgd };
+template <>
+inline constexpr auto kNames<OptimizerKind> =
+    std::to_array<Named<OptimizerKind>>({{"adamw", OptimizerKind::adamw},
+                                         {"muon", OptimizerKind::muon},
+                                         {"stable_adamw", OptimizerKind::stable_adamw},
+                                         {"lion", OptimizerKind::lion},
+                                         {"sgd", OptimizerKind::sgd}});
+
 /// Course of the learning rate after warm-up (optim/schedule.h).
 enum class ScheduleKind { cosine, linear, constant, wsd };
 template <>
@@ -16,6 +26,7 @@ inline constexpr auto kNames<ScheduleKind> =
                                         {"wsd", ScheduleKind::wsd}});
 
 struct OptimConfig {
+  OptimizerKind kind = OptimizerKind::adamw;
   double lr = 1e-3;  ///< peak learning rate
   double min_lr = 1e-4;
   ScheduleKind schedule = ScheduleKind::cosine;
@@ -25,6 +36,7 @@ struct OptimConfig {
   bool decay_embeddings = false;
   std::array<double, 2> betas{0.9, 0.95};
   double eps = 1e-8;
+  double momentum = 0.95;  ///< of muon and sgd
   double clip_norm = 1.0;  ///< 0: no clipping
 };
 

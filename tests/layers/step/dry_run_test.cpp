@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "layers/language_model.h"
-#include "optim/adamw.h"
 #include "optim/grad_norm.h"
+#include "optim/optimizer.h"
 #include "train/app/gradcheck/variants.h"
 
 namespace difftape {
@@ -44,7 +44,7 @@ Measured measure(const ModelConfig& config, const StepShape& shape) {
   const auto before = pool::stats().bytes_in_use;
   LanguageModel model(config);
   model.parameters().initialize(1);
-  AdamW optimizer(model.parameters(), {});
+  Optimizer optimizer(model.parameters(), {});
   const std::vector<std::int32_t> tokens(static_cast<size_t>(shape.batch * shape.seq), 7);
   std::vector<std::int32_t> targets = tokens;
   targets[1] = kIgnoreIndex;
@@ -144,7 +144,7 @@ TEST(DryRunOfAStep, changes_no_bit_of_the_steps_around_it) {
   const auto gradients = [&](bool with_dry_run) {
     LanguageModel model(config);
     model.parameters().initialize(1);
-    AdamW optimizer(model.parameters(), {});
+    Optimizer optimizer(model.parameters(), {});
     const std::vector<std::int32_t> tokens(128, 7);
     for (int step = 0; step < 3; ++step) {
       if (with_dry_run) measure_dry(config, {2, 64});

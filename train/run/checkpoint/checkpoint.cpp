@@ -101,8 +101,8 @@ constexpr const char* kFormat = "difftape-checkpoint";
 constexpr Index kFormatVersion = 1;
 
 std::string model_path(const Parameter& p) { return "/model/" + p.name; }
-std::string moment_path(const Parameter& p, const char* moment) {
-  return fmt::format("/optim/{}/{}", p.name, moment);
+std::string state_path(const Parameter& p, const StateTensor& tensor) {
+  return fmt::format("/optim/{}/{}", p.name, tensor.name);
 }
 
 /// Makes renames within a directory survive a power failure.
@@ -148,10 +148,10 @@ void require_same_parameters(const fs::path& path, const h5::File& file, Paramet
   }
 }
 
-void require_optimizer(const fs::path& path, const h5::File& file, const AdamW& optimizer) {
-  for (const AdamW::Moments& state : optimizer.moments()) {
-    for (const char* moment : {"m", "v"}) {
-      const std::string dataset = moment_path(*state.parameter, moment);
+void require_optimizer(const fs::path& path, const h5::File& file, const Optimizer& optimizer) {
+  for (const Optimizer::State& state : optimizer.states()) {
+    for (const StateTensor& tensor : state.tensors) {
+      const std::string dataset = state_path(*state.parameter, tensor);
       if (!file.exists(dataset) || file.shape(dataset) != state.parameter->shape) {
         throw DataError(fmt::format(
             "checkpoint {} cannot continue training: it has no {} {}; it can be evaluated only",
@@ -174,8 +174,9 @@ h5::File open_checkpoint(const fs::path& path) {
   return file;
 }
 
-void write_checkpoint(const fs::path& path, const ParameterSet& parameters, const AdamW* optimizer,
-                      const CheckpointMeta& meta, const std::function<void(h5::File&)>& more) {
+void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
+                      const Optimizer* optimizer, const CheckpointMeta& meta,
+                      const std::function<void(h5::File&)>& more) {
   h5::File file = h5::File::create(path, kChecksumHeaderSize);
   file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kFormatVersion);
@@ -188,9 +189,10 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters, cons
   for (const Parameter& p : parameters) file.write(model_path(p), p.value);
   if (optimizer != nullptr) {
     file.set_attribute("/optim", "steps", optimizer->steps());
-    for (const AdamW::Moments& state : optimizer->moments()) {
-      file.write(moment_path(*state.parameter, "m"), state.m);
-      file.write(moment_path(*state.parameter, "v"), state.v);
+    for (const Optimizer::State& state : optimizer->states()) {
+      for (const StateTensor& tensor : state.tensors) {
+        file.write(state_path(*state.parameter, tensor), tensor.value);
+      }
     }
   }
   if (more) more(file);
@@ -199,7 +201,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters, cons
 }
 
 fs::path save_checkpoint(const fs::path& directory, const ParameterSet& parameters,
-                         const AdamW* optimizer, const CheckpointMeta& meta) {
+                         const Optimizer* optimizer, const CheckpointMeta& meta) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
@@ -212,7 +214,8 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   return path;
 }
 
-CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters, AdamW* optimizer) {
+CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters,
+                               Optimizer* optimizer) {
   const h5::File file = open_checkpoint(path);
   CheckpointMeta meta = read_meta(file);
   require_same_parameters(path, file, parameters);
@@ -221,9 +224,10 @@ CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters, A
   for (Parameter& p : parameters) file.read<real>(model_path(p), p.value.values());
   if (optimizer != nullptr) {
     optimizer->set_steps(file.int_attribute("/optim", "steps"));
-    for (AdamW::Moments& state : optimizer->moments()) {
-      file.read<real>(moment_path(*state.parameter, "m"), state.m.values());
-      file.read<real>(moment_path(*state.parameter, "v"), state.v.values());
+    for (Optimizer::State& state : optimizer->states()) {
+      for (StateTensor& tensor : state.tensors) {
+        file.read<real>(state_path(*state.parameter, tensor), tensor.value.values());
+      }
     }
   }
   return meta;

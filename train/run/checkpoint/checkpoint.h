@@ -2,7 +2,9 @@
 // Checkpoints: all that a run needs to continue, in one HDF5 file that any HDF5 reader opens.
 //
 //   /model/<parameter name>            value
-//   /optim/<parameter name>/{m,v}      moments; attribute `steps` of /optim: steps of the optimiser
+//   /optim/<parameter name>/<name>     what the optimiser keeps: m and v of AdamW; attribute
+//   `steps`
+//                                      of /optim: steps of the optimiser
 //   /rng                               attributes `generator`, `seed`; numbers have no other state
 //   /data                              attribute `extra_state`, JSON
 //   attributes of /                    format, format_version, step, precision, config_yaml
@@ -20,7 +22,7 @@
 #include <string>
 
 #include "autograd/parameter.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
@@ -49,25 +51,25 @@ struct CheckpointMeta {
 /// built in memory first, so this takes its size in memory for a moment. Returns the path. Throws
 /// OutputError; checkpoints written before then still stand, and `latest` still names one of them.
 std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
-                                      const ParameterSet& parameters, const AdamW* optimizer,
+                                      const ParameterSet& parameters, const Optimizer* optimizer,
                                       const CheckpointMeta& meta);
 
 /// The same under any name in a directory that exists, without changing `latest`; `more` may add
 /// to the file.
 void write_checkpoint(const std::filesystem::path& path, const ParameterSet& parameters,
-                      const AdamW* optimizer, const CheckpointMeta& meta,
+                      const Optimizer* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more = {});
 
 /// Opens a file that either of them wrote, to read what `more` added. Throws MissingInput;
 /// DataError if it is not sound.
 h5::File open_checkpoint(const std::filesystem::path& path);
 
-/// Fills the values of initialised parameters and, unless null, the moments and step count of the
+/// Fills the values of initialised parameters and, unless null, the state and step count of the
 /// optimiser. All or nothing: names and shapes are compared before anything is changed. Throws
 /// MissingInput; DataError if the file is not a sound checkpoint of this format version, does not
 /// fit the model (naming the parameter and both shapes), or holds no optimiser where one is wanted.
 CheckpointMeta load_checkpoint(const std::filesystem::path& path, ParameterSet& parameters,
-                               AdamW* optimizer);
+                               Optimizer* optimizer);
 
 /// The same checks on the file, without a model. Throws MissingInput and DataError.
 CheckpointMeta read_checkpoint_meta(const std::filesystem::path& path);

@@ -108,6 +108,9 @@ std::vector<Field> optim_fields() {
   using O = OptimConfig;
   return {
       field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
+      field<at, &O::kind>("optim.kind", any_value(), "",
+                          "How a step follows from the gradient; muon is for the projections of "
+                          "the blocks and leaves the rest to AdamW."),
       field<at, &O::min_lr>("optim.min_lr", at_least(0), "", "Learning rate at the last step."),
       field<at, &O::schedule>("optim.schedule", any_value(), "",
                               "Course of the learning rate after warm-up; wsd is "
@@ -121,8 +124,11 @@ std::vector<Field> optim_fields() {
       field<at, &O::decay_embeddings>("optim.decay_embeddings", any_value(), "",
                                       "Apply weight decay to the embeddings too."),
       field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
-                           "AdamW averaging of the gradient and of its square."),
+                           "AdamW averaging of the gradient and of its square; of lion that in "
+                           "the step, and that after it."),
       field<at, &O::eps>("optim.eps", at_least(1e-30), "", "AdamW's addition to the denominator."),
+      field<at, &O::momentum>("optim.momentum", from_to_below(0, 1), "",
+                              "Momentum of muon and sgd."),
       field<at, &O::clip_norm>("optim.clip_norm", at_least(0), "",
                                "Global L2 norm to which gradients are clipped; 0 clips nothing."),
   };

@@ -50,7 +50,7 @@ struct StepTerms {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook = {});
 
-/// Takes the next step: gradients averaged over the micro-batches, clipping, AdamW. If the loss or
+/// Takes the next step: gradients averaged over the micro-batches, clipping, update. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the
 /// gradients are then computed once more to find the op. `hook` sees all tapes.
 Step train_step(TrainState& state, const Tape::Hook& hook = {});

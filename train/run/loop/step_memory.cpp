@@ -55,7 +55,7 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
 
   StepMemory memory;
   memory.gradients = state.model.parameters().count() * static_cast<Index>(sizeof(real));
-  memory.moments = 2 * memory.gradients;
+  memory.moments = state.optimizer.state_size() * static_cast<Index>(sizeof(real));
   memory.weights = held - memory.gradients - memory.moments;
   const auto& blocks = dry.blocks();
   const auto in_step = blocks.begin() + static_cast<std::ptrdiff_t>(first);

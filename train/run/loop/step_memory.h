@@ -10,7 +10,7 @@ namespace difftape::run {
 struct StepMemory {
   Index weights = 0;    ///< with the rotary table, and what the pool rounds all of them up by
   Index gradients = 0;  ///< of the weights
-  Index moments = 0;    ///< AdamW's two
+  Index moments = 0;    ///< what the optimiser keeps: AdamW's two
   Index activations = 0;
   Index activation_gradients = 0;  ///< with those of the loss, the head's included
   Index scratch = 0;               ///< packed operands, attention scores, logits of a chunk

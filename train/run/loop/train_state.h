@@ -6,7 +6,7 @@
 
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/config.h"
@@ -61,7 +61,7 @@ struct TrainState {
   std::unique_ptr<Dataset> data;
   LanguageModel model;
   std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip
-  AdamW optimizer;
+  Optimizer optimizer;
   std::unique_ptr<Schedule> schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
   /// Gradient norms of the steps done, before clipping; NaN where a resumed run knows none.

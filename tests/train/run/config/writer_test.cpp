@@ -51,7 +51,8 @@ Config unusual() {
   c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};
   c.data.noisy_recall = {.keys = 61, .values = 66, .filler = 18, .noise = 0.8};
   c.data.backcopy = {.symbols = 20, .triggers = 1};
-  c.optim = {.lr = 1e-3 + DBL_EPSILON,
+  c.optim = {.kind = OptimizerKind::lion,
+             .lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
              .schedule = ScheduleKind::wsd,
              .warmup_steps = 1,
@@ -60,6 +61,7 @@ Config unusual() {
              .decay_embeddings = true,
              .betas = {0, 0.999999999999999},
              .eps = 1.2345678901234567e-30,
+             .momentum = 0,
              .clip_norm = DBL_MAX};
   c.train = {.steps = 1000000,
              .eval_every = 0,

@@ -1,5 +1,5 @@
 // A run that recomputes blocks is the run that keeps them, bit for bit.
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::run {
@@ -12,13 +12,12 @@ using test::TinyProject;
 std::vector<Tensor> trained(const Config& config, const std::filesystem::path& run) {
   LanguageModel model(config.model);
   model.parameters().initialize(99);
-  AdamW optimizer(model.parameters(), config.optim);
+  Optimizer optimizer(model.parameters(), config.optim);
   load_checkpoint(find_checkpoint(run), model.parameters(), &optimizer);
   std::vector<Tensor> tensors;
-  for (const AdamW::Moments& moments : optimizer.moments()) {
-    for (const Tensor& tensor : {moments.parameter->value, moments.m, moments.v}) {
-      tensors.push_back(tensor);
-    }
+  for (const Optimizer::State& state : optimizer.states()) {
+    tensors.push_back(state.parameter->value);
+    for (const StateTensor& tensor : state.tensors) tensors.push_back(tensor.value);
   }
   return tensors;
 }

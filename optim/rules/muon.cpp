@@ -1,0 +1,118 @@
+// Muon: momentum whose singular values are brought near 1, for the projections of the blocks: a
+// matrix of several heads as a whole. All else (embeddings, the output, norm weights, lambda
+// vectors, sinks) has AdamW.
+//   m  = momentum m + (1 - momentum) g
+//   d  = momentum m + (1 - momentum) g                     Nesterov's
+//   X  = d / max(|d|, 1e-7)                                Frobenius norm
+//   5 times: X <- a X + (b A + c A A) X with A = X X^T     a, b, c = 3.4445, -4.7750, 2.0315
+//   p -= lr 0.2 sqrt(max(rows, columns)) X
+//   keeps   m, as "momentum"
+//   source  Jordan et al. 2024, kellerjordan.github.io/posts/muon (where X is bfloat16; here it is
+//           `real`); the last factor: Liu et al. 2025 (Moonlight, arXiv 2502.16982), equation 4. It
+//           gives updates the RMS of AdamW's, whose learning rate and weight decay then fit
+#include <algorithm>
+#include <cmath>
+
+#include "core/gemm.h"
+#include "core/parallel.h"
+#include "optim/rules/rules.h"
+
+namespace difftape {
+
+namespace {
+
+constexpr int kIterations = 5;
+constexpr real kA{3.4445}, kB{-4.7750}, kC{2.0315};
+constexpr double kSmallestNorm = 1e-7;
+constexpr double kRms = 0.2;  // of an update of AdamW
+
+/// y = alpha x + beta y, element by element.
+void combine(real alpha, const Tensor& x, real beta, Tensor& y) {
+  parallel_ranges(x.size(), kElementGrain, [&](Index begin, Index count) {
+    const real* from = x.data() + begin;
+    real* to = y.data() + begin;
+    for (Index i = 0; i < count; ++i) to[i] = alpha * from[i] + beta * to[i];
+  });
+}
+
+void scale(real factor, Tensor& x) {
+  parallel_ranges(x.size(), kElementGrain, [&](Index begin, Index count) {
+    for (Index i = begin; i < begin + count; ++i) x.data()[i] *= factor;
+  });
+}
+
+double norm_of(const Tensor& x) {
+  const double squares = parallel_sum(x.size(), kElementGrain, [&](Index begin, Index count) {
+    double sum = 0;
+    for (Index i = begin; i < begin + count; ++i) {
+      sum += static_cast<double>(x.data()[i]) * static_cast<double>(x.data()[i]);
+    }
+    return sum;
+  });
+  return std::sqrt(squares);
+}
+
+void multiply(const Operand& a, const Operand& b, Tensor& c) {
+  gemm(a, b, c.data(), c.shape().last(), Accumulate::no);
+}
+
+/// U S V^T of norm 1 at most to U S' V^T, with S' about 1. The smaller of X X^T and X^T X gives the
+/// same.
+Tensor near_orthogonal(Tensor x) {
+  const Index rows = x.shape()[0], columns = x.shape()[1], n = std::min(rows, columns);
+  const bool wide = rows <= columns;
+  Tensor gram = Tensor::empty({n, n}), polynomial = Tensor::like(gram), next = Tensor::like(x);
+  for (int i = 0; i < kIterations; ++i) {
+    const Operand left = matrix(x), right = transpose(left);
+    wide ? multiply(left, right, gram) : multiply(right, left, gram);
+    multiply(matrix(gram), matrix(gram), polynomial);
+    combine(kB, gram, kC, polynomial);
+    wide ? multiply(matrix(polynomial), left, next) : multiply(left, matrix(polynomial), next);
+    combine(kA, x, 1, next);
+    std::swap(x, next);
+  }
+  return x;
+}
+
+class Muon : public UpdateRule {
+ public:
+  explicit Muon(const OptimConfig& config) : momentum_(config.momentum) {}
+
+  std::vector<const char*> state_names() const override { return {"momentum"}; }
+  bool takes(const Parameter& parameter) const override {
+    return parameter.role == Role::projection && parameter.shape.rank() == 2;
+  }
+
+  Prepared prepare(const StepInput& step, const Parameter& parameter,
+                   std::span<StateTensor> state) const override {
+    const auto momentum = static_cast<real>(momentum_);
+    const auto rest = static_cast<real>((1 - momentum_) * step.grad_scale);
+    Tensor& m = state[0].value;
+    combine(rest, parameter.grad, momentum, m);
+    Tensor direction = m.clone();
+    combine(rest, parameter.grad, momentum, direction);
+    scale(static_cast<real>(1 / std::max(norm_of(direction), kSmallestNorm)), direction);
+    direction = near_orthogonal(std::move(direction));
+    const Index longer = std::max(parameter.shape[0], parameter.shape[1]);
+    scale(static_cast<real>(kRms * std::sqrt(static_cast<double>(longer))), direction);
+    return {1, std::move(direction)};
+  }
+
+  void update(const StepInput& step, const Elements& x) const override {
+    const auto lr = static_cast<real>(step.lr);
+    for (Index i = 0; i < x.count; ++i) {
+      x.value[i] = x.keep * x.value[i] - lr * x.direction[i];
+    }
+  }
+
+ private:
+  double momentum_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> make_muon(const OptimConfig& config) {
+  return std::make_unique<Muon>(config);
+}
+
+}  // namespace difftape

@@ -1,0 +1,23 @@
+#include "optim/rules/rules.h"
+
+#include <stdexcept>
+
+namespace difftape {
+
+std::unique_ptr<UpdateRule> make_rule(OptimizerKind kind, const OptimConfig& config) {
+  switch (kind) {
+    case OptimizerKind::adamw:
+      return make_adamw(config);
+    case OptimizerKind::muon:
+      return make_muon(config);
+    case OptimizerKind::stable_adamw:
+      return make_stable_adamw(config);
+    case OptimizerKind::lion:
+      return make_lion(config);
+    case OptimizerKind::sgd:
+      return make_sgd(config);
+  }
+  throw std::logic_error("no rule has this kind");
+}
+
+}  // namespace difftape

@@ -1,0 +1,70 @@
+// StableAdamW: AdamW whose learning rate falls, tensor by tensor, where v underestimates g^2 (the
+// update clipping of Adafactor).
+//   m   = beta1 m + (1 - beta1) g
+//   v   = beta2 v + (1 - beta2) g^2
+//   rms = sqrt(mean(g^2 / max(v / (1 - beta2^t), eps^2)))      over the tensor
+//   lr  = lr / max(1, rms)                                     of weight decay too
+//   p  -= lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+//   keeps   m, v
+//   source  Wortsman et al. 2023 (arXiv 2304.13013), algorithm 2, where the corrections for bias
+//           are in the betas; Shazeer and Stern 2018 (arXiv 1804.04235), section 5
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "optim/rules/adam_factors.h"
+#include "optim/rules/rules.h"
+
+namespace difftape {
+
+namespace {
+
+class StableAdamW : public UpdateRule {
+ public:
+  explicit StableAdamW(const OptimConfig& config) : config_(config) {}
+
+  std::vector<const char*> state_names() const override { return {"m", "v"}; }
+
+  Prepared prepare(const StepInput& step, const Parameter& parameter,
+                   std::span<StateTensor> state) const override {
+    const AdamFactors f(config_, step);
+    const double inverse_bias =
+        1 / (1 - std::pow(config_.betas[1], static_cast<double>(step.number)));
+    const double smallest = config_.eps * config_.eps;
+    const real* grad = parameter.grad.data();
+    real *m = state[0].value.data(), *v = state[1].value.data();
+    const Index size = parameter.grad.size();
+    const double sum = parallel_sum(size, kElementGrain, [&](Index begin, Index count) {
+      double ratios = 0;
+      for (Index i = begin; i < begin + count; ++i) {
+        const real g = f.grad_scale * grad[i];
+        m[i] = f.beta1 * m[i] + f.rest1 * g;
+        v[i] = f.beta2 * v[i] + f.rest2 * g * g;
+        const auto of_g = static_cast<double>(g), of_v = static_cast<double>(v[i]);
+        ratios += of_g * of_g / std::max(of_v * inverse_bias, smallest);
+      }
+      return ratios;
+    });
+    const double rms = std::sqrt(sum / static_cast<double>(size));
+    return {.lr_scale = 1 / std::max(1.0, rms)};
+  }
+
+  void update(const StepInput& step, const Elements& x) const override {
+    const AdamFactors f(config_, step);
+    const auto [m, v] = x.state;
+    for (Index i = 0; i < x.count; ++i) {
+      x.value[i] = x.keep * x.value[i] -
+                   f.step_size * m[i] / (std::sqrt(v[i]) * f.inverse_root_bias + f.eps);
+    }
+  }
+
+ private:
+  OptimConfig config_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> make_stable_adamw(const OptimConfig& config) {
+  return std::make_unique<StableAdamW>(config);
+}
+
+}  // namespace difftape

@@ -1,0 +1,161 @@
+#include "optim/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <initializer_list>
+#include <stdexcept>
+#include <vector>
+
+#include "core/random.h"
+
+namespace difftape {
+namespace {
+
+void set_gradient(Parameter& p, std::initializer_list<real> values) {
+  p.grad.copy_from(Tensor::from(p.shape, values));
+  p.has_gradient = true;
+}
+
+double norm(const Tensor& x) {
+  double squares = 0;
+  for (const real value : x.values()) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(squares);
+}
+
+Parameter& one(ParameterSet& set, const char* name, Role role) {
+  return set.declare(name, {1}, role, Init::constant(1));
+}
+
+TEST(Optimizer, a_measured_step_gives_the_same_bits_and_the_norms_of_what_it_changed) {
+  for (const auto& [kind, value] : kNames<OptimizerKind>) {
+    std::vector<ParameterSet> sets(2);
+    std::vector<double> update, weight;
+    UpdateNorms norms;
+    for (ParameterSet& set : sets) {
+      set.declare("large", {70, 501}, Role::projection, Init::normal(1));  // several blocks
+      set.declare("small", {3}, Role::norm_weight, Init::constant(0));
+      set.initialize(1);
+      for (Parameter& p : set) {
+        fill_normal(p.grad, RandomStream(2, p.name), 1);
+        p.has_gradient = true;
+      }
+      Optimizer optimizer(set, {.kind = value, .weight_decay = 0.1});
+      optimizer.step(0.01, 0.5);
+      if (&set == &sets[0]) {
+        optimizer.step(0.01, 0.5);
+        continue;
+      }
+      std::vector<Tensor> before;
+      for (Parameter& p : set) before.push_back(p.value.clone());
+      optimizer.step(0.01, 0.5, &norms);
+      for (Parameter& p : set) {
+        Tensor& change = before[update.size()];
+        weight.push_back(norm(change));
+        for (Index i = 0; i < change.size(); ++i) change.data()[i] -= p.value.data()[i];
+        update.push_back(norm(change));
+      }
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_NEAR(norms.update[i], update[i], 1e-6 * update[i]) << kind;
+      EXPECT_NEAR(norms.weight[i], weight[i], 1e-6 * weight[i]) << kind;
+      EXPECT_GT(norms.update[i], 0) << kind;
+    }
+    for (const char* name : {"large", "small"}) {
+      const auto a = sets[0].find(name)->value.values(), b = sets[1].find(name)->value.values();
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << kind << " " << name;
+    }
+  }
+}
+
+TEST(Optimizer, decays_projections_and_the_output_only_and_embeddings_on_request) {
+  for (bool decay_embeddings : {false, true}) {
+    ParameterSet set;
+    one(set, "projection", Role::projection);
+    one(set, "output", Role::output);
+    one(set, "embedding", Role::embedding);
+    one(set, "norm_weight", Role::norm_weight);
+    one(set, "lambda", Role::other);
+    set.initialize(1);
+    for (Parameter& p : set) set_gradient(p, {0});
+    Optimizer(set, {.weight_decay = 0.5, .decay_embeddings = decay_embeddings}).step(0.1);
+    EXPECT_DOUBLE_EQ(set.find("projection")->value.item(), 0.95);
+    EXPECT_DOUBLE_EQ(set.find("output")->value.item(), 0.95);
+    EXPECT_DOUBLE_EQ(set.find("embedding")->value.item(), decay_embeddings ? 0.95 : 1.0);
+    EXPECT_EQ(set.find("norm_weight")->value.item(), 1.0);
+    EXPECT_EQ(set.find("lambda")->value.item(), 1.0);
+  }
+}
+
+TEST(Optimizer, updates_every_element_of_parameters_longer_than_a_block) {
+  ParameterSet set;
+  Parameter& big = set.declare("big", {3, 16385}, Role::norm_weight, Init::constant(1));
+  Parameter& small = set.declare("small", {5}, Role::norm_weight, Init::constant(2));
+  set.initialize(1);
+  for (Parameter* p : {&big, &small}) {
+    p->grad.fill(3);
+    p->has_gradient = true;
+  }
+  Optimizer(set, {.eps = 1e-8}).step(0.25);
+  for (real x : big.value.values()) ASSERT_NEAR(x, 0.75, 1e-8);
+  for (real x : small.value.values()) ASSERT_NEAR(x, 1.75, 1e-8);
+}
+
+TEST(Optimizer, continues_bitwise_equal_from_its_states_and_step_count) {
+  const auto run = [](int steps, Optimizer& optimizer, ParameterSet& set) {
+    for (int i = 0; i < steps; ++i) {
+      for (Parameter& p : set) {
+        p.grad.fill(std::sin(static_cast<real>(optimizer.steps())));
+        p.grad.data()[0] = real(0.5);
+        p.has_gradient = true;
+      }
+      optimizer.step(0.01);
+    }
+  };
+  for (const auto& [kind, value] : kNames<OptimizerKind>) {
+    ParameterSet whole, resumed;
+    for (ParameterSet* set : {&whole, &resumed}) {
+      set->declare("matrix", {2, 3}, Role::projection, Init::normal(1));
+      set->declare("vector", {3}, Role::norm_weight, Init::constant(1));
+      set->initialize(1);
+    }
+    const OptimConfig config{.kind = value};
+    Optimizer straight(whole, config), first(resumed, config), second(resumed, config);
+    run(7, straight, whole);
+    run(4, first, resumed);
+    for (size_t p = 0; p < 2; ++p) {
+      ASSERT_FALSE(first.states()[p].tensors.empty()) << kind;
+      for (size_t i = 0; i < first.states()[p].tensors.size(); ++i) {
+        const StateTensor& from = first.states()[p].tensors[i];
+        EXPECT_GT(norm(from.value), 0) << kind << " " << from.name;
+        second.states()[p].tensors[i].value.copy_from(from.value);
+      }
+    }
+    second.set_steps(first.steps());
+    run(3, second, resumed);
+    for (const char* name : {"matrix", "vector"}) {
+      EXPECT_TRUE(
+          std::ranges::equal(whole.find(name)->value.values(), resumed.find(name)->value.values()))
+          << kind << " " << name;
+    }
+  }
+}
+
+TEST(Optimizer, refuses_a_parameter_without_gradient) {
+  ParameterSet set;
+  set_gradient((one(set, "w", Role::norm_weight), set.initialize(1), *set.find("w")), {1});
+  Optimizer optimizer(set, {});
+  set.find("w")->zero_grad();
+  try {
+    optimizer.step(0.1);
+    FAIL() << "no exception";
+  } catch (const std::logic_error& e) {
+    EXPECT_STREQ(e.what(), "no gradient: run backward first: w");
+  }
+  EXPECT_EQ(optimizer.steps(), 0);
+}
+
+}  // namespace
+}  // namespace difftape

@@ -1,0 +1,144 @@
+// Whole runs with every optimizer.
+#include <cstring>
+
+#include "core/pool.h"
+#include "tests/support/threads.h"
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/step.h"
+#include "train/run/loop/step_memory.h"
+#include "train/run/records/h5.h"
+
+namespace difftape::run {
+namespace {
+
+using test::last_checkpoint;
+using test::measured;
+using test::TinyProject;
+
+class EveryOptimizer : public testing::TestWithParam<std::string> {
+ protected:
+  EveryOptimizer() { project.config.optim.kind = from_string<OptimizerKind>(GetParam()).value(); }
+
+  TinyProject project{"diff_v2"};
+};
+
+TEST_P(EveryOptimizer, learns) {
+  const std::map<OptimizerKind, double> lr{{OptimizerKind::lion, 3e-3}, {OptimizerKind::sgd, 3e-2}};
+  OptimConfig& optim = project.config.optim;
+  if (lr.contains(optim.kind)) optim.lr = lr.at(optim.kind);
+  project.config.train.steps = 60;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto lines = test::metrics_lines(project / "run");
+  EXPECT_NEAR(lines.front()["train/loss"], std::log(256), 0.2);
+  EXPECT_LT(lines.back()["val/loss"], 3.6);
+}
+
+TEST_P(EveryOptimizer, gives_the_same_bits_for_1_2_and_4_threads) {
+  project.config = test::wider(project.config);
+  project.config.train.steps = 4;
+  project.config.log.parameters_every = project.config.log.diagnostics_every = 1;
+  for (const int threads : {1, 2, 4}) {
+    const test::Threads use(threads);
+    ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
+  }
+  for (const char* other : {"2", "4"}) {
+    EXPECT_EQ(measured(project / "1"), measured(project / other));
+    EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / other));
+  }
+}
+
+TEST_P(EveryOptimizer, resumes_to_the_bits_of_an_uninterrupted_run) {
+  project.config.train.checkpoint_every = 6;
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  // As a run that was killed after its checkpoint at step 6 and some steps more.
+  std::filesystem::copy(project / "whole", project / "cut",
+                        std::filesystem::copy_options::recursive);
+  test::put(project / "cut/checkpoints/latest", "step-00000006.h5\n");
+  std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
+  EXPECT_EQ(measured(project / "cut"), measured(project / "whole"));
+  EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
+}
+
+TEST_P(EveryOptimizer, keeps_in_a_checkpoint_what_it_knows_of_each_parameter) {
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  TrainState state(project.config);
+  state.restore(find_checkpoint(project / "run"));
+  EXPECT_EQ(state.optimizer.steps(), 12);
+  const h5::File file = h5::File::open(find_checkpoint(project / "run"));
+  for (const Optimizer::State& kept : state.optimizer.states()) {
+    const std::string group = "/optim/" + kept.parameter->name;
+    EXPECT_EQ(file.children(group).size(), kept.tensors.size()) << group;
+    for (const StateTensor& tensor : kept.tensors) {
+      const auto in_file = file.read<real>(group + "/" + tensor.name);
+      EXPECT_TRUE(std::ranges::equal(in_file, tensor.value.values())) << group << tensor.name;
+      EXPECT_TRUE(std::ranges::any_of(in_file, [](real x) { return x != 0; }))
+          << group << tensor.name;
+    }
+  }
+}
+
+TEST_P(EveryOptimizer, takes_the_memory_that_a_dry_run_counts) {
+  // The loss of many words holds most; without them the step of the optimizer does.
+  for (const Index vocab_size : {256, 4096}) {
+    Config config = test::wider(project.config);
+    config.model.vocab_size = vocab_size;
+    const auto before = pool::stats().bytes_in_use;
+    TrainState state(config);
+    train_step(state);
+    pool::reset_peak();
+    train_step(state);
+    EXPECT_EQ(step_memory(config).total(),
+              static_cast<Index>(pool::stats().peak_bytes_in_use - before));
+    EXPECT_EQ(step_memory(config).moments,
+              state.optimizer.state_size() * static_cast<Index>(sizeof(real)));
+  }
+}
+
+TEST_P(EveryOptimizer, allocates_no_tensor_after_the_second_step) {
+  TrainState state(test::wider(project.config));
+  for (const int step : {1, 2}) EXPECT_EQ(train_step(state).step, step);
+  const auto before = pool::stats().system_allocations;
+  for (const int step : {3, 4, 5}) EXPECT_EQ(train_step(state).step, step);
+  EXPECT_EQ(pool::stats().system_allocations, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer, testing::ValuesIn(names<OptimizerKind>()),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(Optimizers, keep_two_numbers_a_parameter_in_adamw_and_one_in_the_others_but_for_muon) {
+  Config config = TinyProject().config;
+  const Index parameters = LanguageModel(config.model).parameters().count();
+  const auto kept = [&](OptimizerKind kind) {
+    config.optim.kind = kind;
+    return step_memory(config).moments / static_cast<Index>(sizeof(real));
+  };
+  EXPECT_EQ(kept(OptimizerKind::adamw), 2 * parameters);
+  EXPECT_EQ(kept(OptimizerKind::stable_adamw), 2 * parameters);
+  EXPECT_EQ(kept(OptimizerKind::lion), parameters);
+  EXPECT_EQ(kept(OptimizerKind::sgd), parameters);
+  const Index attention = 4 * 16 * 16, mlp = 3 * 16 * 24;
+  EXPECT_EQ(kept(OptimizerKind::muon), 2 * parameters - 2 * (attention + mlp));
+}
+
+TEST(Optimizers, continue_from_a_checkpoint_that_knows_of_none_but_adamw) {
+  const TinyProject project;
+  TrainState saved(project.config), loaded(project.config);
+  train_step(saved);
+  CheckpointMeta meta = saved.meta(saved.step);
+  for (const char* key : {"  kind: adamw\n", "  momentum: 0.95\n"}) {
+    const size_t at = meta.config_yaml.find(key);
+    ASSERT_NE(at, std::string::npos) << meta.config_yaml;
+    meta.config_yaml.erase(at, std::strlen(key));
+  }
+  const auto path = project / "before.h5";
+  write_checkpoint(path, saved.model.parameters(), &saved.optimizer, meta);
+  EXPECT_EQ(h5::File::open(path).children("/optim/lm_head.weight"),
+            (std::vector<std::string>{"m", "v"}));
+  loaded.restore(path);
+  EXPECT_EQ(train_step(loaded).norms.global, train_step(saved).norms.global);
+  EXPECT_EQ(train_step(loaded).loss, train_step(saved).loss);
+}
+
+}  // namespace
+}  // namespace difftape::run

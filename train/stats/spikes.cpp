@@ -124,7 +124,11 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
   if (!moving_) return {};
   const double std = std::sqrt(moving_->variance);
   const double z = (value - moving_->mean) / (std + kBesideTheStd);
-  return {z > rule_.threshold, moving_->mean, std};
+  SpikeVerdict verdict{z > rule_.threshold, moving_->mean, std};
+  if (verdict.spike) {
+    verdict.clipped = moving_->mean + rule_.threshold * std / (z / rule_.threshold);
+  }
+  return verdict;
 }
 
 /// The update of ZClip after a step: of a spike the clipped value enters the mean.
@@ -137,10 +141,7 @@ void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
     window_.clear();
     return;
   }
-  if (verdict.spike) {
-    const double z = (value - verdict.mean) / (verdict.std + kBesideTheStd);
-    value = verdict.mean + rule_.threshold * verdict.std / (z / rule_.threshold);
-  }
+  if (verdict.spike) value = verdict.clipped;
   moving_->mean = kMemory * moving_->mean + (1 - kMemory) * value;
   const double deviation = value - moving_->mean;
   moving_->variance = kMemory * moving_->variance + (1 - kMemory) * deviation * deviation;

@@ -1,6 +1,6 @@
 #pragma once
-// Which values of a running series are spikes, judged one value at a time. Nothing is skipped or
-// clipped because of a verdict: the rules of others are carried over as definitions.
+// Which values of a running series are spikes, judged one value at a time. The rules of others
+// are carried over as definitions; what is done about a spike, optim.on_spike says.
 //
 // n, mean and std are those of the window; x is the value; threshold, window and min_history as in
 // SpikeRule. In every rule
@@ -81,6 +81,7 @@ struct SpikeVerdict {
   bool spike = false;
   double mean = std::numeric_limits<double>::quiet_NaN();
   double std = std::numeric_limits<double>::quiet_NaN();
+  double clipped = std::numeric_limits<double>::quiet_NaN();  ///< zclip: what it clips a spike to
 };
 
 class SpikeDetector {

@@ -131,6 +131,10 @@ std::vector<Field> optim_fields() {
                               "Momentum of muon and sgd."),
       field<at, &O::clip_norm>("optim.clip_norm", at_least(0), "",
                                "Global L2 norm to which gradients are clipped; 0 clips nothing."),
+      field<at, &O::on_spike>("optim.on_spike", any_value(), "",
+                              "Beside clip_norm: clip a spike of the gradient norm as ZClip does, "
+                              "or skip the step of a "
+                              "spike of loss or norm as OLMo-core does."),
   };
 }
 

@@ -117,6 +117,7 @@ Metrics RunWriter::metrics_of(const TrainState& state, const Step& step,
     metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
     metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));
   }
+  if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
   const bool each = due(step.step, log.parameters_every, state.config.train.steps);

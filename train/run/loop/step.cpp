@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -26,14 +27,17 @@ void backward(Tape& tape, const Var& loss, Index micros) {
   tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
 }
 
-/// Clips and updates, unless the loss or a gradient is not finite.
+/// Clips and updates, unless the step is skipped or the loss or a gradient is not finite.
 void update(TrainState& state, Step& step) {
   const profile::Span span(Category::phase, "optimizer");
   step.norms = grad_norms(state.model.parameters());
   if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
     const Config& config = state.config;
+    step.spike_scale = state.guard.scale(step.loss, step.norms.global);
+    if (step.spike_scale == 0) return;
     if (diagnoses(config, step.step)) step.update.emplace();
-    state.optimizer.step(step.lr, clip_scale(step.norms.global, config.optim.clip_norm),
+    const double scale = clip_scale(step.norms.global, config.optim.clip_norm);
+    state.optimizer.step(step.lr, std::min(scale, step.spike_scale),
                          step.update ? &*step.update : nullptr);
     if (state.qk_clip) step.qk_clip = state.qk_clip->clip(state.model.parameters());
     return;

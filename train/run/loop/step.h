@@ -22,6 +22,7 @@ struct Step {
   std::vector<std::pair<std::string, double>> val_metrics;     ///< of a task, with val_loss
   GradNorms norms;                                             ///< before clipping
   std::optional<QkClipped> qk_clip;                            ///< of model.attention.qk_clip
+  double spike_scale = 1;                  ///< of optim.on_spike; 0: nothing was changed
   std::optional<UpdateNorms> update;       ///< of a step at which diagnostics are due
   std::optional<Diagnostics> diagnostics;  ///< after the update, if they were due
   double seconds = 0;                      ///< batch, forward, backward and update
@@ -50,7 +51,8 @@ struct StepTerms {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook = {});
 
-/// Takes the next step: gradients averaged over the micro-batches, clipping, update. If the loss or
+/// Takes the next step: gradients averaged over the micro-batches, clipping, update,
+/// unless optim.on_spike says to skip it. If the loss or
 /// a gradient is not finite, the parameters are left as they were and `diverged` says so; the
 /// gradients are then computed once more to find the op. `hook` sees all tapes.
 Step train_step(TrainState& state, const Tape::Hook& hook = {});

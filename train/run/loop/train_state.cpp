@@ -19,23 +19,6 @@ ParameterSet& initialized(ParameterSet& parameters, std::uint64_t seed) {
   return parameters;
 }
 
-nlohmann::json state_of(const stats::SpikeDetector& spikes) {
-  nlohmann::json state = {
-      {"history", spikes.history()}, {"count", spikes.count()}, {"spikes", spikes.spikes()}};
-  if (const auto& moving = spikes.moving()) {
-    state["mean"] = moving->mean;
-    state["variance"] = moving->variance;
-  }
-  return state;
-}
-
-void restore_state(stats::SpikeDetector& spikes, const nlohmann::json& state) {
-  std::optional<stats::SpikeDetector::Moving> moving;
-  if (state.contains("mean")) moving = {state.at("mean"), state.at("variance")};
-  spikes.restore(state.at("history").get<std::vector<double>>(), state.at("count").get<Index>(),
-                 state.at("spikes").get<Index>(), moving);
-}
-
 std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
   const double threshold = model.attention.qk_clip;
   return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
@@ -81,7 +64,8 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       schedule(make_schedule(config.optim, config.train.steps)),
       loss_spikes(rule_of(config.log)),
-      grad_spikes(rule_of(config.log)) {}
+      grad_spikes(rule_of(config.log)),
+      guard(config.optim.on_spike) {}
 
 ModelInput TrainState::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");
@@ -146,6 +130,7 @@ CheckpointMeta TrainState::meta(Index at_step) const {
   meta.extra_state = {{"loss_spikes", state_of(loss_spikes)},
                       {"grad_spikes", state_of(grad_spikes)},
                       {"data", data->info()}};
+  if (guard.active()) meta.extra_state["guard"] = guard.state();
   meta.seed = config.run.seed;
   return meta;
 }
@@ -177,6 +162,7 @@ void TrainState::restore(const std::filesystem::path& checkpoint) {
   load_checkpoint(checkpoint, model.parameters(), &optimizer);
   restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
   restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
+  if (guard.active()) guard.restore(meta.extra_state.at("guard"));
   step = meta.step;
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
 }

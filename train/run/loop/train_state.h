@@ -1,5 +1,5 @@
 #pragma once
-// The state of a run while it trains: model, data, optimiser, spike detectors.
+// The state of a run while it trains: model, data, optimiser, spike detectors and guard.
 
 #include <memory>
 #include <optional>
@@ -12,6 +12,7 @@
 #include "train/run/config/config.h"
 #include "train/run/data/task_accuracy.h"
 #include "train/run/diagnostics/diagnose.h"
+#include "train/run/loop/spike_guard.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {
@@ -64,6 +65,7 @@ struct TrainState {
   Optimizer optimizer;
   std::unique_ptr<Schedule> schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
+  SpikeGuard guard;
   /// Gradient norms of the steps done, before clipping; NaN where a resumed run knows none.
   std::vector<double> grad_norms;
   Index step = 0;  ///< steps done

@@ -36,7 +36,8 @@ enum class Of {
   retrieval,    ///< data that knows where its answers are: needles
   two_maps,     ///< differential attention
   z_loss,       ///< model.z_loss above 0
-  qk_clip       ///< model.attention.qk_clip above 0
+  qk_clip,      ///< model.attention.qk_clip above 0
+  on_spike      ///< optim.on_spike is not none
 };
 
 /// The best value that the data allow, drawn as a line.
@@ -125,6 +126,9 @@ inline constexpr Metric kMetrics[] = {
      When::diagnostics},
     {"optim/grad_norm_late_variance", "L2 squared",
      "variance of the norm over the last quarter of the steps so far", Per::run, When::diagnostics},
+    {"optim/spike_scale", "1",
+     "factor of optim.on_spike on the gradient: 1 without a spike, less clips it, 0 skips the step",
+     Per::run, When::step, Of::on_spike},
     {"spike/score_loss", "%", "steps so far whose loss was a spike by log.spike_rule"},
     {"spike/score_grad", "%", "steps so far whose gradient norm was a spike by log.spike_rule"},
     {"throughput/tokens_per_sec", "tokens per second", "of batch, forward, backward and update"},

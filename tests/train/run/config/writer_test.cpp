@@ -62,7 +62,8 @@ Config unusual() {
              .betas = {0, 0.999999999999999},
              .eps = 1.2345678901234567e-30,
              .momentum = 0,
-             .clip_norm = DBL_MAX};
+             .clip_norm = DBL_MAX,
+             .on_spike = OnSpike::zclip};
   c.train = {.steps = 1000000,
              .eval_every = 0,
              .eval_batches = 1,

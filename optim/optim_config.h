@@ -44,6 +44,7 @@ struct OptimConfig {
   Index warmup_steps = 50;
   double decay_fraction = 0.2;  ///< wsd: share of the steps in the final decay
   double weight_decay = 0.1;
+  bool independent_weight_decay = false;  ///< of lr: it follows the schedule alone
   bool decay_embeddings = false;
   std::array<double, 2> betas{0.9, 0.95};
   double eps = 1e-8;

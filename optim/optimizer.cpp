@@ -81,6 +81,7 @@ UpdateNorms norms_of(std::span<const GradientBlock> blocks, std::span<const Upda
 
 Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
     : parameters_(parameters) {
+  if (config.independent_weight_decay) peak_lr_ = config.lr;
   rules_.push_back(make_rule(config.kind, config));
   rules_.push_back(make_rule(OptimizerKind::adamw, config));
   for (Parameter& p : parameters) {
@@ -101,7 +102,8 @@ void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
     StepInput input{steps_, lr, grad_scale};
     UpdateRule::Prepared prepared = state.rule->prepare(input, *state.parameter, state.tensors);
     input.lr = lr * prepared.lr_scale;
-    const auto keep = static_cast<real>(1 - input.lr * state.weight_decay);
+    const double rate = peak_lr_ ? lr / *peak_lr_ : input.lr;
+    const auto keep = static_cast<real>(1 - rate * state.weight_decay);
     steps.push_back({input, keep, std::move(prepared.direction)});
   }
   std::vector<UpdateSums> sums(norms ? blocks.size() : 0);

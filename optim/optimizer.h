@@ -3,6 +3,7 @@
 // and what the rules keep from step to step.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,9 +36,11 @@ class Optimizer {
   Optimizer(ParameterSet& parameters, const OptimConfig& config);
 
   /// One step of each parameter p by its rule (optim/rules), with grad_scale * gradient; weight
-  /// decay comes first: p -= lr weight_decay p. The gradients stay as they are. Every parameter
-  /// must have one (std::logic_error). Also fills `norms` if there are any; the bits of the step
-  /// are the same.
+  /// decay comes first: p -= lr weight_decay p (PyTorch's), or, if it is independent of the peak
+  /// learning rate, p -= (lr / config.lr) weight_decay p (Loshchilov and Hutter 2019, algorithm 2;
+  /// Wortsman et al. 2023, arXiv 2309.14322, section 3.2.2). The gradients stay as they are. Every
+  /// parameter must have one (std::logic_error). Also fills `norms` if there are any; the bits of
+  /// the step are the same.
   void step(double lr, double grad_scale = 1, UpdateNorms* norms = nullptr);
 
   /// Steps taken. With the states, all that is to be saved and set to continue.
@@ -51,6 +54,7 @@ class Optimizer {
 
  private:
   const ParameterSet& parameters_;
+  std::optional<double> peak_lr_;  // if weight decay is independent of it
   std::vector<std::unique_ptr<UpdateRule>> rules_;
   std::vector<State> states_;
   Index steps_ = 0;

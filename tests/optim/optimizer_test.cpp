@@ -89,6 +89,44 @@ TEST(Optimizer, decays_projections_and_the_output_only_and_embeddings_on_request
   }
 }
 
+TEST(Optimizer, independent_weight_decay_follows_the_schedule_and_not_the_peak) {
+  for (const auto& [kind, value] : kNames<OptimizerKind>) {
+    for (const double peak : {0.1, 0.001}) {
+      ParameterSet set;
+      Parameter& p = set.declare("w", {1, 1}, Role::projection, Init::constant(1));
+      set.initialize(1);
+      Optimizer optimizer(
+          set, {.kind = value, .lr = peak, .weight_decay = 0.25, .independent_weight_decay = true});
+      set_gradient(p, {0});
+      optimizer.step(peak);
+      EXPECT_DOUBLE_EQ(p.value.item(), 0.75) << kind;
+      optimizer.step(peak / 2);
+      EXPECT_DOUBLE_EQ(p.value.item(), 0.75 * 0.875) << kind;
+    }
+  }
+}
+
+TEST(Optimizer, coupled_weight_decay_of_stable_adamw_follows_its_own_learning_rate) {
+  for (const bool independent : {false, true}) {
+    ParameterSet set;
+    Parameter& p = set.declare("w", {1}, Role::projection, Init::constant(0));
+    set.initialize(1);
+    Optimizer optimizer(set, {.kind = OptimizerKind::stable_adamw,
+                              .lr = 1,
+                              .weight_decay = 0.5,
+                              .independent_weight_decay = independent,
+                              .betas = {0, 0.5},
+                              .eps = 1e-12});
+    set_gradient(p, {1});
+    optimizer.step(1);
+    EXPECT_NEAR(p.value.item(), -1, 1e-11);
+    set_gradient(p, {7});
+    optimizer.step(1);  // g^2 over v without bias is 49 / 33; its root divides the learning rate
+    const double rate = independent ? 1 : 1 / std::sqrt(49.0 / 33);
+    EXPECT_NEAR(p.value.item(), -(1 - 0.5 * rate) - 1, 1e-11);
+  }
+}
+
 TEST(Optimizer, updates_every_element_of_parameters_longer_than_a_block) {
   ParameterSet set;
   Parameter& big = set.declare("big", {3, 16385}, Role::norm_weight, Init::constant(1));

@@ -121,6 +121,9 @@ std::vector<Field> optim_fields() {
                                     "wsd only: share of the steps in the final decay."),
       field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
                                   "Decoupled weight decay of the projections."),
+      field<at, &O::independent_weight_decay>("optim.independent_weight_decay", any_value(), "",
+                                              "Weight decay takes its share times lr over its "
+                                              "peak in a step, instead of times lr."),
       field<at, &O::decay_embeddings>("optim.decay_embeddings", any_value(), "",
                                       "Apply weight decay to the embeddings too."),
       field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
@@ -133,8 +136,7 @@ std::vector<Field> optim_fields() {
                                "Global L2 norm to which gradients are clipped; 0 clips nothing."),
       field<at, &O::on_spike>("optim.on_spike", any_value(), "",
                               "Beside clip_norm: clip a spike of the gradient norm as ZClip does, "
-                              "or skip the step of a "
-                              "spike of loss or norm as OLMo-core does."),
+                              "or skip the step of a spike of loss or norm as OLMo-core does."),
   };
 }
 

@@ -199,6 +199,14 @@ void validate_data(const Config& c, const Rules& rules) {
   validate_repeats(c, rules);
 }
 
+void validate_optimizer(const OptimConfig& optim, const Rules& rules) {
+  rules.check(!optim.independent_weight_decay || optim.weight_decay < 1,
+              {"optim.weight_decay", "optim.independent_weight_decay"},
+              "weight_decay {} would take that share of each weight in one step, since it is "
+              "independent of the learning rate; need less than 1, such as 1e-4",
+              optim.weight_decay);
+}
+
 void validate_training(const Config& c, const Rules& rules) {
   const OptimConfig& optim = c.optim;
   rules.check(optim.min_lr <= optim.lr, {"optim.lr", "optim.min_lr"},
@@ -233,6 +241,7 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
   validate_heads(config.model, rules);
   validate_softcaps(config.model, rules);
   validate_data(config, rules);
+  validate_optimizer(config.optim, rules);
   validate_training(config, rules);
 }
 

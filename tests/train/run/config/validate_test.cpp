@@ -62,6 +62,15 @@ TEST_F(ConfigRules, the_run_name_is_one_path_component) {
   EXPECT_EQ(config("run.name: ..a b\n").run.name, "..a b");
 }
 
+TEST_F(ConfigRules, independent_weight_decay_takes_a_share) {
+  EXPECT_EQ(error("optim: {independent_weight_decay: true, weight_decay: 1}\n"),
+            "a.yaml:1:41: error: optim.weight_decay: weight_decay 1 would take that share of each "
+            "weight in one step, since it is independent of the learning rate; need less than 1, "
+            "such as 1e-4");
+  EXPECT_EQ(config("optim.weight_decay: 1\n").optim.weight_decay, 1);
+  EXPECT_TRUE(config("optim.independent_weight_decay: true\n").optim.independent_weight_decay);
+}
+
 TEST_F(ConfigRules, sequences_fit_the_model) {
   EXPECT_EQ(error("data.seq_len: 512\n"),
             "a.yaml:1:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "

@@ -58,6 +58,7 @@ Config unusual() {
              .warmup_steps = 1,
              .decay_fraction = 1,
              .weight_decay = 0,
+             .independent_weight_decay = true,
              .decay_embeddings = true,
              .betas = {0, 0.999999999999999},
              .eps = 1.2345678901234567e-30,

@@ -1,8 +1,39 @@
 #include "core/parallel.h"
 
 #include <omp.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 namespace difftape {
+
+namespace {
+
+#ifdef __SSE2__
+constexpr unsigned kFlush = _MM_FLUSH_ZERO_ON | 0x40;  // results, and operands (DAZ)
+#endif
+
+void set_flush(bool on) {
+#ifdef __SSE2__
+  const unsigned state = _mm_getcsr();
+  if (((state & kFlush) == kFlush) != on) _mm_setcsr(on ? state | kFlush : state & ~kFlush);
+#else
+  static_cast<void>(on);
+#endif
+}
+
+}  // namespace
+
+bool flushes_subnormals() {
+#ifdef __SSE2__
+  return (_mm_getcsr() & kFlush) == kFlush;
+#else
+  return false;
+#endif
+}
+
+FlushSubnormals::FlushSubnormals(bool on) : before_(flushes_subnormals()) { set_flush(on); }
+FlushSubnormals::~FlushSubnormals() { set_flush(before_); }
 
 int num_threads() { return omp_get_max_threads(); }
 void set_num_threads(int count) { omp_set_num_threads(count); }
@@ -18,9 +49,14 @@ void parallel_blocks(Index n, void (*body)(void* context, Index i), void* contex
     for (Index i = 0; i < n; ++i) body(context, i);
     return;
   }
-  // Blocks are handed out as threads become free: a core that other programs use gets fewer.
-#pragma omp parallel for schedule(dynamic, 1)
-  for (Index i = 0; i < n; ++i) body(context, i);
+  const bool flush = flushes_subnormals();
+#pragma omp parallel
+  {
+    set_flush(flush);  // threads that live on have the state of the call before
+    // Blocks are handed out as threads become free: a core that other programs use gets fewer.
+#pragma omp for schedule(dynamic, 1)
+    for (Index i = 0; i < n; ++i) body(context, i);
+  }
 }
 
 }  // namespace detail

@@ -31,6 +31,23 @@ class SerialScope {
   int before_;
 };
 
+/// While one lives that is on, arithmetic takes subnormal numbers, those below 1.2e-38 in f32, for
+/// 0: of this thread and of all parallel calls. Where processors are slow at them, which a run
+/// meets at large learning rates, that is up to twice the speed. Those of x86 do it; others stay as
+/// they are.
+class FlushSubnormals {
+ public:
+  explicit FlushSubnormals(bool on);
+  ~FlushSubnormals();
+  FlushSubnormals(const FlushSubnormals&) = delete;
+  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+
+ private:
+  bool before_;
+};
+/// Whether this thread does.
+bool flushes_subnormals();
+
 /// Elements in one block of a cheap element-wise loop.
 inline constexpr Index kElementGrain = 16384;
 /// Rows in one block, for rows of `width` elements.

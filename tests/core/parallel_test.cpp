@@ -1,6 +1,7 @@
 #include "core/parallel.h"
 
 #include <atomic>
+#include <limits>
 
 #include "tests/support/threads.h"
 
@@ -60,6 +61,36 @@ TEST(Parallel, nothing_runs_in_a_dry_run) {
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(parallel_sum(1000, 10, [](Index, Index) { return 1.0; }), 100);
 }
+
+#ifdef __SSE2__
+/// How many of the sums of two numbers, whose result is subnormal, are 0 on the threads that add.
+Index flushed_sums() {
+  constexpr Index kSums = 1000;
+  const volatile real tiny = std::numeric_limits<real>::min();
+  return static_cast<Index>(parallel_sum(kSums, 1, [&](Index, Index) {
+    return tiny * real{0.5} == 0 ? 1.0 : 0.0;  // rounding to 0 is what is asked for
+  }));
+}
+
+TEST(FlushSubnormals, holds_on_every_thread_while_it_lives_and_no_longer) {
+  for (const int threads : {4, 1, 2, 4}) {
+    const test::Threads scope(threads);
+    EXPECT_EQ(flushed_sums(), 0);
+    {
+      const FlushSubnormals flush(true);
+      EXPECT_TRUE(flushes_subnormals());
+      EXPECT_EQ(flushed_sums(), 1000);
+      {
+        const FlushSubnormals keep(false);
+        EXPECT_EQ(flushed_sums(), 0);
+      }
+      EXPECT_EQ(flushed_sums(), 1000);
+    }
+    EXPECT_FALSE(flushes_subnormals());
+    EXPECT_EQ(flushed_sums(), 0);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace difftape

@@ -129,6 +129,7 @@ struct TrainConfig {
   Index grad_accumulation = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;
+  bool flush_subnormals = true;  ///< in f32; f64 never does
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).

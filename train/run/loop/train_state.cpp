@@ -57,6 +57,7 @@ TrainState::TrainState(const Config& the_config)
 
 TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_data)
     : config(the_config),
+      flush_subnormals(config.train.flush_subnormals && std::is_same_v<real, float>),
       precision(precision_of(config)),
       data(std::move(the_data)),
       model(config.model),

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/parallel.h"
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
 #include "optim/optimizer.h"
@@ -58,6 +59,7 @@ struct TrainState {
   void restore(const std::filesystem::path& checkpoint);
 
   Config config;
+  FlushSubnormals flush_subnormals;  ///< as train.flush_subnormals says, as long as this lives
   Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;

@@ -128,7 +128,9 @@ void write_env(const fs::path& dir, std::span<const std::string> command, const 
                const FlatConfig& config) {
   Json json = {{"command", command}, {"date", utc_now()}};
   if (!facts.is_null()) json.update(facts);
-  json["machine"] = {{"cpu", cpu_model()}, {"threads", num_threads()}};
+  json["machine"] = {{"cpu", cpu_model()},
+                     {"threads", num_threads()},
+                     {"flushes_subnormals", flushes_subnormals()}};
   json["config"] = Json::object();
   for (const auto& [key, value] : config) json["config"][key] = value;
   system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");

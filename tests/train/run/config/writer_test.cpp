@@ -71,7 +71,8 @@ Config unusual() {
              .checkpoint_every = 3,
              .grad_accumulation = 2,
              .activation_checkpointing = ActivationCheckpointing::blocks,
-             .precision = Precision::bf16_emulated};
+             .precision = Precision::bf16_emulated,
+             .flush_subnormals = false};
   c.log = {.parameters_every = 3,
            .diagnostics_every = 7,
            .diagnostics_sequences = 5,

@@ -1,4 +1,5 @@
 // The same configuration and seed gives the same bits, whatever the number of threads.
+#include "core/parallel.h"
 #include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/system/json.h"
@@ -54,6 +55,19 @@ TEST_P(Determinism, another_seed_gives_other_numbers) {
   ASSERT_EQ(project.train("c"), system::Exit::ok);
   EXPECT_EQ(measured(project / "a"), measured(project / "b"));
   EXPECT_NE(measured(project / "a"), measured(project / "c"));
+}
+
+TEST(FlushSubnormals, is_what_the_key_says_while_a_run_trains_and_is_recorded) {
+  for (const bool flush : {true, false}) {
+    TinyProject project("diff_v2");
+    project.config.train.flush_subnormals = flush;
+    ASSERT_EQ(project.train("run"), system::Exit::ok);
+    EXPECT_FALSE(flushes_subnormals());
+    const auto env = nlohmann::json::parse(test::contents(project / "run/env.json"));
+    const bool single = std::is_same_v<real, float>;
+    EXPECT_EQ(env["machine"]["flushes_subnormals"], flush && single);
+    EXPECT_EQ(env["config"]["train.flush_subnormals"], flush ? "true" : "false");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, Determinism, testing::ValuesIn(attention_kinds()),

@@ -49,6 +49,11 @@ Moments moments_of(Iterator begin, Iterator end, std::optional<double> one_more 
 
 }  // namespace
 
+SpikeDefinition definition_for(SpikeDefinition definition, Index steps) {
+  if (definition != SpikeDefinition::automatic) return definition;
+  return steps < kLongRun ? SpikeDefinition::olmo_core : SpikeDefinition::olmo2;
+}
+
 SpikeRule make_spike_rule(SpikeDefinition definition, Index window, double threshold,
                           Index min_history) {
   const Index used = window > 0 ? window : own_numbers(definition, 0).window;

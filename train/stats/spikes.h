@@ -43,7 +43,8 @@
 
 namespace difftape::stats {
 
-enum class SpikeDefinition { olmo2, olmo_core, llmc, zclip };
+/// `automatic` is no definition but stands for one: definition_for().
+enum class SpikeDefinition { automatic, olmo2, olmo_core, llmc, zclip };
 
 }  // namespace difftape::stats
 
@@ -51,7 +52,8 @@ namespace difftape {
 
 template <>
 inline constexpr auto kNames<stats::SpikeDefinition> =
-    std::to_array<Named<stats::SpikeDefinition>>({{"olmo2", stats::SpikeDefinition::olmo2},
+    std::to_array<Named<stats::SpikeDefinition>>({{"auto", stats::SpikeDefinition::automatic},
+                                                  {"olmo2", stats::SpikeDefinition::olmo2},
                                                   {"olmo_core", stats::SpikeDefinition::olmo_core},
                                                   {"llmc", stats::SpikeDefinition::llmc},
                                                   {"zclip", stats::SpikeDefinition::zclip}});
@@ -68,8 +70,15 @@ struct SpikeRule {
   SpikeDefinition definition = SpikeDefinition::olmo2;
 };
 
-/// A rule of the definition; a number that is 0 becomes the definition's own. Numbers are not
-/// checked.
+/// The fewest steps of a run in which olmo2's window of 1000 is past the fall of the loss for most
+/// of the time. In 800 steps a loss would have to rise above that of the initial weights to count.
+inline constexpr Index kLongRun = 3000;
+/// What `automatic` stands for in a run of `steps`: olmo2, or below kLongRun olmo_core. Any other
+/// is itself.
+SpikeDefinition definition_for(SpikeDefinition definition, Index steps);
+
+/// A rule of the definition, which is not `automatic`; a number that is 0 becomes the definition's
+/// own. Numbers are not checked.
 SpikeRule make_spike_rule(SpikeDefinition definition, Index window = 0, double threshold = 0,
                           Index min_history = 0);
 /// Why the rule could never judge a value a spike, and what to change, in terms of the keys

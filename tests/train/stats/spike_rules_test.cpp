@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::stats {
@@ -38,10 +39,25 @@ TEST(SpikeRules, have_the_numbers_of_their_sources) {
   EXPECT_EQ(numbers("llmc"), std::tuple(128, 7, 128));
   EXPECT_EQ(numbers("zclip"), std::tuple(0, 2.5, 25));
   EXPECT_EQ(names<SpikeDefinition>(),
-            (std::vector<std::string>{"olmo2", "olmo_core", "llmc", "zclip"}));
-  for (const std::string& word : names<SpikeDefinition>()) {
-    EXPECT_EQ(to_string(make_spike_rule(from_string<SpikeDefinition>(word).value()).definition),
-              word);
+            (std::vector<std::string>{"auto", "olmo2", "olmo_core", "llmc", "zclip"}));
+  for (const SpikeDefinition each : kAll) EXPECT_EQ(make_spike_rule(each).definition, each);
+}
+
+TEST(SpikeRules, chosen_by_the_length_of_a_run_can_fire_in_a_short_one) {
+  using enum SpikeDefinition;
+  EXPECT_EQ(definition_for(automatic, 2999), olmo_core);
+  EXPECT_EQ(definition_for(automatic, 3000), olmo2);
+  for (const SpikeDefinition each : kAll) EXPECT_EQ(definition_for(each, 800), each);
+
+  // A loss that falls from 5.5 to 2 in 800 steps, with noise, and once rises by 0.6.
+  const RandomStream stream(1, "noise");
+  SpikeDetector chosen(make_spike_rule(definition_for(automatic, 800))),
+      of_long_runs(make_spike_rule(olmo2));
+  for (std::uint64_t step = 1; step <= 800; ++step) {
+    const double loss = 2 + 3.5 * std::exp(-static_cast<double>(step) / 100) +
+                        0.05 * stream.normal(2 * step) + (step == 600 ? 0.6 : 0);
+    EXPECT_EQ(chosen.add(loss), step == 600) << step;
+    EXPECT_FALSE(of_long_runs.add(loss)) << step;
   }
 }
 

@@ -76,7 +76,8 @@ struct RunConfig {
   std::string name = "run";
   std::string arm;  ///< of the sweep it belongs to; empty: none, reports then call it `name`
   std::uint64_t seed = 1;
-  std::string out;  ///< empty: runs/<name>
+  std::string out;     ///< empty: runs/<name>
+  std::string claims;  ///< XXH3 of the claims file that a sweep was started with; empty: none
 };
 
 /// What the tokens are: the bytes of files, token files, or a task that is generated.
@@ -121,10 +122,15 @@ struct DataConfig {
   BackcopyConfig backcopy{};
 };
 
+/// As many batches of a text are read at the end, if so many are held out.
+inline constexpr Index kFinalEvalBatches = 1000;
+
 struct TrainConfig {
   Index steps = 500;
   Index eval_every = 100;  ///< 0: only at the end
   Index eval_batches = 8;
+  Index final_eval_batches =
+      0;  ///< after the last step; 0: kFinalEvalBatches, of a task eval_batches
   Index checkpoint_every = 0;  ///< 0: only at the end
   Index grad_accumulation = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
@@ -137,7 +143,7 @@ struct LogConfig {
   Index parameters_every = 10;      ///< gradient norm of each parameter; 0: only at the end
   Index diagnostics_every = 50;     ///< 0: only at the end
   Index diagnostics_sequences = 2;  ///< validation sequences they measure
-  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::olmo2;
+  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::automatic;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
   double spike_threshold = 0;  ///< standard deviations
   Index spike_min_history = 0;

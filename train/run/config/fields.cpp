@@ -23,6 +23,9 @@ std::vector<Field> run_fields() {
                           "Seed of the initial values and of the order of the data."),
       field<at, &R::out>("run.out", any_value(), "",
                          "Folder the run writes to; empty means runs/<run.name>."),
+      field<at, &R::claims>("run.claims", any_value(), "",
+                            "Digest of the claims that were stated before the run; a sweep with "
+                            "sweep.claims sets it."),
   };
 }
 
@@ -150,6 +153,10 @@ std::vector<Field> train_fields() {
                                 "Validate this often; 0 means only at the end."),
       field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
                                   "Batches in one validation."),
+      field<at, &T::final_eval_batches>(
+          "train.final_eval_batches", between(0, kMaxSize), "batches",
+          "Batches in the validation after the last step, at most those held out; 0 means all of "
+          "them up to 1000, or train.eval_batches of data that are generated."),
       field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
                                       "Write a checkpoint this often; 0 means only at the end."),
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
@@ -186,7 +193,8 @@ std::vector<Field> log_fields() {
                                            "Validation sequences that diagnostics measure."),
       field<at, &L::spike_rule>("log.spike_rule", any_value(), "",
                                 "Which definition says what a spike is: OLMo 2's, OLMo-core's, "
-                                "llm.c's or ZClip's."),
+                                "llm.c's or ZClip's; auto is OLMo-core's below 3000 steps, where "
+                                "OLMo 2's window is too long, else OLMo 2's."),
       field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",
                                   "Values a spike is judged by; 0 means the rule's own: 1000, 128, "
                                   "128, and none for zclip."),

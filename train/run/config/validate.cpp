@@ -112,9 +112,12 @@ void validate_needles(const Config& c, const Rules& rules) {
                 "{} facts and {} queries take {} tokens, a sequence has {}; raise data.seq_len",
                 facts, queries, needed, c.data.seq_len + 1);
   }
-  const Index read = c.train.eval_batches * c.data.batch_size;
+  const Index at_end = c.train.final_eval_batches;
+  const Index batches = at_end > 0 ? std::min(at_end, c.train.eval_batches) : c.train.eval_batches;
+  const Index read = batches * c.data.batch_size;
   const Index least = NeedlesConfig::kDepths * static_cast<Index>(task.facts.size());
-  rules.check(read >= least, {"train.eval_batches", "data.batch_size", all_facts},
+  rules.check(read >= least,
+              {"train.eval_batches", "train.final_eval_batches", "data.batch_size", all_facts},
               "a validation reads {} sequences; needles needs {} for each of {} settings at each "
               "depth; raise train.eval_batches or data.batch_size",
               read, least, task.facts.size());
@@ -217,8 +220,9 @@ void validate_training(const Config& c, const Rules& rules) {
               "train.steps",
               optim.warmup_steps, c.train.steps);
   const LogConfig& log = c.log;
-  const std::string why_invalid = stats::unsupported_reason(stats::make_spike_rule(
-      log.spike_rule, log.spike_window, log.spike_threshold, log.spike_min_history));
+  const std::string why_invalid = stats::unsupported_reason(
+      stats::make_spike_rule(stats::definition_for(log.spike_rule, c.train.steps), log.spike_window,
+                             log.spike_threshold, log.spike_min_history));
   rules.check(
       why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",

@@ -94,6 +94,10 @@ class Dataset {
   /// Of a task, whose answers are right or wrong, so that accuracy is measured; else nothing.
   virtual std::optional<BestAchievable> best() const { return std::nullopt; }
 
+  /// The entropy of a token given the one before it, nats, from the pairs in what trains: a model
+  /// that does not get below it has learned less than a table of pairs. Of generated data nothing.
+  virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+
   /// Without rows: answers are not counted one by one.
   virtual AccuracyGrid grid() const { return {}; }
 };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -67,6 +69,9 @@ class Windows : public Dataset {
 
   Index val_batches() const override { return val_windows() / val_rows(); }
   Index vocab_size() const override { return source_->vocab_size; }
+  std::optional<double> bigram_entropy() const override {
+    return run::bigram_entropy(*source_, split_.train);
+  }
 
   nlohmann::ordered_json info() const override {
     Index val_tokens = 0;
@@ -124,6 +129,32 @@ class Windows : public Dataset {
 };
 
 }  // namespace
+
+double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans) {
+  std::unordered_map<std::uint64_t, std::int64_t> pairs;
+  std::unordered_map<std::int32_t, std::int64_t> firsts;
+  Index left = kCountedTokens;
+  std::vector<std::int32_t> tokens;
+  for (const Span& span : spans) {
+    tokens.resize(static_cast<size_t>(std::min(span.size(), left)));
+    source.copy(span.begin, tokens);
+    for (size_t i = 1; i < tokens.size(); ++i) {
+      const auto first = static_cast<std::uint64_t>(tokens[i - 1]);
+      ++pairs[first << 32 | static_cast<std::uint64_t>(tokens[i])];
+      ++firsts[tokens[i - 1]];
+    }
+    left -= std::ssize(tokens);
+  }
+  // Summed in the order of the pairs, not of the table: the same bits everywhere.
+  const std::map<std::uint64_t, std::int64_t> sorted(pairs.begin(), pairs.end());
+  double sum = 0, total = 0;
+  for (const auto& [pair, count] : sorted) {
+    const auto n = static_cast<double>(count);
+    sum += n * std::log(static_cast<double>(firsts[static_cast<std::int32_t>(pair >> 32)]) / n);
+    total += n;
+  }
+  return total > 0 ? sum / total : 0;
+}
 
 Split split_by_blocks(Index size, Index window, double val_fraction) {
   if (size < 2 * window) throw std::logic_error("split_by_blocks: too short for two windows");

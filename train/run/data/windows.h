@@ -36,6 +36,11 @@ struct Split {
   std::vector<Span> train, val;
 };
 
+/// The entropy of a token given the one before it, nats: that of the relative frequencies of pairs
+/// within the spans, of the first kCountedTokens tokens of them.
+double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans);
+inline constexpr Index kCountedTokens = Index{1} << 24;
+
 /// Cuts [0, size) into blocks of 16384 tokens, or of val_fraction * size if that is less, but never
 /// less than `window`, and gives round(val_fraction * blocks) of them, at least one and not all, to
 /// validation. Which ones depends on the number of blocks alone: all seeds share one validation

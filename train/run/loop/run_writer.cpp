@@ -42,6 +42,9 @@ Json describe_data(const Dataset& data) {
     info["best_loss"] = best->loss;
     info["best_accuracy"] = best->accuracy;
   }
+  if (const std::optional<double> entropy = data.bigram_entropy()) {
+    info["bigram_entropy"] = *entropy;
+  }
   return info;
 }
 
@@ -90,6 +93,12 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
   if (const std::optional<BestAchievable> best = state.data->best()) {
     progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
                                 100 * best->accuracy));
+  }
+  if (const std::optional<double> entropy = state.data->bigram_entropy()) {
+    progress_->note(
+        fmt::format("bigram entropy of the data: {:.4f} nats; a loss above it is no "
+                    "better than a table of pairs",
+                    *entropy));
   }
   if (request.resume) status_.started = read_status(dir_).started;
   status_.steps = config.train.steps;
@@ -209,7 +218,7 @@ void RunWriter::failed() noexcept {
 std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
   write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-  std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(state.config.log));
+  std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(state.config));
   write_spikes_csv(dir_ / "spikes.csv", spikes);
   return spikes;
 }

@@ -34,7 +34,10 @@ void update(TrainState& state, Step& step) {
   if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
     const Config& config = state.config;
     step.spike_scale = state.guard.scale(step.loss, step.norms.global);
-    if (step.spike_scale == 0) return;
+    if (step.spike_scale == 0) {
+      if (state.qk_clip) step.qk_clip = state.qk_clip->seen();
+      return;
+    }
     if (diagnoses(config, step.step)) step.update.emplace();
     const double scale = clip_scale(step.norms.global, config.optim.clip_norm);
     state.optimizer.step(step.lr, std::min(scale, step.spike_scale),

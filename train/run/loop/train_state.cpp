@@ -27,6 +27,7 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
 /// The configuration without what may differ between a run and its continuation.
 std::string identity(Config config) {
   config.run.out.clear();
+  config.run.claims.clear();
   config.train.activation_checkpointing =
       TrainConfig().activation_checkpointing;  // the results are the same
   return to_yaml(config);
@@ -34,9 +35,10 @@ std::string identity(Config config) {
 
 }  // namespace
 
-stats::SpikeRule rule_of(const LogConfig& log) {
-  return stats::make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
-                                log.spike_min_history);
+stats::SpikeRule rule_of(const Config& config) {
+  const LogConfig& log = config.log;
+  return stats::make_spike_rule(stats::definition_for(log.spike_rule, config.train.steps),
+                                log.spike_window, log.spike_threshold, log.spike_min_history);
 }
 
 Precision precision_of(const Config& config) {
@@ -64,8 +66,8 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       qk_clip(qk_clip_of(config.model)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       schedule(make_schedule(config.optim, config.train.steps)),
-      loss_spikes(rule_of(config.log)),
-      grad_spikes(rule_of(config.log)),
+      loss_spikes(rule_of(config)),
+      grad_spikes(rule_of(config)),
       guard(config.optim.on_spike) {}
 
 ModelInput TrainState::input_of(const Batch& batch) const {
@@ -94,9 +96,20 @@ double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape:
   return static_cast<double>(both.terms.cross_entropy);
 }
 
+Index TrainState::batches_to_validate() const {
+  const TrainConfig& train = config.train;
+  Index wanted = train.eval_batches;
+  if (step == train.steps && train.final_eval_batches > 0) {
+    wanted = train.final_eval_batches;
+  } else if (step == train.steps && !data->best()) {
+    wanted = kFinalEvalBatches;
+  }
+  return std::min(wanted, data->val_batches());
+}
+
 Validation TrainState::validate(const Tape::Hook& hook) {
   const profile::Span span(profile::Category::phase, "validate");
-  const Index batches = std::min(config.train.eval_batches, data->val_batches());
+  const Index batches = batches_to_validate();
   std::optional<TaskAccuracy> score;
   if (data->best()) score.emplace(data->grid());
   double total = 0, weights = 0, first = 0;

@@ -18,8 +18,9 @@
 
 namespace difftape::run {
 
-/// The rule of the log.spike_* keys. Throws ConfigError for a rule that could never judge a value.
-stats::SpikeRule rule_of(const LogConfig& log);
+/// The rule of the log.spike_* keys for train.steps. Throws ConfigError for a rule that could never
+/// judge a value.
+stats::SpikeRule rule_of(const Config& config);
 
 /// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
 Precision precision_of(const Config& config);
@@ -46,8 +47,8 @@ struct TrainState {
   /// sees the layers.
   Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
            Observer* observer = nullptr);
-  /// Means over the scored tokens of the first train.eval_batches validation batches. `hook`
-  /// sees the tapes.
+  /// Means over the scored tokens of the first train.eval_batches validation batches, after the
+  /// last step of train.final_eval_batches. `hook` sees the tapes.
   Validation validate(const Tape::Hook& hook = {});
   /// Measures the model as it is (train/run/diagnostics); changes nothing.
   Diagnostics diagnose();
@@ -73,6 +74,7 @@ struct TrainState {
   Index step = 0;  ///< steps done
 
  private:
+  Index batches_to_validate() const;
   ModelInput input_of(const Batch& batch) const;
   /// Cross-entropy of a validation batch, whose hits `score` counts if there is one.
   double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);

@@ -79,7 +79,7 @@ inline constexpr Metric kMetrics[] = {
      Per::run, When::step, Of::z_loss},
     {"val/loss",
      "nats per token",
-     "mean over the scored tokens of train.eval_batches validation batches",
+     "mean over the scored tokens of train.eval_batches validation batches; at the end of all",
      Per::run,
      When::validation,
      Of::any,

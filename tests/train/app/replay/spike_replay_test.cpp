@@ -50,6 +50,7 @@ class Spike : public testing::Test {
     project.config.train.steps = 150;
     project.config.train.eval_every = 0;
     project.config.train.checkpoint_every = 20;
+    project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
     project.config.log.spike_min_history = 20;
     project.config.log.spike_threshold = 4;
     project.save();

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 /// A valid configuration in which every key differs from its default, but for what excludes others.
 Config unusual() {
   Config c;
-  c.run = {"a: b #c", "an arm", 12345678901234567, "out 'x' \"y\"/é"};
+  c.run = {"a: b #c", "an arm", 12345678901234567, "out 'x' \"y\"/é", "0123456789abcdef"};
   c.model = {.d_model = 96,
              .num_layers = 3,
              .num_heads = 6,
@@ -68,6 +68,7 @@ Config unusual() {
   c.train = {.steps = 1000000,
              .eval_every = 0,
              .eval_batches = 1,
+             .final_eval_batches = 7,
              .checkpoint_every = 3,
              .grad_accumulation = 2,
              .activation_checkpointing = ActivationCheckpointing::blocks,

@@ -93,6 +93,8 @@ TEST(TrainProfile, writes_a_trace_whose_events_nest) {
 
 TEST(TrainProfile, names_the_layer_of_an_op_in_both_directions) {
   TinyProject project;
+  project.config.train.final_eval_batches = project.config.train.eval_batches;
+  project.save();
   ASSERT_EQ(profile(project, "run").exit, 0);
   std::map<std::string, int> found;
   for (const Json& event : events(project / "run")) {

@@ -34,8 +34,8 @@ const char* suffix(Per per) {
 std::string when_of(const Metric& metric) {
   const char* const when[] = {"step", "validation", "log.parameters_every",
                               "log.diagnostics_every"};
-  const char* const of[] = {"",          ", tasks",    ", tasks of long answers",
-                            ", needles", ", two maps", ", z-loss",
+  const char* const of[] = {"",          ", tasks",         ", tasks of long answers",
+                            ", needles", ", two maps",      ", z-loss",
                             ", QK-clip", ", optim.on_spike"};
   return std::string(when[static_cast<int>(metric.when)]) + of[static_cast<int>(metric.of)];
 }

@@ -148,7 +148,7 @@ TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
   };
   EXPECT_GT(p_of(31, 39), 0.001) << "filler";
   EXPECT_EQ(counts.rbegin()->first, 38);
-  // Answers repeat facts, so digits and cities are not independent draws.
+  // JudgedClaims repeat facts, so digits and cities are not independent draws.
   for (std::int32_t token = 1; token < 31; ++token) EXPECT_GT(counts[token], 100) << token;
 }
 

@@ -1,0 +1,70 @@
+// What the V2 article derives rather than measures: no seeds, asserted as it is written.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/attention/attention.h"
+#include "core/random.h"
+#include "layers/cost.h"
+
+namespace difftape {
+namespace {
+
+/// The factor by which an RMSNorm of each head enlarges what uniform attention over n keys gives,
+/// for values of RMS 1: independent ones, or the same for all tokens.
+double gain_of_norm(Index n, bool independent) {
+  constexpr Index kSize = 64;
+  const RandomStream random(1, "values");
+  AttentionInputs in{Tensor::zeros({1, n, 1, 8}), Tensor::zeros({1, n, 1, 8}),
+                     Tensor::zeros({1, n, 1, kSize})};
+  for (Index i = 0; i < n * kSize; ++i) {
+    in.v.data()[i] =
+        static_cast<real>(random.normal(static_cast<std::uint64_t>(independent ? i : i % kSize)));
+  }
+  const AttentionOutputs found = attention_forward(HeadMapping::standard(1, 1), in);
+  const real* last = found.out.row(n - 1);
+  double squares = 0;
+  for (Index d = 0; d < kSize; ++d) squares += static_cast<double>(last[d] * last[d]);
+  return 1 / std::sqrt(squares / kSize);
+}
+
+TEST(V2Article, the_norm_of_v1_enlarges_by_up_to_the_root_of_the_length) {
+  const double shortest = gain_of_norm(128, true), longest = gain_of_norm(4096, true);
+  EXPECT_NEAR(std::log(longest / shortest) / std::log(4096.0 / 128), 0.5, 0.05);
+  EXPECT_NEAR(longest, std::sqrt(4096.0), 0.15 * std::sqrt(4096.0));
+  EXPECT_NEAR(gain_of_norm(4096, false), gain_of_norm(128, false), 1e-3)
+      << "not of values that are all alike";
+}
+
+Index attention_parameters(const char* kind) {
+  ModelConfig model;
+  model.d_model = 1024;
+  model.num_layers = 1;
+  model.num_heads = 16;
+  model.num_kv_heads = 1;
+  model.attention.kind = kind;
+  Index count = 0;
+  for (const auto& [part, parameters] : model_cost(model, 128).attention_parameters) {
+    count += parameters;
+  }
+  return count;
+}
+
+TEST(V2Article, v2_saves_a_quarter_of_the_attention_parameters_of_twice_the_heads) {
+  const auto twice = static_cast<double>(attention_parameters("softmax_2h")),
+             v2 = static_cast<double>(attention_parameters("diff_v2"));
+  EXPECT_NEAR(1 - v2 / twice, 0.25, 0.02) << "keys and values are few, with grouped queries";
+}
+
+TEST(V2Article, the_cache_of_v2_is_that_of_the_baseline) {
+  const auto cache = [](const char* kind) {
+    ModelConfig model;
+    model.attention.kind = kind;
+    return model_cost(model, 128).kv_cache_per_token;
+  };
+  EXPECT_EQ(cache("diff_v2"), cache("softmax"));
+}
+
+}  // namespace
+}  // namespace difftape

@@ -58,7 +58,9 @@ double sequential_p(double p, Index pairs) {
   const auto after = std::find_if(kLooks.begin(), kLooks.end(),
                                   [&](const Look& look) { return look.pairs > pairs; });
   if (after == kLooks.begin()) return kNaN;
-  return std::min(1.0, p * 0.05 / std::prev(after)->level);
+  const Look& look = *std::prev(after);
+  const double slope = std::log(0.05 / 0.01) / std::log(look.level / look.level_of_hundredth);
+  return std::min(1.0, 0.05 * std::pow(p / look.level, slope));
 }
 
 double paired_power(double effect, double spread, Index pairs, double alpha) {
@@ -84,11 +86,30 @@ double equivalence_power(double margin, double spread, Index pairs, double alpha
       both_reject, 0, margin / error / t, 10, 1e-10);
 }
 
-Index pairs_for_power(double effect, double spread, double alpha, double power, Index most) {
-  for (Index pairs = 2; pairs <= most; ++pairs) {
-    if (paired_power(effect, spread, pairs, alpha) >= power) return pairs;
+namespace {
+
+/// The fewest pairs of [2, most] with `enough`, which more pairs have too; 0 if none have.
+template <class F>
+Index fewest_pairs(Index most, F&& enough) {
+  if (!enough(most)) return 0;
+  Index low = 1, high = most;
+  while (high - low > 1) {
+    const Index middle = (low + high) / 2;
+    (enough(middle) ? high : low) = middle;
   }
-  return 0;
+  return high;
+}
+
+}  // namespace
+
+Index pairs_for_power(double effect, double spread, double alpha, double power, Index most) {
+  return fewest_pairs(
+      most, [&](Index pairs) { return paired_power(effect, spread, pairs, alpha) >= power; });
+}
+
+Index pairs_for_equivalence(double margin, double spread, double alpha, double power, Index most) {
+  return fewest_pairs(
+      most, [&](Index pairs) { return equivalence_power(margin, spread, pairs, alpha) >= power; });
 }
 
 }  // namespace difftape::stats

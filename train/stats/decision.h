@@ -22,17 +22,20 @@ double equivalence_p(const PairedDifference& difference, double margin);
 double sign_flip_p(std::span<const double> differences);
 inline constexpr std::size_t kMostSignFlips = 24;
 
-/// Three looks at an experiment, after 4, 8 and 12 pairs, and the p value below which each stops
-/// it: together wrong once in twenty where there is no difference (O'Brien and Fleming's shape, for
-/// t-tests of so few pairs; tests/train/stats/decision_test.cpp simulates it).
+/// Three looks at an experiment, after 4, 8 and 12 pairs, and the p values below which each stops
+/// it: together wrong once in twenty, or once in a hundred, where there is no difference (O'Brien
+/// and Fleming's shape, for t-tests of so few pairs; tests/train/stats/decision_test.cpp simulates
+/// both).
 struct Look {
   Index pairs;
-  double level;
+  double level, level_of_hundredth;  ///< for 0.05 and for 0.01 in all
 };
-inline constexpr std::array<Look, 3> kLooks{{{4, 0.0005}, {8, 0.014}, {12, 0.043}}};
+inline constexpr std::array<Look, 3> kLooks{
+    {{4, 0.0005, 0.00002}, {8, 0.014, 0.0018}, {12, 0.043, 0.0092}}};
 
-/// The p value that decides `pairs` pairs if they are looked at as kLooks says: that of the last
-/// look they have reached, scaled so that 0.05 is the level; NaN before the first.
+/// The p value that decides `pairs` pairs if they are looked at as kLooks says: the level in all at
+/// which the last look they have reached would stop, its logarithm linear in that of p between and
+/// beyond the two levels of the look. NaN before the first.
 double sequential_p(double p, Index pairs);
 
 /// The power of a two-sided paired t-test at level alpha: how often it finds a true mean difference
@@ -43,5 +46,7 @@ double paired_power(double effect, double spread, Index pairs, double alpha);
 double equivalence_power(double margin, double spread, Index pairs, double alpha);
 /// The fewest pairs, at most `most`, with such a power; 0 if there are none.
 Index pairs_for_power(double effect, double spread, double alpha, double power, Index most = 1000);
+Index pairs_for_equivalence(double margin, double spread, double alpha, double power,
+                            Index most = 1000);
 
 }  // namespace difftape::stats

@@ -67,8 +67,8 @@ RC_GTEST_PROP(BenjaminiHochberg, never_lowers_and_is_never_above_holm,
 }
 
 /// How often an experiment stops that looks at 4, 8 and 12 pairs of true mean `effect` and
-/// spread 1.
-double stopped(double effect, std::uint64_t seed) {
+/// spread 1, at a level in all.
+double stopped(double effect, std::uint64_t seed, double level = 0.05) {
   const RandomStream noise(seed, "looks");
   constexpr int kTrials = 20000;
   int found = 0;
@@ -79,7 +79,7 @@ double stopped(double effect, std::uint64_t seed) {
         const auto index = static_cast<std::uint64_t>(trial) * 12 + differences.size();
         differences.push_back(effect + noise.normal(index));
       }
-      if (sequential_p(paired(differences).p, look.pairs) < 0.05) {
+      if (sequential_p(paired(differences).p, look.pairs) < level) {
         ++found;
         break;
       }
@@ -91,6 +91,8 @@ double stopped(double effect, std::uint64_t seed) {
 TEST(Looks, are_wrong_once_in_twenty_together) {
   // Binomial: a standard deviation of 0.0015.
   EXPECT_NEAR(stopped(0, 1), 0.05, 0.006);
+  EXPECT_NEAR(stopped(0, 1, 0.01), 0.01, 0.003) << "as a step of Holm's correction has it";
+  EXPECT_NEAR(stopped(0, 1, 0.05 / 6), 0.05 / 6, 0.003);
 }
 
 TEST(Looks, lose_little_of_the_power_of_the_last_one) {
@@ -102,6 +104,9 @@ TEST(Looks, have_no_level_before_the_first) {
   EXPECT_DOUBLE_EQ(sequential_p(0.0005, 4), 0.05);
   EXPECT_DOUBLE_EQ(sequential_p(0.0005, 7), 0.05) << "pairs between two looks decide nothing";
   EXPECT_DOUBLE_EQ(sequential_p(0.043, 12), 0.05);
+  for (const Look& look : kLooks) {
+    EXPECT_NEAR(sequential_p(look.level_of_hundredth, look.pairs), 0.01, 1e-12);
+  }
   EXPECT_EQ(sequential_p(0.9, 8), 1);
 }
 

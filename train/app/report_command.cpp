@@ -36,7 +36,7 @@ constexpr int kRefreshSeconds = 5;
 
 struct ReportArguments {
   std::vector<std::string> runs, charts;
-  std::string baseline, out = "report.html", svg, verdicts;
+  std::string baseline, claims, out = "report.html", svg, forest, verdicts;
   bool watch = false;
 
   std::vector<fs::path> dirs() const { return {runs.begin(), runs.end()}; }
@@ -50,23 +50,55 @@ std::size_t output_width() {
 void require_outputs(const ReportArguments& arguments) {
   require_output_file(arguments.out, ".html");
   if (!arguments.svg.empty()) require_output_file(arguments.svg, ".svg");
+  if (!arguments.forest.empty()) require_output_file(arguments.forest, ".svg");
   if (!arguments.verdicts.empty())
     require_csv_output(arguments.verdicts, "report", study::kVerdictsHeader);
+}
+
+/// The claims that are asked of the runs: a file, or the copy in the directory of a sweep. Null if
+/// there are none; a single arm has none unless they are named.
+std::unique_ptr<const study::JudgedClaims> claims_of(const ReportArguments& arguments,
+                                                     const study::Study& study) {
+  fs::path path = arguments.claims;
+  for (const fs::path& dir : arguments.dirs()) {
+    std::error_code ignored;
+    if (path.empty() && fs::exists(dir / study::kClaimsCopy, ignored))
+      path = dir / study::kClaimsCopy;
+  }
+  if (path.empty() || (study.arms.size() < 2 && arguments.claims.empty())) return nullptr;
+  return std::make_unique<study::JudgedClaims>(study::load_claims(path.string()), study.runs());
+}
+
+/// The files of the verdicts that are asked for. Throws UsageError if there are no claims.
+void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims* claims) {
+  for (const auto& [option, value] :
+       {std::pair("--verdicts", &arguments.verdicts), std::pair("--forest", &arguments.forest)}) {
+    if (claims || value->empty()) continue;
+    throw UsageError(fmt::format("{}: no claims to judge; name their file with --claims", option));
+  }
+  if (!arguments.forest.empty()) {
+    write_forest(*claims, arguments.forest);
+    fmt::print("forest plot: {}\n", arguments.forest);
+  }
+  if (!arguments.verdicts.empty()) {
+    system::replace_text(arguments.verdicts, verdicts_csv(claims->results));
+    fmt::print("verdicts: {}\n", arguments.verdicts);
+  }
 }
 
 void report(const ReportArguments& arguments) {
   const study::Collection collection = study::collect_runs(arguments.dirs());
   for (const std::string& note : collection.notes) fmt::print(stderr, "difftape: {}\n", note);
   const study::Study study = make_study(collection.runs, arguments.baseline);
-  write_report(study, arguments.out, "difftape", collection.notes, {.charts = arguments.charts});
-  fmt::print("{}\nreport: {}\n", study_text(study, output_width()), arguments.out);
+  const auto claims = claims_of(arguments, study);
+  write_report(study, arguments.out, "difftape",
+               {.notes = collection.notes, .charts = arguments.charts, .claims = claims.get()});
+  fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims.get()), arguments.out);
   if (!arguments.svg.empty()) {
     write_lr_curve(study, arguments.svg);
     fmt::print("learning-rate curve: {}\n", arguments.svg);
   }
-  if (arguments.verdicts.empty()) return;
-  system::replace_text(arguments.verdicts, verdicts_csv(evaluate(study)));
-  fmt::print("verdicts: {}\n", arguments.verdicts);
+  write_verdicts(arguments, claims.get());
 }
 
 /// With the arm of the first run as its baseline as long as that named has no run.
@@ -91,8 +123,12 @@ system::Exit watch(const ReportArguments& arguments) {
     const auto begin = std::chrono::steady_clock::now();
     if (const std::optional<study::Collection> collection = runs.collect()) {
       const study::Study study = study_so_far(*collection, arguments.baseline);
-      write_report(study, arguments.out, "difftape", collection->notes,
-                   {.charts = arguments.charts, .refresh_seconds = kRefreshSeconds});
+      const auto claims = claims_of(arguments, study);
+      write_report(study, arguments.out, "difftape",
+                   {.notes = collection->notes,
+                    .charts = arguments.charts,
+                    .claims = claims.get(),
+                    .refresh_seconds = kRefreshSeconds});
       const std::string now = fmt::format("{}; {}", describe_states(study.runs()), answer(study));
       if (now != said) fmt::print("{}\n", said = now);
     } else if (said.empty()) {
@@ -124,11 +160,14 @@ Command report_command(Context& context) {
             .required = true},
            {"--baseline", &a->baseline,
             "The arm that the others are compared with; default: that of the first run"},
+           {"--claims", &a->claims,
+            "A file of claims to judge by these runs; default: that of a sweep among them"},
            {.name = "--out", .target = &a->out, .help = "The page to write", .show_default = true},
            list_option("--charts", &a->charts,
                        "Logged quantities to draw, separated by commas, such as optim/lr,"
                        "attn/entropy,attn/entropy/3 (default: a selection)"),
            {"--svg", &a->svg, "Also write the learning-rate curve, as SVG"},
+           {"--forest", &a->forest, "Also write the forest plot of the claims, as SVG"},
            {"--verdicts", &a->verdicts, "A CSV file to write with the numbers of every claim"},
            {"--watch", &a->watch,
             "Rewrite the page while the runs are trained, until all have ended or Ctrl-C"}},

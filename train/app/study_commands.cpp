@@ -1,13 +1,17 @@
-// Commands about many models: plan their cost, train them.
+// Commands about many models: plan their cost, train them, compare them.
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "train/app/analyze/plan.h"
 #include "train/app/commands.h"
 #include "train/run/config/reader.h"
+#include "train/study/compare/claims/power.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/worker.h"
 
@@ -44,12 +48,33 @@ Command plan_command(Context&) {
       .run = [a] { print_plan(*a); }};
 }
 
+namespace {
+
+/// Where the output is no terminal.
+constexpr std::size_t kWidth = 100;
+
+void print_power(const study::SweepConfig& sweep) {
+  if (!sweep.claims) {
+    throw UsageError(
+        "sweep --power: this sweep is to decide no claims; name their file in "
+        "sweep.claims");
+  }
+  std::set<std::uint64_t> seeds;
+  for (const study::SweepRun& run : sweep.runs) seeds.insert(run.config().run.seed);
+  const Index planned = study::planned_seeds(*sweep.claims);
+  const Index count = planned > 0 ? planned : std::ssize(seeds);
+  if (count < 2) throw UsageError("sweep --power: one seed decides nothing; raise sweep.seeds");
+  fmt::print("{}", power_text(*sweep.claims, count, kWidth));
+}
+
+}  // namespace
+
 Command sweep_command(Context& context) {
   struct Arguments {
     std::string sweep, out;
     std::vector<std::string> overrides, arms;
     int jobs = 0;
-    bool dry_run = false;
+    bool dry_run = false, power = false;
   };
   auto a = std::make_shared<Arguments>();
   return {
@@ -67,11 +92,14 @@ Command sweep_command(Context& context) {
             .help = "Runs trained at the same time, each on its own cores (default: measured)",
             .range = std::pair(1, 1024)},
            {"--dry-run", &a->dry_run,
-            "Say what would be trained and about how long it takes, and stop"}},
+            "Say what would be trained and about how long it takes, and stop"},
+           {"--power", &a->power, "Say what its claims can decide with these seeds, and stop"}},
       .run = [a, &context] {
         const study::SweepConfig sweep = study::load_sweep(a->sweep, a->overrides, a->out, a->arms);
         const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO, a->jobs};
-        if (a->dry_run) {
+        if (a->power) {
+          print_power(sweep);
+        } else if (a->dry_run) {
           dry_run(sweep, request);
         } else {
           context.exit = run_sweep(sweep, request);

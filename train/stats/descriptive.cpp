@@ -37,18 +37,10 @@ double variance(std::span<const double> values) {
   return squared_deviations(values) / static_cast<double>(values.size());
 }
 
-double pooled_std(std::span<const std::vector<double>> groups) {
-  double squares = 0;
-  std::size_t degrees = 0;
-  for (const std::vector<double>& group : groups) {
-    std::vector<double> finite;
-    std::copy_if(group.begin(), group.end(), std::back_inserter(finite),
-                 [](double value) { return std::isfinite(value); });
-    if (finite.size() < 2) continue;
-    squares += squared_deviations(finite);
-    degrees += finite.size() - 1;
-  }
-  return degrees == 0 ? kNaN : std::sqrt(squares / static_cast<double>(degrees));
+double variation(std::span<const double> values) {
+  const double median = quantile({values.begin(), values.end()}, 0.5);
+  return values.size() > 1 && median > 0 ? std::sqrt(variance(values)) / median
+                                         : std::numeric_limits<double>::quiet_NaN();
 }
 
 double growth_exponent(std::span<const double> x, std::span<const double> y) {
@@ -98,13 +90,6 @@ double late_growth(const Series& series) {
 
 double late_variance(const Series& series) {
   return variance(finite(late(series, kLastQuarter)).value);
-}
-
-double late_variation(const Series& series) {
-  const std::vector<double> values = late(series, kLastQuarter).value;
-  const double median = quantile(values, 0.5);
-  return values.size() > 1 && median > 0 ? std::sqrt(variance(values)) / median
-                                         : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace difftape::stats

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that describe values: quantile, spread between repetitions, slope; and what a quantity
+// Numbers that describe values: quantile, spread, slope; and what a quantity
 // does late in training: whether the gradient norm grows or varies, as the V2 article says of V1.
 
 #include <span>
@@ -16,12 +16,9 @@ double quantile(std::vector<double> values, double q);
 double mean(std::span<const double> values);
 double variance(std::span<const double> values);
 
-/// The noise floor: the standard deviation between repetitions, pooled over groups of them,
-/// sqrt(sum of squared deviations from each group's mean / sum of (size - 1)). With groups of seeds
-/// of one variant, it is the typical distance of a run from the mean of its seeds: a difference
-/// between variants that is smaller may be real, but another seed changes as much.
-/// NaN if no group has two values; values that are not finite are left out.
-double pooled_std(std::span<const std::vector<double>> groups);
+/// Standard deviation (population) over median. NaN with fewer than two values and for a median that
+/// is not positive.
+double variation(std::span<const double> values);
 
 /// Least-squares slope of log(y) over log(x), the exponent a of y ~ x^a. Points where x or y is not
 /// positive and finite are left out; NaN with fewer than two different x.
@@ -48,8 +45,5 @@ Series late(const Series& series, double share);
 double late_growth(const Series& series);
 /// Population variance of what is finite in the last quarter of the steps; NaN of nothing.
 double late_variance(const Series& series);
-/// Standard deviation over median in the last quarter of the steps. NaN with fewer than two values
-/// and for a median that is not positive.
-double late_variation(const Series& series);
 
 }  // namespace difftape::stats

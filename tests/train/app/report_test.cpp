@@ -4,6 +4,7 @@
 
 #include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
+#include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_run.h"
 
 namespace difftape::app {
@@ -53,19 +54,34 @@ class ReportCommand : public testing::Test {
 TEST_F(ReportCommand,
        of_a_sweep_directory_prints_arms_sensitivity_and_verdicts_and_writes_both_files) {
   write_sweep();
-  const Outcome outcome = report({"sweep", "--verdicts", "verdicts.csv"});
+  put(dir / "mine.yaml", test::kClaims);
+  const Outcome outcome = report({"sweep", "--claims", "mine.yaml", "--verdicts", "verdicts.csv"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("3 finished"), HasSubstr("lr sensitivity"),
                                  HasSubstr("val vs diff_v2"), HasSubstr("-> ")));
-  EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is V1 (kind: diff_v1): v1_loss_spikes"));
+  EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss"));
   EXPECT_THAT(outcome.out, testing::EndsWith("\nreport: report.html\nverdicts: verdicts.csv\n"));
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<html"));
   EXPECT_THAT(contents(dir / "verdicts.csv"),
-              AllOf(HasSubstr("claim,quantity,scale"), HasSubstr("\nv2_loss_best,")));
+              AllOf(HasSubstr("claim,family,rank"), HasSubstr("\nv2_loss,")));
   put(dir / "mine.csv", "a,b\n");
-  EXPECT_EQ(report({"sweep", "--verdicts", "mine.csv"}).exit, 74);
+  EXPECT_EQ(report({"sweep", "--claims", "mine.yaml", "--verdicts", "mine.csv"}).exit, 74);
   EXPECT_EQ(contents(dir / "mine.csv"), "a,b\n");
+}
+
+TEST_F(ReportCommand, judges_the_claims_of_the_sweep_and_none_without_them) {
+  write_sweep();
+  const Outcome without = report({"sweep"});
+  EXPECT_THAT(without.out, Not(HasSubstr("not tested")));
+  EXPECT_EQ(report({"sweep", "--verdicts", "v.csv"}).exit, 64);
+  put(dir / "sweep/claims.yaml", test::kClaims);
+  EXPECT_THAT(report({"sweep"}).out, HasSubstr("Claims of sweep/claims.yaml (xxh3 "));
+  put(dir / "wrong.yaml", "claims: {a: {arm: x}}");
+  const Outcome wrong = report({"sweep", "--claims", "wrong.yaml"});
+  EXPECT_EQ(wrong.exit, 78);
+  EXPECT_THAT(wrong.err, HasSubstr("wrong.yaml:1:13: error: claims.a: has no 'sentence'"));
+  EXPECT_EQ(report({"sweep", "--claims", "none.yaml"}).exit, 66);
 }
 
 TEST_F(ReportCommand, takes_the_order_of_index_csv_and_the_baseline_that_is_named) {
@@ -128,9 +144,10 @@ TEST_F(ReportCommand, shows_a_run_in_progress_and_keeps_it_out_of_the_statistics
 TEST_F(ReportCommand, of_one_seed_has_no_interval_and_no_verdict) {
   write({.name = "softmax"});
   write({.name = "diff_v2", .kind = "diff_v2"});
-  const Outcome outcome = report({"sweep/softmax", "sweep/diff_v2"});
+  put(dir / "mine.yaml", test::kClaims);
+  const Outcome outcome = report({"sweep/softmax", "sweep/diff_v2", "--claims", "mine.yaml"});
   EXPECT_EQ(outcome.exit, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("not tested, one seed: no interval: v2_loss_best"));
+  EXPECT_THAT(outcome.out, HasSubstr("not tested, one seed: no interval: v2_loss"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
 }
 
@@ -144,10 +161,12 @@ TEST_F(ReportCommand, of_diverged_arms_still_prints_its_tables) {
              .arm = kind});
     }
   }
-  const Outcome outcome = report({"sweep"});
+  put(dir / "mine.yaml", test::kClaims);
+  const Outcome outcome = report({"sweep", "--claims", "mine.yaml"});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("3 diverged at 60, 60, 60"));
-  EXPECT_THAT(outcome.out, HasSubstr("not tested, all runs of diff_v2 diverged: v2_loss_best"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("-> not testable here: all runs of diff_v2 and softmax diverged"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
 }
 

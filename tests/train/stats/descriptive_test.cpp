@@ -34,19 +34,11 @@ TEST(Variance, is_that_of_the_population_and_unknown_of_nothing) {
   EXPECT_TRUE(std::isnan(variance({})));
 }
 
-TEST(NoiseFloor, pools_the_spread_of_groups_and_not_their_means) {
-  const std::vector<std::vector<double>> groups{{1, 2, 4}, {10, 12}, {7}};
-  EXPECT_NEAR(pooled_std(groups), 1.4907119849998596, 1e-14);  // reference.py
-  const std::vector<std::vector<double>> moved{{101, 102, 104}, {-10, -8}};
-  EXPECT_NEAR(pooled_std(moved), 1.4907119849998596, 1e-13);
-}
-
-TEST(NoiseFloor, is_unknown_for_one_seed_and_leaves_out_what_is_not_finite) {
-  EXPECT_TRUE(std::isnan(pooled_std({})));
-  EXPECT_TRUE(std::isnan(pooled_std(std::vector<std::vector<double>>{{1}, {2}})));
-  EXPECT_TRUE(std::isnan(pooled_std(std::vector<std::vector<double>>{{1, kNaN}})));
-  EXPECT_DOUBLE_EQ(pooled_std(std::vector<std::vector<double>>{{1, kInfinity, 3}}), std::sqrt(2));
-  EXPECT_EQ(pooled_std(std::vector<std::vector<double>>{{2, 2, 2}}), 0);
+TEST(Variation, is_the_deviation_over_the_median) {
+  EXPECT_DOUBLE_EQ(variation(std::array{1.0, 3.0}), 0.5);
+  EXPECT_TRUE(std::isnan(variation(std::array{5.0})));
+  EXPECT_TRUE(std::isnan(variation(std::array{0.0, -1.0})));
+  EXPECT_TRUE(std::isnan(variation({})));
 }
 
 TEST(GrowthExponent, is_the_slope_of_logarithms) {

@@ -45,8 +45,6 @@ SLEEP = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 
 show("sleep: mean, half width, p", *paired(*SLEEP))
 show("three seeds", *paired([2.31, 2.305, 2.32], [2.33, 2.34, 2.335]))
 print("holm", holm([0.01, 0.04, 0.03, 0.005]), holm([0.5, 0.6, 0.02, 0.02]))
-groups = [[1.0, 2.0, 4.0], [10.0, 12.0], [7.0]]
-print("pooled", repr(float(numpy.sqrt(sum(((numpy.array(g) - numpy.mean(g)) ** 2).sum() for g in groups) / 3))))
 steps = numpy.array([10.0, 20.0, 40.0, 50.0])
 norms = numpy.array([1.0, 1.7, 2.9, 3.1])
 print("growth", repr(float(numpy.polyfit(numpy.log(steps), numpy.log(norms), 1)[0])))

@@ -84,11 +84,5 @@ TEST(Late, takes_the_last_part_of_the_steps_whichever_were_logged) {
   EXPECT_TRUE(late({}, kLastQuarter).step.empty());
 }
 
-TEST(LateVariation, is_the_deviation_over_the_median_of_the_last_quarter) {
-  EXPECT_DOUBLE_EQ(late_variation(numbered(std::vector<double>{9, 9, 9, 9, 9, 9, 1, 3})), 0.5);
-  EXPECT_TRUE(std::isnan(late_variation(numbered(std::vector<double>{9, 9, 9, 5}))));
-  EXPECT_TRUE(std::isnan(late_variation(numbered(std::vector<double>{1, 1, 1, 1, 1, 1, 0, -1}))));
-}
-
 }  // namespace
 }  // namespace difftape::stats

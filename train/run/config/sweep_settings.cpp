@@ -24,6 +24,9 @@ const std::vector<SweepField>& sweep_fields() {
             "Name of the sweep, used as a folder name; empty means the name of the file."),
       field("sweep.baseline", &S::baseline, any_value(),
             "Arm the others are compared with; empty means the first."),
+      field("sweep.claims", &S::claims, any_value(),
+            "File of the claims that the sweep is to decide, seen from this file; empty means "
+            "none."),
       field("sweep.only", &S::only, any_value(), "Arms that are trained; empty means all."),
       field("sweep.seeds", &S::seeds, at_least(0), "Seeds of every arm; empty means run.seed."),
       structured("sweep.lr", &S::lr, above(0), "list of numbers",

@@ -16,6 +16,7 @@ namespace difftape::run {
 struct SweepSettings {
   std::string name = {};               ///< empty: the name of the file
   std::string baseline = {};           ///< empty: the first arm
+  std::string claims = {};             ///< a file, seen from the one that names it; empty: none
   std::vector<std::string> only = {};  ///< empty: all arms
   std::vector<Index> seeds = {};       ///< empty: that of run.seed alone
   std::optional<YamlNode> lr = {};     ///< numbers of optim.lr, or a name such as wortsman

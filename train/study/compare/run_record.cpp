@@ -15,6 +15,7 @@
 #include "train/run/config/former_names.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
+#include "train/study/compare/measures.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
@@ -47,13 +48,15 @@ T number(const nlohmann::ordered_json& config, const std::string& who, const cha
 stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string& who) {
   try {
     const std::string word = config.value("log.spike_rule", "olmo2");
-    const auto definition = from_string<stats::SpikeDefinition>(word);
-    if (!definition) {
+    const auto named = from_string<stats::SpikeDefinition>(word);
+    if (!named) {
       throw DataError(fmt::format("{}: log.spike_rule is '{}'; need one of {}", who, word,
                                   fmt::join(names<stats::SpikeDefinition>(), ", ")));
     }
+    const stats::SpikeDefinition definition =
+        stats::definition_for(*named, number<Index>(config, who, "train.steps", "0"));
     const stats::SpikeRule rule =
-        stats::make_spike_rule(*definition, number<Index>(config, who, "log.spike_window", "0"),
+        stats::make_spike_rule(definition, number<Index>(config, who, "log.spike_window", "0"),
                                number<double>(config, who, "log.spike_threshold", "0"),
                                number<Index>(config, who, "log.spike_min_history", "0"));
     return stats::SpikeDetector(rule).rule();
@@ -125,6 +128,14 @@ double RunRecord::initial_loss() const {
   if (!logged || metrics.step.front() != 1) return kNaN;
   return std::isfinite(found->second.front()) ? found->second.front() : kNaN;
 }
+
+double RunRecord::failing_loss() const {
+  const auto data = env.find("data");
+  const bool known = data != env.end() && data->is_object() && data->contains("bigram_entropy");
+  return known ? data->at("bigram_entropy").get<double>() : initial_loss();
+}
+
+bool RunRecord::trained() const { return finished() && measures::val_loss(*this) < failing_loss(); }
 
 double RunRecord::number(const Quantity& quantity) const {
   return numbers.at(static_cast<std::size_t>(&quantity - quantities().data()));

@@ -168,8 +168,8 @@ std::string written(double value, Format format) {
   switch (format) {
     case Format::loss:
       return fmt::format("{:.4f}", value);
-    case Format::percent:
-      return fmt::format("{:.2f}", value);
+    case Format::count:
+      return fmt::format("{:.1f}", value);
     case Format::norm:
       return value < 1000 ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
     case Format::power:

@@ -5,10 +5,13 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "train/study/figures/drawing.h"
 
 namespace difftape::study {
+
+struct ClaimResult;
 
 /// One claim. NaN stands for a number that there is not.
 struct ForestRow {
@@ -30,5 +33,8 @@ struct ForestRow {
 /// the above is drawn as undecided. An interval that reaches far beyond the effects is cut, with an
 /// arrow. No rows are an empty text.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
+
+/// The claims that are tested, a row each. Hints are drawn as undecided and called so.
+std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
 
 }  // namespace difftape::study

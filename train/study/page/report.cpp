@@ -8,7 +8,9 @@
 
 #include "core/error.h"
 #include "train/study/compare/answer.h"
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/tables.h"
+#include "train/study/figures/forest.h"
 #include "train/study/figures/lr_curve.h"
 #include "train/study/figures/plots.h"
 #include "train/study/page/html.h"
@@ -111,12 +113,13 @@ void add(Sections& page, const char* id, const char* title, const std::string& b
   page.html += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, body);
 }
 
-/// Everything that can be shown of a study; what was not logged is left out. `notes` stand at the
+/// Everything that can be shown of a study; what was not logged is left out. Notes stand at the
 /// top.
-Sections make_sections(const Study& study, std::vector<std::string> notes,
-                       const PageOptions& options, const std::filesystem::path& page_dir) {
+Sections make_sections(const Study& study, const PageParts& parts,
+                       const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
-  const Input input{study, curves, best_lr(study, curves), select_charts(study, options.charts)};
+  const Input input{study, curves, best_lr(study, curves), select_charts(study, parts.charts)};
+  std::vector<std::string> notes = parts.notes;
   notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
   const std::vector<std::string> arms = arm_names(study);
   const AttentionSection attention = attention_section(input);
@@ -129,7 +132,7 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   add(page, "curves", "Curves",
       input.charts.curves.empty() ? "" : kControls + curve_figures(input) + note(kCurvesNote));
   add(page, "grid", "Grid", grid.html);
-  add(page, "verdicts", "Verdicts", verdicts_section(study));
+  add(page, "verdicts", "Verdicts", parts.claims ? verdicts_section(*parts.claims) : "");
   add(page, "accuracy", "Accuracy", accuracy_figure(input));
   add(page, "layers", "Layers", layers_section(input));
   add(page, "attention", "Attention", attention_html(attention));
@@ -137,7 +140,7 @@ Sections make_sections(const Study& study, std::vector<std::string> notes,
   add(page, "commands", "Commands", commands(study));
   add(page, "environment", "Environment", differences(environments(study), arms));
   page.data = curve_data(input);
-  page.data["refresh"] = options.refresh_seconds;
+  page.data["refresh"] = parts.refresh_seconds;
   page.data["attention"] = attention.data;
   if (!grid.html.empty()) page.data["grid"] = grid.data;
   return page;
@@ -154,9 +157,8 @@ std::string refresh_element(int seconds) {
 }  // namespace
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
-                  std::span<const std::string> notes, const PageOptions& options) {
-  const Sections sections =
-      make_sections(study, {notes.begin(), notes.end()}, options, path.parent_path());
+                  const PageParts& parts) {
+  const Sections sections = make_sections(study, parts, path.parent_path());
   std::vector<std::string_view> libraries = {assets::dygraph_js(), assets::synchronizer_js()};
   if (sections.data.contains("grid")) libraries.push_back(assets::d3_js());
   libraries.push_back(assets::page_js());
@@ -166,7 +168,7 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
       path,
       fill_template(assets::page_html(),
                     {{"title", escape_html(title)},
-                     {"refresh", refresh_element(options.refresh_seconds)},
+                     {"refresh", refresh_element(parts.refresh_seconds)},
                      {"answer", escape_html(answer(study))},
                      {"subtitle", escape_html(sections.subtitle)},
                      {"made", run::utc_now()},
@@ -175,6 +177,11 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
                      {"sections", sections.html},
                      {"data", json_for_script(sections.data)},
                      {"scripts", scripts}}));
+}
+
+void write_forest(const JudgedClaims& claims, const std::filesystem::path& path) {
+  const std::string forest = forest_svg(forest_rows(claims.results), SvgKind::standalone);
+  if (!forest.empty()) system::replace_text(path, forest);
 }
 
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {

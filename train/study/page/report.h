@@ -3,25 +3,32 @@
 // loads nothing, stays below 2 MB for any length of run, and reads without JavaScript.
 
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace difftape::study {
 
 struct Study;
+struct JudgedClaims;
 
-struct PageOptions {
-  /// The logged quantities that are drawn (charts.h); none: those of the registry with a picture.
+/// What a page shows besides the study.
+struct PageParts {
+  std::vector<std::string> notes = {};  ///< said at its top, for example which runs were left out
+  /// Logged quantities that are drawn (charts.h); none: those of the registry with a picture.
   std::vector<std::string> charts = {};
+  const JudgedClaims* claims = nullptr;  ///< null: the page speaks of no claim
   /// After which the page loads itself again, because its runs are still trained; 0: never.
   int refresh_seconds = 0;
 };
 
-/// Writes the page of a study. `notes` are said at its top, for example which runs were left out.
-/// Throws UsageError for a chart of no quantity, and OutputError if `path` cannot be written.
+/// Writes the page of a study. Throws UsageError for a chart of no quantity, and OutputError if
+/// `path` cannot be written.
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
-                  std::span<const std::string> notes = {}, const PageOptions& options = {});
+                  const PageParts& parts = {});
+
+/// Writes the forest plot of the claims that are tested, as SVG on white; nothing if none is.
+/// Throws OutputError.
+void write_forest(const JudgedClaims& claims, const std::filesystem::path& path);
 
 /// Writes the learning-rate curve alone, as SVG on white. Throws UsageError for a study of a single
 /// learning rate, and OutputError.

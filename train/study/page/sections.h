@@ -19,6 +19,10 @@
 #include "train/study/page/selection.h"
 #include "train/system/text_table.h"
 
+namespace difftape::study {
+struct JudgedClaims;
+}  // namespace difftape::study
+
 namespace difftape::study::page {
 
 std::vector<std::string> arm_names(const Study& study);
@@ -41,13 +45,13 @@ struct GridSection {
 /// and as parallel coordinates that the script draws with d3.
 GridSection grid_section(const Study& all);
 
-/// A table of claims. The verdict, a cell that says "supported", "not supported" or "no difference
-/// detected", gets a shape; on a narrow screen a row becomes a block of labelled cells.
+/// A table of claims. The verdict, a cell that begins with one, gets a shape; on a narrow screen a
+/// row becomes a block of labelled cells.
 std::string verdict_cards(const system::Table& table);
 
-/// The claims that were tested, then the others, folded away. Empty for a single arm, which nothing
-/// is claimed of.
-std::string verdicts_section(const Study& study);
+/// The claims that were tested, as a forest plot and as a table, then the others, folded away, and
+/// what is to know about the verdicts.
+std::string verdicts_section(const JudgedClaims& claims);
 
 /// {"lrs", "lr", "arms", "conditions", "charts"}: everything page/js/data.js reads.
 nlohmann::ordered_json curve_data(const Input& input);

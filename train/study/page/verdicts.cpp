@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/study/compare/claims/output.h"
+#include "train/study/figures/forest.h"
 #include "train/study/page/html.h"
 #include "train/study/page/sections.h"
 
@@ -10,27 +11,33 @@ namespace difftape::study::page {
 
 namespace {
 
-/// The verdict that a cell begins with.
+/// The verdict that a cell begins with, "hint: " left out.
 Verdict verdict_in(std::string_view cell) {
+  constexpr std::string_view kHint = "hint: ";
+  if (cell.starts_with(kHint)) cell.remove_prefix(kHint.size());
   const auto& all = kNames<Verdict>;
   const auto found = std::ranges::find_if(
       all, [&](const Named<Verdict>& each) { return cell.starts_with(each.name); });
   return found == all.end() ? Verdict::not_tested : found->value;
 }
 
-/// A full disc, a cross, an empty circle, a dash: read without colour.
+/// A full disc, a cross, two lines, an empty circle, a dash: read without colour.
 std::string verdict_mark(std::string_view cell) {
   const char *kind = "open", *shape = "<path d=\"M2 6H10\"/>";
   switch (verdict_in(cell)) {
     case Verdict::supported:
       kind = "yes", shape = "<circle cx=\"6\" cy=\"6\" r=\"4.5\" fill=\"currentColor\"/>";
       break;
-    case Verdict::not_supported:
+    case Verdict::contradicted:
       kind = "no", shape = "<path d=\"M2 2L10 10M10 2L2 10\"/>";
       break;
-    case Verdict::not_significant:
-      kind = "same", shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
+    case Verdict::equivalent:
+      kind = "same", shape = "<path d=\"M2 4H10M2 8H10\"/>";
       break;
+    case Verdict::undecided:
+      shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
+      break;
+    case Verdict::not_testable:
     case Verdict::not_tested:
       break;
   }
@@ -59,20 +66,28 @@ std::string verdict_cards(const system::Table& table) {
   return html + "</tbody>\n</table>";
 }
 
-std::string verdicts_section(const Study& study) {
-  if (study.arms.size() < 2) return "";
-  system::Table tested = verdict_table(evaluate(study)), untested{tested.columns, {}};
-  const auto first = std::ranges::stable_partition(tested.rows, [](const auto& row) {
-                       return verdict_in(row.back()) != Verdict::not_tested;
-                     }).begin();
-  untested.rows.assign(first, tested.rows.end());
-  tested.rows.erase(first, tested.rows.end());
-  std::string html = tested.rows.empty() ? "" : verdict_cards(tested);
-  if (untested.rows.empty()) return html;
-  return html +
-         fmt::format("<details><summary>{} claims that these runs do not test</summary>\n",
-                     untested.rows.size()) +
-         verdict_cards(untested) + "</details>\n";
+std::string verdicts_section(const JudgedClaims& claims) {
+  const auto muted = [](const std::string& text) {
+    return "<p class=\"muted note\">" + escape_html(text) + "</p>\n";
+  };
+  std::string html;
+  if (const std::string forest = forest_svg(forest_rows(claims.results), SvgKind::inlined);
+      !forest.empty()) {
+    html += "<figure>" + forest + "</figure>\n";
+  }
+  const system::Table verdicts = verdict_table(claims.results);
+  if (!verdicts.rows.empty()) html += verdict_cards(verdicts);
+  const std::vector<std::string> others = untested(claims.results);
+  if (!others.empty()) {
+    const auto count =
+        std::ranges::count(claims.results, Verdict::not_tested, &ClaimResult::verdict);
+    html += fmt::format("<details><summary>{} {} that these runs do not test</summary>\n", count,
+                        count == 1 ? "claim" : "claims");
+    for (const std::string& line : others) html += muted(line);
+    html += "</details>\n";
+  }
+  for (const std::string& line : claims_notes(claims.file, claims.results)) html += muted(line);
+  return html;
 }
 
 }  // namespace difftape::study::page

@@ -94,6 +94,7 @@ class RunMaker {
     values.add_value("run.arm", arm.name + others, arm.location);
     values.add_value("run.seed", fmt::format("{}", seed), seed_location(arm));
     values.add_value("run.out", (std::filesystem::path(source_.out) / name).string(), arm.location);
+    if (!source_.claims.empty()) values.add_value("run.claims", source_.claims, arm.location);
     run.resolved = values.resolve();
     return run;
   }

@@ -26,6 +26,7 @@ struct RunListSource {
   std::vector<Index> seeds;  ///< at least one
   Axes axes;
   std::string out;
+  std::string claims;  ///< digest of its claims; empty: none
 };
 
 /// The runs in the order of SweepConfig::runs, all selected. Adds to `errors` what is wrong with

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <ostream>
 
 #include "train/study/compare/claims/output.h"
@@ -56,12 +57,18 @@ std::string baseline_of(const SweepConfig& sweep, const std::vector<RunRecord>& 
 void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
   const fs::path out = sweep.out;
   const Study study = make_study(collection.runs, baseline_of(sweep, collection.runs));
-  const std::string text = study_text(study, kTextWidth);
+  const std::unique_ptr<const JudgedClaims> claims =
+      sweep.claims ? std::make_unique<JudgedClaims>(*sweep.claims, study.runs()) : nullptr;
+  const std::string text = study_text(study, kTextWidth, claims.get());
   console << "\n" << text;
   system::replace_text(out / "summary.txt", text);
-  system::replace_text(out / "verdicts.csv", verdicts_csv(evaluate(study)));
+  if (claims) {
+    system::replace_text(out / "verdicts.csv", verdicts_csv(claims->results));
+    write_forest(*claims, out / "forest.svg");
+  }
   if (study.is_swept()) write_lr_curve(study, out / "lr_curve.svg");
-  write_report(study, out / "report.html", sweep.name, collection.notes);
+  write_report(study, out / "report.html", sweep.name,
+               {.notes = collection.notes, .claims = claims.get()});
   console << "\nreport: " << (out / "report.html").string() << "\n";
 }
 
@@ -108,6 +115,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   create_sweep_dir(sweep.out);
   const system::DirectoryLock lock(sweep.out);
   SweepIndex index(sweep);
+  if (sweep.claims) system::replace_text(fs::path(sweep.out) / kClaimsCopy, sweep.claims->text);
   std::vector<RunProgress> progress = inspect_all(sweep);
   const system::StopRequest stop;
   const auto waits = [](const RunProgress& run) {

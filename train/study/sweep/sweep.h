@@ -24,7 +24,8 @@ struct SweepRequest {
 
 /// Trains the selected runs in worker processes, each in its run directory, keeps <out>/index.csv,
 /// prints the comparison of all runs that are there and writes it to <out>: summary.txt,
-/// verdicts.csv, report.html, and lr_curve.svg if learning rates are swept. A run
+/// report.html, lr_curve.svg if learning rates are swept, claims.yaml, verdicts.csv and
+/// forest.svg if it is to decide claims. A run
 /// that is finished or diverged with the same configuration is kept, one that was interrupted
 /// continues from its checkpoint. A diverged run is a result; one that fails is reported and does
 /// not stop the others. Returns ok, the code of the signal that stopped it, or the code of the

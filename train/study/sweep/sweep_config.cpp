@@ -44,12 +44,21 @@ class SweepReader {
     if (!all_.find("sweep.baseline") && !arms.empty()) sweep.baseline = arms.front().name;
     sweep.out = out.empty() ? "runs/" + sweep.name : out;
     check_name(sweep.name);
+    sweep.claims = read_claims(settings);
     const auto selected = only.empty() ? check_only(settings.only) : only;
     const std::vector<Index> seeds = seeds_of(settings);
     const Axes axes = read_axes(settings, errors_);
     sweep.swept = swept_keys(axes);
-    sweep.runs =
-        make_runs({file_, all_, overrides_, {path_, 1, 1}, arms, seeds, axes, sweep.out}, errors_);
+    sweep.runs = make_runs({file_,
+                            all_,
+                            overrides_,
+                            {path_, 1, 1},
+                            arms,
+                            seeds,
+                            axes,
+                            sweep.out,
+                            sweep.claims ? sweep.claims->digest : ""},
+                           errors_);
     for (SweepRun& run : sweep.runs)
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
@@ -98,6 +107,25 @@ class SweepReader {
     errors_.add(
         given->value.location,
         fmt::format("sweep.name: '{}' cannot name a folder; need one word without '/'", name));
+  }
+
+  /// Claims without names of their own speak of arms of this sweep.
+  std::optional<ClaimsFile> read_claims(const run::SweepSettings& settings) {
+    namespace fs = std::filesystem;
+    const run::Assignment* given = all_.find("sweep.claims");
+    if (given == nullptr || settings.claims.empty()) return std::nullopt;
+    const bool in_file = given->location.line > 0;
+    const fs::path from = in_file ? fs::path(given->location.source).parent_path() : fs::path();
+    ClaimsFile claims = load_claims((from / settings.claims).lexically_normal().string());
+    for (const Claim& claim : claims.claims) {
+      for (const std::string* arm : {&claim.arm, &claim.against}) {
+        if (claims.arms.empty() && !contains(arm_names_, *arm)) {
+          errors_.add(claim.location,
+                      fmt::format("claims.{}: {}", claim.id, no_arm(*arm, arm_names_)));
+        }
+      }
+    }
+    return claims;
   }
 
   std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {

@@ -6,6 +6,7 @@
 //   sweep:
 //     name: quickstart                 # default: the name of the file
 //     baseline: softmax                # default: the first arm
+//     claims: ../claims/mine.yaml      # what it is to decide (compare/claims/claims_file.h)
 //     only: [softmax, diff_v1]         # default: all arms are trained
 //     seeds: [1, 2, 3]                 # default: [run.seed]
 //     lr: [1.0e-3, 3.0e-3]             # or wortsman: 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
@@ -16,11 +17,13 @@
 //       diff_v1: {model.attention.kind: diff_v1}
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "train/run/config/reader.h"
+#include "train/study/compare/claims/claims_file.h"
 
 namespace difftape::study {
 
@@ -36,8 +39,9 @@ struct SweepRun {
 
 struct SweepConfig {
   std::string name;
-  std::string baseline;            ///< the run.arm the others are compared with
-  std::string out;                 ///< folder of the sweep
+  std::string baseline;  ///< the run.arm the others are compared with
+  std::string out;       ///< folder of the sweep
+  std::optional<ClaimsFile> claims;
   std::vector<std::string> swept;  ///< keys set by sweep.lr, grid and zip
   /// All runs with the first seed, then with the next, so that a part of a sweep is balanced.
   /// Within a seed by learning rate, then by arm, then by the values of grid and zip.

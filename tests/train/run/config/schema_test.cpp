@@ -70,7 +70,9 @@ class SchemaInAjv : public ConfigFiles {
 TEST_F(SchemaInAjv, accepts_every_shipped_file_sweeps_too) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kSource / "configs")) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+    const bool claims = entry.path().parent_path().filename() == "claims" ||
+                        entry.path().filename() == "claims.yaml";  // no configuration
+    if (entry.path().extension() == ".yaml" && !claims) files.push_back(entry.path());
   }
   EXPECT_GE(files.size(), 28u);
   for (const std::string& verdict : verdicts(files)) {

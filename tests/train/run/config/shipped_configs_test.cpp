@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/train/run/config/config_files.h"
+#include "train/study/compare/claims/claims_file.h"
 
 namespace difftape::run {
 namespace {
@@ -20,7 +21,9 @@ TEST(ShippedConfigs, every_file_loads) {
     if (entry.path().extension() != ".yaml") continue;
     std::ifstream file(entry.path());
     const std::string text(std::istreambuf_iterator<char>(file), {});
-    if (text.find("\nsweep:") != std::string::npos) {
+    if (text.find("\nclaims:") != std::string::npos) {
+      EXPECT_NO_THROW(study::load_claims(entry.path())) << entry.path();
+    } else if (text.find("\nsweep:") != std::string::npos) {
       EXPECT_NO_THROW(study::load_sweep(entry.path())) << entry.path();
     } else {
       EXPECT_NO_THROW(load_config(entry.path())) << entry.path();

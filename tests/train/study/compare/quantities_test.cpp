@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <stdexcept>
 
@@ -13,7 +14,7 @@ namespace {
 
 const std::string kReadme = DIFFTAPE_TEST_SOURCE_DIR "/train/study/compare/README.md";
 
-/// Where a quantity appears: "runs, study, index, claims".
+/// The tables that a quantity appears in: "runs, study, index".
 std::string places(const Quantity& quantity) {
   std::string text;
   const auto add = [&](bool there, const char* name) {
@@ -22,35 +23,45 @@ std::string places(const Quantity& quantity) {
   add(quantity.column.tables & kRunTable, "runs");
   add(quantity.column.tables & kStudyTable, "study");
   add(quantity.column.tables & kIndex, "index");
-  add(quantity.claims.label[0] != 0, "claims");
   return text;
+}
+
+const char* compared_by(Scale scale) {
+  return scale == Scale::ratio ? "ratio" : scale == Scale::root ? "square roots" : "difference";
 }
 
 TEST(Quantities, are_the_table_of_their_readme) {
   std::string table =
       "| quantity | of | unit | what | compared by | in |\n|---|---|---|---|---|---|\n";
   for (const Quantity& each : quantities()) {
-    table +=
-        fmt::format("| `{}` | `{}` | {} | {} | {} | {} |\n", each.name, each.metric, each.unit,
-                    each.what, each.scale == Scale::ratio ? "ratio" : "difference", places(each));
+    table += fmt::format("| `{}` | `{}` | {} | {} | {} | {} |\n", each.name, each.metric, each.unit,
+                         each.what, compared_by(each.scale), places(each));
   }
   EXPECT_NE(test::contents(kReadme).find("\n\n" + table), std::string::npos)
       << kReadme << " must hold, after an empty line:\n"
       << table;
 }
 
-TEST(Quantities, have_names_of_their_own_a_unit_a_sentence_and_a_place_to_appear) {
+TEST(Quantities, have_names_and_labels_of_their_own_a_unit_and_a_sentence) {
   std::set<std::string> names, labels;
   for (const Quantity& each : quantities()) {
     EXPECT_TRUE(names.insert(each.name).second) << each.name;
     EXPECT_FALSE(std::string(each.unit).empty() || std::string(each.what).empty()) << each.name;
     EXPECT_TRUE((each.of_run == nullptr) != (each.of_seed == nullptr)) << each.name;
-    const std::string label = each.claims.label;
-    EXPECT_TRUE(label.empty() || labels.insert(label).second) << label;
-    EXPECT_TRUE(!label.empty() || each.column.tables != kNoTable) << each.name;
+    EXPECT_TRUE(labels.insert(each.label).second) << each.label;
     EXPECT_TRUE(each.of_run != nullptr || each.column.tables == kNoTable) << each.name;
   }
   EXPECT_THROW(quantity("val loss"), std::logic_error);
+  EXPECT_EQ(find_quantity("val loss"), nullptr);
+}
+
+TEST(Quantities, are_compared_on_an_axis_that_leads_back) {
+  EXPECT_EQ(on_scale(4, Scale::difference), 4);
+  EXPECT_DOUBLE_EQ(on_scale(4, Scale::ratio), std::log(4));
+  EXPECT_EQ(on_scale(4, Scale::root), 2);
+  for (const Scale scale : {Scale::difference, Scale::ratio, Scale::root}) {
+    EXPECT_DOUBLE_EQ(from_scale(on_scale(4, scale), scale), 4);
+  }
 }
 
 }  // namespace

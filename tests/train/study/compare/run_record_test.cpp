@@ -53,8 +53,6 @@ TEST(Quantities, of_a_run_are_the_documented_statistics) {
   EXPECT_DOUBLE_EQ(run.number("train_loss"), (381 + 400) / 2.0)
       << "mean of the last 5 %, here 20 steps";
   EXPECT_DOUBLE_EQ(run.number("val_loss"), 4);
-  EXPECT_DOUBLE_EQ(run.number("spike_score_loss"), 40);
-  EXPECT_DOUBLE_EQ(run.number("spike_score_grad"), 80);
   EXPECT_DOUBLE_EQ(run.number("grad_norm_median"), 401);
   EXPECT_DOUBLE_EQ(run.number("grad_norm_p99"), 2 * (1 + 0.99 * 399));
   EXPECT_DOUBLE_EQ(run.number("grad_norm_max"), 800);
@@ -97,7 +95,6 @@ TEST(Quantities, of_a_diverged_run_have_no_final_loss) {
   EXPECT_TRUE(std::isnan(run.number("train_loss")));
   EXPECT_TRUE(std::isnan(run.number("val_loss")));
   EXPECT_EQ(run.status.diverged->step, 400);
-  EXPECT_GT(run.number("spike_score_loss"), 0);
 }
 
 TEST(LoadRun, refuses_what_is_not_a_run) {

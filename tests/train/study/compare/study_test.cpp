@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
+#include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/curves.h"
@@ -193,22 +194,27 @@ TEST(SensitivityTable, says_how_many_diverged_and_which_rate_is_best) {
   EXPECT_EQ(table.rows[1][column(table, "best", "val loss")], "2.2680");
 }
 
-TEST(StudyText, of_single_runs_is_their_comparison_and_says_why_no_claim_is_tested) {
+TEST(StudyText, of_single_runs_is_their_comparison_and_speaks_of_no_claim) {
   const std::vector<RunRecord> runs =
       records({{}, {.arm = "diff_v2", .attention = {{"kind", "diff_v2"}}, .loss = 2.2}});
   const std::string text = study_text(make_study(runs), 100);
   EXPECT_THAT(text, HasSubstr("val vs softmax"));
   EXPECT_THAT(text, HasSubstr("decides nothing"));
-  EXPECT_THAT(text, HasSubstr("\nnot tested, one seed: no interval: v2_loss_best, v2_loss_equal"));
-  EXPECT_THAT(verdict_table(evaluate(make_study(runs))).rows[0][2],
-              HasSubstr("difference -0.1000; 1 seed at 0.001"));
-  EXPECT_THAT(text, HasSubstr("not tested, no run logged attn/sink_rate: v2_sink_rate\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("claim")));
+  const Study study = make_study(runs);
+  const JudgedClaims answers(test::some_claims(), study.runs());
+  EXPECT_THAT(study_text(study, 100, &answers),
+              AllOf(HasSubstr("\nnot tested, one seed: no interval: v2_loss\n"),
+                    HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss\n"),
+                    HasSubstr("not tested, no run of diff_v2 logged attn/sink_rate: v2_sinks\n")));
 }
 
 TEST(StudyText, fits_the_terminal) {
   const std::vector<RunRecord> runs = records(sweep());
   for (const std::size_t width : {80u, 100u, 200u}) {
-    const std::string text = study_text(make_study(runs), width);
+    const Study study = make_study(runs);
+    const JudgedClaims answers(test::some_claims(), study.runs());
+    const std::string text = study_text(study, width, &answers);
     std::size_t longest = 0, begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
       longest = std::max(longest, end - begin);

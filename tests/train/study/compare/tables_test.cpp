@@ -33,8 +33,8 @@ void set(RunRecord& run, const char* name, double value) {
 std::vector<RunRecord> three_runs() {
   const RunRecord softmax = run_of("softmax", {{"train_loss", 2.29153},
                                                {"val_loss", 2.33114},
-                                               {"spike_score_loss", 0},
-                                               {"spike_score_grad", 0.2},
+                                               {"loss_spikes", 0},
+                                               {"grad_spikes", 2},
                                                {"grad_norm_median", 0.4241},
                                                {"grad_norm_p99", 2.408},
                                                {"grad_norm_max", 15718},
@@ -74,11 +74,11 @@ TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
 lowest validation loss: diff_v2 2.3100, 0.0211 below softmax; one seed, so no
 evidence; all runs of diff_v1 diverged
 
-                     ------------ loss ------------   spike score %   ----------- grad_norm -----------
-run      parameters   train     val  val vs softmax       loss  grad  median    p99       max  late var  tokens/s  state
-softmax     820,224  2.2915  2.3311               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
-diff_v1     820,224       -       -               -       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  diverged at step 400 (train/loss)
-diff_v2   1,853,504  2.2915  2.3100         -0.0211       0.00  0.20   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
+                     ------------ loss ------------  - spikes -  ----------- grad_norm -----------
+run      parameters   train     val  val vs softmax  loss  grad  median    p99       max  late var  tokens/s  state
+softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
+diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04  3.28e-03    41,018  diverged at step 400 (train/loss)
+diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04  3.28e-03    41,018  finished
 Each row is one run. Published runs of this size differ by 0.004 to 0.035 nats either way: a
 difference as small as that decides nothing.
 )");
@@ -119,7 +119,7 @@ TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_n
 
 TEST(Quantities, are_written_as_their_format_says) {
   EXPECT_EQ(written(2.33114, Format::loss), "2.3311");
-  EXPECT_EQ(written(0.2, Format::percent), "0.20");
+  EXPECT_EQ(written(6.5, Format::count), "6.5");
   EXPECT_EQ(written(0.4241, Format::norm), "0.424");
   EXPECT_EQ(written(321000, Format::norm), "3.21e+05");
   EXPECT_EQ(written(0.00328, Format::power), "3.28e-03");

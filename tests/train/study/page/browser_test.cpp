@@ -166,7 +166,7 @@ TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_
   const auto run = write_run(dir / "run", {.steps = 100, .state = run::RunState::running});
   const std::vector<RunRecord> runs = collect_runs(std::vector{run}).runs;
   const auto loads = [&](int seconds) {
-    write_report(make_study(runs), dir / "live.html", "live", {}, {.refresh_seconds = seconds});
+    write_report(make_study(runs), dir / "live.html", "live", {.refresh_seconds = seconds});
     return results(visit(dir, with_script(contents(dir / "live.html"), R"js(
       const loads = Number(sessionStorage.getItem('loads')) + 1;
       sessionStorage.setItem('loads', loads);
@@ -188,7 +188,7 @@ TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_
 }
 
 TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {
-  const auto dirs = write_sweep(dir.path(), 3, 2, 200);
+  const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   std::string page = page_of(dirs);
   page = page.substr(0, page.find("<script type=\"application/json\"")) + "</body></html>";
   // The only script is that of the test: the page has lost its own.

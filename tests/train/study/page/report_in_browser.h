@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/page/browser.h"
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 
@@ -29,7 +31,9 @@ class ReportInBrowser : public testing::Test {
   std::string page_of(const std::vector<std::filesystem::path>& dirs,
                       const std::string& title = "A comparison") const {
     const std::vector<RunRecord> runs = collect_runs(dirs).runs;
-    write_report(make_study(runs), dir / "report.html", title);
+    const Study study = make_study(runs);
+    const JudgedClaims claims(test::some_claims(), study.runs());
+    write_report(study, dir / "report.html", title, {.claims = &claims});
     return test::contents(dir / "report.html");
   }
 

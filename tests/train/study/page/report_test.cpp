@@ -8,7 +8,9 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/html.h"
 
@@ -33,7 +35,10 @@ std::string report_of(const ScratchDir& dir, const std::vector<SyntheticRun>& ru
     dirs.push_back(write_run(dir / std::to_string(i), runs[i]));
   }
   const std::vector<RunRecord> records = collect_runs(dirs).runs;
-  write_report(make_study(records), dir / "report.html", title);
+  const Study study = make_study(records);
+  const JudgedClaims claims(test::some_claims(), study.runs());
+  write_report(study, dir / "report.html", title,
+               {.claims = study.arms.size() > 1 ? &claims : nullptr});
   return contents(dir / "report.html");
 }
 
@@ -122,9 +127,9 @@ TEST(Report, begins_with_what_the_runs_say_then_shows_runs_curves_and_verdicts) 
     ASSERT_NE(found, std::string::npos) << part;
     at = found;
   }
-  EXPECT_EQ(count(page, "<table class=\"verdicts\">"), 1u) << "one seed tests nothing";
+  EXPECT_EQ(count(page, "<table class=\"verdicts\">"), 0u) << "one seed tests nothing";
   EXPECT_THAT(between(page, "<section id=\"verdicts\">", "</section>"),
-              HasSubstr("<details><summary>27 claims that these runs do not test</summary>"));
+              HasSubstr("<details><summary>3 claims that these runs do not test</summary>"));
 }
 
 TEST(Report, of_a_single_run_has_no_baseline_and_no_verdicts) {
@@ -207,7 +212,7 @@ TEST(Report, of_every_quantity_that_was_logged_stays_below_2_mb) {
       names.push_back(name);
       if (name.ends_with("/0")) names.push_back(name.substr(0, name.size() - 2));
     }
-    write_report(make_study(runs), dir / "report.html", "all", {}, {.charts = names});
+    write_report(make_study(runs), dir / "report.html", "all", {.charts = names});
     const std::string page = contents(dir / "report.html");
     EXPECT_LT(page.size(), kLimit);
     EXPECT_GT(data_of(page)["charts"].size(), 20u);

@@ -39,8 +39,8 @@ TEST(ArmTable, finds_the_arm_of_a_row_by_the_longest_name_it_begins_with) {
 TEST(VerdictCards, give_each_verdict_a_word_and_a_shape) {
   const system::Table table{{{"", "claim", true}, {"", "measured", true}, {"", "verdict", true}},
                             {{"a", "supported by 1 < 2", "supported"},
-                             {"b", "", "not supported"},
-                             {"c", "", "no difference detected"},
+                             {"b", "", "hint: contradicted"},
+                             {"c", "", "equivalent: no difference larger than 0.01"},
                              {"d", "", "not tested: no such arm"}}};
   const std::string html = verdict_cards(table);
   EXPECT_THAT(html,
@@ -48,7 +48,7 @@ TEST(VerdictCards, give_each_verdict_a_word_and_a_shape) {
   for (const char* kind : {"yes", "no", "same", "open"}) {
     EXPECT_THAT(html, HasSubstr(std::string("<span class=\"verdict ") + kind + "\"><svg"));
   }
-  EXPECT_THAT(html, HasSubstr("</svg>no difference detected</span>"));
+  EXPECT_THAT(html, HasSubstr("</svg>hint: contradicted</span>"));
 }
 
 }  // namespace

@@ -5,172 +5,246 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "train/study/compare/tables.h"
-#include "train/system/text_table.h"
 
 namespace difftape::study {
 
 namespace {
 
 std::string number(double value, const Quantity& quantity) {
-  return quantity.scale == Scale::ratio ? fmt::format("{:.{}g}", value, quantity.claims.digits)
-                                        : fmt::format("{:.{}f}", value, quantity.claims.digits);
+  return quantity.scale == Scale::ratio ? fmt::format("{:.{}g}", value, quantity.digits)
+                                        : fmt::format("{:.{}f}", value, quantity.digits);
 }
 
-std::string difference_words(const TestResult& test) {
-  const Quantity& quantity = *test.test->quantity;
-  const stats::PairedDifference& paired = test.comparison.paired;
-  const stats::Interval& difference = paired.difference;
-  if (quantity.scale == Scale::ratio) {
-    const std::string ratio = fmt::format("ratio {:.3g}", std::exp(difference.mean));
-    return paired.pairs == 1 ? ratio
-                             : fmt::format("{} ({:.3g} to {:.3g})", ratio,
-                                           std::exp(difference.low()), std::exp(difference.high()));
+/// A difference on the axis, as it is read: a factor, or a signed number.
+std::string shown(double difference, const Quantity& quantity) {
+  return quantity.scale == Scale::ratio ? fmt::format("{:.3g}", std::exp(difference))
+                                        : fmt::format("{:+.{}f}", difference, quantity.digits);
+}
+
+const char* what_differs(Scale scale) {
+  switch (scale) {
+    case Scale::difference:
+      return "difference";
+    case Scale::ratio:
+      return "ratio";
+    case Scale::root:
+      break;
   }
-  const std::string mean =
-      fmt::format("difference {:+.{}f}", difference.mean, quantity.claims.digits);
-  return paired.pairs == 1 ? mean
-                           : fmt::format("{} +- {}", mean, number(difference.half_width, quantity));
+  return "difference of square roots";
 }
 
-std::string p_words(const TestResult& test) {
-  const stats::PairedDifference& paired = test.comparison.paired;
-  if (paired.pairs == 1) return "";
-  const bool ratio = test.test->quantity->scale == Scale::ratio;
-  const double floor = test.comparison.noise_floor;
-  const std::string corrected =
-      std::isnan(test.adjusted_p) ? "" : fmt::format(", corrected {:.2g}", test.adjusted_p);
-  return fmt::format(", p {:.2g}{}, noise floor {}", paired.p, corrected,
-                     ratio ? fmt::format("a factor of {:.3g}", std::exp(floor))
-                           : number(floor, *test.test->quantity));
+std::string p_text(const ClaimResult& result) {
+  std::string text;
+  const auto add = [&text](const char* what, double p) {
+    if (!std::isnan(p)) text += fmt::format("{}{} {:.2g}", text.empty() ? "; " : ", ", what, p);
+  };
+  const Expect expect = result.claim->expect;
+  const bool difference = expect == Expect::lower || expect == Expect::higher;
+  add(difference ? "p" : "p within the margin", result.p);
+  add("corrected", result.p_corrected);
+  add("by signs", result.p_signs);
+  add(difference ? "within the margin" : "of a difference", result.p_other_corrected);
+  return text;
 }
 
-std::string test_words(const TestResult& test) {
-  const Quantity& quantity = *test.test->quantity;
-  const Comparison& comparison = test.comparison;
-  if (comparison.paired.pairs == 0)
-    return fmt::format("{}: {}", quantity.claims.label, test.reason);
-  return fmt::format("{}: {} {}, {} {}; {}; {} {} {}{}{}", quantity.claims.label, test.arm,
-                     number(comparison.arm, quantity), test.against,
-                     number(comparison.against, quantity), difference_words(test),
-                     comparison.paired.pairs, comparison.paired.pairs == 1 ? "seed" : "seeds",
-                     comparison.lrs, p_words(test), comparison.diverged);
-}
-
-std::string published_words(const ClaimResult& result) {
+/// What a published size says beside the interval.
+std::string published_text(const ClaimResult& result) {
   const Claim& claim = *result.claim;
-  const stats::Interval& difference = result.tests.front().comparison.paired.difference;
-  if (claim.published_low == claim.published_high || std::isnan(difference.half_width)) return "";
-  const bool holds =
-      difference.low() <= claim.published_high && difference.high() >= claim.published_low;
-  return fmt::format("; the published {:.2f} to {:.2f} {} the interval", claim.published_high,
-                     claim.published_low, holds ? "meets" : "lies outside");
+  const stats::Interval& difference = result.measured.paired.difference;
+  if (std::isnan(claim.published_low) || std::isnan(difference.half_width)) return "";
+  const double low = claim.on_axis(claim.published_low), high = claim.on_axis(claim.published_high);
+  const bool apart = difference.high() < low || difference.low() > high;
+  const bool inside = difference.low() >= low && difference.high() <= high;
+  return fmt::format("; the published {:g} to {:g} {}", claim.published_low, claim.published_high,
+                     apart    ? "is outside the interval"
+                     : inside ? "holds the interval"
+                              : "meets the interval");
 }
 
-bool has_numbers(const ClaimResult& result) {
-  return std::any_of(result.tests.begin(), result.tests.end(),
-                     [](const TestResult& test) { return test.comparison.paired.pairs > 0; });
-}
-
-constexpr const char* kVerdictNote =
-    "A difference is detected if p, corrected by Holm over all tests, is below 0.05 and it exceeds "
-    "the noise floor, the standard deviation between seeds of the arm compared with. A seed is "
-    "averaged over learning rates before seeds are compared.";
+bool is_tested(const ClaimResult& result) { return result.verdict != Verdict::not_tested; }
 
 }  // namespace
 
-const char* const kVerdictsHeader =
-    "claim,quantity,scale,arm,against,arm_mean,against_mean,difference,half_width,seeds,p,"
-    "p_corrected,noise_floor,test_verdict,verdict,reason";
+JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs)
+    : file(std::move(claims)), results(evaluate(file, runs)) {}
 
-std::string measured_words(const ClaimResult& result) {
-  if (!has_numbers(result)) return "-";
-  std::vector<std::string> words;
-  for (const TestResult& test : result.tests) words.push_back(test_words(test));
-  return fmt::format("{}{}", fmt::join(words, ". "), published_words(result));
+const char* const kVerdictsHeader =
+    "claim,family,rank,treated_as,quantity,scale,arm,against,arm_mean,against_mean,difference,"
+    "half_width,margin,seeds,p,p_signs,p_corrected,p_other,p_other_corrected,verdict,"
+    "seeds_to_decide,reason";
+
+std::string difference_text(const ClaimResult& result) {
+  const Quantity& quantity = *result.claim->quantity;
+  const stats::Interval& difference = result.measured.paired.difference;
+  std::string text = shown(difference.mean, quantity);
+  if (!std::isnan(difference.half_width)) {
+    text += fmt::format(" ({} to {})", shown(difference.low(), quantity),
+                        shown(difference.high(), quantity));
+  }
+  return text;
+}
+
+std::string verdict_words(const ClaimResult& result) {
+  const bool hint = is_decided(result.verdict) && result.rank == Rank::exploratory;
+  return fmt::format("{}{}", hint ? "hint: " : "", to_string(result.verdict));
+}
+
+std::string numbers_text(const ClaimResult& result) {
+  const Measured& found = result.measured;
+  if (found.seeds.empty()) return "";
+  const Quantity& quantity = *result.claim->quantity;
+  return fmt::format("{}: {} {}, {} {}; {} {}, {} {} at {}{}{}", quantity.label, found.arm,
+                     number(found.arm_mean, quantity), found.against,
+                     number(found.against_mean, quantity), what_differs(quantity.scale),
+                     difference_text(result), found.seeds.size(),
+                     found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
+                     published_text(result));
 }
 
 std::string verdict_text(const ClaimResult& result) {
   const Claim& claim = *result.claim;
-  const bool no_more = std::any_of(claim.tests.begin(), claim.tests.end(), [](const ClaimTest& t) {
-    return t.expected == Expected::not_higher;
+  const std::string text = verdict_words(result);
+  const auto with = [&text](const std::string& more) {
+    return more.empty() ? text : fmt::format("{}: {}", text, more);
+  };
+  switch (result.verdict) {
+    case Verdict::supported:
+      return with(claim.if_supported);
+    case Verdict::contradicted:
+      return with(claim.if_contradicted);
+    case Verdict::equivalent:
+      return with(claim.quantity->scale == Scale::ratio
+                      ? fmt::format("no factor larger than {:g}", claim.margin)
+                      : fmt::format("no difference larger than {:g}", claim.margin));
+    case Verdict::undecided:
+      if (!result.reason.empty()) return with(result.reason);
+      if (const Index seeds = seeds_to_decide(result); seeds > 0)
+        return with(fmt::format("about {} seeds would decide", seeds));
+      return with("more than 1000 seeds would be needed");
+    case Verdict::not_testable:
+    case Verdict::not_tested:
+      break;
+  }
+  return with(result.reason);
+}
+
+std::vector<std::string> untested(std::span<const ClaimResult> results) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const ClaimResult& result : results) {
+    if (is_tested(result)) continue;
+    auto found = std::ranges::find(by_reason, result.reason, [](const auto& r) { return r.first; });
+    if (found == by_reason.end()) found = by_reason.insert(found, {result.reason, {}});
+    found->second.push_back(result.claim->id);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, ids] : by_reason) {
+    lines.push_back(fmt::format("{}: {}", reason, fmt::join(ids, ", ")));
+  }
+  return lines;
+}
+
+std::vector<std::string> claims_notes(const ClaimsFile& file,
+                                      std::span<const ClaimResult> results) {
+  std::vector<std::string> notes;
+  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
+  const auto changed = std::ranges::count_if(results, [](const ClaimResult& each) {
+    return is_tested(each) && each.claim->rank != Rank::exploratory && !each.measured.stated_before;
   });
-  if (result.verdict == Verdict::not_significant && no_more)
-    return fmt::format("{}: not contradicted", to_string(result.verdict));
-  const std::string_view more = result.verdict == Verdict::not_tested      ? result.reason
-                                : result.verdict == Verdict::supported     ? claim.if_supported
-                                : result.verdict == Verdict::not_supported ? claim.if_not_supported
-                                                                           : std::string_view();
-  return fmt::format("{}{}{}", to_string(result.verdict), more.empty() ? "" : ": ", more);
+  notes.push_back(fmt::format("Claims of {} (xxh3 {}).", file.path, file.digest));
+  if (changed > 0) {
+    notes.push_back(fmt::format(
+        "{} of them {} not stated before the runs, which know another claims file or none: what "
+        "they say is exploratory, a hint.",
+        changed, changed == 1 ? "was" : "were"));
+  }
+  if (primaries > 0) {
+    notes.push_back(fmt::format(
+        "p values of primary claims are corrected by Holm over {}, those of secondary ones count "
+        "once their primary one is decided; level {:g}.",
+        primaries, file.alpha));
+  }
+  notes.push_back(
+      fmt::format("A hint is an exploratory claim that passes Benjamini and Hochberg's correction "
+                  "in its family "
+                  "at {:g}. Intervals are of 95 %, over pairs of runs with the same seed.",
+                  kFalseHints));
+  return notes;
 }
 
 system::Table verdict_table(std::span<const ClaimResult> results) {
   system::Table table;
-  table.columns = {
-      {"", "claim", true}, {"", "source", true}, {"", "measured", true}, {"", "verdict", true}};
+  for (const char* head : {"claim", "source", "rank", "measured", "verdict"}) {
+    table.columns.push_back({"", head, true});
+  }
   for (const ClaimResult& result : results) {
-    table.rows.push_back({result.claim->sentence, result.claim->source, measured_words(result),
+    if (!is_tested(result)) continue;
+    table.rows.push_back({result.claim->sentence, result.claim->source,
+                          std::string(to_string(result.rank)), numbers_text(result),
                           verdict_text(result)});
   }
   return table;
 }
 
-std::string claims_text(std::span<const ClaimResult> results, std::size_t width) {
+std::string claims_text(const JudgedClaims& claims, std::size_t width) {
+  const auto& [file, results] = std::tie(claims.file, claims.results);
   std::string text;
-  std::vector<std::string> reasons;
   for (const ClaimResult& result : results) {
-    if (result.verdict != Verdict::not_tested) {
-      const Claim& claim = *result.claim;
-      text += system::wrapped(fmt::format("{} ({}).", claim.sentence, claim.source), width, "");
-      text += system::wrapped(measured_words(result) + ".", width, "    ");
-      text += system::wrapped("-> " + verdict_text(result), width, "    ");
-    } else if (std::find(reasons.begin(), reasons.end(), result.reason) == reasons.end()) {
-      reasons.push_back(result.reason);
-    }
+    if (!is_tested(result)) continue;
+    const Claim& claim = *result.claim;
+    const std::string source = claim.source.empty() ? "" : fmt::format(" ({})", claim.source);
+    text += system::wrapped(claim.sentence + source + ".", width, "");
+    text += system::wrapped(numbers_text(result) + ".", width, "    ");
+    text += system::wrapped("-> " + verdict_text(result), width, "    ");
   }
-  for (const std::string& reason : reasons) {
-    std::vector<std::string> ids;
-    for (const ClaimResult& result : results) {
-      if (result.reason == reason) ids.emplace_back(result.claim->id);
-    }
-    text +=
-        system::wrapped(fmt::format("not tested, {}: {}", reason, fmt::join(ids, ", ")), width, "");
+  for (const std::string& line : untested(results)) {
+    text += system::wrapped("not tested, " + line, width, "");
+  }
+  for (const std::string& line : claims_notes(file, results)) {
+    text += system::wrapped(line, width, "");
   }
   return text;
 }
 
-std::string study_text(const Study& study, std::size_t width) {
-  if (study.arms.size() < 2) return tables_text(study, width);
-  const std::vector<ClaimResult> results = evaluate(study);
-  const bool tested = std::any_of(results.begin(), results.end(), [](const ClaimResult& result) {
-    return result.verdict != Verdict::not_tested;
-  });
-  return tables_text(study, width) + '\n' + claims_text(results, width) +
-         (tested ? system::wrapped(kVerdictNote, width, "") : "");
+std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims) {
+  return tables_text(study, width) + (claims ? '\n' + claims_text(*claims, width) : "");
 }
 
 std::string verdicts_csv(std::span<const ClaimResult> results) {
   std::string csv = fmt::format("{}\n", kVerdictsHeader);
   for (const ClaimResult& result : results) {
-    for (const TestResult& test : result.tests) {
-      const Quantity& quantity = *test.test->quantity;
-      const stats::PairedDifference& paired = test.comparison.paired;
-      std::vector<std::string> fields{result.claim->id, quantity.claims.label,
-                                      quantity.scale == Scale::ratio ? "log" : "linear", test.arm,
-                                      test.against};
-      for (const double value : {test.comparison.arm, test.comparison.against,
-                                 paired.difference.mean, paired.difference.half_width}) {
-        fields.push_back(system::csv_number(value));
-      }
-      fields.push_back(fmt::to_string(paired.pairs));
-      for (const double value : {paired.p, test.adjusted_p, test.comparison.noise_floor}) {
-        fields.push_back(system::csv_number(value));
-      }
-      fields.insert(fields.end(), {std::string(to_string(test.verdict)),
-                                   std::string(to_string(result.verdict)), test.reason});
-      csv += system::csv_line(fields);
+    const Claim& claim = *result.claim;
+    const Measured& found = result.measured;
+    const char* scale = claim.quantity->scale == Scale::ratio  ? "log"
+                        : claim.quantity->scale == Scale::root ? "root"
+                                                               : "linear";
+    std::vector<std::string> fields{claim.id,
+                                    claim.family,
+                                    std::string(to_string(claim.rank)),
+                                    std::string(to_string(result.rank)),
+                                    claim.quantity->name,
+                                    scale,
+                                    found.arm,
+                                    found.against};
+    const auto add = [&fields](double value) { fields.push_back(system::csv_number(value)); };
+    const stats::Interval& difference = found.paired.difference;
+    for (const double value :
+         {found.arm_mean, found.against_mean, difference.mean, difference.half_width,
+          std::isnan(claim.margin) ? kNone : claim.on_axis(claim.margin)}) {
+      add(value);
     }
+    fields.push_back(fmt::to_string(found.seeds.size()));
+    for (const double value :
+         {result.p, result.p_signs, result.p_corrected, result.p_other, result.p_other_corrected}) {
+      add(value);
+    }
+    fields.emplace_back(to_string(result.verdict));
+    const Index needed = result.verdict == Verdict::undecided ? seeds_to_decide(result) : 0;
+    fields.push_back(needed > 0 ? fmt::to_string(needed) : "");
+    fields.push_back(result.reason);
+    csv += system::csv_line(fields);
   }
   return csv;
 }

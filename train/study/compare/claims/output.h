@@ -5,27 +5,50 @@
 #include <string>
 #include <vector>
 
-#include "train/study/compare/claims/evaluate.h"
+#include "train/study/compare/claims/verdicts.h"
+#include "train/study/compare/study.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
 
-/// The numbers of a claim in words; "-" where there are none.
-std::string measured_words(const ClaimResult& result);
-/// The verdict with its reason. A claim of "no more than" that is not significant is said to be not
-/// contradicted.
+/// The claims copied beside the runs of a sweep that is to decide them.
+constexpr const char* kClaimsCopy = "claims.yaml";
+
+/// Claims and what the runs of a study say of them.
+struct JudgedClaims {
+  ClaimsFile file;
+  std::vector<ClaimResult> results;  ///< of file.claims
+
+  JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs);
+  JudgedClaims(const JudgedClaims&) = delete;  // results point into the file
+  JudgedClaims& operator=(const JudgedClaims&) = delete;
+};
+
+/// "-0.0560 (-0.0610 to -0.0510)", a ratio "0.74 (0.70 to 0.79)", with its 95 % interval.
+std::string difference_text(const ClaimResult& result);
+/// The verdict alone: "supported", "hint: equivalent".
+std::string verdict_words(const ClaimResult& result);
+/// "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01; p
+/// 0.0002, corrected 0.0012, by signs 0.0078"; the interval is of 95 %. "" without numbers.
+std::string numbers_text(const ClaimResult& result);
+/// "supported", "equivalent: no difference larger than 0.01", "undecided: about 23 seeds would
+/// decide", "hint: contradicted", "not testable here: ...".
 std::string verdict_text(const ClaimResult& result);
+/// The claims that are not tested, by reason: "no arm is called v1: v1_loss, v1_norm", a line each.
+std::vector<std::string> untested(std::span<const ClaimResult> results);
+/// What holds for all verdicts: how they were corrected, and which claims were changed after the
+/// runs; a sentence each.
+std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const ClaimResult> results);
 
-/// One row a claim: claim, source, measured, verdict.
+/// One row a claim that is tested: claim, source, rank, measured, verdict.
 system::Table verdict_table(std::span<const ClaimResult> results);
+/// For the terminal: a paragraph each, then the untested ones and the notes.
+std::string claims_text(const JudgedClaims& claims, std::size_t width);
+/// The tables of a study for a terminal of `width` columns, and the verdicts if there are claims.
+std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims = nullptr);
 
-/// For the terminal: claims with a verdict in a paragraph each, the others by reason.
-std::string claims_text(std::span<const ClaimResult> results, std::size_t width);
-/// Tables and claims for a terminal of `width` columns, with a newline at the end.
-std::string study_text(const Study& study, std::size_t width);
-
-/// verdicts.csv: one line a test, numbers with all digits, empty where there is none. Differences
-/// and noise floors of ratios (scale "log") are those of logarithms.
+/// verdicts.csv: one line a claim, numbers with all digits, empty where there is none. Differences
+/// and margins are on the axis of the scale: logarithms of ratios, differences of square roots.
 std::string verdicts_csv(std::span<const ClaimResult> results);
 /// Its first line.
 extern const char* const kVerdictsHeader;

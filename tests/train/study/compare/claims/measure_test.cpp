@@ -1,0 +1,195 @@
+// Which runs a claim is about, and its numbers.
+#include "train/study/compare/claims/measure.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/train/study/compare/claims/some_claims.h"
+#include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/claims/arms.h"
+#include "train/study/compare/claims/output.h"
+#include "train/study/compare/study.h"
+
+namespace difftape::study {
+namespace {
+
+using test::Result;
+using testing::HasSubstr;
+
+std::vector<const RunRecord*> pointers(const std::vector<RunRecord>& runs) {
+  std::vector<const RunRecord*> result;
+  for (const RunRecord& run : runs) result.push_back(&run);
+  return result;
+}
+
+/// A claim with these lines, about arms a and b.
+ClaimsFile claims(const std::string& lines, const std::string& top = "") {
+  return claims_from_text(
+      top + "claims:\n  c:\n    sentence: s\n    arm: a\n    against: b\n" + lines, "c.yaml");
+}
+
+Measured measured(const ClaimsFile& file, const std::vector<RunRecord>& runs) {
+  return measure(file.claims.front(), file, pointers(runs));
+}
+
+/// Arms a and b with three seeds at two learning rates; `change` is applied to each.
+std::vector<RunRecord> two_arms(void (*change)(Result&) = [](Result&) {}) {
+  std::vector<Result> results;
+  for (const char* arm : {"a", "b"}) {
+    for (const double lr : {1e-3, 1e-2}) {
+      for (const int seed : {1, 2, 3}) {
+        Result result{.arm = arm, .lr = lr, .seed = seed};
+        result.loss = 2 + 0.1 * seed + 10 * lr + (arm[0] == 'a' ? -0.05 * seed : 0);
+        change(result);
+        results.push_back(result);
+      }
+    }
+  }
+  return test::records(results);
+}
+
+TEST(Measure, pairs_the_runs_of_a_seed_and_averages_its_learning_rates) {
+  const Measured all = measured(claims("    quantity: val_loss\n"), two_arms());
+  EXPECT_EQ(all.reason, "");
+  EXPECT_EQ(all.seeds, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_NEAR(all.paired.difference.mean, -0.1, 1e-12);
+  EXPECT_NEAR(all.against_mean, 2.2 + (0.01 + 0.1) / 2, 1e-12);
+  EXPECT_EQ(all.where, "lr 0.001, 0.01");
+  const Measured one =
+      measured(claims("    quantity: val_loss\n    regime: {optim.lr: 1.0e-2}\n"), two_arms());
+  EXPECT_NEAR(one.against_mean, 2.3, 1e-12);
+  EXPECT_EQ(one.where, "lr 0.01");
+}
+
+TEST(Measure, compares_ratios_by_their_logarithms) {
+  const auto runs = two_arms([](Result& result) {
+    result.last = {{"attn/logit_max/0", result.arm == "a" ? 2.0 * result.seed : 1.0 * result.seed}};
+  });
+  const Measured found = measured(claims("    quantity: attention_logit\n"), runs);
+  EXPECT_NEAR(found.paired.difference.mean, std::log(2), 1e-12);
+  EXPECT_NEAR(found.against_mean, std::cbrt(6), 1e-12) << "the geometric mean";
+}
+
+TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
+  const std::string quantity = "    quantity: val_loss\n";
+  const Measured some = measured(claims(quantity, "seeds: [3, 1]\n"), two_arms());
+  EXPECT_EQ(some.seeds, (std::vector<std::uint64_t>{3, 1}));
+  EXPECT_EQ(some.planned, 2);
+  const Measured missing = measured(claims(quantity, "seeds: [3, 9, 1]\n"), two_arms());
+  EXPECT_EQ(missing.seeds, (std::vector<std::uint64_t>{3, 1}));
+  const Measured looks = measured(claims(quantity, "seeds: [3, 9, 1]\nlooks: true\n"), two_arms());
+  EXPECT_EQ(looks.seeds, (std::vector<std::uint64_t>{3}))
+      << "a look is at the first, without a gap";
+}
+
+TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_out) {
+  const auto runs = two_arms([](Result& result) {
+    if (result.arm == "a" && result.seed == 2 && result.lr > 5e-3)
+      result.state = run::RunState::diverged;
+  });
+  EXPECT_EQ(measured(claims("    quantity: val_loss\n"), runs).reason,
+            "a with seed 2 at lr 0.01 diverged at step 12 (train/loss) and has no validation loss; "
+            "let the regime name learning rates at which all runs train");
+  EXPECT_EQ(
+      measured(claims("    quantity: val_loss\n    regime: {optim.lr: 0.001}\n"), runs).reason, "");
+  const Measured capped = measured(claims("    quantity: capped_val_loss\n"), runs);
+  EXPECT_EQ(capped.reason, "");
+  EXPECT_EQ(capped.seeds.size(), 3u);
+}
+
+TEST(Measure, says_what_is_missing) {
+  const auto why = [](const std::string& lines, const std::vector<RunRecord>& runs) {
+    return measured(claims(lines), runs).reason;
+  };
+  const std::string loss = "    quantity: val_loss\n";
+  EXPECT_EQ(why(loss, test::records({{.arm = "a"}, {.arm = "other"}})),
+            "no arm is called b; did you mean 'a'?; there are a, other");
+  EXPECT_EQ(why("    quantity: sink_rate\n", two_arms()), "no run of a logged attn/sink_rate");
+  EXPECT_EQ(why(loss + "    regime: {optim.lr: 0.5}\n", two_arms()), "no run is of this regime");
+  EXPECT_EQ(why(loss, test::records({{.arm = "a", .lr = 1e-3}, {.arm = "b", .lr = 1e-2}})),
+            "a and b share no learning rate (0.001 and 0.01)");
+  EXPECT_EQ(why(loss, test::records({{.arm = "a", .seed = 1}, {.arm = "b", .seed = 2}})),
+            "a and b have no seed in common");
+  EXPECT_EQ(why(loss, test::records({{.arm = "a", .state = run::RunState::running}, {.arm = "b"}})),
+            "no run of a has ended");
+  EXPECT_EQ(why("    quantity: critical_lr\n", test::records({{.arm = "a"}, {.arm = "b"}})),
+            "critical learning rate needs two learning rates or more; there is 0.001");
+  EXPECT_EQ(
+      why(loss, test::records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
+      "a and b do not compare: data.seq_len is 128 and 256");
+  EXPECT_THAT(why(loss, test::records({{.arm = "a"},
+                                       {.arm = "a", .config = {{"optim.clip_norm", "0"}}},
+                                       {.arm = "b"}})),
+              AllOf(HasSubstr("a has two runs of seed 1 at lr 0.001"),
+                    HasSubstr("(they differ in optim.clip_norm)")));
+}
+
+TEST(Measure, knows_whether_the_claims_were_stated_before_the_runs) {
+  const ClaimsFile file = claims("    quantity: val_loss\n");
+  const auto with = [&](const std::string& first, const std::string& second) {
+    return measured(file, test::records({{.arm = "a", .config = {{"run.claims", first}}},
+                                         {.arm = "b", .config = {{"run.claims", second}}}}))
+        .stated_before;
+  };
+  EXPECT_TRUE(with(file.digest, file.digest));
+  EXPECT_FALSE(with(file.digest, "another"));
+  EXPECT_FALSE(measured(file, two_arms()).stated_before);
+}
+
+TEST(Measure, needs_what_the_controls_say) {
+  const auto failed = [](const std::string& control) {
+    return measured(claims("    quantity: val_loss\n    controls: [{arm: b, quantity: val_loss, " +
+                           control + "}]\n"),
+                    two_arms())
+        .failed_control;
+  };
+  EXPECT_EQ(failed("from: 2, to: 3"), "");
+  EXPECT_EQ(failed("from: 3"), "validation loss: b has 2.26 on average; need 3 or more");
+  EXPECT_EQ(failed("to: 2"), "validation loss: b has 2.26 on average; need 2 or less");
+  const auto same = two_arms([](Result& result) { result.loss = 2.3; });
+  EXPECT_EQ(measured(claims("    quantity: val_loss\n"), same).failed_control,
+            "validation loss: both runs of every pair have the same number");
+}
+
+/// The arms that V2 and softmax of `some_claims` are, or why there are none.
+std::string pair(const std::vector<Result>& results) {
+  const std::vector<RunRecord> runs = test::records(results);
+  const ClaimsFile file = test::some_claims();
+  std::string reason;
+  const auto found = find_arms(file.claims.front(), file, pointers(runs), reason);
+  return found ? found->first.name + " against " + found->second.name : reason;
+}
+
+TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
+  const Result softmax{.arm = "mine"}, v2{.arm = "other", .attention = {{"kind", "diff_v2"}}};
+  const auto changed = [&](const char* key, const char* value) {
+    Result result = v2;
+    result.attention[key] = value;
+    return pair({softmax, result});
+  };
+  EXPECT_EQ(pair({softmax, v2}), "other against mine");
+  EXPECT_EQ(changed("lambda", "sigmoid"), "other against mine") << "that of the kind, said again";
+  EXPECT_EQ(changed("gate", "preset"), "other against mine");
+  EXPECT_EQ(changed("gate", "head"), "no arm is v2 (kind: diff_v2)");
+  EXPECT_EQ(changed("qk_norm", "true"), "other and mine also differ in model.attention.qk_norm");
+  EXPECT_EQ(changed("sliding_window", "64"),
+            "other and mine also differ in model.attention.sliding_window");
+  const std::string unknown =
+      "no arm is v2 (kind: diff_v2); this version cannot read the attention of other";
+  EXPECT_EQ(changed("gate", "both"), unknown);
+  EXPECT_EQ(changed("rotation", "none"), unknown);
+}
+
+TEST(ArmsOfClaims, are_the_first_that_differ_in_nothing_else) {
+  const Result v2{.arm = "v2", .attention = {{"kind", "diff_v2"}}};
+  const Result wide{.arm = "wide", .config = {{"optim.clip_norm", "0"}}};
+  EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.clip_norm");
+  EXPECT_EQ(pair({wide, {.arm = "plain"}, v2}), "v2 against plain");
+  EXPECT_EQ(pair({{.arm = "plain", .config = {{"model.d_ff", "300"}}}, v2}), "v2 against plain");
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,71 @@
+#include "train/study/compare/claims/power.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "train/stats/decision.h"
+
+namespace difftape::study {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ClaimsFile planned(const std::string& top) {
+  return claims_from_text(top + R"(claims:
+  loss:
+    sentence: s
+    rank: primary
+    arm: a
+    against: b
+    quantity: val_loss
+    margin: 0.01
+    plan: {spread: 0.011, effect: -0.025}
+  logit:
+    sentence: s
+    rank: primary
+    arm: a
+    against: b
+    quantity: attention_logit
+    plan: {spread: 1.14, effect: 0.74}
+  unplanned:
+    sentence: s
+    family: logit
+    rank: secondary
+    arm: a
+    against: b
+    quantity: sink_rate
+  open: {sentence: s, arm: a, against: b, quantity: val_loss}
+)",
+                          "c.yaml");
+}
+
+TEST(Power, of_planned_claims_is_that_of_the_worst_step_of_holm) {
+  const ClaimsFile file = planned("seeds: [1, 2, 3, 4, 5, 6, 7, 8]\n");
+  EXPECT_EQ(planned_seeds(file), 8);
+  const auto rows = power_table(file, 8).rows;
+  ASSERT_EQ(rows.size(), 3u) << "exploratory claims have no plan";
+  EXPECT_EQ(rows[0][5], fmt::format("{:.2f}", stats::paired_power(0.025, 0.011, 8, 0.025)));
+  EXPECT_EQ(rows[0][6], fmt::to_string(stats::pairs_for_power(0.025, 0.011, 0.025, 0.8)));
+  EXPECT_EQ(rows[0][8], fmt::format("{:.2f}", stats::equivalence_power(0.01, 0.011, 8, 0.025)));
+  const double found = std::stod(rows[0][3]);
+  EXPECT_NEAR(stats::paired_power(found, 0.011, 8, 0.025), 0.8, 0.01);
+  EXPECT_EQ(rows[1][2], "x1.14");
+  EXPECT_EQ(rows[1][4], "x0.74");
+  EXPECT_THAT(rows[2], ElementsAre("unplanned", "secondary", "-", HasSubstr(" SD"), "-", "-", "-",
+                                   "-", "-"));
+}
+
+TEST(Power, of_looks_is_that_of_the_last_one) {
+  EXPECT_EQ(planned_seeds(planned("looks: true\n")), 12);
+  EXPECT_EQ(planned_seeds(planned("")), 0);
+}
+
+TEST(Power, of_claims_without_a_primary_one_says_that_they_give_hints) {
+  const ClaimsFile file = claims_from_text(
+      "claims: {a: {sentence: s, arm: a, against: b, quantity: val_loss}}", "c.yaml");
+  EXPECT_EQ(power_text(file, 8, 80), "c.yaml has no primary claim: what it says will be hints\n");
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,39 @@
+#pragma once
+// Claims about V1 and V2 beside softmax that tests judge by.
+
+#include "train/study/compare/claims/claims_file.h"
+
+namespace difftape::test {
+
+inline constexpr const char* kClaims = R"(arms:
+  softmax: {kind: softmax}
+  v1: {kind: diff_v1}
+  v2: {kind: diff_v2}
+claims:
+  v2_loss:
+    sentence: V2's loss is lower than the baseline's
+    source: V2 article
+    arm: v2
+    against: softmax
+    quantity: capped_val_loss
+    expect: lower
+    margin: 0.01
+    published: [-0.03, -0.02]
+  v1_loss:
+    sentence: V1's loss is lower than the baseline's
+    source: V1 paper
+    arm: v1
+    against: softmax
+    quantity: capped_val_loss
+    expect: lower
+  v2_sinks:
+    sentence: V2 has a lower sink rate than the baseline
+    arm: v2
+    against: softmax
+    quantity: sink_rate
+    expect: lower
+)";
+
+inline study::ClaimsFile some_claims() { return study::claims_from_text(kClaims, "claims.yaml"); }
+
+}  // namespace difftape::test

@@ -1,0 +1,162 @@
+// Verdicts on made-up numbers: what each p value decides, and how often that is wrong.
+#include "train/study/compare/claims/verdicts.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+#include "train/stats/decision.h"
+#include "train/study/compare/claims/output.h"
+
+namespace difftape::study {
+namespace {
+
+using testing::HasSubstr;
+
+Claim claim(const std::string& id, Rank rank = Rank::primary, Expect expect = Expect::lower,
+            double margin = kNone) {
+  Claim made;
+  made.id = made.family = id;
+  made.sentence = "a claim";
+  made.rank = rank;
+  made.quantity = &quantity("val_loss");
+  made.expect = expect;
+  made.margin = margin;
+  return made;
+}
+
+/// Pairs whose differences are `mean` and a deviation that alternates.
+Measured pairs(double mean, double deviation = 0.01, int count = 8) {
+  Measured made;
+  made.arm = "a";
+  made.against = "b";
+  made.stated_before = true;
+  made.where = "lr 0.01";
+  for (int i = 0; i < count; ++i) {
+    made.seeds.push_back(static_cast<std::uint64_t>(i) + 1);
+    made.a.push_back(2 + mean + (i % 2 == 0 ? deviation : -deviation));
+    made.b.push_back(2);
+  }
+  made.paired = stats::paired_difference(made.a, made.b);
+  return made;
+}
+
+Verdict verdict(const Claim& made, Measured measured) {
+  ClaimsFile file;
+  file.claims = {made};
+  return decide(file, {std::move(measured)}).front().verdict;
+}
+
+TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
+  using enum Verdict;
+  for (const auto& [expect, lower, higher, none] :
+       {std::tuple(Expect::lower, supported, contradicted, equivalent),
+        std::tuple(Expect::higher, contradicted, supported, equivalent),
+        std::tuple(Expect::equivalent, contradicted, contradicted, supported),
+        std::tuple(Expect::not_higher, supported, contradicted, supported)}) {
+    const Claim made = claim("c", Rank::primary, expect, 0.02);
+    EXPECT_EQ(verdict(made, pairs(-0.1)), lower) << to_string(expect);
+    EXPECT_EQ(verdict(made, pairs(0.1)), higher) << to_string(expect);
+    EXPECT_EQ(verdict(made, pairs(0.0)), none) << to_string(expect);
+    EXPECT_EQ(verdict(made, pairs(0.0, 0.1)), undecided) << to_string(expect);
+  }
+  EXPECT_EQ(verdict(claim("c"), pairs(0)), undecided) << "without a margin nothing is equivalent";
+}
+
+TEST(Verdicts, need_three_seeds_and_the_control) {
+  EXPECT_EQ(verdict(claim("c"), pairs(-0.1, 0.01, 2)), Verdict::not_tested);
+  EXPECT_EQ(verdict(claim("c"), pairs(-0.1, 0.01, 1)), Verdict::not_tested);
+  Measured failed = pairs(-0.1);
+  failed.failed_control = "gradient spikes: softmax has 0.3 on average; need 5 to 30";
+  ClaimsFile file;
+  file.claims = {claim("c")};
+  const auto results = decide(file, {failed});
+  EXPECT_EQ(results[0].verdict, Verdict::not_testable);
+  EXPECT_EQ(verdict_text(results[0]),
+            "not testable here: gradient spikes: softmax has 0.3 on average; need 5 to 30");
+}
+
+TEST(Verdicts, wait_for_the_seeds_of_the_plan) {
+  ClaimsFile file;
+  file.claims = {claim("c")};
+  Measured few = pairs(-0.1, 0.001, 5);
+  few.planned = 8;
+  const ClaimResult result = decide(file, {few}).front();
+  EXPECT_EQ(result.verdict, Verdict::undecided);
+  EXPECT_EQ(verdict_text(result), "undecided: 5 of 8 seeds have ended");
+  EXPECT_TRUE(std::isnan(result.p));
+}
+
+TEST(Verdicts, at_looks_decide_early_only_where_it_is_clear) {
+  ClaimsFile file;
+  file.looks = true;
+  file.claims = {claim("c", Rank::primary, Expect::lower, 0.02)};
+  const auto at = [&](double mean, double deviation, int count) {
+    return decide(file, {pairs(mean, deviation, count)}).front().verdict;
+  };
+  EXPECT_EQ(at(-0.1, 0.001, 4), Verdict::supported);
+  EXPECT_EQ(at(-0.1, 0.03, 4), Verdict::undecided) << "p is above 0.0005";
+  EXPECT_EQ(at(-0.1, 0.03, 7), Verdict::undecided) << "between looks nothing is looked at";
+  EXPECT_EQ(at(-0.1, 0.03, 8), Verdict::supported);
+  EXPECT_EQ(at(0, 0.01, 8), Verdict::undecided) << "equivalence waits for the last look";
+  EXPECT_EQ(at(0, 0.01, 12), Verdict::equivalent);
+}
+
+TEST(Verdicts, of_primary_claims_are_corrected_by_holm_of_others_by_their_rank) {
+  ClaimsFile file;
+  file.claims = {claim("first"), claim("second"), claim("third", Rank::secondary),
+                 claim("fourth", Rank::secondary), claim("fifth", Rank::exploratory)};
+  file.claims[2].family = file.claims[3].family = "first";
+  const auto results =
+      decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
+  EXPECT_DOUBLE_EQ(results[0].p_corrected, 2 * results[0].p);
+  EXPECT_EQ(results[0].verdict, Verdict::supported);
+  EXPECT_EQ(results[1].verdict, Verdict::undecided);
+  EXPECT_DOUBLE_EQ(results[2].p_corrected, 2 * results[2].p) << "the level its primary won";
+  EXPECT_EQ(results[2].verdict, Verdict::supported);
+  EXPECT_EQ(results[3].verdict, Verdict::undecided);
+  EXPECT_EQ(verdict_text(results[4]), "hint: supported");
+  EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
+}
+
+TEST(Verdicts, of_secondary_claims_are_hints_where_the_gate_is_closed) {
+  ClaimsFile file;
+  file.claims = {claim("first"), claim("second", Rank::secondary), claim("third", Rank::secondary)};
+  file.claims[1].family = file.claims[2].family = "first";
+  const auto closed = decide(file, {pairs(0, 0.1), pairs(-0.1), pairs(-0.1)});
+  EXPECT_EQ(verdict_text(closed[1]), "hint: supported");
+  const auto half = decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
+  EXPECT_EQ(half[1].verdict, Verdict::undecided);
+  EXPECT_EQ(verdict_text(half[2]), "hint: supported") << "the one before it was not decided";
+}
+
+TEST(Verdicts, on_claims_that_were_not_stated_before_are_hints) {
+  ClaimsFile file;
+  file.claims = {claim("c")};
+  Measured late = pairs(-0.1);
+  late.stated_before = false;
+  const auto results = decide(file, {late});
+  EXPECT_EQ(verdict_text(results[0]), "hint: supported");
+  EXPECT_THAT(claims_notes(file, results)[1],
+              HasSubstr("1 of them was not stated before the runs"));
+}
+
+TEST(Verdicts, that_are_open_say_how_many_seeds_would_decide) {
+  const Claim made = claim("c", Rank::primary, Expect::lower, 0.03);
+  ClaimsFile file;
+  file.claims = {made};
+  const ClaimResult open = decide(file, {pairs(-0.02, 0.03)}).front();
+  ASSERT_EQ(open.verdict, Verdict::undecided);
+  const double spread = open.measured.paired.error * std::sqrt(8.0);
+  const Index differs = stats::pairs_for_power(0.02, spread, 0.05, 0.8);
+  EXPECT_GT(differs, 8);
+  EXPECT_LE(seeds_to_decide(open), differs);
+  EXPECT_EQ(verdict_text(open),
+            fmt::format("undecided: about {} seeds would decide", seeds_to_decide(open)));
+}
+
+}  // namespace
+}  // namespace difftape::study

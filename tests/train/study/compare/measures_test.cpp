@@ -1,0 +1,135 @@
+// Numbers of runs that need more than one metric.
+#include "train/study/compare/measures.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+#include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/quantities.h"
+
+namespace difftape::study {
+namespace {
+
+using test::record;
+using test::Result;
+
+/// Runs of one seed with these final losses at 1e-3, 1e-2, ...; NaN: diverged. The loss of failure
+/// is 2.6.
+double critical(const std::vector<double>& losses) {
+  std::vector<RunRecord> runs;
+  double lr = 1e-4;
+  for (const double loss : losses) {
+    Result result{.lr = lr *= 10, .loss = loss};
+    if (std::isnan(loss)) result.state = run::RunState::diverged;
+    runs.push_back(record(result));
+    runs.back().env["data"] = {{"bigram_entropy", 2.6}};
+  }
+  std::vector<const RunRecord*> pointers;
+  for (const RunRecord& run : runs) pointers.push_back(&run);
+  return measures::critical_lr(pointers);
+}
+
+TEST(CriticalLr, is_where_the_loss_crosses_that_of_failure) {
+  EXPECT_NEAR(critical({2.2, 2.4, 2.8}), std::pow(10, -1.5), 1e-12) << "half way in log(lr)";
+  EXPECT_NEAR(critical({2.2, 2.5, 2.9}), std::pow(10, -1.75), 1e-12);
+  const double capped = (2.6 - 2.4) / (test::kInitialLoss - 2.4);
+  EXPECT_NEAR(critical({2.2, 2.4, std::nan("")}), std::pow(10, -2 + capped), 1e-12)
+      << "a diverged run has its initial loss";
+  EXPECT_NEAR(critical({2.4, 2.8, 2.2}), std::pow(10, -2.5), 1e-12) << "the first crossing";
+  EXPECT_EQ(critical({2.2, 2.4}), 1e-2) << "at least";
+  EXPECT_EQ(critical({2.7, 2.8}), 1e-3) << "at most";
+}
+
+TEST(FailingLoss, is_the_bigram_entropy_of_the_data_or_the_initial_loss) {
+  RunRecord run = record({.loss = 3});
+  EXPECT_EQ(run.failing_loss(), test::kInitialLoss);
+  EXPECT_TRUE(run.trained());
+  run.env["data"] = {{"bigram_entropy", 2.6}};
+  EXPECT_EQ(run.failing_loss(), 2.6);
+  EXPECT_FALSE(run.trained());
+  EXPECT_EQ(measures::capped_val_loss(run), 2.6);
+}
+
+/// A run of `steps` whose gradient norm is a little noise about 1 but for spikes at these steps.
+RunRecord with_spikes(Index steps, const std::vector<Index>& at, const std::string& rule,
+                      Index done = 0) {
+  const RandomStream noise(1, "noise");
+  RunRecord run =
+      record({.config = {{"train.steps", std::to_string(steps)}, {"log.spike_rule", rule}}});
+  run.metrics = {};
+  run.status.steps = steps;
+  run.status.step = done > 0 ? done : steps;
+  for (Index step = 1; step <= run.status.step; ++step) {
+    const bool spike = std::ranges::count(at, step) > 0;
+    run.metrics.step.push_back(static_cast<double>(step));
+    run.metrics.columns["optim/grad_norm"].push_back(
+        1 + 0.01 * noise.normal(static_cast<std::uint64_t>(step)) + (spike ? 10 : 0));
+  }
+  return run;
+}
+
+TEST(SpikeCount, leaves_out_the_first_tenth_of_the_steps) {
+  EXPECT_EQ(
+      measures::spike_count(with_spikes(1000, {90, 100, 101, 500}, "auto"), "optim/grad_norm"), 2);
+}
+
+TEST(SpikeCount, of_a_short_run_is_by_a_rule_that_can_fire) {
+  // Of OLMo 2's 1000 steps the first 50 are never judged; its window holds the whole run.
+  const std::vector<Index> at{300, 500, 501, 502, 503, 600};
+  EXPECT_EQ(measures::spike_count(with_spikes(800, at, "olmo2"), "optim/grad_norm"),
+            measures::spike_count(with_spikes(800, at, "olmo_core"), "optim/grad_norm"));
+  EXPECT_GE(measures::spike_count(with_spikes(800, {300}, "olmo2"), "optim/grad_norm"), 1);
+}
+
+TEST(SpikeCount, of_a_diverged_run_is_scaled_to_its_whole_length) {
+  const RunRecord run = with_spikes(1000, {200, 400}, "auto", 550);
+  EXPECT_DOUBLE_EQ(measures::spike_count(run, "optim/grad_norm"), 2 * 900 / 450.0);
+  EXPECT_TRUE(
+      std::isnan(measures::spike_count(with_spikes(1000, {}, "auto", 100), "optim/grad_norm")));
+}
+
+TEST(Excursion, is_the_largest_over_the_median_after_the_first_tenth) {
+  EXPECT_NEAR(measures::excursion(with_spikes(1000, {50, 700}, "auto"), "optim/grad_norm"), 11,
+              0.2);
+  EXPECT_NEAR(measures::excursion(with_spikes(1000, {50}, "auto"), "optim/grad_norm"), 1.03, 0.02);
+}
+
+/// A gradient norm of step^power with these learning rates.
+RunRecord growing(Index steps, double power, const std::function<double(Index)>& lr) {
+  RunRecord run = with_spikes(steps, {}, "auto");
+  for (Index step = 1; step <= steps; ++step) {
+    run.metrics.columns["optim/lr"].push_back(lr(step));
+    run.metrics.columns["optim/grad_norm"][static_cast<std::size_t>(step - 1)] =
+        std::pow(static_cast<double>(step), power);
+  }
+  return run;
+}
+
+TEST(LateGrowth, is_of_the_steps_before_the_learning_rate_falls) {
+  const auto falls_at_800 = [](Index step) { return step <= 800 ? 0.01 : 0.001; };
+  RunRecord run = growing(1000, 1.5, falls_at_800);
+  for (std::size_t i = 800; i < 1000; ++i) run.metrics.columns["optim/grad_norm"][i] = 1e9;
+  EXPECT_NEAR(measures::late_growth(run), 1.5, 1e-9);
+  EXPECT_LT(measures::late_variation(run), 1);
+  const auto falls_at_once = [](Index step) { return 1.0 / static_cast<double>(step); };
+  EXPECT_TRUE(std::isnan(measures::late_growth(growing(1000, 1.5, falls_at_once))));
+  EXPECT_TRUE(std::isnan(measures::late_variation(growing(1000, 1.5, falls_at_once))));
+}
+
+TEST(LayerNumbers, come_from_the_last_step_and_only_from_layers) {
+  const RunRecord run = record({.last = {{"attn/logit_max/0", 3},
+                                         {"attn/logit_max/11", 7},
+                                         {"attn/logit_max/x", 99},
+                                         {"attn/logit_maximum/0", 99},
+                                         {"act/kurtosis/0", 1},
+                                         {"act/kurtosis/1", 2}},
+                                .first = {{"attn/logit_max/0", 50}}});
+  EXPECT_EQ(run.number("attention_logit"), 7);
+  EXPECT_EQ(run.number("kurtosis"), 1.5);
+  EXPECT_TRUE(std::isnan(run.number("hidden_state")));
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,187 @@
+#include "train/study/compare/claims/arms.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+#include "train/study/compare/study.h"
+#include "train/study/compare/tasks.h"
+#include "train/system/suggest.h"
+
+namespace difftape::study {
+
+namespace {
+
+constexpr std::string_view kAttention = "model.attention.";
+
+std::optional<double> as_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+bool same_value(const std::string& a, const std::string& b) {
+  const auto x = as_number(a), y = as_number(b);
+  return x && y ? *x == *y : a == b;
+}
+
+bool in_regime(const RunRecord& run, const Regime& regime) {
+  return std::ranges::all_of(regime, [&](const auto& entry) {
+    const std::string found = run.config(entry.first);
+    return std::ranges::any_of(entry.second,
+                               [&](const std::string& each) { return same_value(each, found); });
+  });
+}
+
+std::vector<ArmRuns> arms_in(const Regime& regime, std::span<const RunRecord* const> runs) {
+  std::vector<ArmRuns> arms;
+  for (const RunRecord* run : runs) {
+    if (!in_regime(*run, regime)) continue;
+    auto arm = std::ranges::find(arms, run->arm, &ArmRuns::name);
+    if (arm == arms.end()) arm = arms.insert(arm, {run->arm, {}});
+    arm->runs.push_back(run);
+  }
+  return arms;
+}
+
+/// The attention of an arm that is called by it, in a model that is otherwise as `run`: what no
+/// kind decides and the claim does not say is as there.
+AttentionConfig wanted_attention(const run::YamlNode& said, const RunRecord& run) {
+  run::ConfigErrors errors;
+  run::Assignments given(errors);
+  run::Config like;
+  const auto kind = std::ranges::find(said.pairs, "kind", [](const auto& p) { return p.key.text; });
+  like.model.attention = plain_kind(kind->value.text, *run.attention);
+  for (const auto& [key, value] : flat_config(like)) {
+    if (key.starts_with(kAttention)) given.add_value(key, value, said.location);
+  }
+  for (const auto& [key, value] : said.pairs) {
+    given.add_node(std::string(kAttention) + key.text, value);
+  }
+  return given.resolve().config.model.attention;
+}
+
+bool has_attention(const ArmRuns& arm, const run::YamlNode& said) {
+  const RunRecord& run = *arm.runs.front();
+  return run.attention && fields_of(*run.attention) == fields_of(wanted_attention(said, run));
+}
+
+std::string words(const run::YamlNode& attention) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : attention.pairs) {
+    parts.push_back(fmt::format("{}: {}", key.text, value.text));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string none_called(const std::string& name, const ArmName* rule,
+                        const std::vector<ArmRuns>& arms) {
+  if (arms.empty()) return "no run is of this regime";
+  std::vector<std::string> names, unknown;
+  for (const ArmRuns& arm : arms) {
+    names.push_back(arm.name);
+    if (!arm.runs.front()->attention) unknown.push_back(arm.name);
+  }
+  if (rule == nullptr || !rule->attention) {
+    return fmt::format("no arm is called {}{}; there are {}", name,
+                       system::did_you_mean(name, names), fmt::join(names, ", "));
+  }
+  return fmt::format("no arm is {} ({}){}{}", name, words(*rule->attention),
+                     unknown.empty() ? "" : "; this version cannot read the attention of ",
+                     fmt::join(unknown, ", "));
+}
+
+const ArmName* rule_of(const std::string& name, const ClaimsFile& file) {
+  const auto found = std::ranges::find(file.arms, name, &ArmName::name);
+  return found == file.arms.end() ? nullptr : &*found;
+}
+
+/// A key of attention that no kind decides and in which the two differ.
+std::optional<std::string> attention_difference(const AttentionConfig& a,
+                                                const AttentionConfig& b) {
+  run::Config first, second;
+  first.model.attention = plain_kind("softmax", a);
+  second.model.attention = plain_kind("softmax", b);
+  const run::FlatConfig of_first = run::flat_config(first), of_second = run::flat_config(second);
+  const auto [found, other] = std::ranges::mismatch(of_first, of_second);
+  return found == of_first.end() ? std::nullopt : std::optional(found->first);
+}
+
+/// A key in which the arms differ, besides what makes a kind of attention.
+std::optional<std::string> other_difference(const ArmRuns& a, const ArmRuns& b) {
+  const RunRecord &first = *a.runs.front(), &second = *b.runs.front();
+  for (const auto& [key, value] : first.env.at("config").items()) {
+    const bool may_differ = is_shared(key) || key == "model.d_ff" || key == "model.match_params" ||
+                            key.starts_with(kAttention);
+    if (!may_differ && second.config(key) != first.config(key)) return key;
+  }
+  return attention_difference(*first.attention, *second.attention);
+}
+
+}  // namespace
+
+std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file,
+                                 const Regime& regime, std::span<const RunRecord* const> runs,
+                                 std::string& reason) {
+  const std::vector<ArmRuns> arms = arms_in(regime, runs);
+  const ArmName* rule = rule_of(name, file);
+  std::vector<ArmRuns> found;
+  for (const ArmRuns& arm : arms) {
+    const bool by_attention = rule && rule->attention;
+    if (by_attention ? has_attention(arm, *rule->attention) : arm.name == name)
+      found.push_back(arm);
+  }
+  if (found.empty()) reason = none_called(name, rule, arms);
+  return found;
+}
+
+std::optional<std::pair<ArmRuns, ArmRuns>> find_arms(const Claim& claim, const ClaimsFile& file,
+                                                     std::span<const RunRecord* const> runs,
+                                                     std::string& reason) {
+  const auto arms = arms_called(claim.arm, file, claim.regime, runs, reason);
+  if (arms.empty()) return std::nullopt;
+  const auto others = arms_called(claim.against, file, claim.regime, runs, reason);
+  if (others.empty()) return std::nullopt;
+  const ArmName *rule = rule_of(claim.arm, file), *other_rule = rule_of(claim.against, file);
+  const bool by_attention = rule && rule->attention && other_rule && other_rule->attention;
+  for (const ArmRuns& arm : arms) {
+    for (const ArmRuns& other : others) {
+      if (!by_attention || !other_difference(arm, other)) return std::pair(arm, other);
+    }
+  }
+  reason = fmt::format("{} and {} also differ in {}", arms.front().name, others.front().name,
+                       *other_difference(arms.front(), others.front()));
+  return std::nullopt;
+}
+
+std::string task_difference(const RunRecord& a, const RunRecord& b) {
+  for (const auto& [key, value] : a.env.at("config").items()) {
+    if (is_of_task(key) && a.config(key) != b.config(key)) {
+      return fmt::format("{} and {} do not compare: {} is {} and {}", a.arm, b.arm, key,
+                         a.config(key), b.config(key));
+    }
+  }
+  const auto digest = [](const RunRecord& run) {
+    const auto data = run.env.find("data");
+    return data == run.env.end() ? std::string() : data->value("xxh3_128", "");
+  };
+  return digest(a) == digest(b)
+             ? ""
+             : fmt::format("{} and {} do not compare: their data differ", a.arm, b.arm);
+}
+
+std::string config_difference(const RunRecord& a, const RunRecord& b) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : a.env.at("config").items()) {
+    if (!is_shared(key) && a.config(key) != b.config(key)) keys.push_back(key);
+  }
+  return keys.empty() ? "" : fmt::format(" (they differ in {})", fmt::join(keys, ", "));
+}
+
+}  // namespace difftape::study

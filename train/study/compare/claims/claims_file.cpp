@@ -1,0 +1,294 @@
+#include "train/study/compare/claims/claims_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/digest.h"
+#include "train/run/config/fields.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/value.h"
+#include "train/system/files.h"
+#include "train/system/suggest.h"
+
+namespace difftape::study {
+
+namespace {
+
+using run::ConfigErrors;
+using run::YamlNode;
+
+/// A map of the file, whose keys are known.
+class Map {
+ public:
+  /// `name` is what messages call it, "claims.v2_loss".
+  Map(const YamlNode& node, std::string name, const std::vector<std::string>& known,
+      ConfigErrors& errors)
+      : node_(&node), name_(std::move(name)), errors_(&errors) {
+    if (node.kind != YamlNode::Kind::map) {
+      errors.add(node.location, fmt::format("{}: expected a map, got {}", name_, node.describe()));
+      return;
+    }
+    std::set<std::string> seen;
+    for (const auto& [key, value] : node.pairs) {
+      if (!known.empty() && std::ranges::find(known, key.text) == known.end()) {
+        errors.add(key.location, fmt::format("unknown key '{}'{}; {} has {}", dotted(key.text),
+                                             system::did_you_mean(key.text, known), name_,
+                                             fmt::join(known, ", ")));
+      } else if (!seen.insert(key.text).second) {
+        errors.add(key.location, fmt::format("duplicate key '{}'", dotted(key.text)));
+      }
+    }
+  }
+
+  const YamlNode* find(const std::string& key) const {
+    if (node_->kind != YamlNode::Kind::map) return nullptr;
+    const auto found =
+        std::ranges::find(node_->pairs, key, [](const auto& p) { return p.key.text; });
+    return found == node_->pairs.end() ? nullptr : &found->value;
+  }
+  /// The value of a key; `fallback` if it is not there or was wrong, which is then an error.
+  template <class T>
+  T get(const std::string& key, T fallback, run::Constraint constraint = {}) const {
+    const YamlNode* node = find(key);
+    if (node == nullptr) return fallback;
+    const auto value = read_value(*node, dotted(key), {T{}, std::move(constraint)}, *errors_);
+    return value ? std::get<T>(*value) : fallback;
+  }
+  template <class E>
+  E word(const std::string& key, E fallback) const {
+    const std::string text =
+        get<std::string>(key, std::string(to_string(fallback)), run::choices(names<E>()));
+    return from_string<E>(text).value_or(fallback);
+  }
+  std::string required(const std::string& key) const {
+    if (find(key) == nullptr && node_->kind == YamlNode::Kind::map) {
+      errors_->add(node_->location, fmt::format("{}: has no '{}'", name_, key));
+    }
+    return get<std::string>(key, "");
+  }
+  /// The quantity that a key names; null after an error.
+  const Quantity* quantity(const std::string& key) const {
+    const std::string name = required(key);
+    if (name.empty()) return nullptr;
+    const Quantity* found = find_quantity(name);
+    if (found == nullptr) {
+      std::vector<std::string> all;
+      for (const Quantity& each : quantities()) all.emplace_back(each.name);
+      errors_->add(find(key)->location,
+                   fmt::format("{}: no quantity is called '{}'{}; there are {}", dotted(key), name,
+                               system::did_you_mean(name, all), fmt::join(all, ", ")));
+    }
+    return found;
+  }
+
+  std::string dotted(const std::string& key) const {
+    return name_.empty() ? key : fmt::format("{}.{}", name_, key);
+  }
+  void wrong(const std::string& key, const std::string& what) const {
+    const YamlNode* node = find(key);
+    errors_->add(node ? node->location : node_->location, fmt::format("{}: {}", dotted(key), what));
+  }
+
+ private:
+  const YamlNode* node_;
+  std::string name_;
+  ConfigErrors* errors_;
+};
+
+Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
+  std::vector<std::string> known;
+  for (const run::Field& field : run::fields()) known.push_back(field.key);
+  const Map map(node, name, known, errors);
+  Regime regime;
+  if (node.kind != YamlNode::Kind::map) return regime;
+  for (const auto& [key, value] : node.pairs) {
+    auto& [of, values] = regime.emplace_back(key.text, std::vector<std::string>{});
+    if (value.kind == YamlNode::Kind::scalar) values.push_back(value.text);
+    for (const YamlNode& item : value.items) values.push_back(item.text);
+    if (values.empty()) map.wrong(key.text, "expected a value or a list of values");
+  }
+  return regime;
+}
+
+/// The attention that stands for a name, checked as any configuration is.
+void check_attention(const YamlNode& node, ConfigErrors& errors) {
+  run::Assignments given(errors);
+  for (const auto& [key, value] : node.pairs) given.add_node("model.attention." + key.text, value);
+  given.resolve();
+}
+
+std::vector<ArmName> read_arms(const YamlNode& node, ConfigErrors& errors) {
+  std::vector<std::string> fields;
+  for (const run::Field& field : run::fields()) {
+    constexpr std::string_view kSection = "model.attention.";
+    if (field.key.starts_with(kSection)) fields.push_back(field.key.substr(kSection.size()));
+  }
+  const Map map(node, "arms", {}, errors);
+  std::vector<ArmName> arms;
+  if (node.kind != YamlNode::Kind::map) return arms;
+  for (const auto& [key, value] : node.pairs) {
+    ArmName& arm = arms.emplace_back(ArmName{key.text, {}});
+    if (value.kind == YamlNode::Kind::null) continue;
+    const Map attention(value, "arms." + key.text, fields, errors);
+    if (value.kind != YamlNode::Kind::map) continue;
+    if (attention.find("kind") == nullptr) attention.wrong("kind", "is missing");
+    check_attention(value, errors);
+    arm.attention = value;
+  }
+  return arms;
+}
+
+class ClaimReader {
+ public:
+  ClaimReader(const ClaimsFile& file, ConfigErrors& errors) : file_(&file), errors_(&errors) {}
+
+  Claim read(const std::string& id, const YamlNode& node) const {
+    const Map map(
+        node, "claims." + id,
+        {"sentence", "source", "family", "rank", "arm", "against", "quantity", "regime", "expect",
+         "margin", "published", "controls", "plan", "if_supported", "if_contradicted"},
+        *errors_);
+    Claim claim;
+    claim.id = id;
+    claim.location = node.location;
+    if (node.kind != YamlNode::Kind::map) return claim;
+    claim.sentence = map.required("sentence");
+    claim.source = map.get<std::string>("source", "");
+    claim.family = map.get<std::string>("family", id);
+    claim.rank = map.word("rank", Rank::exploratory);
+    claim.arm = arm(map, "arm");
+    claim.against = arm(map, "against");
+    claim.quantity = map.quantity("quantity");
+    if (const YamlNode* regime = map.find("regime"))
+      claim.regime = read_regime(*regime, map.dotted("regime"), *errors_);
+    claim.expect = map.word("expect", Expect::lower);
+    read_numbers(map, claim);
+    if (const YamlNode* controls = map.find("controls")) read_controls(*controls, map, claim);
+    claim.if_supported = map.get<std::string>("if_supported", "");
+    claim.if_contradicted = map.get<std::string>("if_contradicted", "");
+    return claim;
+  }
+
+ private:
+  std::string arm(const Map& map, const std::string& key) const {
+    const std::string name = map.required(key);
+    std::vector<std::string> known;
+    for (const ArmName& each : file_->arms) known.push_back(each.name);
+    const bool unknown = !known.empty() && std::ranges::find(known, name) == known.end();
+    if (unknown && !name.empty()) {
+      map.wrong(key, fmt::format("'{}' is not in arms ({}){}", name, fmt::join(known, ", "),
+                                 system::did_you_mean(name, known)));
+    }
+    return name;
+  }
+
+  /// The numbers of a claim and whether they fit together.
+  void read_numbers(const Map& map, Claim& claim) const {
+    const bool ratio = claim.quantity && claim.quantity->scale == Scale::ratio;
+    claim.margin = map.get("margin", kNone, run::above(ratio ? 1 : 0));
+    const auto published = map.get<std::vector<double>>("published", {});
+    if (published.size() == 2 && published[0] <= published[1]) {
+      claim.published_low = published[0];
+      claim.published_high = published[1];
+    } else if (map.find("published") != nullptr) {
+      map.wrong("published", "expected two numbers, the lower first");
+    }
+    const bool needs = claim.expect == Expect::equivalent || claim.expect == Expect::not_higher;
+    if (needs && map.find("margin") == nullptr) {
+      map.wrong("margin", fmt::format("is missing; '{}' needs the difference up to which two arms "
+                                      "are alike",
+                                      to_string(claim.expect)));
+    }
+    const YamlNode* plan = map.find("plan");
+    if (plan == nullptr) return;
+    const Map planned(*plan, map.dotted("plan"), {"spread", "effect"}, *errors_);
+    claim.planned_spread = planned.get("spread", kNone, run::above(ratio ? 1 : 0));
+    claim.planned_effect = planned.get("effect", kNone);
+  }
+
+  void read_controls(const YamlNode& list, const Map& of, Claim& claim) const {
+    if (list.kind != YamlNode::Kind::list) {
+      of.wrong("controls", fmt::format("expected a list, got {}", list.describe()));
+      return;
+    }
+    for (const YamlNode& node : list.items) {
+      const Map map(node, of.dotted("controls"), {"arm", "quantity", "from", "to"}, *errors_);
+      if (node.kind != YamlNode::Kind::map) continue;
+      Control control{arm(map, "arm"), map.quantity("quantity")};
+      control.from = map.get("from", control.from);
+      control.to = map.get("to", control.to);
+      if (control.quantity && control.quantity->of_run == nullptr)
+        map.wrong("quantity", "is one of all learning rates; a control needs one of a run");
+      claim.controls.push_back(control);
+    }
+  }
+
+  const ClaimsFile* file_;
+  ConfigErrors* errors_;
+};
+
+/// One primary claim a family, before its secondary ones.
+void check_families(const ClaimsFile& file, ConfigErrors& errors) {
+  std::set<std::string> primaries;
+  for (const Claim& claim : file.claims) {
+    const bool has = primaries.contains(claim.family);
+    if (claim.rank == Rank::primary && has) {
+      errors.add(claim.location, fmt::format("claims.{}: family '{}' has a primary claim already; "
+                                             "one is decided, the others are secondary",
+                                             claim.id, claim.family));
+    } else if (claim.rank == Rank::secondary && !has) {
+      errors.add(claim.location,
+                 fmt::format("claims.{}: secondary, but family '{}' has no primary claim before it",
+                             claim.id, claim.family));
+    }
+    if (claim.rank == Rank::primary) primaries.insert(claim.family);
+  }
+}
+
+}  // namespace
+
+double Claim::on_axis(double difference) const {
+  return quantity->scale == Scale::ratio ? std::log(difference) : difference;
+}
+
+ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
+  ConfigErrors errors;
+  ClaimsFile file;
+  file.path = path;
+  file.text = text;
+  Digest digest;
+  digest.add(text);
+  file.digest = digest.hex();
+  const auto root = parse_yaml(text, path, run::YamlSource::file, errors);
+  errors.throw_if_any();
+  const Map map(*root, "", {"alpha", "seeds", "looks", "arms", "claims"}, errors);
+  errors.throw_if_any();
+  file.alpha = map.get("alpha", file.alpha, run::strictly_between(0, 1));
+  for (const Index seed : map.get<std::vector<Index>>("seeds", {}, run::at_least(0))) {
+    file.seeds.push_back(static_cast<std::uint64_t>(seed));
+  }
+  file.looks = map.get("looks", false);
+  if (const YamlNode* arms = map.find("arms")) file.arms = read_arms(*arms, errors);
+  const YamlNode* claims = map.find("claims");
+  if (claims == nullptr || claims->pairs.empty()) {
+    errors.add({path, 1, 1}, "no claims; need a map 'claims'");
+  } else {
+    const Map named(*claims, "claims", {}, errors);  // says what is twice
+    for (const auto& [id, node] : claims->pairs) {
+      file.claims.push_back(ClaimReader(file, errors).read(id.text, node));
+    }
+    check_families(file, errors);
+  }
+  errors.throw_if_any();
+  return file;
+}
+
+ClaimsFile load_claims(const std::string& path) {
+  return claims_from_text(system::read_text(path), path);
+}
+
+}  // namespace difftape::study

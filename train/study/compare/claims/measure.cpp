@@ -1,0 +1,208 @@
+#include "train/study/compare/claims/measure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "train/run/config/writer.h"
+#include "train/stats/descriptive.h"
+#include "train/study/compare/claims/arms.h"
+#include "train/study/compare/curves.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// Of one arm the complete runs by seed and learning rate.
+using BySeed = std::map<std::uint64_t, std::map<double, const RunRecord*>>;
+
+std::string list(const std::set<double>& lrs) { return fmt::format("{:g}", fmt::join(lrs, ", ")); }
+
+/// The runs of an arm. Says in `reason` if two would be the same sample.
+BySeed by_seed(const ArmRuns& arm, std::string& reason) {
+  BySeed result;
+  for (const RunRecord* run : arm.runs) {
+    if (!run->complete()) continue;
+    const auto [place, added] = result[run->seed].emplace(run->lr, run);
+    if (added || !reason.empty()) continue;
+    reason = fmt::format("{} has two runs of seed {} at lr {:g}: {} and {}{}", arm.name, run->seed,
+                         run->lr, place->second->dir.string(), run->dir.string(),
+                         config_difference(*place->second, *run));
+  }
+  return result;
+}
+
+std::set<double> lrs_of(const BySeed& runs) {
+  std::set<double> lrs;
+  for (const auto& [seed, by_lr] : runs) {
+    for (const auto& [lr, run] : by_lr) lrs.insert(lr);
+  }
+  return lrs;
+}
+
+/// The runs of a seed at all these learning rates; nothing if one is missing.
+std::vector<const RunRecord*> runs_at(const BySeed& runs, std::uint64_t seed,
+                                      const std::set<double>& lrs) {
+  std::vector<const RunRecord*> found;
+  const auto of_seed = runs.find(seed);
+  if (of_seed == runs.end()) return found;
+  for (const double lr : lrs) {
+    const auto run = of_seed->second.find(lr);
+    if (run == of_seed->second.end()) return {};
+    found.push_back(run->second);
+  }
+  return found;
+}
+
+/// The quantity of the runs of one seed, on its axis. Says in `reason` why there is none.
+double value_of(const std::vector<const RunRecord*>& runs, const Quantity& quantity,
+                std::string& reason) {
+  if (quantity.of_seed != nullptr) {
+    const double value = on_scale(quantity.of_seed(runs), quantity.scale);
+    if (!std::isfinite(value) && reason.empty()) {
+      reason = fmt::format("seed {} of {} has no {}", runs.front()->seed, runs.front()->arm,
+                           quantity.label);
+    }
+    return value;
+  }
+  double sum = 0;
+  for (const RunRecord* run : runs) {
+    const double value = on_scale(run->number(quantity), quantity.scale);
+    sum += value;
+    const bool counts = std::isfinite(value) && (run->finished() || quantity.of_diverged);
+    if (counts || !reason.empty()) continue;
+    reason = fmt::format("{} with seed {} at lr {:g} {} and has no {}", run->arm, run->seed,
+                         run->lr, describe_state(run->status), quantity.label);
+    if (runs.size() > 1) reason += "; let the regime name learning rates at which all runs train";
+  }
+  return sum / static_cast<double>(runs.size());
+}
+
+/// Why the two arms cannot be compared although both are there; empty if they can.
+std::string why_not(const ArmRuns& arm, const ArmRuns& against, const Quantity& quantity) {
+  for (const ArmRuns* each : {&arm, &against}) {
+    const auto complete = std::ranges::count_if(each->runs, &RunRecord::complete);
+    if (complete == 0) return fmt::format("no run of {} has ended", each->name);
+    const bool logged = std::ranges::any_of(each->runs, [&](const RunRecord* run) {
+      return has_metric(run->metrics, quantity.metric);
+    });
+    const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
+    if (!logged && !(failed && quantity.of_diverged))
+      return fmt::format("no run of {} logged {}", each->name, quantity.metric);
+  }
+  return task_difference(*arm.runs.front(), *against.runs.front());
+}
+
+/// The seeds that may count, in the order of the file.
+std::vector<std::uint64_t> candidates(const ClaimsFile& file, const BySeed& runs) {
+  if (!file.seeds.empty()) return file.seeds;
+  std::vector<std::uint64_t> seeds;
+  for (const auto& [seed, by_lr] : runs) seeds.push_back(seed);
+  return seeds;
+}
+
+std::string failed_control(const Control& control, const ClaimsFile& file, const Claim& claim,
+                           std::span<const RunRecord* const> runs) {
+  std::string reason;
+  const std::vector<ArmRuns> found = arms_called(control.arm, file, claim.regime, runs, reason);
+  if (found.empty()) return reason;
+  std::vector<double> values;
+  for (const RunRecord* run : found.front().runs) {
+    const bool counts = file.seeds.empty() || std::ranges::count(file.seeds, run->seed) > 0;
+    if (counts && run->complete()) values.push_back(run->number(*control.quantity));
+  }
+  const double mean = stats::mean(values);
+  if (mean >= control.from && mean <= control.to) return "";
+  const Quantity& quantity = *control.quantity;
+  return fmt::format(
+      "{}: {} has {:.3g} on average; need {}", quantity.label, found.front().name, mean,
+      std::isinf(control.to)     ? fmt::format("{:g} or more", control.from)
+      : std::isinf(control.from) ? fmt::format("{:g} or less", control.to)
+                                 : fmt::format("{:g} to {:g}", control.from, control.to));
+}
+
+/// Fills the pairs.
+void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsFile& file,
+             Measured& measured) {
+  const Quantity& quantity = *claim.quantity;
+  const std::set<double> of_a = lrs_of(a), of_b = lrs_of(b);
+  std::set<double> lrs;
+  std::ranges::set_intersection(of_a, of_b, std::inserter(lrs, lrs.end()));
+  if (lrs.empty()) {
+    measured.reason = fmt::format("{} and {} share no learning rate ({} and {})", measured.arm,
+                                  measured.against, list(of_a), list(of_b));
+  } else if (quantity.of_seed != nullptr && lrs.size() < 2) {
+    measured.reason =
+        fmt::format("{} needs two learning rates or more; there is {}", quantity.label, list(lrs));
+  }
+  if (!measured.reason.empty()) return;
+  measured.where = "lr " + list(lrs);
+  measured.stated_before = true;
+  for (const std::uint64_t seed : candidates(file, a)) {
+    const auto first = runs_at(a, seed, lrs), second = runs_at(b, seed, lrs);
+    if (first.empty() || second.empty()) {
+      if (file.looks) break;  // a look is at the first seeds, without a gap
+      continue;
+    }
+    measured.seeds.push_back(seed);
+    measured.a.push_back(value_of(first, quantity, measured.reason));
+    measured.b.push_back(value_of(second, quantity, measured.reason));
+    for (const auto* each : {&first, &second}) {
+      for (const RunRecord* run : *each) {
+        measured.stated_before = measured.stated_before && run->config("run.claims") == file.digest;
+      }
+    }
+  }
+  if (measured.seeds.empty() && measured.reason.empty())
+    measured.reason =
+        fmt::format("{} and {} have no seed in common", measured.arm, measured.against);
+}
+
+}  // namespace
+
+Measured measure(const Claim& claim, const ClaimsFile& file,
+                 std::span<const RunRecord* const> runs) {
+  Measured measured;
+  measured.planned = std::ssize(file.seeds);
+  const auto pair = find_arms(claim, file, runs, measured.reason);
+  if (!pair) return measured;
+  const auto& [arm, against] = *pair;
+  measured.arm = arm.name;
+  measured.against = against.name;
+  measured.reason = why_not(arm, against, *claim.quantity);
+  if (!measured.reason.empty()) return measured;
+  const BySeed a = by_seed(arm, measured.reason), b = by_seed(against, measured.reason);
+  if (measured.reason.empty()) compare(a, b, claim, file, measured);
+  if (!measured.reason.empty()) {
+    measured.seeds.clear();
+    measured.a.clear();
+    measured.b.clear();
+    return measured;
+  }
+  const auto failed = [](const ArmRuns& each) {
+    return std::ranges::none_of(each.runs, &RunRecord::finished);
+  };
+  if (failed(arm) && failed(against)) {
+    measured.failed_control = fmt::format("all runs of {} and {} diverged", arm.name, against.name);
+  } else if (measured.a == measured.b) {
+    measured.failed_control =
+        fmt::format("{}: both runs of every pair have the same number", claim.quantity->label);
+  }
+  for (const Control& control : claim.controls) {
+    if (measured.failed_control.empty())
+      measured.failed_control = failed_control(control, file, claim, runs);
+  }
+  measured.paired = stats::paired_difference(measured.a, measured.b);
+  const Scale scale = claim.quantity->scale;
+  measured.arm_mean = from_scale(stats::mean(measured.a), scale);
+  measured.against_mean = from_scale(stats::mean(measured.b), scale);
+  return measured;
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,35 @@
+#pragma once
+// The numbers of a claim: which runs it is about, and a quantity in its two arms, seed by seed.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/stats/interval.h"
+#include "train/study/compare/claims/claims_file.h"
+#include "train/study/compare/run_record.h"
+
+namespace difftape::study {
+
+/// Without pairs where `reason` says why: "no run of v2 logged attn/sink_rate".
+struct Measured {
+  std::string arm, against;          ///< names of the arms, as the runs have them
+  std::vector<std::uint64_t> seeds;  ///< of the pairs, in the order of the claims file
+  std::vector<double> a, b;          ///< of `arm` and `against`, a number a seed, on the axis
+  stats::PairedDifference paired;    ///< of a and b
+  double arm_mean = kNone, against_mean = kNone;  ///< back from the axis
+  std::string where;                              ///< "lr 0.01"
+  Index planned = 0;                              ///< seeds of the file; 0: as many as there are
+  bool stated_before = false;                     ///< every run of the pairs knew this claims file
+  std::string reason;                             ///< why nothing can be compared
+  std::string failed_control;  ///< what an arm does not show that the claim needs; or empty
+};
+
+/// Uses complete runs, and of them those whose configuration the regime describes. A seed is one
+/// pair: its numbers at several learning rates are averaged on the axis of the quantity. No run is
+/// left out because it failed: one without a number is a reason to compare nothing.
+Measured measure(const Claim& claim, const ClaimsFile& file,
+                 std::span<const RunRecord* const> runs);
+
+}  // namespace difftape::study

@@ -1,0 +1,97 @@
+#include "train/study/compare/claims/power.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/stats/decision.h"
+#include "train/study/compare/claims/verdicts.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// The level of the worst step of Holm's correction.
+double worst_level(const ClaimsFile& file) {
+  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
+  return file.alpha / static_cast<double>(std::max<Index>(1, primaries));
+}
+
+/// The difference, in standard deviations, that is found with power kPower: by bisection.
+double smallest_found(Index seeds, double level) {
+  double low = 0, high = 100;
+  while (high - low > 1e-6) {
+    const double middle = (low + high) / 2;
+    (stats::paired_power(middle, 1, seeds, level) < kPower ? low : high) = middle;
+  }
+  return high;
+}
+
+std::string shown(const Claim& claim, double on_axis) {
+  return claim.quantity->scale == Scale::ratio ? fmt::format("x{:.3g}", std::exp(on_axis))
+                                               : fmt::format("{:.3g}", on_axis);
+}
+
+std::string share(double power) { return std::isnan(power) ? "-" : fmt::format("{:.2f}", power); }
+
+std::vector<std::string> row_of(const Claim& claim, Index seeds, double level) {
+  const bool planned = !std::isnan(claim.planned_spread);
+  const double spread = planned ? claim.on_axis(claim.planned_spread) : 1;
+  const bool has_effect = planned && !std::isnan(claim.planned_effect);
+  const double effect = has_effect ? claim.on_axis(claim.planned_effect) : kNone;
+  const double margin = planned && !std::isnan(claim.margin) ? claim.on_axis(claim.margin) : kNone;
+  const double found = smallest_found(seeds, level) * spread;
+  const Index needed =
+      has_effect && effect != 0 ? stats::pairs_for_power(effect, spread, level, kPower) : 0;
+  return {
+      claim.id,
+      std::string(to_string(claim.rank)),
+      planned ? shown(claim, spread) : "-",
+      planned ? shown(claim, found) : fmt::format("{:.2f} SD", found),
+      has_effect ? shown(claim, effect) : "-",
+      share(has_effect ? stats::paired_power(effect, spread, seeds, level) : kNone),
+      needed > 0 ? fmt::to_string(needed) : "-",
+      std::isnan(margin) ? "-" : shown(claim, margin),
+      share(std::isnan(margin) ? kNone : stats::equivalence_power(margin, spread, seeds, level))};
+}
+
+}  // namespace
+
+system::Table power_table(const ClaimsFile& file, Index seeds) {
+  system::Table table{{{"", "claim", true},
+                       {"", "rank", true},
+                       {"", "SD"},
+                       {"", "found at power .8"},
+                       {"planned", "effect"},
+                       {"planned", "power"},
+                       {"planned", "seeds for .8"},
+                       {"equivalence", "margin"},
+                       {"equivalence", "power"}},
+                      {}};
+  const double level = worst_level(file);
+  for (const Claim& claim : file.claims) {
+    if (claim.rank != Rank::exploratory) table.rows.push_back(row_of(claim, seeds, level));
+  }
+  return table;
+}
+
+std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width) {
+  const system::Table table = power_table(file, seeds);
+  if (table.rows.empty())
+    return fmt::format("{} has no primary claim: what it says will be hints\n", file.path);
+  return to_text(table) +
+         system::wrapped(
+             fmt::format("{} seeds, level {:.3g}: that of the worst step of Holm's correction. SD: "
+                         "of single paired differences, as planned. Equivalence: how often it is "
+                         "found if there is no difference.",
+                         seeds, worst_level(file)),
+             width, "");
+}
+
+Index planned_seeds(const ClaimsFile& file) {
+  if (file.looks) return stats::kLooks.back().pairs;
+  return std::ssize(file.seeds);
+}
+
+}  // namespace difftape::study

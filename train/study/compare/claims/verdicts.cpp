@@ -1,0 +1,278 @@
+#include "train/study/compare/claims/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "train/stats/decision.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// The p values of both questions, corrected, and by how much the smallest p of such a place in the
+/// order was multiplied.
+struct Corrected {
+  std::vector<double> p;
+  std::vector<double> factor;
+};
+
+/// Holm's correction with its factors.
+Corrected holm_with_factors(const std::vector<double>& p) {
+  Corrected result{stats::holm(p), {}};
+  const auto tests = std::ranges::count_if(p, [](double each) { return !std::isnan(each); });
+  for (const double each : p) {
+    const auto smaller = std::ranges::count_if(p, [each](double other) { return other < each; });
+    result.factor.push_back(static_cast<double>(tests - smaller));
+  }
+  return result;
+}
+
+double margin_of(const Claim& claim) {
+  return std::isnan(claim.margin) ? kNone : claim.on_axis(claim.margin);
+}
+
+/// One-sided, of a mean above `from`.
+double upper_p(const stats::PairedDifference& paired, double from) {
+  if (paired.pairs < 2 || std::isnan(paired.error)) return kNone;
+  const double distance = paired.difference.mean - from;
+  if (paired.error == 0) return distance > 0 ? 0 : 1;
+  const double two_sided = stats::student_t_two_sided(distance / paired.error, paired.pairs - 1);
+  return distance > 0 ? two_sided / 2 : 1 - two_sided / 2;
+}
+
+/// Two-sided, of a difference from 0.
+double differs_p(const stats::PairedDifference& paired, double) { return paired.p; }
+
+/// Two-sided, of a difference beyond the margin.
+double beyond_p(const stats::PairedDifference& paired, double margin) {
+  stats::PairedDifference size = paired;
+  size.difference.mean = std::abs(paired.difference.mean);
+  return std::min(1.0, 2 * upper_p(size, margin));
+}
+
+/// Of a difference not above the margin.
+double not_above_p(const stats::PairedDifference& paired, double margin) {
+  return 1 - upper_p(paired, margin);
+}
+
+using Test = double (*)(const stats::PairedDifference&, double margin);
+
+/// What is asked of a claim, and what else its numbers can show.
+struct Questions {
+  Test own, other;
+};
+
+Questions questions_of(Expect expect) {
+  switch (expect) {
+    case Expect::equivalent:
+      return {stats::equivalence_p, beyond_p};
+    case Expect::not_higher:
+      return {not_above_p, differs_p};
+    case Expect::lower:
+    case Expect::higher:
+      break;
+  }
+  return {differs_p, stats::equivalence_p};
+}
+
+/// Whether a test finds differences: such a one may be looked at early.
+bool finds_differences(Test test) { return test == differs_p || test == beyond_p; }
+
+/// The p value of looks at 4, 8 and 12 pairs: the least of those reached, each at its own level.
+double looks_p(Test test, double margin, const Measured& measured) {
+  double least = kNone;
+  for (const stats::Look& look : stats::kLooks) {
+    const auto pairs = static_cast<std::size_t>(look.pairs);
+    if (pairs > measured.a.size()) break;
+    const auto paired = stats::paired_difference(std::span(measured.a).first(pairs),
+                                                 std::span(measured.b).first(pairs));
+    least = std::fmin(least, stats::sequential_p(test(paired, margin), look.pairs));
+  }
+  return least;
+}
+
+/// How many seeds the plan still lacks.
+Index missing_seeds(const ClaimsFile& file, const Measured& measured) {
+  const Index planned = file.looks ? stats::kLooks.back().pairs : measured.planned;
+  return std::max<Index>(0, planned - std::ssize(measured.seeds));
+}
+
+ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured) {
+  ClaimResult result{&claim, std::move(measured), claim.rank};
+  const Measured& found = result.measured;
+  if (!found.stated_before) result.rank = Rank::exploratory;
+  result.reason = found.reason;
+  if (!result.reason.empty()) return result;
+  const Index seeds = std::ssize(found.seeds);
+  if (seeds < kSeedsForVerdict) {
+    result.reason = seeds == 1 ? std::string("one seed: no interval")
+                               : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
+    return result;
+  }
+  if (!found.failed_control.empty()) {
+    result.reason = found.failed_control;
+    result.verdict = Verdict::not_testable;
+    return result;
+  }
+  result.verdict = Verdict::undecided;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < found.a.size(); ++i) differences.push_back(found.a[i] - found.b[i]);
+  result.p_signs = stats::sign_flip_p(differences);
+  const Index missing = missing_seeds(file, found);
+  if (missing > 0) {
+    result.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + missing);
+    if (!file.looks) return result;
+  }
+  const double margin = margin_of(claim);
+  const auto p_of = [&](Test test) {
+    if (test != differs_p && std::isnan(margin)) return kNone;
+    if (file.looks && finds_differences(test)) return looks_p(test, margin, found);
+    return missing == 0 ? test(found.paired, margin) : kNone;
+  };
+  const Questions questions = questions_of(claim.expect);
+  result.p = p_of(questions.own);
+  result.p_other = p_of(questions.other);
+  return result;
+}
+
+/// What the corrected p values say.
+Verdict verdict_of(const ClaimResult& result, double level) {
+  const bool own = result.p_corrected <= level, other = result.p_other_corrected <= level;
+  const bool lower = result.measured.paired.difference.mean < 0;
+  switch (result.claim->expect) {
+    case Expect::equivalent:
+      return own ? Verdict::supported : other ? Verdict::contradicted : Verdict::undecided;
+    case Expect::not_higher:
+      if (other && !lower) return Verdict::contradicted;
+      return own ? Verdict::supported : Verdict::undecided;
+    case Expect::lower:
+    case Expect::higher:
+      break;
+  }
+  if (own) {
+    const bool as_expected = lower == (result.claim->expect == Expect::lower);
+    return as_expected ? Verdict::supported : Verdict::contradicted;
+  }
+  return other ? Verdict::equivalent : Verdict::undecided;
+}
+
+/// What is not tested for lack of seeds counts among the primary claims all the same: it will be.
+double holm_p(const ClaimResult& result, double p) {
+  return result.verdict == Verdict::undecided && std::isnan(p) ? 1.0 : p;
+}
+
+void decide_primaries(std::vector<ClaimResult>& results, double alpha,
+                      std::map<std::string, double>& factors) {
+  std::vector<double> p, other;
+  for (const ClaimResult& each : results) {
+    const bool counts = each.rank == Rank::primary;
+    p.push_back(counts ? holm_p(each, each.p) : kNone);
+    other.push_back(counts ? each.p_other : kNone);
+  }
+  const Corrected corrected = holm_with_factors(p), corrected_other = holm_with_factors(other);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ClaimResult& each = results[i];
+    if (each.rank != Rank::primary || each.verdict != Verdict::undecided) continue;
+    if (!std::isnan(each.p)) each.p_corrected = corrected.p[i];
+    each.p_other_corrected = corrected_other.p[i];
+    each.verdict = verdict_of(each, alpha);
+    if (!is_decided(each.verdict)) continue;
+    const bool by_own = each.p_corrected <= alpha;
+    factors[each.claim->family] = by_own ? corrected.factor[i] : corrected_other.factor[i];
+  }
+}
+
+/// In fixed order, each at the level that the family's primary claim won.
+void decide_secondaries(std::vector<ClaimResult>& results, double alpha,
+                        const std::map<std::string, double>& factors) {
+  std::map<std::string, double> before;
+  for (ClaimResult& each : results) {
+    if (each.rank != Rank::secondary) continue;
+    const auto factor = factors.find(each.claim->family);
+    double& least = before[each.claim->family];
+    if (factor == factors.end() || least > alpha) {
+      each.rank = Rank::exploratory;  // the gate is closed
+      continue;
+    }
+    if (each.verdict != Verdict::undecided) continue;
+    const auto corrected = [&](double p) {
+      return std::max(least, std::min(1.0, p * factor->second));
+    };
+    if (!std::isnan(each.p)) each.p_corrected = corrected(each.p);
+    if (!std::isnan(each.p_other)) each.p_other_corrected = corrected(each.p_other);
+    each.verdict = verdict_of(each, alpha);
+    least = std::fmin(std::isnan(each.p_corrected) ? 1 : each.p_corrected,
+                      std::isnan(each.p_other_corrected) ? 1 : each.p_other_corrected);
+  }
+}
+
+void decide_exploratory(std::vector<ClaimResult>& results) {
+  std::map<std::string, std::vector<std::size_t>> families;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ClaimResult& each = results[i];
+    if (each.rank == Rank::exploratory && each.verdict == Verdict::undecided)
+      families[each.claim->family].push_back(i);
+  }
+  for (const auto& [family, members] : families) {
+    std::vector<double> p, other;
+    for (const std::size_t i : members) {
+      p.push_back(results[i].p);
+      other.push_back(results[i].p_other);
+    }
+    p = stats::benjamini_hochberg(p);
+    other = stats::benjamini_hochberg(other);
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      ClaimResult& each = results[members[k]];
+      each.p_corrected = p[k];
+      each.p_other_corrected = other[k];
+      each.verdict = verdict_of(each, kFalseHints);
+    }
+  }
+}
+
+}  // namespace
+
+Index seeds_to_decide(const ClaimResult& result) {
+  const double level = result.level;
+  const stats::PairedDifference& paired = result.measured.paired;
+  const double spread = paired.error * std::sqrt(static_cast<double>(paired.pairs));
+  const double margin = margin_of(*result.claim), found = std::abs(paired.difference.mean);
+  if (!(spread > 0)) return 0;
+  const double effect =
+      result.claim->expect == Expect::equivalent ? std::max(0.0, found - margin) : found;
+  const Index differs = effect > 0 ? stats::pairs_for_power(effect, spread, level, kPower) : 0;
+  const Index within =
+      found < margin ? stats::pairs_for_equivalence(margin, spread, level, kPower) : 0;
+  return differs == 0 ? within : within == 0 ? differs : std::min(differs, within);
+}
+
+bool is_decided(Verdict verdict) {
+  return verdict == Verdict::supported || verdict == Verdict::contradicted ||
+         verdict == Verdict::equivalent;
+}
+
+std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured) {
+  std::vector<ClaimResult> results;
+  for (std::size_t i = 0; i < file.claims.size(); ++i) {
+    results.push_back(with_p(file.claims[i], file, std::move(measured[i])));
+  }
+  std::map<std::string, double> factors;  // by family, of its primary claim once that is decided
+  decide_primaries(results, file.alpha, factors);
+  decide_secondaries(results, file.alpha, factors);
+  decide_exploratory(results);
+  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
+  const double level = file.alpha / static_cast<double>(std::max<Index>(1, primaries));
+  for (ClaimResult& each : results) each.level = level;
+  return results;
+}
+
+std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs) {
+  std::vector<Measured> measured;
+  for (const Claim& claim : file.claims) measured.push_back(measure(claim, file, runs));
+  return decide(file, std::move(measured));
+}
+
+}  // namespace difftape::study

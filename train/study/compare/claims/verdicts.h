@@ -1,0 +1,73 @@
+#pragma once
+// Numbers of claims to verdicts. Nothing here knows runs: what it decides can be simulated.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/names.h"
+#include "train/study/compare/claims/claims_file.h"
+#include "train/study/compare/claims/measure.h"
+
+namespace difftape::study {
+
+/// What an answer can be; and `not_tested` where there are no numbers.
+enum class Verdict { supported, contradicted, equivalent, undecided, not_testable, not_tested };
+
+}  // namespace difftape::study
+
+namespace difftape {
+
+template <>
+inline constexpr auto kNames<study::Verdict> =
+    std::to_array<Named<study::Verdict>>({{"supported", study::Verdict::supported},
+                                          {"contradicted", study::Verdict::contradicted},
+                                          {"equivalent", study::Verdict::equivalent},
+                                          {"undecided", study::Verdict::undecided},
+                                          {"not testable here", study::Verdict::not_testable},
+                                          {"not tested", study::Verdict::not_tested}});
+
+}  // namespace difftape
+
+namespace difftape::study {
+
+/// Fewer seeds decide nothing.
+constexpr Index kSeedsForVerdict = 3;
+/// The share of false hints among those that exploratory claims give (Benjamini and Hochberg).
+constexpr double kFalseHints = 0.10;
+/// The power at which "how many seeds would decide" is answered.
+constexpr double kPower = 0.8;
+
+/// A claim with its numbers and its verdict. Its own question has the p value `p`: of a difference,
+/// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
+/// be found: equivalence where a difference was expected, a difference beyond the margin where
+/// equivalence was, one from 0 where none above the margin was. Each question is corrected for
+/// itself, so that wrong verdicts of either kind are held at alpha: by Holm over the primary
+/// claims; of secondary ones at the level that their primary one was decided at, and no less than
+/// the claim before; of exploratory ones by Benjamini and Hochberg within the family. `p_signs` is
+/// the exact test of signs, beside the others.
+struct ClaimResult {
+  const Claim* claim;
+  Measured measured;
+  Rank rank;  ///< as it is treated: exploratory if runs were made under other claims
+  double p = kNone, p_signs = kNone, p_corrected = kNone;
+  double p_other = kNone, p_other_corrected = kNone;
+  Verdict verdict = Verdict::not_tested;
+  std::string reason = {};    ///< why it is not tested or not testable, or decides nothing yet
+  double level = kNone;  ///< that of the worst step of Holm's correction
+};
+
+/// The verdicts on claims of one file. `measured` is in the order of the claims.
+std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured);
+
+/// Measures and decides.
+std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs);
+
+/// The fewest seeds, at the spread seen, that would find a difference of the size seen with power
+/// kPower, or show that it is within the margin; 0: more than 1000, or no spread is known.
+Index seeds_to_decide(const ClaimResult& result);
+
+/// Whether a verdict says something.
+bool is_decided(Verdict verdict);
+
+}  // namespace difftape::study

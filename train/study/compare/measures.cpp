@@ -1,0 +1,189 @@
+#include "train/study/compare/measures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "train/run/records/metric_registry.h"
+#include "train/stats/sensitivity.h"
+#include "train/stats/spikes.h"
+#include "train/study/compare/curves.h"
+#include "train/study/compare/run_record.h"
+
+namespace difftape::study::measures {
+
+using run::metric;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// How many learning rates, from the lowest up, trained before the first that did not.
+std::size_t trained_lrs(std::span<const RunRecord* const> runs) {
+  const auto fails = [](const RunRecord* run) { return !run->trained(); };
+  return static_cast<std::size_t>(std::find_if(runs.begin(), runs.end(), fails) - runs.begin());
+}
+
+/// The rule of the run; where it is OLMo 2's and the run too short for it, OLMo-core's.
+stats::SpikeRule scoring_rule(const RunRecord& run) {
+  const stats::SpikeRule rule = spike_rule(run.env);
+  const bool fires =
+      rule.definition != stats::SpikeDefinition::olmo2 || 3 * rule.window <= run.status.steps;
+  return fires ? rule : stats::make_spike_rule(stats::SpikeDefinition::olmo_core);
+}
+
+/// The steps of a run that count: those after its first 10 %.
+double first_scored(const RunRecord& run) { return 0.1 * static_cast<double>(run.status.steps); }
+
+/// A metric late in training but before any decay of the learning rate: over the second half of the
+/// steps up to the last one with the highest rate. No points if fewer than 50 steps are left.
+Series late_before_decay(const RunRecord& run, const char* name) {
+  constexpr std::size_t kFewest = 50;
+  const Series rates = logged(run.metrics, metric("optim/lr"));
+  const double peak = stats::quantile(rates.value, 1);
+  double last = 0;
+  for (std::size_t i = 0; i < rates.step.size(); ++i) {
+    if (rates.value[i] == peak) last = rates.step[i];
+  }
+  const Series all = curve(run.metrics, name);
+  Series late;
+  for (std::size_t i = 0; i < all.step.size(); ++i) {
+    if (all.step[i] <= static_cast<double>(run.status.steps) / 2 || all.step[i] > last) continue;
+    late.step.push_back(all.step[i]);
+    late.value.push_back(all.value[i]);
+  }
+  return late.step.size() < kFewest ? Series{} : late;
+}
+
+}  // namespace
+
+double last(const RunRecord& run, const char* name) {
+  const std::vector<double> values = logged(run.metrics, name).value;
+  return values.empty() ? kNaN : values.back();
+}
+
+double quantile(const RunRecord& run, const char* name, double q) {
+  return stats::quantile(logged(run.metrics, name).value, q);
+}
+
+double largest_of_layers(const RunRecord& run, const char* name) {
+  return stats::quantile(last_layers(run.metrics, name), 1);
+}
+
+double mean_of_layers(const RunRecord& run, const char* name) {
+  return stats::mean(last_layers(run.metrics, name));
+}
+
+double train_loss(const RunRecord& run) {
+  const std::vector<double> losses = logged(run.metrics, metric("train/loss")).value;
+  const std::size_t count = std::max<std::size_t>(10, losses.size() / 20);
+  if (run.diverged()) return kNaN;
+  return stats::mean(std::span(losses).last(std::min(count, losses.size())));
+}
+
+double val_loss(const RunRecord& run) {
+  return run.diverged() ? kNaN : last(run, metric("val/loss"));
+}
+
+double capped_val_loss(const RunRecord& run) {
+  const double final = val_loss(run);
+  if (run.finished() && std::isnan(final)) return kNaN;
+  return stats::capped_loss(final, run.failing_loss());
+}
+
+double trained(const RunRecord& run) {
+  if (run.metrics.step.empty() || (run.finished() && std::isnan(val_loss(run)))) return kNaN;
+  return run.trained() ? 1 : 0;
+}
+
+double diverged(const RunRecord& run) {
+  if (run.metrics.step.empty()) return kNaN;
+  return run.diverged() ? 1 : 0;
+}
+
+double training_seconds(const RunRecord& run) {
+  const auto speeds = run.metrics.columns.find(metric("throughput/tokens_per_sec"));
+  if (speeds == run.metrics.columns.end()) return kNaN;
+  double seconds = 0;
+  for (const double speed : speeds->second) {
+    if (speed > 0) seconds += static_cast<double>(run.status.tokens_per_step) / speed;
+  }
+  return seconds;
+}
+
+double tokens_until(const RunRecord& run, const char* name, double value) {
+  const Series series = logged(run.metrics, name);
+  const auto below = std::find_if(series.value.begin(), series.value.end(),
+                                  [value](double each) { return each < value; });
+  if (below == series.value.end()) return kNaN;
+  const double step = series.step[static_cast<std::size_t>(below - series.value.begin())];
+  return step * static_cast<double>(run.status.tokens_per_step);
+}
+
+double context_rms_after_first_step(const RunRecord& run) {
+  const bool first = !run.metrics.step.empty() && run.metrics.step.front() == 1;
+  return first ? stats::mean(layers_at(run.metrics, metric("attn/context_rms"), 0)) : kNaN;
+}
+
+double lr_sensitivity(std::span<const RunRecord* const> runs) {
+  if (std::none_of(runs.begin(), runs.end(), [](const RunRecord* run) { return run->finished(); }))
+    return kNaN;
+  stats::Groups losses;
+  double known = kNaN;  // of the initial weights, which the runs of a seed share
+  for (const RunRecord* run : runs) {
+    if (std::isfinite(run->initial_loss())) known = run->initial_loss();
+  }
+  for (const RunRecord* run : runs) {
+    if (run->finished() && std::isnan(val_loss(*run))) return kNaN;
+    const bool at_first_step = !run->finished() && !std::isfinite(run->initial_loss());
+    const double initial = at_first_step ? known : run->initial_loss();
+    losses.push_back({stats::capped_loss(val_loss(*run), initial)});
+  }
+  return stats::lr_sensitivity(losses);
+}
+
+double critical_lr(std::span<const RunRecord* const> runs) {
+  const std::size_t trained = trained_lrs(runs);
+  if (trained == 0) return runs.front()->lr;
+  if (trained == runs.size()) return runs.back()->lr;
+  const RunRecord &below = *runs[trained - 1], &above = *runs[trained];
+  const double line = below.failing_loss(), low = val_loss(below);
+  const double high = stats::capped_loss(val_loss(above), above.initial_loss());
+  const double share = std::isfinite(high) && high > low ? (line - low) / (high - low) : 1;
+  return below.lr * std::pow(above.lr / below.lr, std::clamp(share, 0.0, 1.0));
+}
+
+double spike_count(const RunRecord& run, const char* name) {
+  const Series series = logged(run.metrics, name);
+  stats::SpikeDetector detector(scoring_rule(run));
+  double spikes = 0, scored = 0;
+  for (std::size_t i = 0; i < series.step.size(); ++i) {
+    const bool spike = detector.add(series.value[i]);
+    if (series.step[i] <= first_scored(run)) continue;
+    scored += 1;
+    spikes += spike ? 1 : 0;
+  }
+  if (scored == 0) return kNaN;
+  return spikes * (static_cast<double>(run.status.steps) - first_scored(run)) / scored;
+}
+
+double excursion(const RunRecord& run, const char* name) {
+  const Series series = curve(run.metrics, name);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < series.step.size(); ++i) {
+    if (series.step[i] > first_scored(run)) values.push_back(series.value[i]);
+  }
+  return stats::quantile(values, 1) / stats::quantile(values, 0.5);
+}
+
+double late_growth(const RunRecord& run) {
+  const Series late = late_before_decay(run, metric("optim/grad_norm"));
+  return stats::growth_exponent(late.step, late.value);
+}
+
+double late_variation(const RunRecord& run) {
+  const Series late = late_before_decay(run, metric("optim/grad_norm"));
+  return stats::variation(late.value);
+}
+
+}  // namespace difftape::study::measures

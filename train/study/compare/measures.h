@@ -1,0 +1,56 @@
+#pragma once
+// How one run, or the runs of one seed at all learning rates, become one number: what the registry
+// of quantities names. NaN where there is no such number. `metric` is one of
+// train/run/records/metric_registry.h.
+
+#include <span>
+
+namespace difftape::study {
+
+struct RunRecord;
+
+namespace measures {
+
+/// The last logged value; a quantile over the steps; over the layers, at the last step that logged
+/// any, the largest and the mean.
+double last(const RunRecord& run, const char* metric);
+double quantile(const RunRecord& run, const char* metric, double q);
+double largest_of_layers(const RunRecord& run, const char* metric);
+double mean_of_layers(const RunRecord& run, const char* metric);
+
+/// Nats per token. NaN for a diverged run; capped: then RunRecord::failing_loss.
+double train_loss(const RunRecord& run);
+double val_loss(const RunRecord& run);
+double capped_val_loss(const RunRecord& run);
+
+/// 1 or 0: whether the run finished below the loss of failure; whether it diverged. NaN of a run
+/// without steps, and of a finished one that was never validated.
+double trained(const RunRecord& run);
+double diverged(const RunRecord& run);
+
+/// Of all steps, over all resumes.
+double training_seconds(const RunRecord& run);
+/// Tokens seen when a metric was first logged below a value; NaN if it never was.
+double tokens_until(const RunRecord& run, const char* metric, double value);
+double context_rms_after_first_step(const RunRecord& run);
+
+/// Values after the first 10 % of the steps that are spikes, by the rule of the run; where that is
+/// OLMo 2's and its window longer than a third of the run, by OLMo-core's. Of a run that diverged
+/// what a whole one would have at that rate; NaN if it did within the 10 %.
+double spike_count(const RunRecord& run, const char* metric);
+/// After the first 10 % of the steps: the largest value over the median.
+double excursion(const RunRecord& run, const char* metric);
+/// The gradient norm over the second half of the steps, up to the last one before the learning rate
+/// falls: the exponent a of norm ~ step^a; its standard deviation over its median. NaN for fewer
+/// than 50 such steps.
+double late_growth(const RunRecord& run);
+double late_variation(const RunRecord& run);
+
+/// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023; and the learning
+/// rate at which the loss crosses that of failure, interpolated over its logarithm between the last
+/// rate that trained and the next, or the end of the ladder if it does not.
+double lr_sensitivity(std::span<const RunRecord* const> runs);
+double critical_lr(std::span<const RunRecord* const> runs);
+
+}  // namespace measures
+}  // namespace difftape::study

@@ -27,7 +27,7 @@ Candidate shell(const std::string& name, const std::string& answer) {
                answer + "; done"}};
 }
 
-/// JudgedClaims that two steps took `a` and `b` seconds.
+/// Answers that two steps took `a` and `b` seconds.
 std::string two_steps(double a, double b) {
   return fmt::format(R"(echo '{{"seconds": [{}, {}], "peak_bytes": 2000000}}')", a, b);
 }

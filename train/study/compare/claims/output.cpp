@@ -110,11 +110,14 @@ std::string verdict_text(const ClaimResult& result) {
   const auto with = [&text](const std::string& more) {
     return more.empty() ? text : fmt::format("{}: {}", text, more);
   };
+  const bool expects_difference = claim.expect == Expect::lower || claim.expect == Expect::higher;
+  const bool small = expects_difference && result.p_other_corrected <= result.alpha;
+  const std::string size = small ? "; the difference is within the margin" : "";
   switch (result.verdict) {
     case Verdict::supported:
-      return with(claim.if_supported);
+      return with(claim.if_supported) + size;
     case Verdict::contradicted:
-      return with(claim.if_contradicted);
+      return with(claim.if_contradicted) + size;
     case Verdict::equivalent:
       return with(claim.quantity->scale == Scale::ratio
                       ? fmt::format("no factor larger than {:g}", claim.margin)

@@ -265,7 +265,10 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   decide_exploratory(results);
   const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
   const double level = file.alpha / static_cast<double>(std::max<Index>(1, primaries));
-  for (ClaimResult& each : results) each.level = level;
+  for (ClaimResult& each : results) {
+    each.alpha = each.rank == Rank::exploratory ? kFalseHints : file.alpha;
+    each.level = level;
+  }
   return results;
 }
 

@@ -66,6 +66,14 @@ TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
   EXPECT_EQ(verdict(claim("c"), pairs(0)), undecided) << "without a margin nothing is equivalent";
 }
 
+TEST(Verdicts, of_a_difference_that_is_smaller_than_the_margin_say_so) {
+  ClaimsFile file;
+  file.claims = {claim("c", Rank::primary, Expect::lower, 0.02)};
+  EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0.001)}).front()),
+            "supported; the difference is within the margin");
+  EXPECT_EQ(verdict_text(decide(file, {pairs(-0.03, 0.001)}).front()), "supported");
+}
+
 TEST(Verdicts, need_three_seeds_and_the_control) {
   EXPECT_EQ(verdict(claim("c"), pairs(-0.1, 0.01, 2)), Verdict::not_tested);
   EXPECT_EQ(verdict(claim("c"), pairs(-0.1, 0.01, 1)), Verdict::not_tested);

@@ -16,8 +16,8 @@ double quantile(std::vector<double> values, double q);
 double mean(std::span<const double> values);
 double variance(std::span<const double> values);
 
-/// Standard deviation (population) over median. NaN with fewer than two values and for a median that
-/// is not positive.
+/// Standard deviation (population) over median. NaN with fewer than two values and for a median
+/// that is not positive.
 double variation(std::span<const double> values);
 
 /// Least-squares slope of log(y) over log(x), the exponent a of y ~ x^a. Points where x or y is not

@@ -16,7 +16,8 @@ namespace difftape::study {
 namespace {
 
 /// The name of each run's arm without the task: run.arm, with the keys in which runs of that name
-/// and task differ.
+/// and task differ. A key that one of two runs does not know, as those of older versions, makes no
+/// difference.
 std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& tasks) {
   using Group = std::pair<std::size_t, std::string>;
   std::map<Group, const RunRecord*> firsts;
@@ -25,7 +26,9 @@ std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& 
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunRecord& first = *firsts.emplace(group(i), &runs[i]).first->second;
     for (const auto& [key, value] : runs[i].env.at("config").items()) {
-      if (!is_shared(key) && first.config(key) != runs[i].config(key)) varied[group(i)].insert(key);
+      const std::string other = first.config(key);
+      if (!is_shared(key) && !other.empty() && other != runs[i].config(key))
+        varied[group(i)].insert(key);
     }
   }
   std::vector<std::string> names;

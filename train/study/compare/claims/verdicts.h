@@ -53,9 +53,9 @@ struct ClaimResult {
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
   Verdict verdict = Verdict::not_tested;
-  std::string reason = {};    ///< why it is not tested or not testable, or decides nothing yet
-  double alpha = kNone;  ///< at or below which a corrected p decides
-  double level = kNone;  ///< at the worst step of Holm's correction
+  std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
+  double alpha = kNone;     ///< at or below which a corrected p decides
+  double level = kNone;     ///< at the worst step of Holm's correction
 };
 
 /// The verdicts on claims of one file. `measured` is in the order of the claims.

@@ -46,6 +46,15 @@ std::size_t column(const system::Table& table, const std::string& group, const s
   return 0;
 }
 
+TEST(Study, takes_no_arm_apart_for_a_key_that_older_runs_do_not_know) {
+  const std::vector<RunRecord> runs =
+      records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss", "0"}}}});
+  EXPECT_EQ(make_study(runs).arms.size(), 1u);
+  const std::vector<RunRecord> other = records({{.seed = 1, .config = {{"model.z_loss", "1"}}},
+                                                {.seed = 2, .config = {{"model.z_loss", "0"}}}});
+  EXPECT_EQ(make_study(other).arms.size(), 2u);
+}
+
 TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
   const std::vector<RunRecord> runs = records(sweep());
   const Study study = make_study(runs);

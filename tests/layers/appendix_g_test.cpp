@@ -1,8 +1,9 @@
 // Appendix G of the Differential Transformer (Ye et al. 2024): equations 7 and 9 written out as
 // dense matrices, with the all-ones J, against the tape. The maps are causal; the equations hold
 // for any softmax by rows.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cmath>
+#include <initializer_list>
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
@@ -37,6 +38,13 @@ void expect_equal(const Tensor& tape, const Matrix& equation, const char* what) 
   EXPECT_LE((ours - equation).cwiseAbs().maxCoeff(), real(1e-12) * top) << what;
 }
 
+/// The product of matrices, from the left. One expression: each costs the compiler seconds.
+Matrix times(std::initializer_list<Matrix> factors) {
+  Matrix product = *factors.begin();
+  for (auto next = factors.begin() + 1; next != factors.end(); ++next) product = product * *next;
+  return product;
+}
+
 Matrix causal_softmax(const Matrix& scores) {
   Matrix a = Matrix::Zero(scores.rows(), scores.cols());
   for (Index t = 0; t < scores.rows(); ++t) {
@@ -50,7 +58,7 @@ Matrix causal_softmax(const Matrix& scores) {
 /// A o (G - (A o G) J)
 Matrix through_softmax(const Matrix& a, const Matrix& g) {
   const Matrix j = Matrix::Ones(a.cols(), a.cols());
-  return a.cwiseProduct(g - a.cwiseProduct(g) * j);
+  return a.cwiseProduct(g - times({a.cwiseProduct(g), j}));
 }
 
 /// X and the weights of one head: W^Q = [W^Q1 W^Q2], W^K likewise, W^V of width 2d, W^O, lambda.
@@ -69,7 +77,7 @@ struct Head {
         dout(random({s.tokens, s.d_model}, "dout", 1)) {}
 
   Matrix dense_x() const { return dense(x, s.d_model); }
-  Matrix product(const Tensor& w) const { return dense_x() * dense(w, 2 * s.d); }
+  Matrix product(const Tensor& w) const { return times({dense_x(), dense(w, 2 * s.d)}); }
 };
 
 /// The weights on a tape, and the output's way back to them.
@@ -107,9 +115,9 @@ void expect_equation_7(const Head& h, const OnTape& on, const Matrix& a1, const 
   const Matrix q = h.product(h.wq), k = h.product(h.wk), xt = h.dense_x().transpose();
   const Matrix s1 = through_softmax(a1, g), s2 = through_softmax(a2, g);
   Matrix dwq(h.s.d_model, 2 * d), dwk(h.s.d_model, 2 * d);
-  dwq << scale * xt * s1 * k.leftCols(d), -lambda * scale * xt * s2 * k.rightCols(d);
-  dwk << scale * xt * s1.transpose() * q.leftCols(d),
-      -lambda * scale * xt * s2.transpose() * q.rightCols(d);
+  dwq << scale * times({xt, s1, k.leftCols(d)}), -lambda * scale * times({xt, s2, k.rightCols(d)});
+  dwk << scale * times({xt, s1.transpose(), q.leftCols(d)}),
+      -lambda * scale * times({xt, s2.transpose(), q.rightCols(d)});
   expect_equal(on.tape.gradient_of(on.wq), dwq, "W^Q");
   expect_equal(on.tape.gradient_of(on.wk), dwk, "W^K");
 }
@@ -119,8 +127,8 @@ class AppendixG : public testing::TestWithParam<Sizes> {
   AppendixG() : h(GetParam()), q(h.product(h.wq)), k(h.product(h.wk)), v(h.product(h.wv)) {
     const Index d = h.s.d;
     const real scale = 1 / std::sqrt(static_cast<real>(d));
-    a1 = causal_softmax(scale * q.leftCols(d) * k.leftCols(d).transpose());
-    a2 = causal_softmax(scale * q.rightCols(d) * k.rightCols(d).transpose());
+    a1 = causal_softmax(scale * times({q.leftCols(d), k.leftCols(d).transpose()}));
+    a2 = causal_softmax(scale * times({q.rightCols(d), k.rightCols(d).transpose()}));
   }
   Matrix dout() const { return dense(h.dout, h.s.d_model); }
   Matrix wo() const { return dense(h.wo, h.s.d_model); }
@@ -133,10 +141,10 @@ TEST_P(AppendixG, equation_7_with_the_norm_as_identity) {
   OnTape on(h);
   on.backward(h, on.context(h, HeadMapping::paired(2, 2), 2));
   const Matrix w = a1 - h.lambda.item() * a2;
-  const Matrix dcontext = dout() * wo().transpose(), g = dcontext * v.transpose();
-  expect_equal(on.tape.gradient_of(on.wo), (w * v).transpose() * dout(), "W^O");
-  expect_equal(on.tape.gradient_of(on.wv), h.dense_x().transpose() * w.transpose() * dcontext,
-               "W^V");
+  const Matrix dcontext = times({dout(), wo().transpose()}), g = times({dcontext, v.transpose()});
+  expect_equal(on.tape.gradient_of(on.wo), times({times({w, v}).transpose(), dout()}), "W^O");
+  expect_equal(on.tape.gradient_of(on.wv),
+               times({h.dense_x().transpose(), w.transpose(), dcontext}), "W^V");
   expect_equation_7(h, on, a1, a2, g);
   Matrix dlambda(1, 1);
   dlambda << -a2.cwiseProduct(g).sum();
@@ -151,22 +159,22 @@ TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
   const Var context = on.context(h, HeadMapping::paired(2, 2), 2);
   on.backward(h, affine(rms_norm(context, on.tape.constant(norm_weight), kEps), kFactor, 0));
 
-  const Matrix w = a1 - h.lambda.item() * a2, c = w * v;
+  const Matrix w = a1 - h.lambda.item() * a2, c = times({w, v});
   const Matrix weights = dense(norm_weight, width).replicate(h.s.tokens, 1);
   const Eigen::Array<real, Eigen::Dynamic, 1> root =
       (c.rowwise().squaredNorm().array() / static_cast<real>(width) + real(kEps)).sqrt();
   const Matrix normed = c.array().colwise() / root;
-  const Matrix dnormed = real(kFactor) * weights.cwiseProduct(dout() * wo().transpose());
+  const Matrix dnormed = real(kFactor) * weights.cwiseProduct(times({dout(), wo().transpose()}));
   // d(c / rms): (g - n (n . g) / width) / rms, n being c / rms.
   const Matrix along =
       normed.array().colwise() *
       (normed.cwiseProduct(dnormed).rowwise().sum().array() / static_cast<real>(width));
   const Matrix dcontext = (dnormed - along).array().colwise() / root;
   expect_equal(on.tape.gradient_of(on.wo),
-               (real(kFactor) * weights.cwiseProduct(normed)).transpose() * dout(), "W^O");
-  if (h.s.tokens > 1) expect_equation_7(h, on, a1, a2, dcontext * v.transpose());
-  expect_equal(on.tape.gradient_of(on.wv), h.dense_x().transpose() * w.transpose() * dcontext,
-               "W^V");
+               times({(real(kFactor) * weights.cwiseProduct(normed)).transpose(), dout()}), "W^O");
+  if (h.s.tokens > 1) expect_equation_7(h, on, a1, a2, times({dcontext, v.transpose()}));
+  expect_equal(on.tape.gradient_of(on.wv),
+               times({h.dense_x().transpose(), w.transpose(), dcontext}), "W^V");
 }
 
 TEST_P(AppendixG, equation_9_of_softmax_attention_split_in_halves) {
@@ -175,15 +183,16 @@ TEST_P(AppendixG, equation_9_of_softmax_attention_split_in_halves) {
   const Index d = h.s.d;
   const real scale = 1 / std::sqrt(static_cast<real>(2 * d));
   const Matrix xt = h.dense_x().transpose();
-  const Matrix a = causal_softmax(scale * (q.leftCols(d) * k.leftCols(d).transpose() +
-                                           q.rightCols(d) * k.rightCols(d).transpose()));
-  const Matrix dcontext = dout() * wo().transpose();
-  const Matrix s = through_softmax(a, dcontext * v.transpose());
+  const Matrix a = causal_softmax(scale * (times({q.leftCols(d), k.leftCols(d).transpose()}) +
+                                           times({q.rightCols(d), k.rightCols(d).transpose()})));
+  const Matrix dcontext = times({dout(), wo().transpose()});
+  const Matrix s = through_softmax(a, times({dcontext, v.transpose()}));
   Matrix dwq(h.s.d_model, 2 * d), dwk(h.s.d_model, 2 * d);
-  dwq << scale * xt * s * k.leftCols(d), scale * xt * s * k.rightCols(d);
-  dwk << scale * xt * s.transpose() * q.leftCols(d), scale * xt * s.transpose() * q.rightCols(d);
-  expect_equal(on.tape.gradient_of(on.wo), (a * v).transpose() * dout(), "W^O");
-  expect_equal(on.tape.gradient_of(on.wv), xt * a.transpose() * dcontext, "W^V");
+  dwq << scale * times({xt, s, k.leftCols(d)}), scale * times({xt, s, k.rightCols(d)});
+  dwk << scale * times({xt, s.transpose(), q.leftCols(d)}),
+      scale * times({xt, s.transpose(), q.rightCols(d)});
+  expect_equal(on.tape.gradient_of(on.wo), times({times({a, v}).transpose(), dout()}), "W^O");
+  expect_equal(on.tape.gradient_of(on.wv), times({xt, a.transpose(), dcontext}), "W^V");
   expect_equal(on.tape.gradient_of(on.wq), dwq, "W^Q");
   expect_equal(on.tape.gradient_of(on.wk), dwk, "W^K");
 }

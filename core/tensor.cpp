@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <Eigen/Core>
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -86,15 +84,6 @@ Tensor Tensor::reshaped(const Shape& shape) const {
                 size(), shape.str(), shape.size());
   Tensor view = *this;
   view.shape_ = shape;
-  return view;
-}
-
-Tensor Tensor::slice_outer(Index begin, Index count) const {
-  require_shape(shape_.rank() > 0 && begin >= 0 && count >= 0 && begin + count <= shape_[0],
-                "slice", "rows [{}, {}) are not within {}", begin, begin + count, shape_.str());
-  Tensor view = *this;
-  view.shape_ = shape_.with(0, count);
-  view.data_ = data_ + begin * (shape_[0] == 0 ? 0 : size() / shape_[0]);
   return view;
 }
 

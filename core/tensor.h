@@ -77,8 +77,6 @@ class Tensor {
 
   /// The same memory in another shape of the same size. Throws ShapeError otherwise.
   Tensor reshaped(const Shape& shape) const;
-  /// Rows [begin, begin + count) of the outermost axis, sharing the memory.
-  Tensor slice_outer(Index begin, Index count) const;
   Tensor clone() const;
 
   void fill(real value);

@@ -25,8 +25,8 @@ inline constexpr auto kNames<ScheduleKind> =
                                         {"constant", ScheduleKind::constant},
                                         {"wsd", ScheduleKind::wsd}});
 
-/// What is done about a spike before it changes the weights. The detector, and so the doing, is the
-/// training loop's.
+/// What is done about a spike before it changes the weights. The training loop does it, because the
+/// detector is there.
 enum class OnSpike {
   none,      ///< nothing
   zclip,     ///< the gradient is clipped to what the norms before it let expect

@@ -2,7 +2,6 @@
 // group of heads that share keys or values, so their gradients are added in one order; where these
 // are fewer than 16, each is cut into parts with gradients of their own, which are added in order.
 // Products stop, 32 rows at a time, at the last key that is seen.
-#include <algorithm>
 
 #include "core/attention/blocks.h"
 #include "core/attention/key_gradients.h"

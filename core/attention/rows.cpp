@@ -1,7 +1,6 @@
 #include "core/attention/rows.h"
 
 #include <cmath>
-#include <limits>
 
 namespace difftape::attention {
 

@@ -3,8 +3,9 @@
 
 #include <memory>
 
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
 #include "layers/attention/fields.h"
-#include "layers/linear.h"
 
 namespace difftape {
 

@@ -43,7 +43,6 @@ TEST(Tensor, copies_share_memory_and_clones_do_not) {
 TEST(Tensor, reshape_keeps_the_elements_and_refuses_another_size) {
   const Tensor a = Tensor::from({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
   EXPECT_EQ(a.reshaped({3, 2}).row(1)[0], 3);
-  EXPECT_EQ(a.slice_outer(1, 1).data()[0], 4);
   try {
     a.reshaped({4, 2});
     FAIL() << "no error";

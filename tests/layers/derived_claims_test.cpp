@@ -37,12 +37,14 @@ TEST(V2Article, the_norm_of_v1_enlarges_by_up_to_the_root_of_the_length) {
       << "not of values that are all alike";
 }
 
-Index attention_parameters(const char* kind) {
+constexpr Index kWidth = 1024, kHeads = 16, kHeadDim = kWidth / kHeads;
+
+Index attention_parameters(const char* kind, Index kv_heads) {
   ModelConfig model;
-  model.d_model = 1024;
+  model.d_model = kWidth;
   model.num_layers = 1;
-  model.num_heads = 16;
-  model.num_kv_heads = 1;
+  model.num_heads = kHeads;
+  model.num_kv_heads = kv_heads;
   model.attention.kind = kind;
   Index count = 0;
   for (const auto& [part, parameters] : model_cost(model, 128).attention_parameters) {
@@ -52,9 +54,13 @@ Index attention_parameters(const char* kind) {
 }
 
 TEST(V2Article, v2_saves_a_quarter_of_the_attention_parameters_of_twice_the_heads) {
-  const auto twice = static_cast<double>(attention_parameters("softmax_2h")),
-             v2 = static_cast<double>(attention_parameters("diff_v2"));
-  EXPECT_NEAR(1 - v2 / twice, 0.25, 0.02) << "keys and values are few, with grouped queries";
+  for (const Index kv_heads : {1, 2}) {
+    const Index twice = attention_parameters("softmax_2h", kv_heads);
+    const Index v2 = attention_parameters("diff_v2", kv_heads);
+    const Index keys_and_values = 2 * kv_heads * kHeadDim * kWidth, lambda = kHeads * kWidth;
+    EXPECT_EQ(4 * (twice - (v2 - lambda)), twice - keys_and_values)
+        << "of queries and output, but for the projection of lambda; " << kv_heads << " key heads";
+  }
 }
 
 TEST(V2Article, the_cache_of_v2_is_that_of_the_baseline) {

@@ -41,16 +41,13 @@ void require_output_file(const std::filesystem::path& out, std::string_view exte
                          const std::vector<std::filesystem::path>& inputs = {});
 
 /// The same for the HDF5 file of a command that replaces only its own outputs, known by the objects
-/// they hold, and for its CSV file, known by its first line. The directory must be there.
+/// they hold, and for its CSV file, known by its first line. The directory must be there. Throws
+/// UsageError too, if the name of an HDF5 file does not end in .h5.
 void require_h5_output(const std::filesystem::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<std::filesystem::path>& inputs = {});
 void require_csv_output(const std::filesystem::path& out, std::string_view command,
                         std::string_view header);
-
-/// The HDF5 file of `grads`.
-void require_grads_file(const std::filesystem::path& out,
-                        const std::vector<std::filesystem::path>& inputs);
 
 using MakeCommand = Command (*)(Context&);
 

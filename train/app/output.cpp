@@ -50,14 +50,6 @@ void require_csv_output(const fs::path& out, std::string_view command, std::stri
   }
 }
 
-void require_grads_file(const fs::path& out, const std::vector<fs::path>& inputs) {
-  require_output_file(out, ".h5", inputs);
-  std::error_code ignored;
-  if (!fs::exists(out, ignored)) return;
-  const run::h5::File file = run::h5::File::open(out);
-  if (!file.exists("grad") || !file.exists("logits")) throw no_output_of(out, "grads");
-}
-
 void require_output_file(const fs::path& out, std::string_view extension,
                          const std::vector<fs::path>& inputs) {
   std::error_code ignored;

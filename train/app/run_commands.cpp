@@ -88,7 +88,7 @@ struct GradsArguments {
 };
 
 void write_grads_of(const GradsArguments& arguments) {
-  require_grads_file(arguments.out, {arguments.model, arguments.batch});
+  require_h5_output(arguments.out, "grads", {"grad", "logits"}, {arguments.model, arguments.batch});
   const run::NamedModel named = run::open_model(arguments.model, arguments.overrides);
   const run::Batch batch = run::read_token_batch(arguments.batch);
   const run::LossAndLogits result = forward_backward(

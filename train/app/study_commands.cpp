@@ -2,8 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -14,6 +12,7 @@
 #include "train/study/compare/claims/power.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/worker.h"
+#include "train/system/text_table.h"
 
 namespace difftape::app {
 
@@ -50,9 +49,6 @@ Command plan_command(Context&) {
 
 namespace {
 
-/// Where the output is no terminal.
-constexpr std::size_t kWidth = 100;
-
 void print_power(const study::SweepConfig& sweep) {
   if (!sweep.claims) {
     throw UsageError(
@@ -64,7 +60,7 @@ void print_power(const study::SweepConfig& sweep) {
   const Index planned = study::planned_seeds(*sweep.claims);
   const Index count = planned > 0 ? planned : std::ssize(seeds);
   if (count < 2) throw UsageError("sweep --power: one seed decides nothing; raise sweep.seeds");
-  fmt::print("{}", power_text(*sweep.claims, count, kWidth));
+  fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // Learning-rate sensitivity and an interval for it.
 
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "core/random.h"

@@ -6,19 +6,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace difftape::system {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-/// A C stream that closes itself.
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 /// All that was written to a file so far, read from its beginning.
 std::string contents_of(std::FILE* file);

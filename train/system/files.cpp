@@ -22,33 +22,31 @@ OutputError cannot_write(const std::filesystem::path& path) {
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  const File file(std::fopen(path.c_str(), "rb"));
   std::string text;
   std::array<char, 1 << 16> block;
   bool failed = file == nullptr;
   while (!failed) {
-    const std::size_t count = std::fread(block.data(), 1, block.size(), file);
+    const std::size_t count = std::fread(block.data(), 1, block.size(), file.get());
     text.append(block.data(), count);
-    failed = std::ferror(file) != 0;
+    failed = std::ferror(file.get()) != 0;
     if (count < block.size()) break;
   }
-  const int reason = errno;
-  if (file != nullptr) std::fclose(file);
   if (failed) {
     throw MissingInput(
-        fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(reason)));
+        fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
   }
   return text;
 }
 
 void replace_text(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path temporary = path.string() + ".tmp";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  File file(std::fopen(temporary.c_str(), "wb"));
   if (file == nullptr) throw cannot_write(path);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                       std::fflush(file.get()) == 0 && fsync(fileno(file.get())) == 0;
   const int reason = errno;
-  std::fclose(file);
+  file.reset();
   if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return;
   if (!written) errno = reason;
   const OutputError error = cannot_write(path);

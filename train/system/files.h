@@ -10,6 +10,12 @@
 
 namespace difftape::system {
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+/// A C stream that closes itself.
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
 /// Throws MissingInput with the path and the reason.
 std::string read_text(const std::filesystem::path& path);
 
@@ -27,12 +33,8 @@ class AppendFile {
   void append(std::string_view text);
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   std::filesystem::path path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  File file_;
 };
 
 /// Holds `<dir>/lock` for as long as it lives. The operating system frees it however the process

@@ -10,6 +10,9 @@
 
 namespace difftape::system {
 
+/// Columns of a text that goes to a file or to a console that is no terminal.
+inline constexpr std::size_t kTextWidth = 100;
+
 struct Column {
   std::string group;  ///< shared by neighbouring columns; empty: none
   std::string name;

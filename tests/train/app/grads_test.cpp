@@ -191,12 +191,18 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   EXPECT_EQ(contents(project / "tokens.h5"), tokens);
   const Outcome text =
       project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "text.txt"});
-  EXPECT_EQ(text.exit, 74);
-  EXPECT_THAT(text.err, HasSubstr("text.txt exists and is something else; only .h5 files"));
+  EXPECT_EQ(text.exit, 64);
+  EXPECT_EQ(text.err, "difftape: --out: text.txt does not end in .h5\n");
+  put(project / "mine.h5", tokens);
+  const Outcome mine =
+      project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "mine.h5"});
+  EXPECT_EQ(mine.exit, 74);
+  EXPECT_THAT(mine.err, HasSubstr("mine.h5 exists and is no output of grads"));
+  EXPECT_EQ(contents(project / "mine.h5"), tokens);
   const Outcome nowhere =
       project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "gone/grads.h5"});
   EXPECT_EQ(nowhere.exit, 74);
-  EXPECT_EQ(nowhere.err, "difftape: cannot write gone/grads.h5: No such file or directory\n");
+  EXPECT_EQ(nowhere.err, "difftape: cannot write gone/grads.h5: gone is no directory\n");
 }
 
 }  // namespace

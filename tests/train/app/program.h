@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "train/system/child.h"
+#include "train/system/files.h"
 
 namespace difftape::test {
 

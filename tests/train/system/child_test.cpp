@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "core/error.h"
+#include "train/system/files.h"
 
 namespace difftape::system {
 namespace {

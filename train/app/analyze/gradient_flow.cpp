@@ -12,6 +12,7 @@
 #include "train/app/analyze/kinds.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/h5.h"
+#include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
 #include "train/system/text_table.h"
 
@@ -233,11 +234,10 @@ std::string spread(const GradientFlow& flow, const KindFlow& kind, size_t step) 
     if (std::isfinite(mean)) ratios.push_back(mean);
   }
   if (ratios.empty()) return "";
-  std::ranges::sort(ratios);
-  const double median = (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
   return fmt::format(
       "{} at step {}: {} ratios of single layers from {:.3f} to {:.3f}, median {:.3f}\n", kind.kind,
-      flow.steps[step], ratios.size(), ratios.front(), ratios.back(), median);
+      flow.steps[step], ratios.size(), std::ranges::min(ratios), std::ranges::max(ratios),
+      stats::quantile(ratios, 0.5));
 }
 
 void write_kind(run::h5::File& file, const GradientFlow& flow, const KindFlow& kind) {

@@ -18,8 +18,8 @@ inline constexpr const char* kConfigured = "configured";
 /// set beside the kind make it another variant.
 std::string name_of_configured(const ModelConfig& model);
 
-/// `model` with the preset of a kind, and the model's qk_norm and window; for kConfigured the model
-/// as it is.
+/// `model` with the preset of a kind and what no kind decides as it is (plain_kind of
+/// layers/attention/kinds.h); for kConfigured the model as it is.
 ModelConfig with_kind(const ModelConfig& model, const std::string& kind);
 
 /// Why this model cannot be built, for example because its heads make no pairs; empty if it can.

@@ -1,11 +1,11 @@
 #include "train/app/replay/recorded_run.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/error.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/run_files.h"
+#include "train/run/records/spike_records.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 
@@ -15,14 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-void require_same_precision(const fs::path& dir, const Json& env) {
-  const std::string precision = env.value(Json::json_pointer("/build/precision"), kRealName);
-  if (precision == kRealName) return;
-  throw DataError(fmt::format("{}: was made in {}, this program computes in {}; replay with {}",
-                              dir.string(), precision, kRealName,
-                              precision == "f64" ? "difftape-f64" : "difftape"));
-}
 
 /// Keys that only one of the two knows are of another version, not of another run.
 void require_same_config(const fs::path& dir, const run::Config& config, const Json& env) {
@@ -51,12 +43,7 @@ std::optional<fs::path> checkpoint_before(const fs::path& dir, Index steps) {
   Index most = 0;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(dir / "checkpoints", missing)) {
-    const std::string name = entry.path().stem().string();
-    constexpr std::string_view kPrefix = "step-";
-    if (!name.starts_with(kPrefix) || entry.path().extension() != ".h5") continue;
-    Index done = 0;
-    const auto end = name.data() + name.size();
-    if (std::from_chars(name.data() + kPrefix.size(), end, done).ptr != end) continue;
+    const Index done = run::step_of_file(entry.path()).value_or(0);
     if (done > steps || done <= most) continue;
     most = done;
     latest = entry.path();
@@ -80,11 +67,12 @@ double RecordedRun::logged(const char* metric, Index step) const {
 RecordedRun open_recorded(const fs::path& dir) {
   run::require_run_dir(dir);
   const Json env = run::read_env(dir);
-  require_same_precision(dir, env);
+  run::require_precision(dir, env.value(Json::json_pointer("/build/precision"), kRealName),
+                         "replay");
   const fs::path yaml = dir / "config.yaml";
   RecordedRun run{dir, run::config_from_yaml(system::read_text(yaml), yaml.string()), {}, {}};
   require_same_config(dir, run.config, env);
-  run.rule = rule_of(run.config);
+  run.rule = spike_rule_of(run.config.log, run.config.train.steps);
   run.metrics = run::read_metrics(dir / "metrics.jsonl");
   if (run.metrics.step.empty()) {
     throw DataError(fmt::format("{}: no step is logged yet; nothing can be replayed",

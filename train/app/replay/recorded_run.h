@@ -5,11 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
-#include "train/run/records/spike_records.h"
 
 namespace difftape::app {
 

@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -38,8 +37,7 @@ struct Found {
 };
 
 Found read_file(const std::filesystem::path& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
+  const system::File file(std::fopen(path.c_str(), "rb"));
   const auto cannot_read = [&path] {
     return MissingInput(fmt::format("cannot read checkpoint {}: {}", path.string(),
                                     std::generic_category().message(errno)));
@@ -99,6 +97,7 @@ namespace {
 
 constexpr const char* kFormat = "difftape-checkpoint";
 constexpr Index kFormatVersion = 1;
+constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
 
 std::string model_path(const Parameter& p) { return "/model/" + p.name; }
 std::string state_path(const Parameter& p, const StateTensor& tensor) {
@@ -200,6 +199,20 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
   sync_directory(path.parent_path());
 }
 
+std::string step_file_name(Index step) {
+  return fmt::format("{}{:08}{}", kStepPrefix, step, kStepSuffix);
+}
+
+std::optional<Index> step_of_file(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.starts_with(kStepPrefix) || !name.ends_with(kStepSuffix)) return std::nullopt;
+  Index step = 0;
+  const char* end = name.data() + name.size() - kStepSuffix.size();
+  const auto [stopped, error] = std::from_chars(name.data() + kStepPrefix.size(), end, step);
+  const bool whole = error == std::errc() && stopped == end && step >= 0;
+  return whole ? std::optional(step) : std::nullopt;
+}
+
 fs::path save_checkpoint(const fs::path& directory, const ParameterSet& parameters,
                          const Optimizer* optimizer, const CheckpointMeta& meta) {
   std::error_code error;
@@ -207,7 +220,7 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   if (error) {
     throw OutputError(fmt::format("cannot make {}: {}", directory.string(), error.message()));
   }
-  fs::path path = directory / fmt::format("step-{:08}.h5", meta.step);
+  fs::path path = directory / step_file_name(meta.step);
   write_checkpoint(path, parameters, optimizer, meta);
   system::replace_text(directory / "latest", path.filename().string() + "\n");
   sync_directory(directory);

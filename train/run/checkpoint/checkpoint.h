@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -46,7 +47,12 @@ struct CheckpointMeta {
   std::string precision = kRealName;                      ///< "f32" or "f64"; set when read
 };
 
-/// Writes <directory>/step-<step, 8 digits>.h5, makes the directory if it is missing, and lets
+/// The name of a file with the state after, or of a crash dump at, a step: "step-00000015.h5".
+std::string step_file_name(Index step);
+/// The step of a file of such a name, whatever its folder; nothing if it has another.
+std::optional<Index> step_of_file(const std::filesystem::path& file);
+
+/// Writes <directory>/<step_file_name(meta.step)>, makes the directory if it is missing, and lets
 /// <directory>/latest, a text file, name it. Without `optimizer` there is no /optim. The file is
 /// built in memory first, so this takes its size in memory for a moment. Returns the path. Throws
 /// OutputError; checkpoints written before then still stand, and `latest` still names one of them.

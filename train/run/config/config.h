@@ -1,7 +1,8 @@
 #pragma once
-// A whole training run as plain values. train/run/config/fields.cpp documents every key and its
-// range.
+// A whole training run as plain values. fields.cpp has every key with its range and meaning, those
+// of the model model_fields.cpp.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ inline constexpr auto kNames<Precision> =
 
 namespace difftape::run {
 
-// The sizes of the generated tasks, which train/run/data/README.md defines.
+// The sizes of the generated tasks, each of which is defined at the head of
+// train/run/data/tasks/<kind>.cpp.
 
 /// Needle-in-a-haystack: facts "city -> number" in filler (V1 paper, section 3.4).
 struct NeedlesConfig {
@@ -83,6 +85,9 @@ struct RunConfig {
 /// What the tokens are: the bytes of files, token files, or a task that is generated.
 enum class DataKind { text, tokens, needles, mqar, noisy_recall, backcopy };
 
+/// Whether data of this kind are a generated task, of which as many batches as wanted can be made.
+constexpr bool is_task(DataKind kind) { return kind != DataKind::text && kind != DataKind::tokens; }
+
 }  // namespace difftape::run
 
 namespace difftape {
@@ -122,16 +127,15 @@ struct DataConfig {
   BackcopyConfig backcopy{};
 };
 
-/// As many batches of a text are read at the end, if so many are held out.
+/// At most so many batches of text or tokens are read after the last step by default.
 inline constexpr Index kFinalEvalBatches = 1000;
 
 struct TrainConfig {
   Index steps = 500;
   Index eval_every = 100;  ///< 0: only at the end
   Index eval_batches = 8;
-  Index final_eval_batches =
-      0;  ///< after the last step; 0: kFinalEvalBatches, of a task eval_batches
-  Index checkpoint_every = 0;  ///< 0: only at the end
+  Index final_eval_batches = 0;  ///< after the last step; 0: kFinalEvalBatches or eval_batches
+  Index checkpoint_every = 0;    ///< 0: only at the end
   Index grad_accumulation = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;
@@ -157,5 +161,22 @@ struct Config {
   TrainConfig train;
   LogConfig log;
 };
+
+/// How many batches the validation after a step reads, of `available` ones: train.eval_batches;
+/// after the last step train.final_eval_batches or, where that is 0, kFinalEvalBatches, of a task
+/// train.eval_batches.
+inline Index batches_to_validate(const Config& config, Index step, Index available) {
+  const TrainConfig& train = config.train;
+  const Index by_default = is_task(config.data.kind) ? train.eval_batches : kFinalEvalBatches;
+  const Index last = train.final_eval_batches > 0 ? train.final_eval_batches : by_default;
+  return std::min(step == train.steps ? last : train.eval_batches, available);
+}
+
+/// What counts as a spike in a run of `steps` steps; whether the rule is possible,
+/// stats::unsupported_reason says.
+inline stats::SpikeRule spike_rule_of(const LogConfig& log, Index steps) {
+  return stats::make_spike_rule(stats::definition_for(log.spike_rule, steps), log.spike_window,
+                                log.spike_threshold, log.spike_min_history);
+}
 
 }  // namespace difftape::run

@@ -1,5 +1,7 @@
 #include "train/run/config/fields.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "train/run/config/field_access.h"
@@ -155,8 +157,10 @@ std::vector<Field> train_fields() {
                                   "Batches in one validation."),
       field<at, &T::final_eval_batches>(
           "train.final_eval_batches", between(0, kMaxSize), "batches",
-          "Batches in the validation after the last step, at most those held out; 0 means all of "
-          "them up to 1000, or train.eval_batches of data that are generated."),
+          fmt::format("Batches in the validation after the last step, at most those held out; 0 "
+                      "means all of them up to {}, or train.eval_batches of data that are "
+                      "generated.",
+                      kFinalEvalBatches)),
       field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
                                       "Write a checkpoint this often; 0 means only at the end."),
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
@@ -177,9 +181,22 @@ std::vector<Field> train_fields() {
   };
 }
 
+/// What 0 means for a number of the spike rule: the rule's own, "olmo2 7, olmo_core 6, ...".
+template <class T>
+std::string own_number(T stats::SpikeRule::*number) {
+  std::vector<std::string> each;
+  for (const auto& [name, definition] : kNames<stats::SpikeDefinition>) {
+    if (definition == stats::SpikeDefinition::automatic) continue;
+    const T own = stats::make_spike_rule(definition).*number;
+    each.push_back(own == 0 ? fmt::format("{} none", name) : fmt::format("{} {}", name, own));
+  }
+  return fmt::format("0 means the rule's own: {}", fmt::join(each, ", "));
+}
+
 std::vector<Field> log_fields() {
   constexpr auto at = &Config::log;
   using L = LogConfig;
+  using Rule = stats::SpikeRule;
   return {
       field<at, &L::parameters_every>(
           "log.parameters_every", at_least(0), "steps",
@@ -191,19 +208,21 @@ std::vector<Field> log_fields() {
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
                                            "Validation sequences that diagnostics measure."),
-      field<at, &L::spike_rule>("log.spike_rule", any_value(), "",
-                                "Which definition says what a spike is: OLMo 2's, OLMo-core's, "
-                                "llm.c's or ZClip's; auto is OLMo-core's below 3000 steps, where "
-                                "OLMo 2's window is too long, else OLMo 2's."),
-      field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",
-                                  "Values a spike is judged by; 0 means the rule's own: 1000, 128, "
-                                  "128, and none for zclip."),
+      field<at, &L::spike_rule>(
+          "log.spike_rule", any_value(), "",
+          fmt::format("Which definition says what a spike is: OLMo 2's, OLMo-core's, llm.c's or "
+                      "ZClip's; auto is OLMo-core's below {} steps, where OLMo 2's window is too "
+                      "long, else OLMo 2's.",
+                      stats::kLongRun)),
+      field<at, &L::spike_window>(
+          "log.spike_window", at_least(0), "steps",
+          fmt::format("Values a spike is judged by; {}.", own_number(&Rule::window))),
       field<at, &L::spike_threshold>("log.spike_threshold", at_least(0), "standard deviations",
-                                     "Distance from their mean that makes a spike; 0 means the "
-                                     "rule's own: 7, 6, 7, 2.5."),
+                                     fmt::format("Distance from their mean that makes a spike; {}.",
+                                                 own_number(&Rule::threshold))),
       field<at, &L::spike_min_history>("log.spike_min_history", at_least(0), "steps",
-                                       "Values needed before the first verdict; 0 means the rule's "
-                                       "own: 50, 63, 128, 25."),
+                                       fmt::format("Values needed before the first verdict; {}.",
+                                                   own_number(&Rule::min_history))),
   };
 }
 

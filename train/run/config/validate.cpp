@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <limits>
 
 #include "layers/attention/errors.h"
 #include "train/stats/spikes.h"
@@ -112,8 +112,9 @@ void validate_needles(const Config& c, const Rules& rules) {
                 "{} facts and {} queries take {} tokens, a sequence has {}; raise data.seq_len",
                 facts, queries, needed, c.data.seq_len + 1);
   }
-  const Index at_end = c.train.final_eval_batches;
-  const Index batches = at_end > 0 ? std::min(at_end, c.train.eval_batches) : c.train.eval_batches;
+  constexpr Index kAll = std::numeric_limits<Index>::max();
+  const Index batches = std::min(batches_to_validate(c, 0, kAll),  // before the last step
+                                 batches_to_validate(c, c.train.steps, kAll));
   const Index read = batches * c.data.batch_size;
   const Index least = NeedlesConfig::kDepths * static_cast<Index>(task.facts.size());
   rules.check(read >= least,
@@ -181,8 +182,7 @@ void validate_repeats(const Config& c, const Rules& rules) {
   const RepeatsConfig& repeats = c.data.repeats;
   if (repeats.every == 0) return;
   const std::string every = "data.repeats.every", ngram = "data.repeats.ngram";
-  rules.check(c.data.kind == DataKind::text || c.data.kind == DataKind::tokens,
-              {every, "data.kind"},
+  rules.check(!is_task(c.data.kind), {every, "data.kind"},
               "data.kind '{}' is generated; only text and tokens can repeat. Leave out {}",
               to_string(c.data.kind), every);
   rules.check(2 * repeats.ngram <= c.data.seq_len + 1, {ngram, "data.seq_len", every},
@@ -219,10 +219,7 @@ void validate_training(const Config& c, const Rules& rules) {
               "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps or raise "
               "train.steps",
               optim.warmup_steps, c.train.steps);
-  const LogConfig& log = c.log;
-  const std::string why_invalid = stats::unsupported_reason(
-      stats::make_spike_rule(stats::definition_for(log.spike_rule, c.train.steps), log.spike_window,
-                             log.spike_threshold, log.spike_min_history));
+  const std::string why_invalid = stats::unsupported_reason(spike_rule_of(c.log, c.train.steps));
   rules.check(
       why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",

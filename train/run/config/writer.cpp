@@ -1,13 +1,11 @@
 #include "train/run/config/writer.h"
 
-#include <fmt/format.h>
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 #include <yaml-cpp/node/convert.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "train/run/config/sweep_settings.h"

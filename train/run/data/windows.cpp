@@ -132,7 +132,6 @@ class Windows : public Dataset {
 
 double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans) {
   std::unordered_map<std::uint64_t, std::int64_t> pairs;
-  std::unordered_map<std::int32_t, std::int64_t> firsts;
   Index left = kCountedTokens;
   std::vector<std::int32_t> tokens;
   for (const Span& span : spans) {
@@ -141,16 +140,17 @@ double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans)
     for (size_t i = 1; i < tokens.size(); ++i) {
       const auto first = static_cast<std::uint64_t>(tokens[i - 1]);
       ++pairs[first << 32 | static_cast<std::uint64_t>(tokens[i])];
-      ++firsts[tokens[i - 1]];
     }
     left -= std::ssize(tokens);
   }
   // Summed in the order of the pairs, not of the table: the same bits everywhere.
   const std::map<std::uint64_t, std::int64_t> sorted(pairs.begin(), pairs.end());
+  std::unordered_map<std::uint64_t, std::int64_t> firsts;
+  for (const auto& [pair, count] : sorted) firsts[pair >> 32] += count;
   double sum = 0, total = 0;
   for (const auto& [pair, count] : sorted) {
     const auto n = static_cast<double>(count);
-    sum += n * std::log(static_cast<double>(firsts[static_cast<std::int32_t>(pair >> 32)]) / n);
+    sum += n * std::log(static_cast<double>(firsts[pair >> 32]) / n);
     total += n;
   }
   return total > 0 ? sum / total : 0;

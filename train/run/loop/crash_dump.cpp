@@ -1,7 +1,7 @@
 #include "train/run/loop/crash_dump.h"
 
 #include "core/error.h"
-#include "train/run/config/writer.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::run {
 
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 std::vector<Batch> batches_behind(const TrainState& state, const Step& step, bool validation) {
   const Config& config = state.config;
   std::vector<Batch> batches;
-  const Index count = validation ? std::min(config.train.eval_batches, state.data->val_batches())
+  const Index count = validation ? batches_to_validate(config, step.step, state.data->val_batches())
                                  : config.train.grad_accumulation;
   for (Index i = 0; i < count; ++i) {
     batches.push_back(validation ? state.data->val_batch(i)
@@ -75,7 +75,7 @@ fs::path write_crash_dump(const fs::path& run, const TrainState& state, const St
   }
   const Divergence& where = step.diverged.value();
   const bool validation = where.quantity == kValLoss;
-  fs::path path = directory / fmt::format("step-{:08}.h5", where.step);
+  fs::path path = directory / step_file_name(where.step);
   const auto more = [&](h5::File& file) {
     file.set_attribute("/diverged", "step", where.step);
     file.set_attribute("/diverged", "quantity", where.quantity);

@@ -36,8 +36,8 @@ struct CrashDump {
   bool of_validation() const { return diverged.quantity == kValLoss; }
 };
 
-/// Writes <run>/diverged/step-<step, 8 digits>.h5 for a step that has just diverged, and returns
-/// its path. Throws OutputError.
+/// Writes <run>/diverged/<step_file_name(step)> for a step that has just diverged, and returns its
+/// path. Throws OutputError.
 std::filesystem::path write_crash_dump(const std::filesystem::path& run, const TrainState& state,
                                        const Step& step);
 

@@ -1,10 +1,8 @@
 #include "train/run/loop/restore.h"
 
-#include <charconv>
-
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
-#include "train/run/config/writer.h"
+#include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 #include "train/system/files.h"
@@ -31,11 +29,8 @@ void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
 
 bool same_run(const fs::path& dir, const Config& config) {
   try {
-    Config found =
-        config_from_yaml(system::read_text(dir / "config.yaml"), (dir / "config.yaml").string());
-    found.run.out = config.run.out;
-    found.run.claims = config.run.claims;  // what it was asked for changes nothing of a run
-    return to_yaml(found) == to_yaml(config);
+    const fs::path yaml = dir / "config.yaml";
+    return same_run(config_from_yaml(system::read_text(yaml), yaml.string()), config);
   } catch (const Error&) {
     return false;  // no configuration, or one that cannot be read
   }
@@ -45,18 +40,10 @@ Index resume_step(const fs::path& dir) {
   std::error_code ignored;
   if (!fs::exists(dir / "checkpoints" / "latest", ignored)) return 0;
   const fs::path path = find_checkpoint(dir);
-  const std::string name = path.stem().string();
-  const size_t digits = name.rfind('-') + 1;  // of step-00000015
-  Index step = 0;
-  const char* end = name.data() + name.size();
-  const auto [stopped, error] = std::from_chars(name.data() + digits, end, step);
-  if (error != std::errc() || stopped != end) {
-    throw DataError(
-        fmt::format("{}: a checkpoint of a run is named step-<number>.h5; let {} name "
-                    "one of these",
-                    path.string(), (dir / "checkpoints" / "latest").string()));
-  }
-  return step;
+  if (const std::optional<Index> step = step_of_file(path)) return *step;
+  throw DataError(
+      fmt::format("{}: a checkpoint of a run is named step-<number>.h5; let {} name one of these",
+                  path.string(), (dir / "checkpoints" / "latest").string()));
 }
 
 void restore(TrainState& state, const fs::path& dir) {

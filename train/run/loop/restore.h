@@ -9,7 +9,7 @@
 
 namespace difftape::run {
 
-/// Whether `dir` holds a run of this configuration, made wherever it was then.
+/// Whether `dir` holds a run that can be continued with this configuration.
 bool same_run(const std::filesystem::path& dir, const Config& config);
 
 /// The step of the checkpoint that a resume restores, by its name; 0 if there is none yet. Throws

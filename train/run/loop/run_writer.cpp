@@ -1,7 +1,7 @@
 #include "train/run/loop/run_writer.h"
 
 #include <cmath>
-#include <iostream>
+#include <ostream>
 
 #include "core/build_info.h"
 #include "core/error.h"
@@ -94,11 +94,12 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
     progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
                                 100 * best->accuracy));
   }
-  if (const std::optional<double> entropy = state.data->bigram_entropy()) {
+  const Json data = read_env(dir_).value("data", Json::object());  // counted once, when it began
+  if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     progress_->note(
         fmt::format("bigram entropy of the data: {:.4f} nats; a loss above it is no "
                     "better than a table of pairs",
-                    *entropy));
+                    entropy->get<double>()));
   }
   if (request.resume) status_.started = read_status(dir_).started;
   status_.steps = config.train.steps;
@@ -218,7 +219,7 @@ void RunWriter::failed() noexcept {
 std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
   write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-  std::vector<SpikeRecord> spikes = spike_records(metrics, rule_of(state.config));
+  std::vector<SpikeRecord> spikes = spike_records(metrics, state.loss_spikes.rule());
   write_spikes_csv(dir_ / "spikes.csv", spikes);
   return spikes;
 }

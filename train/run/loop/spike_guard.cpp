@@ -1,7 +1,5 @@
 #include "train/run/loop/spike_guard.h"
 
-#include <algorithm>
-
 #include "optim/grad_norm.h"
 
 namespace difftape::run {

@@ -10,8 +10,9 @@
 
 namespace difftape::run {
 
-/// All that a detector goes on with, and back.
+/// The whole state of a detector, for a checkpoint.
 nlohmann::json state_of(const stats::SpikeDetector& detector);
+/// Gives a detector of the same rule the state that state_of() took from another.
 void restore_state(stats::SpikeDetector& detector, const nlohmann::json& state);
 
 class SpikeGuard {

@@ -63,6 +63,15 @@ bool diagnoses(const Config& config, Index step) {
   return (step == 1 && every > 0) || due(step, every, config.train.steps);
 }
 
+Index batches_left_to_validate(const Config& config, Index done, Index available) {
+  Index batches = 0;
+  for (Index step = done + 1; step <= config.train.steps; ++step) {
+    if (!due(step, config.train.eval_every, config.train.steps)) continue;
+    batches += batches_to_validate(config, step, available);
+  }
+  return batches;
+}
+
 MicroBatches batches_of(const TrainState& state, Index number) {
   return [&state, number](Index micro) {
     const profile::Span span(Category::phase, "data");

@@ -35,6 +35,9 @@ bool due(Index step, Index interval, Index steps);
 /// Whether diagnostics are measured after this step: the first, when the model is almost as
 /// initialised, every log.diagnostics_every-th, and the last.
 bool diagnoses(const Config& config, Index step);
+/// How many batches all validations read together from now to the end of the run, if `done` steps
+/// are done and `available` batches are held out.
+Index batches_left_to_validate(const Config& config, Index done, Index available);
 
 /// The micro-batches of a step by their number, from 0.
 using MicroBatches = std::function<Batch(Index micro)>;
@@ -51,10 +54,10 @@ struct StepTerms {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook = {});
 
-/// Takes the next step: gradients averaged over the micro-batches, clipping, update,
-/// unless optim.on_spike says to skip it. If the loss or
-/// a gradient is not finite, the parameters are left as they were and `diverged` says so; the
-/// gradients are then computed once more to find the op. `hook` sees all tapes.
+/// Takes the next step: gradients averaged over the micro-batches, clipping, update, unless
+/// optim.on_spike says to skip it. If the loss or a gradient is not finite, the parameters are left
+/// as they were and `diverged` says so; the gradients are then computed once more to find the op.
+/// `hook` sees all tapes.
 Step train_step(TrainState& state, const Tape::Hook& hook = {});
 
 /// Tokens that one step trains on.

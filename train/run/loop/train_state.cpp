@@ -7,6 +7,7 @@
 #include "core/profile.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/metric_registry.h"
+#include "train/run/records/run_files.h"
 #include "train/stats/descriptive.h"
 #include "train/system/json.h"
 
@@ -28,18 +29,13 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
 std::string identity(Config config) {
   config.run.out.clear();
   config.run.claims.clear();
-  config.train.activation_checkpointing =
-      TrainConfig().activation_checkpointing;  // the results are the same
+  config.train.activation_checkpointing = ActivationCheckpointing::none;
   return to_yaml(config);
 }
 
 }  // namespace
 
-stats::SpikeRule rule_of(const Config& config) {
-  const LogConfig& log = config.log;
-  return stats::make_spike_rule(stats::definition_for(log.spike_rule, config.train.steps),
-                                log.spike_window, log.spike_threshold, log.spike_min_history);
-}
+bool same_run(const Config& a, const Config& b) { return identity(a) == identity(b); }
 
 Precision precision_of(const Config& config) {
   const Precision precision = config.train.precision;
@@ -66,8 +62,8 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       qk_clip(qk_clip_of(config.model)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       schedule(make_schedule(config.optim, config.train.steps)),
-      loss_spikes(rule_of(config)),
-      grad_spikes(rule_of(config)),
+      loss_spikes(spike_rule_of(config.log, config.train.steps)),
+      grad_spikes(loss_spikes.rule()),
       guard(config.optim.on_spike) {}
 
 ModelInput TrainState::input_of(const Batch& batch) const {
@@ -96,20 +92,9 @@ double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape:
   return static_cast<double>(both.terms.cross_entropy);
 }
 
-Index TrainState::batches_to_validate() const {
-  const TrainConfig& train = config.train;
-  Index wanted = train.eval_batches;
-  if (step == train.steps && train.final_eval_batches > 0) {
-    wanted = train.final_eval_batches;
-  } else if (step == train.steps && !data->best()) {
-    wanted = kFinalEvalBatches;
-  }
-  return std::min(wanted, data->val_batches());
-}
-
 Validation TrainState::validate(const Tape::Hook& hook) {
   const profile::Span span(profile::Category::phase, "validate");
-  const Index batches = batches_to_validate();
+  const Index batches = batches_to_validate(config, step, data->val_batches());
   std::optional<TaskAccuracy> score;
   if (data->best()) score.emplace(data->grid());
   double total = 0, weights = 0, first = 0;
@@ -155,17 +140,13 @@ void TrainState::save(const std::filesystem::path& directory) const {
 
 void TrainState::restore(const std::filesystem::path& checkpoint) {
   const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
-  if (identity(config_from_yaml(meta.config_yaml, checkpoint.string())) != identity(config)) {
+  if (!same_run(config_from_yaml(meta.config_yaml, checkpoint.string()), config)) {
     throw ConfigError(fmt::format(
         "{}: was made with another configuration; resume with the run's own config.yaml, or start "
         "a new run with another --out",
         checkpoint.string()));
   }
-  if (meta.precision != kRealName) {
-    throw DataError(fmt::format("{}: was made in {}, this program computes in {}; resume with {}",
-                                checkpoint.string(), meta.precision, kRealName,
-                                meta.precision == "f64" ? "difftape-f64" : "difftape"));
-  }
+  require_precision(checkpoint, meta.precision, "resume");
   if (meta.extra_state.at("data") != nlohmann::json(data->info())) {
     throw DataError(fmt::format(
         "{}: the data changed since this checkpoint: it was {}, it is {}; restore the files, or "

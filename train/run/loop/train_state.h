@@ -18,9 +18,10 @@
 
 namespace difftape::run {
 
-/// The rule of the log.spike_* keys for train.steps. Throws ConfigError for a rule that could never
-/// judge a value.
-stats::SpikeRule rule_of(const Config& config);
+/// Whether a run of one configuration can be continued with the other: they differ at most in where
+/// the run lies (run.out), in the claims it was made for (run.claims) and in
+/// train.activation_checkpointing, none of which changes a result.
+bool same_run(const Config& a, const Config& b);
 
 /// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
 Precision precision_of(const Config& config);
@@ -47,8 +48,8 @@ struct TrainState {
   /// sees the layers.
   Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
            Observer* observer = nullptr);
-  /// Means over the scored tokens of the first train.eval_batches validation batches, after the
-  /// last step of train.final_eval_batches. `hook` sees the tapes.
+  /// Means over the scored tokens of the first batches_to_validate() validation batches. `hook`
+  /// sees the tapes.
   Validation validate(const Tape::Hook& hook = {});
   /// Measures the model as it is (train/run/diagnostics); changes nothing.
   Diagnostics diagnose();
@@ -56,7 +57,8 @@ struct TrainState {
   /// The metadata of a checkpoint written now, after `step` steps.
   CheckpointMeta meta(Index step) const;
   void save(const std::filesystem::path& directory) const;
-  /// Continues from a checkpoint. Throws ConfigError if its configuration is another one.
+  /// Continues from a checkpoint. Throws ConfigError unless it is of the same_run(), DataError if
+  /// it is of the other precision or the data changed.
   void restore(const std::filesystem::path& checkpoint);
 
   Config config;
@@ -74,7 +76,6 @@ struct TrainState {
   Index step = 0;  ///< steps done
 
  private:
-  Index batches_to_validate() const;
   ModelInput input_of(const Batch& batch) const;
   /// Cross-entropy of a validation batch, whose hits `score` counts if there is one.
   double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);

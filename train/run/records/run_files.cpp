@@ -9,8 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -142,6 +142,13 @@ Json read_env(const fs::path& dir) {
     json.at("config").get<std::map<std::string, std::string>>();
     return json;
   });
+}
+
+void require_precision(const fs::path& made, std::string_view precision, std::string_view verb) {
+  if (precision == kRealName) return;
+  throw DataError(fmt::format("{}: was made in {}, this program computes in {}; {} with {}",
+                              made.string(), precision, kRealName, verb,
+                              precision == "f64" ? "difftape-f64" : "difftape"));
 }
 
 std::string cpu_model() {

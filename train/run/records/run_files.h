@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "core/names.h"
 #include "core/real.h"
@@ -89,6 +89,11 @@ void write_env(const std::filesystem::path& dir, std::span<const std::string> co
                const nlohmann::ordered_json& facts, const FlatConfig& config);
 /// Throws MissingInput if there is no env.json and DataError if it is not a JSON object.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
+
+/// Throws DataError unless `precision`, in which `made` was computed, is that of this program.
+/// `verb` is what the other program does with it: "resume".
+void require_precision(const std::filesystem::path& made, std::string_view precision,
+                       std::string_view verb);
 
 /// Model name of the processor, or "unknown".
 std::string cpu_model();

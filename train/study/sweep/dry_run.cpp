@@ -57,21 +57,23 @@ class Estimates {
     measured_ = times_.size();
     if (times_.empty()) return;
     for (const auto& [shape, config] : shapes) {
-      const double step = per_flop / static_cast<double>(measured_) * flops_per_step(*config);
-      times_.emplace(shape, StepTime{times_.begin()->second.start, step});
+      StepTime time = times_.begin()->second;
+      time.step = per_flop / static_cast<double>(measured_) * flops_per_step(*config);
+      times_.emplace(shape, time);
     }
     shapes_ = shapes.size();
   }
 
-  /// With validation, whose batches cost a third: forward without backward.
-  double seconds(const run::Config& config, Index steps) const {
+  /// Of what is left after `done` steps, with validation, whose batches cost a third: forward
+  /// without backward.
+  double seconds(const run::Config& config, Index done) const {
     const auto found = times_.find(shape_of(config));
     if (found == times_.end()) return std::nan("");
-    const run::TrainConfig& train = config.train;
-    const Index validations = 1 + (train.eval_every > 0 ? steps / train.eval_every : 0);
-    const double micro_batch = found->second.step / static_cast<double>(train.grad_accumulation);
-    return found->second.start + found->second.step * static_cast<double>(steps) +
-           micro_batch / 3 * static_cast<double>(validations * train.eval_batches);
+    const StepTime& time = found->second;
+    const Index batches = batches_left_to_validate(config, done, time.val_batches);
+    const double micro_batch = time.step / static_cast<double>(config.train.grad_accumulation);
+    return time.start + time.step * static_cast<double>(config.train.steps - done) +
+           micro_batch / 3 * static_cast<double>(batches);
   }
 
   std::string str() const {
@@ -133,7 +135,7 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
     const bool trains = std::ranges::binary_search(left, i);
     const double operations = flops_per_step(config) * static_cast<double>(steps) / 1e15;
     if (trains) {
-      seconds.push_back(estimates->seconds(config, steps - progress[i].done));
+      seconds.push_back(estimates->seconds(config, progress[i].done));
       petaflop += flops_per_step(config) * static_cast<double>(steps - progress[i].done) / 1e15;
     }
     table.rows.push_back(

@@ -16,33 +16,28 @@
 #include "train/run/loop/trainer.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/run_files.h"
+#include "train/stats/descriptive.h"
 
 namespace difftape::study {
 namespace {
 
 using Json = nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kFewestSteps = 3;  ///< that are timed
 constexpr std::chrono::milliseconds kPoll(10);
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 StepTime measure(const run::Config& config, double seconds) {
-  const Clock::time_point begin = Clock::now();
+  const double begin = run::Progress::steady_seconds();
   run::TrainState state(config);
-  StepTime time{seconds_since(begin), 0};
+  StepTime time{.start = run::Progress::steady_seconds() - begin,
+                .val_batches = state.data->val_batches()};
   train_step(state);  // generates the kernels and fills the pool
   std::vector<double> steps;
-  const Clock::time_point first = Clock::now();
-  while (steps.size() < kFewestSteps || seconds_since(first) < seconds) {
+  const double first = run::Progress::steady_seconds();
+  while (steps.size() < kFewestSteps || run::Progress::steady_seconds() - first < seconds) {
     steps.push_back(train_step(state).seconds);
   }
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  time.step = *middle;
+  time.step = stats::quantile(steps, 0.5);
   return time;
 }
 
@@ -79,7 +74,8 @@ std::string to_text(const Job& job) {
 }
 
 std::string to_text(const StepTime& time) {
-  const auto bytes = Json::to_cbor(Json{{"start", time.start}, {"step", time.step}});
+  const auto bytes = Json::to_cbor(
+      Json{{"start", time.start}, {"step", time.step}, {"val_batches", time.val_batches}});
   return {bytes.begin(), bytes.end()};
 }
 
@@ -97,7 +93,8 @@ Job read_job(const std::string& text) {
 
 StepTime read_step_time(const std::string& text) {
   return parse(text, [](const Json& json) {
-    return StepTime{json.at("start").get<double>(), json.at("step").get<double>()};
+    return StepTime{json.at("start").get<double>(), json.at("step").get<double>(),
+                    json.at("val_batches").get<Index>()};
   });
 }
 
@@ -154,6 +151,7 @@ std::optional<StepTime> measure_step(const run::Config& config, const Layout& la
     const StepTime time = read_step_time(worker->output());
     mean.start += time.start / layout.jobs();
     mean.step += time.step / layout.jobs();
+    mean.val_batches = time.val_batches;  // the same data
   }
   return mean;
 }

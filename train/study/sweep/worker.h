@@ -16,6 +16,7 @@
 #include "train/study/sweep/run_progress.h"
 #include "train/system/child.h"
 #include "train/system/exit.h"
+#include "train/system/files.h"
 
 namespace difftape::study {
 
@@ -30,8 +31,9 @@ struct Job {
 
 /// What measuring found out.
 struct StepTime {
-  double start = 0;  ///< seconds until the first step: data, weights
-  double step = 0;   ///< seconds a step, the median after the first
+  double start = 0;       ///< seconds until the first step: data, weights
+  double step = 0;        ///< seconds a step, the median after the first
+  Index val_batches = 0;  ///< that are held out
 };
 
 std::string to_text(const Job& job);

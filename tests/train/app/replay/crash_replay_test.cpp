@@ -72,6 +72,20 @@ TEST_F(CrashDumpOf, a_validation_repeats) {
   EXPECT_FALSE(std::isfinite(replay.numbers[0].now));
 }
 
+TEST_F(CrashDumpOf, the_last_validation_has_all_the_batches_that_it_read) {
+  project.config.train.steps = 1;
+  project.config.train.eval_batches = 1;
+  diverge();
+  const Index held_out = run::TrainState(project.config).data->val_batches();
+  ASSERT_GT(held_out, 1);
+  fs::remove(project / "text.txt");
+  const fs::path dump = project / "run/diverged/step-00000001.h5";
+  EXPECT_EQ(std::ssize(run::read_crash_dump(dump).batches), held_out);
+  const CrashReplay replay = replay_crash(dump);
+  EXPECT_EQ(replay.recorded.quantity, "val/loss");
+  EXPECT_TRUE(replay.identical()) << to_text(replay);
+}
+
 TEST_F(CrashDumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
   project.config.train.checkpoint_every = 1;
   diverge();

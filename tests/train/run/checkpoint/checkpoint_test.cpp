@@ -111,6 +111,18 @@ TEST(Checkpoint, latest_names_the_newest_and_is_found_from_the_run_directory) {
   EXPECT_EQ(find_checkpoint(first), first);
 }
 
+TEST(Checkpoint, a_file_is_named_by_its_step_which_is_read_from_the_name) {
+  EXPECT_EQ(step_file_name(15), "step-00000015.h5");
+  EXPECT_EQ(step_file_name(123456789), "step-123456789.h5");
+  for (const Index step : {Index{0}, Index{15}, Index{123456789}}) {
+    EXPECT_EQ(step_of_file(fs::path("run/checkpoints") / step_file_name(step)), step);
+  }
+  for (const char* other : {"latest", "best-00000015.h5", "step-00000015.h5.tmp", "step-.h5",
+                            "step-5x.h5", "step--5.h5", "step-00000015"}) {
+    EXPECT_EQ(step_of_file(other), std::nullopt) << other;
+  }
+}
+
 TEST(Checkpoint, a_missing_one_is_named) {
   const ScratchDir dir;
   EXPECT_THAT([&] { find_checkpoint(dir / "none"); },

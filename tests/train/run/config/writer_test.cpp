@@ -152,6 +152,16 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
 }
 
+TEST(ConfigFields, of_spikes_say_the_numbers_of_each_rule) {
+  EXPECT_THAT(
+      find_field("log.spike_window")->help,
+      HasSubstr("0 means the rule's own: olmo2 1000, olmo_core 128, llmc 128, zclip none."));
+  EXPECT_THAT(find_field("log.spike_threshold")->help,
+              HasSubstr("0 means the rule's own: olmo2 7, olmo_core 6, llmc 7, zclip 2.5."));
+  EXPECT_THAT(find_field("log.spike_min_history")->help,
+              HasSubstr("0 means the rule's own: olmo2 50, olmo_core 63, llmc 128, zclip 25."));
+}
+
 /// Converts to any member of an aggregate, but for types that then convert from it themselves.
 struct AnyMember {
   template <class T>

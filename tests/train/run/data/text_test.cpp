@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -46,6 +47,32 @@ std::vector<std::string> rows(const Batch& batch) {
     all.emplace_back(first, first + batch.seq + 1);
   }
   return all;
+}
+
+TEST_F(TextData, bigram_entropy_is_that_of_a_token_given_the_one_before_it) {
+  // After an a follows a b, after a b an a or a c, equally often; after a c follows an a.
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += i % 2 == 0 ? "ab" : "abc";
+  put(dir / "text", text);
+  // Of five pairs two begin with b.
+  EXPECT_NEAR(make(config())->bigram_entropy().value(), 0.4 * std::log(2), 1e-3);
+}
+
+TEST_F(TextData, bigram_entropy_is_of_what_trains) {
+  put(dir / "text", counting_text(10000));
+  const auto data = make(config());
+  std::string all = test::contents(dir / "text");
+  const double before = data->bigram_entropy().value();
+  std::set<size_t> held_out;  // where validation windows begin
+  for (Index i = 0; i < data->val_batches(); ++i) {
+    for (const std::string& row : rows(data->val_batch(i))) held_out.insert(all.find(row));
+  }
+  ASSERT_FALSE(held_out.empty());
+  for (const size_t at : held_out) {
+    for (size_t t = at; t < at + 17; ++t) all[t] = static_cast<char>(255 - t * t % 31);
+  }
+  put(dir / "text", all);
+  EXPECT_EQ(make(config())->bigram_entropy().value(), before);
 }
 
 TEST_F(TextData, batches_have_inputs_and_targets_one_token_later) {

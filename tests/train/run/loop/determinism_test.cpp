@@ -1,13 +1,11 @@
 // The same configuration and seed gives the same bits, whatever the number of threads.
 #include "core/parallel.h"
-#include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
 
-using test::last_checkpoint;
 using test::measured;
 using test::TinyProject;
 
@@ -15,17 +13,9 @@ class Determinism : public testing::TestWithParam<std::string> {};
 
 TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threads) {
   TinyProject project(GetParam());
-  project.config = test::wider(project.config);
   project.config.train.steps = 8;
   project.config.log.parameters_every = 1;
-  for (const int threads : {1, 2, 4}) {
-    const test::Threads use(threads);
-    ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
-  }
-  EXPECT_EQ(measured(project / "1"), measured(project / "2"));
-  EXPECT_EQ(measured(project / "1"), measured(project / "4"));
-  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "2"));
-  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "4"));
+  test::expect_the_same_bits_with_threads(project);
 }
 
 TEST_P(Determinism, the_program_gives_the_same_bits_for_omp_num_threads_1_2_and_4) {
@@ -41,10 +31,8 @@ TEST_P(Determinism, the_program_gives_the_same_bits_for_omp_num_threads_1_2_and_
     const auto env = system::parse_json(test::contents(project / (threads + "/env.json")));
     EXPECT_EQ(env["machine"]["threads"], std::stoi(threads));
   }
-  EXPECT_EQ(measured(project / "1"), measured(project / "2"));
-  EXPECT_EQ(measured(project / "1"), measured(project / "4"));
-  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "2"));
-  EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / "4"));
+  test::expect_the_same_run(project / "1", project / "2");
+  test::expect_the_same_run(project / "1", project / "4");
 }
 
 TEST_P(Determinism, another_seed_gives_other_numbers) {

@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "core/pool.h"
-#include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
@@ -11,8 +10,6 @@
 namespace difftape::run {
 namespace {
 
-using test::last_checkpoint;
-using test::measured;
 using test::TinyProject;
 
 class EveryOptimizer : public testing::TestWithParam<std::string> {
@@ -34,17 +31,9 @@ TEST_P(EveryOptimizer, learns) {
 }
 
 TEST_P(EveryOptimizer, gives_the_same_bits_for_1_2_and_4_threads) {
-  project.config = test::wider(project.config);
   project.config.train.steps = 4;
   project.config.log.parameters_every = project.config.log.diagnostics_every = 1;
-  for (const int threads : {1, 2, 4}) {
-    const test::Threads use(threads);
-    ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
-  }
-  for (const char* other : {"2", "4"}) {
-    EXPECT_EQ(measured(project / "1"), measured(project / other));
-    EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / other));
-  }
+  test::expect_the_same_bits_with_threads(project);
 }
 
 TEST_P(EveryOptimizer, resumes_to_the_bits_of_an_uninterrupted_run) {
@@ -56,8 +45,7 @@ TEST_P(EveryOptimizer, resumes_to_the_bits_of_an_uninterrupted_run) {
   test::put(project / "cut/checkpoints/latest", "step-00000006.h5\n");
   std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
-  EXPECT_EQ(measured(project / "cut"), measured(project / "whole"));
-  EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
+  test::expect_the_same_run(project / "cut", project / "whole");
 }
 
 TEST_P(EveryOptimizer, keeps_in_a_checkpoint_what_it_knows_of_each_parameter) {

@@ -5,8 +5,6 @@
 namespace difftape::run {
 namespace {
 
-using test::last_checkpoint;
-using test::measured;
 using test::metrics_lines;
 using test::TinyProject;
 
@@ -25,17 +23,10 @@ Config treated(Config config) {
 TEST(Remedies, are_bitwise_equal_for_1_2_and_4_threads) {
   for (const std::string kind : {"softmax", "diff_v2"}) {
     TinyProject project(kind);
-    project.config = test::wider(treated(project.config));
+    project.config = treated(project.config);
     project.config.train.steps = 8;
     project.config.log.parameters_every = 1;
-    for (const int threads : {1, 2, 4}) {
-      const test::Threads use(threads);
-      ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
-    }
-    for (const char* other : {"2", "4"}) {
-      EXPECT_EQ(measured(project / "1"), measured(project / other));
-      EXPECT_EQ(last_checkpoint(project / "1"), last_checkpoint(project / other));
-    }
+    test::expect_the_same_bits_with_threads(project);
   }
 }
 

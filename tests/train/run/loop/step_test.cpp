@@ -59,6 +59,50 @@ TEST(Step, shared_parameters_of_all_variants_begin_byte_identical) {
   EXPECT_GT(shared, 30);
 }
 
+TEST(Validation, reads_more_batches_after_the_last_step_unless_they_are_generated) {
+  constexpr Index kAvailable = 5000;
+  Config config;
+  config.train = {.steps = 100, .eval_batches = 8};
+  EXPECT_EQ(batches_to_validate(config, 99, kAvailable), 8);
+  EXPECT_EQ(batches_to_validate(config, 99, 3), 3);
+  EXPECT_EQ(batches_to_validate(config, 100, kAvailable), kFinalEvalBatches);
+  EXPECT_EQ(batches_to_validate(config, 100, 30), 30) << "all that is held out";
+  config.data.kind = DataKind::mqar;
+  EXPECT_EQ(batches_to_validate(config, 100, kAvailable), 8);
+  config.train.final_eval_batches = 9;
+  EXPECT_EQ(batches_to_validate(config, 100, kAvailable), 9);
+  EXPECT_EQ(batches_to_validate(config, 99, kAvailable), 8);
+}
+
+TEST(Validation, of_all_that_is_left_counts_the_last_step_once) {
+  Config config;
+  config.train = {.steps = 100, .eval_every = 25, .eval_batches = 8};
+  EXPECT_EQ(batches_left_to_validate(config, 0, 50), 3 * 8 + 50) << "steps 25, 50, 75 and 100";
+  EXPECT_EQ(batches_left_to_validate(config, 25, 50), 2 * 8 + 50);
+  EXPECT_EQ(batches_left_to_validate(config, 99, 50), 50);
+  config.train.eval_every = 30;
+  EXPECT_EQ(batches_left_to_validate(config, 0, 50), 3 * 8 + 50) << "steps 30, 60, 90 and 100";
+  config.train.eval_every = 0;
+  EXPECT_EQ(batches_left_to_validate(config, 0, 50), 50);
+}
+
+TEST(Validation, of_a_run_reads_as_many_batches_as_are_counted_beforehand) {
+  const TinyProject project;  // 12 steps, validated every 5
+  TrainState state(project.config);
+  const Index available = state.data->val_batches();
+  Index losses = 0;
+  const Tape::Hook count = [&](std::string_view op, std::string_view, Tape::Phase, const Tensor&) {
+    losses += op == "cross_entropy" ? 1 : 0;
+  };
+  for (state.step = 1; state.step <= project.config.train.steps; ++state.step) {
+    if (due(state.step, project.config.train.eval_every, project.config.train.steps)) {
+      state.validate(count);
+    }
+  }
+  EXPECT_GT(available, project.config.train.eval_batches);
+  EXPECT_EQ(losses, batches_left_to_validate(project.config, 0, available));
+}
+
 TEST(Step, that_diverges_leaves_the_parameters_as_they_were) {
   TinyProject project;
   TrainState state(project.config);

@@ -119,4 +119,20 @@ inline std::string last_checkpoint(const std::filesystem::path& run) {
   return contents(run::find_checkpoint(run));
 }
 
+inline void expect_the_same_run(const std::filesystem::path& a, const std::filesystem::path& b) {
+  EXPECT_EQ(measured(a), measured(b));
+  EXPECT_EQ(last_checkpoint(a), last_checkpoint(b));
+}
+
+/// Trains the configuration, with several blocks of work in every kernel, by 1, 2 and 4 threads.
+inline void expect_the_same_bits_with_threads(TinyProject& project) {
+  project.config = wider(project.config);
+  for (const int threads : {1, 2, 4}) {
+    const Threads use(threads);
+    ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
+  }
+  expect_the_same_run(project / "1", project / "2");
+  expect_the_same_run(project / "1", project / "4");
+}
+
 }  // namespace difftape::test

@@ -7,6 +7,7 @@
 #include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/config/reader.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
@@ -232,6 +233,27 @@ TEST(Trainer, writes_each_spike_and_a_line_about_them) {
   EXPECT_THAT(project.console.str(), testing::HasSubstr("\n" + spike_summary(records) + "\n"));
 }
 
+TEST(Trainer, validates_after_the_last_step_on_all_that_is_held_out) {
+  TinyProject project;
+  project.config.train.eval_batches = 1;
+  TrainState state(project.config);
+  const Index all = state.data->val_batches();
+  ASSERT_GT(all, 3);
+  const auto mean_of = [&](Index batches) {
+    double sum = 0;
+    for (Index i = 0; i < batches; ++i) {
+      Tape tape(Tape::Mode::inference);
+      sum += static_cast<double>(state.loss(tape, state.data->val_batch(i)).value().item());
+    }
+    return sum / static_cast<double>(batches);
+  };
+  EXPECT_DOUBLE_EQ(state.validate().loss, mean_of(1));
+  state.step = project.config.train.steps;
+  EXPECT_DOUBLE_EQ(state.validate().loss, mean_of(all));
+  state.config.train.final_eval_batches = 3;
+  EXPECT_DOUBLE_EQ(state.validate().loss, mean_of(3));
+}
+
 /// Remembers at every line of the console how many tensors were ever asked of the system.
 class AllocationsByLine : public std::stringbuf {
  public:
@@ -244,7 +266,7 @@ class AllocationsByLine : public std::stringbuf {
   }
 };
 
-TEST(Trainer, allocates_no_tensor_after_the_second_step) {
+TEST(Trainer, allocates_no_tensor_after_the_second_step_with_1_or_2_threads) {
   for (const std::string& kind : attention_kinds()) {
     for (const int threads : {1, 2}) {
       TinyProject project(kind);

@@ -1,5 +1,5 @@
 #pragma once
-// Data that is generated: its kinds, and what they have in common. train/run/data/README.md defines
+// Data that is generated: its kinds, and what they have in common. The head of <kind>.cpp defines
 // each; the sizes come from the keys of section data, which validate() has found possible.
 
 #include <memory>

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "core/random.h"
+#include "layers/attention/attention.h"
 
 namespace difftape::bench {
 namespace {
@@ -51,16 +51,15 @@ double AttentionCall::flops() const {
          static_cast<double>(static_cast<Index>(mapping.outputs.size()) * batch * seq * seq);
 }
 
-AttentionCall attention_call(const std::string& kind, Index heads, Index head_dim, Index batch,
+AttentionCall attention_call(AttentionKind kind, Index heads, Index head_dim, Index batch,
                              Index seq) {
-  if (kind == "softmax")
-    return {HeadMapping::standard(heads, heads), batch, seq, head_dim, head_dim};
-  if (kind == "diff_v1")
-    return {HeadMapping::paired(heads, heads), batch, seq, head_dim, 2 * head_dim};
-  if (kind == "diff_v2")
-    return {HeadMapping::doubled(heads, heads), batch, seq, head_dim, head_dim};
-  throw UsageError(
-      fmt::format("attention: no kernel '{}'; there are softmax, diff_v1, diff_v2", kind));
+  ModelConfig config;
+  config.num_heads = heads;
+  config.head_dim = head_dim;
+  config.attention.kind = kind;
+  ParameterSet declared;  // allocates nothing
+  const Attention layer({declared, "self_attn", 0, config}, nullptr);
+  return {layer.mapping(), batch, seq, head_dim, layer.value_dim()};
 }
 
 }  // namespace difftape::bench

@@ -2,6 +2,7 @@
 // One call of the fused attention kernel, as the benchmarks make it.
 
 #include "core/attention/attention.h"
+#include "layers/attention/kinds.h"
 
 namespace difftape::bench {
 
@@ -26,8 +27,8 @@ struct AttentionCall {
 };
 
 /// The call of a kind, with the query, key and value heads that it has where softmax attention has
-/// `heads` of `head_dim`. Throws UsageError unless kind is softmax, diff_v1 or diff_v2.
-AttentionCall attention_call(const std::string& kind, Index heads, Index head_dim, Index batch,
+/// `heads` of `head_dim`; without sinks.
+AttentionCall attention_call(AttentionKind kind, Index heads, Index head_dim, Index batch,
                              Index seq);
 
 }  // namespace difftape::bench

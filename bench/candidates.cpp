@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "core/parallel.h"
 #include "layers/cost.h"
 #include "train/app/analyze/kinds.h"
-#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::bench {
@@ -49,17 +50,68 @@ const std::vector<TorchCandidate>& torch_candidates() {
   return candidates;
 }
 
-/// What the peers cannot do; empty if they can do it all.
+/// The attention of the script: a kind that it has, if the fields set beside it say the same.
+AttentionConfig torch_attention(const AttentionConfig& attention) {
+  constexpr std::array kKinds{"softmax", "diff_v1", "diff_v2"};  // KINDS of torch_gpt.py
+  if (std::ranges::find(kKinds, attention.kind.name()) == kKinds.end()) return {};
+  const AttentionConfig plain{.kind = attention.kind};
+  return fields_of(attention) == fields_of(plain) ? attention : plain;
+}
+
+/// What torch_gpt.py trains in place of `config`: the same sizes, which are its options. Keys whose
+/// values do not change how long a step takes are as in `config` too: the numbers of AdamW, the
+/// tokens of a text, and when a run validates, logs and saves. All others have their defaults.
+run::Config torch_config(const run::Config& config) {
+  const ModelConfig& model = config.model;
+  const OptimConfig& optim = config.optim;
+  const run::DataConfig& data = config.data;
+  const run::TrainConfig& train = config.train;
+  run::Config taken;
+  taken.run = config.run;
+  taken.log = config.log;
+  taken.model = {.d_model = model.d_model,
+                 .num_layers = model.num_layers,
+                 .num_heads = model.num_heads,
+                 .num_kv_heads = model.num_kv_heads,
+                 .head_dim = model.head_dim,
+                 .d_ff = model.d_ff,
+                 .max_seq_len = model.max_seq_len,
+                 .vocab_size = model.vocab_size,
+                 .rope_theta = model.rope_theta,
+                 .norm_eps = model.norm_eps,
+                 .tie_embeddings = model.tie_embeddings,
+                 .match_params = model.match_params,
+                 .attention = torch_attention(model.attention)};
+  taken.data = {.kind = is_task(data.kind) ? taken.data.kind : data.kind,  // it scores every token
+                .path = data.path,
+                .seq_len = data.seq_len,
+                .batch_size = data.batch_size,
+                .val_fraction = data.val_fraction};
+  taken.optim = {.lr = optim.lr,
+                 .min_lr = optim.min_lr,
+                 .schedule = optim.schedule,
+                 .warmup_steps = optim.warmup_steps,
+                 .decay_fraction = optim.decay_fraction,
+                 .weight_decay = optim.weight_decay,
+                 .decay_embeddings = optim.decay_embeddings,
+                 .betas = optim.betas,
+                 .eps = optim.eps,
+                 .clip_norm = optim.clip_norm};
+  taken.train = {.steps = train.steps,
+                 .eval_every = train.eval_every,
+                 .eval_batches = train.eval_batches,
+                 .final_eval_batches = train.final_eval_batches,
+                 .checkpoint_every = train.checkpoint_every,
+                 .precision = train.precision,
+                 .flush_subnormals = train.flush_subnormals};
+  return taken;
+}
+
+/// What of the configuration torch_gpt.py cannot do, "model.rope: false"; empty if it can do all.
 std::string beyond_torch(const run::Config& config) {
-  const std::string kind = app::name_of_configured(config.model);
-  if (kind != "softmax" && kind != "diff_v1" && kind != "diff_v2")
-    return fmt::format("attention '{}'", kind);
-  if (!config.model.rope) return "model.rope: false";
-  if (config.model.attention.qk_norm) return "model.attention.qk_norm";
-  if (config.model.attention.sliding_window != 0) return "model.attention.sliding_window";
-  if (config.data.eos_token_id >= 0) return "data.eos_token_id";
-  if (config.train.grad_accumulation != 1) return "train.grad_accumulation";
-  return "";
+  const run::FlatConfig asked = flat_config(config), taken = flat_config(torch_config(config));
+  const auto [differs, other] = std::ranges::mismatch(asked, taken);
+  return differs == asked.end() ? "" : fmt::format("{}: {}", differs->first, differs->second);
 }
 
 /// The sizes that the scripts of the peers take.

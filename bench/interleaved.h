@@ -9,6 +9,7 @@
 
 #include "core/real.h"
 #include "train/system/child.h"
+#include "train/system/files.h"
 
 namespace difftape::bench {
 

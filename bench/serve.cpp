@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   Index heads = 6, head_dim = 64, batch = 1, seq = 256;
   std::string kernel = "softmax";
   CLI::App* attention = app.add_subcommand("attention", "the attention kernel, both directions");
-  attention->add_option("--kind", kernel);
+  attention->add_option("--kind", kernel)->check(CLI::IsMember(attention_kinds()));
   attention->add_option("--heads", heads)->check(CLI::PositiveNumber);
   attention->add_option("--head-dim", head_dim)->check(CLI::PositiveNumber);
   attention->add_option("--batch", batch)->check(CLI::PositiveNumber);

@@ -53,9 +53,10 @@ add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
 # The interleaved benchmarks of bench/, with candidates written in the shell.
 difftape_sources(sources tests/bench)
-list(APPEND sources bench/interleaved.cpp bench/results_table.cpp bench/measure.cpp)
+list(APPEND sources bench/candidates.cpp bench/interleaved.cpp bench/results_table.cpp bench/measure.cpp)
 add_difftape_tests(bench bench f32 difftape_f32 ${sources})
-target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS="")
+target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS=""
+  DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")
 
 # The mutants of tests/mutants, not run: only that each still fits the sources.
 add_test(NAME mutants.match_the_source COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants/run.sh --check)

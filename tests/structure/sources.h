@@ -7,13 +7,16 @@
 
 namespace difftape::test {
 
-/// A .h or .cpp below core/, autograd/, layers/, optim/ or train/.
+/// A .h or .cpp.
 struct Source {
   std::string path;  ///< relative to the root, "core/error.h"
   std::string text;
 
   bool is_header() const { return path.ends_with(".h"); }
 };
+/// Those below folders of the root.
+std::vector<Source> sources_below(const std::vector<std::string>& folders);
+/// Those below core/, autograd/, layers/, optim/ and train/.
 const std::vector<Source>& program_sources();
 
 }  // namespace difftape::test

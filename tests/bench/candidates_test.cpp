@@ -1,0 +1,50 @@
+// Which configurations PyTorch's script is compared on.
+#include "bench/candidates.h"
+
+namespace difftape::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// Why PyTorch is left out of the steps of a shipped configuration with these overrides.
+std::vector<std::string> left_out(const std::vector<std::string>& overrides) {
+  Selection selection;
+  selection.names = {"torch"};
+  selection.python = "python3";
+  const std::string config = DIFFTAPE_TEST_SOURCE_DIR "/configs/bench/d384.yaml";
+  const Entries entries = training_entries({config, overrides, ""}, selection);
+  EXPECT_EQ(entries.candidates.empty(), !entries.left_out.empty());
+  return entries.left_out;
+}
+
+TEST(TorchCandidate, takes_sizes_its_kinds_and_numbers_that_cost_no_time) {
+  EXPECT_THAT(left_out({}), IsEmpty());
+  EXPECT_THAT(left_out({"model.d_model=128", "model.head_dim=32", "model.num_kv_heads=2",
+                        "model.tie_embeddings=true", "model.rope_theta=500000.0"}),
+              IsEmpty());
+  EXPECT_THAT(left_out({"optim.lr=0.1", "optim.schedule=wsd", "optim.weight_decay=0",
+                        "train.steps=60", "log.diagnostics_every=0", "run.seed=2"}),
+              IsEmpty());
+  EXPECT_THAT(left_out({"model.attention.kind=diff_v2", "model.match_params=true"}), IsEmpty());
+  EXPECT_THAT(left_out({"model.attention.kind=diff_v1", "model.attention.subln=true"}), IsEmpty())
+      << "a field that says what the kind has anyway";
+}
+
+TEST(TorchCandidate, is_left_out_with_the_first_key_that_its_script_does_not_have) {
+  for (const std::string with :
+       {"model.rope=false", "model.embedding_norm=true", "model.z_loss=0.5",
+        "model.logit_softcap=30", "model.attention.kind=gated", "model.attention.gate=head",
+        "model.attention.qk_norm=true", "model.attention.logit_softcap=50",
+        "model.attention.qk_clip=100", "model.attention.sliding_window=64",
+        "model.init.preset=torch", "data.kind=mqar", "data.eos_token_id=10", "data.repeats.every=5",
+        "optim.kind=muon", "optim.independent_weight_decay=true", "optim.on_spike=zclip",
+        "train.grad_accumulation=2", "train.activation_checkpointing=blocks"}) {
+    std::string reason = with;
+    reason.replace(with.find('='), 1, ": ");
+    EXPECT_THAT(left_out({with}), ElementsAre("PyTorch: its script has no " + reason));
+  }
+}
+
+}  // namespace
+}  // namespace difftape::bench

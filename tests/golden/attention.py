@@ -23,6 +23,11 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * weight
 
 
+def softcap(x: Tensor, cap: float) -> Tensor:
+    """c tanh(x / c); a cap of 0 is none."""
+    return cap * torch.tanh(x / cap) if cap else x
+
+
 def rope(x: Tensor, theta: float) -> Tensor:
     """Rotates each pair (2i, 2i+1) of x [B, T, heads, d] by t * theta^(-2i/d)."""
     tokens, d = x.shape[1], x.shape[3]
@@ -112,20 +117,22 @@ DENOMINATORS = {
 }
 
 
-def probabilities(q, k, visible, normalise=softmax, sink=None) -> Tensor:
-    """One map, [B, T, T], of one query and one key head [B, T, d]."""
-    scores = q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+def probabilities(q, k, visible, normalise=softmax, sink=None, cap=0.0) -> Tensor:
+    """One map, [B, T, T], of one query and one key head [B, T, d]. The cap is of the scaled scores
+    alone: a key that is not visible stays so, and an extra logit stays as it is."""
+    scores = softcap(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]), cap)
     return normalise(scores.masked_fill(~visible, -math.inf), sink)
 
 
-def contexts(heads_read, q, k, v, visible, lam=None, normalise=softmax, sinks=None) -> Tensor:
+def contexts(heads_read, q, k, v, visible, lam=None, normalise=softmax, sinks=None,
+             cap=0.0) -> Tensor:
     """First map minus lambda times the second, if there is one: [B, T, output heads, width].
     lam is [output heads] or [B, T, output heads]."""
 
     def read(m: Map) -> Tensor:
         sink = None if sinks is None else sinks[m.query]
-        return probabilities(q[:, :, m.query], k[:, :, m.key], visible, normalise,
-                             sink) @ v[:, :, m.value]
+        return probabilities(q[:, :, m.query], k[:, :, m.key], visible, normalise, sink,
+                             cap) @ v[:, :, m.value]
 
     heads = []
     for i, maps in enumerate(heads_read):
@@ -223,6 +230,7 @@ def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor
     denominator = spec.chosen("softmax_denominator")
     lam = LAMBDAS[rule](spec, layer, w, x, len(heads_read)) if rule else None
     sinks = w("sinks") if denominator == "sink" else None
-    context = contexts(heads_read, q, k, v, visible, lam, DENOMINATORS[denominator], sinks)
+    context = contexts(heads_read, q, k, v, visible, lam, DENOMINATORS[denominator], sinks,
+                       spec.score_softcap)
     context = gated(spec, w, x, normed(spec, layer, w, context))
     return context.flatten(2) @ w("o_proj.weight").T

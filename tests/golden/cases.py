@@ -80,6 +80,18 @@ CASES = {
         kind="diff_v2", attention={"pairing": "split_half", "softmax_denominator": "sink"},
         batch_size=1, seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
         d_ff=5, data={"eos_token_id": 8}),
+    "softmax_softcaps_gqa": dict(
+        kind="softmax", attention={"logit_softcap": 0.75}, batch_size=3, seq_len=14, d_model=12,
+        num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=11, d_ff=7, logit_softcap=1.5),
+    "v1_embedding_norm_z_loss": dict(
+        kind="diff_v1", attention={"logit_softcap": 1.25}, batch_size=1, seq_len=17, d_model=13,
+        num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=12, d_ff=9, norm_eps=1e-2,
+        tie_embeddings=True, embedding_norm=True, z_loss=0.1),
+    "v2_all_remedies_sink_packed": dict(
+        kind="diff_v2", attention={"softmax_denominator": "sink", "qk_norm": True,
+                                   "logit_softcap": 1.0},
+        batch_size=1, seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
+        d_ff=5, embedding_norm=True, z_loss=0.25, logit_softcap=1.25, data={"eos_token_id": 6}),
 }
 SEED = 2026
 

@@ -33,7 +33,8 @@ class Family(unittest.TestCase):
     def test_every_combination_of_fields_agrees_with_pytorchs_own_attention(self):
         shape = dict(d_model=7, num_heads=4, num_kv_heads=2, head_dim=2, lambda_init_value=0.35)
         others = (dict(), dict(qk_norm=True, rope=False, norm_eps=1e-2),
-                  dict(qk_norm=True, rope_theta=9.0, sliding_window=3, eos_token_id=1))
+                  dict(qk_norm=True, rope_theta=9.0, sliding_window=3, eos_token_id=1),
+                  dict(score_softcap=1.5, sliding_window=3, eos_token_id=1))
         tokens, x = torch.tensor([[0, 0, 1, 0, 0, 0, 0, 1, 1], [0] * 9]), random(2, 9, 7)
         checked = 0
         for fields, other in itertools.product(combinations(), others):
@@ -45,7 +46,7 @@ class Family(unittest.TestCase):
                 args = (spec, layer, weights.__getitem__, x, visible)
                 assert_same(attention.attention(*args), vectorised.layer_output(*args), 1e-12)
             checked += 1
-        self.assertEqual(checked, 3 * 18 * (1 + 1 + 5 + 10))
+        self.assertEqual(checked, 4 * 18 * (1 + 1 + 5 + 10))
 
     def test_a_kind_is_its_preset(self):
         presets = {
@@ -66,11 +67,27 @@ class Family(unittest.TestCase):
         for fields in (dict(pairing="split_half"), dict(kind="diff_v1", pairing="interleaved"),
                        dict(kind="gated", lambda_rule="none"), dict(lambda_init="constant"),
                        dict(kind="diff_v2", lambda_init="schedule"), dict(gate="heads"),
-                       dict(kind="diff_v1", lambda_rule="sigmoid", lambda_init="constant")):
+                       dict(kind="diff_v1", lambda_rule="sigmoid", lambda_init="constant"),
+                       dict(score_softcap=-1.0), dict(logit_softcap=-1.0), dict(z_loss=-1.0)):
             with self.assertRaises(ValueError, msg=fields):
                 ModelSpec(**fields)
-        with self.assertRaisesRegex(ValueError, "windows"):
-            ModelSpec.from_yaml("model: {attention: {kind: diff_v2, windows: 3}}")
+        for text, said in (("model: {attention: {kind: diff_v2, windows: 3}}", "windows"),
+                           ("model: {attention: {d_model: 8}}", "d_model"),
+                           ("model: {score_softcap: 2}", "score_softcap"),
+                           ("model: {embedding_scale: 3}", "embedding_scale"),
+                           ('model: {embedding_norm: "false"}', "boolean")):
+            with self.assertRaisesRegex(ValueError, said):
+                ModelSpec.from_yaml(text)
+
+    def test_keys_that_change_nothing_for_given_weights_are_left_out(self):
+        text = ("model: {max_seq_len: 9, match_params: true, init: {preset: torch}, "
+                "attention: {qk_clip: 100}}")
+        self.assertEqual(ModelSpec.from_yaml(text), ModelSpec())
+
+    def test_the_soft_caps_of_model_and_attention_are_two(self):
+        text = "model: {logit_softcap: 30, attention: {logit_softcap: 50}}"
+        self.assertEqual(ModelSpec.from_yaml(text),
+                         ModelSpec(logit_softcap=30.0, score_softcap=50.0))
 
     def test_words_that_yaml_takes_for_booleans_are_words(self):
         text = "model: {rope: false, attention: {kind: diff_v2, lambda: none, subln: %s}}"
@@ -105,6 +122,68 @@ class SoftmaxDenominators(unittest.TestCase):
             grads = oracle.evaluate(spec, weights, tokens).grads
             self.assertEqual(grads["model.layers.0.self_attn.sinks"].shape, (count,))
             self.assertGreater(grads["model.layers.0.self_attn.sinks"].abs().min(), 1e-6)
+
+
+class Remedies(unittest.TestCase):
+    def test_a_soft_cap_is_of_the_scaled_visible_scores_and_not_of_an_extra_logit(self):
+        q, k, extra, cap = 3 * random(2, 5, 3), random(2, 5, 3, seed=1), torch.tensor(2.5), 0.75
+        scores = q @ k.transpose(1, 2) / math.sqrt(3)
+        self.assertGreater(scores.abs().max(), 2 * cap)
+        e = torch.exp((2 * torch.sigmoid(2 * scores / cap) - 1) * cap).tril()
+        for name, sink, added in (("softmax", None, 0), ("softmax1", None, 1),
+                                  ("sink", extra, math.exp(2.5))):
+            p = attention.probabilities(q, k, causal(5), attention.DENOMINATORS[name], sink, cap)
+            assert_same(p, e / (e.sum(-1, keepdim=True) + added), 1e-15)
+
+    def test_a_soft_cap_far_above_all_scores_changes_nothing_and_a_small_one_does(self):
+        for kind, field in itertools.product(PRESETS, ("score_softcap", "logit_softcap")):
+            spec, weights, tokens = model(kind=kind)
+            plain = oracle.logits(spec, weights, tokens)
+            for cap, same in ((1e6, True), (0.3, False)):
+                capped = oracle.logits(dataclasses.replace(spec, **{field: cap}), weights, tokens)
+                self.assertEqual((capped - plain).abs().max() < 1e-10, same, f"{kind} {field}")
+
+    def test_capped_output_logits_are_those_of_the_model_without_the_cap(self):
+        for tied in (False, True):
+            spec, weights, tokens = model(tie_embeddings=tied, logit_softcap=2.0)
+            capped = oracle.logits(spec, weights, tokens)
+            plain = dataclasses.replace(spec, logit_softcap=0.0)
+            self.assertLess(capped.abs().max(), 2)
+            assert_same(2 * torch.atanh(capped / 2), oracle.logits(plain, weights, tokens), 1e-12)
+
+    def test_the_embedding_norm_is_a_normed_table_that_the_output_does_not_share(self):
+        spec, weights, tokens = model(embedding_norm=True)
+        plain = dataclasses.replace(spec, embedding_norm=False)
+        tied = dataclasses.replace(spec, tie_embeddings=True)
+        weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
+        table = torch.nn.functional.rms_norm(weights["model.embed_tokens.weight"], (16,),
+                                             weights["model.embedding_norm.weight"], spec.norm_eps)
+        normed = weights | {"model.embed_tokens.weight": table}
+        expected = oracle.logits(spec, weights, tokens)
+        assert_same(expected, oracle.logits(plain, normed, tokens))
+        assert_same(expected, oracle.logits(tied, weights, tokens))
+        self.assertGreater((expected - oracle.logits(plain, weights, tokens)).abs().max(), 1e-2)
+
+    def test_the_z_loss_multiplies_the_probabilities_in_the_gradient_of_the_logits(self):
+        scores, targets = random(2, 5, 7).requires_grad_(), torch.tensor([[0, 3, 3, 6, 1]] * 2)
+        total = oracle.loss(ModelSpec(z_loss=0.2), scores, targets)
+        total.backward()
+        with torch.no_grad():
+            log_z = scores.exp().sum(-1, keepdim=True).log()
+            one_hot = torch.nn.functional.one_hot(targets, 7)
+            plain = oracle.loss(ModelSpec(), scores, targets)
+            assert_same(plain, oracle.cross_entropy(scores, targets), 0)
+            assert_same(total, plain + 0.2 * log_z.square().mean(), 1e-14)
+            p = (scores - log_z).exp()
+            assert_same(scores.grad, ((1 + 2 * 0.2 * log_z) * p - one_hot) / 10, 1e-15)
+
+    def test_the_z_loss_leaves_the_logits_as_they_are_and_reads_them_capped(self):
+        spec, weights, tokens = model(logit_softcap=0.5)
+        with_z = dataclasses.replace(spec, z_loss=0.3)
+        plain, other = (oracle.evaluate(s, weights, tokens) for s in (spec, with_z))
+        assert_same(plain.logits, other.logits, 0)
+        log_z = plain.logits.exp().sum(-1).log()
+        assert_same(other.loss, plain.loss + 0.3 * log_z.square().mean(), 1e-14)
 
 
 class Pairing(unittest.TestCase):

@@ -68,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "v1_lambda_sigmoid_gqa", "v2_sink_gqa", "v2_exponential_subln",
                     "v2_qk_norm_no_rope", "v2_window_gqa", "v1_packed_gqa",
                     "v1_sink_gate_qk_norm_packed_window", "softmax_window_packed",
-                    "v2_split_half_sink_packed"),
+                    "v2_split_half_sink_packed", "softmax_softcaps_gqa", "v1_embedding_norm_z_loss",
+                    "v2_all_remedies_sink_packed"),
     [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

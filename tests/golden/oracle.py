@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import attention
-from attention import rms_norm
+from attention import rms_norm, softcap
 from spec import ModelSpec
 
 
@@ -20,6 +20,8 @@ def parameter_shapes(spec: ModelSpec) -> dict:
     """Name -> shape of every weight; matrices are [out, in]."""
     c, f = spec.d_model, spec.d_ff
     shapes = {"model.embed_tokens.weight": (spec.vocab_size, c)}
+    if spec.embedding_norm:
+        shapes["model.embedding_norm.weight"] = (c,)
     for i in range(spec.num_layers):
         layer = f"model.layers.{i}."
         shapes[layer + "input_layernorm.weight"] = (c,)
@@ -44,6 +46,8 @@ def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
     """[B, T, V] for tokens [B, T]."""
     visible = attention.visibility(tokens, spec.sliding_window, spec.eos_token_id)
     x = weights["model.embed_tokens.weight"][tokens]
+    if spec.embedding_norm:
+        x = rms_norm(x, weights["model.embedding_norm.weight"], spec.norm_eps)
     for i in range(spec.num_layers):
 
         def w(name, layer=f"model.layers.{i}."):
@@ -55,13 +59,19 @@ def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
         x = x + swiglu(lambda name: w("mlp." + name), normed)
     x = rms_norm(x, weights["model.norm.weight"], spec.norm_eps)
     head = "model.embed_tokens.weight" if spec.tie_embeddings else "lm_head.weight"
-    return x @ weights[head].T
+    return softcap(x @ weights[head].T, spec.logit_softcap)
 
 
 def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
     """Mean over all B * T positions, in nats; the first token of a next document counts too."""
     log_p = scores - torch.logsumexp(scores, dim=-1, keepdim=True)
     return -log_p.gather(-1, targets[..., None]).mean()
+
+
+def loss(spec: ModelSpec, scores: Tensor, targets: Tensor) -> Tensor:
+    """What is trained on: the cross-entropy and the z-loss, a mean over the same positions."""
+    log_z = torch.logsumexp(scores, dim=-1)
+    return cross_entropy(scores, targets) + spec.z_loss * (log_z * log_z).mean()
 
 
 class Result(NamedTuple):
@@ -75,6 +85,6 @@ def evaluate(spec: ModelSpec, weights: dict, tokens: Tensor) -> Result:
     leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
     tokens = tokens.long()
     scores = logits(spec, leaves, tokens[:, :-1])
-    loss = cross_entropy(scores, tokens[:, 1:])
-    loss.backward()
-    return Result(loss.detach(), scores.detach(), {name: w.grad for name, w in leaves.items()})
+    total = loss(spec, scores, tokens[:, 1:])
+    total.backward()
+    return Result(total.detach(), scores.detach(), {name: w.grad for name, w in leaves.items()})

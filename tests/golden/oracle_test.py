@@ -7,6 +7,7 @@ import dataclasses
 import math
 import pathlib
 import unittest
+import unittest.mock
 from typing import NamedTuple
 
 import torch
@@ -22,14 +23,14 @@ from spec import PRESETS, ModelSpec
 
 class Attention(unittest.TestCase):
     def gradcheck(self, wires, q, k, v, lam=None, denominator="softmax", sinks=None,
-                  visible=None):
+                  visible=None, cap=0.0):
         given = {"q": q, "k": k, "v": v, "lam": lam, "sinks": sinks}
         given = {name: x.requires_grad_() for name, x in given.items() if x is not None}
         visible = causal(5) if visible is None else visible
 
         def contexts(*inputs):
             return attention.contexts(wires, **dict(zip(given, inputs)), visible=visible,
-                                      normalise=attention.DENOMINATORS[denominator])
+                                      normalise=attention.DENOMINATORS[denominator], cap=cap)
 
         self.assertTrue(torch.autograd.gradcheck(contexts, tuple(given.values()), eps=1e-6,
                                                  atol=1e-8))
@@ -51,7 +52,9 @@ class Attention(unittest.TestCase):
         packed = attention.visibility(torch.tensor([[0, 0, 1, 0, 0], [1, 0, 0, 0, 1]]), 2, 1)
         for pairing, visible in (("interleaved", None), ("split_half", packed)):
             wires = attention.doubled(4, 2, pairing)
-            self.gradcheck(wires, q, kv[0], kv[1], lam, "sink", random(8, seed=4), visible)
+            for cap in (0.0, 0.8):
+                self.gradcheck(wires, q, kv[0], kv[1], lam, "sink", random(8, seed=4), visible,
+                               cap)
 
     def test_rope_is_a_rotation_of_complex_pairs(self):
         x = random(2, 9, 3, 6)
@@ -200,6 +203,24 @@ def read(name):
         return Golden(spec, weights, torch.from_numpy(file["tokens"][()]).long(), config)
 
 
+def largest_scores(spec, weights, tokens):
+    """The largest |score| of the visible keys in each layer, scaled and before the soft cap."""
+    largest = [0.0] * spec.num_layers
+
+    def watched(q, k, visible, *args):
+        watched.calls += 1
+        scores = q @ k.transpose(1, 2) / math.sqrt(spec.width)
+        layer = (watched.calls - 1) // maps
+        largest[layer] = max(largest[layer], scores[visible].abs().max().item())
+        return probabilities(q, k, visible, *args)
+
+    watched.calls, probabilities = 0, attention.probabilities
+    maps = sum(map(len, attention.head_mapping(spec)))
+    with unittest.mock.patch.object(attention, "probabilities", watched):
+        oracle.logits(spec, weights, tokens)
+    return largest
+
+
 class GoldenFiles(unittest.TestCase):
     def test_every_case_is_committed_and_the_oracle_repeats_it(self):
         for name in cases.CASES:
@@ -224,16 +245,22 @@ class GoldenFiles(unittest.TestCase):
 
             def loss(*values):
                 scores = oracle.logits(spec, dict(zip(leaves, values)), tokens[:, :-1])
-                return oracle.cross_entropy(scores, tokens[:, 1:])
+                return oracle.loss(spec, scores, tokens[:, 1:])
 
             self.assertTrue(torch.autograd.gradcheck(loss, tuple(leaves.values()), eps=1e-5,
                                                      atol=1e-8, rtol=1e-6, fast_mode=True), name)
 
     def test_no_case_would_agree_if_a_field_were_ignored(self):
-        """Each field at another value that needs the same weights."""
+        """Each field at another value that needs no other weights."""
         others = {"sliding_window": 0, "eos_token_id": -1, "rope": True, "pairing": "interleaved",
-                  "lambda_init": "schedule"}
+                  "lambda_init": "schedule", "score_softcap": 0.0, "logit_softcap": 0.0,
+                  "embedding_norm": False, "z_loss": 0.0}
         tried = set()
+
+        def results(spec, weights, tokens):
+            scores = oracle.logits(spec, weights, tokens[:, :-1])
+            return torch.cat((scores.flatten(), oracle.loss(spec, scores, tokens[:, 1:])[None]))
+
         for name in cases.CASES:
             spec, weights, tokens, _ = read(name)
             rule = {"raw": "sigmoid", "sigmoid": "raw"}.get(spec.chosen("lambda_rule"))
@@ -242,8 +269,8 @@ class GoldenFiles(unittest.TestCase):
                 if getattr(spec, field) == default:
                     continue
                 changed = dataclasses.replace(spec, **{field: other})
-                apart = (oracle.logits(spec, weights, tokens)
-                         - oracle.logits(changed, weights, tokens)).abs().max()
+                apart = (results(spec, weights, tokens)
+                         - results(changed, weights, tokens)).abs().max()
                 self.assertGreater(apart, 1e-2, f"{name}: {field}")
                 tried.add(field)
         self.assertEqual(tried, others.keys() | {"lambda_rule"})
@@ -257,8 +284,23 @@ class GoldenFiles(unittest.TestCase):
             ends = tokens[:, :-1] == spec.eos_token_id
             self.assertGreater(ends.sum(1).min(), 3, name)
             alone[name] = (ends[:, 1:] & ends[:, :-1]).sum().item()
-        self.assertEqual(len(alone), 4)
+        self.assertEqual(len(alone), 5)
         self.assertGreater(sum(count > 0 for count in alone.values()), 2)
+
+    def test_soft_caps_bend_the_logits_of_their_cases(self):
+        """Some logit without its cap is above it, in every layer that has one."""
+        capped = {"score_softcap": 0, "logit_softcap": 0}
+        for name in cases.CASES:
+            spec, weights, tokens, _ = read(name)
+            if spec.score_softcap:
+                largest = largest_scores(spec, weights, tokens[:, :-1])
+                self.assertGreater(min(largest), spec.score_softcap, name)
+            if spec.logit_softcap:
+                largest = oracle.logits(spec, weights, tokens[:, :-1]).abs().max()
+                self.assertGreater(largest, math.tanh(1) * spec.logit_softcap, name)
+            for field in capped:
+                capped[field] += getattr(spec, field) > 0
+        self.assertEqual(capped, {"score_softcap": 3, "logit_softcap": 2})
 
     def test_files_of_the_family_stay_small(self):
         for name in list(cases.CASES)[8:]:

@@ -14,6 +14,16 @@ CHOICES = {
     "gate": ("none", "elementwise", "head"),
 }
 
+# Key of a config -> field of ModelSpec. None: the key changes nothing for given weights.
+ATTENTION_KEYS = {name: name for name in (
+    "kind", "pairing", "lambda_init", "lambda_init_value", "softmax_denominator", "subln", "gate",
+    "qk_norm", "sliding_window")}
+ATTENTION_KEYS |= {"lambda": "lambda_rule", "logit_softcap": "score_softcap", "qk_clip": None}
+MODEL_KEYS = {name: name for name in (
+    "d_model", "num_layers", "num_heads", "num_kv_heads", "head_dim", "d_ff", "vocab_size", "rope",
+    "rope_theta", "norm_eps", "tie_embeddings", "embedding_norm", "z_loss", "logit_softcap")}
+MODEL_KEYS |= {"max_seq_len": None, "match_params": None, "init": None}
+
 
 class Preset(NamedTuple):
     """What `kind` says of a field that is left at "preset". None: the kind has no such thing."""
@@ -41,8 +51,9 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Flat. The attention fields are called as in the config, save `lambda`, a word of Python's.
-    0 in num_kv_heads and head_dim means the documented default."""
+    """Flat. The fields are called as in the config, save `lambda`, a word of Python's, and the
+    `logit_softcap` of attention, a name the model has too. 0 in num_kv_heads and head_dim means the
+    documented default; a soft cap of 0 is none."""
 
     kind: str = "softmax"
     pairing: str = "preset"
@@ -53,6 +64,7 @@ class ModelSpec:
     subln: str = "preset"
     gate: str = "preset"
     qk_norm: bool = False
+    score_softcap: float = 0.0
     sliding_window: int = 0
     d_model: int = 128
     num_layers: int = 4
@@ -65,6 +77,9 @@ class ModelSpec:
     rope_theta: float = 10000.0
     norm_eps: float = 1e-5
     tie_embeddings: bool = False
+    embedding_norm: bool = False
+    z_loss: float = 0.0
+    logit_softcap: float = 0.0
     eos_token_id: int = -1
 
     def __post_init__(self):
@@ -79,6 +94,9 @@ class ModelSpec:
                 raise ValueError(f"{self.kind} has no {field}")
         if self.lambda_init != "preset" and self.chosen("lambda_rule") != "exponential":
             raise ValueError("lambda_init needs the exponential lambda")
+        for field in ("score_softcap", "logit_softcap", "z_loss"):
+            if getattr(self, field) < 0:
+                raise ValueError(f"{field} is {getattr(self, field)}; need 0 or more")
 
     def chosen(self, field: str) -> str:
         """The value of one of CHOICES, with "preset" resolved."""
@@ -96,24 +114,30 @@ class ModelSpec:
 
     @staticmethod
     def from_yaml(text: str) -> "ModelSpec":
-        """Reads a config.yaml. An attention key that is not known here is an error."""
+        """Reads a config.yaml. A model key that is not known here is an error."""
         config = yaml.safe_load(text)
         model = dict(config["model"])
-        attention = dict(model.pop("attention", {}))
-        if "lambda" in attention:
-            attention["lambda_rule"] = attention.pop("lambda")
-        types = {name: field.type for name, field in ModelSpec.__dataclass_fields__.items()}
-        unknown = attention.keys() - types.keys()
-        if unknown:
-            raise ValueError(f"model.attention has keys the oracle does not know: {unknown}")
-        values = {name: value for name, value in model.items() if name in types} | attention
+        attention = model.pop("attention", {})
+        values = values_of("model", model, MODEL_KEYS)
+        values |= values_of("model.attention", attention, ATTENTION_KEYS)
         if "eos_token_id" in config.get("data", {}):
             values["eos_token_id"] = config["data"]["eos_token_id"]
+        types = {name: field.type for name, field in ModelSpec.__dataclass_fields__.items()}
         return ModelSpec(**{name: convert(types[name], value) for name, value in values.items()})
+
+
+def values_of(section: str, given: dict, fields: dict) -> dict:
+    """Field of ModelSpec -> value, of one section of a config."""
+    unknown = given.keys() - fields.keys()
+    if unknown:
+        raise ValueError(f"{section} has keys the oracle does not know: {sorted(unknown)}")
+    return {fields[key]: value for key, value in given.items() if fields[key]}
 
 
 def convert(to: type, value):
     """PyYAML reads 1e-05 as a string, and `subln: true`, which is a word here, as a boolean."""
     if to is str and isinstance(value, bool):
         return str(value).lower()
+    if to is bool and not isinstance(value, bool):
+        raise ValueError(f"{value!r} is no boolean")
     return to(value)

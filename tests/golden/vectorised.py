@@ -17,12 +17,16 @@ def complex_rope(x, theta):
     return torch.view_as_real(pairs * torch.polar(torch.ones_like(turn), turn)).flatten(-2)
 
 
-def attend(q, k, v, visible, sinks):
+def attend(q, k, v, visible, sinks, cap):
     """PyTorch's attention on [B, heads, T, width]; an extra logit is a key and a value of zeros,
-    with the logit as its bias."""
+    with the logit as its bias, and the bias of another key is what a soft cap changes of its
+    score."""
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     bias = torch.zeros(visible.shape).masked_fill(~visible, -math.inf)[:, None]
     bias = bias.expand(-1, q.shape[1], -1, -1)
+    if cap:
+        scores = torch.einsum("bhtd,bhjd->bhtj", q, k) * q.shape[-1] ** -0.5
+        bias = bias + cap * (2 * F.sigmoid(2 * scores / cap) - 1) - scores
     if sinks is not None:
         k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
         bias = torch.cat((bias, sinks[:, None, None].expand(*bias.shape[:3], 1)), dim=-1)
@@ -61,9 +65,10 @@ def layer_output(spec, layer, w, x, visible):
     if spec.kind == "diff_v1":
         v = heads("v_proj.weight", 2 * d)
         first, second = (attend(q[:, i::2], k[:, i::2], v, visible,
-                                None if sinks is None else sinks[i::2]) for i in (0, 1))
+                                None if sinks is None else sinks[i::2], spec.score_softcap)
+                         for i in (0, 1))
     else:
-        context = attend(q, k, heads("v_proj.weight", d), visible, sinks)
+        context = attend(q, k, heads("v_proj.weight", d), visible, sinks, spec.score_softcap)
     if spec.kind == "diff_v2":
         halves = spec.chosen("pairing") == "split_half"
         first, second = context.chunk(2, 1) if halves else (context[:, ::2], context[:, 1::2])

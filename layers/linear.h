@@ -30,7 +30,8 @@ class Linear {
 
   /// The name it was declared with, without `.weight`.
   const std::string& name() const { return name_; }
-  /// (out, in), for ops that hold the projection.
+  /// (out, in): as it is, and for ops that hold the projection.
+  const Tensor& weights() const { return weight_.value; }
   Var weight(Tape& tape) const { return tape.parameter(weight_); }
 
  private:

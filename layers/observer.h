@@ -23,6 +23,7 @@ struct AttentionView {
   Tensor context;
   bool gated;              ///< the context was multiplied by a gate
   Tensor softmax_stats{};  ///< of the kernel (core/attention/attention.h)
+  Tensor output_weight{};  ///< (C, output heads * E): W_O
 };
 
 class Observer {

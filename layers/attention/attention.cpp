@@ -119,9 +119,9 @@ Var Attention::operator()(const Var& x, const DocumentOffsets& document_offsets,
   if (observer) {
     const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
     const Tensor& before_norm = subln_ ? context.value() : heads.value();
-    observer->attention(
-        layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(), sinks.value(), scale,
-                 fields_.logit_softcap, visible, before_norm, gate_ && !subln_, stats});
+    observer->attention(layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(),
+                                 sinks.value(), scale, fields_.logit_softcap, visible, before_norm,
+                                 gate_ && !subln_, stats, o_proj_.weights()});
   }
   const Shape& s = heads.shape();
   return o_proj_(reshape(heads, {s[0], s[1], s[2] * s[3]}), residual);

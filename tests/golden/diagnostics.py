@@ -136,6 +136,7 @@ def expected_attention(case, wired, x):
         whole = torch.where(total == 0, whole, whole / total)
     shares = whole / whole.sum(-1, keepdim=True).clamp_min(1e-300)
     entropy = torch.special.entr(shares).sum(-1).mean((0, 2))
+    small = (whole < 1e-3)[masks[:, None].expand_as(whole)]  # of the visible pairs
     first = whole[:, :, :early, 0].mean((0, 2))
     rms = context.square().mean(-1).sqrt()  # (B, T, heads)
     keys = masks.sum(-1)[..., None].expand_as(rms)
@@ -152,14 +153,18 @@ def expected_attention(case, wired, x):
         "context_rms": rms.mean(), "context_rms_min": rms.min(), "context_rms_max": rms.max(),
         "context_rms_outside": (~inside[keys > 1]).double().mean(),
         "sink_rate": (first > 0.3).double().mean(), "first_token": first.mean(),
-        "entropy": entropy.mean(), "logit_max": pooled[0], "logit_median": pooled[5],
-        "logit_top": pooled,
+        "entropy": entropy.mean(), "sparsity": small.double().mean(), "logit_max": pooled[0],
+        "logit_median": pooled[5], "logit_top": pooled,
         "head/context_rms": rms.mean((0, 1)), "head/first_token": first, "head/entropy": entropy,
         "head/logit_max": seen.amax(1),
     }
     if count == 2:
         out |= {"lambda": lam.mean(), "lambda_std": np.std(lam.numpy()), "lambda_min": lam.min(),
                 "lambda_max": lam.max(), "head/lambda": lam.mean((0, 1))}
+        if np.ndim(x["lambda"]) > 0:  # a token and head
+            pairs = [np.corrcoef(lam[..., h].flatten(), rms[..., h].flatten())
+                     for h in range(heads)]
+            out["lambda_rms_correlation"] = np.mean([pair[0, 1] for pair in pairs])
         for m in (0, 1):
             paid = maps[:, :, m, :early, 0].mean((0, 2))
             out |= {f"map{m + 1}/first_token": paid, f"map{m + 1}/logit_max": seen[:, m],

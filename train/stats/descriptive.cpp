@@ -43,6 +43,27 @@ double variation(std::span<const double> values) {
                                          : std::numeric_limits<double>::quiet_NaN();
 }
 
+double slope(std::span<const double> x, std::span<const double> y) {
+  const double center_x = mean(x), center_y = mean(y);
+  double products = 0, squares = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    products += (x[i] - center_x) * (y[i] - center_y);
+    squares += (x[i] - center_x) * (x[i] - center_x);
+  }
+  return squares > 0 ? products / squares : kNaN;
+}
+
+double correlation(std::span<const double> x, std::span<const double> y) {
+  const double center_x = mean(x), center_y = mean(y);
+  double products = 0, squares_x = 0, squares_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    products += (x[i] - center_x) * (y[i] - center_y);
+    squares_x += (x[i] - center_x) * (x[i] - center_x);
+    squares_y += (y[i] - center_y) * (y[i] - center_y);
+  }
+  return squares_x > 0 && squares_y > 0 ? products / std::sqrt(squares_x * squares_y) : kNaN;
+}
+
 double growth_exponent(std::span<const double> x, std::span<const double> y) {
   std::vector<double> log_x, log_y;
   for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
@@ -50,13 +71,7 @@ double growth_exponent(std::span<const double> x, std::span<const double> y) {
     log_x.push_back(std::log(x[i]));
     log_y.push_back(std::log(y[i]));
   }
-  const double center_x = mean(log_x), center_y = mean(log_y);
-  double products = 0, squares = 0;
-  for (std::size_t i = 0; i < log_x.size(); ++i) {
-    products += (log_x[i] - center_x) * (log_y[i] - center_y);
-    squares += (log_x[i] - center_x) * (log_x[i] - center_x);
-  }
-  return squares > 0 ? products / squares : kNaN;
+  return slope(log_x, log_y);
 }
 
 Series numbered(std::span<const double> values) {

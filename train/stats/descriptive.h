@@ -1,6 +1,6 @@
 #pragma once
-// Numbers that describe values: quantile, spread, slope; and what a quantity
-// does late in training: whether the gradient norm grows or varies, as the V2 article says of V1.
+// Numbers that describe values: quantile, spread, slope; and what a quantity does late in training:
+// whether the gradient norm grows or varies, as the V2 article says of V1.
 
 #include <span>
 #include <vector>
@@ -19,6 +19,11 @@ double variance(std::span<const double> values);
 /// Standard deviation (population) over median. NaN with fewer than two values and for a median
 /// that is not positive.
 double variation(std::span<const double> values);
+
+/// Of points (x, y), as many of each: the slope of the least-squares line, and Pearson's
+/// correlation. NaN if there are no two, or all are equal in x (the correlation: in x or in y).
+double slope(std::span<const double> x, std::span<const double> y);
+double correlation(std::span<const double> x, std::span<const double> y);
 
 /// Least-squares slope of log(y) over log(x), the exponent a of y ~ x^a. Points where x or y is not
 /// positive and finite are left out; NaN with fewer than two different x.

@@ -6,7 +6,9 @@
 #include <numbers>
 #include <optional>
 
+#include "core/bf16.h"
 #include "core/parallel.h"
+#include "train/stats/descriptive.h"
 
 namespace difftape::run {
 
@@ -65,6 +67,29 @@ std::vector<double> lambdas(const AttentionView& view) {
   return all;
 }
 
+std::span<const double> of_head(const std::vector<double>& values, size_t head, size_t heads) {
+  const size_t tokens = values.size() / heads;
+  return std::span(values).subspan(head * tokens, tokens);
+}
+
+/// Pearson's correlation over the tokens of a head, mean over heads.
+double mean_correlation(const std::vector<double>& a, const std::vector<double>& b, size_t heads) {
+  double sum = 0;
+  for (size_t i = 0; i < heads; ++i) {
+    sum += stats::correlation(of_head(a, i, heads), of_head(b, i, heads));
+  }
+  return sum / static_cast<double>(heads);
+}
+
+double sparsity(std::span<const MapSums> sums) {
+  double pairs = 0, sparse = 0;
+  for (const MapSums& each : sums) {
+    pairs += each.pairs;
+    sparse += each.sparse;
+  }
+  return sparse / pairs;
+}
+
 /// Mean of f over heads.
 template <class F>
 double mean_over(const std::vector<HeadMeasures>& heads, F&& f) {
@@ -77,11 +102,6 @@ double mean_over(const std::vector<HeadMeasures>& heads, F&& f) {
 double is_sink(double first_token) {
   if (std::isnan(first_token)) return first_token;
   return first_token > kSinkThreshold ? 1 : 0;
-}
-
-std::span<const double> of_head(const std::vector<double>& values, size_t head, size_t heads) {
-  const size_t tokens = values.size() / heads;
-  return std::span(values).subspan(head * tokens, tokens);
 }
 
 /// One head from the sums of its sequences.
@@ -160,6 +180,46 @@ AnswerAttention answer_attention(const AttentionView& view,
   return mean;
 }
 
+std::optional<double> smallest_output_cosine(const HeadMapping& mapping, const Tensor& weight) {
+  if (!weight.allocated()) return std::nullopt;
+  using Rows = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto heads = static_cast<Index>(mapping.outputs.size());
+  const Index width = weight.shape()[1] / heads;
+  const Eigen::Map<const Rows> w(weight.data(), weight.shape()[0], weight.shape()[1]);
+  std::optional<double> smallest;
+  for (Index i = 0; i < heads; ++i) {
+    const Eigen::MatrixXd a = w.middleCols(i * width, width).cast<double>();
+    for (Index j = 0; j < i; ++j) {
+      const OutputHead &first = mapping.outputs[static_cast<size_t>(i)],
+                       &second = mapping.outputs[static_cast<size_t>(j)];
+      if (first.value != second.value) continue;
+      const Eigen::MatrixXd b = w.middleCols(j * width, width).cast<double>();
+      const double cosine = a.cwiseProduct(b).sum() / (a.norm() * b.norm());
+      if (!smallest || !(cosine >= *smallest)) smallest = cosine;
+    }
+  }
+  return smallest;
+}
+
+double rounding_error(const AttentionView& view) {
+  AttentionInputs inputs{view.q,      view.k,
+                         view.v,      view.lambda.allocated() ? &view.lambda : nullptr,
+                         view.scale,  view.sinks.allocated() ? &view.sinks : nullptr,
+                         view.visible};
+  inputs.logit_softcap = view.logit_softcap;
+  const Tensor full = attention_forward(view.mapping, inputs).out;
+  for (Tensor* operand : {&inputs.q, &inputs.k, &inputs.v}) {
+    *operand = operand->clone();
+    round_bf16(operand->data(), operand->size());
+  }
+  inputs.round_maps = true;
+  const Tensor rounded = attention_forward(view.mapping, inputs).out;
+  using Values = Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>>;
+  const Eigen::ArrayXd a = Values(full.data(), full.size()).cast<double>();
+  const Eigen::ArrayXd b = Values(rounded.data(), rounded.size()).cast<double>();
+  return std::sqrt((a - b).square().sum() / a.square().sum());
+}
+
 AttentionMeasures measure_attention(const AttentionView& view,
                                     std::span<const RetrievalTarget> queries) {
   AttentionMeasures measures;
@@ -180,6 +240,10 @@ AttentionMeasures measure_attention(const AttentionView& view,
   measures.context_rms = spread_of(rms);
   measures.context_outside = share_outside(view, rms);
   measures.lambda = spread_of(lambda);
+  if (view.lambda.allocated() && view.lambda.size() > 1)
+    measures.lambda_rms_correlation = mean_correlation(lambda, rms, heads);
+  measures.sparsity = sparsity(scan.sums);
+  measures.output_cosine = smallest_output_cosine(view.mapping, view.output_weight);
   measures.to_answer = answer_attention(view, queries);
   using Head = HeadMeasures;
   measures.first_token = mean_over(measures.heads, [](const Head& h) { return h.first_token; });

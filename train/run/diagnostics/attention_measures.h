@@ -4,6 +4,7 @@
 // belongs to no key.
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,15 +58,29 @@ struct AttentionMeasures {
   double sink_rate = 0;    ///< share of heads that are sinks
   double first_token = 0;  ///< mean over heads
   double entropy = 0;      ///< mean over heads
+  double sparsity = 0;     ///< share of pairs of query and key below kSparseWeight in the map
   std::array<double, 2> map_sink_rate{};
   TopValues logits{};
-  Spread lambda{};              ///< over tokens and heads; only with two maps
-  AnswerAttention to_answer{};  ///< NaN without queries
+  Spread lambda{};  ///< over tokens and heads; only with two maps
+  /// Pearson's correlation of lambda and context RMS over the tokens of a head, mean over heads;
+  /// nothing if lambda is one number.
+  std::optional<double> lambda_rms_correlation;
+  std::optional<double> output_cosine;  ///< smallest_output_cosine
+  AnswerAttention to_answer{};          ///< NaN without queries
   std::vector<HeadMeasures> heads;
   /// (output heads, S, T, T), the maps of the first sequence's first kSinkTokens tokens: S = 1, or
   /// 3 with two maps: A1, A2 and the map of the head.
   Tensor first_maps;
 };
+
+/// The smallest cosine between the parts of W_O, (C, heads * E), of two output heads that read the
+/// same values; nothing if no two do, or the view has no W_O. Differential attention is the cosine
+/// -1: head 2i+1 is subtracted from head 2i (Ye et al. 2026).
+std::optional<double> smallest_output_cosine(const HeadMapping& mapping, const Tensor& weight);
+
+/// |c' - c| / |c| of the context c of a layer, and of c' from q, k, v and maps that are rounded to
+/// bfloat16 where they enter a product. In f64 the rounding is that of f32.
+double rounding_error(const AttentionView& view);
 
 /// `queries` are those of the view's sequences, by row, of data that knows them. The same for every
 /// number of threads.

@@ -38,6 +38,8 @@ void add_two_maps(LayerMetrics& to, const AttentionMeasures& m) {
   to.add(metric("attn/lambda_std"), m.lambda.std);
   to.add(metric("attn/lambda_min"), m.lambda.min);
   to.add(metric("attn/lambda_max"), m.lambda.max);
+  if (m.lambda_rms_correlation)
+    to.add(metric("attn/lambda_rms_correlation"), *m.lambda_rms_correlation);
   to.add_heads(metric("attn/head/lambda"), m.heads, [](const Head& h) { return h.lambda; });
   to.add(metric("attn/map1/sink_rate"), m.map_sink_rate[0]);
   to.add(metric("attn/map2/sink_rate"), m.map_sink_rate[1]);
@@ -59,6 +61,12 @@ Metrics answer_metrics(Index layer, const AnswerAttention& attention) {
   return to.take();
 }
 
+Metrics rounding_metrics(Index layer, const AttentionView& view) {
+  LayerMetrics to(layer);
+  to.add(metric("attn/rounding_error"), rounding_error(view));
+  return to.take();
+}
+
 class Probe : public Observer {
  public:
   explicit Probe(std::span<const RetrievalTarget> queries) : queries_(queries) {}
@@ -66,6 +74,7 @@ class Probe : public Observer {
   void attention(Index layer, const AttentionView& view) override {
     AttentionMeasures measures = measure_attention(view, queries_);
     append(attention_metrics(layer, measures));
+    append(rounding_metrics(layer, view));
     if (!queries_.empty()) append(answer_metrics(layer, measures.to_answer));
     found.maps.layers.push_back(std::move(measures.first_maps));
   }
@@ -91,6 +100,8 @@ Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
   to.add(metric("attn/sink_rate"), m.sink_rate);
   to.add(metric("attn/first_token"), m.first_token);
   to.add(metric("attn/entropy"), m.entropy);
+  to.add(metric("attn/sparsity"), m.sparsity);
+  if (m.output_cosine) to.add(metric("attn/output_cosine"), *m.output_cosine);
   to.add(metric("attn/logit_max"), m.logits.top1);
   to.add(metric("attn/logit_median"), m.logits.median);
   to.add(metric("attn/logit_top"), list_of(m.logits));

@@ -100,12 +100,20 @@ class HeadScan {
     }
     kept_.pair += maps[0].size();
     if (count == 1) {
-      sums_.entropy += entropy(maps[0]);
+      add_row(maps[0]);
       return;
     }
     const ArrayXd both = normalised_difference(maps[0], maps[1], lambda_at(view_, b_, t, head_));
     look_at(2, t, both);
-    sums_.entropy += entropy(both);
+    add_row(both);
+  }
+
+  /// Of the map of the head.
+  void add_row(const ArrayXd& row) {
+    sums_.entropy += entropy(row);
+    sums_.pairs += static_cast<double>(row.size());
+    sums_.sparse += row.isNaN().any() ? std::numeric_limits<double>::quiet_NaN()
+                                      : static_cast<double>((row < kSparseWeight).count());
   }
 
   void keep_logits(size_t map, const ArrayXd& magnitudes) {

@@ -62,8 +62,12 @@ inline constexpr Index kSinkTokens = 64;
 struct MapSums {
   std::array<double, 3> first_token{};
   double entropy = 0;                 ///< of the map of the head
+  double pairs = 0, sparse = 0;       ///< of query and key; those below kSparseWeight in that map
   std::array<double, 2> logit_max{};  ///< largest |logit| of A1, A2
 };
+
+/// A weight of a map below this counts as none.
+inline constexpr double kSparseWeight = 1e-3;
 
 struct MapScan {
   std::vector<MapSums> sums;  ///< (output heads, B)

@@ -31,13 +31,15 @@ enum class When {
 /// Which runs log it.
 enum class Of {
   any,
-  task,         ///< generated data
-  exact_match,  ///< tasks whose answers are longer than one token
-  retrieval,    ///< data that knows where its answers are: needles
-  two_maps,     ///< differential attention
-  z_loss,       ///< model.z_loss above 0
-  qk_clip,      ///< model.attention.qk_clip above 0
-  on_spike      ///< optim.on_spike is not none
+  task,           ///< generated data
+  exact_match,    ///< tasks whose answers are longer than one token
+  retrieval,      ///< data that knows where its answers are: needles
+  two_maps,       ///< differential attention
+  token_lambda,   ///< whose lambda is one a token and head
+  shared_values,  ///< whose output heads share value heads
+  z_loss,         ///< model.z_loss above 0
+  qk_clip,        ///< model.attention.qk_clip above 0
+  on_spike        ///< optim.on_spike is not none
 };
 
 /// The best value that the data allow, drawn as a line.
@@ -79,7 +81,8 @@ inline constexpr Metric kMetrics[] = {
      Per::run, When::step, Of::z_loss},
     {"val/loss",
      "nats per token",
-     "mean over the scored tokens of train.eval_batches validation batches; at the end of all",
+     "mean over the scored tokens of train.eval_batches validation batches; after the last step of "
+     "train.final_eval_batches",
      Per::run,
      When::validation,
      Of::any,
@@ -163,6 +166,9 @@ inline constexpr Metric kMetrics[] = {
      Of::two_maps},
     {"attn/lambda_max", "1", "the largest over tokens and heads", Per::layer, When::diagnostics,
      Of::two_maps},
+    {"attn/lambda_rms_correlation", "1",
+     "Pearson's correlation of lambda and context RMS over the tokens of a head: mean over heads",
+     Per::layer, When::diagnostics, Of::token_lambda},
     {"attn/sink_rate",
      "share",
      "heads whose map gives token 1 more than 0.3 (Gu et al. 2024)",
@@ -179,6 +185,18 @@ inline constexpr Metric kMetrics[] = {
      When::diagnostics},
     {"attn/entropy", "nats",
      "entropy of a row of the map, without what a sink took: mean over tokens and heads",
+     Per::layer, When::diagnostics},
+    {"attn/sparsity", "share",
+     "visible pairs of query and key whose weight in the map is below 0.001", Per::layer,
+     When::diagnostics},
+    {"attn/output_cosine", "1",
+     "the smallest cosine between the parts of W_O of two heads that read the same values; two "
+     "maps "
+     "are -1",
+     Per::layer, When::diagnostics, Of::shared_values},
+    {"attn/rounding_error", "1",
+     "relative error of the context if the operands of attention's products are rounded to "
+     "bfloat16",
      Per::layer, When::diagnostics},
     {"attn/logit_max",
      "1",

@@ -55,9 +55,10 @@ TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
 TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
   const AttentionView longer = view_of(HeadMapping::standard(2, 1), 1, 100);
   AttentionView first = longer;
-  first.q = longer.q.reshaped({100, 2, 8}).slice_outer(0, 64).reshaped({1, 64, 2, 8});
-  first.k = longer.k.reshaped({100, 1, 8}).slice_outer(0, 64).reshaped({1, 64, 1, 8});
-  first.context = longer.context.reshaped({100, 2, 8}).slice_outer(0, 64).reshaped({1, 64, 2, 8});
+  for (Tensor* of_all : {&first.q, &first.k, &first.context}) {
+    const Shape shape = of_all->shape().with(1, 64);  // of one sequence the first rows
+    *of_all = Tensor::from(shape, of_all->values().first(static_cast<size_t>(shape.size())));
+  }
   const AttentionMeasures a = measure_attention(longer), b = measure_attention(first);
   EXPECT_EQ(a.first_token, b.first_token);
   EXPECT_TRUE(std::ranges::equal(a.first_maps.values(), b.first_maps.values()));
@@ -193,6 +194,58 @@ TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
   const AttentionMeasures found = measure_attention(view);
   EXPECT_TRUE(std::isinf(found.logits.top1));
   EXPECT_TRUE(std::isnan(found.entropy));
+}
+
+TEST(AttentionMeasures, sparsity_is_the_share_of_pairs_with_no_weight) {
+  AttentionView view = view_of(HeadMapping::standard(2, 2), 1, 100);
+  view.q.fill(1);
+  view.k.fill(0);
+  EXPECT_EQ(measure_attention(view).sparsity, 0) << "no weight of 100 is below 0.01";
+  for (Index d = 0; d < 8; ++d) view.k.data()[d] = 100;  // token 1 of key head 0
+  const double pairs = 100 * 101 / 2, others = pairs - 100;
+  EXPECT_NEAR(measure_attention(view).sparsity, others / (2 * pairs), 1e-12);
+  view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(measure_attention(view).sparsity));
+}
+
+TEST(AttentionMeasures, lambda_correlates_with_the_context_it_scales) {
+  AttentionView view = view_of(HeadMapping::doubled(2, 1), 2, 40);
+  EXPECT_FALSE(measure_attention(view).lambda_rms_correlation) << "one lambda for all";
+  view.lambda = test::drawn({2, 40, 2}, "lambda", 1);
+  for (Index i = 0; i < view.context.size(); ++i) {
+    view.context.data()[i] = 3 - view.lambda.data()[i / 8];  // its RMS is |3 - lambda|
+  }
+  EXPECT_NEAR(measure_attention(view).lambda_rms_correlation.value(), -1, 1e-3);
+  view.lambda.fill(0.5);
+  EXPECT_TRUE(std::isnan(measure_attention(view).lambda_rms_correlation.value()));
+}
+
+TEST(AttentionMeasures, the_output_cosine_is_of_heads_that_read_the_same_values) {
+  const HeadMapping shared = HeadMapping::standard(4, 2), own = HeadMapping::standard(4, 4);
+  Tensor weight = test::drawn({5, 4 * 3}, "W_O");
+  EXPECT_FALSE(smallest_output_cosine(shared, {}));
+  EXPECT_FALSE(smallest_output_cosine(own, weight));
+  EXPECT_GT(smallest_output_cosine(shared, weight).value(), -0.9);
+  for (Index row = 0; row < 5; ++row) {
+    real* w = weight.data() + row * 12;
+    for (Index d = 0; d < 3; ++d) w[9 + d] = -2 * w[6 + d];  // heads 2 and 3
+  }
+  EXPECT_NEAR(smallest_output_cosine(shared, weight).value(), -1, 1e-6);
+  for (Index row = 0; row < 5; ++row) {
+    real* w = weight.data() + row * 12;
+    for (Index d = 0; d < 3; ++d) w[9 + d] = 0, w[3 + d] = w[6 + d];  // heads 1 and 2 share nothing
+  }
+  EXPECT_TRUE(std::isnan(smallest_output_cosine(shared, weight).value()));
+}
+
+TEST(AttentionMeasures, the_rounding_error_is_that_of_rounded_operands) {
+  AttentionView view = view_of(HeadMapping::doubled(2, 1), 2, 40);
+  const double error = rounding_error(view);
+  EXPECT_GT(error, 1e-4);
+  EXPECT_LT(error, 3e-2);
+  AttentionView one = view_of(HeadMapping::standard(1, 1), 1, 1);  // its map is 1, which is exact
+  one.v.fill(1 + 1.0 / 512);                                       // to bfloat16: 1
+  EXPECT_NEAR(rounding_error(one), 1.0 / 513, 1e-6);
 }
 
 TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {

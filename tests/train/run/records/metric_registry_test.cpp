@@ -34,9 +34,16 @@ const char* suffix(Per per) {
 std::string when_of(const Metric& metric) {
   const char* const when[] = {"step", "validation", "log.parameters_every",
                               "log.diagnostics_every"};
-  const char* const of[] = {"",          ", tasks",         ", tasks of long answers",
-                            ", needles", ", two maps",      ", z-loss",
-                            ", QK-clip", ", optim.on_spike"};
+  const char* const of[] = {"",
+                            ", tasks",
+                            ", tasks of long answers",
+                            ", needles",
+                            ", two maps",
+                            ", lambda of each token",
+                            ", shared values",
+                            ", z-loss",
+                            ", QK-clip",
+                            ", optim.on_spike"};
   return std::string(when[static_cast<int>(metric.when)]) + of[static_cast<int>(metric.of)];
 }
 

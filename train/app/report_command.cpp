@@ -7,18 +7,21 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <thread>
 
 #include "train/app/commands.h"
 #include "train/run/records/progress.h"
 #include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/run_record.h"
 #include "train/study/compare/run_watch.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 #include "train/system/exit.h"
 #include "train/system/files.h"
+#include "train/system/text_table.h"
 
 namespace difftape::app {
 
@@ -27,8 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// Where the output is no terminal.
-constexpr std::size_t kWidth = 100;
 /// Between two looks at the runs at least, and between two looks at what a signal said.
 constexpr std::chrono::steady_clock::duration kPause = 2s, kTick = 200ms;
 /// After which the page of runs in training loads itself again.
@@ -44,7 +45,7 @@ struct ReportArguments {
 
 std::size_t output_width() {
   const run::ConsoleStyle style = run::console_style(STDOUT_FILENO);
-  return style.tty ? static_cast<std::size_t>(style.width) : kWidth;
+  return style.tty ? static_cast<std::size_t>(style.width) : system::kTextWidth;
 }
 
 void require_outputs(const ReportArguments& arguments) {
@@ -55,19 +56,55 @@ void require_outputs(const ReportArguments& arguments) {
     require_csv_output(arguments.verdicts, "report", study::kVerdictsHeader);
 }
 
-/// The claims that are asked of the runs: a file, or the copy in the directory of a sweep. Null if
-/// there are none; a single arm has none unless they are named.
-std::unique_ptr<const study::JudgedClaims> claims_of(const ReportArguments& arguments,
-                                                     const study::Study& study) {
-  fs::path path = arguments.claims;
+/// The copies of claims in the directories of sweeps.
+std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
+  std::vector<fs::path> copies;
   for (const fs::path& dir : arguments.dirs()) {
     std::error_code ignored;
-    if (path.empty() && fs::exists(dir / study::kClaimsCopy, ignored))
-      path = dir / study::kClaimsCopy;
+    const fs::path copy = dir / study::kClaimsCopy;
+    if (fs::exists(copy, ignored)) copies.push_back(copy);
   }
-  if (path.empty() || (study.arms.size() < 2 && arguments.claims.empty())) return nullptr;
-  return std::make_unique<study::JudgedClaims>(study::load_claims(path.string()), study.runs());
+  return copies;
 }
+
+/// Which of several copies is judged, the first, and how the others are; empty if all are the same.
+std::string left_claims(std::span<const fs::path> copies) {
+  const std::string judged = system::read_text(copies.front());
+  std::string others;
+  for (const fs::path& copy : copies.subspan(1)) {
+    if (system::read_text(copy) == judged) continue;
+    others += fmt::format("{} those of {} with --claims {}", others.empty() ? ";" : ",",
+                          copy.parent_path().string(), copy.string());
+  }
+  if (others.empty()) return "";
+  return fmt::format("claims of {} are judged{}", copies.front().parent_path().string(), others);
+}
+
+/// Claims with what the runs say of them, and what is to know about the choice of the file.
+struct AskedClaims {
+  std::unique_ptr<const study::JudgedClaims> judged;  ///< null if there are none
+  std::string note;                                   ///< or empty
+};
+
+/// The claims that are asked of the runs: a file, or the copy in the directory of the first sweep
+/// that has one. A single arm has none unless they are named.
+AskedClaims claims_of(const ReportArguments& arguments, const study::Study& study) {
+  const std::vector<fs::path> copies = claims_copies(arguments);
+  const bool named = !arguments.claims.empty();
+  if (!named && (copies.empty() || study.arms.size() < 2)) return {};
+  const std::string path = named ? arguments.claims : copies.front().string();
+  return {std::make_unique<study::JudgedClaims>(study::load_claims(path), study.runs()),
+          named ? "" : left_claims(copies)};
+}
+
+/// What stands at the top of the page.
+std::vector<std::string> notes_of(const study::Collection& collection, const AskedClaims& claims) {
+  std::vector<std::string> notes = collection.notes;
+  if (!claims.note.empty()) notes.push_back(claims.note);
+  return notes;
+}
+
+void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); }
 
 /// The files of the verdicts that are asked for. Throws UsageError if there are no claims.
 void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims* claims) {
@@ -88,17 +125,21 @@ void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims*
 
 void report(const ReportArguments& arguments) {
   const study::Collection collection = study::collect_runs(arguments.dirs());
-  for (const std::string& note : collection.notes) fmt::print(stderr, "difftape: {}\n", note);
+  for (const std::string& note : collection.notes) say(note);
   const study::Study study = make_study(collection.runs, arguments.baseline);
-  const auto claims = claims_of(arguments, study);
+  const AskedClaims claims = claims_of(arguments, study);
+  if (!claims.note.empty()) say(claims.note);
   write_report(study, arguments.out, "difftape",
-               {.notes = collection.notes, .charts = arguments.charts, .claims = claims.get()});
-  fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims.get()), arguments.out);
+               {.notes = notes_of(collection, claims),
+                .charts = arguments.charts,
+                .claims = claims.judged.get()});
+  fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims.judged.get()),
+             arguments.out);
   if (!arguments.svg.empty()) {
     write_lr_curve(study, arguments.svg);
     fmt::print("learning-rate curve: {}\n", arguments.svg);
   }
-  write_verdicts(arguments, claims.get());
+  write_verdicts(arguments, claims.judged.get());
 }
 
 /// With the arm of the first run as its baseline as long as that named has no run.
@@ -123,11 +164,11 @@ system::Exit watch(const ReportArguments& arguments) {
     const auto begin = std::chrono::steady_clock::now();
     if (const std::optional<study::Collection> collection = runs.collect()) {
       const study::Study study = study_so_far(*collection, arguments.baseline);
-      const auto claims = claims_of(arguments, study);
+      const AskedClaims claims = claims_of(arguments, study);
       write_report(study, arguments.out, "difftape",
-                   {.notes = collection->notes,
+                   {.notes = notes_of(*collection, claims),
                     .charts = arguments.charts,
-                    .claims = claims.get(),
+                    .claims = claims.judged.get(),
                     .refresh_seconds = kRefreshSeconds});
       const std::string now = fmt::format("{}; {}", describe_states(study.runs()), answer(study));
       if (now != said) fmt::print("{}\n", said = now);
@@ -161,7 +202,8 @@ Command report_command(Context& context) {
            {"--baseline", &a->baseline,
             "The arm that the others are compared with; default: that of the first run"},
            {"--claims", &a->claims,
-            "A file of claims to judge by these runs; default: that of a sweep among them"},
+            "A file of claims to judge by these runs; default: that of the first sweep among them "
+            "that has one"},
            {.name = "--out", .target = &a->out, .help = "The page to write", .show_default = true},
            list_option("--charts", &a->charts,
                        "Logged quantities to draw, separated by commas, such as optim/lr,"

@@ -29,9 +29,18 @@ double equivalence_p(const PairedDifference& difference, double margin) {
     return kNaN;
   }
   const double distance = margin - std::abs(difference.difference.mean);
-  if (difference.error == 0) return distance > 0 ? 0 : 1;
+  if (difference.error == 0) return distance > 0 ? least_p(difference.pairs) : 1;
   return upper_tail(distance / difference.error, difference.pairs - 1);
 }
+
+double upper_p(const PairedDifference& difference, double from) {
+  if (difference.pairs < 2 || std::isnan(difference.error)) return kNaN;
+  const double distance = difference.difference.mean - from;
+  if (difference.error == 0) return distance > 0 ? least_p(difference.pairs) : 1;
+  return upper_tail(distance / difference.error, difference.pairs - 1);
+}
+
+double least_p(Index pairs) { return std::exp2(static_cast<double>(1 - pairs)); }
 
 double sign_flip_p(std::span<const double> differences) {
   const std::size_t n = differences.size();
@@ -71,45 +80,37 @@ double paired_power(double effect, double spread, Index pairs, double alpha) {
   return cdf(complement(found, limit)) + cdf(found, -limit);
 }
 
-double equivalence_power(double margin, double spread, Index pairs, double alpha) {
+double one_sided_power(double effect, double spread, Index pairs, double alpha) {
+  const Index degrees = pairs - 1;
+  const double shift = effect / spread * std::sqrt(static_cast<double>(pairs));
+  const boost::math::non_central_t found(static_cast<double>(degrees), shift);
+  return cdf(complement(found, student_t_quantile(1 - alpha, degrees)));
+}
+
+double equivalence_power(double margin, double spread, Index pairs, double alpha, double effect) {
   // The mean difference d and the sample's deviation s are independent; both tests reject where
   // |d| + t s / sqrt(n) is below the margin.
   const auto n = static_cast<double>(pairs), degrees = n - 1;
   const double t = student_t_quantile(1 - alpha, pairs - 1), error = spread / std::sqrt(n);
   const boost::math::chi_squared squares(degrees);  // degrees (s / spread)^2
+  const auto below = [&](double room) { return std::erfc(-room / std::numbers::sqrt2) / 2; };
   const auto both_reject = [&](double s_over_spread) {
-    const double room = margin / error - t * s_over_spread;
+    const double room = margin / error - t * s_over_spread, shift = effect / error;
     return 2 * degrees * s_over_spread * pdf(squares, degrees * s_over_spread * s_over_spread) *
-           std::erf(room / std::numbers::sqrt2);
+           (below(room - shift) - below(-room - shift));
   };
   return boost::math::quadrature::gauss_kronrod<double, 61>::integrate(
       both_reject, 0, margin / error / t, 10, 1e-10);
 }
 
-namespace {
-
-/// The fewest pairs of [2, most] with `enough`, which more pairs have too; 0 if none have.
-template <class F>
-Index fewest_pairs(Index most, F&& enough) {
-  if (!enough(most)) return 0;
+Index fewest_pairs(const std::function<double(Index)>& power_of, double power, Index most) {
+  if (power_of(most) < power) return 0;
   Index low = 1, high = most;
   while (high - low > 1) {
     const Index middle = (low + high) / 2;
-    (enough(middle) ? high : low) = middle;
+    (power_of(middle) >= power ? high : low) = middle;
   }
   return high;
-}
-
-}  // namespace
-
-Index pairs_for_power(double effect, double spread, double alpha, double power, Index most) {
-  return fewest_pairs(
-      most, [&](Index pairs) { return paired_power(effect, spread, pairs, alpha) >= power; });
-}
-
-Index pairs_for_equivalence(double margin, double spread, double alpha, double power, Index most) {
-  return fewest_pairs(
-      most, [&](Index pairs) { return equivalence_power(margin, spread, pairs, alpha) >= power; });
 }
 
 }  // namespace difftape::stats

@@ -3,6 +3,7 @@
 // of signs, looks at an experiment that goes on, and how many pairs a decision needs.
 
 #include <array>
+#include <functional>
 #include <span>
 
 #include "core/real.h"
@@ -12,9 +13,16 @@ namespace difftape::stats {
 
 /// Two one-sided t-tests (Schuirmann 1987) of "the true mean difference is not within +-margin":
 /// the larger of the two p values. Below alpha exactly where the interval of 1 - 2 alpha lies
-/// within the margin. NaN with fewer than two pairs or a margin that is not positive; 0 or 1 where
-/// all differences are equal.
+/// within the margin. NaN with fewer than two pairs or a margin that is not positive; least_p or 1
+/// where all differences are equal.
 double equivalence_p(const PairedDifference& difference, double margin);
+
+/// One-sided t-test of a true mean difference above `from`. NaN with fewer than two pairs; least_p
+/// or 1 where all differences are equal.
+double upper_p(const PairedDifference& difference, double from);
+
+/// 2^(1-n): where all differences are equal no spread is known, and this is what signs alone say.
+double least_p(Index pairs);
 
 /// Fisher's exact two-sided test: of all 2^n ways to give the differences signs, the share whose
 /// sum is at least as far from 0 as what was found. 2^(1-n) at least. NaN without differences, with
@@ -42,11 +50,13 @@ double sequential_p(double p, Index pairs);
 /// `effect`, where single differences spread with standard deviation `spread` > 0, with `pairs`
 /// >= 2. By the noncentral t distribution, both tails.
 double paired_power(double effect, double spread, Index pairs, double alpha);
-/// How often equivalence within +-margin is found where there is no difference.
-double equivalence_power(double margin, double spread, Index pairs, double alpha);
-/// The fewest pairs, at most `most`, with such a power; 0 if there are none.
-Index pairs_for_power(double effect, double spread, double alpha, double power, Index most = 1000);
-Index pairs_for_equivalence(double margin, double spread, double alpha, double power,
-                            Index most = 1000);
+/// How often a one-sided test finds a true mean difference above 0; of one below 0 it is a mistake.
+double one_sided_power(double effect, double spread, Index pairs, double alpha);
+/// How often equivalence within +-margin is found where the true mean difference is `effect`.
+double equivalence_power(double margin, double spread, Index pairs, double alpha,
+                         double effect = 0);
+/// The fewest pairs of 2 to `most` with enough power, which more pairs have too; 0: there are none.
+Index fewest_pairs(const std::function<double(Index pairs)>& power_of, double power,
+                   Index most = 1000);
 
 }  // namespace difftape::stats

@@ -84,6 +84,39 @@ TEST_F(ReportCommand, judges_the_claims_of_the_sweep_and_none_without_them) {
   EXPECT_EQ(report({"sweep", "--claims", "none.yaml"}).exit, 66);
 }
 
+TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_and_says_so) {
+  write_sweep();
+  for (const char* name : {"second", "third"}) {
+    test::write_run(dir / name / "run", {.name = name, .steps = 100});
+  }
+  for (const char* name : {"sweep", "second"}) put(dir / name / "claims.yaml", test::kClaims);
+  const Outcome same = report({"sweep", "second", "third"});
+  EXPECT_EQ(same.exit, 0) << same.err;
+  EXPECT_EQ(same.err, "") << "the same claims twice";
+  put(dir / "third/claims.yaml", std::string("# others\n") + test::kClaims);
+  const Outcome outcome = report({"sweep", "second", "third"});
+  const std::string note =
+      "claims of sweep are judged; those of third with --claims third/claims.yaml";
+  EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
+  EXPECT_THAT(outcome.out, HasSubstr("Claims of sweep/claims.yaml (xxh3 "));
+  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
+  EXPECT_EQ(report({"sweep", "third", "--claims", "third/claims.yaml"}).err, "")
+      << "the file is named";
+}
+
+TEST_F(ReportCommand, says_that_runs_are_of_several_commits) {
+  write({.name = "a"});
+  const fs::path other = write({.name = "b"});
+  std::string env = contents(other / "env.json");
+  env.replace(env.find("0123abcd"), 8, "4567cdef");
+  put(other / "env.json", env);
+  const Outcome outcome = report({"sweep"});
+  const std::string note =
+      "runs of 2 commits: 0123abcd (1 run), 4567cdef (1 run); what they compute may differ";
+  EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
+  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
+}
+
 TEST_F(ReportCommand, takes_the_order_of_index_csv_and_the_baseline_that_is_named) {
   write_sweep();
   put(dir / "sweep/index.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");
@@ -179,6 +212,8 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
   const std::string page = contents(dir / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
                           HasSubstr("<p class=\"notice\">Runs of 2 tasks (text; needles)"),
+                          HasSubstr("<p class=\"answer\">text: validation loss a 2.3311\n"
+                                    "needles: validation loss b 2.3311</p>"),
                           HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
 }
 

@@ -29,7 +29,7 @@ TEST(Equivalence, is_found_where_the_interval_of_ninety_percent_lies_within_the_
 TEST(Equivalence, needs_two_pairs_and_a_margin) {
   EXPECT_TRUE(std::isnan(equivalence_p(paired({0.1}), 1)));
   EXPECT_TRUE(std::isnan(equivalence_p(paired({0.1, 0.2}), 0)));
-  EXPECT_EQ(equivalence_p(paired({0, 0, 0}), 0.01), 0);
+  EXPECT_EQ(equivalence_p(paired({0, 0, 0}), 0.01), 0.25) << "no spread is known";
   EXPECT_EQ(equivalence_p(paired({1, 1, 1}), 0.01), 1);
 }
 
@@ -113,7 +113,7 @@ TEST(Looks, have_no_level_before_the_first) {
 TEST(Power, is_how_often_the_test_finds_the_effect) {
   const RandomStream noise(5, "power");
   constexpr int kTrials = 20000;
-  int found = 0, equal = 0;
+  int found = 0, above = 0, equal = 0, near = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> effect, none;
     for (std::uint64_t i = 0; i < 8; ++i) {
@@ -122,17 +122,25 @@ TEST(Power, is_how_often_the_test_finds_the_effect) {
       none.push_back(value);
     }
     found += paired(effect).p < 0.05 ? 1 : 0;
+    above += upper_p(paired(effect), 0) < 0.05 ? 1 : 0;
     equal += equivalence_p(paired(none), 0.9) < 0.05 ? 1 : 0;
+    near += equivalence_p(paired(effect), 1.5) < 0.05 ? 1 : 0;
   }
   EXPECT_NEAR(paired_power(0.8, 1, 8, 0.05), static_cast<double>(found) / kTrials, 0.011);
   EXPECT_NEAR(equivalence_power(0.9, 1, 8, 0.05), static_cast<double>(equal) / kTrials, 0.011);
+  EXPECT_NEAR(one_sided_power(0.8, 1, 8, 0.05), static_cast<double>(above) / kTrials, 0.011);
+  EXPECT_NEAR(equivalence_power(1.5, 1, 8, 0.05, 0.8), static_cast<double>(near) / kTrials, 0.011);
   EXPECT_NEAR(paired_power(0, 1, 8, 0.05), 0.05, 1e-9);
+  EXPECT_NEAR(one_sided_power(0, 1, 8, 0.05), 0.05, 1e-9);
 }
 
 TEST(Power, says_how_many_pairs_are_enough) {
-  EXPECT_EQ(pairs_for_power(0.02, 0.011, 0.05, 0.8), 5);
-  EXPECT_EQ(pairs_for_power(0.02, 0.016, 0.05 / 6, 0.8), 12);
-  EXPECT_EQ(pairs_for_power(0.001, 1, 0.05, 0.8, 100), 0) << "none of so few";
+  const auto fewest = [](double effect, double spread, double alpha, Index most = 1000) {
+    return fewest_pairs([&](Index n) { return paired_power(effect, spread, n, alpha); }, 0.8, most);
+  };
+  EXPECT_EQ(fewest(0.02, 0.011, 0.05), 5);
+  EXPECT_EQ(fewest(0.02, 0.016, 0.05 / 6), 12);
+  EXPECT_EQ(fewest(0.001, 1, 0.05, 100), 0) << "none of so few";
 }
 
 }  // namespace

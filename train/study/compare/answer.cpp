@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "train/stats/interval.h"
@@ -21,12 +20,54 @@ struct Best {
   LrPoint point;
 };
 
-/// What an arm reached; nothing if no run of it finished with a validation loss.
-std::optional<Best> best_of(const Arm& arm) {
-  const std::vector<LrPoint> points = lr_points(arm);
-  const LrPoint* point = best_point(points);
-  if (point == nullptr) return std::nullopt;
-  return Best{&arm, *point};
+/// The runs of a task by what they let one say.
+struct TaskRuns {
+  std::vector<const RunRecord*> runs;
+  std::vector<Best> best;             ///< of arms with a learning rate at which no run failed
+  std::vector<std::string> left_out;  ///< arms whose runs failed at every learning rate, in words
+  bool swept = false;                 ///< an arm has more than one learning rate
+};
+
+/// The name of an arm without its task.
+std::string name_of(const Study& study, const Arm& arm) {
+  const std::string task = fmt::format(" ({})", study.tasks[arm.task]);
+  return arm.name.ends_with(task) ? arm.name.substr(0, arm.name.size() - task.size()) : arm.name;
+}
+
+std::string at_rate(const Best& best) {
+  return fmt::format(" at learning rate {:g}", best.point.lr);
+}
+
+/// "v1 (3 of 16 runs diverged, some at every learning rate)".
+std::string failures(const std::string& arm, const std::vector<LrPoint>& points) {
+  int runs = 0, failed = 0, diverged = 0;
+  for (const LrPoint& point : points) {
+    runs += point.runs;
+    failed += point.failed;
+    diverged += point.diverged;
+  }
+  return fmt::format("{} ({} of {} runs {}{})", arm, failed, runs,
+                     failed == diverged ? "diverged" : "did not train",
+                     failed < runs && points.size() > 1 ? ", some at every learning rate" : "");
+}
+
+TaskRuns runs_of(const Study& study, std::size_t task) {
+  TaskRuns found;
+  for (const Arm& arm : study.arms) {
+    if (arm.task != task) continue;
+    const auto own = arm.runs();
+    found.runs.insert(found.runs.end(), own.begin(), own.end());
+    found.swept = found.swept || arm.conditions.size() > 1;
+    const std::vector<LrPoint> points = lr_points(arm);
+    const LrPoint* point = best_point(points);
+    if (point != nullptr && point->failed == 0) {
+      found.best.push_back({&arm, *point});
+    } else if (std::ranges::any_of(points, [](const LrPoint& each) { return each.failed > 0; })) {
+      found.left_out.push_back(failures(name_of(study, arm), points));
+    }
+  }
+  std::ranges::stable_sort(found.best, {}, [](const Best& each) { return each.point.loss.mean; });
+  return found;
 }
 
 /// Of the losses, over the seeds that both have.
@@ -41,71 +82,56 @@ stats::PairedDifference paired(const Best& a, const Best& b) {
   return stats::paired_difference(of_a, of_b);
 }
 
-std::string evidence(const stats::PairedDifference& below, bool chosen) {
-  if (below.pairs == 0) return "; no seed in common, so no evidence";
-  if (below.pairs == 1) return "; one seed, so no evidence";
+/// `brief`: a line of several.
+std::string evidence(const stats::PairedDifference& below, bool chosen, bool brief) {
+  if (below.pairs == 0) return "no seed in common, so no evidence";
+  if (below.pairs == 1) return "one seed, so no evidence";
   const double low = below.difference.low(), high = below.difference.high();
-  return fmt::format("; 95 % interval {:.4f} to {:.4f}{}, n {}{}", low, high,
-                     chosen ? ", uncorrected for the choice" : "", below.pairs,
+  return fmt::format("{}{:.4f} to {:.4f}{}, n {}{}", brief ? "" : "95 % interval ", low, high,
+                     chosen && !brief ? ", uncorrected for the choice" : "", below.pairs,
                      low <= 0 && high >= 0 ? ", so no difference is shown" : "");
 }
 
-std::string at_rate(const Best& best) {
-  return fmt::format(" at learning rate {:g}", best.point.lr);
-}
-
 /// ", 0.0560 below softmax" and the evidence.
-std::string comparison(const Best& lowest, const Best& other, bool chosen, bool swept) {
+std::string comparison(const Study& study, const TaskRuns& found, const Best& other, bool brief) {
+  const Best& lowest = found.best.front();
   const stats::PairedDifference below = paired(other, lowest);
   const double difference =
       below.pairs > 0 ? below.difference.mean : other.point.loss.mean - lowest.point.loss.mean;
-  return fmt::format("{}, {:.4f} {} {}{}{}", swept ? at_rate(lowest) : "", std::abs(difference),
-                     difference < 0 ? "above" : "below", other.arm->name,
-                     swept ? at_rate(other) : "", evidence(below, chosen));
+  const bool chosen = found.swept || found.best.size() > 2;
+  return fmt::format(", {:.4f} {} {}{}{}{}{}", std::abs(difference),
+                     difference < 0 ? "above" : "below", name_of(study, *other.arm),
+                     found.swept && !brief ? at_rate(other) : "", brief ? " (" : "; ",
+                     evidence(below, chosen, brief), brief ? ")" : "");
 }
 
-std::string nothing_finished(const std::vector<const RunRecord*>& runs) {
-  const bool finished = std::ranges::any_of(runs, &RunRecord::finished);
-  return finished ? "no run logged a validation loss"
-                  : fmt::format("no run finished: {}", describe_states(runs));
+/// Where no arm has a learning rate at which no run failed.
+std::string nothing_trained(const TaskRuns& found) {
+  if (std::ranges::none_of(found.runs, &RunRecord::finished))
+    return fmt::format("no run finished: {}", describe_states(found.runs));
+  if (found.left_out.empty()) return "no run logged a validation loss";
+  return fmt::format("every arm has runs that failed: {}", fmt::join(found.left_out, ", "));
 }
 
-/// What a task of one baseline says.
 std::string answer_of_task(const Study& study, std::size_t task) {
-  std::vector<Best> best;
-  std::vector<const RunRecord*> runs;
-  std::vector<std::string> failed;
-  bool swept = false;
-  for (const Arm& arm : study.arms) {
-    if (arm.task != task) continue;
-    const auto own = arm.runs();
-    runs.insert(runs.end(), own.begin(), own.end());
-    swept = swept || arm.conditions.size() > 1;
-    if (auto found = best_of(arm)) {
-      best.push_back(*found);
-    } else if (std::ranges::all_of(own, &RunRecord::diverged)) {
-      failed.push_back(arm.name);
-    }
-  }
-  if (best.empty()) {
-    const std::string& words = study.tasks[task];
-    return (words.empty() ? "" : words + ": ") + nothing_finished(runs);
-  }
-  std::ranges::stable_sort(best, {}, [](const Best& each) { return each.point.loss.mean; });
-  const Best& lowest = best.front();
-  const bool open = !std::ranges::all_of(runs, &RunRecord::complete);
-  std::string text = fmt::format("{}{}: {} {:.4f}", open ? "so far, " : "",
-                                 runs.size() == 1 ? "validation loss" : "lowest validation loss",
-                                 lowest.arm->name, lowest.point.loss.mean);
-  if (best.size() > 1) {
+  const TaskRuns found = runs_of(study, task);
+  const bool brief = study.tasks.size() > 1;
+  const std::string start = brief ? study.tasks[task] + ": " : "";
+  if (found.best.empty()) return start + nothing_trained(found);
+  const Best& lowest = found.best.front();
+  const bool open = !std::ranges::all_of(found.runs, &RunRecord::complete);
+  std::string text = fmt::format("{}{}{}validation loss{} {} {:.4f}", start, open ? "so far, " : "",
+                                 found.runs.size() == 1 ? "" : "lowest ", brief ? "" : ":",
+                                 name_of(study, *lowest.arm), lowest.point.loss.mean);
+  if (found.swept && !brief) text += at_rate(lowest);
+  if (found.best.size() > 1) {
     const Arm* base = study.baseline_of(*lowest.arm);
-    auto other = std::ranges::find(best, base, &Best::arm);
-    if (other == best.begin() || other == best.end()) other = best.begin() + 1;
-    text += comparison(lowest, *other, swept || best.size() > 2, swept);
-  } else if (swept) {
-    text += at_rate(lowest);
+    auto other = std::ranges::find(found.best, base, &Best::arm);
+    if (other == found.best.begin() || other == found.best.end()) other = found.best.begin() + 1;
+    text += comparison(study, found, *other, brief);
   }
-  if (!failed.empty()) text += fmt::format("; all runs of {} diverged", fmt::join(failed, ", "));
+  if (!found.left_out.empty())
+    text += fmt::format("; left out: {}", fmt::join(found.left_out, ", "));
   return text;
 }
 
@@ -114,7 +140,7 @@ std::string answer_of_task(const Study& study, std::size_t task) {
 std::string answer(const Study& study) {
   std::string text;
   for (std::size_t task = 0; task < study.tasks.size(); ++task) {
-    text += (task > 0 ? ". " : "") + answer_of_task(study, task);
+    text += (task > 0 ? "\n" : "") + answer_of_task(study, task);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "train/stats/descriptive.h"
 
@@ -114,6 +115,7 @@ LrPoint point_of(const Condition& condition, double usual) {
   for (const RunRecord* run : condition.complete()) {
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
+    point.failed += run->diverged() || run->number("trained") == 0 ? 1 : 0;
     const double initial = run->initial_loss(), final = run->number("val_loss");
     // A run that finished without a validation loss says nothing of it.
     if (run->finished() && std::isnan(final)) continue;
@@ -157,17 +159,15 @@ std::vector<LrPoint> lr_points(const Arm& arm) {
 }
 
 const LrPoint* best_point(std::span<const LrPoint> points) {
+  const auto rank = [](const LrPoint& point) {
+    return std::pair(static_cast<double>(point.failed) / point.runs, point.loss.mean);
+  };
   const LrPoint* best = nullptr;
   for (const LrPoint& point : points) {
     if (point.runs == point.diverged || std::isnan(point.loss.mean)) continue;
-    if (best == nullptr || point.loss.mean < best->loss.mean) best = &point;
+    if (best == nullptr || rank(point) < rank(*best)) best = &point;
   }
   return best;
-}
-
-double best_lr(std::span<const LrPoint> points) {
-  const LrPoint* best = best_point(points);
-  return best == nullptr ? std::numeric_limits<double>::quiet_NaN() : best->lr;
 }
 
 std::vector<LrCurve> lr_curves(const Study& study) {

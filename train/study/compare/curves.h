@@ -48,14 +48,16 @@ struct LrPoint {
   /// others.
   std::vector<double> values;
   std::vector<std::uint64_t> seeds = {};  ///< of `values`
+  /// Complete runs that failed: they diverged, or ended at or above RunRecord::failing_loss.
+  int failed = 0;
 };
 
 /// The points of an arm at the learning rates with a complete run, ascending.
 std::vector<LrPoint> lr_points(const Arm& arm);
-/// The point of the lowest mean loss among those where a run finished; nullptr if none did.
+/// Of the points where a run finished that with the smallest share of failed runs; of several the
+/// one of the lowest mean loss. nullptr if no run finished. The mean is one of trained runs alone
+/// where no run failed.
 const LrPoint* best_point(std::span<const LrPoint> points);
-/// Its learning rate; NaN if there is none.
-double best_lr(std::span<const LrPoint> points);
 
 struct LrCurve {
   std::string arm;

@@ -18,10 +18,15 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// How many learning rates, from the lowest up, trained before the first that did not.
-std::size_t trained_lrs(std::span<const RunRecord* const> runs) {
-  const auto fails = [](const RunRecord* run) { return !run->trained(); };
-  return static_cast<std::size_t>(std::find_if(runs.begin(), runs.end(), fails) - runs.begin());
+constexpr std::size_t kFewestSteps = 50;
+
+/// The position of the first run that failed after one that trained: those before the first that
+/// trained are too slow. 0 if none trained.
+std::size_t first_failure(std::span<const RunRecord* const> runs) {
+  const auto trains = [](const RunRecord* run) { return run->trained(); };
+  const auto first = std::find_if(runs.begin(), runs.end(), trains);
+  if (first == runs.end()) return 0;
+  return static_cast<std::size_t>(std::find_if_not(first, runs.end(), trains) - runs.begin());
 }
 
 /// The rule of the run; where it is OLMo 2's and the run too short for it, OLMo-core's.
@@ -36,9 +41,8 @@ stats::SpikeRule scoring_rule(const RunRecord& run) {
 double first_scored(const RunRecord& run) { return 0.1 * static_cast<double>(run.status.steps); }
 
 /// A metric late in training but before any decay of the learning rate: over the second half of the
-/// steps up to the last one with the highest rate. No points if fewer than 50 steps are left.
-Series late_before_decay(const RunRecord& run, const char* name) {
-  constexpr std::size_t kFewest = 50;
+/// steps up to the last one with the highest rate. No points if fewer than `fewest` are left.
+Series late_before_decay(const RunRecord& run, const char* name, std::size_t fewest) {
   const Series rates = logged(run.metrics, metric("optim/lr"));
   const double peak = stats::quantile(rates.value, 1);
   double last = 0;
@@ -52,7 +56,7 @@ Series late_before_decay(const RunRecord& run, const char* name) {
     late.step.push_back(all.step[i]);
     late.value.push_back(all.value[i]);
   }
-  return late.step.size() < kFewest ? Series{} : late;
+  return late.step.size() < fewest ? Series{} : late;
 }
 
 }  // namespace
@@ -68,6 +72,19 @@ double quantile(const RunRecord& run, const char* name, double q) {
 
 double largest_of_layers(const RunRecord& run, const char* name) {
   return stats::quantile(last_layers(run.metrics, name), 1);
+}
+
+double smallest_of_layers(const RunRecord& run, const char* name) {
+  return stats::quantile(last_layers(run.metrics, name), 0);
+}
+
+double largest_of_run(const RunRecord& run, const char* name) {
+  std::vector<double> largest;
+  for (std::size_t row = 0; row < run.metrics.step.size(); ++row) {
+    const std::vector<double> layers = layers_at(run.metrics, name, row);
+    if (!layers.empty()) largest.push_back(stats::quantile(layers, 1));
+  }
+  return stats::quantile(largest, 1);
 }
 
 double mean_of_layers(const RunRecord& run, const char* name) {
@@ -143,28 +160,30 @@ double lr_sensitivity(std::span<const RunRecord* const> runs) {
 }
 
 double critical_lr(std::span<const RunRecord* const> runs) {
-  const std::size_t trained = trained_lrs(runs);
-  if (trained == 0) return runs.front()->lr;
-  if (trained == runs.size()) return runs.back()->lr;
-  const RunRecord &below = *runs[trained - 1], &above = *runs[trained];
+  const std::size_t failed = first_failure(runs);
+  if (failed == 0) return runs.front()->lr;
+  if (failed == runs.size()) return runs.back()->lr;
+  const RunRecord &below = *runs[failed - 1], &above = *runs[failed];
   const double line = below.failing_loss(), low = val_loss(below);
   const double high = stats::capped_loss(val_loss(above), above.initial_loss());
   const double share = std::isfinite(high) && high > low ? (line - low) / (high - low) : 1;
   return below.lr * std::pow(above.lr / below.lr, std::clamp(share, 0.0, 1.0));
 }
 
+Series counted_spikes(const RunRecord& run, const char* name) {
+  const Series found = spikes(logged(run.metrics, name), scoring_rule(run));
+  const auto first = std::ranges::upper_bound(found.step, first_scored(run)) - found.step.begin();
+  return {{found.step.begin() + first, found.step.end()},
+          {found.value.begin() + first, found.value.end()}};
+}
+
 double spike_count(const RunRecord& run, const char* name) {
-  const Series series = logged(run.metrics, name);
-  stats::SpikeDetector detector(scoring_rule(run));
-  double spikes = 0, scored = 0;
-  for (std::size_t i = 0; i < series.step.size(); ++i) {
-    const bool spike = detector.add(series.value[i]);
-    if (series.step[i] <= first_scored(run)) continue;
-    scored += 1;
-    spikes += spike ? 1 : 0;
-  }
+  const std::vector<double> steps = logged(run.metrics, name).step;
+  const auto scored =
+      static_cast<double>(steps.end() - std::ranges::upper_bound(steps, first_scored(run)));
   if (scored == 0) return kNaN;
-  return spikes * (static_cast<double>(run.status.steps) - first_scored(run)) / scored;
+  const auto counted = static_cast<double>(counted_spikes(run, name).step.size());
+  return counted * (static_cast<double>(run.status.steps) - first_scored(run)) / scored;
 }
 
 double excursion(const RunRecord& run, const char* name) {
@@ -177,13 +196,21 @@ double excursion(const RunRecord& run, const char* name) {
 }
 
 double late_growth(const RunRecord& run) {
-  const Series late = late_before_decay(run, metric("optim/grad_norm"));
+  const Series late = late_before_decay(run, metric("optim/grad_norm"), kFewestSteps);
   return stats::growth_exponent(late.step, late.value);
 }
 
 double late_variation(const RunRecord& run) {
-  const Series late = late_before_decay(run, metric("optim/grad_norm"));
+  const Series late = late_before_decay(run, metric("optim/grad_norm"), kFewestSteps);
   return stats::variation(late.value);
+}
+
+double loss_slope(const RunRecord& run) {
+  constexpr std::size_t kFewestValidations = 4;
+  const Series late = late_before_decay(run, metric("val/loss"), kFewestValidations);
+  std::vector<double> doublings;
+  for (const double step : late.step) doublings.push_back(std::log2(step));
+  return stats::slope(doublings, late.value);
 }
 
 }  // namespace difftape::study::measures

@@ -5,6 +5,8 @@
 
 #include <span>
 
+#include "train/stats/descriptive.h"
+
 namespace difftape::study {
 
 struct RunRecord;
@@ -12,11 +14,14 @@ struct RunRecord;
 namespace measures {
 
 /// The last logged value; a quantile over the steps; over the layers, at the last step that logged
-/// any, the largest and the mean.
+/// any, the largest, the smallest and the mean.
 double last(const RunRecord& run, const char* metric);
 double quantile(const RunRecord& run, const char* metric, double q);
 double largest_of_layers(const RunRecord& run, const char* metric);
+double smallest_of_layers(const RunRecord& run, const char* metric);
 double mean_of_layers(const RunRecord& run, const char* metric);
+/// The largest over all layers and all steps that logged any.
+double largest_of_run(const RunRecord& run, const char* metric);
 
 /// Nats per token. NaN for a diverged run; capped: then RunRecord::failing_loss.
 double train_loss(const RunRecord& run);
@@ -34,9 +39,12 @@ double training_seconds(const RunRecord& run);
 double tokens_until(const RunRecord& run, const char* metric, double value);
 double context_rms_after_first_step(const RunRecord& run);
 
-/// Values after the first 10 % of the steps that are spikes, by the rule of the run; where that is
-/// OLMo 2's and its window longer than a third of the run, by OLMo-core's. Of a run that diverged
-/// what a whole one would have at that rate; NaN if it did within the 10 %.
+/// The spikes that count: those after the first 10 % of the steps, by the rule of the run; where
+/// that is OLMo 2's and its window longer than a third of the run, by OLMo-core's. Infinities are
+/// among them.
+stats::Series counted_spikes(const RunRecord& run, const char* metric);
+/// How many they are. Of a run that diverged what a whole one would have at that rate; NaN if it
+/// did within the 10 %.
 double spike_count(const RunRecord& run, const char* metric);
 /// After the first 10 % of the steps: the largest value over the median.
 double excursion(const RunRecord& run, const char* metric);
@@ -45,10 +53,14 @@ double excursion(const RunRecord& run, const char* metric);
 /// than 50 such steps.
 double late_growth(const RunRecord& run);
 double late_variation(const RunRecord& run);
+/// Over the same steps, the slope of the validation loss against the logarithm to base 2 of the
+/// step: nats a doubling. NaN for fewer than four validations.
+double loss_slope(const RunRecord& run);
 
 /// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023; and the learning
 /// rate at which the loss crosses that of failure, interpolated over its logarithm between the last
-/// rate that trained and the next, or the end of the ladder if it does not.
+/// one that trained and the next, which failed; where there is no such pair, the highest of those
+/// that were trained, or the lowest if none trained.
 double lr_sensitivity(std::span<const RunRecord* const> runs);
 double critical_lr(std::span<const RunRecord* const> runs);
 

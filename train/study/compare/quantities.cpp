@@ -77,7 +77,7 @@ const Quantity kQuantities[] = {
     {.name = "grad_spikes",
      .label = "gradient spikes",
      .unit = "spikes per run",
-     .what = "those of the gradient norm, counted likewise",
+     .what = "spikes of the gradient norm, counted as those of the loss",
      .metric = metric("optim/grad_norm"),
      .of_run = [](Run run) { return spike_count(run, metric("optim/grad_norm")); },
      .scale = Scale::root,
@@ -111,7 +111,7 @@ const Quantity kQuantities[] = {
     {.name = "grad_norm_excursion",
      .label = "largest gradient norm over the median",
      .unit = "1",
-     .what = "after the first 10 % of the steps",
+     .what = "largest value over the median, after the first 10 % of the steps",
      .metric = metric("optim/grad_norm"),
      .of_run = [](Run run) { return excursion(run, metric("optim/grad_norm")); },
      .scale = Scale::ratio},
@@ -136,10 +136,18 @@ const Quantity kQuantities[] = {
     {.name = "grad_norm_late_variation",
      .label = "standard deviation over median of the gradient norm",
      .unit = "1",
-     .what = "over the same steps",
+     .what = "over the second half of the steps, up to where the learning rate falls",
      .metric = metric("optim/grad_norm"),
      .of_run = late_variation,
      .scale = Scale::ratio},
+    {.name = "loss_slope",
+     .label = "validation loss a doubling of the steps",
+     .unit = "nats per token",
+     .what = "slope against log2(step) over the second half of the steps, up to where the learning "
+             "rate falls; none of fewer than four validations",
+     .metric = metric("val/loss"),
+     .of_run = loss_slope,
+     .digits = 4},
     {.name = "tokens_per_sec",
      .label = "speed",
      .unit = "tokens per second",
@@ -170,7 +178,55 @@ const Quantity kQuantities[] = {
      .what = "largest over the layers, at the last step that logged it",
      .metric = metric("attn/logit_max"),
      .of_run = [](Run run) { return largest_of_layers(run, metric("attn/logit_max")); },
+     .scale = Scale::ratio,
+     .column = {"attention", "logit", Format::norm, kIndex}},
+    {.name = "attention_entropy",
+     .label = "entropy of attention",
+     .unit = "nats",
+     .what = "mean over the layers, at the last step that logged it",
+     .metric = metric("attn/entropy"),
+     .of_run = [](Run run) { return mean_of_layers(run, metric("attn/entropy")); }},
+    {.name = "attention_sparsity",
+     .label = "share of attention weights below 0.001",
+     .unit = "share",
+     .what = "mean over the layers, at the last step that logged it",
+     .metric = metric("attn/sparsity"),
+     .of_run = [](Run run) { return mean_of_layers(run, metric("attn/sparsity")); }},
+    {.name = "rounding_error",
+     .label = "error of attention in bfloat16",
+     .unit = "1",
+     .what = "mean over the layers, at the last step that logged it",
+     .metric = metric("attn/rounding_error"),
+     .of_run = [](Run run) { return mean_of_layers(run, metric("attn/rounding_error")); },
      .scale = Scale::ratio},
+    {.name = "output_cosine",
+     .label = "smallest cosine of output projections",
+     .unit = "1",
+     .what = "of heads that read the same values, smallest over the layers, at the last step that "
+             "logged it",
+     .metric = metric("attn/output_cosine"),
+     .of_run = [](Run run) { return smallest_of_layers(run, metric("attn/output_cosine")); }},
+    {.name = "lambda_rms_correlation",
+     .label = "correlation of lambda and context RMS",
+     .unit = "1",
+     .what = "mean over the layers, at the last step that logged it",
+     .metric = metric("attn/lambda_rms_correlation"),
+     .of_run = [](Run run) { return mean_of_layers(run, metric("attn/lambda_rms_correlation")); }},
+    {.name = "largest_lambda",
+     .label = "largest lambda",
+     .unit = "1",
+     .what = "largest over tokens, heads, layers and the steps that logged it",
+     .metric = metric("attn/lambda_max"),
+     .of_run = [](Run run) { return largest_of_run(run, metric("attn/lambda_max")); },
+     .of_diverged = true},
+    {.name = "largest_context_rms",
+     .label = "largest context RMS",
+     .unit = "1",
+     .what = "largest over tokens, heads, layers and the steps that logged it",
+     .metric = metric("attn/context_rms_max"),
+     .of_run = [](Run run) { return largest_of_run(run, metric("attn/context_rms_max")); },
+     .scale = Scale::ratio,
+     .of_diverged = true},
     {.name = "hidden_state",
      .label = "largest hidden state",
      .unit = "1",
@@ -217,8 +273,8 @@ const Quantity kQuantities[] = {
     {.name = "critical_lr",
      .label = "critical learning rate",
      .unit = "1",
-     .what = "where the loss crosses that of failure, on a line over log(lr) between the last rate "
-             "that trained and the next; the end of the ladder if it does not",
+     .what = "where the loss crosses that of failure, on a line over log(lr) between the last "
+             "learning rate that trained and the next; the highest or lowest of them if none does",
      .metric = metric("val/loss"),
      .of_seed = critical_lr,
      .scale = Scale::ratio,
@@ -237,30 +293,6 @@ const Quantity* find_quantity(std::string_view name) {
 const Quantity& quantity(std::string_view name) {
   if (const Quantity* found = find_quantity(name)) return *found;
   throw std::logic_error(fmt::format("no quantity is called {}", name));
-}
-
-double on_scale(double value, Scale scale) {
-  switch (scale) {
-    case Scale::difference:
-      return value;
-    case Scale::ratio:
-      return std::log(value);
-    case Scale::root:
-      break;
-  }
-  return std::sqrt(value);
-}
-
-double from_scale(double value, Scale scale) {
-  switch (scale) {
-    case Scale::difference:
-      return value;
-    case Scale::ratio:
-      return std::exp(value);
-    case Scale::root:
-      break;
-  }
-  return value * value;
 }
 
 }  // namespace difftape::study

@@ -6,17 +6,14 @@
 #include <span>
 #include <string_view>
 
+#include "train/study/compare/scale.h"
+
 namespace difftape::study {
 
 struct RunRecord;
 
 /// How a number is written in a table: 2.3311; 6.5; 0.424 and 1.57e+04; 3.28e-03; 41,018.
 enum class Format { loss, count, norm, power, whole };
-
-/// How two runs are compared: by their difference; by their ratio, for what is positive and spread
-/// over decades; or, for counts, whose variance grows with their mean, by the difference of their
-/// square roots.
-enum class Scale { difference, ratio, root };
 
 /// The tables with a column of a quantity; flags.
 enum Tables : unsigned {
@@ -48,11 +45,6 @@ struct Quantity {
   bool of_diverged = false;
   Column column = {};
 };
-
-/// The number on the axis on which it is compared: itself, its logarithm or its square root.
-double on_scale(double value, Scale scale);
-/// Back from there.
-double from_scale(double value, Scale scale);
 
 /// In the order of the columns.
 std::span<const Quantity> quantities();

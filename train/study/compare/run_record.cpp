@@ -153,12 +153,13 @@ std::string RunRecord::config(const std::string& key) const {
   return text.is_string() ? text.get<std::string>() : value;
 }
 
-void name_apart(std::vector<RunRecord>& runs) {
-  std::map<std::string, int> uses;
-  for (const RunRecord& run : runs) uses[run.name] += 1;
-  for (RunRecord& run : runs) {
-    if (uses[run.name] > 1) run.name = run.dir.string();
+std::vector<std::string> differing_keys(const RunRecord& a, const RunRecord& b) {
+  const auto& others = b.env.at("config");
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : a.env.at("config").items()) {
+    if (others.contains(key) && a.config(key) != b.config(key)) keys.push_back(key);
   }
+  return keys;
 }
 
 stats::SpikeRule spike_rule(const nlohmann::ordered_json& env) {
@@ -183,92 +184,6 @@ std::string describe_state(const run::RunStatus& status) {
   const run::Divergence& where = *status.diverged;
   return fmt::format("diverged at step {} ({}){}{}", where.step, where.quantity,
                      where.op.empty() ? "" : ", first op: ", where.op);
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-/// The rows of index.csv by its first column, the name of the run.
-std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
-  std::map<std::string, std::size_t> order;
-  std::error_code ignored;
-  if (!fs::exists(sweep / "index.csv", ignored)) return order;
-  for (const std::vector<std::string>& line :
-       system::read_csv(system::read_text(sweep / "index.csv"))) {
-    order.emplace(line.front(), order.size());
-  }
-  return order;
-}
-
-std::vector<fs::path> runs_below(const fs::path& dir) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->is_directory(ignored) || !fs::exists(entry->path() / "status.json", ignored))
-      continue;
-    found.push_back(entry->path());
-    entry.disable_recursion_pending();
-  }
-  const std::map<std::string, std::size_t> order = order_in_index(dir);
-  const auto place = [&](const fs::path& run) {
-    const auto row = order.find(run.filename().string());
-    return std::pair(row == order.end() ? order.size() : row->second, run);
-  };
-  std::sort(found.begin(), found.end(),
-            [&](const fs::path& a, const fs::path& b) { return place(a) < place(b); });
-  return found;
-}
-
-/// What of a run that was read is not as it should be.
-void note_state(const RunRecord& run, std::vector<std::string>& notes) {
-  const std::string metrics = system::read_text(run.dir / "metrics.jsonl");
-  if (!metrics.empty() && metrics.back() != '\n') {
-    notes.push_back(fmt::format("{}: its last line was cut off and is ignored",
-                                (run.dir / "metrics.jsonl").string()));
-  }
-  if (!run.complete()) {
-    const run::RunStatus& status = run.status;
-    const bool running = status.state == run::RunState::running;
-    notes.push_back(fmt::format("{}: {} after step {} of {}; not in the statistics",
-                                run.dir.string(), running ? "not finished" : "broke off",
-                                status.step, status.steps));
-  }
-}
-
-}  // namespace
-
-Collection collect_runs(std::span<const fs::path> dirs) {
-  std::vector<fs::path> paths;
-  std::set<fs::path> seen;
-  for (const fs::path& dir : dirs) {
-    std::error_code ignored;
-    std::vector<fs::path> runs;
-    if (fs::is_directory(dir, ignored) && !fs::exists(dir / "status.json", ignored))
-      runs = runs_below(dir);
-    if (runs.empty()) runs = {dir};
-    for (const fs::path& run : runs) {
-      if (seen.insert(fs::weakly_canonical(run, ignored)).second) paths.push_back(run);
-    }
-  }
-  Collection collection;
-  std::vector<std::string> left_out;
-  for (const fs::path& path : paths) {
-    run::require_run_dir(path);
-    try {
-      collection.runs.push_back(load_run(path));
-      note_state(collection.runs.back(), collection.notes);
-    } catch (const Error& error) {
-      left_out.push_back(error.what());
-    }
-  }
-  if (collection.runs.empty() && !left_out.empty())
-    throw DataError(fmt::to_string(fmt::join(left_out, "\n")));
-  for (const std::string& what : left_out) collection.notes.push_back("left out: " + what);
-  name_apart(collection.runs);
-  return collection;
 }
 
 }  // namespace difftape::study

@@ -1,6 +1,5 @@
 #pragma once
-// The runs that a report is about: which directories are meant, and each run as a study sees it,
-// read back from its directory.
+// A run as a study sees it, read back from its directory.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -52,31 +51,21 @@ struct RunRecord {
   std::string config(const std::string& key) const;
 };
 
+/// The keys of the config that both runs know and in which they differ, in the order of `a`. A key
+/// that only one of them knows, as those of older versions, makes no difference.
+std::vector<std::string> differing_keys(const RunRecord& a, const RunRecord& b);
+
 /// A record from its parts. Throws DataError that names `dir` if the config in `env` has no number
 /// for optim.lr, no whole one for run.seed, or log.spike_* keys of no rule.
 RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
                       nlohmann::ordered_json env, run::MetricsTable metrics);
 /// Throws MissingInput if `dir` is not a run directory and DataError if a file in it is damaged.
 RunRecord load_run(const std::filesystem::path& dir);
-/// Calls runs that share a name by their directory instead.
-void name_apart(std::vector<RunRecord>& runs);
 /// The `log.spike_*` keys of the config in env.json. Throws DataError for those of no rule; a
 /// record that was loaded has a rule.
 stats::SpikeRule spike_rule(const nlohmann::ordered_json& env);
 
 /// "finished", "diverged at step 120 (train/loss)", "running 20/500".
 std::string describe_state(const run::RunStatus& status);
-
-struct Collection {
-  std::vector<RunRecord> runs;
-  std::vector<std::string> notes;  ///< a line each: what was left out or is not complete, and why
-};
-
-/// Loads runs. A directory without status.json stands for every run directory below it, in the
-/// order of its index.csv if it has one, else by path; a run that is given twice counts once. A run
-/// that cannot be read is left out with a note. Runs that share a name are called by their
-/// directory. Throws MissingInput if a directory neither is nor holds a run, and
-/// DataError, with what is wrong with each, if no run is left.
-Collection collect_runs(std::span<const std::filesystem::path> dirs);
 
 }  // namespace difftape::study

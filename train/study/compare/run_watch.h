@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/collection.h"
 
 namespace difftape::study {
 

@@ -16,8 +16,7 @@ namespace difftape::study {
 namespace {
 
 /// The name of each run's arm without the task: run.arm, with the keys in which runs of that name
-/// and task differ. A key that one of two runs does not know, as those of older versions, makes no
-/// difference.
+/// and task differ.
 std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& tasks) {
   using Group = std::pair<std::size_t, std::string>;
   std::map<Group, const RunRecord*> firsts;
@@ -25,10 +24,8 @@ std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& 
   const auto group = [&](std::size_t i) { return Group(tasks.of_run[i], runs[i].arm); };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunRecord& first = *firsts.emplace(group(i), &runs[i]).first->second;
-    for (const auto& [key, value] : runs[i].env.at("config").items()) {
-      const std::string other = first.config(key);
-      if (!is_shared(key) && !other.empty() && other != runs[i].config(key))
-        varied[group(i)].insert(key);
+    for (const std::string& key : differing_keys(first, runs[i])) {
+      if (!is_shared(key)) varied[group(i)].insert(key);
     }
   }
   std::vector<std::string> names;
@@ -68,12 +65,9 @@ const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs
 
 /// Whether two arms differ in nothing but task, name, learning rate and seed.
 bool are_configured_alike(const Arm& a, const Arm& b) {
-  const RunRecord &first = first_run(a), &second = first_run(b);
-  for (const auto& [key, value] : first.env.at("config").items()) {
-    const bool may_differ = is_shared(key) || is_of_task(key) || key == "data.path";
-    if (!may_differ && second.config(key) != first.config(key)) return false;
-  }
-  return true;
+  return std::ranges::all_of(differing_keys(first_run(a), first_run(b)), [](const auto& key) {
+    return is_shared(key) || is_of_task(key) || key == "data.path";
+  });
 }
 
 }  // namespace

@@ -15,18 +15,17 @@ namespace difftape::study {
 
 namespace {
 
-/// What the tables leave to explain. The spread of single runs is that of the small runs published
-/// with either version of differential attention.
+/// What the tables leave to explain.
 constexpr const char* kSingleRunsNote =
-    "Each row is one run. Published runs of this size differ by 0.004 to 0.035 nats either way: a\n"
-    "difference as small as that decides nothing.\n";
+    "Each row is one run: one seed gives no interval and decides nothing, however large the "
+    "difference.";
 constexpr const char* kStudyNote =
     "Means over the seeds that ended; losses of those that finished. +- is half of a 95 % "
     "t-interval, differences are paired by seed, p is corrected by Holm over the table.";
 constexpr const char* kSensitivityNote =
     "lr sensitivity E: mean over the learning rates of [final validation loss - that of the best "
     "one], nats per token; a diverged run counts with its initial loss. From, to: 95 % bootstrap "
-    "over seeds.";
+    "over seeds. Best: of the learning rates at which every run trained.";
 
 using TableRow = std::vector<std::string>;
 
@@ -99,21 +98,37 @@ std::vector<double> values_of(const Condition& condition, const Quantity& quanti
   return values;
 }
 
-/// Over the seeds that have a number in both arms at this learning rate.
-stats::PairedDifference difference_to(const Arm& baseline, const Condition& condition,
-                                      const Quantity& quantity) {
+/// Pairs of complete runs with one seed, in an arm and in what it is compared with.
+struct Pairs {
+  stats::PairedDifference difference;  ///< over the pairs in which both runs have a number
+  int all = 0, dropped = 0;            ///< dropped: without a number because a run diverged
+};
+
+/// At this learning rate; no pairs for the baseline itself and where there is none.
+Pairs pairs_of(const Study& study, const Arm& arm, const Condition& condition,
+               const Quantity& quantity) {
+  Pairs pairs;
+  const Arm* base = study.baseline_of(arm);
+  const Condition* other = base == nullptr || base == &arm ? nullptr : base->at(condition.lr);
+  if (other == nullptr) return pairs;
   std::vector<double> a, b;
-  const Condition* other = baseline.at(condition.lr);
   for (const RunRecord* run : condition.complete()) {
-    const RunRecord* match = other == nullptr ? nullptr : other->complete(run->seed);
+    const RunRecord* match = other->complete(run->seed);
     if (match == nullptr) continue;
-    const double value = run->number(quantity), base = match->number(quantity);
-    if (std::isnan(value - base)) continue;
+    pairs.all += 1;
+    const double value = run->number(quantity), against = match->number(quantity);
+    if (std::isnan(value - against)) {
+      pairs.dropped += run->diverged() || match->diverged() ? 1 : 0;
+      continue;
+    }
     a.push_back(value);
-    b.push_back(base);
+    b.push_back(against);
   }
-  return stats::paired_difference(a, b);
+  pairs.difference = stats::paired_difference(a, b);
+  return pairs;
 }
+
+std::string p_text(double p) { return p < 0.001 ? "<0.001" : number(p, "{:.3f}"); }
 
 /// Mean and interval, and mean, interval and p of the difference to the baseline.
 Columns compared_columns(const Quantity& quantity, const Study& study) {
@@ -124,12 +139,9 @@ Columns compared_columns(const Quantity& quantity, const Study& study) {
       {}};
   std::vector<double> p;
   for (const Arm& arm : study.arms) {
-    const Arm* base = study.baseline_of(arm);
     for (const Condition& condition : arm.conditions) {
       const stats::Interval mean = stats::mean_interval(values_of(condition, quantity));
-      const auto paired = base == nullptr || base == &arm
-                              ? stats::PairedDifference()
-                              : difference_to(*base, condition, quantity);
+      const stats::PairedDifference paired = pairs_of(study, arm, condition, quantity).difference;
       p.push_back(paired.p);
       columns.cells.push_back({written(mean.mean, quantity.column.format),
                                written(mean.half_width, quantity.column.format),
@@ -139,7 +151,7 @@ Columns compared_columns(const Quantity& quantity, const Study& study) {
   }
   const std::vector<double> adjusted = stats::holm(p);
   for (std::size_t row = 0; row < p.size(); ++row) {
-    columns.cells[row].push_back(number(adjusted[row], "{:.3f}"));
+    columns.cells[row].push_back(p_text(adjusted[row]));
   }
   return columns;
 }
@@ -154,6 +166,10 @@ Columns study_columns(const Quantity& quantity, const Study& study) {
     }
   }
   return columns;
+}
+
+bool is_compared(const Quantity& quantity) {
+  return (quantity.column.tables & kStudyTable) && quantity.column.against_baseline;
 }
 
 bool is_single_runs(const Study& study) {
@@ -212,56 +228,54 @@ system::Table study_table(const Study& study) {
   return table;
 }
 
-system::Table sensitivity_table(const Study& study) {
-  const char *sensitivity = "lr sensitivity", *best = "best";
-  system::Table table{{{"", "arm", true},
-                       {"", "lrs"},
-                       {"", "diverged"},
-                       {sensitivity, "E"},
-                       {sensitivity, "from"},
-                       {sensitivity, "to"},
-                       {best, "lr"},
-                       {best, "val loss"},
-                       {best, "+-"}},
-                      {}};
-  for (const LrCurve& curve : lr_curves(study)) {
-    const LrPoint* point = best_point(curve.points);
-    int runs = 0, diverged = 0;
-    for (const LrPoint& each : curve.points) runs += each.runs, diverged += each.diverged;
-    TableRow& row = table.rows.emplace_back(TableRow{curve.arm, fmt::to_string(curve.points.size()),
-                                                     fmt::format("{} of {}", diverged, runs)});
-    for (const double value :
-         {curve.sensitivity.mean, curve.sensitivity_limits.low, curve.sensitivity_limits.high}) {
-      row.push_back(written(value, Format::loss));
+std::string dropped_note(const Study& study) {
+  std::vector<std::string> dropped;
+  for (const Quantity& quantity : quantities()) {
+    if (!is_compared(quantity)) continue;
+    for (const Arm& arm : study.arms) {
+      for (const Condition& condition : arm.conditions) {
+        const Pairs pairs = pairs_of(study, arm, condition, quantity);
+        if (pairs.dropped == 0) continue;
+        dropped.push_back(fmt::format("{} of {} pairs of {} at lr {:g}", pairs.dropped, pairs.all,
+                                      arm.name, condition.lr));
+      }
     }
-    row.push_back(point == nullptr ? "-" : fmt::format("{:g}", point->lr));
-    row.push_back(point == nullptr ? "-" : written(point->loss.mean, Format::loss));
-    row.push_back(point == nullptr ? "-" : written(point->loss.half_width, Format::loss));
   }
-  return table;
+  return dropped.empty()
+             ? ""
+             : fmt::format("Differences and their p leave out pairs in which a run diverged: {}.",
+                           fmt::join(dropped, ", "));
 }
 
 std::string tasks_note(const Study& study) {
   if (study.tasks.size() < 2) return "";
   return fmt::format(
       "Runs of {} tasks ({}): an arm is compared with {} of its own task, since losses of "
-      "different data or lengths do not compare.",
+      "different data or lengths do not compare. The first lines take each arm at its best "
+      "learning rate; in brackets the 95 % interval of the difference paired by seed, uncorrected "
+      "for the choice.",
       study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
 }
 
 std::string tables_text(const Study& study, std::size_t width) {
-  const std::string tasks = tasks_note(study);
-  const std::string apart = tasks.empty() ? "" : system::wrapped(tasks, width, "");
-  const std::string first = system::wrapped(answer(study), width, "") + '\n';
+  const auto paragraphs = [width](const std::string& lines) {
+    std::string text;
+    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = std::min(lines.find('\n', begin), lines.size());
+      text += system::wrapped(lines.substr(begin, end - begin), width, "");
+    }
+    return text;
+  };
+  std::string text = paragraphs(answer(study)) + '\n';
   if (is_single_runs(study)) {
-    return first + to_text(run_table(study)) + (study.arms.size() > 1 ? kSingleRunsNote : "") +
-           apart;
+    return text + to_text(run_table(study)) +
+           paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
   }
-  std::string text = first + to_text(study_table(study), width, 2) +
-                     system::wrapped(kStudyNote, width, "") + apart;
-  if (!study.is_swept()) return text;
-  return text + '\n' + to_text(sensitivity_table(study), width, 1) +
-         system::wrapped(kSensitivityNote, width, "");
+  text += to_text(study_table(study), width, 2) + paragraphs(kStudyNote) +
+          paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
+  const system::Table sensitivity = sensitivity_table(study);
+  if (sensitivity.rows.empty()) return text;
+  return text + '\n' + to_text(sensitivity, width, 1) + paragraphs(kSensitivityNote);
 }
 
 }  // namespace difftape::study

@@ -24,15 +24,19 @@ system::Table run_table(const Study& study);
 /// table.
 system::Table study_table(const Study& study);
 
-/// One row an arm: its sensitivity to the learning rate and its best one.
+/// How many pairs of runs the differences of study_table leave out because one of the two
+/// diverged; empty if none.
+std::string dropped_note(const Study& study);
+
+/// One row an arm with complete runs at two learning rates or more: its sensitivity to the rate,
+/// and the best of the rates at which no run failed (LrPoint::failed).
 system::Table sensitivity_table(const Study& study);
 
 /// What is to know where the runs are of several tasks; empty if they are of one.
 std::string tasks_note(const Study& study);
 
 /// The answer and the tables as text for a terminal of `width` columns, with what is to know about
-/// them. Where
-/// each arm is one run, that of single runs.
+/// them. Where each arm is one run, that of single runs.
 std::string tables_text(const Study& study, std::size_t width);
 
 }  // namespace difftape::study

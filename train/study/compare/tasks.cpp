@@ -26,8 +26,9 @@ Keys keys_of(const RunRecord& run) {
   return keys;
 }
 
-bool is_same(const Keys& a, const Keys& b) {
-  return std::ranges::none_of(a, [&](const auto& key) {
+/// A key in which two tasks differ; the end of `a` if they are one.
+Keys::const_iterator difference(const Keys& a, const Keys& b) {
+  return std::ranges::find_if(a, [&](const auto& key) {
     const auto other = b.find(key.first);
     return other != b.end() && other->second != key.second;
   });
@@ -104,13 +105,22 @@ Tasks find_tasks(std::span<const RunRecord> runs) {
   std::vector<Keys> firsts;
   for (const RunRecord& run : runs) {
     const Keys keys = keys_of(run);
-    const auto same =
-        std::ranges::find_if(firsts, [&](const Keys& first) { return is_same(first, keys); });
+    const auto same = std::ranges::find_if(
+        firsts, [&](const Keys& first) { return difference(first, keys) == first.end(); });
     tasks.of_run.push_back(static_cast<std::size_t>(same - firsts.begin()));
     if (same == firsts.end()) firsts.push_back(keys);
   }
   tasks.words = words_of(firsts);
   return tasks;
+}
+
+std::string task_difference(const RunRecord& a, const RunRecord& b) {
+  const Keys of_a = keys_of(a), of_b = keys_of(b);
+  const auto found = difference(of_a, of_b);
+  if (found == of_a.end()) return "";
+  const auto& [key, value] = *found;
+  return fmt::format("{} and {} do not compare: {} is {} and {}", a.arm, b.arm, key, value,
+                     of_b.at(key));
 }
 
 }  // namespace difftape::study

@@ -24,4 +24,7 @@ struct Tasks {
 /// says more.
 Tasks find_tasks(std::span<const RunRecord> runs);
 
+/// Why numbers of two runs do not compare: they are of two tasks. Empty if they are of one.
+std::string task_difference(const RunRecord& a, const RunRecord& b);
+
 }  // namespace difftape::study

@@ -49,6 +49,23 @@ std::string coordinates(std::span<const Point> points) {
   return text;
 }
 
+/// The strokes of a shape that is not filled; empty for the others.
+std::string strokes(Marker shape, Point at, double r) {
+  const auto [x, y] = at;
+  const std::string across = fmt::format("M{} {}H{}", number(x - r), number(y), number(x + r));
+  switch (shape) {
+    case Marker::cross:
+      return fmt::format("M{} {}L{} {}M{} {}L{} {}", number(x - r), number(y - r), number(x + r),
+                         number(y + r), number(x + r), number(y - r), number(x - r), number(y + r));
+    case Marker::plus:
+      return fmt::format("{}M{} {}V{}", across, number(x), number(y - r), number(y + r));
+    case Marker::dash:
+      return across;
+    default:
+      return "";
+  }
+}
+
 /// The outline of a shape around (0, 0) with radius 1.
 Points outline(Marker shape) {
   switch (shape) {
@@ -167,15 +184,8 @@ void Drawing::marker(Marker shape, Point at, double radius, std::string_view att
     element("circle",
             fmt::format("cx=\"{}\" cy=\"{}\" r=\"{}\"", number(at.x), number(at.y), number(r)),
             attributes, title);
-  } else if (shape == Marker::cross || shape == Marker::plus) {
-    const auto [x, y] = at;
-    const std::string d =
-        shape == Marker::cross
-            ? fmt::format("M{} {}L{} {}M{} {}L{} {}", number(x - r), number(y - r), number(x + r),
-                          number(y + r), number(x + r), number(y - r), number(x - r), number(y + r))
-            : fmt::format("M{} {}H{}M{} {}V{}", number(x - r), number(y), number(x + r), number(x),
-                          number(y - r), number(y + r));
-    element("path", "d=\"" + d + "\"", attributes, title);
+  } else if (const std::string path = strokes(shape, at, r); !path.empty()) {
+    element("path", "d=\"" + path + "\"", attributes, title);
   } else {
     Points points = outline(shape);
     for (Point& point : points) point = {at.x + r * point.x, at.y + r * point.y};
@@ -188,6 +198,13 @@ std::string Drawing::inlined() const {
       "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" "
       "font-family=\"{}\" font-size=\"10\">\n{}</svg>",
       number(width_), number(height_), label_, kFont, body_);
+}
+
+std::string Drawing::icon() const {
+  std::string body = body_;
+  std::erase(body, '\n');  // which would be text within the words
+  return fmt::format("<svg class=\"icon\" viewBox=\"0 0 {} {}\" aria-hidden=\"true\">{}</svg>",
+                     number(width_), number(height_), body);
 }
 
 std::string Drawing::standalone(double scale) const {

@@ -29,8 +29,8 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// Shapes that tell arms apart without their colour.
-enum class Marker { circle, square, triangle, diamond, down, cross, plus };
+/// Shapes that tell arms and verdicts apart without their colour.
+enum class Marker { circle, square, triangle, diamond, down, cross, plus, dash };
 
 /// At most two decimals, "12.5"; what is finer than a hundredth of a unit is not seen.
 std::string number(double value);
@@ -55,12 +55,14 @@ class Drawing {
   void rect(Point corner, double width, double height, std::string_view attributes = "",
             std::string_view title = "");
   void text(Point at, std::string_view text, std::string_view attributes = "");
-  /// `cross` and `plus` are strokes, the others are filled.
+  /// `cross`, `plus` and `dash` are strokes, the others are filled.
   void marker(Marker shape, Point at, double radius, std::string_view attributes = "",
               std::string_view title = "");
 
   /// The element for a page, as wide as its container lets it be.
   std::string inlined() const;
+  /// An element of the size of letters, for a page; the words beside it say the same.
+  std::string icon() const;
   /// A file of its own on white, `scale` pixels a unit.
   std::string standalone(double scale) const;
 

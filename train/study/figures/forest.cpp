@@ -20,7 +20,7 @@ using namespace svg;
 constexpr double kWidth = 900, kLabel = 6, kLeft = 276, kRight = 612, kNumbers = 632;
 constexpr double kFont = 12.5, kSmall = 11, kTextLine = 15;
 constexpr double kRadius = 5.2;  ///< of the mark of a verdict
-constexpr double kLegendHeight = 30, kAxisHeight = 40, kGap = 14;
+constexpr double kLegendLine = 18, kLegendRight = kWidth - 130, kAxisHeight = 40, kGap = 14;
 
 /// A text in lines of at most `width` units.
 std::vector<std::string> lines_of(const std::string& text, double width, double font) {
@@ -83,6 +83,14 @@ Axis axis_of(const Group& group) {
       .padded(0.05);
 }
 
+/// A published range.
+void draw_span(Drawing& drawing, double from, double to, double y) {
+  drawing.open("class=\"published\" stroke=\"#1c2126\" stroke-width=\"1.4\"");
+  for (const double end : {from, to}) drawing.line({end, y - 4}, {end, y + 4});
+  drawing.line({from, y}, {to, y});
+  drawing.close();
+}
+
 class DrawnRow {
  public:
   DrawnRow(Drawing& drawing, const Group& group, const Axis& axis, const ForestRow& row, double top)
@@ -99,7 +107,8 @@ class DrawnRow {
     if (!std::isfinite(row_.margin)) return;
     const double from = at(-row_.margin), to = at(row_.margin);
     drawing_.rect({from, top_}, to - from, height_, "class=\"band\" fill=\"#e3ebf2\"",
-                  fmt::format("equal within this margin: {}", short_number(row_.margin, 3)));
+                  fmt::format("equal within this {}: {}", group_.ratio ? "factor" : "margin",
+                              short_number(shown(group_, row_.margin), 3)));
   }
 
   void draw() const {
@@ -120,12 +129,7 @@ class DrawnRow {
 
   void draw_published() const {
     if (!std::isfinite(row_.published_low) || !std::isfinite(row_.published_high)) return;
-    const double from = at(row_.published_low), to = at(row_.published_high);
-    const double y = middle_ + 11;
-    drawing_.open("class=\"published\" stroke=\"#1c2126\" stroke-width=\"1.4\"");
-    for (const double end : {from, to}) drawing_.line({end, y - 4}, {end, y + 4});
-    drawing_.line({from, y}, {to, y});
-    drawing_.close();
+    draw_span(drawing_, at(row_.published_low), at(row_.published_high), middle_ + 11);
   }
 
   void draw_interval(const VerdictLook& look) const {
@@ -217,38 +221,44 @@ void draw_group(Drawing& drawing, const Group& group, double top) {
   for (const DrawnRow& row : rows) row.draw();
 }
 
-/// The verdicts that there are, then what the band and the span are.
-void draw_legend(Drawing& drawing, std::span<const ForestRow> rows) {
-  double x = kLabel + 6;
-  constexpr double kY = 14;
-  const auto word = [&](const char* text) {
-    drawing.text({x + 11, kY + 4}, text, fmt::format("{} font-size=\"{}\"", kText, kSmall));
-    x += 34 + kSmall * kCharacterWidth * static_cast<double>(std::string_view(text).size());
+/// The verdicts that there are, then what the band and the span are, in as many lines as they need;
+/// returns their height. Without a drawing it only measures.
+double draw_legend(Drawing* drawing, std::span<const ForestRow> rows) {
+  Point at{kLabel + 6, 14};
+  const auto entry = [&](const char* text, const auto& draw) {
+    const double width =
+        34 + kSmall * kCharacterWidth * static_cast<double>(std::string_view(text).size());
+    if (at.x + width > kLegendRight) at = {kLabel + 6, at.y + kLegendLine};
+    if (drawing != nullptr) {
+      draw(*drawing, at);
+      drawing->text({at.x + 11, at.y + 4}, text, fmt::format("{} font-size=\"{}\"", kText, kSmall));
+    }
+    at.x += width;
   };
   for (const VerdictLook& look : verdict_looks()) {
     const bool used = std::ranges::any_of(
         rows, [&](const ForestRow& row) { return &look_of(row.verdict) == &look; });
     if (!used) continue;
-    draw_verdict(drawing, look, {x, kY});
-    word(look.verdict);
+    entry(look.verdict, [&](Drawing& to, Point mark) { draw_verdict(to, look, mark); });
   }
   const auto any = [&](double ForestRow::*member) {
     return std::ranges::any_of(rows,
                                [&](const ForestRow& row) { return std::isfinite(row.*member); });
   };
   if (any(&ForestRow::margin)) {
-    drawing.rect({x - 6, kY - 6}, 12, 12, "class=\"band\" fill=\"#e3ebf2\"");
-    word("margin of equivalence");
+    entry("margin of equivalence", [](Drawing& to, Point mark) {
+      to.rect({mark.x - 6, mark.y - 6}, 12, 12, "class=\"band\" fill=\"#e3ebf2\"");
+    });
   }
   if (any(&ForestRow::published_low)) {
-    drawing.open("class=\"published\" stroke=\"#1c2126\" stroke-width=\"1.4\"");
-    for (const double end : {-6.0, 6.0}) drawing.line({x + end, kY - 4}, {x + end, kY + 4});
-    drawing.line({x - 6, kY}, {x + 6, kY});
-    drawing.close();
-    word("published");
+    entry("published",
+          [](Drawing& to, Point mark) { draw_span(to, mark.x - 6, mark.x + 6, mark.y); });
   }
-  drawing.text({kWidth - kLabel, kY + 4}, "bars: 95 % intervals",
-               fmt::format("{} font-size=\"{}\" text-anchor=\"end\"", kMuted, kSmall));
+  if (drawing != nullptr) {
+    drawing->text({kWidth - kLabel, 18}, "bars: 95 % intervals",
+                  fmt::format("{} font-size=\"{}\" text-anchor=\"end\"", kMuted, kSmall));
+  }
+  return at.y + 16;
 }
 
 }  // namespace
@@ -256,11 +266,12 @@ void draw_legend(Drawing& drawing, std::span<const ForestRow> rows) {
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind) {
   if (rows.empty()) return "";
   const std::vector<Group> groups = groups_of(rows);
-  double height = kLegendHeight;
+  const double legend = draw_legend(nullptr, rows);
+  double height = legend;
   for (const Group& group : groups) height += height_of(group) + kAxisHeight + kGap;
   Drawing drawing(kWidth, height - kGap + 4, "Effects with 95 % intervals and verdicts");
-  draw_legend(drawing, rows);
-  double top = kLegendHeight;
+  draw_legend(&drawing, rows);
+  double top = legend;
   for (const Group& group : groups) {
     draw_group(drawing, group, top);
     top += height_of(group) + kAxisHeight + kGap;

@@ -18,7 +18,8 @@ struct ForestRow {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   std::string label = {};  ///< the claim in words
-  /// "supported", "contradicted", "equivalent", "undecided" or "not testable", then a reason
+  /// "supported", "contradicted", "equivalent", each perhaps after "hint: ", "undecided" or
+  /// "not testable", then a reason
   std::string verdict = {};
   double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval
   double margin = kNone;                                 ///< equal is within +-margin
@@ -29,12 +30,12 @@ struct ForestRow {
 };
 
 /// Rows in their order below each other, 900 units wide, those of one unit on one axis; ratios
-/// share a logarithmic one. A verdict has a colour, a shape and its word; one with other words than
-/// the above is drawn as undecided. An interval that reaches far beyond the effects is cut, with an
-/// arrow. No rows are an empty text.
+/// share a logarithmic one. A verdict has a colour, a shape and its word (verdict_marks.h); one
+/// with other words than the above is drawn as not testable. An interval that reaches far beyond
+/// the effects is cut, with an arrow. No rows are an empty text.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
-/// The claims that are tested, a row each. Hints are drawn as undecided and called so.
+/// The claims that are tested, a row each.
 std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
 
 }  // namespace difftape::study

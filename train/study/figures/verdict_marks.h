@@ -1,5 +1,6 @@
 #pragma once
-// How a verdict looks: a colour and a shape, since a colour alone says nothing to some readers.
+// How a verdict looks, in the forest plot and in the table of claims: a colour and a shape, since a
+// colour alone says nothing to some readers.
 
 #include <span>
 #include <string>
@@ -10,20 +11,23 @@
 namespace difftape::study::svg {
 
 struct VerdictLook {
-  const char* verdict;  ///< the word
+  const char* verdict;  ///< the words
   Marker shape;
   int arm;      ///< whose colour it has (drawing.h); -1: grey
-  bool filled;  ///< or a ring
+  bool filled;  ///< or its outline
 };
 
-/// Supported, contradicted, equivalent, undecided, not testable.
+/// No two have the same shape and filling: supported, contradicted, equivalent, each also as a
+/// hint, which is the outline of its shape; undecided, not testable.
 std::span<const VerdictLook> verdict_looks();
-/// The look of the word that a verdict begins with; that of undecided if it is none of them.
+/// The look of the words that a verdict begins with; that of not testable if it is none of them.
 const VerdictLook& look_of(std::string_view verdict);
 
 std::string fill(const VerdictLook& look);
 std::string stroke(const VerdictLook& look);
 void draw_verdict(Drawing& drawing, const VerdictLook& look, Point at,
                   const std::string& title = "");
+/// The mark alone, to stand before the words in a page.
+std::string verdict_icon(const VerdictLook& look);
 
 }  // namespace difftape::study::svg

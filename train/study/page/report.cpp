@@ -49,8 +49,8 @@ charts follow each other.</p>
 constexpr const char* kCurvesNote =
     "Runs that differ in their seed alone are one line, the mean over the seeds that reached a "
     "step; the band is from the smallest to the largest of them, not a confidence interval. ▼ "
-    "marks a spike of one run, × the step at which a run diverged. Long curves keep the lowest and "
-    "the highest value of each stretch.";
+    "marks a spike of one run, after the first tenth of its steps as in the tables, × the step at "
+    "which a run diverged. Long curves keep the lowest and the highest value of each stretch.";
 
 std::string attention_legend() {
   const std::vector<svg::BarTick> map = {{0, "0"}, {0.316, ".1"}, {0.707, ".5"}, {1, "1"}};

@@ -19,7 +19,8 @@ constexpr std::size_t kFewRuns = 12;
 
 constexpr const char* kRunsNote =
     "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
-    "validation. Spike score is the percentage of steps far outside the steps before them. "
+    "validation. Spikes are steps far outside the steps before them, counted after the first "
+    "tenth of a run. "
     "Late var is the variance of grad_norm over the last quarter of a run.";
 
 /// Links to what a run wrote, as seen from the directory of the page.
@@ -81,7 +82,9 @@ std::string runs_section(const Study& study, const fs::path& page_dir) {
   if (runs == study.arms.size() && runs <= kFewRuns)
     return per_run_table(study, page_dir) + note(kRunsNote);
   const system::Table table = study_table(study);
+  const std::string dropped = dropped_note(study);
   return scrolling(arm_table(table, arms_of(table, arm_names(study)))) + note(kRunsNote) +
+         (dropped.empty() ? "" : note(escape_html(dropped))) +
          fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
          per_run_table(study, page_dir) + "</details>\n";
 }
@@ -98,7 +101,8 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
           "Points are means over seeds with their 95 % t-interval, small dots the seeds. A loss is "
           "at most that at initialisation, which stands for runs that diverged. Sensitivity is "
           "the mean over the learning rates of the loss above the best of the sweep: a shift of "
-          "the optimum does not change it, so read it with the curve."));
+          "the optimum does not change it, so read it with the curve. Best is of the learning "
+          "rates at which every run trained."));
 }
 
 }  // namespace difftape::study::page

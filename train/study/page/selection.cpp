@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/run/records/metric_registry.h"
+#include "train/study/compare/measures.h"
 #include "train/study/figures/axis.h"
 
 namespace difftape::study::page {
@@ -145,7 +146,7 @@ SeedCurve decimate(const SeedCurve& curve, std::size_t points) {
 Series seed_spikes(const Condition& condition, const std::string& metric) {
   std::vector<std::pair<double, double>> marks;
   for (const RunRecord* run : condition.runs) {
-    const Series found = spikes(curve(run->metrics, metric), spike_rule(run->env));
+    const Series found = stats::finite(measures::counted_spikes(*run, metric.c_str()));
     for (std::size_t i = 0; i < found.step.size(); ++i) {
       marks.emplace_back(found.step[i], found.value[i]);
     }

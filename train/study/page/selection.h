@@ -54,7 +54,8 @@ SeedCurve seed_curve(const Condition& condition, const std::string& metric);
 /// the lowest and highest value of mean and band, so that no peak is lost.
 SeedCurve decimate(const SeedCurve& curve, std::size_t points);
 
-/// Spikes of each run by the rule in its config, at the value that was measured, by step.
+/// The spikes of each run that count (measures::counted_spikes), at the value that was measured, by
+/// step; infinities are left out.
 Series seed_spikes(const Condition& condition, const std::string& metric);
 
 /// Steps at which runs diverged.

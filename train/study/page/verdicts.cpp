@@ -4,6 +4,7 @@
 
 #include "train/study/compare/claims/output.h"
 #include "train/study/figures/forest.h"
+#include "train/study/figures/verdict_marks.h"
 #include "train/study/page/html.h"
 #include "train/study/page/sections.h"
 
@@ -11,40 +12,10 @@ namespace difftape::study::page {
 
 namespace {
 
-/// The verdict that a cell begins with, "hint: " left out.
-Verdict verdict_in(std::string_view cell) {
-  constexpr std::string_view kHint = "hint: ";
-  if (cell.starts_with(kHint)) cell.remove_prefix(kHint.size());
-  const auto& all = kNames<Verdict>;
-  const auto found = std::ranges::find_if(
-      all, [&](const Named<Verdict>& each) { return cell.starts_with(each.name); });
-  return found == all.end() ? Verdict::not_tested : found->value;
-}
-
-/// A full disc, a cross, two lines, an empty circle, a dash: read without colour.
+/// A cell that begins with a verdict, behind its mark in the forest plot.
 std::string verdict_mark(std::string_view cell) {
-  const char *kind = "open", *shape = "<path d=\"M2 6H10\"/>";
-  switch (verdict_in(cell)) {
-    case Verdict::supported:
-      kind = "yes", shape = "<circle cx=\"6\" cy=\"6\" r=\"4.5\" fill=\"currentColor\"/>";
-      break;
-    case Verdict::contradicted:
-      kind = "no", shape = "<path d=\"M2 2L10 10M10 2L2 10\"/>";
-      break;
-    case Verdict::equivalent:
-      kind = "same", shape = "<path d=\"M2 4H10M2 8H10\"/>";
-      break;
-    case Verdict::undecided:
-      shape = "<circle cx=\"6\" cy=\"6\" r=\"4\"/>";
-      break;
-    case Verdict::not_testable:
-    case Verdict::not_tested:
-      break;
-  }
-  return fmt::format(
-      "<span class=\"verdict {}\"><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\" fill=\"none\" "
-      "stroke=\"currentColor\" stroke-width=\"2\">{}</svg>{}</span>",
-      kind, shape, escape_html(cell));
+  return fmt::format("<span class=\"verdict\">{}{}</span>", svg::verdict_icon(svg::look_of(cell)),
+                     escape_html(cell));
 }
 
 bool is_verdict_column(const system::Column& column) { return column.name == "verdict"; }

@@ -8,9 +8,11 @@
 #include <memory>
 #include <ostream>
 
+#include "core/digest.h"
+#include "core/error.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/quantities.h"
-#include "train/study/compare/run_record.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 #include "train/study/sweep/layout.h"
@@ -23,8 +25,6 @@ namespace difftape::study {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kTextWidth = 100;
 
 void create_sweep_dir(const fs::path& dir) {
   std::error_code error;
@@ -59,7 +59,7 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   const Study study = make_study(collection.runs, baseline_of(sweep, collection.runs));
   const std::unique_ptr<const JudgedClaims> claims =
       sweep.claims ? std::make_unique<JudgedClaims>(*sweep.claims, study.runs()) : nullptr;
-  const std::string text = study_text(study, kTextWidth, claims.get());
+  const std::string text = study_text(study, system::kTextWidth, claims.get());
   console << "\n" << text;
   system::replace_text(out / "summary.txt", text);
   if (claims) {
@@ -70,6 +70,21 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   write_report(study, out / "report.html", sweep.name,
                {.notes = collection.notes, .claims = claims.get()});
   console << "\nreport: " << (out / "report.html").string() << "\n";
+}
+
+/// Writes the claims beside the runs. Those that earlier runs were made under stay, under their
+/// digest.
+void keep_claims(const ClaimsFile& claims, const fs::path& out) {
+  const fs::path copy = out / kClaimsCopy;
+  std::error_code ignored;
+  if (fs::exists(copy, ignored)) {
+    const std::string before = system::read_text(copy);
+    if (before == claims.text) return;
+    Digest digest;
+    digest.add(before);
+    system::replace_text(out / fmt::format("claims-{}.yaml", digest.hex()), before);
+  }
+  system::replace_text(copy, claims.text);
 }
 
 /// The exit code of what could not be done; a study that cannot be made is none of it.
@@ -115,7 +130,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   create_sweep_dir(sweep.out);
   const system::DirectoryLock lock(sweep.out);
   SweepIndex index(sweep);
-  if (sweep.claims) system::replace_text(fs::path(sweep.out) / kClaimsCopy, sweep.claims->text);
+  if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
   std::vector<RunProgress> progress = inspect_all(sweep);
   const system::StopRequest stop;
   const auto waits = [](const RunProgress& run) {

@@ -59,6 +59,7 @@ class SweepReader {
                             sweep.out,
                             sweep.claims ? sweep.claims->digest : ""},
                            errors_);
+    if (sweep.claims && !errors_.any()) check_claims(*sweep.claims, sweep);
     for (SweepRun& run : sweep.runs)
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
@@ -109,23 +110,46 @@ class SweepReader {
         fmt::format("sweep.name: '{}' cannot name a folder; need one word without '/'", name));
   }
 
-  /// Claims without names of their own speak of arms of this sweep.
   std::optional<ClaimsFile> read_claims(const run::SweepSettings& settings) {
     namespace fs = std::filesystem;
     const run::Assignment* given = all_.find("sweep.claims");
     if (given == nullptr || settings.claims.empty()) return std::nullopt;
     const bool in_file = given->location.line > 0;
     const fs::path from = in_file ? fs::path(given->location.source).parent_path() : fs::path();
-    ClaimsFile claims = load_claims((from / settings.claims).lexically_normal().string());
+    const fs::path path = (from / settings.claims).lexically_normal();
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) return load_claims(path.string());
+    errors_.add(given->value.location,
+                fmt::format("sweep.claims: there is no {}; the path is seen from {}", path.string(),
+                            in_file ? "this file" : "the working directory"));
+    return std::nullopt;
+  }
+
+  /// Claims without names of their own speak of arms of this sweep, by run.arm.
+  void check_claims(const ClaimsFile& claims, const SweepConfig& sweep) {
+    std::vector<std::string> arms;
+    std::set<std::uint64_t> seeds;
+    for (const SweepRun& run : sweep.runs) {
+      const run::RunConfig& made = run.config().run;
+      if (!contains(arms, made.arm)) arms.push_back(made.arm);
+      seeds.insert(made.seed);
+    }
     for (const Claim& claim : claims.claims) {
-      for (const std::string* arm : {&claim.arm, &claim.against}) {
-        if (claims.arms.empty() && !contains(arm_names_, *arm)) {
-          errors_.add(claim.location,
-                      fmt::format("claims.{}: {}", claim.id, no_arm(*arm, arm_names_)));
-        }
+      std::vector<std::string> named{claim.arm};
+      if (!claim.has_value()) named.push_back(claim.against);
+      for (const Control& control : claim.controls) named.push_back(control.arm);
+      for (const std::string& arm : named) {
+        if (claims.arms.empty() && !contains(arms, arm))
+          errors_.add(claim.location, fmt::format("claims.{}: {}", claim.id, no_arm(arm, arms)));
       }
     }
-    return claims;
+    const auto counts = [&](std::uint64_t seed) { return seeds.contains(seed); };
+    if (!claims.seeds.empty() && std::ranges::none_of(claims.seeds, counts)) {
+      errors_.add(all_.find("sweep.claims")->value.location,
+                  fmt::format("sweep.claims: {} counts the seeds {}, and this sweep trains none of "
+                              "them; change sweep.seeds",
+                              claims.path, fmt::join(claims.seeds, ", ")));
+    }
   }
 
   std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {

@@ -16,10 +16,8 @@
 //       softmax: {base: ../variants/softmax.yaml}
 //       diff_v1: {model.attention.kind: diff_v1}
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "train/run/config/reader.h"

@@ -75,22 +75,80 @@ TEST(Answer, of_failed_runs_says_so) {
   EXPECT_EQ(answer_of({{.state = diverged}, {.arm = "b", .state = diverged}}),
             "no run finished: 2 diverged at 12, 12");
   EXPECT_EQ(answer_of({{.loss = 2}, {.arm = "b", .state = diverged}}),
-            "lowest validation loss: softmax 2.0000; all runs of b diverged");
+            "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs diverged)");
   EXPECT_EQ(answer_of({{.state = running}}), "no run finished: 1 running");
   EXPECT_EQ(answer_of({{.loss = 2}, {.arm = "b", .loss = 1, .state = running}}),
             "so far, lowest validation loss: softmax 2.0000");
 }
 
-TEST(Answer, of_several_tasks_is_one_each) {
+TEST(Answer, leaves_out_learning_rates_at_which_a_run_failed) {
+  using enum run::RunState;
+  const std::vector<Result> softmax = {{.loss = 2}, {.seed = 2, .loss = 2}};
+  std::vector<Result> with_v1 = softmax;
+  with_v1.push_back({.arm = "v1", .loss = 1.5});
+  with_v1.push_back({.arm = "v1", .seed = 2, .loss = 1.5, .state = diverged});
+  EXPECT_EQ(answer_of(with_v1),
+            "lowest validation loss: softmax 2.0000; left out: v1 (1 of 2 runs diverged)");
+  std::vector<Result> twice = with_v1;
+  twice.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.4, .state = diverged});
+  twice.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.4});
+  EXPECT_EQ(answer_of(twice),
+            "lowest validation loss: softmax 2.0000 at learning rate 0.001; left out: v1 (2 of 4 "
+            "runs diverged, some at every learning rate)");
+  std::vector<Result> once = with_v1;
+  once.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.9});
+  once.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.9});
+  EXPECT_THAT(answer_of(once),
+              testing::StartsWith("lowest validation loss: v1 1.9000 at learning rate 0.01, 0.1000 "
+                                  "below softmax at learning rate 0.001; 95 % interval "))
+      << "not the 1.5 of the seed that is left at 0.001";
+  EXPECT_THAT(answer_of(once), Not(HasSubstr("left out")));
+}
+
+TEST(Answer, leaves_out_runs_that_finished_without_learning) {
+  EXPECT_EQ(answer_of({{.loss = 2}, {.arm = "b", .loss = 6}}),
+            "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs did not train)");
+  EXPECT_EQ(answer_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
+            "every arm has runs that failed: softmax (1 of 2 runs diverged)");
+}
+
+TEST(Answer, of_several_tasks_is_a_line_each) {
   EXPECT_EQ(
       answer_of(
           {{.loss = 2},
            {.arm = "b", .loss = 1.5},
            {.loss = 1, .config = {{"train.steps", "40"}}},
            {.arm = "b", .state = run::RunState::diverged, .config = {{"train.steps", "80"}}}}),
-      "lowest validation loss: b (20 steps) 1.5000, 0.5000 below softmax (20 steps); one "
-      "seed, so no evidence. validation loss: softmax (40 steps) 1.0000. 80 steps: no run "
-      "finished: 1 diverged at 12");
+      "20 steps: lowest validation loss b 1.5000, 0.5000 below softmax (one seed, so no evidence)\n"
+      "40 steps: validation loss softmax 1.0000\n"
+      "80 steps: no run finished: 1 diverged at 12");
+}
+
+TEST(Answer, of_a_task_among_others_is_short_and_explained_below_the_tables) {
+  std::vector<Result> results;
+  for (const char* steps : {"800", "1600"}) {
+    for (const int seed : {1, 2, 3}) {
+      for (const double lr : {1e-3, 1e-2}) {
+        results.push_back(
+            {.lr = lr, .seed = seed, .loss = 2 + lr, .config = {{"train.steps", steps}}});
+        results.push_back({.arm = "v2_no_lambda",
+                           .lr = lr,
+                           .seed = seed,
+                           .loss = 1.9 + lr + 0.01 * seed,
+                           .config = {{"train.steps", steps}}});
+      }
+    }
+  }
+  // Differences 0.09, 0.08, 0.07: 0.08 +- 4.3027 * 0.01 / sqrt(3).
+  const std::string line =
+      "800 steps: lowest validation loss v2_no_lambda 1.9210, 0.0800 below softmax (0.0552 to "
+      "0.1048, n 3)\n";
+  EXPECT_THAT(answer_of(results), testing::StartsWith(line));
+  EXPECT_LE(line.size(), 100u);
+  const std::vector<RunRecord> runs = records(results);
+  const std::string text = study_text(make_study(runs), 400);
+  EXPECT_THAT(text, testing::StartsWith(line + "1600 steps: lowest validation loss "));
+  EXPECT_THAT(text, HasSubstr("in brackets the 95 %"));
 }
 
 TEST(Answer, of_a_single_run_compares_nothing) {

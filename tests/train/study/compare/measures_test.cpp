@@ -38,6 +38,7 @@ TEST(CriticalLr, is_where_the_loss_crosses_that_of_failure) {
   EXPECT_NEAR(critical({2.2, 2.4, std::nan("")}), std::pow(10, -2 + capped), 1e-12)
       << "a diverged run has its initial loss";
   EXPECT_NEAR(critical({2.4, 2.8, 2.2}), std::pow(10, -2.5), 1e-12) << "the first crossing";
+  EXPECT_NEAR(critical({2.8, 2.4, 2.8}), std::pow(10, -1.5), 1e-12) << "the lowest is too slow";
   EXPECT_EQ(critical({2.2, 2.4}), 1e-2) << "at least";
   EXPECT_EQ(critical({2.7, 2.8}), 1e-3) << "at most";
 }

@@ -26,16 +26,12 @@ std::string places(const Quantity& quantity) {
   return text;
 }
 
-const char* compared_by(Scale scale) {
-  return scale == Scale::ratio ? "ratio" : scale == Scale::root ? "square roots" : "difference";
-}
-
 TEST(Quantities, are_the_table_of_their_readme) {
   std::string table =
       "| quantity | of | unit | what | compared by | in |\n|---|---|---|---|---|---|\n";
   for (const Quantity& each : quantities()) {
     table += fmt::format("| `{}` | `{}` | {} | {} | {} | {} |\n", each.name, each.metric, each.unit,
-                         each.what, compared_by(each.scale), places(each));
+                         each.what, what_differs(each.scale), places(each));
   }
   EXPECT_NE(test::contents(kReadme).find("\n\n" + table), std::string::npos)
       << kReadme << " must hold, after an empty line:\n"

@@ -1,4 +1,5 @@
 #include "train/study/compare/run_record.h"
+#include "train/study/compare/collection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
@@ -112,6 +114,39 @@ TEST(CollectRuns, calls_runs_that_share_a_name_by_their_directory) {
   EXPECT_EQ(runs[0].name, dirs[0].string());
   EXPECT_EQ(runs[1].name, dirs[1].string());
   EXPECT_EQ(runs[2].name, "single");
+}
+
+/// A copy of the build in env.json with other values of some keys.
+void set_build(const std::filesystem::path& run, const std::map<std::string, std::string>& keys) {
+  auto env = system::parse_json(test::contents(run / "env.json"));
+  for (const auto& [key, value] : keys) {
+    if (value.empty()) {
+      env["build"].erase(key);
+    } else {
+      env["build"][key] = value;
+    }
+  }
+  put(run / "env.json", env.dump());
+}
+
+TEST(CollectRuns, notes_runs_of_several_commits_or_builds_in_one_line) {
+  const ScratchDir dir;
+  std::vector<std::filesystem::path> dirs;
+  for (const char* name : {"a", "b", "c"}) {
+    dirs.push_back(write_run(dir / name, {.name = name, .steps = 20}));
+  }
+  EXPECT_TRUE(collect_runs(dirs).notes.empty());
+  set_build(dirs[1], {{"version", "0.2.0"}, {"compiler", ""}});
+  EXPECT_TRUE(collect_runs(dirs).notes.empty()) << "an older run that does not say";
+  set_build(dirs[2], {{"commit", "4567cdef"}});
+  EXPECT_THAT(collect_runs(dirs).notes,
+              testing::ElementsAre("runs of 2 commits: 0123abcd (2 runs), 4567cdef (1 run); what "
+                                   "they compute may differ"));
+  set_build(dirs[0], {{"compiler", "Clang 19"}});
+  EXPECT_THAT(collect_runs(dirs).notes,
+              testing::ElementsAre("runs of 3 builds: 0123abcd Clang 19 (1 run), 0123abcd unknown "
+                                   "compiler (1 run), 4567cdef GCC 12.2.0 (1 run); what they "
+                                   "compute may differ"));
 }
 
 TEST(Curve, holds_the_finite_points_of_a_metric) {

@@ -5,6 +5,10 @@
 
 #include <cmath>
 #include <regex>
+#include <set>
+#include <utility>
+
+#include "train/study/figures/verdict_marks.h"
 
 namespace difftape::study {
 namespace {
@@ -84,9 +88,13 @@ TEST(Forest, marks_each_verdict_by_shape_word_and_colour_and_explains_those_that
     EXPECT_THAT(svg, HasSubstr("font-size=\"11\">" + std::string(word) + "</text>"));
   }
   EXPECT_THAT(svg, Not(HasSubstr(">contradicted</text>")));
-  EXPECT_EQ(count(svg, "<circle"), 3u * (1 + 2)) << "legend, plot, word; undecided is a ring";
-  EXPECT_EQ(count(svg, "<polygon"), 3u) << "equivalent is a square";
-  EXPECT_EQ(count(svg, "<title>equal within this margin"), 3u);
+  EXPECT_EQ(count(svg, "<circle"), 3u) << "supported: legend, plot, word";
+  EXPECT_EQ(count(svg, "<polygon"), 3u * (1 + 2))
+      << "equivalent is a square, undecided the outline of a triangle";
+  EXPECT_EQ(count(svg, "<path"), 2u) << "not testable is a dash, without a place in the plot";
+  EXPECT_EQ(count(svg, "<title>equal within this margin: 0.01</title>"), 2u);
+  EXPECT_EQ(count(svg, "<title>equal within this factor: 1.2</title>"), 1u)
+      << "not its logarithm, 0.182";
   EXPECT_EQ(count(svg, ">published</text>"), 1u);
 }
 
@@ -131,6 +139,40 @@ TEST(Forest, equal_ratios_have_equal_lengths_and_a_wide_interval_ends_in_an_arro
   EXPECT_EQ(wide[0], 276);
   EXPECT_EQ(wide[1], 612);
   EXPECT_EQ(wide[3], 282);
+}
+
+TEST(Forest, shows_a_hint_as_the_outline_of_its_verdict) {
+  std::vector<ForestRow> hints = rows();
+  hints[0].verdict = "hint: supported";
+  const std::string svg = forest_svg(hints, SvgKind::inlined);
+  EXPECT_THAT(svg, HasSubstr("font-size=\"11\">hint: supported</text>"));
+  EXPECT_EQ(count(svg, "<circle"), 3u * 2) << "the outline over its white inside";
+  EXPECT_EQ(count(svg, "class=\"stroke-1\" stroke=\"#0072b2\" stroke-width=\"1.8\""), 3u);
+}
+
+TEST(Forest, breaks_a_legend_that_is_too_long) {
+  const auto texts = [](const std::vector<std::string>& verdicts) {
+    std::vector<ForestRow> all;
+    for (const std::string& verdict : verdicts) {
+      all.push_back({.label = "a", .verdict = verdict, .effect = 1, .margin = 1});
+    }
+    return forest_svg(all, SvgKind::inlined);
+  };
+  EXPECT_THAT(texts({"supported", "undecided"}), Not(HasSubstr(" y=\"36\"")));
+  const std::string svg =
+      texts({"supported", "contradicted", "equivalent", "undecided", "not testable",
+             "hint: supported", "hint: contradicted", "hint: equivalent"});
+  EXPECT_THAT(svg, HasSubstr(" y=\"36\""));
+  EXPECT_THAT(svg, HasSubstr(">margin of equivalence</text>"));
+}
+
+TEST(VerdictMarks, differ_in_shape_or_filling) {
+  std::set<std::pair<svg::Marker, bool>> shapes;
+  for (const svg::VerdictLook& look : svg::verdict_looks()) {
+    EXPECT_TRUE(shapes.emplace(look.shape, look.filled).second) << look.verdict;
+    EXPECT_EQ(&svg::look_of(std::string(look.verdict) + ": why"), &look);
+  }
+  EXPECT_STREQ(svg::look_of("not tested: no such arm").verdict, "not testable");
 }
 
 TEST(Forest, of_no_rows_is_nothing_and_the_same_rows_give_the_same_bytes) {

@@ -8,6 +8,7 @@
 #include "tests/train/study/page/report_in_browser.h"
 #include "tests/train/study/page/run_row.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/tables.h"
 
 namespace difftape::study {

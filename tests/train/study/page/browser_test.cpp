@@ -11,6 +11,7 @@
 
 #include "tests/train/study/page/page_user.h"
 #include "tests/train/study/page/run_row.h"
+#include "train/study/compare/collection.h"
 #include "train/study/page/html.h"
 #include "train/study/page/sections.h"
 

@@ -12,6 +12,7 @@
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/page/browser.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 

@@ -11,6 +11,7 @@
 #include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/html.h"
 

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/collection.h"
+#include "train/study/compare/measures.h"
 #include "train/study/page/html.h"
 
 namespace difftape::study::page {
@@ -58,6 +62,19 @@ TEST(SeedCurve, marks_spikes_of_every_seed_at_their_own_values) {
   EXPECT_EQ(marks.value, (std::vector<double>{8, 9}));
 }
 
+TEST(SeedCurve, marks_the_spikes_that_count_and_no_others) {
+  std::vector<double> losses;
+  for (int i = 0; i < 1000; ++i) losses.push_back(2 + 0.01 * (i % 7));
+  losses[89] = losses[299] = 8;
+  losses[399] = std::numeric_limits<double>::infinity();
+  RunRecord run = run_with(losses);
+  run.status.steps = 1000;
+  const Series marks = seed_spikes({1e-3, {&run}}, "train/loss");
+  EXPECT_EQ(marks.step, (std::vector<double>{300}))
+      << "not in the first tenth, and no infinity, which has no place in a chart";
+  EXPECT_EQ(measures::spike_count(run, "train/loss"), 2) << "with the infinity";
+}
+
 TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
   const ScratchDir dir;
   const std::vector<RunRecord> runs = collect_runs(write_sweep(dir.path(), 7, 2, 100)).runs;
@@ -69,16 +86,18 @@ TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
   ASSERT_EQ(levels_of({.bound = run::Bound::loss}, study).size(), 1u);
 }
 
-TEST(Selection, has_the_best_learning_rate_of_the_tables_even_if_a_run_diverged_there) {
-  const std::vector<RunRecord> runs =
-      test::records({{.lr = 1e-3, .loss = 5.4},
-                     {.lr = 1e-3, .seed = 2, .loss = 5.4},
-                     {.lr = 1e-2, .loss = 2.3},
-                     {.lr = 1e-2, .seed = 2, .state = run::RunState::diverged}});
-  const Study study = make_study(runs);
-  const std::vector<LrCurve> curves = lr_curves(study);
-  EXPECT_EQ(best_lr(study, curves), 1e-2);
-  EXPECT_EQ(best_lr(study, curves), best_point(curves[0].points)->lr);
+TEST(Selection, shows_the_learning_rate_where_the_fewest_runs_failed) {
+  const auto shown_of = [](double loss) {
+    const std::vector<RunRecord> runs =
+        test::records({{.lr = 1e-3, .loss = loss},
+                       {.lr = 1e-3, .seed = 2, .loss = loss},
+                       {.lr = 1e-2, .loss = 2.3},
+                       {.lr = 1e-2, .seed = 2, .state = run::RunState::diverged}});
+    const Study study = make_study(runs);
+    return best_lr(study, lr_curves(study));
+  };
+  EXPECT_EQ(shown_of(5.4), 1e-3);
+  EXPECT_EQ(shown_of(6), 1e-2) << "at 1e-3 both end above the initial loss";
 }
 
 TEST(Selection, an_arm_of_one_learning_rate_is_shown_at_every_other) {

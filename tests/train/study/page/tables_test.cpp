@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "train/study/figures/verdict_marks.h"
 #include "train/study/page/sections.h"
 
 namespace difftape::study::page {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -36,7 +38,7 @@ TEST(ArmTable, finds_the_arm_of_a_row_by_the_longest_name_it_begins_with) {
   EXPECT_EQ(arms_of(table, names), (std::vector<std::size_t>{1, 0, 3, 2}));
 }
 
-TEST(VerdictCards, give_each_verdict_a_word_and_a_shape) {
+TEST(VerdictCards, give_each_verdict_its_words_and_the_mark_of_the_forest_plot) {
   const system::Table table{{{"", "claim", true}, {"", "measured", true}, {"", "verdict", true}},
                             {{"a", "supported by 1 < 2", "supported"},
                              {"b", "", "hint: contradicted"},
@@ -45,10 +47,13 @@ TEST(VerdictCards, give_each_verdict_a_word_and_a_shape) {
   const std::string html = verdict_cards(table);
   EXPECT_THAT(html,
               HasSubstr("<td class=\"left\" data-label=\"measured\">supported by 1 &lt; 2</td>"));
-  for (const char* kind : {"yes", "no", "same", "open"}) {
-    EXPECT_THAT(html, HasSubstr(std::string("<span class=\"verdict ") + kind + "\"><svg"));
+  for (const auto& row : table.rows) {
+    EXPECT_THAT(html, HasSubstr("<span class=\"verdict\">" +
+                                svg::verdict_icon(svg::look_of(row[2])) + row[2] + "</span>"));
   }
-  EXPECT_THAT(html, HasSubstr("</svg>hint: contradicted</span>"));
+  EXPECT_THAT(svg::verdict_icon(svg::look_of("contradicted")),
+              AllOf(HasSubstr("<svg class=\"icon\""), HasSubstr("aria-hidden=\"true\""),
+                    HasSubstr("<polygon points=\"7,0.76 13.24,7 7,13.24 0.76,7\"")));
 }
 
 }  // namespace

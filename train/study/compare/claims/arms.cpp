@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
@@ -30,6 +29,8 @@ bool same_value(const std::string& a, const std::string& b) {
   const auto x = as_number(a), y = as_number(b);
   return x && y ? *x == *y : a == b;
 }
+
+std::string number_text(double value) { return fmt::format("{:g}", value); }
 
 bool in_regime(const RunRecord& run, const Regime& regime) {
   return std::ranges::all_of(regime, [&](const auto& entry) {
@@ -116,10 +117,10 @@ std::optional<std::string> attention_difference(const AttentionConfig& a,
 /// A key in which the arms differ, besides what makes a kind of attention.
 std::optional<std::string> other_difference(const ArmRuns& a, const ArmRuns& b) {
   const RunRecord &first = *a.runs.front(), &second = *b.runs.front();
-  for (const auto& [key, value] : first.env.at("config").items()) {
+  for (const std::string& key : differing_keys(first, second)) {
     const bool may_differ = is_shared(key) || key == "model.d_ff" || key == "model.match_params" ||
                             key.starts_with(kAttention);
-    if (!may_differ && second.config(key) != first.config(key)) return key;
+    if (!may_differ) return key;
   }
   return attention_difference(*first.attention, *second.attention);
 }
@@ -146,6 +147,7 @@ std::optional<std::pair<ArmRuns, ArmRuns>> find_arms(const Claim& claim, const C
                                                      std::string& reason) {
   const auto arms = arms_called(claim.arm, file, claim.regime, runs, reason);
   if (arms.empty()) return std::nullopt;
+  if (claim.has_value()) return std::pair(arms.front(), ArmRuns{number_text(claim.value), {}});
   const auto others = arms_called(claim.against, file, claim.regime, runs, reason);
   if (others.empty()) return std::nullopt;
   const ArmName *rule = rule_of(claim.arm, file), *other_rule = rule_of(claim.against, file);
@@ -160,28 +162,19 @@ std::optional<std::pair<ArmRuns, ArmRuns>> find_arms(const Claim& claim, const C
   return std::nullopt;
 }
 
-std::string task_difference(const RunRecord& a, const RunRecord& b) {
-  for (const auto& [key, value] : a.env.at("config").items()) {
-    if (is_of_task(key) && a.config(key) != b.config(key)) {
-      return fmt::format("{} and {} do not compare: {} is {} and {}", a.arm, b.arm, key,
-                         a.config(key), b.config(key));
-    }
+std::string mixture(const ArmRuns& arm) {
+  for (const RunRecord* run : arm.runs) {
+    const RunRecord& first = *arm.runs.front();
+    std::vector<std::string> keys = differing_keys(first, *run);
+    std::erase_if(keys, is_shared);
+    const std::string data = task_difference(first, *run);
+    if (keys.empty() && data.empty()) continue;
+    return fmt::format("runs of {} differ in {}: {} and {}; let the regime say which are meant",
+                       arm.name,
+                       keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
+                       first.dir.string(), run->dir.string());
   }
-  const auto digest = [](const RunRecord& run) {
-    const auto data = run.env.find("data");
-    return data == run.env.end() ? std::string() : data->value("xxh3_128", "");
-  };
-  return digest(a) == digest(b)
-             ? ""
-             : fmt::format("{} and {} do not compare: their data differ", a.arm, b.arm);
-}
-
-std::string config_difference(const RunRecord& a, const RunRecord& b) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : a.env.at("config").items()) {
-    if (!is_shared(key) && a.config(key) != b.config(key)) keys.push_back(key);
-  }
-  return keys.empty() ? "" : fmt::format(" (they differ in {})", fmt::join(keys, ", "));
+  return "";
 }
 
 }  // namespace difftape::study

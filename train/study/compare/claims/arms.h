@@ -12,10 +12,10 @@
 
 namespace difftape::study {
 
-/// Runs of one run.arm.
+/// Runs of one run.arm; or a number that an arm is compared with, which has none.
 struct ArmRuns {
   std::string name;
-  std::vector<const RunRecord*> runs;  ///< at least one
+  std::vector<const RunRecord*> runs;
 };
 
 /// The arms within a regime that a name of the file stands for: by their attention, or by their own
@@ -25,15 +25,14 @@ std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file
                                  std::string& reason);
 
 /// The two arms of a claim. Of arms that are found by their attention the first two that differ in
-/// nothing else; the size of the MLP may differ (model.match_params). Says in `reason` why there
-/// are none.
+/// nothing else; the size of the MLP may differ (model.match_params). Of a claim against a number
+/// the second has no runs. Says in `reason` why there are none.
 std::optional<std::pair<ArmRuns, ArmRuns>> find_arms(const Claim& claim, const ClaimsFile& file,
                                                      std::span<const RunRecord* const> runs,
                                                      std::string& reason);
 
-/// Why numbers of the two runs do not compare: other data, length or batch. Empty if they do.
-std::string task_difference(const RunRecord& a, const RunRecord& b);
-/// " (they differ in train.steps)", for runs that were to be one sample; or "".
-std::string config_difference(const RunRecord& a, const RunRecord& b);
+/// Why runs of an arm are no samples of one population, since they differ in more than learning
+/// rate and seed; empty if they are.
+std::string mixture(const ArmRuns& arm);
 
 }  // namespace difftape::study

@@ -11,6 +11,7 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/value.h"
+#include "train/stats/decision.h"
 #include "train/system/files.h"
 #include "train/system/suggest.h"
 
@@ -149,8 +150,8 @@ class ClaimReader {
   Claim read(const std::string& id, const YamlNode& node) const {
     const Map map(
         node, "claims." + id,
-        {"sentence", "source", "family", "rank", "arm", "against", "quantity", "regime", "expect",
-         "margin", "published", "controls", "plan", "if_supported", "if_contradicted"},
+        {"sentence", "source", "family", "rank", "arm", "against", "value", "quantity", "regime",
+         "expect", "margin", "published", "controls", "plan", "if_supported", "if_contradicted"},
         *errors_);
     Claim claim;
     claim.id = id;
@@ -161,7 +162,7 @@ class ClaimReader {
     claim.family = map.get<std::string>("family", id);
     claim.rank = map.word("rank", Rank::exploratory);
     claim.arm = arm(map, "arm");
-    claim.against = arm(map, "against");
+    if (map.find("value") == nullptr) claim.against = arm(map, "against");
     claim.quantity = map.quantity("quantity");
     if (const YamlNode* regime = map.find("regime"))
       claim.regime = read_regime(*regime, map.dotted("regime"), *errors_);
@@ -189,9 +190,16 @@ class ClaimReader {
   /// The numbers of a claim and whether they fit together.
   void read_numbers(const Map& map, Claim& claim) const {
     const bool ratio = claim.quantity && claim.quantity->scale == Scale::ratio;
+    const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
     claim.margin = map.get("margin", kNone, run::above(ratio ? 1 : 0));
+    claim.value = map.get("value", kNone);
+    if (map.find("value") && map.find("against"))
+      map.wrong("value", "stands instead of 'against'; keep one of them");
+    if (map.find("value") && !is_number(claim.value)) map.wrong("value", kNeedsFactor);
     const auto published = map.get<std::vector<double>>("published", {});
-    if (published.size() == 2 && published[0] <= published[1]) {
+    if (!std::ranges::all_of(published, is_number)) {
+      map.wrong("published", kNeedsFactor);
+    } else if (published.size() == 2 && published[0] <= published[1]) {
       claim.published_low = published[0];
       claim.published_high = published[1];
     } else if (map.find("published") != nullptr) {
@@ -208,6 +216,8 @@ class ClaimReader {
     const Map planned(*plan, map.dotted("plan"), {"spread", "effect"}, *errors_);
     claim.planned_spread = planned.get("spread", kNone, run::above(ratio ? 1 : 0));
     claim.planned_effect = planned.get("effect", kNone);
+    if (planned.find("effect") && !is_number(claim.planned_effect))
+      planned.wrong("effect", kNeedsFactor);
   }
 
   void read_controls(const YamlNode& list, const Map& of, Claim& claim) const {
@@ -221,15 +231,27 @@ class ClaimReader {
       Control control{arm(map, "arm"), map.quantity("quantity")};
       control.from = map.get("from", control.from);
       control.to = map.get("to", control.to);
+      if (!(control.from <= control.to)) map.wrong("from", "is above 'to'");
       if (control.quantity && control.quantity->of_run == nullptr)
         map.wrong("quantity", "is one of all learning rates; a control needs one of a run");
       claim.controls.push_back(control);
     }
   }
 
+  static constexpr const char* kNeedsFactor =
+      "expected a factor above 0: this quantity is compared by ratios";
+
   const ClaimsFile* file_;
   ConfigErrors* errors_;
 };
+
+void check_seeds(const Map& map, const ClaimsFile& file) {
+  const std::set<std::uint64_t> different(file.seeds.begin(), file.seeds.end());
+  if (different.size() < file.seeds.size()) map.wrong("seeds", "names a seed twice");
+  const auto needed = static_cast<std::size_t>(stats::kLooks.back().pairs);
+  if (file.looks && !file.seeds.empty() && file.seeds.size() != needed)
+    map.wrong("seeds", fmt::format("has {} seeds; looks need {}", file.seeds.size(), needed));
+}
 
 /// One primary claim a family, before its secondary ones.
 void check_families(const ClaimsFile& file, ConfigErrors& errors) {
@@ -255,6 +277,8 @@ double Claim::on_axis(double difference) const {
   return quantity->scale == Scale::ratio ? std::log(difference) : difference;
 }
 
+double Claim::margin_on_axis() const { return std::isnan(margin) ? kNone : on_axis(margin); }
+
 ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   ConfigErrors errors;
   ClaimsFile file;
@@ -272,6 +296,7 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
     file.seeds.push_back(static_cast<std::uint64_t>(seed));
   }
   file.looks = map.get("looks", false);
+  check_seeds(map, file);
   if (const YamlNode* arms = map.find("arms")) file.arms = read_arms(*arms, errors);
   const YamlNode* claims = map.find("claims");
   if (claims == nullptr || claims->pairs.empty()) {

@@ -14,7 +14,7 @@
 //       family: loss             # default: the claim's own name
 //       rank: primary            # primary, secondary or exploratory (default)
 //       arm: v2
-//       against: softmax
+//       against: softmax         # or value: 0, a number instead of an arm
 //       quantity: val_loss       # train/study/compare/README.md
 //       regime: {optim.lr: 0.01} # the runs it is about, by their configuration; a list: any of it
 //       expect: lower            # lower, higher, equivalent, not_higher
@@ -86,6 +86,7 @@ struct Claim {
   const Quantity* quantity = nullptr;
   Regime regime;
   Expect expect = Expect::lower;
+  double value = kNone;  ///< what the arm is compared with instead of `against`, as written
   double margin = kNone;
   double published_low = kNone, published_high = kNone;
   std::vector<Control> controls;
@@ -95,6 +96,8 @@ struct Claim {
 
   /// A difference as written, on the axis on which it is compared: the logarithm of a factor.
   double on_axis(double difference) const;
+  double margin_on_axis() const;  ///< NaN without a margin
+  bool has_value() const { return against.empty(); }
 };
 
 /// A name that claims use for an arm.

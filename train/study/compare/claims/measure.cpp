@@ -4,16 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "train/run/config/writer.h"
 #include "train/stats/descriptive.h"
 #include "train/study/compare/claims/arms.h"
 #include "train/study/compare/curves.h"
+#include "train/study/compare/tasks.h"
 
 namespace difftape::study {
 
@@ -31,9 +30,8 @@ BySeed by_seed(const ArmRuns& arm, std::string& reason) {
     if (!run->complete()) continue;
     const auto [place, added] = result[run->seed].emplace(run->lr, run);
     if (added || !reason.empty()) continue;
-    reason = fmt::format("{} has two runs of seed {} at lr {:g}: {} and {}{}", arm.name, run->seed,
-                         run->lr, place->second->dir.string(), run->dir.string(),
-                         config_difference(*place->second, *run));
+    reason = fmt::format("{} has two runs of seed {} at lr {:g}: {} and {}", arm.name, run->seed,
+                         run->lr, place->second->dir.string(), run->dir.string());
   }
   return result;
 }
@@ -87,6 +85,7 @@ double value_of(const std::vector<const RunRecord*>& runs, const Quantity& quant
 /// Why the two arms cannot be compared although both are there; empty if they can.
 std::string why_not(const ArmRuns& arm, const ArmRuns& against, const Quantity& quantity) {
   for (const ArmRuns* each : {&arm, &against}) {
+    if (each->runs.empty()) continue;  // a number
     const auto complete = std::ranges::count_if(each->runs, &RunRecord::complete);
     if (complete == 0) return fmt::format("no run of {} has ended", each->name);
     const bool logged = std::ranges::any_of(each->runs, [&](const RunRecord* run) {
@@ -95,8 +94,9 @@ std::string why_not(const ArmRuns& arm, const ArmRuns& against, const Quantity& 
     const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
     if (!logged && !(failed && quantity.of_diverged))
       return fmt::format("no run of {} logged {}", each->name, quantity.metric);
+    if (std::string mixed = mixture(*each); !mixed.empty()) return mixed;
   }
-  return task_difference(*arm.runs.front(), *against.runs.front());
+  return against.runs.empty() ? "" : task_difference(*arm.runs.front(), *against.runs.front());
 }
 
 /// The seeds that may count, in the order of the file.
@@ -107,17 +107,23 @@ std::vector<std::uint64_t> candidates(const ClaimsFile& file, const BySeed& runs
   return seeds;
 }
 
+/// What an arm does not show that the claim needs; or empty. Says in `reason` if that cannot be
+/// told.
 std::string failed_control(const Control& control, const ClaimsFile& file, const Claim& claim,
-                           std::span<const RunRecord* const> runs) {
-  std::string reason;
+                           std::span<const RunRecord* const> runs, std::string& reason) {
   const std::vector<ArmRuns> found = arms_called(control.arm, file, claim.regime, runs, reason);
-  if (found.empty()) return reason;
+  if (found.empty()) return "";
   std::vector<double> values;
   for (const RunRecord* run : found.front().runs) {
     const bool counts = file.seeds.empty() || std::ranges::count(file.seeds, run->seed) > 0;
     if (counts && run->complete()) values.push_back(run->number(*control.quantity));
   }
   const double mean = stats::mean(values);
+  if (std::isnan(mean)) {
+    reason =
+        fmt::format("control: a run of {} has no {}", found.front().name, control.quantity->label);
+    return "";
+  }
   if (mean >= control.from && mean <= control.to) return "";
   const Quantity& quantity = *control.quantity;
   return fmt::format(
@@ -131,7 +137,7 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
 void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsFile& file,
              Measured& measured) {
   const Quantity& quantity = *claim.quantity;
-  const std::set<double> of_a = lrs_of(a), of_b = lrs_of(b);
+  const std::set<double> of_a = lrs_of(a), of_b = claim.has_value() ? of_a : lrs_of(b);
   std::set<double> lrs;
   std::ranges::set_intersection(of_a, of_b, std::inserter(lrs, lrs.end()));
   if (lrs.empty()) {
@@ -146,22 +152,32 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
   measured.stated_before = true;
   for (const std::uint64_t seed : candidates(file, a)) {
     const auto first = runs_at(a, seed, lrs), second = runs_at(b, seed, lrs);
-    if (first.empty() || second.empty()) {
+    if (first.empty() || (second.empty() && !claim.has_value())) {
       if (file.looks) break;  // a look is at the first seeds, without a gap
       continue;
     }
     measured.seeds.push_back(seed);
     measured.a.push_back(value_of(first, quantity, measured.reason));
-    measured.b.push_back(value_of(second, quantity, measured.reason));
+    measured.b.push_back(claim.has_value() ? on_scale(claim.value, quantity.scale)
+                                           : value_of(second, quantity, measured.reason));
+    for (const double value : {measured.a.back(), measured.b.back()}) {
+      const bool at_end = value == on_scale(*lrs.begin(), quantity.scale) ||
+                          value == on_scale(*lrs.rbegin(), quantity.scale);
+      measured.censored += quantity.of_seed != nullptr && at_end ? 1 : 0;
+    }
     for (const auto* each : {&first, &second}) {
       for (const RunRecord* run : *each) {
         measured.stated_before = measured.stated_before && run->config("run.claims") == file.digest;
       }
     }
   }
-  if (measured.seeds.empty() && measured.reason.empty())
+  if (measured.seeds.empty() && measured.reason.empty()) {
     measured.reason =
-        fmt::format("{} and {} have no seed in common", measured.arm, measured.against);
+        file.seeds.empty()
+            ? fmt::format("{} and {} have no seed in common", measured.arm, measured.against)
+            : fmt::format("none of the seeds {} was trained in both arms",
+                          fmt::join(file.seeds, ", "));
+  }
 }
 
 }  // namespace
@@ -179,6 +195,10 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
   if (!measured.reason.empty()) return measured;
   const BySeed a = by_seed(arm, measured.reason), b = by_seed(against, measured.reason);
   if (measured.reason.empty()) compare(a, b, claim, file, measured);
+  for (const Control& control : claim.controls) {
+    if (measured.failed_control.empty() && measured.reason.empty())
+      measured.failed_control = failed_control(control, file, claim, runs, measured.reason);
+  }
   if (!measured.reason.empty()) {
     measured.seeds.clear();
     measured.a.clear();
@@ -189,14 +209,11 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
     return std::ranges::none_of(each.runs, &RunRecord::finished);
   };
   if (failed(arm) && failed(against)) {
-    measured.failed_control = fmt::format("all runs of {} and {} diverged", arm.name, against.name);
+    measured.failed_control = fmt::format("all runs of {}{} diverged", arm.name,
+                                          claim.has_value() ? "" : " and " + against.name);
   } else if (measured.a == measured.b) {
     measured.failed_control =
         fmt::format("{}: both runs of every pair have the same number", claim.quantity->label);
-  }
-  for (const Control& control : claim.controls) {
-    if (measured.failed_control.empty())
-      measured.failed_control = failed_control(control, file, claim, runs);
   }
   measured.paired = stats::paired_difference(measured.a, measured.b);
   const Scale scale = claim.quantity->scale;

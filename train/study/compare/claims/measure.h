@@ -22,7 +22,10 @@ struct Measured {
   std::string where;                              ///< "lr 0.01"
   Index planned = 0;                              ///< seeds of the file; 0: as many as there are
   bool stated_before = false;                     ///< every run of the pairs knew this claims file
-  std::string reason;                             ///< why nothing can be compared
+  /// Of the numbers in a and b that are learning rates, those at an end of the swept ones: where
+  /// they lie beyond it, nothing is known.
+  Index censored = 0;
+  std::string reason;          ///< why nothing can be compared
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "train/study/compare/tables.h"
 
@@ -24,16 +25,18 @@ std::string shown(double difference, const Quantity& quantity) {
                                         : fmt::format("{:+.{}f}", difference, quantity.digits);
 }
 
-const char* what_differs(Scale scale) {
-  switch (scale) {
-    case Scale::difference:
-      return "difference";
-    case Scale::ratio:
-      return "ratio";
-    case Scale::root:
+/// What p and p_other are of.
+std::pair<const char*, const char*> what_is_tested(Expect expect) {
+  switch (expect) {
+    case Expect::equivalent:
+      return {"p within the margin", "beyond the margin"};
+    case Expect::not_higher:
+      return {"p not above the margin", "above the margin"};
+    case Expect::lower:
+    case Expect::higher:
       break;
   }
-  return "difference of square roots";
+  return {"p", "within the margin"};
 }
 
 std::string p_text(const ClaimResult& result) {
@@ -41,12 +44,11 @@ std::string p_text(const ClaimResult& result) {
   const auto add = [&text](const char* what, double p) {
     if (!std::isnan(p)) text += fmt::format("{}{} {:.2g}", text.empty() ? "; " : ", ", what, p);
   };
-  const Expect expect = result.claim->expect;
-  const bool difference = expect == Expect::lower || expect == Expect::higher;
-  add(difference ? "p" : "p within the margin", result.p);
+  const auto [own, other] = what_is_tested(result.claim->expect);
+  add(own, result.p);
   add("corrected", result.p_corrected);
   add("by signs", result.p_signs);
-  add(difference ? "within the margin" : "of a difference", result.p_other_corrected);
+  add(other, result.p_other_corrected);
   return text;
 }
 
@@ -59,9 +61,9 @@ std::string published_text(const ClaimResult& result) {
   const bool apart = difference.high() < low || difference.low() > high;
   const bool inside = difference.low() >= low && difference.high() <= high;
   return fmt::format("; the published {:g} to {:g} {}", claim.published_low, claim.published_high,
-                     apart    ? "is outside the interval"
-                     : inside ? "holds the interval"
-                              : "meets the interval");
+                     apart    ? "lies outside the interval"
+                     : inside ? "contains the interval"
+                              : "overlaps the interval");
 }
 
 bool is_tested(const ClaimResult& result) { return result.verdict != Verdict::not_tested; }
@@ -96,12 +98,19 @@ std::string numbers_text(const ClaimResult& result) {
   const Measured& found = result.measured;
   if (found.seeds.empty()) return "";
   const Quantity& quantity = *result.claim->quantity;
-  return fmt::format("{}: {} {}, {} {}; {} {}, {} {} at {}{}{}", quantity.label, found.arm,
-                     number(found.arm_mean, quantity), found.against,
-                     number(found.against_mean, quantity), what_differs(quantity.scale),
-                     difference_text(result), found.seeds.size(),
-                     found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
-                     published_text(result));
+  const std::string other =
+      result.claim->has_value()
+          ? fmt::format("; {} to {}", what_differs(quantity.scale), found.against)
+          : fmt::format(", {} {}; {}", found.against, number(found.against_mean, quantity),
+                        what_differs(quantity.scale));
+  const std::string ends = found.censored > 0
+                               ? fmt::format("; {} of {} at an end of the learning rates",
+                                             found.censored, 2 * found.seeds.size())
+                               : "";
+  return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
+                     number(found.arm_mean, quantity), other, difference_text(result),
+                     found.seeds.size(), found.seeds.size() == 1 ? "seed" : "seeds", found.where,
+                     p_text(result), published_text(result), ends);
 }
 
 std::string verdict_text(const ClaimResult& result) {
@@ -121,12 +130,13 @@ std::string verdict_text(const ClaimResult& result) {
     case Verdict::equivalent:
       return with(claim.quantity->scale == Scale::ratio
                       ? fmt::format("no factor larger than {:g}", claim.margin)
-                      : fmt::format("no difference larger than {:g}", claim.margin));
+                      : fmt::format("no {} larger than {:g}", what_differs(claim.quantity->scale),
+                                    claim.margin));
     case Verdict::undecided:
       if (!result.reason.empty()) return with(result.reason);
       if (const Index seeds = seeds_to_decide(result); seeds > 0)
         return with(fmt::format("about {} seeds would decide", seeds));
-      return with("more than 1000 seeds would be needed");
+      return with("1000 seeds would not decide");
     case Verdict::not_testable:
     case Verdict::not_tested:
       break;
@@ -152,7 +162,12 @@ std::vector<std::string> untested(std::span<const ClaimResult> results) {
 std::vector<std::string> claims_notes(const ClaimsFile& file,
                                       std::span<const ClaimResult> results) {
   std::vector<std::string> notes;
-  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
+  const auto count = [&](Rank rank) {
+    return std::ranges::count_if(results, [rank](const ClaimResult& each) {
+      return each.rank == rank && is_open_or_decided(each);
+    });
+  };
+  const auto primaries = count(Rank::primary);
   const auto changed = std::ranges::count_if(results, [](const ClaimResult& each) {
     return is_tested(each) && each.claim->rank != Rank::exploratory && !each.measured.stated_before;
   });
@@ -169,11 +184,13 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
         "once their primary one is decided; level {:g}.",
         primaries, file.alpha));
   }
-  notes.push_back(
-      fmt::format("A hint is an exploratory claim that passes Benjamini and Hochberg's correction "
-                  "in its family "
-                  "at {:g}. Intervals are of 95 %, over pairs of runs with the same seed.",
-                  kFalseHints));
+  if (count(Rank::exploratory) > 0) {
+    notes.push_back(
+        fmt::format("A hint is an exploratory claim that passes Benjamini and Hochberg's "
+                    "correction in its family at {:g}.",
+                    kFalseHints));
+  }
+  notes.emplace_back("Intervals are of 95 %, over pairs of runs with the same seed.");
   return notes;
 }
 
@@ -220,22 +237,18 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
   for (const ClaimResult& result : results) {
     const Claim& claim = *result.claim;
     const Measured& found = result.measured;
-    const char* scale = claim.quantity->scale == Scale::ratio  ? "log"
-                        : claim.quantity->scale == Scale::root ? "root"
-                                                               : "linear";
     std::vector<std::string> fields{claim.id,
                                     claim.family,
                                     std::string(to_string(claim.rank)),
                                     std::string(to_string(result.rank)),
                                     claim.quantity->name,
-                                    scale,
+                                    std::string(to_string(claim.quantity->scale)),
                                     found.arm,
                                     found.against};
     const auto add = [&fields](double value) { fields.push_back(system::csv_number(value)); };
     const stats::Interval& difference = found.paired.difference;
-    for (const double value :
-         {found.arm_mean, found.against_mean, difference.mean, difference.half_width,
-          std::isnan(claim.margin) ? kNone : claim.on_axis(claim.margin)}) {
+    for (const double value : {found.arm_mean, found.against_mean, difference.mean,
+                               difference.half_width, claim.margin_on_axis()}) {
       add(value);
     }
     fields.push_back(fmt::to_string(found.seeds.size()));

@@ -12,12 +12,6 @@ namespace difftape::study {
 
 namespace {
 
-/// The level of the worst step of Holm's correction.
-double worst_level(const ClaimsFile& file) {
-  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
-  return file.alpha / static_cast<double>(std::max<Index>(1, primaries));
-}
-
 /// The difference, in standard deviations, that is found with power kPower: by bisection.
 double smallest_found(Index seeds, double level) {
   double low = 0, high = 100;
@@ -35,25 +29,48 @@ std::string shown(const Claim& claim, double on_axis) {
 
 std::string share(double power) { return std::isnan(power) ? "-" : fmt::format("{:.2f}", power); }
 
+bool asks_difference(const Claim& claim) {
+  return claim.expect == Expect::lower || claim.expect == Expect::higher;
+}
+
+/// How often the claim's own question is answered if the true difference is `effect`; NaN without a
+/// plan or without what the question needs.
+double own_power(const Claim& claim, double effect, double spread, Index seeds, double level) {
+  const double margin = claim.margin_on_axis();
+  if (std::isnan(effect)) return kNone;
+  if (asks_difference(claim)) return stats::paired_power(effect, spread, seeds, level);
+  if (claim.expect == Expect::not_higher)
+    return stats::one_sided_power(margin - effect, spread, seeds, level);
+  return stats::equivalence_power(margin, spread, seeds, level, effect);
+}
+
+/// The same of the margin, if there is no difference: that it is within, or not above.
+double margin_power(const Claim& claim, double spread, Index seeds, double level) {
+  const double margin = claim.margin_on_axis();
+  if (std::isnan(margin)) return kNone;
+  if (claim.expect == Expect::not_higher)
+    return stats::one_sided_power(margin, spread, seeds, level);
+  return stats::equivalence_power(margin, spread, seeds, level);
+}
+
 std::vector<std::string> row_of(const Claim& claim, Index seeds, double level) {
   const bool planned = !std::isnan(claim.planned_spread);
   const double spread = planned ? claim.on_axis(claim.planned_spread) : 1;
   const bool has_effect = planned && !std::isnan(claim.planned_effect);
   const double effect = has_effect ? claim.on_axis(claim.planned_effect) : kNone;
-  const double margin = planned && !std::isnan(claim.margin) ? claim.on_axis(claim.margin) : kNone;
   const double found = smallest_found(seeds, level) * spread;
-  const Index needed =
-      has_effect && effect != 0 ? stats::pairs_for_power(effect, spread, level, kPower) : 0;
-  return {
-      claim.id,
-      std::string(to_string(claim.rank)),
-      planned ? shown(claim, spread) : "-",
-      planned ? shown(claim, found) : fmt::format("{:.2f} SD", found),
-      has_effect ? shown(claim, effect) : "-",
-      share(has_effect ? stats::paired_power(effect, spread, seeds, level) : kNone),
-      needed > 0 ? fmt::to_string(needed) : "-",
-      std::isnan(margin) ? "-" : shown(claim, margin),
-      share(std::isnan(margin) ? kNone : stats::equivalence_power(margin, spread, seeds, level))};
+  const auto power_of = [&](Index n) { return own_power(claim, effect, spread, n, level); };
+  const Index needed = has_effect ? stats::fewest_pairs(power_of, kPower) : 0;
+  const std::string size = planned ? shown(claim, found) : fmt::format("{:.2f} SD", found);
+  return {claim.id,
+          std::string(to_string(claim.rank)),
+          planned ? shown(claim, spread) : "-",
+          asks_difference(claim) ? size : "-",
+          has_effect ? shown(claim, effect) : "-",
+          share(has_effect ? power_of(seeds) : kNone),
+          needed > 0 ? fmt::to_string(needed) : "-",
+          std::isnan(claim.margin) ? "-" : shown(claim, claim.margin_on_axis()),
+          share(planned ? margin_power(claim, spread, seeds, level) : kNone)};
 }
 
 }  // namespace
@@ -66,8 +83,8 @@ system::Table power_table(const ClaimsFile& file, Index seeds) {
                        {"planned", "effect"},
                        {"planned", "power"},
                        {"planned", "seeds for .8"},
-                       {"equivalence", "margin"},
-                       {"equivalence", "power"}},
+                       {"no difference", "margin"},
+                       {"no difference", "power"}},
                       {}};
   const double level = worst_level(file);
   for (const Claim& claim : file.claims) {
@@ -83,8 +100,8 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width) {
   return to_text(table) +
          system::wrapped(
              fmt::format("{} seeds, level {:.3g}: that of the worst step of Holm's correction. SD: "
-                         "of single paired differences, as planned. Equivalence: how often it is "
-                         "found if there is no difference.",
+                         "of single paired differences, as planned. No difference: how often "
+                         "its absence is found, within the margin or not above it.",
                          seeds, worst_level(file)),
              width, "");
 }

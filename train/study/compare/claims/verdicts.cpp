@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "train/stats/decision.h"
@@ -30,19 +31,6 @@ Corrected holm_with_factors(const std::vector<double>& p) {
   return result;
 }
 
-double margin_of(const Claim& claim) {
-  return std::isnan(claim.margin) ? kNone : claim.on_axis(claim.margin);
-}
-
-/// One-sided, of a mean above `from`.
-double upper_p(const stats::PairedDifference& paired, double from) {
-  if (paired.pairs < 2 || std::isnan(paired.error)) return kNone;
-  const double distance = paired.difference.mean - from;
-  if (paired.error == 0) return distance > 0 ? 0 : 1;
-  const double two_sided = stats::student_t_two_sided(distance / paired.error, paired.pairs - 1);
-  return distance > 0 ? two_sided / 2 : 1 - two_sided / 2;
-}
-
 /// Two-sided, of a difference from 0.
 double differs_p(const stats::PairedDifference& paired, double) { return paired.p; }
 
@@ -50,12 +38,19 @@ double differs_p(const stats::PairedDifference& paired, double) { return paired.
 double beyond_p(const stats::PairedDifference& paired, double margin) {
   stats::PairedDifference size = paired;
   size.difference.mean = std::abs(paired.difference.mean);
-  return std::min(1.0, 2 * upper_p(size, margin));
+  return std::min(1.0, 2 * stats::upper_p(size, margin));
 }
 
-/// Of a difference not above the margin.
+/// One-sided, of a difference above the margin.
+double above_p(const stats::PairedDifference& paired, double margin) {
+  return stats::upper_p(paired, margin);
+}
+
+/// One-sided, of a difference below the margin.
 double not_above_p(const stats::PairedDifference& paired, double margin) {
-  return 1 - upper_p(paired, margin);
+  stats::PairedDifference turned = paired;
+  turned.difference.mean = -paired.difference.mean;
+  return stats::upper_p(turned, -margin);
 }
 
 using Test = double (*)(const stats::PairedDifference&, double margin);
@@ -70,7 +65,7 @@ Questions questions_of(Expect expect) {
     case Expect::equivalent:
       return {stats::equivalence_p, beyond_p};
     case Expect::not_higher:
-      return {not_above_p, differs_p};
+      return {not_above_p, above_p};
     case Expect::lower:
     case Expect::higher:
       break;
@@ -79,17 +74,25 @@ Questions questions_of(Expect expect) {
 }
 
 /// Whether a test finds differences: such a one may be looked at early.
-bool finds_differences(Test test) { return test == differs_p || test == beyond_p; }
+bool finds_differences(Test test) {
+  return test == differs_p || test == beyond_p || test == above_p;
+}
 
-/// The p value of looks at 4, 8 and 12 pairs: the least of those reached, each at its own level.
-double looks_p(Test test, double margin, const Measured& measured) {
-  double least = kNone;
+/// What looks at 4, 8 and 12 pairs say: the least p value of those reached, each at its own level,
+/// and the sign of the difference at that look.
+struct Looked {
+  double p = kNone;
+  bool lower = false;
+};
+Looked look(Test test, double margin, const Measured& measured) {
+  Looked least;
   for (const stats::Look& look : stats::kLooks) {
     const auto pairs = static_cast<std::size_t>(look.pairs);
     if (pairs > measured.a.size()) break;
     const auto paired = stats::paired_difference(std::span(measured.a).first(pairs),
                                                  std::span(measured.b).first(pairs));
-    least = std::fmin(least, stats::sequential_p(test(paired, margin), look.pairs));
+    const double p = stats::sequential_p(test(paired, margin), look.pairs);
+    if (std::isnan(least.p) || p < least.p) least = {p, paired.difference.mean < 0};
   }
   return least;
 }
@@ -112,25 +115,29 @@ ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured
                                : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
     return result;
   }
-  if (!found.failed_control.empty()) {
+  const Index missing = missing_seeds(file, found);
+  if (missing == 0 && !found.failed_control.empty()) {
     result.reason = found.failed_control;
     result.verdict = Verdict::not_testable;
     return result;
   }
   result.verdict = Verdict::undecided;
+  result.lower = found.paired.difference.mean < 0;
   std::vector<double> differences;
   for (std::size_t i = 0; i < found.a.size(); ++i) differences.push_back(found.a[i] - found.b[i]);
   result.p_signs = stats::sign_flip_p(differences);
-  const Index missing = missing_seeds(file, found);
   if (missing > 0) {
     result.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + missing);
-    if (!file.looks) return result;
+    if (!file.looks || !found.failed_control.empty()) return result;
   }
-  const double margin = margin_of(claim);
+  const double margin = claim.margin_on_axis();
   const auto p_of = [&](Test test) {
     if (test != differs_p && std::isnan(margin)) return kNone;
-    if (file.looks && finds_differences(test)) return looks_p(test, margin, found);
-    return missing == 0 ? test(found.paired, margin) : kNone;
+    if (!file.looks || !finds_differences(test))
+      return missing == 0 ? test(found.paired, margin) : kNone;
+    const Looked looked = look(test, margin, found);
+    result.lower = looked.lower;
+    return looked.p;
   };
   const Questions questions = questions_of(claim.expect);
   result.p = p_of(questions.own);
@@ -141,19 +148,16 @@ ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured
 /// What the corrected p values say.
 Verdict verdict_of(const ClaimResult& result, double level) {
   const bool own = result.p_corrected <= level, other = result.p_other_corrected <= level;
-  const bool lower = result.measured.paired.difference.mean < 0;
   switch (result.claim->expect) {
     case Expect::equivalent:
-      return own ? Verdict::supported : other ? Verdict::contradicted : Verdict::undecided;
     case Expect::not_higher:
-      if (other && !lower) return Verdict::contradicted;
-      return own ? Verdict::supported : Verdict::undecided;
+      return own ? Verdict::supported : other ? Verdict::contradicted : Verdict::undecided;
     case Expect::lower:
     case Expect::higher:
       break;
   }
   if (own) {
-    const bool as_expected = lower == (result.claim->expect == Expect::lower);
+    const bool as_expected = result.lower == (result.claim->expect == Expect::lower);
     return as_expected ? Verdict::supported : Verdict::contradicted;
   }
   return other ? Verdict::equivalent : Verdict::undecided;
@@ -161,7 +165,7 @@ Verdict verdict_of(const ClaimResult& result, double level) {
 
 /// What is not tested for lack of seeds counts among the primary claims all the same: it will be.
 double holm_p(const ClaimResult& result, double p) {
-  return result.verdict == Verdict::undecided && std::isnan(p) ? 1.0 : p;
+  return is_open_or_decided(result) && std::isnan(p) ? 1.0 : p;
 }
 
 void decide_primaries(std::vector<ClaimResult>& results, double alpha,
@@ -170,14 +174,15 @@ void decide_primaries(std::vector<ClaimResult>& results, double alpha,
   for (const ClaimResult& each : results) {
     const bool counts = each.rank == Rank::primary;
     p.push_back(counts ? holm_p(each, each.p) : kNone);
-    other.push_back(counts ? each.p_other : kNone);
+    const bool asks_other = !std::isnan(each.p_other) || !std::isnan(each.claim->margin);
+    other.push_back(counts && asks_other ? holm_p(each, each.p_other) : kNone);
   }
   const Corrected corrected = holm_with_factors(p), corrected_other = holm_with_factors(other);
   for (std::size_t i = 0; i < results.size(); ++i) {
     ClaimResult& each = results[i];
     if (each.rank != Rank::primary || each.verdict != Verdict::undecided) continue;
     if (!std::isnan(each.p)) each.p_corrected = corrected.p[i];
-    each.p_other_corrected = corrected_other.p[i];
+    if (!std::isnan(each.p_other)) each.p_other_corrected = corrected_other.p[i];
     each.verdict = verdict_of(each, alpha);
     if (!is_decided(each.verdict)) continue;
     const bool by_own = each.p_corrected <= alpha;
@@ -239,19 +244,45 @@ Index seeds_to_decide(const ClaimResult& result) {
   const double level = result.level;
   const stats::PairedDifference& paired = result.measured.paired;
   const double spread = paired.error * std::sqrt(static_cast<double>(paired.pairs));
-  const double margin = margin_of(*result.claim), found = std::abs(paired.difference.mean);
-  if (!(spread > 0)) return 0;
-  const double effect =
-      result.claim->expect == Expect::equivalent ? std::max(0.0, found - margin) : found;
-  const Index differs = effect > 0 ? stats::pairs_for_power(effect, spread, level, kPower) : 0;
-  const Index within =
-      found < margin ? stats::pairs_for_equivalence(margin, spread, level, kPower) : 0;
-  return differs == 0 ? within : within == 0 ? differs : std::min(differs, within);
+  const double margin = result.claim->margin_on_axis(), found = paired.difference.mean;
+  if (std::isnan(spread)) return 0;
+  if (spread == 0) return 1 + static_cast<Index>(std::ceil(std::log2(1 / level)));
+  const auto fewest = [](const std::function<double(Index)>& power) {
+    return stats::fewest_pairs(power, kPower);
+  };
+  const Index differs = fewest([&](Index n) {
+    switch (result.claim->expect) {
+      case Expect::equivalent:
+        return stats::one_sided_power(std::abs(found) - margin, spread, n, level / 2);
+      case Expect::not_higher:
+        return stats::one_sided_power(std::abs(found - margin), spread, n, level);
+      case Expect::lower:
+      case Expect::higher:
+        break;
+    }
+    return stats::paired_power(found, spread, n, level);
+  });
+  const bool asks_within = !std::isnan(margin) && result.claim->expect != Expect::not_higher;
+  const Index within = asks_within ? fewest([&](Index n) {
+    return stats::equivalence_power(margin, spread, n, level, found);
+  })
+                                   : 0;
+  const Index needed = differs == 0 ? within : within == 0 ? differs : std::min(differs, within);
+  return needed == 0 ? 0 : std::max(needed, paired.pairs + 1);
 }
 
 bool is_decided(Verdict verdict) {
   return verdict == Verdict::supported || verdict == Verdict::contradicted ||
          verdict == Verdict::equivalent;
+}
+
+bool is_open_or_decided(const ClaimResult& result) {
+  return result.verdict == Verdict::undecided || is_decided(result.verdict);
+}
+
+double worst_level(const ClaimsFile& file) {
+  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
+  return file.alpha / static_cast<double>(std::max<Index>(1, primaries));
 }
 
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured) {
@@ -263,11 +294,9 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   decide_primaries(results, file.alpha, factors);
   decide_secondaries(results, file.alpha, factors);
   decide_exploratory(results);
-  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
-  const double level = file.alpha / static_cast<double>(std::max<Index>(1, primaries));
   for (ClaimResult& each : results) {
     each.alpha = each.rank == Rank::exploratory ? kFalseHints : file.alpha;
-    each.level = level;
+    each.level = worst_level(file);
   }
   return results;
 }

@@ -41,17 +41,19 @@ constexpr double kPower = 0.8;
 /// A claim with its numbers and its verdict. Its own question has the p value `p`: of a difference,
 /// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
 /// be found: equivalence where a difference was expected, a difference beyond the margin where
-/// equivalence was, one from 0 where none above the margin was. Each question is corrected for
-/// itself, so that wrong verdicts of either kind are held at alpha: by Holm over the primary
-/// claims; of secondary ones at the level that their primary one was decided at, and no less than
-/// the claim before; of exploratory ones by Benjamini and Hochberg within the family. `p_signs` is
-/// the exact test of signs, beside the others.
+/// equivalence was, one above it where none above it was. Each question is corrected for itself. Of
+/// primary claims by Holm over all of them, which holds wrong verdicts of either kind at alpha; of
+/// secondary ones at the level that their primary one was decided at, and no less than the claim
+/// before, which holds those of a family at alpha and not those of all; of exploratory ones by
+/// Benjamini and Hochberg within the family. `p_signs` is the exact test of signs, beside the
+/// others.
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
   Rank rank;  ///< as it is treated: exploratory if runs were made under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
+  bool lower = false;  ///< the difference is below 0; with looks, at the one that decides
   Verdict verdict = Verdict::not_tested;
   std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
   double alpha = kNone;     ///< at or below which a corrected p decides
@@ -64,11 +66,16 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
 /// Measures and decides.
 std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs);
 
-/// The fewest seeds, at the spread seen, that would find a difference of the size seen with power
-/// kPower, or show that it is within the margin; 0: more than 1000, or no spread is known.
+/// The fewest seeds, more than there are, that would decide with power kPower if the difference and
+/// the spread that were seen are the true ones; 0: more than 1000, or nothing is known.
 Index seeds_to_decide(const ClaimResult& result);
 
 /// Whether a verdict says something.
 bool is_decided(Verdict verdict);
+/// Whether a claim was tested, or will be once its seeds have ended.
+bool is_open_or_decided(const ClaimResult& result);
+
+/// The level of the worst step of Holm's correction: alpha over the number of primary claims.
+double worst_level(const ClaimsFile& file);
 
 }  // namespace difftape::study

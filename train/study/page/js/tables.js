@@ -3,10 +3,10 @@
 
 const isMissing = text => text === '' || text === '-';
 
-// Numbers by size, words by letter; what is missing stands last either way.
+// Numbers by size, "<0.001" as 0.001, words by letter; what is missing stands last either way.
 function compareCells(a, b, direction) {
   if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);
-  const [x, y] = [a, b].map(text => Number(text.replaceAll(',', '')));
+  const [x, y] = [a, b].map(text => Number(text.replaceAll(/[,<]/g, '')));
   return direction * (Number.isNaN(x) || Number.isNaN(y)
     ? a.localeCompare(b, 'en', {numeric: true}) : x - y);
 }

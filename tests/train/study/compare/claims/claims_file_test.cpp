@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* kWhole = R"(alpha: 0.01
-seeds: [11, 12]
+seeds: [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22]
 looks: true
 arms:
   softmax: {kind: softmax}
@@ -52,7 +52,8 @@ claims:
 TEST(ClaimsFile, is_read_in_full) {
   const ClaimsFile file = claims_from_text(kWhole, "c.yaml");
   EXPECT_EQ(file.alpha, 0.01);
-  EXPECT_EQ(file.seeds, (std::vector<std::uint64_t>{11, 12}));
+  EXPECT_EQ(file.seeds,
+            (std::vector<std::uint64_t>{11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22}));
   EXPECT_TRUE(file.looks);
   ASSERT_EQ(file.arms.size(), 3u);
   EXPECT_TRUE(file.arms[1].attention.has_value());
@@ -122,7 +123,7 @@ TEST(ClaimsFile, with_numbers_that_do_not_fit_is_refused) {
   EXPECT_THAT(error("[-0.03, -0.02]", "[-0.02, -0.03]"),
               HasSubstr("claims.loss.published: expected two numbers, the lower first"));
   EXPECT_THAT(error("alpha: 0.01", "alpha: 1"), HasSubstr("alpha"));
-  EXPECT_THAT(error("seeds: [11, 12]", "seeds: [-1]"), HasSubstr("seeds"));
+  EXPECT_THAT(error("seeds: [11, 12,", "seeds: [-1, 12,"), HasSubstr("seeds"));
 }
 
 TEST(ClaimsFile, has_one_primary_claim_a_family_before_its_secondary_ones) {

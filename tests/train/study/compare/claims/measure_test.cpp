@@ -80,7 +80,9 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
   EXPECT_EQ(some.planned, 2);
   const Measured missing = measured(claims(quantity, "seeds: [3, 9, 1]\n"), two_arms());
   EXPECT_EQ(missing.seeds, (std::vector<std::uint64_t>{3, 1}));
-  const Measured looks = measured(claims(quantity, "seeds: [3, 9, 1]\nlooks: true\n"), two_arms());
+  const Measured looks =
+      measured(claims(quantity, "seeds: [3, 9, 1, 2, 4, 5, 6, 7, 8, 10, 11, 12]\nlooks: true\n"),
+               two_arms());
   EXPECT_EQ(looks.seeds, (std::vector<std::uint64_t>{3}))
       << "a look is at the first, without a gap";
 }
@@ -120,11 +122,54 @@ TEST(Measure, says_what_is_missing) {
   EXPECT_EQ(
       why(loss, test::records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
       "a and b do not compare: data.seq_len is 128 and 256");
-  EXPECT_THAT(why(loss, test::records({{.arm = "a"},
-                                       {.arm = "a", .config = {{"optim.clip_norm", "0"}}},
-                                       {.arm = "b"}})),
-              AllOf(HasSubstr("a has two runs of seed 1 at lr 0.001"),
-                    HasSubstr("(they differ in optim.clip_norm)")));
+  EXPECT_THAT(why(loss, test::records({{.arm = "a"}, {.arm = "a"}, {.arm = "b"}})),
+              HasSubstr("a has two runs of seed 1 at lr 0.001"));
+}
+
+TEST(Measure, refuses_arms_whose_runs_are_no_samples_of_one_population) {
+  const std::string loss = "    quantity: val_loss\n";
+  const auto clipped = test::records({{.arm = "a", .config = {{"optim.clip_norm", "1"}}},
+                                      {.arm = "a", .seed = 2, .config = {{"optim.clip_norm", "0"}}},
+                                      {.arm = "b"}});
+  EXPECT_THAT(measured(claims(loss), clipped).reason,
+              HasSubstr("runs of a differ in optim.clip_norm: "));
+  EXPECT_EQ(measured(claims(loss + "    regime: {optim.clip_norm: 1}\n"), clipped).reason, "");
+}
+
+TEST(Measure, compares_an_arm_with_a_number) {
+  const auto against = [](const std::string& lines) {
+    return claims_from_text("claims:\n  c:\n    sentence: s\n    arm: a\n" + lines, "c.yaml");
+  };
+  const Measured found =
+      measured(against("    value: 2.5\n    quantity: val_loss\n    regime: {optim.lr: 0.01}\n"),
+               two_arms());
+  EXPECT_EQ(found.reason, "");
+  EXPECT_EQ(found.against, "2.5");
+  EXPECT_EQ(found.seeds.size(), 3u);
+  EXPECT_NEAR(found.paired.difference.mean, 2.2 - 2.5, 1e-12);
+  const auto ratio = two_arms([](Result& result) { result.last = {{"attn/logit_max/0", 8}}; });
+  EXPECT_NEAR(
+      measured(against("    value: 2\n    quantity: attention_logit\n"), ratio).a[0] - std::log(2),
+      std::log(4), 1e-12);
+  EXPECT_THAT(
+      measured(against("    value: 8\n    quantity: attention_logit\n"), ratio).failed_control,
+      HasSubstr("have the same number"));
+}
+
+TEST(Measure, counts_critical_rates_at_an_end_of_the_learning_rates) {
+  const auto runs = two_arms();  // all of them train
+  const Measured found = measured(claims("    quantity: critical_lr\n"), runs);
+  EXPECT_EQ(found.censored, 6);
+}
+
+TEST(Measure, of_a_control_that_cannot_be_told_compares_nothing) {
+  const auto why = [](const std::string& control) {
+    return measured(claims("    quantity: val_loss\n    controls: [{" + control + "}]\n"),
+                    two_arms())
+        .reason;
+  };
+  EXPECT_EQ(why("arm: a, quantity: sink_rate, from: 0"), "control: a run of a has no sink rate");
+  EXPECT_THAT(why("arm: c, quantity: val_loss, from: 0"), HasSubstr("no arm is called c"));
 }
 
 TEST(Measure, knows_whether_the_claims_were_stated_before_the_runs) {

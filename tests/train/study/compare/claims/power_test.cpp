@@ -46,7 +46,9 @@ TEST(Power, of_planned_claims_is_that_of_the_worst_step_of_holm) {
   const auto rows = power_table(file, 8).rows;
   ASSERT_EQ(rows.size(), 3u) << "exploratory claims have no plan";
   EXPECT_EQ(rows[0][5], fmt::format("{:.2f}", stats::paired_power(0.025, 0.011, 8, 0.025)));
-  EXPECT_EQ(rows[0][6], fmt::to_string(stats::pairs_for_power(0.025, 0.011, 0.025, 0.8)));
+  EXPECT_EQ(rows[0][6],
+            fmt::to_string(stats::fewest_pairs(
+                [](Index n) { return stats::paired_power(0.025, 0.011, n, 0.025); }, 0.8)));
   EXPECT_EQ(rows[0][8], fmt::format("{:.2f}", stats::equivalence_power(0.01, 0.011, 8, 0.025)));
   const double found = std::stod(rows[0][3]);
   EXPECT_NEAR(stats::paired_power(found, 0.011, 8, 0.025), 0.8, 0.01);
@@ -54,6 +56,22 @@ TEST(Power, of_planned_claims_is_that_of_the_worst_step_of_holm) {
   EXPECT_EQ(rows[1][4], "x0.74");
   EXPECT_THAT(rows[2], ElementsAre("unplanned", "secondary", "-", HasSubstr(" SD"), "-", "-", "-",
                                    "-", "-"));
+}
+
+TEST(Power, of_claims_that_expect_no_difference_is_that_of_finding_none) {
+  const ClaimsFile file = claims_from_text(R"(claims:
+  same: {sentence: s, rank: primary, arm: a, against: b, quantity: val_loss, expect: equivalent,
+         margin: 0.02, plan: {spread: 0.011, effect: 0.005}}
+  worse: {sentence: s, rank: primary, arm: a, against: b, quantity: val_loss, expect: not_higher,
+          margin: 0.02, plan: {spread: 0.011, effect: -0.01}}
+)",
+                                           "c.yaml");
+  const auto rows = power_table(file, 8).rows;
+  EXPECT_EQ(rows[0][3], "-");
+  EXPECT_EQ(rows[0][5],
+            fmt::format("{:.2f}", stats::equivalence_power(0.02, 0.011, 8, 0.025, 0.005)));
+  EXPECT_EQ(rows[1][5], fmt::format("{:.2f}", stats::one_sided_power(0.03, 0.011, 8, 0.025)));
+  EXPECT_EQ(rows[1][8], fmt::format("{:.2f}", stats::one_sided_power(0.02, 0.011, 8, 0.025)));
 }
 
 TEST(Power, of_looks_is_that_of_the_last_one) {

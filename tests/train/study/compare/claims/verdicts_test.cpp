@@ -64,6 +64,21 @@ TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
     EXPECT_EQ(verdict(made, pairs(0.0, 0.1)), undecided) << to_string(expect);
   }
   EXPECT_EQ(verdict(claim("c"), pairs(0)), undecided) << "without a margin nothing is equivalent";
+  const Claim above = claim("c", Rank::primary, Expect::not_higher, 0.02);
+  EXPECT_EQ(verdict(above, pairs(0.01, 0.001)), supported) << "above 0, and not above the margin";
+}
+
+TEST(Verdicts, of_equal_differences_are_no_surer_than_signs) {
+  using enum Verdict;
+  for (const Expect expect : {Expect::lower, Expect::equivalent, Expect::not_higher}) {
+    const Claim made = claim("c", Rank::primary, expect, 0.02);
+    EXPECT_EQ(verdict(made, pairs(-0.01, 0, 3)), undecided) << to_string(expect);
+    EXPECT_NE(verdict(made, pairs(-0.01, 0, 6)), undecided) << to_string(expect);
+  }
+  ClaimsFile file;
+  file.claims = {claim("c")};
+  EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0, 3)}).front()),
+            "undecided: about 6 seeds would decide");
 }
 
 TEST(Verdicts, of_a_difference_that_is_smaller_than_the_margin_say_so) {
@@ -96,6 +111,8 @@ TEST(Verdicts, wait_for_the_seeds_of_the_plan) {
   EXPECT_EQ(result.verdict, Verdict::undecided);
   EXPECT_EQ(verdict_text(result), "undecided: 5 of 8 seeds have ended");
   EXPECT_TRUE(std::isnan(result.p));
+  few.failed_control = "too few spikes so far";
+  EXPECT_EQ(verdict_text(decide(file, {few}).front()), "undecided: 5 of 8 seeds have ended");
 }
 
 TEST(Verdicts, at_looks_decide_early_only_where_it_is_clear) {
@@ -111,6 +128,11 @@ TEST(Verdicts, at_looks_decide_early_only_where_it_is_clear) {
   EXPECT_EQ(at(-0.1, 0.03, 8), Verdict::supported);
   EXPECT_EQ(at(0, 0.01, 8), Verdict::undecided) << "equivalence waits for the last look";
   EXPECT_EQ(at(0, 0.01, 12), Verdict::equivalent);
+  Measured turned = pairs(-0.1, 0.001, 12);
+  for (size_t i = 4; i < 12; ++i) turned.a[i] = 2.4;
+  turned.paired = stats::paired_difference(turned.a, turned.b);
+  ASSERT_GT(turned.paired.difference.mean, 0);
+  EXPECT_EQ(decide(file, {turned}).front().verdict, Verdict::supported) << "as the first look said";
 }
 
 TEST(Verdicts, of_primary_claims_are_corrected_by_holm_of_others_by_their_rank) {
@@ -159,9 +181,11 @@ TEST(Verdicts, that_are_open_say_how_many_seeds_would_decide) {
   const ClaimResult open = decide(file, {pairs(-0.02, 0.03)}).front();
   ASSERT_EQ(open.verdict, Verdict::undecided);
   const double spread = open.measured.paired.error * std::sqrt(8.0);
-  const Index differs = stats::pairs_for_power(0.02, spread, 0.05, 0.8);
+  const Index differs =
+      stats::fewest_pairs([&](Index n) { return stats::paired_power(0.02, spread, n, 0.05); }, 0.8);
   EXPECT_GT(differs, 8);
   EXPECT_LE(seeds_to_decide(open), differs);
+  EXPECT_GT(seeds_to_decide(open), 8);
   EXPECT_EQ(verdict_text(open),
             fmt::format("undecided: about {} seeds would decide", seeds_to_decide(open)));
 }

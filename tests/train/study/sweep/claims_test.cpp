@@ -1,0 +1,140 @@
+// A sweep that is to decide claims: they are written down before its runs, and judged after them.
+#include <gmock/gmock.h>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+#include "train/study/compare/claims/claims_file.h"
+
+namespace difftape::study {
+namespace {
+
+using test::contents;
+using test::Outcome;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kPrimary = R"(claims:
+  v2_loss:
+    sentence: V2's loss is lower than the baseline's
+    rank: primary
+    arm: diff_v2
+    against: softmax
+    quantity: val_loss
+    expect: lower
+    margin: 0.01
+    plan: {spread: 0.01, effect: -0.02}
+)";
+
+class SweepWithClaims : public testing::Test {
+ protected:
+  SweepWithClaims() {
+    put(project / "s.yaml",
+        "base: tiny.yaml\n"
+        "sweep:\n"
+        "  seeds: [1, 2, 3]\n"
+        "  claims: mine.yaml\n"
+        "  arms:\n"
+        "    softmax: {model.attention.kind: softmax}\n"
+        "    diff_v2: {model.attention.kind: diff_v2}\n");
+    put(project / "mine.yaml", kPrimary);
+  }
+
+  Outcome difftape(const std::vector<std::string>& arguments) {
+    return project.difftape(arguments);
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(SweepWithClaims, states_them_in_every_run_and_judges_them_at_its_end) {
+  const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "out"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const std::string digest = claims_from_text(kPrimary, "mine.yaml").digest;
+  for (const char* run : {"softmax-seed1", "diff_v2-seed3"}) {
+    const auto env = run::read_env(project / ("out/" + std::string(run)));
+    EXPECT_EQ(env["config"]["run.claims"], digest);
+  }
+  EXPECT_EQ(contents(project / "out/claims.yaml"), kPrimary);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("V2's loss is lower than the baseline's"),
+                                 HasSubstr("(xxh3 " + digest + ")"), Not(HasSubstr("a hint"))));
+  EXPECT_THAT(contents(project / "out/verdicts.csv"), HasSubstr("\nv2_loss,"));
+  EXPECT_THAT(contents(project / "out/forest.svg"), HasSubstr("V2"));
+}
+
+TEST_F(SweepWithClaims, that_were_changed_after_the_runs_are_exploratory) {
+  ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out"}).exit, 0);
+  put(project / "mine.yaml", std::string(kPrimary) + "# changed\n");
+  const Outcome report = difftape({"report", "out", "--claims", "mine.yaml"});
+  EXPECT_EQ(report.exit, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("1 of them was not stated before the runs"));
+  ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out"}).exit, 0);
+  const std::string digest = claims_from_text(kPrimary, "mine.yaml").digest;
+  EXPECT_EQ(contents(project / ("out/claims-" + digest + ".yaml")), kPrimary);
+}
+
+TEST_F(SweepWithClaims, says_what_they_can_decide_before_anything_is_trained) {
+  const Outcome power = difftape({"sweep", "s.yaml", "--power"});
+  EXPECT_EQ(power.exit, 0) << power.err;
+  EXPECT_THAT(power.out, HasSubstr("\nv2_loss  primary"));
+  const Outcome one = difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1]"});
+  EXPECT_EQ(one.exit, 64);
+  EXPECT_THAT(one.err, HasSubstr("one seed decides nothing"));
+  EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+}
+
+TEST_F(SweepWithClaims, refuses_claims_about_arms_and_quantities_that_there_are_not) {
+  std::string text = kPrimary;
+  text.replace(text.find("softmax"), 7, "sofmax");
+  put(project / "mine.yaml", text);
+  const Outcome arm = difftape({"sweep", "s.yaml", "--out", "out"});
+  EXPECT_EQ(arm.exit, 78);
+  EXPECT_THAT(arm.err, AllOf(HasSubstr("mine.yaml:"), HasSubstr("'sofmax' is not an arm of this "
+                                                                "sweep (softmax, diff_v2)")));
+  text = kPrimary;
+  text.replace(text.find("val_loss"), 8, "val_los");
+  put(project / "mine.yaml", text);
+  const Outcome quantity = difftape({"sweep", "s.yaml", "--out", "out"});
+  EXPECT_EQ(quantity.exit, 78);
+  EXPECT_THAT(quantity.err, HasSubstr("val_loss"));
+  EXPECT_FALSE(std::filesystem::exists(project / "out"));
+}
+
+TEST_F(SweepWithClaims, refuses_claims_of_other_seeds_and_files_that_there_are_not) {
+  put(project / "mine.yaml", "seeds: [11, 12, 13]\n" + std::string(kPrimary));
+  const Outcome seeds = difftape({"sweep", "s.yaml", "--out", "out"});
+  EXPECT_EQ(seeds.exit, 78);
+  EXPECT_THAT(seeds.err, HasSubstr("s.yaml:4:11: error: sweep.claims: mine.yaml counts the seeds "
+                                   "11, 12, 13, and this sweep trains none of them"));
+  std::filesystem::remove(project / "mine.yaml");
+  const Outcome file = difftape({"sweep", "s.yaml", "--out", "out"});
+  EXPECT_EQ(file.exit, 78);
+  EXPECT_THAT(file.err, HasSubstr("s.yaml:4:11: error: sweep.claims: there is no mine.yaml"));
+  EXPECT_FALSE(std::filesystem::exists(project / "out"));
+}
+
+TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
+  put(project / "s.yaml",
+      "base: tiny.yaml\n"
+      "sweep:\n"
+      "  seeds: [1, 2]\n"
+      "  claims: mine.yaml\n"
+      "  grid: {model.d_ff: [24, 32]}\n"
+      "  arms: {softmax: {}, diff_v2: {model.attention.kind: diff_v2}}\n");
+  const Outcome without = difftape({"sweep", "s.yaml", "--dry-run"});
+  EXPECT_EQ(without.exit, 78);
+  EXPECT_THAT(without.err, HasSubstr("'softmax' is not an arm of this sweep (softmax-d_ff24, "));
+  std::string text = kPrimary;
+  text.replace(text.find("diff_v2"), 7, "diff_v2-d_ff24");
+  text.replace(text.find("softmax"), 7, "softmax-d_ff32");
+  put(project / "mine.yaml", text + "    controls: [{arm: sofmax, quantity: val_loss, from: 1}]\n");
+  const Outcome control = difftape({"sweep", "s.yaml", "--dry-run"});
+  EXPECT_EQ(control.exit, 78);
+  EXPECT_THAT(control.err, AllOf(HasSubstr("'sofmax' is not an arm"), Not(HasSubstr("'diff"))));
+  put(project / "mine.yaml", text);
+  EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,161 @@
+#include "train/study/compare/collection.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "core/error.h"
+#include "train/run/records/run_files.h"
+#include "train/system/files.h"
+#include "train/system/text_table.h"
+
+namespace difftape::study {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The rows of index.csv by its first column, the name of the run.
+std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
+  std::map<std::string, std::size_t> order;
+  std::error_code ignored;
+  if (!fs::exists(sweep / "index.csv", ignored)) return order;
+  for (const std::vector<std::string>& line :
+       system::read_csv(system::read_text(sweep / "index.csv"))) {
+    order.emplace(line.front(), order.size());
+  }
+  return order;
+}
+
+std::vector<fs::path> runs_below(const fs::path& dir) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->is_directory(ignored) || !fs::exists(entry->path() / "status.json", ignored))
+      continue;
+    found.push_back(entry->path());
+    entry.disable_recursion_pending();
+  }
+  const std::map<std::string, std::size_t> order = order_in_index(dir);
+  const auto place = [&](const fs::path& run) {
+    const auto row = order.find(run.filename().string());
+    return std::pair(row == order.end() ? order.size() : row->second, run);
+  };
+  std::sort(found.begin(), found.end(),
+            [&](const fs::path& a, const fs::path& b) { return place(a) < place(b); });
+  return found;
+}
+
+/// What of a run that was read is not as it should be.
+void note_state(const RunRecord& run, std::vector<std::string>& notes) {
+  const std::string metrics = system::read_text(run.dir / "metrics.jsonl");
+  if (!metrics.empty() && metrics.back() != '\n') {
+    notes.push_back(fmt::format("{}: its last line was cut off and is ignored",
+                                (run.dir / "metrics.jsonl").string()));
+  }
+  if (!run.complete()) {
+    const run::RunStatus& status = run.status;
+    const bool running = status.state == run::RunState::running;
+    notes.push_back(fmt::format("{}: {} after step {} of {}; not in the statistics",
+                                run.dir.string(), running ? "not finished" : "broke off",
+                                status.step, status.steps));
+  }
+}
+
+/// A key of `build` in env.json; empty if it is not there.
+std::string build_value(const RunRecord& run, const char* key) {
+  const auto build = run.env.find("build");
+  if (build == run.env.end() || !build->is_object()) return "";
+  const auto value = build->find(key);
+  return value != build->end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+/// Which of the keys of a build, besides its version, runs have different values of. A run that
+/// does not know a key, as those of older versions, differs in nothing by it.
+std::vector<const char*> differing_build_keys(std::span<const RunRecord> runs) {
+  std::vector<const char*> keys;
+  for (const char* key :
+       {"commit", "compiler", "build_type", "precision", "gemm_backend", "bf16_backend"}) {
+    std::set<std::string> values;
+    for (const RunRecord& run : runs) values.insert(build_value(run, key));
+    values.erase("");
+    if (values.size() > 1) keys.push_back(key);
+  }
+  return keys;
+}
+
+/// The commits, or the builds, of the runs in the order of their first ones; empty if they are one.
+std::string builds_note(std::span<const RunRecord> runs) {
+  const std::vector<const char*> keys = differing_build_keys(runs);
+  if (keys.empty()) return "";
+  std::vector<std::pair<std::string, std::size_t>> builds;  // with the number of their runs
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> values;
+    for (const char* key : keys) {
+      const std::string value = build_value(run, key);
+      values.push_back(value.empty() ? fmt::format("unknown {}", key) : value);
+    }
+    const std::string name = fmt::to_string(fmt::join(values, " "));
+    auto found = std::ranges::find(builds, name, [](const auto& each) { return each.first; });
+    if (found == builds.end()) found = builds.insert(found, {name, 0});
+    found->second += 1;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : builds) {
+    parts.push_back(fmt::format("{} ({} {})", name, count, count == 1 ? "run" : "runs"));
+  }
+  const bool commits = keys.size() == 1 && std::string_view(keys.front()) == "commit";
+  return fmt::format("runs of {} {}: {}; what they compute may differ", builds.size(),
+                     commits ? "commits" : "builds", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+void name_apart(std::vector<RunRecord>& runs) {
+  std::map<std::string, int> uses;
+  for (const RunRecord& run : runs) uses[run.name] += 1;
+  for (RunRecord& run : runs) {
+    if (uses[run.name] > 1) run.name = run.dir.string();
+  }
+}
+
+Collection collect_runs(std::span<const fs::path> dirs) {
+  std::vector<fs::path> paths;
+  std::set<fs::path> seen;
+  for (const fs::path& dir : dirs) {
+    std::error_code ignored;
+    std::vector<fs::path> runs;
+    if (fs::is_directory(dir, ignored) && !fs::exists(dir / "status.json", ignored))
+      runs = runs_below(dir);
+    if (runs.empty()) runs = {dir};
+    for (const fs::path& run : runs) {
+      if (seen.insert(fs::weakly_canonical(run, ignored)).second) paths.push_back(run);
+    }
+  }
+  Collection collection;
+  std::vector<std::string> left_out;
+  for (const fs::path& path : paths) {
+    run::require_run_dir(path);
+    try {
+      collection.runs.push_back(load_run(path));
+      note_state(collection.runs.back(), collection.notes);
+    } catch (const Error& error) {
+      left_out.push_back(error.what());
+    }
+  }
+  if (collection.runs.empty() && !left_out.empty())
+    throw DataError(fmt::to_string(fmt::join(left_out, "\n")));
+  for (const std::string& what : left_out) collection.notes.push_back("left out: " + what);
+  if (const std::string builds = builds_note(collection.runs); !builds.empty())
+    collection.notes.push_back(builds);
+  name_apart(collection.runs);
+  return collection;
+}
+
+}  // namespace difftape::study

@@ -1,11 +1,14 @@
 #include "train/run/loop/step_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/pool.h"
 #include "train/run/loop/step.h"
+#include "train/system/memory.h"
 
 namespace difftape::run {
 
@@ -84,6 +87,49 @@ StepMemory step_memory(const Config& config) {
         "a step of this model needs more memory than a process can address; lower the sizes of the "
         "model, data.batch_size or data.seq_len");
   }
+}
+
+namespace {
+
+/// Less than a step takes, without a dry run of it, whose batch alone may be too large: the inputs
+/// of all blocks.
+double least_bytes(const Config& config) {
+  const double tokens =
+      static_cast<double>(config.data.batch_size) * static_cast<double>(config.data.seq_len);
+  return tokens * static_cast<double>(config.model.d_model * config.model.num_layers) *
+         sizeof(real);
+}
+
+}  // namespace
+
+void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free) {
+  if (!free) return;
+  const auto share = static_cast<double>(*free) / static_cast<double>(processes);
+  const auto needed = [&](const Config& of) {
+    const double least = least_bytes(of);
+    const double bytes = least > share ? least : static_cast<double>(step_memory(of).total());
+    return static_cast<double>(processes) * bytes;
+  };
+  const double bytes = needed(config);
+  if (bytes <= static_cast<double>(*free)) return;
+  const bool several = processes > 1;
+  std::string text = fmt::format(
+      "{}{} {} {}{} of memory, and {} are free; lower ",
+      config.run.name.empty() ? "" : config.run.name + ": ",
+      several ? fmt::format("{} processes", processes) : "a training step",
+      several ? "need" : "needs", least_bytes(config) > share ? "more than " : "",
+      system::describe_bytes(bytes), system::describe_bytes(static_cast<double>(*free)));
+  text += processes > 1 ? "--jobs, data.batch_size" : "data.batch_size";
+  text += " or the sizes of the model";
+  if (config.train.activation_checkpointing == ActivationCheckpointing::none) {
+    Config checkpointed = config;
+    checkpointed.train.activation_checkpointing = ActivationCheckpointing::blocks;
+    if (const double less = needed(checkpointed); less < bytes) {
+      text += fmt::format(", or set train.activation_checkpointing to blocks, which needs {}",
+                          system::describe_bytes(less));
+    }
+  }
+  throw ConfigError(text);
 }
 
 }  // namespace difftape::run

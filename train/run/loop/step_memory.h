@@ -1,6 +1,9 @@
 #pragma once
 // The memory that a training step needs: the pool's peak in a dry run of the step itself.
 
+#include <cstdint>
+#include <optional>
+
 #include "train/run/config/config.h"
 
 namespace difftape::run {
@@ -23,5 +26,9 @@ struct StepMemory {
 /// train.precision need not be possible on this machine. Takes no memory. Throws ConfigError as
 /// LanguageModel does, and if the step is larger than the addresses of a process.
 StepMemory step_memory(const Config& config);
+
+/// Throws ConfigError, with what to change, if `processes` that train like this at the same time
+/// need more memory than `free` bytes; nothing: it is not known.
+void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free);
 
 }  // namespace difftape::run

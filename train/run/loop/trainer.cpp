@@ -7,7 +7,9 @@
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/run_writer.h"
 #include "train/run/loop/step.h"
+#include "train/run/loop/step_memory.h"
 #include "train/system/exit.h"
+#include "train/system/memory.h"
 
 namespace difftape::run {
 
@@ -72,6 +74,7 @@ std::filesystem::path default_out(const Config& config) {
 
 system::Exit train(const Config& config, const TrainRequest& request) {
   const system::StopRequest stop;  // from here on a signal loses no step
+  require_memory(config, 1, system::free_memory());
   TrainState state(config);
   RunWriter writer(state, request);
   try {

@@ -115,8 +115,11 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
   Layout layout;
   std::optional<Estimates> estimates;
   if (!left.empty()) {
-    layout = choose_layout(sweep.runs[left.front()].config(), left.size(), request.jobs,
-                           request.program, *request.console);
+    std::vector<const run::Config*> waiting;
+    for (const std::size_t i : left) waiting.push_back(&sweep.runs[i].config());
+    layout =
+        choose_layout(sweep.runs[left.front()].config(), left.size(), request.jobs,
+                      jobs_with_memory(waiting, request.jobs), request.program, *request.console);
     estimates.emplace(sweep, left, layout, request.program);
   }
   system::Table table{{{"", "run", true},

@@ -4,17 +4,33 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
+#include <set>
 
 #include "core/parallel.h"
+#include "train/run/config/writer.h"
 #include "train/run/loop/step.h"
+#include "train/run/loop/step_memory.h"
 #include "train/study/sweep/worker.h"
+#include "train/system/memory.h"
 
 namespace difftape::study {
 namespace {
 
 constexpr double kChoiceSeconds = 1;  ///< of steps, each way
 constexpr double kChoiceLimit = 15;   ///< with reading data and making weights
+
+/// What of a configuration decides the memory of a step.
+std::string sizes_of(const run::Config& config) {
+  std::string text;
+  for (const auto& [key, value] : run::flat_config(config)) {
+    const bool counts = key.starts_with("model.") || key.starts_with("data.") ||
+                        key.starts_with("train.") || key == "optim.kind";
+    if (counts) text += fmt::format("{}: {}\n", key, value);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -52,7 +68,22 @@ Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads) {
   return layout;
 }
 
-Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
+int jobs_with_memory(std::span<const run::Config* const> runs, int jobs) {
+  const std::optional<std::uint64_t> free = system::free_memory();
+  Index largest = 1;
+  std::set<std::string> known;  // seeds and learning rates need the same
+  const Index processes = std::clamp<Index>(jobs, 1, std::ssize(runs));
+  for (const run::Config* config : runs) {
+    if (!known.insert(sizes_of(*config)).second) continue;
+    run::require_memory(*config, processes, free);
+    largest = std::max(largest, run::step_memory(*config).total());
+  }
+  const auto cores = static_cast<std::uint64_t>(usable_cores().size());
+  return static_cast<int>(free ? std::min(cores, *free / static_cast<std::uint64_t>(largest))
+                               : cores);
+}
+
+Layout choose_layout(const run::Config& config, std::size_t left, int jobs, int most_jobs,
                      const std::string& program, std::ostream& console) {
   const int threads = num_threads();
   std::vector<int> cores = usable_cores();
@@ -65,7 +96,8 @@ Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
     cores.resize(static_cast<std::size_t>(threads));
   }
   Layout one = make_layout(1, cores, threads);
-  const Layout many = make_layout(static_cast<int>(std::min(cores.size(), left)), cores, threads);
+  const std::size_t most = std::min(left, static_cast<std::size_t>(most_jobs));
+  const Layout many = make_layout(static_cast<int>(std::min(cores.size(), most)), cores, threads);
   if (many.jobs() == 1) return one;
   const auto rate = [&](const Layout& layout) -> double {
     const auto time = measure_step(config, layout, kChoiceSeconds, kChoiceLimit, program);

@@ -31,12 +31,16 @@ Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads);
 /// runs is done: 1.5 of 2 workers for 3 runs.
 double mean_busy(std::size_t runs, int jobs);
 
+/// How many processes have the memory to train these runs, of which there is one at least, as many
+/// as cores at most. Throws ConfigError if `jobs` of them, or one if that is 0, have not.
+int jobs_with_memory(std::span<const run::Config* const> runs, int jobs);
+
 /// How `left` runs share the machine, the first of which is `config`. `jobs` > 0 decides itself;
 /// otherwise what is done sooner, one process with all threads or one process a core, measured
 /// within some seconds and printed with the tokens per second of both, of all workers until the
 /// last run is done; without a measurement if one core or one run is left. OMP_NUM_THREADS bounds
-/// the threads of a process, and without `jobs` the cores of all.
-Layout choose_layout(const run::Config& config, std::size_t left, int jobs,
+/// the threads of a process, and without `jobs` the cores of all. `most_jobs` have the memory.
+Layout choose_layout(const run::Config& config, std::size_t left, int jobs, int most_jobs,
                      const std::string& program, std::ostream& console);
 
 }  // namespace difftape::study

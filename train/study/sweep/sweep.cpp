@@ -149,8 +149,13 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   }
   if (left > 0) {
     const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
+    std::vector<const run::Config*> waiting;
+    for (std::size_t i = 0; i < progress.size(); ++i) {
+      if (waits(progress[i])) waiting.push_back(&sweep.runs[i].config());
+    }
     const Layout layout =
-        choose_layout(config, left, request.jobs, request.program, *request.console);
+        choose_layout(config, left, request.jobs, jobs_with_memory(waiting, request.jobs),
+                      request.program, *request.console);
     Pool pool(sweep, progress, layout, request.command, request.program);
     pool.train(stop, table, [&](std::size_t run) {
       index.update(run, progress[run]);

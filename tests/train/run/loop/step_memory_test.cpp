@@ -2,11 +2,13 @@
 #include "train/run/loop/step_memory.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "tests/train/run/loop/tiny.h"
 #include "train/app/gradcheck/variants.h"
 #include "train/run/loop/step.h"
 
@@ -165,6 +167,50 @@ TEST(StepMemory, beyond_what_a_process_can_address_is_an_error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("more memory than a process can address"));
   }
   EXPECT_FALSE(pool::dry());
+}
+
+TEST(RequireMemory, says_what_is_needed_what_is_free_and_what_to_change) {
+  Config config = test::TinyProject().config;
+  const auto needed = static_cast<std::uint64_t>(step_memory(config).total());
+  require_memory(config, 1, needed);
+  require_memory(config, 3, 3 * needed);
+  require_memory(config, 1000, std::nullopt);
+  const auto error = [&](Index processes, std::uint64_t free) -> std::string {
+    try {
+      require_memory(config, processes, free);
+    } catch (const ConfigError& why) {
+      return why.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error(1, needed - 1),
+              testing::AllOf(testing::StartsWith("tiny: a training step needs "),
+                             testing::HasSubstr(" of memory, and "),
+                             testing::HasSubstr("are free; lower data.batch_size"),
+                             testing::HasSubstr("set train.activation_checkpointing to blocks")));
+  EXPECT_THAT(error(3, 3 * needed - 1), testing::HasSubstr("3 processes need "));
+  EXPECT_THAT(error(3, 3 * needed - 1), testing::HasSubstr("lower --jobs, data.batch_size"));
+  config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  EXPECT_THAT(error(1, 1000), testing::Not(testing::HasSubstr("activation_checkpointing")));
+  config.data.batch_size = Index{1} << 40;  // no dry run could hold the tokens
+  EXPECT_THAT(error(1, needed), testing::HasSubstr("needs more than 2.3 PB of memory"));
+}
+
+TEST(RequireMemory, is_asked_before_a_run_or_a_sweep_takes_any) {
+  const test::TinyProject tiny;
+  test::put(tiny / "s.yaml",
+            "base: tiny.yaml\nsweep: {arms: {a: {}, b: {model.attention.kind: diff_v2}}}\n");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"train", "tiny.yaml", "--out", "out"},
+        {"sweep", "s.yaml", "--out", "out"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(),
+                     {"--set", "data.batch_size=1048576", "--set", "model.d_model=2048"});
+    const auto outcome = tiny.difftape(arguments);
+    EXPECT_EQ(outcome.exit, 78);
+    EXPECT_THAT(outcome.err, testing::HasSubstr(" of memory, and "));
+    EXPECT_FALSE(std::filesystem::exists(tiny / "out/metrics.jsonl"));
+  }
 }
 
 }  // namespace

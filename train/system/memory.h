@@ -1,0 +1,19 @@
+#pragma once
+// How much memory a process may still take.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace difftape::system {
+
+/// Bytes that this process can take before the machine, or a control group that it is in, has none
+/// left: what the kernel calls available, and of each group its limit less what it uses and could
+/// not give back. Nothing where neither is known. `root` is where /proc and /sys are.
+std::optional<std::uint64_t> free_memory(const std::filesystem::path& root = "/");
+
+/// "881 GB", "4.2 GB", "37 MB": powers of 1000.
+std::string describe_bytes(double value);
+
+}  // namespace difftape::system

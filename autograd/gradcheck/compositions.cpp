@@ -163,7 +163,7 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   const Var probabilities = softmax(logits);
   const Var hot = one_hot(hidden.tape(), scored, weight.shape()[0]);
   const Var of_target = sum_last(mul(probabilities, hot));
-  const Var mean = affine(sum(log(of_target)), -1 / static_cast<double>(count), 0);
+  Var mean = affine(sum(log(of_target)), -1 / static_cast<double>(count), 0);
   if (options.z_loss == 0) return mean;
   const Var log_z = log(sum_last(exp(logits)));
   return add(mean, affine(sum(mul(log_z, log_z)), options.z_loss / static_cast<double>(count), 0));

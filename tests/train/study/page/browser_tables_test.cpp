@@ -38,7 +38,8 @@ sweep:
   ASSERT_EQ(sweep.exit, 0) << sweep.err;
   const Visit page = visit(dir, with_script(contents(dir / "out/report.html"), kUser));
   EXPECT_THAT(page.console, IsEmpty());
-  for (const Json& chart : results(page)["charts"]) {
+  const Json of_page = results(page);
+  for (const Json& chart : of_page["charts"]) {
     for (const Json& pixels : chart["arms"]) EXPECT_GT(pixels.get<int>(), 20) << chart["metric"];
   }
   const std::vector<Rows> found = tables(page.dom, "summary");

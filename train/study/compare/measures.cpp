@@ -118,14 +118,24 @@ double diverged(const RunRecord& run) {
   return run.diverged() ? 1 : 0;
 }
 
-double training_seconds(const RunRecord& run) {
-  const auto speeds = run.metrics.columns.find(metric("throughput/tokens_per_sec"));
-  if (speeds == run.metrics.columns.end()) return kNaN;
-  double seconds = 0;
-  for (const double speed : speeds->second) {
-    if (speed > 0) seconds += static_cast<double>(run.status.tokens_per_step) / speed;
+stats::Series training_clock(const RunRecord& run) {
+  const Series speed = curve(run.metrics, metric("throughput/tokens_per_sec"));
+  Series clock;
+  double seconds = 0, before = 0;
+  for (std::size_t i = 0; i < speed.step.size(); ++i) {
+    const double tokens =
+        (speed.step[i] - before) * static_cast<double>(run.status.tokens_per_step);
+    if (speed.value[i] > 0) seconds += tokens / speed.value[i];
+    before = speed.step[i];
+    clock.step.push_back(before);
+    clock.value.push_back(seconds);
   }
-  return seconds;
+  return clock;
+}
+
+double training_seconds(const RunRecord& run) {
+  const Series clock = training_clock(run);
+  return clock.value.empty() ? kNaN : clock.value.back();
 }
 
 double tokens_until(const RunRecord& run, const char* name, double value) {

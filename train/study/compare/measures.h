@@ -33,7 +33,9 @@ double capped_val_loss(const RunRecord& run);
 double trained(const RunRecord& run);
 double diverged(const RunRecord& run);
 
-/// Of all steps, over all resumes.
+/// Seconds of training when a step had ended, over all resumes; no points if no speed was logged.
+/// And those of all steps, or NaN.
+stats::Series training_clock(const RunRecord& run);
 double training_seconds(const RunRecord& run);
 /// Tokens seen when a metric was first logged below a value; NaN if it never was.
 double tokens_until(const RunRecord& run, const char* metric, double value);

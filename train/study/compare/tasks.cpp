@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace difftape::study {
 
@@ -60,36 +61,18 @@ std::vector<std::string> ordered_keys(const std::vector<Keys>& tasks) {
   return order;
 }
 
-/// What each task says of a key, "" if nothing.
-std::vector<std::string> values_of(const std::vector<Keys>& tasks, const std::string& key) {
-  std::vector<std::string> values;
-  for (const Keys& task : tasks) {
-    const auto found = task.find(key);
-    values.push_back(found == task.end() ? "" : found->second);
-  }
-  return values;
-}
-
 std::vector<std::string> words_of(const std::vector<Keys>& tasks) {
-  std::vector<std::vector<std::string>> told(tasks.size());  // values of the keys taken so far
-  std::vector<std::vector<std::string>> words(tasks.size());
-  const auto classes = [&] { return std::set(told.begin(), told.end()).size(); };
-  for (const std::string& key : ordered_keys(tasks)) {
-    const std::size_t before = classes();
-    if (before == tasks.size()) break;
-    const std::vector<std::string> values = values_of(tasks, key);
-    for (std::size_t i = 0; i < tasks.size(); ++i) told[i].push_back(values[i]);
-    const bool helps = classes() > before;
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (helps) {
-        words[i].push_back(in_words(key, values[i]));
-      } else {
-        told[i].pop_back();
-      }
-    }
-  }
+  const auto value_of = [&](std::size_t task, const std::string& key) {
+    const auto found = tasks[task].find(key);
+    return found == tasks[task].end() ? std::string() : found->second;
+  };
+  const auto keys = distinguishing_keys(ordered_keys(tasks), tasks.size(), value_of);
   std::vector<std::string> texts;
-  for (const auto& each : words) texts.push_back(fmt::format("{}", fmt::join(each, ", ")));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    std::vector<std::string> words;
+    for (const std::string& key : keys) words.push_back(in_words(key, value_of(i, key)));
+    texts.push_back(fmt::format("{}", fmt::join(words, ", ")));
+  }
   return texts;
 }
 
@@ -98,6 +81,24 @@ std::vector<std::string> words_of(const std::vector<Keys>& tasks) {
 bool is_of_task(const std::string& key) {
   return (key.starts_with("data.") && key != "data.path") || key == "model.vocab_size" ||
          key == "train.steps" || key == "train.grad_accumulation";
+}
+
+std::vector<std::string> distinguishing_keys(
+    const std::vector<std::string>& keys, std::size_t items,
+    const std::function<std::string(std::size_t, const std::string&)>& value_of) {
+  std::vector<std::vector<std::string>> known(items);  // of each item, the values of the keys taken
+  std::vector<std::string> taken;
+  std::size_t classes = 1;
+  for (const std::string& key : keys) {
+    std::vector<std::vector<std::string>> more = known;
+    for (std::size_t i = 0; i < items; ++i) more[i].push_back(value_of(i, key));
+    const std::size_t now = std::set(more.begin(), more.end()).size();
+    if (now <= classes) continue;
+    classes = now;
+    known = std::move(more);
+    taken.push_back(key);
+  }
+  return taken;
 }
 
 Tasks find_tasks(std::span<const RunRecord> runs) {

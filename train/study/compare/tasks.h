@@ -2,6 +2,7 @@
 // What runs were trained to do: losses of different data or lengths do not compare.
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,12 @@ namespace difftape::study {
 
 /// Whether a key of the config belongs to the task: data, batch, steps, vocabulary.
 bool is_of_task(const std::string& key);
+
+/// Of keys, in this order, those that tell `items` apart where the ones before them do not;
+/// `value_of` an item and a key.
+std::vector<std::string> distinguishing_keys(
+    const std::vector<std::string>& keys, std::size_t items,
+    const std::function<std::string(std::size_t item, const std::string& key)>& value_of);
 
 struct Tasks {
   std::vector<std::size_t> of_run;  ///< as long as the runs: a position in `words`

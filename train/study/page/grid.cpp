@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "train/stats/descriptive.h"
+#include "train/study/compare/tasks.h"
 #include "train/study/page/html.h"
 #include "train/study/page/maps.h"
 #include "train/system/text_table.h"
@@ -55,19 +55,9 @@ std::vector<std::string> candidates(const std::vector<const RunRecord*>& runs) {
 /// The keys that tell the runs apart, without those that follow from the ones before them.
 std::vector<std::string> grid_keys(const Study& study) {
   const std::vector<const RunRecord*> runs = study.runs();
-  std::vector<std::vector<std::string>> told(runs.size());
-  std::vector<std::string> keys;
-  std::size_t classes = 1;
-  for (const std::string& key : candidates(runs)) {
-    std::vector<std::vector<std::string>> more = told;
-    for (std::size_t i = 0; i < runs.size(); ++i) more[i].push_back(runs[i]->config(key));
-    const std::size_t now = std::set(more.begin(), more.end()).size();
-    if (now == classes) continue;
-    classes = now;
-    told = std::move(more);
-    keys.push_back(key);
-  }
-  return keys;
+  return distinguishing_keys(
+      candidates(runs), runs.size(),
+      [&](std::size_t run, const std::string& key) { return runs[run]->config(key); });
 }
 
 std::vector<Point> points_of(const Study& study, const std::vector<std::string>& keys) {

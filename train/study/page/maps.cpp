@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <map>
+#include <tuple>
 
 #include "train/study/page/html.h"
 #include "train/system/text_table.h"
@@ -57,12 +58,13 @@ svg::Scale scale_of(const std::vector<Panel>& panels) {
 
 /// Numbers by size, other names after them.
 void sort_names(std::vector<std::string>& names) {
-  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-    char *end_a, *end_b;
-    const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
-    if (*end_a == '\0' && *end_b == '\0' && x != y) return x < y;
-    return a < b;
-  });
+  const auto place = [](const std::string& name) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
+    const bool number = error == std::errc() && end == name.data() + name.size();
+    return number && std::isfinite(value) ? std::tuple(0, value, name) : std::tuple(1, 0.0, name);
+  };
+  std::ranges::sort(names, {}, place);
 }
 
 std::string map_figure(const std::string& title, const std::string& meaning,

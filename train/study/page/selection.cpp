@@ -77,19 +77,8 @@ std::vector<svg::Level> levels_of(const CurveChart& chart, const Study& study) {
 Series training_clock(const Condition& condition) {
   const auto steps = [](const RunRecord* run) { return run->metrics.step.size(); };
   const RunRecord& run = **std::ranges::max_element(condition.runs, {}, steps);
-  const Series speed = curve(run.metrics, run::metric("throughput/tokens_per_sec"));
-  Series clock;
-  double seconds = 0, before = 0;
-  for (std::size_t i = 0; i < speed.step.size(); ++i) {
-    const double tokens =
-        (speed.step[i] - before) * static_cast<double>(run.status.tokens_per_step);
-    if (speed.value[i] > 0) seconds += tokens / speed.value[i];
-    before = speed.step[i];
-    clock.step.push_back(before);
-    clock.value.push_back(seconds);
-  }
-  if (seconds == 0) return {};
-  return clock;
+  const Series clock = measures::training_clock(run);
+  return clock.value.empty() || clock.value.back() == 0 ? Series{} : clock;
 }
 
 SeedCurve seed_curve(const Condition& condition, const std::string& metric) {

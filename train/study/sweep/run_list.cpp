@@ -147,6 +147,8 @@ void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
   if (key == "run.name" || key == "run.arm") {
     errors.add(given.location,
                fmt::format("{}: a sweep names its runs after its arms; remove this", key));
+  } else if (key == "run.claims") {
+    errors.add(given.location, "run.claims: a sweep writes it itself; use sweep.claims instead");
   } else if (key == "run.out") {
     errors.add(given.location, "run.out: a sweep writes to runs/<sweep.name>; use --out instead");
   } else if (key == "run.seed" && (in_arm || has_seeds)) {

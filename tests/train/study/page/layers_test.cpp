@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/page/maps.h"
 
 namespace difftape::study::page {
 namespace {
@@ -67,6 +68,12 @@ TEST(LayerFigures, of_one_number_are_a_line_and_no_field) {
   EXPECT_THAT(some, HasSubstr("softmax,0,1,0%0A")) << "the CSV has all";
   runs.pop_back();
   EXPECT_THAT(figures(runs, layer_figures), Not(HasSubstr("<svg")));
+}
+
+TEST(SortNames, puts_numbers_by_size_before_other_names) {
+  std::vector<std::string> names{"b", "10", "1a", "", "9", "0.5", "a", "nan"};
+  sort_names(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"0.5", "9", "10", "", "1a", "a", "b", "nan"}));
 }
 
 }  // namespace

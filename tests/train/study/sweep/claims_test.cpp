@@ -136,5 +136,14 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
 }
 
+TEST_F(SweepWithClaims, writes_their_digest_itself) {
+  put(project / "s.yaml",
+      "base: tiny.yaml\nrun: {claims: abc}\nsweep: {arms: {softmax: {}, diff_v2: {}}}\n");
+  const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("s.yaml:2:7: error: run.claims: a sweep writes it itself; use "
+                                     "sweep.claims instead"));
+}
+
 }  // namespace
 }  // namespace difftape::study

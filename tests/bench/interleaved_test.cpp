@@ -7,6 +7,7 @@
 
 #include "bench/measure.h"
 #include "bench/results_table.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/scratch.h"
 
 namespace difftape::bench {
@@ -109,6 +110,7 @@ TEST(Interleaved, the_first_step_ends_with_the_line_that_the_candidate_names) {
 }
 
 TEST(Measure, the_peak_of_memory_remains_after_the_memory_is_gone) {
+  if (test::kKeepsFreedMemory) GTEST_SKIP() << "the sanitizer keeps what was freed";
   const double before = process_memory().now;
   { const std::vector<char> block(100'000'000, 'x'); }
   const ProcessMemory after = process_memory();

@@ -52,7 +52,7 @@ std::string coordinates(std::span<const Point> points) {
 /// The strokes of a shape that is not filled; empty for the others.
 std::string strokes(Marker shape, Point at, double r) {
   const auto [x, y] = at;
-  const std::string across = fmt::format("M{} {}H{}", number(x - r), number(y), number(x + r));
+  std::string across = fmt::format("M{} {}H{}", number(x - r), number(y), number(x + r));
   switch (shape) {
     case Marker::cross:
       return fmt::format("M{} {}L{} {}M{} {}L{} {}", number(x - r), number(y - r), number(x + r),

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "tests/support/sanitizer.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::app {
@@ -140,9 +141,7 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
 }
 
 TEST(Plan, of_a_large_model_takes_no_memory) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer keeps what was freed";
-#endif
+  if (test::kKeepsFreedMemory) GTEST_SKIP() << "the sanitizer keeps what was freed";
   const auto resident_megabytes = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);

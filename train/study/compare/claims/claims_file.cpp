@@ -176,7 +176,7 @@ class ClaimReader {
 
  private:
   std::string arm(const Map& map, const std::string& key) const {
-    const std::string name = map.required(key);
+    std::string name = map.required(key);
     std::vector<std::string> known;
     for (const ArmName& each : file_->arms) known.push_back(each.name);
     const bool unknown = !known.empty() && std::ranges::find(known, name) == known.end();

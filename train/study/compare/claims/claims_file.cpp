@@ -10,8 +10,8 @@
 #include "core/digest.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
-#include "train/run/config/value.h"
 #include "train/stats/decision.h"
+#include "train/study/compare/claims/yaml_map.h"
 #include "train/system/files.h"
 #include "train/system/suggest.h"
 
@@ -22,88 +22,10 @@ namespace {
 using run::ConfigErrors;
 using run::YamlNode;
 
-/// A map of the file, whose keys are known.
-class Map {
- public:
-  /// `name` is what messages call it, "claims.v2_loss".
-  Map(const YamlNode& node, std::string name, const std::vector<std::string>& known,
-      ConfigErrors& errors)
-      : node_(&node), name_(std::move(name)), errors_(&errors) {
-    if (node.kind != YamlNode::Kind::map) {
-      errors.add(node.location, fmt::format("{}: expected a map, got {}", name_, node.describe()));
-      return;
-    }
-    std::set<std::string> seen;
-    for (const auto& [key, value] : node.pairs) {
-      if (!known.empty() && std::ranges::find(known, key.text) == known.end()) {
-        errors.add(key.location, fmt::format("unknown key '{}'{}; {} has {}", dotted(key.text),
-                                             system::did_you_mean(key.text, known), name_,
-                                             fmt::join(known, ", ")));
-      } else if (!seen.insert(key.text).second) {
-        errors.add(key.location, fmt::format("duplicate key '{}'", dotted(key.text)));
-      }
-    }
-  }
-
-  const YamlNode* find(const std::string& key) const {
-    if (node_->kind != YamlNode::Kind::map) return nullptr;
-    const auto found =
-        std::ranges::find(node_->pairs, key, [](const auto& p) { return p.key.text; });
-    return found == node_->pairs.end() ? nullptr : &found->value;
-  }
-  /// The value of a key; `fallback` if it is not there or was wrong, which is then an error.
-  template <class T>
-  T get(const std::string& key, T fallback, run::Constraint constraint = {}) const {
-    const YamlNode* node = find(key);
-    if (node == nullptr) return fallback;
-    const auto value = read_value(*node, dotted(key), {T{}, std::move(constraint)}, *errors_);
-    return value ? std::get<T>(*value) : fallback;
-  }
-  template <class E>
-  E word(const std::string& key, E fallback) const {
-    const std::string text =
-        get<std::string>(key, std::string(to_string(fallback)), run::choices(names<E>()));
-    return from_string<E>(text).value_or(fallback);
-  }
-  std::string required(const std::string& key) const {
-    if (find(key) == nullptr && node_->kind == YamlNode::Kind::map) {
-      errors_->add(node_->location, fmt::format("{}: has no '{}'", name_, key));
-    }
-    return get<std::string>(key, "");
-  }
-  /// The quantity that a key names; null after an error.
-  const Quantity* quantity(const std::string& key) const {
-    const std::string name = required(key);
-    if (name.empty()) return nullptr;
-    const Quantity* found = find_quantity(name);
-    if (found == nullptr) {
-      std::vector<std::string> all;
-      for (const Quantity& each : quantities()) all.emplace_back(each.name);
-      errors_->add(find(key)->location,
-                   fmt::format("{}: no quantity is called '{}'{}; there are {}", dotted(key), name,
-                               system::did_you_mean(name, all), fmt::join(all, ", ")));
-    }
-    return found;
-  }
-
-  std::string dotted(const std::string& key) const {
-    return name_.empty() ? key : fmt::format("{}.{}", name_, key);
-  }
-  void wrong(const std::string& key, const std::string& what) const {
-    const YamlNode* node = find(key);
-    errors_->add(node ? node->location : node_->location, fmt::format("{}: {}", dotted(key), what));
-  }
-
- private:
-  const YamlNode* node_;
-  std::string name_;
-  ConfigErrors* errors_;
-};
-
 Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
   std::vector<std::string> known;
   for (const run::Field& field : run::fields()) known.push_back(field.key);
-  const Map map(node, name, known, errors);
+  const YamlMap map(node, name, known, errors);
   Regime regime;
   if (node.kind != YamlNode::Kind::map) return regime;
   for (const auto& [key, value] : node.pairs) {
@@ -128,13 +50,13 @@ std::vector<ArmName> read_arms(const YamlNode& node, ConfigErrors& errors) {
     constexpr std::string_view kSection = "model.attention.";
     if (field.key.starts_with(kSection)) fields.push_back(field.key.substr(kSection.size()));
   }
-  const Map map(node, "arms", {}, errors);
+  const YamlMap map(node, "arms", {}, errors);
   std::vector<ArmName> arms;
   if (node.kind != YamlNode::Kind::map) return arms;
   for (const auto& [key, value] : node.pairs) {
     ArmName& arm = arms.emplace_back(ArmName{key.text, {}});
     if (value.kind == YamlNode::Kind::null) continue;
-    const Map attention(value, "arms." + key.text, fields, errors);
+    const YamlMap attention(value, "arms." + key.text, fields, errors);
     if (value.kind != YamlNode::Kind::map) continue;
     if (attention.find("kind") == nullptr) attention.wrong("kind", "is missing");
     check_attention(value, errors);
@@ -148,7 +70,7 @@ class ClaimReader {
   ClaimReader(const ClaimsFile& file, ConfigErrors& errors) : file_(&file), errors_(&errors) {}
 
   Claim read(const std::string& id, const YamlNode& node) const {
-    const Map map(
+    const YamlMap map(
         node, "claims." + id,
         {"sentence", "source", "family", "rank", "arm", "against", "value", "quantity", "regime",
          "expect", "margin", "published", "controls", "plan", "if_supported", "if_contradicted"},
@@ -175,7 +97,7 @@ class ClaimReader {
   }
 
  private:
-  std::string arm(const Map& map, const std::string& key) const {
+  std::string arm(const YamlMap& map, const std::string& key) const {
     std::string name = map.required(key);
     std::vector<std::string> known;
     for (const ArmName& each : file_->arms) known.push_back(each.name);
@@ -188,7 +110,7 @@ class ClaimReader {
   }
 
   /// The numbers of a claim and whether they fit together.
-  void read_numbers(const Map& map, Claim& claim) const {
+  void read_numbers(const YamlMap& map, Claim& claim) const {
     const bool ratio = claim.quantity && claim.quantity->scale == Scale::ratio;
     const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
     claim.margin = map.get("margin", kNone, run::above(ratio ? 1 : 0));
@@ -213,20 +135,20 @@ class ClaimReader {
     }
     const YamlNode* plan = map.find("plan");
     if (plan == nullptr) return;
-    const Map planned(*plan, map.dotted("plan"), {"spread", "effect"}, *errors_);
+    const YamlMap planned(*plan, map.dotted("plan"), {"spread", "effect"}, *errors_);
     claim.planned_spread = planned.get("spread", kNone, run::above(ratio ? 1 : 0));
     claim.planned_effect = planned.get("effect", kNone);
     if (planned.find("effect") && !is_number(claim.planned_effect))
       planned.wrong("effect", kNeedsFactor);
   }
 
-  void read_controls(const YamlNode& list, const Map& of, Claim& claim) const {
+  void read_controls(const YamlNode& list, const YamlMap& of, Claim& claim) const {
     if (list.kind != YamlNode::Kind::list) {
       of.wrong("controls", fmt::format("expected a list, got {}", list.describe()));
       return;
     }
     for (const YamlNode& node : list.items) {
-      const Map map(node, of.dotted("controls"), {"arm", "quantity", "from", "to"}, *errors_);
+      const YamlMap map(node, of.dotted("controls"), {"arm", "quantity", "from", "to"}, *errors_);
       if (node.kind != YamlNode::Kind::map) continue;
       Control control{arm(map, "arm"), map.quantity("quantity")};
       control.from = map.get("from", control.from);
@@ -245,7 +167,7 @@ class ClaimReader {
   ConfigErrors* errors_;
 };
 
-void check_seeds(const Map& map, const ClaimsFile& file) {
+void check_seeds(const YamlMap& map, const ClaimsFile& file) {
   const std::set<std::uint64_t> different(file.seeds.begin(), file.seeds.end());
   if (different.size() < file.seeds.size()) map.wrong("seeds", "names a seed twice");
   const auto needed = static_cast<std::size_t>(stats::kLooks.back().pairs);
@@ -289,7 +211,7 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   file.digest = digest.hex();
   const auto root = parse_yaml(text, path, run::YamlSource::file, errors);
   errors.throw_if_any();
-  const Map map(*root, "", {"alpha", "seeds", "looks", "arms", "claims"}, errors);
+  const YamlMap map(*root, "", {"alpha", "seeds", "looks", "arms", "claims"}, errors);
   errors.throw_if_any();
   file.alpha = map.get("alpha", file.alpha, run::strictly_between(0, 1));
   for (const Index seed : map.get<std::vector<Index>>("seeds", {}, run::at_least(0))) {
@@ -302,7 +224,7 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   if (claims == nullptr || claims->pairs.empty()) {
     errors.add({path, 1, 1}, "no claims; need a map 'claims'");
   } else {
-    const Map named(*claims, "claims", {}, errors);  // says what is twice
+    const YamlMap named(*claims, "claims", {}, errors);  // says what is twice
     for (const auto& [id, node] : claims->pairs) {
       file.claims.push_back(ClaimReader(file, errors).read(id.text, node));
     }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "train/study/compare/claims/power.h"
 #include "train/study/compare/tables.h"
 
 namespace difftape::study {

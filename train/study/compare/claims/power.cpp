@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "train/stats/decision.h"
-#include "train/study/compare/claims/verdicts.h"
 
 namespace difftape::study {
 
@@ -109,6 +109,37 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width) {
 Index planned_seeds(const ClaimsFile& file) {
   if (file.looks) return stats::kLooks.back().pairs;
   return std::ssize(file.seeds);
+}
+
+Index seeds_to_decide(const ClaimResult& result) {
+  const double level = result.level;
+  const stats::PairedDifference& paired = result.measured.paired;
+  const double spread = paired.error * std::sqrt(static_cast<double>(paired.pairs));
+  const double margin = result.claim->margin_on_axis(), found = paired.difference.mean;
+  if (std::isnan(spread)) return 0;
+  if (spread == 0) return 1 + static_cast<Index>(std::ceil(std::log2(1 / level)));
+  const auto fewest = [](const std::function<double(Index)>& power) {
+    return stats::fewest_pairs(power, kPower);
+  };
+  const Index differs = fewest([&](Index n) {
+    switch (result.claim->expect) {
+      case Expect::equivalent:
+        return stats::one_sided_power(std::abs(found) - margin, spread, n, level / 2);
+      case Expect::not_higher:
+        return stats::one_sided_power(std::abs(found - margin), spread, n, level);
+      case Expect::lower:
+      case Expect::higher:
+        break;
+    }
+    return stats::paired_power(found, spread, n, level);
+  });
+  const bool asks_within = !std::isnan(margin) && result.claim->expect != Expect::not_higher;
+  const Index within = asks_within ? fewest([&](Index n) {
+    return stats::equivalence_power(margin, spread, n, level, found);
+  })
+                                   : 0;
+  const Index needed = differs == 0 ? within : within == 0 ? differs : std::min(differs, within);
+  return needed == 0 ? 0 : std::max(needed, paired.pairs + 1);
 }
 
 }  // namespace difftape::study

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "train/stats/decision.h"
@@ -239,37 +238,6 @@ void decide_exploratory(std::vector<ClaimResult>& results) {
 }
 
 }  // namespace
-
-Index seeds_to_decide(const ClaimResult& result) {
-  const double level = result.level;
-  const stats::PairedDifference& paired = result.measured.paired;
-  const double spread = paired.error * std::sqrt(static_cast<double>(paired.pairs));
-  const double margin = result.claim->margin_on_axis(), found = paired.difference.mean;
-  if (std::isnan(spread)) return 0;
-  if (spread == 0) return 1 + static_cast<Index>(std::ceil(std::log2(1 / level)));
-  const auto fewest = [](const std::function<double(Index)>& power) {
-    return stats::fewest_pairs(power, kPower);
-  };
-  const Index differs = fewest([&](Index n) {
-    switch (result.claim->expect) {
-      case Expect::equivalent:
-        return stats::one_sided_power(std::abs(found) - margin, spread, n, level / 2);
-      case Expect::not_higher:
-        return stats::one_sided_power(std::abs(found - margin), spread, n, level);
-      case Expect::lower:
-      case Expect::higher:
-        break;
-    }
-    return stats::paired_power(found, spread, n, level);
-  });
-  const bool asks_within = !std::isnan(margin) && result.claim->expect != Expect::not_higher;
-  const Index within = asks_within ? fewest([&](Index n) {
-    return stats::equivalence_power(margin, spread, n, level, found);
-  })
-                                   : 0;
-  const Index needed = differs == 0 ? within : within == 0 ? differs : std::min(differs, within);
-  return needed == 0 ? 0 : std::max(needed, paired.pairs + 1);
-}
 
 bool is_decided(Verdict verdict) {
   return verdict == Verdict::supported || verdict == Verdict::contradicted ||

@@ -35,8 +35,6 @@ namespace difftape::study {
 constexpr Index kSeedsForVerdict = 3;
 /// The share of false hints among those that exploratory claims give (Benjamini and Hochberg).
 constexpr double kFalseHints = 0.10;
-/// The power at which "how many seeds would decide" is answered.
-constexpr double kPower = 0.8;
 
 /// A claim with its numbers and its verdict. Its own question has the p value `p`: of a difference,
 /// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
@@ -65,10 +63,6 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
 
 /// Measures and decides.
 std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs);
-
-/// The fewest seeds, more than there are, that would decide with power kPower if the difference and
-/// the spread that were seen are the true ones; 0: more than 1000, or nothing is known.
-Index seeds_to_decide(const ClaimResult& result);
 
 /// Whether a verdict says something.
 bool is_decided(Verdict verdict);

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "train/stats/decision.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/claims/power.h"
 
 namespace difftape::study {
 namespace {

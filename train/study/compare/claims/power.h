@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/real.h"
-
 #include "train/study/compare/claims/verdicts.h"
 #include "train/system/text_table.h"
 

@@ -9,6 +9,8 @@
 
 #include "core/error.h"
 #include "train/run/config/validate.h"
+#include "train/run/config/writer.h"
+#include "train/study/compare/tasks.h"
 #include "train/study/sweep/run_list.h"
 #include "train/system/suggest.h"
 
@@ -17,6 +19,17 @@ namespace {
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+/// "data.seq_len is 128 and 256"; empty if two runs are to be trained on the same data, as long.
+std::string task_difference(const run::Config& a, const run::Config& b) {
+  const run::FlatConfig of_a = flat_config(a), of_b = flat_config(b);
+  for (const auto& [key, value] : of_a) {
+    const auto other = std::ranges::find(of_b, key, [](const auto& entry) { return entry.first; });
+    if (is_of_task(key) && other != of_b.end() && other->second != value)
+      return fmt::format("{} is {} and {}", key, value, other->second);
+  }
+  return "";
 }
 
 class SweepReader {
@@ -135,13 +148,16 @@ class SweepReader {
       seeds.insert(made.seed);
     }
     for (const Claim& claim : claims.claims) {
-      std::vector<std::string> named{claim.arm};
-      if (!claim.has_value()) named.push_back(claim.against);
+      std::vector<std::string> named = claim.arms();
       for (const Control& control : claim.controls) named.push_back(control.arm);
       for (const std::string& arm : named) {
         if (claims.arms.empty() && !contains(arms, arm))
           errors_.add(claim.location, fmt::format("claims.{}: {}", claim.id, no_arm(arm, arms)));
       }
+      if (!claims.arms.empty() || claim.has_value()) continue;
+      check_tasks(claim, claim.arm, claim.against, sweep);
+      if (claim.compared_with)
+        check_tasks(claim, claim.compared_with->arm, claim.compared_with->against, sweep);
     }
     const auto counts = [&](std::uint64_t seed) { return seeds.contains(seed); };
     if (!claims.seeds.empty() && std::ranges::none_of(claims.seeds, counts)) {
@@ -150,6 +166,28 @@ class SweepReader {
                               "them; change sweep.seeds",
                               claims.path, fmt::join(claims.seeds, ", ")));
     }
+  }
+
+  /// Two arms compare if some of their runs are trained on the same data, as long.
+  void check_tasks(const Claim& claim, const std::string& arm, const std::string& against,
+                   const SweepConfig& sweep) {
+    std::string difference;
+    const auto is_of = [&](const SweepRun& run, const std::string& name) {
+      const run::RunConfig& made = run.config().run;
+      return made.arm == name && made.seed == sweep.runs.front().config().run.seed;
+    };
+    for (const SweepRun& run : sweep.runs) {
+      for (const SweepRun& other : sweep.runs) {
+        if (!is_of(run, arm) || !is_of(other, against)) continue;
+        difference = task_difference(run.config(), other.config());
+        if (difference.empty()) return;
+      }
+    }
+    if (difference.empty()) return;
+    errors_.add(claim.location,
+                fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs two arms of one "
+                            "task",
+                            claim.id, arm, against, difference));
   }
 
   std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {

@@ -136,6 +136,29 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
 }
 
+TEST_F(SweepWithClaims, refuses_claims_about_arms_of_different_tasks) {
+  put(project / "s.yaml",
+      "base: tiny.yaml\n"
+      "sweep:\n"
+      "  seeds: [1, 2, 3]\n"
+      "  claims: mine.yaml\n"
+      "  arms:\n"
+      "    softmax: {}\n"
+      "    diff_v2: {model.attention.kind: diff_v2, train.steps: 7}\n");
+  const Outcome outcome = difftape({"sweep", "s.yaml", "--power"});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("claims.v2_loss: diff_v2 and softmax do not compare: "
+                                     "train.steps is 7 and "));
+}
+
+TEST_F(SweepWithClaims, knows_the_arms_of_both_differences) {
+  put(project / "mine.yaml",
+      std::string(kPrimary) + "    compared_with: {arm: diff_v2, against: sofmax}\n");
+  const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("'sofmax' is not an arm of this sweep (softmax, diff_v2)"));
+}
+
 TEST_F(SweepWithClaims, writes_their_digest_itself) {
   put(project / "s.yaml",
       "base: tiny.yaml\nrun: {claims: abc}\nsweep: {arms: {softmax: {}, diff_v2: {}}}\n");

@@ -72,8 +72,9 @@ class ClaimReader {
   Claim read(const std::string& id, const YamlNode& node) const {
     const YamlMap map(
         node, "claims." + id,
-        {"sentence", "source", "family", "rank", "arm", "against", "value", "quantity", "regime",
-         "expect", "margin", "published", "controls", "plan", "if_supported", "if_contradicted"},
+        {"sentence", "source", "family", "rank", "arm", "against", "value", "compared_with",
+         "quantity", "regime", "expect", "margin", "published", "controls", "plan", "if_supported",
+         "if_contradicted"},
         *errors_);
     Claim claim;
     claim.id = id;
@@ -85,6 +86,10 @@ class ClaimReader {
     claim.rank = map.word("rank", Rank::exploratory);
     claim.arm = arm(map, "arm");
     if (map.find("value") == nullptr) claim.against = arm(map, "against");
+    if (const YamlNode* pair = map.find("compared_with")) {
+      const YamlMap other(*pair, map.dotted("compared_with"), {"arm", "against"}, *errors_);
+      claim.compared_with = ArmPair{arm(other, "arm"), arm(other, "against")};
+    }
     claim.quantity = map.quantity("quantity");
     if (const YamlNode* regime = map.find("regime"))
       claim.regime = read_regime(*regime, map.dotted("regime"), *errors_);
@@ -117,6 +122,8 @@ class ClaimReader {
     claim.value = map.get("value", kNone);
     if (map.find("value") && map.find("against"))
       map.wrong("value", "stands instead of 'against'; keep one of them");
+    if (map.find("value") && map.find("compared_with"))
+      map.wrong("compared_with", "needs 'against', not 'value': it compares two differences");
     if (map.find("value") && !is_number(claim.value)) map.wrong("value", kNeedsFactor);
     const auto published = map.get<std::vector<double>>("published", {});
     if (!std::ranges::all_of(published, is_number)) {
@@ -197,6 +204,13 @@ void check_families(const ClaimsFile& file, ConfigErrors& errors) {
 
 double Claim::on_axis(double difference) const {
   return quantity->scale == Scale::ratio ? std::log(difference) : difference;
+}
+
+std::vector<std::string> Claim::arms() const {
+  std::vector<std::string> names{arm};
+  if (!has_value()) names.push_back(against);
+  if (compared_with) names.insert(names.end(), {compared_with->arm, compared_with->against});
+  return names;
 }
 
 double Claim::margin_on_axis() const { return std::isnan(margin) ? kNone : on_axis(margin); }

@@ -15,6 +15,8 @@
 //       rank: primary            # primary, secondary or exploratory (default)
 //       arm: v2
 //       against: softmax         # or value: 0, a number instead of an arm
+//       compared_with: {arm: v2_unit, against: softmax_unit}  # optional: is the difference of the
+//                                # first two larger or smaller than that of these?
 //       quantity: val_loss       # train/study/compare/README.md
 //       regime: {optim.lr: 0.01} # the runs it is about, by their configuration; a list: any of it
 //       expect: lower            # lower, higher, equivalent, not_higher
@@ -78,6 +80,11 @@ struct Control {
   double to = std::numeric_limits<double>::infinity();
 };
 
+/// Two arms whose difference is meant.
+struct ArmPair {
+  std::string arm, against;
+};
+
 /// Margin, published difference and plan are as written: factors if the quantity is a ratio.
 struct Claim {
   std::string id, sentence, source, family;
@@ -87,6 +94,7 @@ struct Claim {
   Regime regime;
   Expect expect = Expect::lower;
   double value = kNone;  ///< what the arm is compared with instead of `against`, as written
+  std::optional<ArmPair> compared_with;  ///< the claim is of two differences; this is the second
   double margin = kNone;
   double published_low = kNone, published_high = kNone;
   std::vector<Control> controls;
@@ -98,6 +106,7 @@ struct Claim {
   double on_axis(double difference) const;
   double margin_on_axis() const;  ///< NaN without a margin
   bool has_value() const { return against.empty(); }
+  std::vector<std::string> arms() const;  ///< all that it names, without those of its controls
 };
 
 /// A name that claims use for an arm.

@@ -180,10 +180,9 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
   }
 }
 
-}  // namespace
-
-Measured measure(const Claim& claim, const ClaimsFile& file,
-                 std::span<const RunRecord* const> runs) {
+/// The numbers of the first two arms of a claim.
+Measured measure_pair(const Claim& claim, const ClaimsFile& file,
+                      std::span<const RunRecord* const> runs) {
   Measured measured;
   measured.planned = std::ssize(file.seeds);
   const auto pair = find_arms(claim, file, runs, measured.reason);
@@ -220,6 +219,54 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
   measured.arm_mean = from_scale(stats::mean(measured.a), scale);
   measured.against_mean = from_scale(stats::mean(measured.b), scale);
   return measured;
+}
+
+std::string name_of_difference(const Measured& pair, Scale scale) {
+  return fmt::format("{} {} {}", pair.arm, scale == Scale::ratio ? "over" : "less", pair.against);
+}
+
+/// Of the seeds that both pairs have, the difference of the first beside that of the second.
+Measured compare_differences(const Measured& first, const Measured& second, Scale scale) {
+  Measured both;
+  both.arm = name_of_difference(first, scale);
+  both.against = name_of_difference(second, scale);
+  both.planned = first.planned;
+  both.reason = first.reason.empty() ? second.reason : first.reason;
+  if (!both.reason.empty()) return both;
+  both.where =
+      first.where == second.where ? first.where : first.where + " and " + second.where;
+  both.stated_before = first.stated_before && second.stated_before;
+  both.censored = first.censored + second.censored;
+  both.failed_control =
+      first.failed_control.empty() ? second.failed_control : first.failed_control;
+  for (std::size_t i = 0; i < first.seeds.size(); ++i) {
+    const auto other = std::ranges::find(second.seeds, first.seeds[i]);
+    if (other == second.seeds.end()) continue;
+    const auto j = static_cast<std::size_t>(other - second.seeds.begin());
+    both.seeds.push_back(first.seeds[i]);
+    both.a.push_back(first.a[i] - first.b[i]);
+    both.b.push_back(second.a[j] - second.b[j]);
+  }
+  if (both.seeds.empty()) {
+    both.reason = fmt::format("{} and {} have no seed in common", both.arm, both.against);
+    return both;
+  }
+  both.paired = stats::paired_difference(both.a, both.b);
+  both.arm_mean = stats::mean(both.a);
+  both.against_mean = stats::mean(both.b);
+  return both;
+}
+
+}  // namespace
+
+Measured measure(const Claim& claim, const ClaimsFile& file,
+                 std::span<const RunRecord* const> runs) {
+  const Measured first = measure_pair(claim, file, runs);
+  if (!claim.compared_with) return first;
+  Claim other = claim;
+  other.arm = claim.compared_with->arm;
+  other.against = claim.compared_with->against;
+  return compare_differences(first, measure_pair(other, file, runs), claim.quantity->scale);
 }
 
 }  // namespace difftape::study

@@ -12,13 +12,15 @@
 
 namespace difftape::study {
 
-/// Without pairs where `reason` says why: "no run of v2 logged attn/sink_rate".
+/// Without pairs where `reason` says why: "no run of v2 logged attn/sink_rate". Of a claim that
+/// compares two differences, the first one is in the place of the arm, the second in that of what
+/// it is compared with.
 struct Measured {
   std::string arm, against;          ///< names of the arms, as the runs have them
   std::vector<std::uint64_t> seeds;  ///< of the pairs, in the order of the claims file
   std::vector<double> a, b;          ///< of `arm` and `against`, a number a seed, on the axis
   stats::PairedDifference paired;    ///< of a and b
-  double arm_mean = kNone, against_mean = kNone;  ///< back from the axis
+  double arm_mean = kNone, against_mean = kNone;  ///< back from the axis; differences are on it
   std::string where;                              ///< "lr 0.01"
   Index planned = 0;                              ///< seeds of the file; 0: as many as there are
   bool stated_before = false;                     ///< every run of the pairs knew this claims file

@@ -156,6 +156,54 @@ TEST(Measure, compares_an_arm_with_a_number) {
       HasSubstr("have the same number"));
 }
 
+/// Four arms: the difference of b to a is 0.1 times the seed larger than that of d to c.
+std::vector<RunRecord> four_arms() {
+  std::vector<Result> results;
+  for (const int seed : {1, 2, 3}) {
+    const double loss = 2 + 0.05 * seed * seed;
+    results.push_back({.arm = "b", .seed = seed, .loss = loss});
+    results.push_back({.arm = "a", .seed = seed, .loss = loss + 0.2 + 0.1 * seed});
+    results.push_back({.arm = "d", .seed = seed, .loss = loss + 1});
+    results.push_back({.arm = "c", .seed = seed, .loss = loss + 1 + 0.2});
+    for (std::size_t i = results.size() - 4; i < results.size(); ++i) {
+      results[i].last = {{"attn/logit_max/0", results[i].arm == "a" ? 6.0 : 2.0}};
+    }
+  }
+  return test::records(results);
+}
+
+TEST(Measure, compares_a_difference_with_another_seed_by_seed) {
+  const ClaimsFile loss =
+      claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n");
+  const Measured found = measured(loss, four_arms());
+  EXPECT_EQ(found.reason, "");
+  EXPECT_EQ(found.arm, "a less b");
+  EXPECT_EQ(found.against, "c less d");
+  EXPECT_NEAR(found.arm_mean, 0.4, 1e-12);
+  EXPECT_NEAR(found.against_mean, 0.2, 1e-12);
+  EXPECT_NEAR(found.paired.difference.mean, 0.2, 1e-12);
+  EXPECT_NEAR(found.a[2] - found.b[2], 0.3, 1e-12);
+  const Measured ratio = measured(
+      claims("    quantity: attention_logit\n    compared_with: {arm: c, against: d}\n"),
+      four_arms());
+  EXPECT_EQ(ratio.arm, "a over b");
+  EXPECT_NEAR(ratio.paired.difference.mean, std::log(3), 1e-12) << "a ratio of ratios";
+  const auto runs = four_arms();
+  const JudgedClaims judged(loss, pointers(runs));
+  EXPECT_THAT(numbers_text(judged.results.front()),
+              HasSubstr("a less b +0.4000, c less d +0.2000; difference +0.2000"));
+}
+
+TEST(Measure, of_a_difference_that_is_not_there_compares_none) {
+  const std::string loss = "    quantity: val_loss\n    compared_with: ";
+  EXPECT_THAT(measured(claims(loss + "{arm: c, against: x}\n"), four_arms()).reason,
+              HasSubstr("no arm is called x"));
+  auto runs = four_arms();
+  std::erase_if(runs, [](const RunRecord& run) { return run.arm == "d" && run.seed == 2; });
+  EXPECT_EQ(measured(claims(loss + "{arm: c, against: d}\n"), runs).seeds,
+            (std::vector<std::uint64_t>{1, 3}));
+}
+
 TEST(Measure, counts_critical_rates_at_an_end_of_the_learning_rates) {
   const auto runs = two_arms();  // all of them train
   const Measured found = measured(claims("    quantity: critical_lr\n"), runs);

@@ -14,7 +14,7 @@
 
 #include "bench/measure.h"
 #include "core/error.h"
-#include "core/peak.h"
+#include "core/platform.h"
 
 namespace difftape::bench {
 

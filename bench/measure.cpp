@@ -7,11 +7,10 @@
 #include <fstream>
 #include <string>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/gemm.h"
 #include "core/parallel.h"
-#include "core/peak.h"
+#include "core/platform.h"
 #include "train/run/records/run_files.h"
 #include "train/system/exit.h"
 

@@ -7,9 +7,9 @@
 
 #include "bench/attention_call.h"
 #include "bench/measure.h"
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/gemm.h"
+#include "core/platform.h"
 #include "train/app/analyze/kinds.h"
 #include "train/run/config/reader.h"
 #include "train/run/loop/step.h"

@@ -8,7 +8,7 @@
 
 #include "bench/measure.h"
 #include "core/error.h"
-#include "core/peak.h"
+#include "core/platform.h"
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/app/analyze/kinds.h"

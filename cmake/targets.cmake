@@ -86,7 +86,7 @@ add_custom_target(difftape_commit
   COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DBINARY_DIR=${PROJECT_BINARY_DIR}
     -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
   BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/commit.h)
-set_source_files_properties(core/build_info.cpp PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(core/platform.cpp PROPERTIES COMPILE_DEFINITIONS
   "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")
 difftape_sources(kernel_sources core autograd layers optim)
 set(gradcheck_sources ${kernel_sources})

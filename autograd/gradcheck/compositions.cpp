@@ -1,4 +1,4 @@
-#include "autograd/gradcheck/compositions.h"
+#include "autograd/gradcheck/op_cases.h"
 
 #include <cmath>
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "autograd/gradcheck/compositions.h"
 #include "core/random.h"
 
 namespace difftape {

@@ -1,7 +1,9 @@
 #pragma once
-// One line an op: how its gradient is checked, and which primitives it must equal.
+// One line an op: how its gradient is checked, and which primitives it must equal; and these
+// compositions.
 
 #include "autograd/gradcheck/gradcheck.h"
+#include "autograd/ops.h"
 
 namespace difftape {
 
@@ -22,3 +24,19 @@ struct OpCase {
 std::vector<OpCase> op_cases();
 
 }  // namespace difftape
+
+namespace difftape::composition {
+
+// The coarse ops written with primitives, formula by formula: slow, obvious, and independent of the
+// kernels they are compared with.
+Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
+Var linear(const Var& x, const Var& weight);
+Var rms_norm(const Var& x, const Var& weight, double eps);
+Var rope(const Var& x, double theta);
+Var swiglu_linear(const Var& gate, const Var& up, const Var& weight);
+Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
+              const HeadMapping& mapping, const Visibility& visible = {}, double logit_softcap = 0);
+Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
+                  const LossOptions& options = {});
+
+}  // namespace difftape::composition

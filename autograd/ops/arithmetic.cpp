@@ -1,17 +1,98 @@
-// Arithmetic of two tensors, element-wise, with broadcasting: gradients are summed over the axes
-// along which their operand was repeated.
-//          forward      backward                        saves
-//   add    y = a + b    da += dy       db += dy         nothing
-//   sub    y = a - b    da += dy       db -= dy         nothing
-//   mul    y = a * b    da += dy * b   db += dy * a     a, b
-//   fails  the shapes do not broadcast
-#include "autograd/broadcast.h"
+// Arithmetic of two tensors, element-wise, with NumPy's broadcasting: shapes are aligned at the
+// last axis, and an axis of extent 1 is repeated; gradients are summed over the axes along which
+// their operand was repeated. And sums of one tensor, over all elements and over the last axis.
+//              forward      backward                        saves
+//   add        y = a + b    da += dy       db += dy         nothing
+//   sub        y = a - b    da += dy       db -= dy         nothing
+//   mul        y = a * b    da += dy * b   db += dy * a     a, b
+//   sum        y = sum(x)   dx += dy, repeated              nothing
+//   sum_last   y = sum(x)   dx += dy, repeated in each row  nothing
+//   fails      the shapes do not broadcast; sums never
 #include "autograd/ops.h"
+#include "core/error.h"
 #include "core/rows.h"
 
 namespace difftape {
 
 namespace {
+
+/// Extent of an axis counted from the last one, 1 where the shape has no such axis.
+Index extent_from_end(const Shape& shape, int from_end) {
+  return from_end < shape.rank() ? shape[shape.rank() - 1 - from_end] : 1;
+}
+
+/// Shape of the result. Throws ShapeError naming the op and both shapes.
+Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
+  Shape out = a.rank() >= b.rank() ? a : b;
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const Index in_a = extent_from_end(a, axis), in_b = extent_from_end(b, axis);
+    require_shape(in_a == in_b || in_a == 1 || in_b == 1, op,
+                  "shapes do not broadcast: a is {}, b is {}; need equal extents or 1 at axis -{}",
+                  a.str(), b.str(), axis + 1);
+    out = out.with(-1 - axis, in_a == 1 ? in_b : in_a);
+  }
+  return out;
+}
+
+/// For each element of an array of shape `out`, where the operand of shape `in` has its partner.
+class BroadcastIndex {
+ public:
+  BroadcastIndex(const Shape& out, const Shape& in);
+  Index operator()(Index position) const;
+
+ private:
+  bool identity_;
+  int rank_;
+  std::array<Index, Shape::kMaxRank> extents_{}, strides_{};
+};
+
+BroadcastIndex::BroadcastIndex(const Shape& out, const Shape& in)
+    : identity_(out.size() == in.size()), rank_(out.rank()) {
+  Index stride = 1;
+  for (int axis = 0; axis < rank_; ++axis) {  // from the last axis to the first
+    const Index extent = extent_from_end(in, axis);
+    const auto at = static_cast<size_t>(axis);
+    extents_[at] = extent_from_end(out, axis);
+    strides_[at] = extent == 1 ? 0 : stride;
+    stride *= extent;
+  }
+}
+
+Index BroadcastIndex::operator()(Index position) const {
+  if (identity_) return position;
+  Index index = 0;
+  for (size_t axis = 0; axis < static_cast<size_t>(rank_); ++axis) {
+    index += position % extents_[axis] * strides_[axis];
+    position /= extents_[axis];
+  }
+  return index;
+}
+
+/// y[i] = f(a[i'], b[i'']) over the broadcast shape.
+template <class F>
+Tensor broadcast_map(const char* op, const Tensor& a, const Tensor& b, F&& f) {
+  Tensor y = Tensor::empty(broadcast_shape(op, a.shape(), b.shape()));
+  const BroadcastIndex at_a(y.shape(), a.shape()), at_b(y.shape(), b.shape());
+  parallel_ranges(y.size(), kElementGrain, [&](Index begin, Index count) {
+    for (Index i = begin; i < begin + count; ++i) {
+      y.data()[i] = f(a.data()[at_a(i)], b.data()[at_b(i)]);
+    }
+  });
+  return y;
+}
+
+/// target += dy summed over the axes along which `target` was repeated to the shape of dy.
+void add_reduced(const Tensor& dy, Tensor target) {
+  if (dy.size() == target.size()) {
+    target.add(dy);
+    return;
+  }
+  const BroadcastIndex at(dy.shape(), target.shape());
+  serial([&] {
+    for (Index i = 0; i < dy.size(); ++i) target.data()[at(i)] += dy.data()[i];
+  });
+}
+
 void add_gradient(const Gradient& to, const Shape& shape, const Tensor& dy) {
   if (!to.requires_grad()) return;
   if (shape.size() == dy.size()) {
@@ -20,6 +101,20 @@ void add_gradient(const Gradient& to, const Shape& shape, const Tensor& dy) {
     add_reduced(dy, to.grad());
   }
 }
+
+/// The pullback of both sums.
+Tape::Pullback repeat(const Gradient& dx) {
+  return [dx](const Tensor& dy) {
+    Tensor out = dx.grad();
+    const Index width = out.size() / std::max<Index>(1, dy.size());
+    parallel_ranges(dy.size(), row_grain(width), [&](Index begin, Index count) {
+      for (Index i = begin; i < begin + count; ++i) {
+        Row(out.data() + i * width, width) += dy.data()[i];
+      }
+    });
+  };
+}
+
 }  // namespace
 
 Var add(const Var& a, const Var& b) {
@@ -60,6 +155,19 @@ Var mul(const Var& a, const Var& b) {
                   if (db.requires_grad())
                     add_reduced(broadcast_map("mul", dy, a, product), db.grad());
                 });
+}
+
+Var sum(const Var& x) {
+  const double total = parallel_sum(x.value().size(), kElementGrain, [&](Index i, Index n) {
+    return ConstRow(x.value().data() + i, n).cast<double>().sum();
+  });
+  return record("sum", Tensor::scalar(static_cast<real>(total)), {x}, repeat(x.gradient()));
+}
+
+Var sum_last(const Var& x) {
+  Tensor y = Tensor::empty(x.shape().rank() == 0 ? Shape{} : x.shape().with(-1, 1));
+  for_each_row(x.value(), y, [](ConstRow xi, Row yi) { yi[0] = xi.sum(); });
+  return record("sum_last", y, {x}, repeat(x.gradient()));
 }
 
 }  // namespace difftape

@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/rows.h"
 #include "core/simd.h"
-#include "core/softcap.h"
 
 namespace difftape {
 

@@ -6,7 +6,7 @@
 #include "core/attention/blocks.h"
 #include "core/attention/key_gradients.h"
 #include "core/bf16.h"
-#include "core/softcap.h"
+#include "core/simd.h"
 
 namespace difftape {
 

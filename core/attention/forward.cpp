@@ -8,7 +8,7 @@
 
 #include "core/attention/blocks.h"
 #include "core/bf16.h"
-#include "core/softcap.h"
+#include "core/simd.h"
 
 namespace difftape {
 

@@ -4,8 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "core/softcap.h"
-
 namespace difftape {
 namespace {
 

@@ -7,10 +7,9 @@
 #include <sstream>
 #include <thread>
 
-#include "core/build_info.h"
 #include "core/gemm.h"
 #include "core/parallel.h"
-#include "core/peak.h"
+#include "core/platform.h"
 #include "core/tensor.h"
 #include "train/app/commands.h"
 #include "train/run/records/h5.h"

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/build_info.h"
 #include "core/gemm.h"
+#include "core/platform.h"
 #include "train/app/commands.h"
 
 namespace difftape::app {

@@ -3,10 +3,9 @@
 #include <cmath>
 #include <ostream>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/gemm.h"
-#include "core/peak.h"
+#include "core/platform.h"
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/run/config/writer.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What this program was built from and with.
+// What this program was built from and with, and what the machine can do at best, measured.
 
 #include <string>
 
@@ -14,5 +14,9 @@ struct BuildInfo {
   std::string vectors;     ///< widest vector instructions compiled for, "AVX512"
 };
 BuildInfo build_info();
+
+/// Multiply-add rate of the widest vector unit in FLOP/s over all threads (a multiply-add counts
+/// 2), in `real`. Runs for about `seconds` and takes the best of several windows.
+double measure_fma_peak(double seconds = 0.03);
 
 }  // namespace difftape

@@ -1,8 +1,6 @@
-#include "core/softcap.h"
+#include "core/simd.h"
 
 #include <algorithm>
-
-#include "core/simd.h"
 
 namespace difftape {
 

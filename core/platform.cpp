@@ -1,4 +1,4 @@
-#include "core/peak.h"
+#include "core/platform.h"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -7,10 +7,19 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "generated/commit.h"
 
 namespace difftape {
 
 namespace {
+
+std::string compiler() {
+#ifdef __clang__
+  return std::string("Clang ") + __clang_version__;
+#else
+  return std::string("GCC ") + __VERSION__;
+#endif
+}
 
 using Packet = Eigen::internal::packet_traits<real>::type;
 constexpr int kChains = 12;  // enough independent sums to hide the latency of a multiply-add
@@ -34,6 +43,11 @@ real run_chains(real seed) {
 }
 
 }  // namespace
+
+BuildInfo build_info() {
+  return {DIFFTAPE_VERSION,    DIFFTAPE_COMMIT, compiler(),
+          DIFFTAPE_BUILD_TYPE, kRealName,       Eigen::SimdInstructionSetsInUse()};
+}
 
 double measure_fma_peak(double seconds) {
   using Clock = std::chrono::steady_clock;

@@ -1,5 +1,9 @@
 #pragma once
-// What a model is made of, as plain values. Ranges and documentation are in train/run/config.
+// What a model is made of, as plain values, and which combinations of them are invalid. Ranges and
+// documentation are in train/run/config.
+
+#include <string>
+#include <vector>
 
 #include "core/names.h"
 #include "layers/attention/kinds.h"
@@ -49,5 +53,13 @@ inline Index head_dim_of(const ModelConfig& config) {
 inline Index kv_heads_of(const ModelConfig& config) {
   return config.num_kv_heads != 0 ? config.num_kv_heads : config.num_heads;
 }
+
+/// An invalid combination: the keys that make it, and what to write instead.
+struct ConfigConflict {
+  std::vector<std::string> keys;  ///< such as "model.attention.pairing"
+  std::string message;
+};
+/// Those of the fields of attention.
+std::vector<ConfigConflict> attention_errors(const ModelConfig& config);
 
 }  // namespace difftape

@@ -3,9 +3,9 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "core/parallel.h"
-#include "optim/blocks.h"
 
 namespace difftape {
 
@@ -26,6 +26,19 @@ double sum_of_squares(const real* x, Index n) {
 }
 
 }  // namespace
+
+std::vector<GradientBlock> gradient_blocks(const ParameterSet& parameters) {
+  std::vector<GradientBlock> blocks;
+  size_t position = 0;
+  for (const Parameter& p : parameters) {
+    if (!p.has_gradient) throw std::logic_error("no gradient: run backward first: " + p.name);
+    for (Index begin = 0; begin < p.grad.size(); begin += kElementGrain) {
+      blocks.push_back({position, begin, std::min(kElementGrain, p.grad.size() - begin)});
+    }
+    ++position;
+  }
+  return blocks;
+}
 
 GradNorms grad_norms(const ParameterSet& parameters) {
   const std::vector<GradientBlock> blocks = gradient_blocks(parameters);

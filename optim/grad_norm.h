@@ -1,12 +1,23 @@
 #pragma once
-// The size of the gradient, and clipping to it. Sums are taken in double over fixed blocks: the
-// same for every number of threads.
+// The size of the gradient, and clipping to it. Work over all gradients is cut into blocks of fixed
+// size, so that one parallel loop serves many small parameters and no result depends on the number
+// of threads; sums are taken in double.
 
 #include <vector>
 
 #include "autograd/parameter.h"
 
 namespace difftape {
+
+/// Consecutive elements [begin, begin + count) of one parameter.
+struct GradientBlock {
+  size_t parameter;  ///< position in the ParameterSet
+  Index begin, count;
+};
+
+/// The blocks of every parameter, in order. Throws std::logic_error if a parameter has no
+/// gradient: an optimiser step without a backward pass would reuse a stale one.
+std::vector<GradientBlock> gradient_blocks(const ParameterSet& parameters);
 
 /// L2 norms of the gradients; NaN or infinite if an element is.
 struct GradNorms {

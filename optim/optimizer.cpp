@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "optim/blocks.h"
+#include "optim/grad_norm.h"
 #include "optim/rules/rules.h"
 
 namespace difftape {

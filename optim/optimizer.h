@@ -9,7 +9,7 @@
 
 #include "autograd/parameter.h"
 #include "optim/optim_config.h"
-#include "optim/update_rule.h"
+#include "optim/rules/rules.h"
 
 namespace difftape {
 

@@ -4,7 +4,6 @@
 //   p -= lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
 //   keeps   m, v
 //   source  Loshchilov and Hutter 2019 (arXiv 1711.05101), algorithm 2
-#include "optim/rules/adam_factors.h"
 #include "optim/rules/rules.h"
 
 namespace difftape {

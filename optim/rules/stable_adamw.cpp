@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "core/parallel.h"
-#include "optim/rules/adam_factors.h"
 #include "optim/rules/rules.h"
 
 namespace difftape {

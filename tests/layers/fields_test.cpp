@@ -3,7 +3,7 @@
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "core/error.h"
-#include "layers/attention/errors.h"
+#include "layers/model_config.h"
 #include "tests/layers/attention_layer.h"
 #include "tests/layers/combinations.h"
 

@@ -6,7 +6,7 @@
 #include "layers/language_model.h"
 #include "optim/grad_norm.h"
 #include "optim/optimizer.h"
-#include "train/app/gradcheck/variants.h"
+#include "train/app/gradcheck/cases.h"
 
 namespace difftape {
 namespace {

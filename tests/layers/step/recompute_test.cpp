@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/pool.h"
 #include "layers/language_model.h"
-#include "train/app/gradcheck/variants.h"
+#include "train/app/gradcheck/cases.h"
 
 namespace difftape {
 namespace {

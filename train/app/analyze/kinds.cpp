@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "layers/attention/errors.h"
 #include "layers/language_model.h"
+#include "layers/model_config.h"
 #include "train/system/suggest.h"
 
 namespace difftape::app {

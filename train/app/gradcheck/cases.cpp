@@ -4,7 +4,7 @@
 
 #include "autograd/gradcheck/op_cases.h"
 #include "core/random.h"
-#include "layers/attention/errors.h"
+#include "layers/model_config.h"
 
 namespace difftape::app {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "layers/attention/errors.h"
+#include "layers/model_config.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {

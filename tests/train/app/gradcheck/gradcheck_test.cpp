@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "layers/attention/errors.h"
+#include "layers/model_config.h"
 #include "tests/layers/combinations.h"
 #include "train/app/gradcheck/cases.h"
 

@@ -1,4 +1,4 @@
-#include "layers/attention/errors.h"
+#include "layers/model_config.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "train/run/config/field_access.h"
-#include "train/run/config/model_fields.h"
 
 namespace difftape::run {
 namespace {

@@ -27,6 +27,9 @@ struct Field : KeyInfo {
 /// Every key, grouped by section in the order of the structs.
 const std::vector<Field>& fields();
 
+/// Of these the keys of the section `model:`, in the order of the structs.
+std::vector<Field> model_fields();
+
 /// Null if there is no such key.
 const Field* find_field(const std::string& key);
 

@@ -1,4 +1,4 @@
-#include "train/run/config/model_fields.h"
+#include "train/run/config/fields.h"
 
 #include "train/run/config/field_access.h"
 

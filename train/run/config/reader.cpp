@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/former_names.h"
-#include "train/run/config/validate.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {

@@ -1,6 +1,6 @@
 #pragma once
 // A configuration file and its overrides, read strictly into a Config that knows where every value
-// came from.
+// came from; and the rules that bind several keys.
 
 #include <map>
 #include <set>
@@ -86,5 +86,13 @@ class Assignments {
   std::set<std::string> loaded_;      ///< a file that is reached twice applies once, the first time
   bool complete_ = true;              ///< every file could be parsed
 };
+
+/// True for one word that can be a folder: no '/', no control characters, not "." or "..".
+bool can_name_folder(const std::string& name);
+
+/// Adds an error for every broken rule that binds several keys, at the location of the key that was
+/// given last among those it binds. Rules that bind a key in `unreadable` are skipped.
+void validate(const ResolvedConfig& resolved, const std::set<std::string>& unreadable,
+              ConfigErrors& errors);
 
 }  // namespace difftape::run

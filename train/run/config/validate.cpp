@@ -1,4 +1,4 @@
-#include "train/run/config/validate.h"
+#include "train/run/config/reader.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/tasks/task.h"
-#include "train/run/data/token_data.h"
 
 namespace difftape::run {
 

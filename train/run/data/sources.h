@@ -1,5 +1,6 @@
 #pragma once
-// Which files data.path means, what they hold, and data.kind text, whose tokens are their bytes.
+// Which files data.path means, what they hold, and what is made of them: data.kind text, whose
+// tokens are their bytes, and data.kind tokens, which other programs wrote.
 
 #include <filesystem>
 #include <memory>
@@ -28,5 +29,12 @@ std::vector<std::string> default_text();
 /// Reads the files of data.path. Throws MissingInput, and DataError if the text is too short for
 /// one sequence of each part.
 std::unique_ptr<Dataset> make_text(const DataConfig& config, Index vocab_size, std::uint64_t seed);
+
+/// Reads the files of data.path, in the formats that token_data.cpp names, one after the other in
+/// the order of find_sources. Throws MissingInput, and DataError for a file that cannot be used, a
+/// token that is not in [0, vocab_size), with its place, and fewer tokens than one sequence of each
+/// part.
+std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
+                                         std::uint64_t seed);
 
 }  // namespace difftape::run

@@ -1,4 +1,13 @@
-#include "train/run/data/token_data.h"
+// data.kind tokens: files of tokens that other programs wrote.
+//
+//   nanoGPT .bin   uint16, nothing else
+//   llm.c .bin     256 int32: magic 20240520, version 1, number of tokens; then uint16
+//                  or magic 20240801, version 7, number of tokens; then uint32
+//   HDF5           dataset /tokens with one axis, of any whole-number type
+//
+// All little-endian. A .bin that begins with one of llm.c's magic numbers is llm.c's; as nanoGPT
+// these would be tokens above 55,000, which GPT-2's vocabulary does not have.
+#include "train/run/data/sources.h"
 
 #include <algorithm>
 #include <bit>

@@ -10,7 +10,7 @@
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/crash_dump.h"
-#include "train/run/loop/restore.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/profile_files.h"

@@ -5,15 +5,19 @@
 
 #include "core/error.h"
 #include "core/profile.h"
+#include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/descriptive.h"
+#include "train/system/files.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 ParameterSet& initialized(ParameterSet& parameters, std::uint64_t seed) {
   parameters.initialize(seed);
@@ -31,6 +35,18 @@ std::string identity(Config config) {
   config.run.claims.clear();
   config.train.activation_checkpointing = ActivationCheckpointing::none;
   return to_yaml(config);
+}
+
+/// Every step logs its norm, so a checkpoint need not hold them.
+void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
+  const auto column = metrics.columns.find(metric("optim/grad_norm"));
+  if (column == metrics.columns.end()) return;
+  for (size_t i = 0; i < metrics.step.size(); ++i) {
+    const auto step = static_cast<Index>(metrics.step[i]);
+    if (step >= 1 && step <= state.step) {
+      state.grad_norms[static_cast<size_t>(step - 1)] = column->second[i];
+    }
+  }
 }
 
 }  // namespace
@@ -134,11 +150,11 @@ CheckpointMeta TrainState::meta(Index at_step) const {
   return meta;
 }
 
-void TrainState::save(const std::filesystem::path& directory) const {
+void TrainState::save(const fs::path& directory) const {
   save_checkpoint(directory, model.parameters(), &optimizer, meta(step));
 }
 
-void TrainState::restore(const std::filesystem::path& checkpoint) {
+void TrainState::restore(const fs::path& checkpoint) {
   const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
   if (!same_run(config_from_yaml(meta.config_yaml, checkpoint.string()), config)) {
     throw ConfigError(fmt::format(
@@ -160,6 +176,48 @@ void TrainState::restore(const std::filesystem::path& checkpoint) {
   if (guard.active()) guard.restore(meta.extra_state.at("guard"));
   step = meta.step;
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
+}
+
+bool same_run(const fs::path& dir, const Config& config) {
+  try {
+    const fs::path yaml = dir / "config.yaml";
+    return same_run(config_from_yaml(system::read_text(yaml), yaml.string()), config);
+  } catch (const Error&) {
+    return false;  // no configuration, or one that cannot be read
+  }
+}
+
+Index resume_step(const fs::path& dir) {
+  std::error_code ignored;
+  if (!fs::exists(dir / "checkpoints" / "latest", ignored)) return 0;
+  const fs::path path = find_checkpoint(dir);
+  if (const std::optional<Index> step = step_of_file(path)) return *step;
+  throw DataError(
+      fmt::format("{}: a checkpoint of a run is named step-<number>.h5; let {} name one of these",
+                  path.string(), (dir / "checkpoints" / "latest").string()));
+}
+
+void restore(TrainState& state, const fs::path& dir) {
+  if (fs::exists(dir / "checkpoints" / "latest")) {
+    state.restore(find_checkpoint(dir));
+  } else if (!same_run(dir, state.config)) {
+    throw ConfigError(fmt::format(
+        "{}: has no checkpoint and was made with another configuration; resume with its own "
+        "config.yaml, or start a new run with another --out",
+        dir.string()));
+  }
+  if (!fs::exists(dir / "metrics.jsonl")) return;
+  truncate_metrics(dir / "metrics.jsonl", state.step);
+  restore_grad_norms(state, read_metrics(dir / "metrics.jsonl"));
+}
+
+std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {
+  try {
+    std::optional<AttentionMaps> maps = read_attention_maps(dir / "metrics.h5");
+    return maps && maps->step <= step ? maps : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace difftape::run

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "layers/cost.h"
-#include "train/run/loop/restore.h"
 #include "train/run/loop/step.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/run_record.h"
 #include "train/system/json.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "train/run/config/validate.h"
+#include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/study/compare/tasks.h"
 #include "train/study/sweep/run_list.h"

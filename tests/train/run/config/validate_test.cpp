@@ -1,6 +1,6 @@
 // Rules between keys, each blamed on the key that was given last.
 
-#include "train/run/config/validate.h"
+#include "train/run/config/reader.h"
 
 #include "tests/train/run/config/config_files.h"
 

@@ -1,4 +1,4 @@
-#include "train/run/data/token_data.h"
+#include "train/run/data/sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

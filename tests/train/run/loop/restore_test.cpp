@@ -1,5 +1,5 @@
 // Which run directories are those of a configuration.
-#include "train/run/loop/restore.h"
+#include "train/run/loop/train_state.h"
 
 #include "tests/train/run/loop/tiny.h"
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/pool.h"
 #include "tests/train/run/loop/tiny.h"
-#include "train/app/gradcheck/variants.h"
+#include "train/app/gradcheck/cases.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::run {

@@ -9,7 +9,6 @@
 // recursion over t: loss = (log(symbols - triggers) + sum_{t=1}^{T-1} sum_v p_t(v) H(row v)) / T,
 // the mean over all T targets of the entropy of the target given all before it (0 after a trigger);
 // accuracy likewise with max row v for H(row v), and 1 after a trigger.
-#include "train/run/data/tasks/backcopy.h"
 
 #include <algorithm>
 #include <cmath>

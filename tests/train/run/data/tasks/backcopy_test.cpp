@@ -1,4 +1,4 @@
-#include "train/run/data/tasks/backcopy.h"
+#include "train/run/data/tasks/task.h"
 
 #include <nlohmann/json.hpp>
 

@@ -16,7 +16,6 @@
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/run_record.h"
-#include "train/study/compare/run_watch.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 #include "train/system/exit.h"

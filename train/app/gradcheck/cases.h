@@ -1,15 +1,68 @@
 #pragma once
-// All that `difftape gradcheck` checks: every op, every attention variant, whole models.
+// All that `difftape gradcheck` checks: every op, every attention variant, whole models. The
+// variants are header only, so that tests of the layers, which link nothing of train, run over the
+// same list.
 
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.h"
+#include "core/attention/attention.h"
+#include "layers/attention/kinds.h"
 #include "layers/language_model.h"
-#include "train/app/gradcheck/variants.h"
 
 namespace difftape::app {
+
+/// An attention that has a name: a kind, or a kind with fields of its own (an ablation).
+struct AttentionVariant {
+  std::string name;
+  AttentionConfig attention;
+};
+
+inline std::vector<AttentionVariant> attention_variants() {
+  std::vector<AttentionVariant> variants;
+  for (const std::string& kind : attention_kinds()) variants.push_back({kind, {.kind = kind}});
+  const std::vector<AttentionVariant> ablations{
+      {"gated_head", {.kind = "gated", .gate = Gate::head}},
+      {"v1_no_subln", {.kind = "diff_v1", .subln = false}},
+      {"v1_lambda_init",
+       {.kind = "diff_v1", .lambda_init = LambdaInit::constant, .lambda_init_value = 0.5}},
+      {"v1_sigmoid", {.kind = "diff_v1", .lambda = LambdaKind::sigmoid}},
+      {"v1_sink_gate",
+       {.kind = "diff_v1",
+        .softmax_denominator = SoftmaxDenominator::sink,
+        .gate = Gate::elementwise}},
+      {"v2_split_half", {.kind = "diff_v2", .pairing = Pairing::split_half}},
+      {"v2_lambda_raw", {.kind = "diff_v2", .lambda = LambdaKind::raw}},
+      {"v2_lambda_none", {.kind = "diff_v2", .lambda = LambdaKind::one}},
+      {"v2_softmax1", {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::softmax1}},
+      {"v2_sink", {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink}},
+      {"v2_sink_gate_head",
+       {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink, .gate = Gate::head}},
+      {"softcap", {.kind = "softmax", .logit_softcap = 4}},
+      {"v1_softcap", {.kind = "diff_v1", .logit_softcap = 4}},
+      {"v2_softcap_sink",
+       {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink, .logit_softcap = 4}},
+      {"v2_exponential_subln",
+       {.kind = "diff_v2", .lambda = LambdaKind::exponential, .subln = true}},
+  };
+  variants.insert(variants.end(), ablations.begin(), ablations.end());
+  return variants;
+}
+
+/// Document starts of (B, T) tokens, three documents in a row that is long enough. The first row
+/// of a batch has other documents than the next.
+inline DocumentOffsets packed_documents(Index batch, Index seq) {
+  std::vector<std::int32_t> starts;
+  for (Index b = 0; b < batch; ++b) {
+    const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none
+    for (Index t = 0; t < seq; ++t) {
+      starts.push_back(static_cast<std::int32_t>(t >= third ? third : t >= second ? second : 0));
+    }
+  }
+  return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
+}
 
 /// Checks the gradient of x (B, T, C) and every parameter of one attention layer. Parameters are
 /// drawn so large that no gradient is trivial. Those that are zero or near zero because T is 1 are

@@ -9,10 +9,24 @@
 
 #include "train/stats/interval.h"
 #include "train/study/compare/curves.h"
+#include "train/study/compare/tables.h"
+#include "train/system/text_table.h"
 
 namespace difftape::study {
 
 namespace {
+
+/// What the tables leave to explain.
+constexpr const char* kSingleRunsNote =
+    "Each row is one run: one seed gives no interval and decides nothing, however large the "
+    "difference.";
+constexpr const char* kStudyNote =
+    "Means over the seeds that ended; losses of those that finished. +- is half of a 95 % "
+    "t-interval, differences are paired by seed, p is corrected by Holm over the table.";
+constexpr const char* kSensitivityNote =
+    "lr sensitivity E: mean over the learning rates of [final validation loss - that of the best "
+    "one], nats per token; a diverged run counts with its initial loss. From, to: 95 % bootstrap "
+    "over seeds. Best: of the learning rates at which every run trained.";
 
 /// An arm at its best learning rate.
 struct Best {
@@ -135,6 +149,11 @@ std::string answer_of_task(const Study& study, std::size_t task) {
   return text;
 }
 
+bool is_single_runs(const Study& study) {
+  return std::all_of(study.arms.begin(), study.arms.end(),
+                     [](const Arm& arm) { return arm.runs().size() == 1; });
+}
+
 }  // namespace
 
 std::string answer(const Study& study) {
@@ -143,6 +162,37 @@ std::string answer(const Study& study) {
     text += (task > 0 ? "\n" : "") + answer_of_task(study, task);
   }
   return text;
+}
+
+std::string tasks_note(const Study& study) {
+  if (study.tasks.size() < 2) return "";
+  return fmt::format(
+      "Runs of {} tasks ({}): an arm is compared with {} of its own task, since losses of "
+      "different data or lengths do not compare. The first lines take each arm at its best "
+      "learning rate; in brackets the 95 % interval of the difference paired by seed, uncorrected "
+      "for the choice.",
+      study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
+}
+
+std::string tables_text(const Study& study, std::size_t width) {
+  const auto paragraphs = [width](const std::string& lines) {
+    std::string text;
+    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = std::min(lines.find('\n', begin), lines.size());
+      text += system::wrapped(lines.substr(begin, end - begin), width, "");
+    }
+    return text;
+  };
+  std::string text = paragraphs(answer(study)) + '\n';
+  if (is_single_runs(study)) {
+    return text + to_text(run_table(study)) +
+           paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
+  }
+  text += to_text(study_table(study), width, 2) + paragraphs(kStudyNote) +
+          paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
+  const system::Table sensitivity = sensitivity_table(study);
+  if (sensitivity.rows.empty()) return text;
+  return text + '\n' + to_text(sensitivity, width, 1) + paragraphs(kSensitivityNote);
 }
 
 }  // namespace difftape::study

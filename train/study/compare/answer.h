@@ -1,6 +1,7 @@
 #pragma once
-// What the runs of a study say, in one sentence.
+// What the runs of a study say, in one sentence; and with their tables as text for a terminal.
 
+#include <cstddef>
 #include <string>
 
 #include "train/study/compare/study.h"
@@ -14,5 +15,12 @@ namespace difftape::study {
 /// such rate is left out, and named as left out. Of several tasks a line each, shorter: without
 /// the learning rates, the interval in brackets (tasks_note says so). No newline at the end.
 std::string answer(const Study& study);
+
+/// What is to know where the runs are of several tasks; empty if they are of one.
+std::string tasks_note(const Study& study);
+
+/// The answer and the tables as text for a terminal of `width` columns, with what is to know about
+/// them. Where each arm is one run, that of single runs.
+std::string tables_text(const Study& study, std::size_t width);
 
 }  // namespace difftape::study

@@ -1,7 +1,9 @@
 #pragma once
-// The runs that a report is about: which directories are meant, and what is to be said of them.
+// The runs that a report is about: which directories are meant, what is to be said of them, and
+// what changes in them while they are trained.
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,5 +27,27 @@ struct Collection {
 /// directory. Throws MissingInput if a directory neither is nor holds a run, and
 /// DataError, with what is wrong with each, if no run is left.
 Collection collect_runs(std::span<const std::filesystem::path> dirs);
+
+/// Run directories that are looked at again and again while the runs are trained.
+class RunWatch {
+ public:
+  /// Run directories, or those that hold runs or will. Throws MissingInput for what is no
+  /// directory.
+  explicit RunWatch(std::vector<std::filesystem::path> dirs);
+
+  /// Whether a file of a run was written since the last call; true at first.
+  bool changed();
+  /// The runs; nothing as long as there is none that can be read.
+  std::optional<Collection> collect();
+  /// Whether there was a run at the last collect.
+  bool any() const { return any_; }
+  /// Whether at the last collect no run was running, and none of an index.csv was still to come.
+  bool over() const { return over_; }
+
+ private:
+  std::vector<std::filesystem::path> dirs_;
+  std::string seen_;  ///< paths, sizes and times of the files
+  bool any_ = false, over_ = false;
+};
 
 }  // namespace difftape::study

@@ -5,27 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
-#include "train/study/compare/answer.h"
 #include "train/study/compare/curves.h"
 
 namespace difftape::study {
 
 namespace {
-
-/// What the tables leave to explain.
-constexpr const char* kSingleRunsNote =
-    "Each row is one run: one seed gives no interval and decides nothing, however large the "
-    "difference.";
-constexpr const char* kStudyNote =
-    "Means over the seeds that ended; losses of those that finished. +- is half of a 95 % "
-    "t-interval, differences are paired by seed, p is corrected by Holm over the table.";
-constexpr const char* kSensitivityNote =
-    "lr sensitivity E: mean over the learning rates of [final validation loss - that of the best "
-    "one], nats per token; a diverged run counts with its initial loss. From, to: 95 % bootstrap "
-    "over seeds. Best: of the learning rates at which every run trained.";
 
 using TableRow = std::vector<std::string>;
 
@@ -172,11 +160,6 @@ bool is_compared(const Quantity& quantity) {
   return (quantity.column.tables & kStudyTable) && quantity.column.against_baseline;
 }
 
-bool is_single_runs(const Study& study) {
-  return std::all_of(study.arms.begin(), study.arms.end(),
-                     [](const Arm& arm) { return arm.runs().size() == 1; });
-}
-
 }  // namespace
 
 std::string written(double value, Format format) {
@@ -247,35 +230,36 @@ std::string dropped_note(const Study& study) {
                            fmt::join(dropped, ", "));
 }
 
-std::string tasks_note(const Study& study) {
-  if (study.tasks.size() < 2) return "";
-  return fmt::format(
-      "Runs of {} tasks ({}): an arm is compared with {} of its own task, since losses of "
-      "different data or lengths do not compare. The first lines take each arm at its best "
-      "learning rate; in brackets the 95 % interval of the difference paired by seed, uncorrected "
-      "for the choice.",
-      study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
-}
-
-std::string tables_text(const Study& study, std::size_t width) {
-  const auto paragraphs = [width](const std::string& lines) {
-    std::string text;
-    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
-      end = std::min(lines.find('\n', begin), lines.size());
-      text += system::wrapped(lines.substr(begin, end - begin), width, "");
+system::Table sensitivity_table(const Study& study) {
+  const char *sensitivity = "lr sensitivity", *best = "best";
+  system::Table table{{{"", "arm", true},
+                       {"", "lrs"},
+                       {"", "diverged"},
+                       {sensitivity, "E"},
+                       {sensitivity, "from"},
+                       {sensitivity, "to"},
+                       {best, "lr"},
+                       {best, "val loss"},
+                       {best, "+-"}},
+                      {}};
+  for (const LrCurve& curve : lr_curves(study)) {
+    if (curve.points.size() < 2) continue;
+    const LrPoint* point = best_point(curve.points);
+    const bool trained = point != nullptr && point->failed == 0;
+    int runs = 0, diverged = 0;
+    for (const LrPoint& each : curve.points) runs += each.runs, diverged += each.diverged;
+    std::vector<std::string> row{curve.arm, fmt::to_string(curve.points.size()),
+                                 fmt::format("{} of {}", diverged, runs)};
+    for (const double value :
+         {curve.sensitivity.mean, curve.sensitivity_limits.low, curve.sensitivity_limits.high}) {
+      row.push_back(written(value, Format::loss));
     }
-    return text;
-  };
-  std::string text = paragraphs(answer(study)) + '\n';
-  if (is_single_runs(study)) {
-    return text + to_text(run_table(study)) +
-           paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
+    row.push_back(trained ? fmt::format("{:g}", point->lr) : "-");
+    row.push_back(trained ? written(point->loss.mean, Format::loss) : "-");
+    row.push_back(trained ? written(point->loss.half_width, Format::loss) : "-");
+    table.rows.push_back(std::move(row));
   }
-  text += to_text(study_table(study), width, 2) + paragraphs(kStudyNote) +
-          paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
-  const system::Table sensitivity = sensitivity_table(study);
-  if (sensitivity.rows.empty()) return text;
-  return text + '\n' + to_text(sensitivity, width, 1) + paragraphs(kSensitivityNote);
+  return table;
 }
 
 }  // namespace difftape::study

@@ -2,7 +2,6 @@
 // The tables of runs, arms and learning rates, for the terminal and for the page. What is compared
 // stands in the registry of quantities; the columns are a loop over it.
 
-#include <cstddef>
 #include <string>
 
 #include "train/study/compare/quantities.h"
@@ -31,12 +30,5 @@ std::string dropped_note(const Study& study);
 /// One row an arm with complete runs at two learning rates or more: its sensitivity to the rate,
 /// and the best of the rates at which no run failed (LrPoint::failed).
 system::Table sensitivity_table(const Study& study);
-
-/// What is to know where the runs are of several tasks; empty if they are of one.
-std::string tasks_note(const Study& study);
-
-/// The answer and the tables as text for a terminal of `width` columns, with what is to know about
-/// them. Where each arm is one run, that of single runs.
-std::string tables_text(const Study& study, std::size_t width);
 
 }  // namespace difftape::study

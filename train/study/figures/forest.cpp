@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "train/study/figures/axis.h"
-#include "train/study/figures/verdict_marks.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {

@@ -1,10 +1,12 @@
 #pragma once
 // A forest plot: what each claim comes to, as an effect with its interval beside what was published
-// and the margin within which two arms count as equal.
+// and the margin within which two arms count as equal. And how a verdict looks, there and in the
+// table of claims: a colour and a shape, since a colour alone says nothing to some readers.
 
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/study/figures/drawing.h"
@@ -30,12 +32,36 @@ struct ForestRow {
 };
 
 /// Rows in their order below each other, 900 units wide, those of one unit on one axis; ratios
-/// share a logarithmic one. A verdict has a colour, a shape and its word (verdict_marks.h); one
-/// with other words than the above is drawn as not testable. An interval that reaches far beyond
-/// the effects is cut, with an arrow. No rows are an empty text.
+/// share a logarithmic one. A verdict has a colour, a shape and its word; one with other words than
+/// the above is drawn as not testable. An interval that reaches far beyond the effects is cut, with
+/// an arrow. No rows are an empty text.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
 /// The claims that are tested, a row each.
 std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
 
 }  // namespace difftape::study
+
+namespace difftape::study::svg {
+
+struct VerdictLook {
+  const char* verdict;  ///< the words
+  Marker shape;
+  int arm;      ///< whose colour it has (drawing.h); -1: grey
+  bool filled;  ///< or its outline
+};
+
+/// No two have the same shape and filling: supported, contradicted, equivalent, each also as a
+/// hint, which is the outline of its shape; undecided, not testable.
+std::span<const VerdictLook> verdict_looks();
+/// The look of the words that a verdict begins with; that of not testable if it is none of them.
+const VerdictLook& look_of(std::string_view verdict);
+
+std::string fill(const VerdictLook& look);
+std::string stroke(const VerdictLook& look);
+void draw_verdict(Drawing& drawing, const VerdictLook& look, Point at,
+                  const std::string& title = "");
+/// The mark alone, to stand before the words in a page.
+std::string verdict_icon(const VerdictLook& look);
+
+}  // namespace difftape::study::svg

@@ -11,7 +11,6 @@
 #include "train/stats/descriptive.h"
 #include "train/study/compare/tasks.h"
 #include "train/study/page/html.h"
-#include "train/study/page/maps.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study::page {

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "train/run/records/metric_registry.h"
-#include "train/study/page/maps.h"
 
 namespace difftape::study::page {
 

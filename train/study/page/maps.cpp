@@ -1,4 +1,4 @@
-#include "train/study/page/maps.h"
+#include "train/study/page/sections.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

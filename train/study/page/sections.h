@@ -7,6 +7,8 @@
 //   attention   maps of selected heads, from metrics.h5
 //   layers      metrics of each layer over the steps, and accuracy by difficulty of a task
 //   settings    how the runs were made: configurations, commands, environments
+// and what several of them draw:
+//   maps        heat maps as a figure: one a panel, all on one scale, with their numbers as CSV
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "train/study/compare/study.h"
+#include "train/study/figures/plots.h"
 #include "train/study/page/selection.h"
 #include "train/system/text_table.h"
 
@@ -95,5 +98,21 @@ std::string commands(const Study& study);
 /// finished.
 /// Empty if there is nothing to say.
 std::string notices(const Study& study, std::span<const std::string> notes);
+
+/// A heat map of an arm.
+struct Panel {
+  std::string arm;
+  svg::HeatMap map;
+};
+
+/// Over the numbers of all panels.
+svg::Scale scale_of(const std::vector<Panel>& panels);
+
+/// Numbers by size, other names after them.
+void sort_names(std::vector<std::string>& names);
+
+/// At least one panel; a panel of one number is a line of text. `file` is the name of the CSV.
+std::string map_figure(const std::string& title, const std::string& meaning,
+                       const std::string& file, std::vector<Panel> panels, const svg::Scale& scale);
 
 }  // namespace difftape::study::page

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "train/study/compare/tables.h"
+#include "train/study/compare/answer.h"
 #include "train/study/page/html.h"
 #include "train/system/json.h"
 

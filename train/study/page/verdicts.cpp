@@ -4,7 +4,6 @@
 
 #include "train/study/compare/claims/output.h"
 #include "train/study/figures/forest.h"
-#include "train/study/figures/verdict_marks.h"
 #include "train/study/page/html.h"
 #include "train/study/page/sections.h"
 

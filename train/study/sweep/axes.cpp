@@ -1,4 +1,4 @@
-#include "train/study/sweep/axes.h"
+#include "train/study/sweep/run_list.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

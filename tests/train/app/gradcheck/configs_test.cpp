@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "tests/train/run/config/config_files.h"
-#include "train/app/gradcheck/variants.h"
+#include "train/app/gradcheck/cases.h"
 
 namespace difftape::app {
 namespace {
@@ -25,7 +25,7 @@ TEST(GradcheckedConfigs, hold_the_attention_of_every_shipped_variant_and_ablatio
                               [&](const AttentionVariant& variant) {
                                 return layer_of(variant.attention) == layer_of(attention);
                               }))
-          << entry.path() << " has no variant in train/app/gradcheck/variants.h";
+          << entry.path() << " has no variant in train/app/gradcheck/cases.h";
       ++count;
     }
   }

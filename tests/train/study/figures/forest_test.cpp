@@ -8,8 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "train/study/figures/verdict_marks.h"
-
 namespace difftape::study {
 namespace {
 

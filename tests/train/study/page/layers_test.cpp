@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/page/maps.h"
 
 namespace difftape::study::page {
 namespace {

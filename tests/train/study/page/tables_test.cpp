@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "train/study/figures/verdict_marks.h"
+#include "train/study/figures/forest.h"
 #include "train/study/page/sections.h"
 
 namespace difftape::study::page {

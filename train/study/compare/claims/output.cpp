@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "train/study/compare/answer.h"
 #include "train/study/compare/claims/power.h"
-#include "train/study/compare/tables.h"
 
 namespace difftape::study {
 

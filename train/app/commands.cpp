@@ -1,7 +1,10 @@
+#include "train/app/commands.h"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,11 +12,28 @@
 
 #include "core/gemm.h"
 #include "core/platform.h"
-#include "train/app/commands.h"
+#include "train/run/records/h5.h"
+#include "train/system/files.h"
 
 namespace difftape::app {
 
+namespace fs = std::filesystem;
+
 namespace {
+
+OutputError no_output_of(const fs::path& out, std::string_view command) {
+  return OutputError(fmt::format(
+      "{} exists and is no output of {}; nothing else is replaced: choose another name with --out",
+      out.string(), command));
+}
+
+/// Checked before minutes of measuring: a missing directory would lose the result.
+void require_directory_of(const fs::path& out) {
+  std::error_code ignored;
+  if (!out.has_parent_path() || fs::is_directory(out.parent_path(), ignored)) return;
+  throw OutputError(
+      fmt::format("cannot write {}: {} is no directory", out.string(), out.parent_path().string()));
+}
 
 /// Threads that wait for work spin before they sleep. The default of libgomp is so long that any
 /// other busy program slows training many times; it is read before main, hence the new start.
@@ -51,6 +71,42 @@ int finish(system::Exit exit) {
 }
 
 }  // namespace
+
+void require_h5_output(const fs::path& out, std::string_view command,
+                       const std::vector<std::string>& objects,
+                       const std::vector<fs::path>& inputs) {
+  if (out.extension() != ".h5") {
+    throw UsageError(fmt::format("--out: {} does not end in .h5", out.string()));
+  }
+  require_directory_of(out);
+  require_output_file(out, ".h5", inputs);
+  std::error_code ignored;
+  if (!fs::exists(out, ignored)) return;
+  const run::h5::File file = run::h5::File::open(out);
+  const auto missing = [&](const std::string& object) { return !file.exists(object); };
+  if (std::ranges::any_of(objects, missing)) throw no_output_of(out, command);
+}
+
+void require_csv_output(const fs::path& out, std::string_view command, std::string_view header) {
+  require_directory_of(out);
+  require_output_file(out, ".csv");
+  std::error_code ignored;
+  if (fs::exists(out, ignored) && !system::read_text(out).starts_with(std::string(header) + "\n")) {
+    throw no_output_of(out, command);
+  }
+}
+
+void require_output_file(const fs::path& out, std::string_view extension,
+                         const std::vector<fs::path>& inputs) {
+  std::error_code ignored;
+  if (!fs::exists(out, ignored)) return;
+  const auto is_out = [&](const fs::path& input) { return fs::equivalent(input, out, ignored); };
+  const bool is_input = std::any_of(inputs.begin(), inputs.end(), is_out);
+  if (fs::is_regular_file(out, ignored) && out.extension() == extension && !is_input) return;
+  throw OutputError(fmt::format(
+      "{} exists and is {}; only {} files are replaced: choose another name with --out",
+      out.string(), is_input ? "what this command reads" : "something else", extension));
+}
 
 int run(int argc, char** argv, std::span<const MakeCommand> commands, std::string_view start) {
   limit_spinning(argv);

@@ -56,9 +56,7 @@ TEST_F(BadData, what_is_no_file_is_refused) {
 TEST_F(BadData, resuming_without_a_run_is_missing_input) {
   const Outcome nothing = project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"});
   EXPECT_EQ(nothing.exit, 66);
-  EXPECT_EQ(nothing.err,
-            "difftape: run is not a run directory: it has no status.json; give the directory of a "
-            "run\n");
+  EXPECT_EQ(nothing.err, "difftape: there is no directory run; give that of a run\n");
   EXPECT_FALSE(fs::exists(project / "run"));
   const Outcome file = project.difftape({"train", "tiny.yaml", "--out", "text.txt", "--resume"});
   EXPECT_EQ(file.exit, 66);
@@ -103,9 +101,7 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_says_so_and_changes_n
 TEST_F(BadData, a_report_needs_run_directories) {
   const Outcome outcome = project.difftape({"report", "gone"});
   EXPECT_EQ(outcome.exit, 66);
-  EXPECT_EQ(outcome.err,
-            "difftape: gone is not a run directory: it has no status.json; give the directory of a "
-            "run\n");
+  EXPECT_EQ(outcome.err, "difftape: there is no directory gone; give that of a run\n");
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   put(project / "run/status.json", "{\"state\": \"fini");
   const Outcome damaged = project.difftape({"report", "run"});

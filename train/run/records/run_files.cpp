@@ -77,7 +77,7 @@ void create_run_dir(const fs::path& dir) {
 void require_run_dir(const fs::path& dir) {
   std::error_code error;
   if (!fs::exists(dir, error))
-    throw MissingInput(fmt::format("there is no {}; give the directory of a run", dir.string()));
+    throw MissingInput(fmt::format("there is no directory {}; give that of a run", dir.string()));
   if (!fs::exists(dir / "status.json", error)) {
     throw MissingInput(
         fmt::format("{} is not a run directory: it has no status.json; give the directory of a run",

@@ -184,10 +184,11 @@ class SweepReader {
       }
     }
     if (difference.empty()) return;
-    errors_.add(claim.location,
-                fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs two arms of one "
-                            "task",
-                            claim.id, arm, against, difference));
+    errors_.add(
+        claim.location,
+        fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs two arms of one "
+                    "task",
+                    claim.id, arm, against, difference));
   }
 
   std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {

@@ -22,8 +22,8 @@ double error_of(const HeadMapping& mapping, double std, double lambda = 0.5) {
 TEST(V2Article, a_difference_of_maps_rounds_no_better_at_the_same_logits) {
   const HeadMapping one = HeadMapping::standard(2, 1), two = HeadMapping::doubled(2, 1);
   for (const double std : {0.5, 1.5, 3.0}) {
-    EXPECT_GT(error_of(two, std), error_of(one, std)) << "logits of standard deviation "
-                                                      << std * std;
+    EXPECT_GT(error_of(two, std), error_of(one, std))
+        << "logits of standard deviation " << std * std;
     EXPECT_GT(error_of(two, std, 0.9), error_of(two, std, 0.1)) << "the more is taken away";
   }
   EXPECT_LT(error_of(two, 0.5), error_of(two, 3.0)) << "smaller logits, smaller error";

@@ -70,12 +70,11 @@ class ClaimReader {
   ClaimReader(const ClaimsFile& file, ConfigErrors& errors) : file_(&file), errors_(&errors) {}
 
   Claim read(const std::string& id, const YamlNode& node) const {
-    const YamlMap map(
-        node, "claims." + id,
-        {"sentence", "source", "family", "rank", "arm", "against", "value", "compared_with",
-         "quantity", "regime", "expect", "margin", "published", "controls", "plan", "if_supported",
-         "if_contradicted"},
-        *errors_);
+    const YamlMap map(node, "claims." + id,
+                      {"sentence", "source", "family", "rank", "arm", "against", "value",
+                       "compared_with", "quantity", "regime", "expect", "margin", "published",
+                       "controls", "plan", "if_supported", "if_contradicted"},
+                      *errors_);
     Claim claim;
     claim.id = id;
     claim.location = node.location;

@@ -233,12 +233,10 @@ Measured compare_differences(const Measured& first, const Measured& second, Scal
   both.planned = first.planned;
   both.reason = first.reason.empty() ? second.reason : first.reason;
   if (!both.reason.empty()) return both;
-  both.where =
-      first.where == second.where ? first.where : first.where + " and " + second.where;
+  both.where = first.where == second.where ? first.where : first.where + " and " + second.where;
   both.stated_before = first.stated_before && second.stated_before;
   both.censored = first.censored + second.censored;
-  both.failed_control =
-      first.failed_control.empty() ? second.failed_control : first.failed_control;
+  both.failed_control = first.failed_control.empty() ? second.failed_control : first.failed_control;
   for (std::size_t i = 0; i < first.seeds.size(); ++i) {
     const auto other = std::ranges::find(second.seeds, first.seeds[i]);
     if (other == second.seeds.end()) continue;

@@ -112,9 +112,9 @@ std::string numbers_text(const ClaimResult& result) {
                                              found.censored, 2 * found.seeds.size())
                                : "";
   return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
-                     mean(found.arm_mean), other, difference_text(result),
-                     found.seeds.size(), found.seeds.size() == 1 ? "seed" : "seeds", found.where,
-                     p_text(result), published_text(result), ends);
+                     mean(found.arm_mean), other, difference_text(result), found.seeds.size(),
+                     found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
+                     published_text(result), ends);
 }
 
 std::string verdict_text(const ClaimResult& result) {

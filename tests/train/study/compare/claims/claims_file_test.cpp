@@ -113,8 +113,9 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
   EXPECT_THAT(error("    if_supported: it is\n", "    if_suported: it is\n"),
               HasSubstr("unknown key 'claims.loss.if_suported'; did you mean 'if_supported'?"));
   EXPECT_THAT(error("lambda: none", "lambda: nothing"), HasSubstr("c.yaml:6:"));
-  EXPECT_THAT(error("    quantity: val_loss", "    compared_with: {arm: v2, against: v3}\n"
-                                              "    quantity: val_loss"),
+  EXPECT_THAT(error("    quantity: val_loss",
+                    "    compared_with: {arm: v2, against: v3}\n"
+                    "    quantity: val_loss"),
               HasSubstr("claims.loss.compared_with.against: 'v3' is not in arms"));
 }
 

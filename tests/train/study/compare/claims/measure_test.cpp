@@ -183,9 +183,9 @@ TEST(Measure, compares_a_difference_with_another_seed_by_seed) {
   EXPECT_NEAR(found.against_mean, 0.2, 1e-12);
   EXPECT_NEAR(found.paired.difference.mean, 0.2, 1e-12);
   EXPECT_NEAR(found.a[2] - found.b[2], 0.3, 1e-12);
-  const Measured ratio = measured(
-      claims("    quantity: attention_logit\n    compared_with: {arm: c, against: d}\n"),
-      four_arms());
+  const Measured ratio =
+      measured(claims("    quantity: attention_logit\n    compared_with: {arm: c, against: d}\n"),
+               four_arms());
   EXPECT_EQ(ratio.arm, "a over b");
   EXPECT_NEAR(ratio.paired.difference.mean, std::log(3), 1e-12) << "a ratio of ratios";
   const auto runs = four_arms();

@@ -1,11 +1,11 @@
 #pragma once
 // All matrix products go through here. A product is cut into 64-wide tiles over packed panels; each
 // tile of C has one owner and one order of summation, so results do not depend on threads. What
-// multiplies the tiles is chosen in core/tile.h.
+// multiplies the tiles is chosen in core/gemm_backend.h.
 
+#include "core/gemm_backend.h"
 #include "core/real.h"
 #include "core/tensor.h"
-#include "core/tile.h"
 
 namespace difftape {
 

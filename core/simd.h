@@ -1,7 +1,6 @@
 #pragma once
-// One vector register of numbers, for loops that Eigen cannot fuse: exp, tanh and soft-capping.
-// Arithmetic is element-wise: the vector extension of GCC and Clang, lowered to whatever the
-// processor has.
+// One vector register of numbers, for loops that Eigen cannot fuse. Arithmetic is element-wise: the
+// vector extension of GCC and Clang, lowered to whatever the processor has.
 
 #include <bit>
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 #include "core/real.h"
 
-// All functions of vectors here are inlined: how one would be passed to another does not matter.
+// All functions here are inlined: how a vector would be passed to another one does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace difftape {
@@ -148,9 +147,5 @@ inline Simd tanh_simd(const Simd& x) {
   const Simd size = -m / (m + 2);
   return x < 0 ? -size : size;
 }
-
-/// Soft-capping of logits (Gemma Team 2024, "Gemma 2", section 2): x := cap tanh(x / cap) for n
-/// numbers from anywhere; slopes := the derivative, 1 - tanh^2(x / cap), unless null. cap > 0.
-void softcap(real* x, Index n, real cap, real* slopes = nullptr);
 
 }  // namespace difftape

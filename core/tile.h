@@ -1,36 +1,7 @@
 #pragma once
-// One tile of a matrix product, and the libraries that multiply it, serially: libxsmm (kernels
-// generated at run time) or, where it is missing, Eigen; oneDNN or libxsmm for bfloat16. Which of
-// them is used, and in which precision.
-
-#include <string>
+// The libraries that multiply one tile of a matrix product, serially (core/gemm_backend.h chooses).
 
 #include "core/real.h"
-
-namespace difftape {
-
-/// What the operands of a product are rounded to first; products are summed as `real` in any case
-/// (Micikevicius et al. 2018).
-enum class Precision {
-  full,           ///< nothing
-  bf16,           ///< bfloat16, multiplied by the processor's own units
-  bf16_emulated,  ///< bfloat16, multiplied as `real`: the same rounding on every machine
-};
-/// Why this machine or program does not support `precision`: one sentence, empty if it does.
-std::string unsupported_reason(Precision precision);
-
-/// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "Eigen". Throws UsageError if DIFFTAPE_GEMM
-/// in the environment names a backend that is not available; programs call it before anything else.
-const char* gemm_backend();
-
-/// Chooses the backend by name, "libxsmm" or "eigen"; DIFFTAPE_GEMM in the environment sets the
-/// initial one. Throws UsageError for a backend that is not available here.
-void set_gemm_backend(const char* name);
-
-/// What multiplies tiles of bfloat16 here, "" if nothing does.
-std::string bf16_backend_name();
-
-}  // namespace difftape
 
 namespace difftape::tile {
 

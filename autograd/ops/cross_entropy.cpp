@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/rows.h"
 #include "core/simd.h"
+#include "core/softcap.h"
 
 namespace difftape {
 

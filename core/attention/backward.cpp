@@ -7,6 +7,7 @@
 #include "core/attention/key_gradients.h"
 #include "core/bf16.h"
 #include "core/simd.h"
+#include "core/softcap.h"
 
 namespace difftape {
 

@@ -9,6 +9,7 @@
 #include "core/attention/blocks.h"
 #include "core/bf16.h"
 #include "core/simd.h"
+#include "core/softcap.h"
 
 namespace difftape {
 

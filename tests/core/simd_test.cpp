@@ -1,4 +1,5 @@
 #include "core/simd.h"
+#include "core/softcap.h"
 
 #include <cmath>
 #include <limits>

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/gemm_backend.h"
 #include "core/names.h"
 #include "core/real.h"
-#include "core/tile.h"
 #include "layers/model_config.h"
 #include "optim/optim_config.h"
 #include "train/stats/spikes.h"

@@ -76,7 +76,7 @@ void create_run_dir(const fs::path& dir) {
 
 void require_run_dir(const fs::path& dir) {
   std::error_code error;
-  if (!fs::exists(dir, error))
+  if (fs::status(dir, error).type() == fs::file_type::not_found)
     throw MissingInput(fmt::format("there is no directory {}; give that of a run", dir.string()));
   if (!fs::exists(dir / "status.json", error)) {
     throw MissingInput(

@@ -21,8 +21,9 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-/// "data.seq_len is 128 and 256"; empty if two runs are to be trained on the same data, as long.
-std::string task_difference(const run::Config& a, const run::Config& b) {
+/// "data.seq_len is 128 and 256"; empty if two runs are to be trained alike but for their files,
+/// which are compared by their contents once they ran.
+std::string setting_difference(const run::Config& a, const run::Config& b) {
   const run::FlatConfig of_a = flat_config(a), of_b = flat_config(b);
   for (const auto& [key, value] : of_a) {
     const auto other = std::ranges::find(of_b, key, [](const auto& entry) { return entry.first; });
@@ -138,7 +139,8 @@ class SweepReader {
     return std::nullopt;
   }
 
-  /// Claims without names of their own speak of arms of this sweep, by run.arm.
+  /// Claims without names of their own speak of arms of this sweep, by run.arm; which arms others
+  /// mean is known once they ran.
   void check_claims(const ClaimsFile& claims, const SweepConfig& sweep) {
     std::vector<std::string> arms;
     std::set<std::uint64_t> seeds;
@@ -168,26 +170,20 @@ class SweepReader {
     }
   }
 
-  /// Two arms compare if some of their runs are trained on the same data, as long.
+  /// Two arms compare if they are trained on the same data, as long. All runs of an arm are.
   void check_tasks(const Claim& claim, const std::string& arm, const std::string& against,
                    const SweepConfig& sweep) {
-    std::string difference;
-    const auto is_of = [&](const SweepRun& run, const std::string& name) {
-      const run::RunConfig& made = run.config().run;
-      return made.arm == name && made.seed == sweep.runs.front().config().run.seed;
+    const auto first_of = [&](const std::string& name) {
+      return std::ranges::find_if(
+          sweep.runs, [&](const SweepRun& run) { return run.config().run.arm == name; });
     };
-    for (const SweepRun& run : sweep.runs) {
-      for (const SweepRun& other : sweep.runs) {
-        if (!is_of(run, arm) || !is_of(other, against)) continue;
-        difference = task_difference(run.config(), other.config());
-        if (difference.empty()) return;
-      }
-    }
+    const auto first = first_of(arm), second = first_of(against);
+    if (first == sweep.runs.end() || second == sweep.runs.end()) return;
+    const std::string difference = setting_difference(first->config(), second->config());
     if (difference.empty()) return;
     errors_.add(
         claim.location,
-        fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs two arms of one "
-                    "task",
+        fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs arms of one task",
                     claim.id, arm, against, difference));
   }
 

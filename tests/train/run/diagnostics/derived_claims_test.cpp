@@ -2,8 +2,6 @@
 // measured. Their quantities are compared between arms in configs/studies/loss.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/train/run/diagnostics/view.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/diagnostics/attention_measures.h"
@@ -11,7 +9,8 @@
 namespace difftape::run {
 namespace {
 
-/// Rounding error of attention whose logits are `std` squared wide, mean over seeds of the tokens.
+/// Rounding error of attention over eight sequences whose queries and keys have this standard
+/// deviation.
 double error_of(const HeadMapping& mapping, double std, double lambda = 0.5) {
   constexpr Index kRows = 8, kTokens = 64;
   return rounding_error(test::view_of(mapping, kRows, kTokens, lambda, std));
@@ -22,8 +21,7 @@ double error_of(const HeadMapping& mapping, double std, double lambda = 0.5) {
 TEST(V2Article, a_difference_of_maps_rounds_no_better_at_the_same_logits) {
   const HeadMapping one = HeadMapping::standard(2, 1), two = HeadMapping::doubled(2, 1);
   for (const double std : {0.5, 1.5, 3.0}) {
-    EXPECT_GT(error_of(two, std), error_of(one, std))
-        << "logits of standard deviation " << std * std;
+    EXPECT_GT(error_of(two, std), error_of(one, std)) << "queries of " << std;
     EXPECT_GT(error_of(two, std, 0.9), error_of(two, std, 0.1)) << "the more is taken away";
   }
   EXPECT_LT(error_of(two, 0.5), error_of(two, 3.0)) << "smaller logits, smaller error";
@@ -42,7 +40,7 @@ TEST(V2Article, twice_the_heads_do_not_learn_opposite_output_projections) {
   const auto loss = [](const auto& line) { return line.at("train/loss").template get<double>(); };
   EXPECT_LT(loss(lines.back()), loss(lines.front()) - 0.5) << "it has learnt something";
   for (const char* layer : {"attn/output_cosine/0", "attn/output_cosine/1"}) {
-    EXPECT_GT(lines.back().at(layer).get<double>(), -0.5);
+    EXPECT_GT(lines.back().at(layer).get<double>(), -0.5);  // opposite ones have -1
   }
 }
 

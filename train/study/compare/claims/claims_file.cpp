@@ -88,6 +88,7 @@ class ClaimReader {
     if (const YamlNode* pair = map.find("compared_with")) {
       const YamlMap other(*pair, map.dotted("compared_with"), {"arm", "against"}, *errors_);
       claim.compared_with = ArmPair{arm(other, "arm"), arm(other, "against")};
+      check_pair(map, claim);
     }
     claim.quantity = map.quantity("quantity");
     if (const YamlNode* regime = map.find("regime"))
@@ -111,6 +112,14 @@ class ClaimReader {
                                  system::did_you_mean(name, known)));
     }
     return name;
+  }
+
+  static void check_pair(const YamlMap& map, const Claim& claim) {
+    const auto& [first, second] = *claim.compared_with;
+    if (first.empty() || second.empty()) return;
+    if (first == second) map.wrong("compared_with", "names one arm twice");
+    if (first == claim.arm && second == claim.against)
+      map.wrong("compared_with", "names the two arms of the claim itself");
   }
 
   /// The numbers of a claim and whether they fit together.

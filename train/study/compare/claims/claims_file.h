@@ -23,7 +23,7 @@
 //       margin: 0.010            # differences this small are none; a factor if compared by ratio
 //       published: [-0.03, -0.02]
 //       controls: [{arm: softmax, quantity: grad_spikes, from: 5, to: 30}]
-//       plan: {spread: 0.011, effect: -0.025}  # for power: of a pilot, single differences
+//       plan: {spread: 0.011, effect: -0.025}  # for power: of a pilot, differences of single seeds
 //       if_supported: as the article says
 //       if_contradicted: the opposite holds
 

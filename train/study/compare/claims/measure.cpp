@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -99,9 +100,9 @@ std::string why_not(const ArmRuns& arm, const ArmRuns& against, const Quantity& 
   return against.runs.empty() ? "" : task_difference(*arm.runs.front(), *against.runs.front());
 }
 
-/// The seeds that may count, in the order of the file.
-std::vector<std::uint64_t> candidates(const ClaimsFile& file, const BySeed& runs) {
-  if (!file.seeds.empty()) return file.seeds;
+/// The seeds that may count, in the order in which they were named; all if none was.
+std::vector<std::uint64_t> candidates(const std::vector<std::uint64_t>& named, const BySeed& runs) {
+  if (!named.empty()) return named;
   std::vector<std::uint64_t> seeds;
   for (const auto& [seed, by_lr] : runs) seeds.push_back(seed);
   return seeds;
@@ -133,9 +134,9 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
                                  : fmt::format("{:g} to {:g}", control.from, control.to));
 }
 
-/// Fills the pairs.
+/// Fills the pairs, of `seeds` if they are named.
 void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsFile& file,
-             Measured& measured) {
+             const std::vector<std::uint64_t>& seeds, Measured& measured) {
   const Quantity& quantity = *claim.quantity;
   const std::set<double> of_a = lrs_of(a), of_b = claim.has_value() ? of_a : lrs_of(b);
   std::set<double> lrs;
@@ -150,7 +151,7 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
   if (!measured.reason.empty()) return;
   measured.where = "lr " + list(lrs);
   measured.stated_before = true;
-  for (const std::uint64_t seed : candidates(file, a)) {
+  for (const std::uint64_t seed : candidates(seeds, a)) {
     const auto first = runs_at(a, seed, lrs), second = runs_at(b, seed, lrs);
     if (first.empty() || (second.empty() && !claim.has_value())) {
       if (file.looks) break;  // a look is at the first seeds, without a gap
@@ -173,15 +174,16 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
   }
   if (measured.seeds.empty() && measured.reason.empty()) {
     measured.reason =
-        file.seeds.empty()
+        seeds.empty()
             ? fmt::format("{} and {} have no seed in common", measured.arm, measured.against)
-            : fmt::format("none of the seeds {} was trained in both arms",
-                          fmt::join(file.seeds, ", "));
+            : fmt::format("none of the seeds {} was trained in both {} and {}",
+                          fmt::join(seeds, ", "), measured.arm, measured.against);
   }
 }
 
-/// The numbers of the first two arms of a claim.
+/// The numbers of the first two arms of a claim, of `seeds` if they are named.
 Measured measure_pair(const Claim& claim, const ClaimsFile& file,
+                      const std::vector<std::uint64_t>& seeds,
                       std::span<const RunRecord* const> runs) {
   Measured measured;
   measured.planned = std::ssize(file.seeds);
@@ -193,7 +195,7 @@ Measured measure_pair(const Claim& claim, const ClaimsFile& file,
   measured.reason = why_not(arm, against, *claim.quantity);
   if (!measured.reason.empty()) return measured;
   const BySeed a = by_seed(arm, measured.reason), b = by_seed(against, measured.reason);
-  if (measured.reason.empty()) compare(a, b, claim, file, measured);
+  if (measured.reason.empty()) compare(a, b, claim, file, seeds, measured);
   for (const Control& control : claim.controls) {
     if (measured.failed_control.empty() && measured.reason.empty())
       measured.failed_control = failed_control(control, file, claim, runs, measured.reason);
@@ -210,61 +212,72 @@ Measured measure_pair(const Claim& claim, const ClaimsFile& file,
   if (failed(arm) && failed(against)) {
     measured.failed_control = fmt::format("all runs of {}{} diverged", arm.name,
                                           claim.has_value() ? "" : " and " + against.name);
-  } else if (measured.a == measured.b) {
-    measured.failed_control =
-        fmt::format("{}: both runs of every pair have the same number", claim.quantity->label);
   }
-  measured.paired = stats::paired_difference(measured.a, measured.b);
-  const Scale scale = claim.quantity->scale;
-  measured.arm_mean = from_scale(stats::mean(measured.a), scale);
-  measured.against_mean = from_scale(stats::mean(measured.b), scale);
   return measured;
 }
 
 std::string name_of_difference(const Measured& pair, Scale scale) {
-  return fmt::format("{} {} {}", pair.arm, scale == Scale::ratio ? "over" : "less", pair.against);
+  return scale == Scale::ratio  ? fmt::format("{} over {}", pair.arm, pair.against)
+         : scale == Scale::root ? fmt::format("root of {} less that of {}", pair.arm, pair.against)
+                                : fmt::format("{} less {}", pair.arm, pair.against);
 }
 
-/// Of the seeds that both pairs have, the difference of the first beside that of the second.
+/// The differences of two pairs with the same seeds, the first beside the second.
 Measured compare_differences(const Measured& first, const Measured& second, Scale scale) {
-  Measured both;
+  Measured both = first;
   both.arm = name_of_difference(first, scale);
   both.against = name_of_difference(second, scale);
-  both.planned = first.planned;
-  both.reason = first.reason.empty() ? second.reason : first.reason;
-  if (!both.reason.empty()) return both;
-  both.where = first.where == second.where ? first.where : first.where + " and " + second.where;
-  both.stated_before = first.stated_before && second.stated_before;
-  both.censored = first.censored + second.censored;
-  both.failed_control = first.failed_control.empty() ? second.failed_control : first.failed_control;
-  for (std::size_t i = 0; i < first.seeds.size(); ++i) {
-    const auto other = std::ranges::find(second.seeds, first.seeds[i]);
-    if (other == second.seeds.end()) continue;
-    const auto j = static_cast<std::size_t>(other - second.seeds.begin());
-    both.seeds.push_back(first.seeds[i]);
-    both.a.push_back(first.a[i] - first.b[i]);
-    both.b.push_back(second.a[j] - second.b[j]);
-  }
-  if (both.seeds.empty()) {
-    both.reason = fmt::format("{} and {} have no seed in common", both.arm, both.against);
+  if (first.where != second.where) {
+    both.reason = fmt::format("{} is known at {}, {} at {}", both.arm, first.where, both.against,
+                              second.where);
+    both.seeds.clear();
     return both;
   }
-  both.paired = stats::paired_difference(both.a, both.b);
-  both.arm_mean = stats::mean(both.a);
-  both.against_mean = stats::mean(both.b);
+  both.stated_before = first.stated_before && second.stated_before;
+  both.censored = first.censored + second.censored;
+  if (first.failed_control.empty()) both.failed_control = second.failed_control;
+  std::ranges::transform(first.a, first.b, both.a.begin(), std::minus());
+  std::ranges::transform(second.a, second.b, both.b.begin(), std::minus());
   return both;
+}
+
+/// The numbers of a claim without what follows from them.
+Measured measure_arms(const Claim& claim, const ClaimsFile& file,
+                      std::span<const RunRecord* const> runs) {
+  Measured first = measure_pair(claim, file, file.seeds, runs);
+  if (!claim.compared_with || !first.reason.empty()) return first;
+  Claim other = claim;
+  other.arm = claim.compared_with->arm;
+  other.against = claim.compared_with->against;
+  const Measured second = measure_pair(other, file, first.seeds, runs);
+  if (!second.reason.empty()) return second;
+  first = measure_pair(claim, file, second.seeds, runs);  // the seeds of both
+  return compare_differences(first, second, claim.quantity->scale);
 }
 
 }  // namespace
 
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs) {
-  const Measured first = measure_pair(claim, file, runs);
-  if (!claim.compared_with) return first;
-  Claim other = claim;
-  other.arm = claim.compared_with->arm;
-  other.against = claim.compared_with->against;
-  return compare_differences(first, measure_pair(other, file, runs), claim.quantity->scale);
+  Measured measured = measure_arms(claim, file, runs);
+  if (measured.seeds.empty()) return measured;
+  const Scale scale = claim.quantity->scale;
+  if (measured.failed_control.empty() && measured.a == measured.b) {
+    measured.failed_control =
+        claim.compared_with
+            ? fmt::format("{}: both differences of every seed are the same", claim.quantity->label)
+            : fmt::format("{}: both runs of every pair have the same number",
+                          claim.quantity->label);
+  }
+  measured.paired = stats::paired_difference(measured.a, measured.b);
+  // A difference of roots is no root of anything.
+  const bool on_axis = claim.compared_with && scale == Scale::root;
+  const auto mean = [&](const std::vector<double>& values) {
+    return on_axis ? stats::mean(values) : from_scale(stats::mean(values), scale);
+  };
+  measured.arm_mean = mean(measured.a);
+  measured.against_mean = mean(measured.b);
+  return measured;
 }
 
 }  // namespace difftape::study

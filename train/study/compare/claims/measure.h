@@ -20,12 +20,13 @@ struct Measured {
   std::vector<std::uint64_t> seeds;  ///< of the pairs, in the order of the claims file
   std::vector<double> a, b;          ///< of `arm` and `against`, a number a seed, on the axis
   stats::PairedDifference paired;    ///< of a and b
-  double arm_mean = kNone, against_mean = kNone;  ///< back from the axis; differences are on it
-  std::string where;                              ///< "lr 0.01"
-  Index planned = 0;                              ///< seeds of the file; 0: as many as there are
-  bool stated_before = false;                     ///< every run of the pairs knew this claims file
-  /// Of the numbers in a and b that are learning rates, those at an end of the swept ones: where
-  /// they lie beyond it, nothing is known.
+  double arm_mean = kNone,
+         against_mean = kNone;  ///< back from the axis; of roots' differences on it
+  std::string where;            ///< "lr 0.01"
+  Index planned = 0;            ///< seeds of the file; 0: as many as there are
+  bool stated_before = false;   ///< every run of the pairs knew this claims file
+  /// Of the numbers behind a and b that are learning rates, those at an end of the swept ones:
+  /// where they lie beyond it, nothing is known.
   Index censored = 0;
   std::string reason;          ///< why nothing can be compared
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty

@@ -99,18 +99,20 @@ std::string numbers_text(const ClaimResult& result) {
   const Measured& found = result.measured;
   if (found.seeds.empty()) return "";
   const Quantity& quantity = *result.claim->quantity;
+  const bool of_differences = result.claim->compared_with.has_value();
   const auto mean = [&](double value) {
-    return result.claim->compared_with ? shown(value, quantity) : number(value, quantity);
+    if (!of_differences) return number(value, quantity);
+    return shown(quantity.scale == Scale::ratio ? std::log(value) : value, quantity);
   };
   const std::string other =
       result.claim->has_value()
           ? fmt::format("; {} to {}", what_differs(quantity.scale), found.against)
           : fmt::format(", {} {}; {}", found.against, mean(found.against_mean),
                         what_differs(quantity.scale));
-  const std::string ends = found.censored > 0
-                               ? fmt::format("; {} of {} at an end of the learning rates",
-                                             found.censored, 2 * found.seeds.size())
-                               : "";
+  const std::string ends =
+      found.censored > 0 ? fmt::format("; {} of {} at an end of the learning rates", found.censored,
+                                       (of_differences ? 4 : 2) * found.seeds.size())
+                         : "";
   return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
                      mean(found.arm_mean), other, difference_text(result), found.seeds.size(),
                      found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),

@@ -100,7 +100,7 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width) {
   return to_text(table) +
          system::wrapped(
              fmt::format("{} seeds, level {:.3g}: that of the worst step of Holm's correction. SD: "
-                         "of single paired differences, as planned. No difference: how often "
+                         "of the differences of single seeds, as planned. No difference: how often "
                          "its absence is found, within the margin or not above it.",
                          seeds, worst_level(file)),
              width, "");

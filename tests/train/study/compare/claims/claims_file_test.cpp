@@ -117,6 +117,10 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
                     "    compared_with: {arm: v2, against: v3}\n"
                     "    quantity: val_loss"),
               HasSubstr("claims.loss.compared_with.against: 'v3' is not in arms"));
+  EXPECT_THAT(error("    quantity: val_loss",
+                    "    compared_with: {arm: v2, against: softmax}\n"
+                    "    quantity: val_loss"),
+              HasSubstr("claims.loss.compared_with: names the two arms of the claim itself"));
 }
 
 TEST(ClaimsFile, with_numbers_that_do_not_fit_is_refused) {

@@ -194,6 +194,34 @@ TEST(Measure, compares_a_difference_with_another_seed_by_seed) {
               HasSubstr("a less b +0.4000, c less d +0.2000; difference +0.2000"));
 }
 
+TEST(Measure, of_two_differences_needs_two_that_differ) {
+  const std::string with = "    compared_with: {arm: c, against: d}\n";
+  EXPECT_EQ(measured(claims("    quantity: attention_logit\n" + with), four_arms()).failed_control,
+            "")
+      << "one of the two may be none";
+  EXPECT_EQ(measured(claims("    quantity: tokens_per_sec\n" + with), four_arms()).failed_control,
+            "speed: both differences of every seed are the same");
+}
+
+TEST(Measure, of_two_differences_counts_the_seeds_of_both) {
+  const std::string lines = "    quantity: val_loss\n    compared_with: {arm: c, against: d}\n";
+  const ClaimsFile file = claims(lines);
+  auto results = test::records({});
+  for (const char* arm : {"a", "b", "c", "d"}) {
+    for (const int seed : {1, 2, 3, 4}) {
+      if (seed == 4 && *arm > 'b') continue;
+      const std::string stated = seed == 4 ? "another" : file.digest;
+      results.push_back(test::record({.arm = arm,
+                                      .seed = seed,
+                                      .loss = 2 + 0.1 * seed * (*arm - 'a'),
+                                      .config = {{"run.claims", stated}}}));
+    }
+  }
+  const Measured found = measured(file, results);
+  EXPECT_EQ(found.seeds, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_TRUE(found.stated_before) << "the fourth seed has one pair alone";
+}
+
 TEST(Measure, of_a_difference_that_is_not_there_compares_none) {
   const std::string loss = "    quantity: val_loss\n    compared_with: ";
   EXPECT_THAT(measured(claims(loss + "{arm: c, against: x}\n"), four_arms()).reason,
@@ -208,6 +236,11 @@ TEST(Measure, counts_critical_rates_at_an_end_of_the_learning_rates) {
   const auto runs = two_arms();  // all of them train
   const Measured found = measured(claims("    quantity: critical_lr\n"), runs);
   EXPECT_EQ(found.censored, 6);
+  const ClaimsFile both =
+      claims("    quantity: critical_lr\n    compared_with: {arm: b, against: a}\n");
+  const JudgedClaims judged(both, pointers(runs));
+  EXPECT_THAT(numbers_text(judged.results.front()),
+              HasSubstr("; 12 of 12 at an end of the learning rates"));
 }
 
 TEST(Measure, of_a_control_that_cannot_be_told_compares_nothing) {

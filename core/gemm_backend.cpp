@@ -1,5 +1,5 @@
 // What multiplies tiles: the choice, and what every build has, Eigen and plain loops.
-#include "core/tile.h"
+#include "core/gemm_backend.h"
 
 #include <Eigen/Core>
 #include <atomic>
@@ -8,6 +8,7 @@
 
 #include "core/bf16.h"
 #include "core/error.h"
+#include "core/tile.h"
 
 namespace difftape {
 

@@ -1,6 +1,8 @@
-#include "core/simd.h"
+#include "core/softcap.h"
 
 #include <algorithm>
+
+#include "core/simd.h"
 
 namespace difftape {
 

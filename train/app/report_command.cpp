@@ -105,13 +105,17 @@ std::vector<std::string> notes_of(const study::Collection& collection, const Ask
 
 void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); }
 
-/// The files of the verdicts that are asked for. Throws UsageError if there are no claims.
-void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims* claims) {
+/// Throws UsageError if files of verdicts are asked for and there are no claims.
+void require_claims(const ReportArguments& arguments, const study::JudgedClaims* claims) {
   for (const auto& [option, value] :
        {std::pair("--verdicts", &arguments.verdicts), std::pair("--forest", &arguments.forest)}) {
     if (claims || value->empty()) continue;
     throw UsageError(fmt::format("{}: no claims to judge; name their file with --claims", option));
   }
+}
+
+/// The files of the verdicts that are asked for.
+void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims* claims) {
   if (!arguments.forest.empty()) {
     write_forest(*claims, arguments.forest);
     fmt::print("forest plot: {}\n", arguments.forest);
@@ -127,6 +131,7 @@ void report(const ReportArguments& arguments) {
   for (const std::string& note : collection.notes) say(note);
   const study::Study study = make_study(collection.runs, arguments.baseline);
   const AskedClaims claims = claims_of(arguments, study);
+  require_claims(arguments, claims.judged.get());
   if (!claims.note.empty()) say(claims.note);
   write_report(study, arguments.out, "difftape",
                {.notes = notes_of(collection, claims),

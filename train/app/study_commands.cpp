@@ -11,6 +11,7 @@
 #include "train/run/config/reader.h"
 #include "train/study/compare/claims/power.h"
 #include "train/study/sweep/sweep.h"
+#include "train/study/sweep/sweep_claims.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 
@@ -55,12 +56,14 @@ void print_power(const study::SweepConfig& sweep) {
         "sweep --power: this sweep is to decide no claims; name their file in "
         "sweep.claims");
   }
-  std::set<std::uint64_t> seeds;
-  for (const study::SweepRun& run : sweep.runs) seeds.insert(run.config().run.seed);
   const Index planned = study::planned_seeds(*sweep.claims);
-  const Index count = planned > 0 ? planned : std::ssize(seeds);
+  const Index count = study::seeds_that_count(*sweep.claims, sweep.runs);
   if (count < 2) throw UsageError("sweep --power: one seed decides nothing; raise sweep.seeds");
-  fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth));
+  fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth,
+                              claims_elsewhere(*sweep.claims, sweep.runs)));
+  if (count < planned)
+    fmt::print("{} counts {} seeds, of which this sweep trains {}\n", sweep.claims->path, planned,
+               count);
 }
 
 }  // namespace

@@ -241,7 +241,8 @@ TEST_F(ReportCommand, counts_a_run_that_is_given_twice_once_and_refuses_a_direct
   fs::create_directory(dir / "empty");
   const Outcome empty = report({"empty"});
   EXPECT_EQ(empty.exit, 66);
-  EXPECT_THAT(empty.err, HasSubstr("empty is not a run directory: it has no status.json"));
+  EXPECT_THAT(empty.err,
+              HasSubstr("empty is not a run directory, for it has no status.json, and holds none"));
 }
 
 }  // namespace

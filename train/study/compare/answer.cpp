@@ -60,8 +60,11 @@ std::string failures(const std::string& arm, const std::vector<LrPoint>& points)
     failed += point.failed;
     diverged += point.diverged;
   }
+  const char* above = "ended above the bigram entropy or the initial loss";
   return fmt::format("{} ({} of {} runs {}{})", arm, failed, runs,
-                     failed == diverged ? "diverged" : "did not train",
+                     failed == diverged ? "diverged"
+                     : diverged == 0    ? above
+                                        : fmt::format("diverged or {}", above),
                      failed < runs && points.size() > 1 ? ", some at every learning rate" : "");
 }
 
@@ -124,7 +127,8 @@ std::string nothing_trained(const TaskRuns& found) {
   if (std::ranges::none_of(found.runs, &RunRecord::finished))
     return fmt::format("no run finished: {}", describe_states(found.runs));
   if (found.left_out.empty()) return "no run logged a validation loss";
-  return fmt::format("every arm has runs that failed: {}", fmt::join(found.left_out, ", "));
+  return fmt::format("no arm is ranked, since runs of each did not train: {}",
+                     fmt::join(found.left_out, ", "));
 }
 
 std::string answer_of_task(const Study& study, std::size_t task) {

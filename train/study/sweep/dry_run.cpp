@@ -78,7 +78,8 @@ class Estimates {
 
   std::string str() const {
     return measured_ == shapes_
-               ? fmt::format("{} kinds of steps timed", measured_)
+               ? fmt::format("{} {} timed", measured_,
+                             measured_ == 1 ? "kind of step" : "kinds of steps")
                : fmt::format("{} of {} kinds of steps timed, the others by their operations",
                              measured_, shapes_);
   }

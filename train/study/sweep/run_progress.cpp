@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "layers/cost.h"
+#include "train/run/loop/continuation.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metric_registry.h"

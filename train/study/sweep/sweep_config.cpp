@@ -9,9 +9,8 @@
 
 #include "core/error.h"
 #include "train/run/config/reader.h"
-#include "train/run/config/writer.h"
-#include "train/study/compare/tasks.h"
 #include "train/study/sweep/run_list.h"
+#include "train/study/sweep/sweep_claims.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -19,18 +18,6 @@ namespace {
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-/// "data.seq_len is 128 and 256"; empty if two runs are to be trained alike but for their files,
-/// which are compared by their contents once they ran.
-std::string setting_difference(const run::Config& a, const run::Config& b) {
-  const run::FlatConfig of_a = flat_config(a), of_b = flat_config(b);
-  for (const auto& [key, value] : of_a) {
-    const auto other = std::ranges::find(of_b, key, [](const auto& entry) { return entry.first; });
-    if (is_of_task(key) && other != of_b.end() && other->second != value)
-      return fmt::format("{} is {} and {}", key, value, other->second);
-  }
-  return "";
 }
 
 class SweepReader {
@@ -73,7 +60,8 @@ class SweepReader {
                             sweep.out,
                             sweep.claims ? sweep.claims->digest : ""},
                            errors_);
-    if (sweep.claims && !errors_.any()) check_claims(*sweep.claims, sweep);
+    if (sweep.claims && !errors_.any())
+      check_claims(*sweep.claims, sweep.runs, all_.find("sweep.claims")->value.location, errors_);
     for (SweepRun& run : sweep.runs)
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
@@ -137,54 +125,6 @@ class SweepReader {
                 fmt::format("sweep.claims: there is no {}; the path is seen from {}", path.string(),
                             in_file ? "this file" : "the working directory"));
     return std::nullopt;
-  }
-
-  /// Claims without names of their own speak of arms of this sweep, by run.arm; which arms others
-  /// mean is known once they ran.
-  void check_claims(const ClaimsFile& claims, const SweepConfig& sweep) {
-    std::vector<std::string> arms;
-    std::set<std::uint64_t> seeds;
-    for (const SweepRun& run : sweep.runs) {
-      const run::RunConfig& made = run.config().run;
-      if (!contains(arms, made.arm)) arms.push_back(made.arm);
-      seeds.insert(made.seed);
-    }
-    for (const Claim& claim : claims.claims) {
-      std::vector<std::string> named = claim.arms();
-      for (const Control& control : claim.controls) named.push_back(control.arm);
-      for (const std::string& arm : named) {
-        if (claims.arms.empty() && !contains(arms, arm))
-          errors_.add(claim.location, fmt::format("claims.{}: {}", claim.id, no_arm(arm, arms)));
-      }
-      if (!claims.arms.empty() || claim.has_value()) continue;
-      check_tasks(claim, claim.arm, claim.against, sweep);
-      if (claim.compared_with)
-        check_tasks(claim, claim.compared_with->arm, claim.compared_with->against, sweep);
-    }
-    const auto counts = [&](std::uint64_t seed) { return seeds.contains(seed); };
-    if (!claims.seeds.empty() && std::ranges::none_of(claims.seeds, counts)) {
-      errors_.add(all_.find("sweep.claims")->value.location,
-                  fmt::format("sweep.claims: {} counts the seeds {}, and this sweep trains none of "
-                              "them; change sweep.seeds",
-                              claims.path, fmt::join(claims.seeds, ", ")));
-    }
-  }
-
-  /// Two arms compare if they are trained on the same data, as long. All runs of an arm are.
-  void check_tasks(const Claim& claim, const std::string& arm, const std::string& against,
-                   const SweepConfig& sweep) {
-    const auto first_of = [&](const std::string& name) {
-      return std::ranges::find_if(
-          sweep.runs, [&](const SweepRun& run) { return run.config().run.arm == name; });
-    };
-    const auto first = first_of(arm), second = first_of(against);
-    if (first == sweep.runs.end() || second == sweep.runs.end()) return;
-    const std::string difference = setting_difference(first->config(), second->config());
-    if (difference.empty()) return;
-    errors_.add(
-        claim.location,
-        fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs arms of one task",
-                    claim.id, arm, against, difference));
   }
 
   std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {

@@ -106,10 +106,12 @@ TEST(Answer, leaves_out_learning_rates_at_which_a_run_failed) {
 }
 
 TEST(Answer, leaves_out_runs_that_finished_without_learning) {
-  EXPECT_EQ(answer_of({{.loss = 2}, {.arm = "b", .loss = 6}}),
-            "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs did not train)");
+  EXPECT_EQ(
+      answer_of({{.loss = 2}, {.arm = "b", .loss = 6}}),
+      "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs ended above the bigram "
+      "entropy or the initial loss)");
   EXPECT_EQ(answer_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
-            "every arm has runs that failed: softmax (1 of 2 runs diverged)");
+            "no arm is ranked, since runs of each did not train: softmax (1 of 2 runs diverged)");
 }
 
 TEST(Answer, of_several_tasks_is_a_line_each) {

@@ -124,7 +124,9 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
       "  arms: {softmax: {}, diff_v2: {model.attention.kind: diff_v2}}\n");
   const Outcome without = difftape({"sweep", "s.yaml", "--dry-run"});
   EXPECT_EQ(without.exit, 78);
-  EXPECT_THAT(without.err, HasSubstr("'softmax' is not an arm of this sweep (softmax-d_ff24, "));
+  EXPECT_THAT(without.err,
+              AllOf(HasSubstr("'softmax' is not an arm of this sweep (softmax-d_ff24, "),
+                    HasSubstr("where values are swept, an arm is called by them")));
   std::string text = kPrimary;
   text.replace(text.find("diff_v2"), 7, "diff_v2-d_ff24");
   text.replace(text.find("softmax"), 7, "softmax-d_ff32");
@@ -134,6 +136,33 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   EXPECT_THAT(control.err, AllOf(HasSubstr("'sofmax' is not an arm"), Not(HasSubstr("'diff"))));
   put(project / "mine.yaml", text);
   EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
+}
+
+TEST_F(SweepWithClaims, of_other_regimes_are_no_claims_of_this_sweep) {
+  put(project / "mine.yaml", std::string(kPrimary) + "    regime: {optim.lr: 0.5}\n");
+  const Outcome none = difftape({"sweep", "s.yaml", "--power"});
+  EXPECT_EQ(none.exit, 78);
+  EXPECT_THAT(none.err,
+              HasSubstr("s.yaml:4:11: error: sweep.claims: no run of this sweep is in the "
+                        "regime of any claim of mine.yaml"));
+  std::string other = kPrimary;
+  other.replace(0, other.find('\n') + 1, "");
+  other.replace(other.find("v2_loss"), 7, "v2_fast");
+  put(project / "mine.yaml", std::string(kPrimary) + other + "    regime: {optim.lr: 0.5}\n");
+  const Outcome one = difftape({"sweep", "s.yaml", "--power"});
+  EXPECT_EQ(one.exit, 0) << one.err;
+  EXPECT_THAT(one.out,
+              AllOf(HasSubstr("\nv2_loss "), Not(HasSubstr("\nv2_fast ")),
+                    HasSubstr("Of other sweeps, no run here is in their regime: v2_fast.")));
+}
+
+TEST_F(SweepWithClaims, have_the_power_of_the_seeds_that_are_trained) {
+  put(project / "mine.yaml", "seeds: [2, 3, 4, 5, 6]\n" + std::string(kPrimary));
+  const Outcome power = difftape({"sweep", "s.yaml", "--power"});
+  EXPECT_EQ(power.exit, 0) << power.err;
+  EXPECT_THAT(power.out,
+              AllOf(HasSubstr("\n2 seeds, level"),
+                    HasSubstr("mine.yaml counts 5 seeds, of which this sweep trains 2")));
 }
 
 TEST_F(SweepWithClaims, refuses_claims_about_arms_of_different_tasks) {

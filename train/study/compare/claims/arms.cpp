@@ -33,11 +33,7 @@ bool same_value(const std::string& a, const std::string& b) {
 std::string number_text(double value) { return fmt::format("{:g}", value); }
 
 bool in_regime(const RunRecord& run, const Regime& regime) {
-  return std::ranges::all_of(regime, [&](const auto& entry) {
-    const std::string found = run.config(entry.first);
-    return std::ranges::any_of(entry.second,
-                               [&](const std::string& each) { return same_value(each, found); });
-  });
+  return matches(regime, [&](const std::string& key) { return run.config(key); });
 }
 
 std::vector<ArmRuns> arms_in(const Regime& regime, std::span<const RunRecord* const> runs) {
@@ -126,6 +122,15 @@ std::optional<std::string> other_difference(const ArmRuns& a, const ArmRuns& b) 
 }
 
 }  // namespace
+
+bool matches(const Regime& regime,
+             const std::function<std::string(const std::string& key)>& value_of) {
+  return std::ranges::all_of(regime, [&](const auto& entry) {
+    const std::string found = value_of(entry.first);
+    return std::ranges::any_of(entry.second,
+                               [&](const std::string& each) { return same_value(each, found); });
+  });
+}
 
 std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file,
                                  const Regime& regime, std::span<const RunRecord* const> runs,

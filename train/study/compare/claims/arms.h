@@ -1,6 +1,7 @@
 #pragma once
 // Which runs of a study a claim is about: the arms it names, within its regime.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,10 @@
 #include "train/study/compare/run_record.h"
 
 namespace difftape::study {
+
+/// Whether a configuration, read by its keys, is in a regime.
+bool matches(const Regime& regime,
+             const std::function<std::string(const std::string& key)>& value_of);
 
 /// Runs of one run.arm; or a number that an arm is compared with, which has none.
 struct ArmRuns {

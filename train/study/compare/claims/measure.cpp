@@ -270,10 +270,13 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
                           claim.quantity->label);
   }
   measured.paired = stats::paired_difference(measured.a, measured.b);
-  // A difference of roots is no root of anything.
-  const bool on_axis = claim.compared_with && scale == Scale::root;
+  // A difference of roots is no root of anything; of counts the mean is that of the counts.
   const auto mean = [&](const std::vector<double>& values) {
-    return on_axis ? stats::mean(values) : from_scale(stats::mean(values), scale);
+    if (scale != Scale::root) return from_scale(stats::mean(values), scale);
+    if (claim.compared_with) return stats::mean(values);
+    std::vector<double> counts;
+    for (const double value : values) counts.push_back(from_scale(value, scale));
+    return stats::mean(counts);
   };
   measured.arm_mean = mean(measured.a);
   measured.against_mean = mean(measured.b);

@@ -20,11 +20,11 @@ struct Measured {
   std::vector<std::uint64_t> seeds;  ///< of the pairs, in the order of the claims file
   std::vector<double> a, b;          ///< of `arm` and `against`, a number a seed, on the axis
   stats::PairedDifference paired;    ///< of a and b
-  double arm_mean = kNone,
-         against_mean = kNone;  ///< back from the axis; of roots' differences on it
-  std::string where;            ///< "lr 0.01"
-  Index planned = 0;            ///< seeds of the file; 0: as many as there are
-  bool stated_before = false;   ///< every run of the pairs knew this claims file
+  /// Means: of counts those of the counts; of what is compared by ratios geometric ones.
+  double arm_mean = kNone, against_mean = kNone;
+  std::string where;           ///< "lr 0.01"
+  Index planned = 0;           ///< seeds of the file; 0: as many as there are
+  bool stated_before = false;  ///< every run of the pairs knew this claims file
   /// Of the numbers behind a and b that are learning rates, those at an end of the swept ones:
   /// where they lie beyond it, nothing is known.
   Index censored = 0;

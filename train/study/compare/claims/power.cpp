@@ -75,7 +75,8 @@ std::vector<std::string> row_of(const Claim& claim, Index seeds, double level) {
 
 }  // namespace
 
-system::Table power_table(const ClaimsFile& file, Index seeds) {
+system::Table power_table(const ClaimsFile& file, Index seeds,
+                          std::span<const std::string> elsewhere) {
   system::Table table{{{"", "claim", true},
                        {"", "rank", true},
                        {"", "SD"},
@@ -88,22 +89,32 @@ system::Table power_table(const ClaimsFile& file, Index seeds) {
                       {}};
   const double level = worst_level(file);
   for (const Claim& claim : file.claims) {
-    if (claim.rank != Rank::exploratory) table.rows.push_back(row_of(claim, seeds, level));
+    const bool here = std::ranges::find(elsewhere, claim.id) == elsewhere.end();
+    if (here && claim.rank != Rank::exploratory) table.rows.push_back(row_of(claim, seeds, level));
   }
   return table;
 }
 
-std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width) {
-  const system::Table table = power_table(file, seeds);
+std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
+                       std::span<const std::string> elsewhere) {
+  const system::Table table = power_table(file, seeds, elsewhere);
+  const std::string others =
+      elsewhere.empty() ? ""
+                        : system::wrapped(fmt::format("Of other sweeps, no run here is in their "
+                                                      "regime: {}.",
+                                                      fmt::join(elsewhere, ", ")),
+                                          width, "");
   if (table.rows.empty())
-    return fmt::format("{} has no primary claim: what it says will be hints\n", file.path);
+    return fmt::format("{} has no primary claim{}: what it says will be hints\n{}", file.path,
+                       elsewhere.empty() ? "" : " about these runs", others);
   return to_text(table) +
          system::wrapped(
              fmt::format("{} seeds, level {:.3g}: that of the worst step of Holm's correction. SD: "
                          "of the differences of single seeds, as planned. No difference: how often "
                          "its absence is found, within the margin or not above it.",
                          seeds, worst_level(file)),
-             width, "");
+             width, "") +
+         others;
 }
 
 Index planned_seeds(const ClaimsFile& file) {

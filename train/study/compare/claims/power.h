@@ -1,6 +1,7 @@
 #pragma once
 // What a sweep can decide, before it runs; and how many seeds would decide what is open.
 
+#include <span>
 #include <string>
 
 #include "core/real.h"
@@ -18,11 +19,15 @@ constexpr double kPower = 0.8;
 /// take it to kPower, and how often the absence of a difference is found if there is none. Of
 /// claims without a planned spread in standard deviations of single differences. With looks, as if
 /// all seeds were looked at once, which differs little.
-system::Table power_table(const ClaimsFile& file, Index seeds);
+///
+/// Without the claims whose ids are `elsewhere`: other sweeps are about them.
+system::Table power_table(const ClaimsFile& file, Index seeds,
+                          std::span<const std::string> elsewhere = {});
 
 /// The table and what is to know about it, for a terminal of `width` columns. Says if the file has
 /// no primary claims.
-std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width);
+std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
+                       std::span<const std::string> elsewhere = {});
 
 /// Seeds that the file plans: as many as it names, or those of the last look; 0 if it says neither.
 Index planned_seeds(const ClaimsFile& file);

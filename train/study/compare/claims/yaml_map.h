@@ -34,9 +34,13 @@ class YamlMap {
     std::set<std::string> seen;
     for (const auto& [key, value] : node.pairs) {
       if (!known.empty() && std::ranges::find(known, key.text) == known.end()) {
-        errors.add(key.location, fmt::format("unknown key '{}'{}; {} has {}", dotted(key.text),
-                                             system::did_you_mean(key.text, known), name_,
-                                             fmt::join(known, ", ")));
+        constexpr std::size_t kListed = 20;
+        errors.add(key.location,
+                   fmt::format("unknown key '{}'{}; {}", dotted(key.text),
+                               system::did_you_mean(key.text, known),
+                               known.size() > kListed
+                                   ? "'difftape config keys' lists all keys"
+                                   : fmt::format("{} has {}", name_, fmt::join(known, ", "))));
       } else if (!seen.insert(key.text).second) {
         errors.add(key.location, fmt::format("duplicate key '{}'", dotted(key.text)));
       }

@@ -26,6 +26,10 @@ CLI::Option* add_target(CLI::App& app, const Option& option, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return app.add_flag(option.name, value, option.help);
   } else {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!option.alone.empty())
+        return app.add_flag(option.name + "{" + option.alone + "}", value, option.help);
+    }
     CLI::Option* added = app.add_option(option.name, value, option.help);
     if constexpr (is_list<T>) {
       if (option.name.starts_with('-')) {

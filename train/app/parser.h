@@ -29,6 +29,8 @@ struct Option {
   bool comma_separated = false;  ///< a list: one value may hold several items
   std::string type_name = {};    ///< what help shows for the value; empty: follows from the type
   std::optional<std::pair<int, int>> range = {};  ///< lowest and highest value accepted
+  /// Of a text with dashes: what the option means alone; another word needs '=', "--resume=auto".
+  std::string alone = {};
   bool* given = nullptr;  ///< set to true if the command line has this option
 };
 

@@ -16,6 +16,9 @@ namespace difftape::app {
 
 namespace {
 
+constexpr const char* kResume = "latest";
+constexpr const char* kResumeAuto = "auto";
+
 struct ShowArguments {
   std::string path;
   std::vector<std::string> overrides;
@@ -52,32 +55,60 @@ Command config_command(Context&) {
                                      run::config_schema)}};
 }
 
+namespace {
+
+struct TrainArguments {
+  std::string config, out, resume;
+  std::vector<std::string> overrides;
+  bool profile = false;
+};
+
+run::Start start_of(const std::string& resume) {
+  if (resume.empty()) return run::Start::fresh;
+  if (resume == kResume) return run::Start::resume;
+  if (resume == kResumeAuto) return run::Start::automatic;
+  throw UsageError(
+      fmt::format("--resume={}: need --resume, or --resume=auto, which starts the run or continues "
+                  "it, whichever it needs",
+                  resume));
+}
+
+/// A run directory is a configuration of its own, and trains where it is.
+std::filesystem::path directory_of(const TrainArguments& a, const run::Config& config) {
+  if (!a.out.empty()) return a.out;
+  return std::filesystem::is_directory(a.config) ? std::filesystem::path(a.config)
+                                                 : default_out(config);
+}
+
+system::Exit train_as_told(const TrainArguments& a, const Context& context) {
+  const run::Config config = run::load_config(a.config, a.overrides).config;
+  run::TrainRequest request;
+  request.out = directory_of(a, config);
+  request.resume = resumes(start_of(a.resume), request.out);
+  request.profile = a.profile;
+  request.command = context.command_line;
+  request.console = &std::cout;
+  request.console_descriptor = STDOUT_FILENO;
+  return train(config, request);
+}
+
+}  // namespace
+
 Command train_command(Context& context) {
-  struct Arguments {
-    std::string config, out;
-    std::vector<std::string> overrides;
-    bool resume = false, profile = false;
-  };
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TrainArguments>();
   return {.name = "train",
           .help = "Train one model from a configuration",
           .options = {config_argument(a->config),
                       set_option(a->overrides),
                       {"--out", &a->out, "Run directory (default: run.out, or runs/<run.name>)"},
-                      {"--resume", &a->resume, "Continue from the latest checkpoint of the run"},
+                      {.name = "--resume",
+                       .target = &a->resume,
+                       .help = "Continue from the latest checkpoint of the run; --resume=auto: "
+                               "start it if there is none",
+                       .alone = kResume},
                       {"--profile", &a->profile,
                        "Also write trace.json and profile.txt: where the time of ten steps goes"}},
-          .run = [a, &context] {
-            const run::Config config = run::load_config(a->config, a->overrides).config;
-            run::TrainRequest request;
-            request.out = a->out.empty() ? default_out(config) : std::filesystem::path(a->out);
-            request.resume = a->resume;
-            request.profile = a->profile;
-            request.command = context.command_line;
-            request.console = &std::cout;
-            request.console_descriptor = STDOUT_FILENO;
-            context.exit = train(config, request);
-          }};
+          .run = [a, &context] { context.exit = train_as_told(*a, context); }};
 }
 
 namespace {

@@ -68,6 +68,7 @@ struct SpikeRule {
   double threshold = 7;    ///< standard deviations from their mean
   Index min_history = 50;  ///< values the window must hold before there is a verdict
   SpikeDefinition definition = SpikeDefinition::olmo2;
+  bool operator==(const SpikeRule&) const = default;
 };
 
 /// The fewest steps of a run in which olmo2's window of 1000 is past the fall of the loss for most

@@ -93,9 +93,10 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_says_so_and_changes_n
   const Outcome other =
       project.difftape({"train", "tiny.yaml", "--out", "run", "--resume", "--set", "optim.lr=0.5"});
   EXPECT_EQ(other.exit, 78);
-  EXPECT_EQ(other.err,
-            "run: has no checkpoint and was made with another configuration; resume with its own "
-            "config.yaml, or start a new run with another --out\n");
+  EXPECT_EQ(
+      other.err,
+      "run: was made with another configuration: optim.lr is 0.01, not 0.5; resume with the run's "
+      "own config.yaml, or start a new run with another --out\n");
 }
 
 TEST_F(BadData, a_report_needs_run_directories) {

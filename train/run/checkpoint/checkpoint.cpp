@@ -227,6 +227,22 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   return path;
 }
 
+void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_every) {
+  std::vector<std::pair<Index, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
+  }
+  std::ranges::sort(found, std::greater());
+  const fs::path latest = find_checkpoint(directory);
+  for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
+    const auto& [step, path] = found[i];
+    const bool stays = path == latest || (keep_every > 0 && step % keep_every == 0);
+    if (!stays) fs::remove(path, error);
+  }
+}
+
 CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters,
                                Optimizer* optimizer) {
   const h5::File file = open_checkpoint(path);

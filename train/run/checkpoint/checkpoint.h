@@ -60,7 +60,12 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
                                       const ParameterSet& parameters, const Optimizer* optimizer,
                                       const CheckpointMeta& meta);
 
-/// The same under any name in a directory that exists, without changing `latest`; `more` may add
+/// Removes the checkpoints of a directory but the `keep_last` newest, those of steps that
+/// `keep_every` divides, if it is not 0, and the one that `latest` names. What cannot be removed
+/// stays. keep_last >= 1.
+void prune_checkpoints(const std::filesystem::path& directory, Index keep_last, Index keep_every);
+
+/// Writes one under any name in a directory that exists, without changing `latest`; `more` may add
 /// to the file.
 void write_checkpoint(const std::filesystem::path& path, const ParameterSet& parameters,
                       const Optimizer* optimizer, const CheckpointMeta& meta,

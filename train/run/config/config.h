@@ -136,6 +136,8 @@ struct TrainConfig {
   Index eval_batches = 8;
   Index final_eval_batches = 0;  ///< after the last step; 0: kFinalEvalBatches or eval_batches
   Index checkpoint_every = 0;    ///< 0: only at the end
+  Index keep_last = 0;           ///< checkpoints; 0: all
+  Index keep_every = 0;          ///< steps whose checkpoints stay beside them; 0: none
   Index grad_accumulation = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;

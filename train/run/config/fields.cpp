@@ -162,6 +162,12 @@ std::vector<Field> train_fields() {
                       kFinalEvalBatches)),
       field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
                                       "Write a checkpoint this often; 0 means only at the end."),
+      field<at, &T::keep_last>("train.keep_last", at_least(0), "checkpoints",
+                               "Keep so many checkpoints, the newest, and remove older ones; 0 "
+                               "keeps all."),
+      field<at, &T::keep_every>("train.keep_every", at_least(0), "steps",
+                                "Keep the checkpoints of these steps too; 0 keeps none but "
+                                "train.keep_last."),
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
       field<at, &T::activation_checkpointing>(

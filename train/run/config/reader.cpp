@@ -21,7 +21,9 @@ Origin ResolvedConfig::origin(const std::string& key) const {
 ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigErrors errors;
   Assignments assignments(errors);
-  assignments.add_file(path);
+  const std::filesystem::path of_run = std::filesystem::path(path) / "config.yaml";
+  std::error_code ignored;
+  assignments.add_file(std::filesystem::exists(of_run, ignored) ? of_run.string() : path);
   for (const std::string& text : overrides) assignments.add_override(text);
   ResolvedConfig resolved = assignments.resolve();
   errors.throw_if_any();

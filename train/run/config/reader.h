@@ -25,8 +25,9 @@ struct ResolvedConfig {
   Origin origin(const std::string& key) const;
 };
 
-/// Reads a file with its bases, then `key=value` overrides. Throws ConfigError with every error
-/// of all of them, or MissingInput if the file is not there or not readable.
+/// Reads a file, or the config.yaml of a run directory, with its bases, then `key=value` overrides.
+/// Throws ConfigError with every error of all of them, or MissingInput if the file is not there or
+/// not readable.
 ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// Reads a configuration stored in another file, such as a checkpoint. `where` names it in errors.

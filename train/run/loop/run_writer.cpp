@@ -9,6 +9,7 @@
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
+#include "train/run/loop/continuation.h"
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metric_registry.h"
@@ -57,10 +58,26 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
   return system::DirectoryLock(request.out);
 }
 
+/// Of a run that is to be longer than it was made for: what it is now, and since when.
+void record_continuation(const TrainState& state, const TrainRequest& request) {
+  Config config = config_of_run(request.out);
+  const Index before = config.train.steps;
+  if (before == state.config.train.steps) return;
+  config.train.steps = state.config.train.steps;
+  config.log.spike_rule = state.config.log.spike_rule;
+  rewrite_env(request.out, flat_config(config),
+              {{"command", request.command},
+               {"date", utc_now()},
+               {"step", state.step},
+               {"steps_before", before}});
+  system::replace_text(request.out / "config.yaml", to_yaml(config));
+}
+
 void open_directory(TrainState& state, const TrainRequest& request) {
   const fs::path& dir = request.out;
   if (request.resume) {
     restore(state, dir);
+    record_continuation(state, request);
     return;
   }
   system::replace_text(dir / "config.yaml", to_yaml(state.config));
@@ -89,6 +106,8 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
       request.console ? *request.console : null_stream(),
       request.console_descriptor >= 0 ? console_style(request.console_descriptor) : ConsoleStyle{},
       dir_ / "stdout.log", config.train.steps, state.step);
+  if (request.resume)
+    progress_->note(fmt::format("continues after step {} of {}", state.step, config.train.steps));
   if (const std::optional<BestAchievable> best = state.data->best()) {
     progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
                                 100 * best->accuracy));
@@ -165,6 +184,9 @@ void RunWriter::step(const TrainState& state, const Step& step) {
 void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
   state.save(dir_ / "checkpoints");
+  const TrainConfig& config = state.config.train;
+  if (config.keep_last > 0)
+    prune_checkpoints(dir_ / "checkpoints", config.keep_last, config.keep_every);
   write_tables(state);
   write_state(state, RunState::running);
 }

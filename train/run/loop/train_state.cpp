@@ -7,6 +7,7 @@
 #include "core/profile.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
+#include "train/run/loop/continuation.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/descriptive.h"
@@ -29,14 +30,6 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
   return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
 }
 
-/// The configuration without what may differ between a run and its continuation.
-std::string identity(Config config) {
-  config.run.out.clear();
-  config.run.claims.clear();
-  config.train.activation_checkpointing = ActivationCheckpointing::none;
-  return to_yaml(config);
-}
-
 /// Every step logs its norm, so a checkpoint need not hold them.
 void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
   const auto column = metrics.columns.find(metric("optim/grad_norm"));
@@ -50,8 +43,6 @@ void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
 }
 
 }  // namespace
-
-bool same_run(const Config& a, const Config& b) { return identity(a) == identity(b); }
 
 Precision precision_of(const Config& config) {
   const Precision precision = config.train.precision;
@@ -154,14 +145,18 @@ void TrainState::save(const fs::path& directory) const {
   save_checkpoint(directory, model.parameters(), &optimizer, meta(step));
 }
 
+void TrainState::require_continued(const Config& made, Index steps, const fs::path& where) const {
+  const std::string why = why_not_continued(made, config, steps);
+  if (why.empty()) return;
+  throw ConfigError(
+      fmt::format("{}: was made with another configuration: {}; resume with the run's own "
+                  "config.yaml, or start a new run with another --out",
+                  where.string(), why));
+}
+
 void TrainState::restore(const fs::path& checkpoint) {
   const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
-  if (!same_run(config_from_yaml(meta.config_yaml, checkpoint.string()), config)) {
-    throw ConfigError(fmt::format(
-        "{}: was made with another configuration; resume with the run's own config.yaml, or start "
-        "a new run with another --out",
-        checkpoint.string()));
-  }
+  require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), meta.step, checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
   if (meta.extra_state.at("data") != nlohmann::json(data->info())) {
     throw DataError(fmt::format(
@@ -178,15 +173,6 @@ void TrainState::restore(const fs::path& checkpoint) {
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
 }
 
-bool same_run(const fs::path& dir, const Config& config) {
-  try {
-    const fs::path yaml = dir / "config.yaml";
-    return same_run(config_from_yaml(system::read_text(yaml), yaml.string()), config);
-  } catch (const Error&) {
-    return false;  // no configuration, or one that cannot be read
-  }
-}
-
 Index resume_step(const fs::path& dir) {
   std::error_code ignored;
   if (!fs::exists(dir / "checkpoints" / "latest", ignored)) return 0;
@@ -200,11 +186,8 @@ Index resume_step(const fs::path& dir) {
 void restore(TrainState& state, const fs::path& dir) {
   if (fs::exists(dir / "checkpoints" / "latest")) {
     state.restore(find_checkpoint(dir));
-  } else if (!same_run(dir, state.config)) {
-    throw ConfigError(fmt::format(
-        "{}: has no checkpoint and was made with another configuration; resume with its own "
-        "config.yaml, or start a new run with another --out",
-        dir.string()));
+  } else {
+    state.require_continued(config_of_run(dir), 0, dir);
   }
   if (!fs::exists(dir / "metrics.jsonl")) return;
   truncate_metrics(dir / "metrics.jsonl", state.step);

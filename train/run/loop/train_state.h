@@ -21,11 +21,6 @@
 
 namespace difftape::run {
 
-/// Whether a run of one configuration can be continued with the other: they differ at most in where
-/// the run lies (run.out), in the claims it was made for (run.claims) and in
-/// train.activation_checkpointing, none of which changes a result.
-bool same_run(const Config& a, const Config& b);
-
 /// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
 Precision precision_of(const Config& config);
 
@@ -60,9 +55,13 @@ struct TrainState {
   /// The metadata of a checkpoint written now, after `step` steps.
   CheckpointMeta meta(Index step) const;
   void save(const std::filesystem::path& directory) const;
-  /// Continues from a checkpoint. Throws ConfigError unless it is of the same_run(), DataError if
-  /// it is of the other precision or the data changed.
+  /// Continues from a checkpoint. Throws ConfigError if its run cannot go on with this
+  /// configuration (train/run/loop/continuation.h), DataError if it is of the other precision or
+  /// the data changed.
   void restore(const std::filesystem::path& checkpoint);
+  /// Throws ConfigError, naming `where`, if a run that was `made` so and has done `steps` steps
+  /// cannot go on with this configuration.
+  void require_continued(const Config& made, Index steps, const std::filesystem::path& where) const;
 
   Config config;
   FlushSubnormals flush_subnormals;  ///< as train.flush_subnormals says, as long as this lives
@@ -83,9 +82,6 @@ struct TrainState {
   /// Cross-entropy of a validation batch, whose hits `score` counts if there is one.
   double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);
 };
-
-/// Whether `dir` holds a run that can be continued with this configuration.
-bool same_run(const std::filesystem::path& dir, const Config& config);
 
 /// The step of the checkpoint that a resume restores, by its name; 0 if there is none yet. Throws
 /// MissingInput if `latest` names a file that is not there, DataError if its name has no step.

@@ -8,6 +8,8 @@
 #include "train/run/loop/run_writer.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
+#include "train/run/loop/train_state.h"
+#include "train/run/records/run_files.h"
 #include "train/system/exit.h"
 #include "train/system/memory.h"
 
@@ -72,16 +74,28 @@ std::filesystem::path default_out(const Config& config) {
                                 : std::filesystem::path(config.run.out);
 }
 
+bool resumes(Start start, const std::filesystem::path& dir) {
+  if (start != Start::automatic) return start == Start::resume;
+  if (is_partial_start(dir)) remove_partial_start(dir);
+  std::error_code error;
+  return std::filesystem::exists(dir / "status.json", error);
+}
+
 system::Exit train(const Config& config, const TrainRequest& request) {
   const system::StopRequest stop;  // from here on a signal loses no step
   require_memory(config, 1, system::free_memory());
   TrainState state(config);
   RunWriter writer(state, request);
+  const bool done = state.step == config.train.steps;
   try {
     const system::Exit exit = run_steps(state, writer, request.profile, stop);
     if (exit == system::Exit::ok) {
-      writer.end(state, RunState::finished, exit,
-                 fmt::format("finished; results are in {}", request.out.string()));
+      const std::string where = request.out.string();
+      writer.end(
+          state, RunState::finished, exit,
+          done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer",
+                             where)
+               : fmt::format("finished; results are in {}", where));
     }
     return exit;
   } catch (...) {

@@ -11,6 +11,10 @@
 
 namespace difftape::run {
 
+/// How to begin: in an empty place; where the run in the directory ended; or whichever it needs, as
+/// a job does that may be started again.
+enum class Start { fresh, resume, automatic };
+
 struct TrainRequest {
   std::filesystem::path out;         ///< the run directory
   bool resume = false;               ///< continue from its latest checkpoint
@@ -25,6 +29,10 @@ struct TrainRequest {
 /// ok, diverged (a result: everything is written), or sigint / sigterm after a checkpoint was
 /// written. Throws Error; status.json then says failed.
 system::Exit train(const Config& config, const TrainRequest& request);
+
+/// Whether `start` means to resume what is in `dir`. Of Start::automatic what a process left that
+/// ended before its first status is removed. Throws OutputError if that is impossible.
+bool resumes(Start start, const std::filesystem::path& dir);
 
 /// Where a run of this configuration goes if the user does not say.
 std::filesystem::path default_out(const Config& config);

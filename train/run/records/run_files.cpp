@@ -44,6 +44,12 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
+Json as_json(const FlatConfig& config) {
+  Json json = Json::object();
+  for (const auto& [key, value] : config) json[key] = value;
+  return json;
+}
+
 constexpr std::array<std::string_view, 7> kFirstFiles{
     "lock",         "config.yaml", "config.yaml.tmp", "env.json",
     "env.json.tmp", "stdout.log",  "status.json.tmp"};
@@ -133,8 +139,14 @@ void write_env(const fs::path& dir, std::span<const std::string> command, const 
   json["machine"] = {{"cpu", cpu_model()},
                      {"threads", num_threads()},
                      {"flushes_subnormals", flushes_subnormals()}};
-  json["config"] = Json::object();
-  for (const auto& [key, value] : config) json["config"][key] = value;
+  json["config"] = as_json(config);
+  system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
+}
+
+void rewrite_env(const fs::path& dir, const FlatConfig& config, const Json& continued) {
+  Json json = read_env(dir);
+  json["config"] = as_json(config);
+  json["continued"].push_back(continued);
   system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
 }
 

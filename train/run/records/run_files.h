@@ -87,6 +87,10 @@ RunStatus read_status(const std::filesystem::path& dir);
 /// the machine. Throws OutputError.
 void write_env(const std::filesystem::path& dir, std::span<const std::string> command,
                const nlohmann::ordered_json& facts, const FlatConfig& config);
+/// Replaces `config` of env.json and adds an object to its list `continued`. Throws what
+/// read_env throws, and OutputError.
+void rewrite_env(const std::filesystem::path& dir, const FlatConfig& config,
+                 const nlohmann::ordered_json& continued);
 /// Throws MissingInput if there is no env.json and DataError if it is not a JSON object.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
 

@@ -70,6 +70,8 @@ Config unusual() {
              .eval_batches = 1,
              .final_eval_batches = 7,
              .checkpoint_every = 3,
+             .keep_last = 2,
+             .keep_every = 30,
              .grad_accumulation = 2,
              .activation_checkpointing = ActivationCheckpointing::blocks,
              .precision = Precision::bf16_emulated,

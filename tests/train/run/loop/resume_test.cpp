@@ -90,6 +90,44 @@ TEST_F(Resume, after_a_kill_before_the_first_checkpoint_begins_again) {
   EXPECT_EQ(status.step, 0);
 }
 
+TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
+  const std::vector<std::string> command{"train", "tiny.yaml", "--out", "run", "--resume=auto"};
+  std::filesystem::create_directory(project / "run");
+  test::put(project / "run/config.yaml", "what a process left that was killed at its start\n");
+  {
+    Process process(command, project.here());
+    ASSERT_TRUE(process.read_until("step  25/150"));
+    process.signal(SIGTERM);
+    ASSERT_EQ(process.wait().exit, 143);
+  }
+  const Outcome second = project.difftape(command);
+  EXPECT_EQ(second.exit, 0) << second.err;
+  EXPECT_THAT(second.out, HasSubstr("continues after step "));
+  const Outcome third = project.difftape(command);
+  EXPECT_EQ(third.exit, 0);
+  const std::string nothing = "run is finished: nothing to do; --set train.steps=N trains longer\n";
+  EXPECT_THAT(third.out, testing::EndsWith(nothing));
+  const Outcome directory = project.difftape({"train", "run", "--resume"});
+  EXPECT_THAT(directory.out, testing::EndsWith(nothing)) << "its own configuration";
+  EXPECT_EQ(project.difftape({"train", "run"}).exit, 74);
+  const Outcome word = project.difftape({"train", "run", "--resume=soon"});
+  EXPECT_EQ(word.exit, 64);
+  EXPECT_THAT(word.err, HasSubstr("--resume=soon: need --resume, or --resume=auto"));
+}
+
+TEST_F(Resume, keeps_the_checkpoints_it_is_told_to) {
+  project.config.train.keep_last = 2;
+  project.config.train.keep_every = 60;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(project / "run/checkpoints")) {
+    kept.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(kept, testing::UnorderedElementsAre("latest", "step-00000060.h5", "step-00000120.h5",
+                                                  "step-00000140.h5", "step-00000150.h5"));
+}
+
 TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
   Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
   ASSERT_TRUE(process.read_until("step   1/150"));
@@ -165,9 +203,10 @@ class ResumeWithAnother : public testing::Test {
 };
 
 TEST_F(ResumeWithAnother, configuration_is_refused) {
-  EXPECT_EQ(error(78, {"--set", "optim.lr=0.5"}),
-            "run/checkpoints/step-00000012.h5: was made with another configuration; resume with "
-            "the run's own config.yaml, or start a new run with another --out\n");
+  EXPECT_EQ(
+      error(78, {"--set", "optim.lr=0.5"}),
+      "run/checkpoints/step-00000012.h5: was made with another configuration: optim.lr is 0.01, "
+      "not 0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
 }
 
 TEST_F(ResumeWithAnother, precision_is_refused) {

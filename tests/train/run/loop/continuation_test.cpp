@@ -1,0 +1,97 @@
+// With which configurations a run goes on.
+#include "train/run/loop/continuation.h"
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::run {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TinyProject;
+
+TEST(SameRun, differs_in_nothing_that_changes_a_result) {
+  const TinyProject project;
+  fs::create_directory(project / "run");
+  test::put(project / "run/config.yaml", to_yaml(project.config));
+  Config other = project.config;
+  other.run.out = "elsewhere";
+  other.run.claims = "0123456789abcdef";
+  other.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  EXPECT_TRUE(same_run(project / "run", other));
+  EXPECT_TRUE(same_run(project.config, other));
+  for (const auto& change : std::vector<std::function<void(Config&)>>{
+           [](Config& c) { c.run.seed += 1; }, [](Config& c) { c.run.name = "another"; },
+           [](Config& c) { c.optim.lr *= 2; }, [](Config& c) { c.train.steps += 1; },
+           [](Config& c) { c.log.diagnostics_every += 1; }}) {
+    Config changed = project.config;
+    change(changed);
+    EXPECT_FALSE(same_run(project / "run", changed));
+    EXPECT_FALSE(same_run(project.config, changed));
+  }
+  EXPECT_FALSE(same_run(project / "nowhere", project.config));
+}
+
+TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {
+  Config made;
+  made.train.steps = 100;
+  made.optim.schedule = ScheduleKind::constant;
+  const auto why = [&](Index done, const std::function<void(Config&)>& change) {
+    Config wanted = made;
+    change(wanted);
+    return why_not_continued(made, wanted, done);
+  };
+  const auto longer = [](Config& c) { c.train.steps = 200; };
+  EXPECT_EQ(why(100, longer), "");
+  EXPECT_EQ(why(50, [](Config& c) { c.train.checkpoint_every = 7, c.train.keep_last = 2; }), "");
+  EXPECT_EQ(why(100, [](Config& c) { c.train.steps = 99; }), "train.steps is 100, not 99");
+  EXPECT_EQ(why(0, [](Config& c) { c.optim.lr = 0.5, c.run.seed = 9; }),
+            "run.seed is 1, not 9; optim.lr is 0.001, not 0.5");
+  EXPECT_EQ(
+      why(100, [](Config& c) { c.train.steps = 5000; }),
+      "train.steps is 100, not 5000: log.spike_rule is another one then; set it to olmo_core");
+  EXPECT_EQ(why(100,
+                [](Config& c) {
+                  c.train.steps = 5000;
+                  c.log.spike_rule = stats::SpikeDefinition::olmo_core;
+                }),
+            "");
+  made.optim.schedule = ScheduleKind::wsd;
+  made.optim.decay_fraction = 0.2;
+  EXPECT_EQ(why(80, longer), "") << "its decay has not begun";
+  EXPECT_THAT(why(90, longer), testing::HasSubstr("the learning rate of step"));
+}
+
+TEST(LongerRun, has_the_steps_of_one_that_was_made_so_long) {
+  TinyProject project;
+  project.config.optim.schedule = ScheduleKind::constant;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  project.config.train.steps = 20;
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  const auto losses = [&](const char* run) {
+    std::vector<double> found;
+    for (const auto& line : test::metrics_lines(project / run)) found.push_back(line["train/loss"]);
+    return found;
+  };
+  EXPECT_EQ(losses("run"), losses("whole"));
+  EXPECT_EQ(config_of_run(project / "run").train.steps, 20);
+  const auto env = read_env(project / "run");
+  EXPECT_EQ(env["config"]["train.steps"], "20");
+  EXPECT_EQ(env["continued"][0]["steps_before"], 12);
+}
+
+TEST(SameRun, goes_on_with_other_activation_checkpointing_with_and_without_a_checkpoint) {
+  TinyProject project;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const std::string measured = test::measured(project / "run");
+  project.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  EXPECT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_EQ(test::measured(project / "run"), measured);
+  fs::remove_all(project / "run/checkpoints");
+  EXPECT_EQ(project.train("run", true), system::Exit::ok) << "from step 0";
+  EXPECT_EQ(test::measured(project / "run"), measured);
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,92 @@
+#include "train/run/loop/continuation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "optim/schedule.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+#include "train/system/files.h"
+
+namespace difftape::run {
+
+namespace {
+
+constexpr std::array kDecideNoResult{"run.out",
+                                     "run.claims",
+                                     "train.activation_checkpointing",
+                                     "train.checkpoint_every",
+                                     "train.keep_last",
+                                     "train.keep_every"};
+
+stats::SpikeRule rule_of(const Config& config) {
+  return spike_rule_of(config.log, config.train.steps);
+}
+
+/// The first of `steps` steps whose learning rate would have been another; `steps` if there is
+/// none.
+Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
+  const auto before = make_schedule(made.optim, made.train.steps);
+  const auto now = make_schedule(wanted.optim, wanted.train.steps);
+  Index step = 0;
+  while (step < steps && before->lr(step) == now->lr(step)) ++step;
+  return step;
+}
+
+}  // namespace
+
+std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted) {
+  const FlatConfig before = flat_config(made), now = flat_config(wanted);
+  const bool same_rule = rule_of(made) == rule_of(wanted);
+  std::vector<KeyDifference> found;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto& [key, value] = before[i];
+    const bool decides = std::ranges::find(kDecideNoResult, key) == kDecideNoResult.end() &&
+                         !(same_rule && key.starts_with("log.spike_"));
+    if (decides && value != now[i].second) found.push_back({key, value, now[i].second});
+  }
+  return found;
+}
+
+bool same_run(const Config& a, const Config& b) { return result_differences(a, b).empty(); }
+
+bool same_run(const std::filesystem::path& dir, const Config& config) {
+  try {
+    return same_run(config_of_run(dir), config);
+  } catch (const Error&) {
+    return false;  // no configuration, or one that cannot be read
+  }
+}
+
+std::string why_not_continued(const Config& made, const Config& wanted, Index steps) {
+  std::vector<std::string> reasons;
+  for (const KeyDifference& each : result_differences(made, wanted)) {
+    const bool longer = each.key == "train.steps" && wanted.train.steps >= steps;
+    if (!longer) {
+      reasons.push_back(fmt::format("{} is {}, not {}", each.key, each.made, each.wanted));
+      continue;
+    }
+    const Index other = first_other_rate(made, wanted, steps);
+    if (other < steps) {
+      reasons.push_back(fmt::format(
+          "train.steps is {}, not {}: by then the learning rate of step {} would have been another",
+          each.made, each.wanted, other + 1));
+    } else if (rule_of(made) != rule_of(wanted)) {
+      reasons.push_back(
+          fmt::format("train.steps is {}, not {}: log.spike_rule is another one then; set it to {}",
+                      each.made, each.wanted, to_string(rule_of(made).definition)));
+    }
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+Config config_of_run(const std::filesystem::path& dir) {
+  const std::filesystem::path yaml = dir / "config.yaml";
+  return config_from_yaml(system::read_text(yaml), yaml.string());
+}
+
+}  // namespace difftape::run

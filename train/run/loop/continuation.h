@@ -1,0 +1,35 @@
+#pragma once
+// Whether a run can go on with a configuration: the one it was made with, or a longer one.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/run/config/config.h"
+
+namespace difftape::run {
+
+/// A key that two configurations give different values, as YAML.
+struct KeyDifference {
+  std::string key, made, wanted;
+};
+
+/// The keys that decide results of a run and that a configuration `wanted` gives other values than
+/// it was `made` with. These decide none: run.out, run.claims, train.activation_checkpointing,
+/// train.checkpoint_every, train.keep_last and train.keep_every.
+std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
+
+/// Whether a run of one configuration can be continued with the other, the same steps following.
+bool same_run(const Config& a, const Config& b);
+/// Whether `dir` holds a run that can be continued so.
+bool same_run(const std::filesystem::path& dir, const Config& config);
+
+/// Why a run that has done `steps` steps cannot go on as `wanted` says: "optim.lr is 0.001, not
+/// 0.002". Empty if it can: its results are to be the same, or it is to be longer and every step
+/// done had the learning rate and the spike rule that it would have had.
+std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
+
+/// The configuration that a run directory was made with. Throws MissingInput and ConfigError.
+Config config_of_run(const std::filesystem::path& dir);
+
+}  // namespace difftape::run

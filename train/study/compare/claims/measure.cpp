@@ -249,7 +249,7 @@ Measured measure_arms(const Claim& claim, const ClaimsFile& file,
   Claim other = claim;
   other.arm = claim.compared_with->arm;
   other.against = claim.compared_with->against;
-  const Measured second = measure_pair(other, file, first.seeds, runs);
+  Measured second = measure_pair(other, file, first.seeds, runs);
   if (!second.reason.empty()) return second;
   first = measure_pair(claim, file, second.seeds, runs);  // the seeds of both
   return compare_differences(first, second, claim.quantity->scale);

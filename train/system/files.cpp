@@ -1,7 +1,6 @@
 #include "train/system/files.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -71,6 +70,27 @@ void DirectoryLock::Close::operator()(const int* descriptor) const {
   delete descriptor;
 }
 
+namespace {
+
+/// The lock of a file as a whole, which belongs to the open file, not to the process.
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+bool DirectoryLock::is_held(const std::filesystem::path& dir) {
+  const int opened = open((dir / "lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) return false;
+  struct flock lock = whole_file();
+  const bool held = fcntl(opened, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(opened);
+  return held;
+}
+
 DirectoryLock::DirectoryLock(const std::filesystem::path& dir) {
   const std::filesystem::path path = dir / "lock";
   const int opened = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -79,7 +99,8 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& dir) {
         fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
   }
   descriptor_.reset(new int(opened));
-  if (flock(opened, LOCK_EX | LOCK_NB) != 0) {
+  struct flock lock = whole_file();
+  if (fcntl(opened, F_OFD_SETLK, &lock) != 0) {
     throw OutputError(fmt::format(
         "{}: another process is training here; wait for it, or choose another directory with --out",
         dir.string()));

@@ -44,6 +44,9 @@ class DirectoryLock {
   /// Throws OutputError if another process holds it or the file cannot be made.
   explicit DirectoryLock(const std::filesystem::path& dir);
 
+  /// Whether some process, this one too, holds the lock of `dir` now.
+  static bool is_held(const std::filesystem::path& dir);
+
  private:
   struct Close {
     void operator()(const int* descriptor) const;

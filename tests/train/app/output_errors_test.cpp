@@ -129,6 +129,9 @@ TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
   EXPECT_THAT(error({"report", "run", "--out", "run"}), HasSubstr("run exists and is something"));
   EXPECT_THAT(error({"report", "run", "--out", "gone/report.html"}),
               HasSubstr("difftape: cannot write gone/report.html: No such file or directory"));
+  const Outcome forest = project.difftape({"report", "run", "--forest", "f.svg"});
+  EXPECT_EQ(forest.exit, 64);
+  EXPECT_FALSE(fs::exists(project / "report.html")) << forest.out;
   put(project / "report.html", "old");
   EXPECT_EQ(project.difftape({"report", "run"}).exit, 0);
   EXPECT_THAT(contents(project / "report.html"), HasSubstr("<html"));

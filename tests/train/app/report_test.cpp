@@ -6,6 +6,7 @@
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "train/system/files.h"
 
 namespace difftape::app {
 namespace {
@@ -165,7 +166,14 @@ TEST_F(ReportCommand, shows_a_run_in_progress_and_keeps_it_out_of_the_statistics
   for (const Index seed : {1, 2}) {
     write({.name = fmt::format("a-seed{}", seed), .floor = 2, .seed = seed, .arm = "a"});
   }
-  write({.name = "a-seed3", .floor = 9, .seed = 3, .arm = "a", .state = run::RunState::running});
+  const fs::path third = write(
+      {.name = "a-seed3", .floor = 9, .seed = 3, .arm = "a", .state = run::RunState::running});
+  const Outcome killed = report({"sweep"});
+  EXPECT_EQ(killed.err,
+            "difftape: sweep/a-seed3: killed after step 100 of 100, as no process trains it; "
+            "`difftape train sweep/a-seed3 --resume` continues it; not in the statistics\n");
+  EXPECT_THAT(killed.out, HasSubstr("2 finished, 1 killed"));
+  const system::DirectoryLock training(third);
   const Outcome outcome = report({"sweep"});
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_EQ(outcome.err,

@@ -7,6 +7,7 @@
 #include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "train/system/files.h"
 
 namespace difftape::app {
 namespace {
@@ -41,6 +42,7 @@ class ReportWatch : public testing::Test {
 TEST_F(ReportWatch, rewrites_the_page_until_the_last_run_has_ended) {
   write("a", 2.3, run::RunState::finished);
   const fs::path open = write("b", 2.2, run::RunState::running);
+  const system::DirectoryLock training(open);
   put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
   const auto watching = watch();
   ASSERT_TRUE(watching->read_until("1 finished, 1 running; so far, lowest validation loss: a"));
@@ -65,7 +67,7 @@ TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
   const auto watching = watch();
   ASSERT_TRUE(watching->read_until("waiting for the first run"));
   EXPECT_FALSE(fs::exists(dir / "live.html"));
-  write("a", 2.3, run::RunState::running);
+  const system::DirectoryLock training(write("a", 2.3, run::RunState::running));
   ASSERT_TRUE(watching->read_until("1 running; no run finished: 1 running"));
   EXPECT_THAT(page(), HasSubstr(kRefresh));
   watching->signal(SIGINT);
@@ -73,6 +75,14 @@ TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
   EXPECT_EQ(outcome.exit, 130);
   EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
   EXPECT_THAT(page(), HasSubstr("1 of 1 runs is not finished"));
+}
+
+TEST_F(ReportWatch, ends_when_the_last_run_was_killed) {
+  write("a", 2.3, run::RunState::finished);
+  write("b", 2.2, run::RunState::running);
+  const Outcome outcome = watch()->wait();
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("1 finished, 1 killed"));
 }
 
 TEST_F(ReportWatch, of_complete_runs_is_a_report_and_of_no_directory_an_error) {

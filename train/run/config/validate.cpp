@@ -91,6 +91,13 @@ void validate_tokens(const Config& c, const Rules& rules) {
               "kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
 }
 
+void validate_checkpoints(const TrainConfig& train, const Rules& rules) {
+  rules.check(train.keep_every == 0 || train.keep_last > 0, {"train.keep_every", "train.keep_last"},
+              "keep_every {} says what stays beside the newest train.keep_last checkpoints, and "
+              "without train.keep_last all of them stay; set train.keep_last, such as 2",
+              train.keep_every);
+}
+
 void validate_needles(const Config& c, const Rules& rules) {
   const NeedlesConfig& task = c.data.needles;
   const std::string all_facts = "data.needles.facts", all_queries = "data.needles.queries";
@@ -197,6 +204,7 @@ void validate_repeats(const Config& c, const Rules& rules) {
 }
 
 void validate_data(const Config& c, const Rules& rules) {
+  validate_checkpoints(c.train, rules);
   validate_sequences(c.data, c.model, rules);
   validate_kind(c, rules);
   validate_repeats(c, rules);

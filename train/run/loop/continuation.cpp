@@ -21,7 +21,8 @@ constexpr std::array kDecideNoResult{"run.out",
                                      "train.activation_checkpointing",
                                      "train.checkpoint_every",
                                      "train.keep_last",
-                                     "train.keep_every"};
+                                     "train.keep_every",
+                                     "train.keep_best"};
 
 stats::SpikeRule rule_of(const Config& config) {
   return spike_rule_of(config.log, config.train.steps);
@@ -52,13 +53,14 @@ std::vector<KeyDifference> result_differences(const Config& made, const Config& 
   return found;
 }
 
-bool same_run(const Config& a, const Config& b) { return result_differences(a, b).empty(); }
-
-bool same_run(const std::filesystem::path& dir, const Config& config) {
+std::string why_other_run(const std::filesystem::path& dir, const Config& config) {
   try {
-    return same_run(config_of_run(dir), config);
-  } catch (const Error&) {
-    return false;  // no configuration, or one that cannot be read
+    std::vector<std::string> reasons;
+    for (const KeyDifference& each : result_differences(config_of_run(dir), config))
+      reasons.push_back(fmt::format("{} is {} there, not {}", each.key, each.made, each.wanted));
+    return fmt::format("{}", fmt::join(reasons, "; "));
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 

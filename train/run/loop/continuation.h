@@ -16,13 +16,12 @@ struct KeyDifference {
 
 /// The keys that decide results of a run and that a configuration `wanted` gives other values than
 /// it was `made` with. These decide none: run.out, run.claims, train.activation_checkpointing,
-/// train.checkpoint_every, train.keep_last and train.keep_every.
+/// train.checkpoint_every and train.keep_*.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
-/// Whether a run of one configuration can be continued with the other, the same steps following.
-bool same_run(const Config& a, const Config& b);
-/// Whether `dir` holds a run that can be continued so.
-bool same_run(const std::filesystem::path& dir, const Config& config);
+/// Why what `dir` holds is no run that can be continued with `config`, the same steps following:
+/// "optim.lr is 0.001 there, not 0.002"; "there is no config.yaml". Empty if it is one.
+std::string why_other_run(const std::filesystem::path& dir, const Config& config);
 
 /// Why a run that has done `steps` steps cannot go on as `wanted` says: "optim.lr is 0.001, not
 /// 0.002". Empty if it can: its results are to be the same, or it is to be longer and every step

@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 RunState state_of_name(const std::string& name) {
   const auto state = from_string<RunState>(name);
-  if (!state || *state == RunState::queued) {
+  if (!state || *state == RunState::queued || *state == RunState::killed) {
     throw std::domain_error(fmt::format("unknown state \"{}\"", name));
   }
   return *state;
@@ -115,9 +115,11 @@ void write_status(const fs::path& dir, RunStatus& status) {
 
 RunStatus read_status(const fs::path& dir) {
   require_run_dir(dir);
-  return parse_file(dir / "status.json", [](const Json& json) {
+  return parse_file(dir / "status.json", [&](const Json& json) {
     RunStatus status;
     status.state = state_of_name(json.at("state").get<std::string>());
+    const bool running = status.state == RunState::running;
+    if (running && !system::DirectoryLock::is_held(dir)) status.state = RunState::killed;
     json.at("step").get_to(status.step);
     json.at("steps").get_to(status.steps);
     json.at("started").get_to(status.started);

@@ -31,8 +31,9 @@ void remove_partial_start(const std::filesystem::path& dir);
 /// Checks that a run to resume is there. Throws MissingInput.
 void require_run_dir(const std::filesystem::path& dir);
 
-/// `queued` waits in a sweep: status.json never has it.
-enum class RunState { queued, running, finished, diverged, stopped, failed };
+/// Two of them status.json never has: `queued` waits in a sweep; `killed` has a status.json that
+/// says running and no process that holds its lock.
+enum class RunState { queued, running, finished, diverged, stopped, failed, killed };
 
 }  // namespace difftape::run
 
@@ -45,7 +46,8 @@ inline constexpr auto kNames<run::RunState> =
                                          {"finished", run::RunState::finished},
                                          {"diverged", run::RunState::diverged},
                                          {"stopped", run::RunState::stopped},
-                                         {"failed", run::RunState::failed}});
+                                         {"failed", run::RunState::failed},
+                                         {"killed", run::RunState::killed}});
 
 }  // namespace difftape
 

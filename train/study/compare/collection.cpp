@@ -62,10 +62,16 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
   }
   if (!run.complete()) {
     const run::RunStatus& status = run.status;
-    const bool running = status.state == run::RunState::running;
-    notes.push_back(fmt::format("{}: {} after step {} of {}; not in the statistics",
-                                run.dir.string(), running ? "not finished" : "broke off",
-                                status.step, status.steps));
+    const std::string at = fmt::format("after step {} of {}", status.step, status.steps);
+    std::string how = "broke off " + at;
+    if (status.state == run::RunState::running) how = "not finished " + at;
+    if (status.state == run::RunState::killed) {
+      how = fmt::format(
+          "killed {}, as no process trains it; `difftape train {} --resume` continues "
+          "it",
+          at, run.dir.string());
+    }
+    notes.push_back(fmt::format("{}: {}; not in the statistics", run.dir.string(), how));
   }
 }
 

@@ -118,8 +118,11 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
 
 RunRecord load_run(const std::filesystem::path& dir) {
   run::RunStatus status = run::read_status(dir);
-  return make_record(dir, std::move(status), run::read_env(dir),
-                     run::read_metrics(dir / "metrics.jsonl"));
+  run::MetricsTable metrics = run::read_metrics(dir / "metrics.jsonl");
+  const bool behind = status.state == run::RunState::running ||
+                      status.state == run::RunState::killed;  // it is written at checkpoints
+  if (behind && !metrics.step.empty()) status.step = static_cast<Index>(metrics.step.back());
+  return make_record(dir, std::move(status), run::read_env(dir), std::move(metrics));
 }
 
 double RunRecord::initial_loss() const {
@@ -177,6 +180,8 @@ std::string describe_state(const run::RunStatus& status) {
       return fmt::format("stopped at step {}", status.step);
     case run::RunState::failed:
       return fmt::format("failed at step {}", status.step);
+    case run::RunState::killed:
+      return fmt::format("killed after step {}", status.step);
     case run::RunState::diverged:
       break;
   }

@@ -1,6 +1,9 @@
 #include "train/study/compare/scale.h"
 
 #include <cmath>
+#include <vector>
+
+#include "train/stats/descriptive.h"
 
 namespace difftape::study {
 
@@ -26,6 +29,13 @@ double from_scale(double value, Scale scale) {
       break;
   }
   return value * value;
+}
+
+double mean_from_scale(std::span<const double> values, Scale scale) {
+  if (scale != Scale::root) return from_scale(stats::mean(values), scale);
+  std::vector<double> counts;
+  for (const double value : values) counts.push_back(from_scale(value, scale));
+  return stats::mean(counts);
 }
 
 const char* what_differs(Scale scale) {

@@ -1,6 +1,8 @@
 #pragma once
 // How two runs are compared: the axis on which their numbers differ.
 
+#include <span>
+
 #include "core/names.h"
 
 namespace difftape::study {
@@ -13,6 +15,10 @@ enum class Scale { difference, ratio, root };
 double on_scale(double value, Scale scale);
 /// Back from there.
 double from_scale(double value, Scale scale);
+
+/// The mean of numbers on the axis, as it is read: of ratios the geometric one; of counts that of
+/// the counts, not of their roots.
+double mean_from_scale(std::span<const double> values, Scale scale);
 
 /// What two numbers are compared by: "difference", "ratio", "difference of square roots".
 const char* what_differs(Scale scale);

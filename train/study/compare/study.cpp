@@ -201,7 +201,7 @@ std::string describe_states(std::span<const RunRecord* const> runs) {
   }
   std::vector<std::string> parts;
   using enum run::RunState;
-  for (const run::RunState state : {finished, diverged, running, stopped, failed}) {
+  for (const run::RunState state : {finished, diverged, running, stopped, failed, killed}) {
     if (!count.contains(state)) continue;
     parts.push_back(fmt::format("{} {}{}", count[state], to_string(state),
                                 state == run::RunState::diverged ? where : ""));

@@ -57,17 +57,17 @@ RunProgress inspect(const SweepRun& run) {
   progress.selected = run.selected;
   std::error_code ignored;  // what is wrong with the place is said when the run is created
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
-  const bool same = same_run(dir, run.config());
-  if (run::is_partial_start(dir) && (same || !fs::exists(dir / "config.yaml", ignored))) {
+  const std::string other = run::why_other_run(dir, run.config());
+  if (run::is_partial_start(dir) && (other.empty() || !fs::exists(dir / "config.yaml", ignored))) {
     progress.partial = true;
     return progress;
   }
-  if (!same) {
+  if (!other.empty()) {
     if (!run.selected) return progress;
     throw OutputError(fmt::format(
-        "{} exists and holds something else than this arm; nothing is overwritten: remove it, or "
-        "choose another directory with --out",
-        dir.string()));
+        "{} exists and holds something else than this arm: {}; nothing is overwritten: remove it, "
+        "or choose another directory with --out",
+        dir.string(), other));
   }
   progress.on_disk = fs::exists(dir / "status.json", ignored);
   read_state(dir, progress);

@@ -4,43 +4,32 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "train/run/config/writer.h"
+#include "train/run/loop/continuation.h"
 #include "train/study/compare/claims/arms.h"
 #include "train/study/compare/tasks.h"
-#include "train/system/suggest.h"
 
 namespace difftape::study {
 
 namespace {
 
-std::string value_of(const run::FlatConfig& config, const std::string& key) {
-  const auto found = std::ranges::find(config, key, [](const auto& entry) { return entry.first; });
-  return found == config.end() ? "" : found->second;
-}
-
-bool in_regime(const SweepRun& run, const Regime& regime) {
-  if (regime.empty()) return true;
-  const run::FlatConfig config = flat_config(run.config());
-  return matches(regime, [&](const std::string& key) { return value_of(config, key); });
-}
-
 /// "data.seq_len is 128 and 256"; empty if two runs are to be trained alike but for their files,
 /// which are compared by their contents once they ran.
 std::string setting_difference(const run::Config& a, const run::Config& b) {
-  const run::FlatConfig of_a = flat_config(a), of_b = flat_config(b);
-  for (const auto& [key, value] : of_a) {
-    const std::string other = value_of(of_b, key);
-    if (is_of_task(key) && other != value) return fmt::format("{} is {} and {}", key, value, other);
+  for (const run::KeyDifference& each : run::result_differences(a, b)) {
+    if (is_of_task(each.key))
+      return fmt::format("{} is {} and {}", each.key, each.made, each.wanted);
   }
   return "";
 }
 
 class Check {
  public:
-  Check(const ClaimsFile& claims, const std::vector<SweepRun>& runs, run::ConfigErrors& errors)
-      : claims_(&claims), runs_(&runs), errors_(&errors) {
+  Check(const std::vector<SweepRun>& runs, run::ConfigErrors& errors)
+      : runs_(&runs), errors_(&errors) {
     for (const SweepRun& run : runs) {
       const std::string& arm = run.config().run.arm;
       if (std::ranges::find(arms_, arm) == arms_.end()) arms_.push_back(arm);
@@ -54,7 +43,7 @@ class Check {
     for (const Control& control : claim.controls) named.push_back(control.arm);
     for (const std::string& arm : named) {
       if (std::ranges::find(arms_, arm) == arms_.end())
-        errors_->add(claim.location, fmt::format("claims.{}: {}", claim.id, no_arm(arm)));
+        errors_->add(claim.location, fmt::format("claims.{}: {}", claim.id, no_arm_of(arm)));
     }
     if (claim.has_value()) return;
     tasks_of(claim, claim.arm, claim.against);
@@ -80,22 +69,15 @@ class Check {
                                 [&](const SweepRun& run) { return run.config().run.arm == arm; });
   }
 
-  std::string no_arm(const std::string& name) const {
-    constexpr std::size_t kListed = 6;
-    const bool varied = std::ranges::find(*runs_, name, &SweepRun::base_arm) != runs_->end();
-    std::vector<std::string> some = arms_;
-    if (varied) {
-      std::erase_if(some, [&](const std::string& arm) { return !arm.starts_with(name); });
-    }
-    const std::size_t more = some.size() > kListed ? some.size() - kListed : 0;
-    some.resize(some.size() - more);
-    return fmt::format("'{}' is not an arm of this sweep ({}{}){}", name, fmt::join(some, ", "),
-                       more > 0 ? fmt::format(" and {} more", more) : "",
-                       varied ? "; where values are swept, an arm is called by them too"
-                              : system::did_you_mean(name, arms_));
+  /// Of an arm whose values are swept, the names that it has then.
+  std::string no_arm_of(const std::string& name) const {
+    if (std::ranges::find(*runs_, name, &SweepRun::base_arm) == runs_->end())
+      return no_arm(name, arms_);
+    std::vector<std::string> varied = arms_;
+    std::erase_if(varied, [&](const std::string& arm) { return !arm.starts_with(name); });
+    return no_arm(name, varied) + "; where values are swept, an arm is called by them too";
   }
 
-  const ClaimsFile* claims_;
   const std::vector<SweepRun>* runs_;
   run::ConfigErrors* errors_;
   std::vector<std::string> arms_;
@@ -113,7 +95,7 @@ void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                   const run::SourceLocation& named_at, run::ConfigErrors& errors) {
   if (runs.empty()) return;
   if (claims.arms.empty()) {
-    const Check check(claims, runs, errors);
+    const Check check(runs, errors);
     for (const Claim& claim : claims.claims) check.arms_of(claim);
   }
   if (seeds_that_count(claims, runs) == 0) {
@@ -132,11 +114,18 @@ void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
 
 std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
                                           const std::vector<SweepRun>& runs) {
-  std::vector<std::string> ids;
-  for (const Claim& claim : claims.claims) {
-    const auto is_here = [&](const SweepRun& run) { return in_regime(run, claim.regime); };
-    if (std::ranges::none_of(runs, is_here)) ids.push_back(claim.id);
+  std::vector<const Claim*> left;
+  for (const Claim& claim : claims.claims) left.push_back(&claim);
+  for (const SweepRun& run : runs) {
+    if (left.empty()) break;
+    const run::FlatConfig flat = flat_config(run.config());
+    const std::map<std::string, std::string> config(flat.begin(), flat.end());
+    std::erase_if(left, [&](const Claim* claim) {
+      return matches(claim->regime, [&](const std::string& key) { return config.at(key); });
+    });
   }
+  std::vector<std::string> ids;
+  for (const Claim* claim : left) ids.push_back(claim->id);
   return ids;
 }
 

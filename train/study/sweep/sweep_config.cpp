@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "core/error.h"
 #include "train/run/config/reader.h"
@@ -127,11 +128,6 @@ class SweepReader {
     return std::nullopt;
   }
 
-  std::string no_arm(const std::string& name, const std::vector<std::string>& names) const {
-    return fmt::format("'{}' is not an arm of this sweep ({}){}", name, fmt::join(names, ", "),
-                       system::did_you_mean(name, names));
-  }
-
   void require_arm(const std::string& name) const {
     if (!contains(arm_names_, name)) throw UsageError("--arms: " + no_arm(name, arm_names_));
   }
@@ -207,6 +203,15 @@ class SweepReader {
 };
 
 }  // namespace
+
+std::string no_arm(const std::string& name, const std::vector<std::string>& arms) {
+  constexpr std::size_t kListed = 6;
+  const std::size_t listed = std::min(arms.size(), kListed), more = arms.size() - listed;
+  return fmt::format("'{}' is not an arm of this sweep ({}{}){}", name,
+                     fmt::join(std::span(arms).first(listed), ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "",
+                     system::did_you_mean(name, arms));
+}
 
 SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides,
                        const std::string& out, const std::vector<std::string>& only) {

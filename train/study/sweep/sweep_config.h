@@ -55,4 +55,7 @@ struct SweepConfig {
 SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides = {},
                        const std::string& out = "", const std::vector<std::string>& only = {});
 
+/// That `name` is none of the arms of a sweep, with some of them and the one that may be meant.
+std::string no_arm(const std::string& name, const std::vector<std::string>& arms);
+
 }  // namespace difftape::study

@@ -71,6 +71,14 @@ TEST_F(ConfigRules, independent_weight_decay_takes_a_share) {
   EXPECT_TRUE(config("optim.independent_weight_decay: true\n").optim.independent_weight_decay);
 }
 
+TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
+  EXPECT_EQ(error("train: {keep_every: 100}\n"),
+            "a.yaml:1:9: error: train.keep_every: keep_every 100 says what stays beside the newest "
+            "train.keep_last checkpoints, and without train.keep_last all of them stay; set "
+            "train.keep_last, such as 2");
+  EXPECT_EQ(config("train: {keep_last: 2, keep_every: 100}\n").train.keep_every, 100);
+}
+
 TEST_F(ConfigRules, sequences_fit_the_model) {
   EXPECT_EQ(error("data.seq_len: 512\n"),
             "a.yaml:1:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "

@@ -10,26 +10,32 @@ namespace {
 namespace fs = std::filesystem;
 using test::TinyProject;
 
-TEST(SameRun, differs_in_nothing_that_changes_a_result) {
+TEST(OtherRun, is_one_that_differs_in_what_changes_a_result) {
   const TinyProject project;
   fs::create_directory(project / "run");
   test::put(project / "run/config.yaml", to_yaml(project.config));
-  Config other = project.config;
-  other.run.out = "elsewhere";
-  other.run.claims = "0123456789abcdef";
-  other.train.activation_checkpointing = ActivationCheckpointing::blocks;
-  EXPECT_TRUE(same_run(project / "run", other));
-  EXPECT_TRUE(same_run(project.config, other));
-  for (const auto& change : std::vector<std::function<void(Config&)>>{
-           [](Config& c) { c.run.seed += 1; }, [](Config& c) { c.run.name = "another"; },
-           [](Config& c) { c.optim.lr *= 2; }, [](Config& c) { c.train.steps += 1; },
-           [](Config& c) { c.log.diagnostics_every += 1; }}) {
-    Config changed = project.config;
-    change(changed);
-    EXPECT_FALSE(same_run(project / "run", changed));
-    EXPECT_FALSE(same_run(project.config, changed));
-  }
-  EXPECT_FALSE(same_run(project / "nowhere", project.config));
+  const auto why = [&](const std::function<void(Config&)>& change) {
+    Config wanted = project.config;
+    change(wanted);
+    return why_other_run(project / "run", wanted);
+  };
+  EXPECT_EQ(why([](Config& c) {
+              c.run.out = "elsewhere";
+              c.run.claims = "0123456789abcdef";
+              c.train.activation_checkpointing = ActivationCheckpointing::blocks;
+              c.train.keep_last = 2;
+            }),
+            "");
+  EXPECT_EQ(why([](Config& c) { c.run.seed = 7; }), "run.seed is 1 there, not 7");
+  EXPECT_EQ(why([](Config& c) { c.run.name = "another"; }), "run.name is tiny there, not another");
+  EXPECT_EQ(why([](Config& c) {
+              c.optim.lr = 0.5;
+              c.train.steps = 99;
+            }),
+            "optim.lr is 0.01 there, not 0.5; train.steps is 12 there, not 99");
+  EXPECT_NE(why([](Config& c) { c.log.diagnostics_every += 1; }), "");
+  EXPECT_THAT(why_other_run(project / "nowhere", project.config),
+              testing::EndsWith("nowhere/config.yaml: No such file or directory"));
 }
 
 TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {

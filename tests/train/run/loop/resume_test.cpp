@@ -73,7 +73,7 @@ TEST_F(Resume, after_an_interrupt_gives_the_bits_of_an_uninterrupted_run) {
 
 TEST_F(Resume, after_a_kill_gives_the_bits_of_an_uninterrupted_run) {
   interrupt_and_resume(SIGKILL, -SIGKILL);
-  EXPECT_EQ(status.state, RunState::running);
+  EXPECT_EQ(status.state, RunState::killed);
   EXPECT_GE(status.step, 20);
   EXPECT_EQ(status.step % 20, 0) << "as of the last checkpoint";
 }

@@ -60,5 +60,14 @@ TEST(Quantities, are_compared_on_an_axis_that_leads_back) {
   }
 }
 
+TEST(Quantities, are_averaged_as_they_are_read) {
+  const auto mean = [](Scale scale) {
+    return mean_from_scale(std::vector{on_scale(4, scale), on_scale(16, scale)}, scale);
+  };
+  EXPECT_DOUBLE_EQ(mean(Scale::difference), 10);
+  EXPECT_DOUBLE_EQ(mean(Scale::ratio), 8) << "the geometric mean";
+  EXPECT_DOUBLE_EQ(mean(Scale::root), 10) << "of the counts, not of their roots (9)";
+}
+
 }  // namespace
 }  // namespace difftape::study

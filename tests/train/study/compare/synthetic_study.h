@@ -87,4 +87,10 @@ inline std::vector<study::RunRecord> records(const std::vector<Result>& results)
   return runs;
 }
 
+inline std::vector<const study::RunRecord*> pointers(const std::vector<study::RunRecord>& runs) {
+  std::vector<const study::RunRecord*> result;
+  for (const study::RunRecord& run : runs) result.push_back(&run);
+  return result;
+}
+
 }  // namespace difftape::test

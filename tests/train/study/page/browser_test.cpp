@@ -14,6 +14,7 @@
 #include "train/study/compare/collection.h"
 #include "train/study/page/html.h"
 #include "train/study/page/sections.h"
+#include "train/system/files.h"
 
 namespace difftape::study {
 namespace {
@@ -165,6 +166,7 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selecte
 
 TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_what_was_chosen) {
   const auto run = write_run(dir / "run", {.steps = 100, .state = run::RunState::running});
+  const system::DirectoryLock training(run);
   const std::vector<RunRecord> runs = collect_runs(std::vector{run}).runs;
   const auto loads = [&](int seconds) {
     write_report(make_study(runs), dir / "live.html", "live", {.refresh_seconds = seconds});

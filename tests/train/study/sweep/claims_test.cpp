@@ -30,15 +30,21 @@ constexpr const char* kPrimary = R"(claims:
 class SweepWithClaims : public testing::Test {
  protected:
   SweepWithClaims() {
+    sweep_softmax_and("{model.attention.kind: diff_v2}");
+    put(project / "mine.yaml", kPrimary);
+  }
+
+  /// s.yaml: softmax and diff_v2 with these keys, three seeds, claims of mine.yaml.
+  void sweep_softmax_and(const std::string& diff_v2) const {
     put(project / "s.yaml",
         "base: tiny.yaml\n"
         "sweep:\n"
         "  seeds: [1, 2, 3]\n"
         "  claims: mine.yaml\n"
         "  arms:\n"
-        "    softmax: {model.attention.kind: softmax}\n"
-        "    diff_v2: {model.attention.kind: diff_v2}\n");
-    put(project / "mine.yaml", kPrimary);
+        "    softmax: {}\n"
+        "    diff_v2: " +
+            diff_v2 + "\n");
   }
 
   Outcome difftape(const std::vector<std::string>& arguments) {
@@ -166,14 +172,7 @@ TEST_F(SweepWithClaims, have_the_power_of_the_seeds_that_are_trained) {
 }
 
 TEST_F(SweepWithClaims, refuses_claims_about_arms_of_different_tasks) {
-  put(project / "s.yaml",
-      "base: tiny.yaml\n"
-      "sweep:\n"
-      "  seeds: [1, 2, 3]\n"
-      "  claims: mine.yaml\n"
-      "  arms:\n"
-      "    softmax: {}\n"
-      "    diff_v2: {model.attention.kind: diff_v2, train.steps: 7}\n");
+  sweep_softmax_and("{model.attention.kind: diff_v2, train.steps: 7}");
   const Outcome outcome = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(outcome.exit, 78);
   EXPECT_THAT(outcome.err, HasSubstr("claims.v2_loss: diff_v2 and softmax do not compare: "

@@ -231,6 +231,8 @@ Measured compare_differences(const Measured& first, const Measured& second, Scal
     both.reason = fmt::format("{} is known at {}, {} at {}", both.arm, first.where, both.against,
                               second.where);
     both.seeds.clear();
+    both.a.clear();
+    both.b.clear();
     return both;
   }
   both.stated_before = first.stated_before && second.stated_before;
@@ -270,16 +272,10 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
                           claim.quantity->label);
   }
   measured.paired = stats::paired_difference(measured.a, measured.b);
-  // A difference of roots is no root of anything; of counts the mean is that of the counts.
-  const auto mean = [&](const std::vector<double>& values) {
-    if (scale != Scale::root) return from_scale(stats::mean(values), scale);
-    if (claim.compared_with) return stats::mean(values);
-    std::vector<double> counts;
-    for (const double value : values) counts.push_back(from_scale(value, scale));
-    return stats::mean(counts);
-  };
-  measured.arm_mean = mean(measured.a);
-  measured.against_mean = mean(measured.b);
+  // A difference of roots is no root of anything.
+  const Scale read = claim.compared_with && scale == Scale::root ? Scale::difference : scale;
+  measured.arm_mean = mean_from_scale(measured.a, read);
+  measured.against_mean = mean_from_scale(measured.b, read);
   return measured;
 }
 

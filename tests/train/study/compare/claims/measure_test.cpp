@@ -7,23 +7,16 @@
 
 #include <cmath>
 
-#include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/compare/claims/arms.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 
 namespace difftape::study {
 namespace {
 
+using test::pointers;
 using test::Result;
 using testing::HasSubstr;
-
-std::vector<const RunRecord*> pointers(const std::vector<RunRecord>& runs) {
-  std::vector<const RunRecord*> result;
-  for (const RunRecord& run : runs) result.push_back(&run);
-  return result;
-}
 
 /// A claim with these lines, about arms a and b.
 ClaimsFile claims(const std::string& lines, const std::string& top = "") {
@@ -222,6 +215,17 @@ TEST(Measure, of_two_differences_counts_the_seeds_of_both) {
   EXPECT_TRUE(found.stated_before) << "the fourth seed has one pair alone";
 }
 
+TEST(Measure, of_two_differences_known_at_different_learning_rates_compares_none) {
+  std::vector<RunRecord> runs = two_arms();
+  for (const char* arm : {"c", "d"}) {
+    for (const int seed : {1, 2, 3}) runs.push_back(test::record({.arm = arm, .seed = seed}));
+  }
+  const Measured found =
+      measured(claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n"), runs);
+  EXPECT_EQ(found.reason, "a less b is known at lr 0.001, 0.01, c less d at lr 0.001");
+  EXPECT_TRUE(found.seeds.empty() && found.a.empty() && found.b.empty());
+}
+
 TEST(Measure, of_a_difference_that_is_not_there_compares_none) {
   const std::string loss = "    quantity: val_loss\n    compared_with: ";
   EXPECT_THAT(measured(claims(loss + "{arm: c, against: x}\n"), four_arms()).reason,
@@ -278,43 +282,6 @@ TEST(Measure, needs_what_the_controls_say) {
   const auto same = two_arms([](Result& result) { result.loss = 2.3; });
   EXPECT_EQ(measured(claims("    quantity: val_loss\n"), same).failed_control,
             "validation loss: both runs of every pair have the same number");
-}
-
-/// The arms that V2 and softmax of `some_claims` are, or why there are none.
-std::string pair(const std::vector<Result>& results) {
-  const std::vector<RunRecord> runs = test::records(results);
-  const ClaimsFile file = test::some_claims();
-  std::string reason;
-  const auto found = find_arms(file.claims.front(), file, pointers(runs), reason);
-  return found ? found->first.name + " against " + found->second.name : reason;
-}
-
-TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
-  const Result softmax{.arm = "mine"}, v2{.arm = "other", .attention = {{"kind", "diff_v2"}}};
-  const auto changed = [&](const char* key, const char* value) {
-    Result result = v2;
-    result.attention[key] = value;
-    return pair({softmax, result});
-  };
-  EXPECT_EQ(pair({softmax, v2}), "other against mine");
-  EXPECT_EQ(changed("lambda", "sigmoid"), "other against mine") << "that of the kind, said again";
-  EXPECT_EQ(changed("gate", "preset"), "other against mine");
-  EXPECT_EQ(changed("gate", "head"), "no arm is v2 (kind: diff_v2)");
-  EXPECT_EQ(changed("qk_norm", "true"), "other and mine also differ in model.attention.qk_norm");
-  EXPECT_EQ(changed("sliding_window", "64"),
-            "other and mine also differ in model.attention.sliding_window");
-  const std::string unknown =
-      "no arm is v2 (kind: diff_v2); this version cannot read the attention of other";
-  EXPECT_EQ(changed("gate", "both"), unknown);
-  EXPECT_EQ(changed("rotation", "none"), unknown);
-}
-
-TEST(ArmsOfClaims, are_the_first_that_differ_in_nothing_else) {
-  const Result v2{.arm = "v2", .attention = {{"kind", "diff_v2"}}};
-  const Result wide{.arm = "wide", .config = {{"optim.clip_norm", "0"}}};
-  EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.clip_norm");
-  EXPECT_EQ(pair({wide, {.arm = "plain"}, v2}), "v2 against plain");
-  EXPECT_EQ(pair({{.arm = "plain", .config = {{"model.d_ff", "300"}}}, v2}), "v2 against plain");
 }
 
 }  // namespace

@@ -58,15 +58,15 @@ Command config_command(Context&) {
 namespace {
 
 struct TrainArguments {
-  std::string config, out, resume;
+  std::string config, out, resume, fork;
   std::vector<std::string> overrides;
   bool profile = false;
 };
 
-run::Start start_of(const std::string& resume) {
-  if (resume.empty()) return run::Start::fresh;
-  if (resume == kResume) return run::Start::resume;
-  if (resume == kResumeAuto) return run::Start::automatic;
+/// What --resume means for a run that goes to `out`.
+bool resumes(const std::string& resume, const std::filesystem::path& out) {
+  if (resume == kResumeAuto) return run::has_run_to_resume(out);
+  if (resume.empty() || resume == kResume) return !resume.empty();
   throw UsageError(
       fmt::format("--resume={}: need --resume, or --resume=auto, which starts the run or continues "
                   "it, whichever it needs",
@@ -81,10 +81,12 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
 }
 
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
-  const run::Config config = run::load_config(a.config, a.overrides).config;
+  run::Config config = run::load_config(a.config, a.overrides).config;
+  if (!a.fork.empty())
+    config.train.init_from = std::filesystem::absolute(a.fork).lexically_normal();
   run::TrainRequest request;
   request.out = directory_of(a, config);
-  request.resume = resumes(start_of(a.resume), request.out);
+  request.resume = resumes(a.resume, request.out);
   request.profile = a.profile;
   request.command = context.command_line;
   request.console = &std::cout;
@@ -106,6 +108,8 @@ Command train_command(Context& context) {
                        .help = "Continue from the latest checkpoint of the run; --resume=auto: "
                                "start it if there is none",
                        .alone = kResume},
+                      {"--fork", &a->fork,
+                       "Begin with the weights of this checkpoint or run (train.init_from)"},
                       {"--profile", &a->profile,
                        "Also write trace.json and profile.txt: where the time of ten steps goes"}},
           .run = [a, &context] { context.exit = train_as_told(*a, context); }};

@@ -27,15 +27,18 @@ class BadData : public testing::Test {
 };
 
 TEST_F(BadData, a_text_that_is_not_there_is_missing_input) {
-  EXPECT_EQ(error("gone.txt", 66), "difftape: gone.txt: no such file\nin data.path\n");
-  EXPECT_EQ(error("'*.cc'", 66), "difftape: *.cc: the pattern matches no file\nin data.path\n");
+  EXPECT_EQ(error("gone.txt", 66),
+            "difftape: " + (project / "gone.txt").string() + ": no such file\nin data.path\n");
+  EXPECT_EQ(error("'*.cc'", 66), "difftape: " + (project / "*.cc").string() +
+                                     ": the pattern matches no file\nin data.path\n");
 }
 
 TEST_F(BadData, an_empty_or_too_short_text_says_how_long_it_must_be) {
   put(project / "empty.txt", "");
   EXPECT_EQ(error("empty.txt", 65),
-            "difftape: the text of empty.txt is 0 bytes long; data.seq_len 16 needs at least 34, "
-            "one sequence of seq_len + 1 to train and one to validate\nin data.path\n");
+            "difftape: the text of " + (project / "empty.txt").string() +
+                " is 0 bytes long; data.seq_len 16 needs at least 34, one sequence of seq_len + 1 "
+                "to train and one to validate\nin data.path\n");
   put(project / "short.txt", std::string(33, 'x'));
   EXPECT_THAT(error("short.txt", 65), HasSubstr("short.txt is 33 bytes long; data.seq_len 16 needs "
                                                 "at least 34"));

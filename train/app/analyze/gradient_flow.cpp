@@ -53,6 +53,7 @@ void record(const run::TrainState& state, const GradNorms& norms, size_t at, siz
 void train_kind(run::Config config, const FlowRequest& request, size_t seed, KindFlow& flow) {
   config.run.seed = static_cast<std::uint64_t>(request.seeds[seed]);
   run::TrainState state(config);
+  take_initial_weights(state);
   flow.parameters = state.model.parameters().count();
   const size_t size = request.seeds.size() * request.steps.size();
   flow.loss.resize(size, std::numeric_limits<double>::quiet_NaN());

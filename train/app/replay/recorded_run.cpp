@@ -98,6 +98,8 @@ RestoredState restore_to_step(const RecordedRun& run, Index steps) {
   if (const auto checkpoint = checkpoint_before(run.dir, steps)) {
     restored.state->restore(*checkpoint);
     restored.origin = fs::relative(*checkpoint, run.dir).string();
+  } else {
+    run::restore_initial_weights(*restored.state, run.dir);
   }
   return restored;
 }

@@ -66,7 +66,7 @@ void write_checksum_header(std::span<std::byte> image) {
   std::ranges::copy(std::as_bytes(std::span(text)), image.begin());
 }
 
-void verify_checksum_header(const std::filesystem::path& path) {
+std::string verify_checksum_header(const std::filesystem::path& path) {
   const Found found = read_file(path);
   if (!found.header.starts_with(kMagic)) {
     throw DataError(fmt::format("{} is not a difftape checkpoint: it does not begin with '{}'",
@@ -89,6 +89,7 @@ void verify_checksum_header(const std::filesystem::path& path) {
                     "line; use another checkpoint of the run",
                     path.string(), found.bytes, found.digest));
   }
+  return found.digest;
 }
 
 namespace fs = std::filesystem;
@@ -98,6 +99,7 @@ namespace {
 constexpr const char* kFormat = "difftape-checkpoint";
 constexpr Index kFormatVersion = 1;
 constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
+constexpr const char *kLatest = "latest", *kBest = "best";  // text files that name another
 
 std::string model_path(const Parameter& p) { return "/model/" + p.name; }
 std::string state_path(const Parameter& p, const StateTensor& tensor) {
@@ -222,9 +224,13 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   }
   fs::path path = directory / step_file_name(meta.step);
   write_checkpoint(path, parameters, optimizer, meta);
-  system::replace_text(directory / "latest", path.filename().string() + "\n");
+  system::replace_text(directory / kLatest, path.filename().string() + "\n");
   sync_directory(directory);
   return path;
+}
+
+void name_best_checkpoint(const fs::path& directory, Index step) {
+  system::replace_text(directory / kBest, step_file_name(step) + "\n");
 }
 
 void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_every) {
@@ -235,10 +241,12 @@ void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_ev
     if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
   }
   std::ranges::sort(found, std::greater());
-  const fs::path latest = find_checkpoint(directory);
+  std::vector<fs::path> named{find_checkpoint(directory)};
+  if (is_file(directory / kBest)) named.push_back(find_checkpoint(directory / kBest));
   for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
     const auto& [step, path] = found[i];
-    const bool stays = path == latest || (keep_every > 0 && step % keep_every == 0);
+    const bool stays =
+        std::ranges::find(named, path) != named.end() || (keep_every > 0 && step % keep_every == 0);
     if (!stays) fs::remove(path, error);
   }
 }
@@ -262,13 +270,21 @@ CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters,
   return meta;
 }
 
+WeightsOrigin load_weights(const fs::path& where, ParameterSet& parameters) {
+  fs::path path = find_checkpoint(where);
+  std::string digest = verify_checksum_header(path);
+  const Index step = load_checkpoint(path, parameters, nullptr).step;
+  return {std::move(path), step, std::move(digest)};
+}
+
 CheckpointMeta read_checkpoint_meta(const fs::path& path) {
   return read_meta(open_checkpoint(path));
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (is_file(where) && where.filename() != "latest") return where;
-  for (const fs::path& latest : {where, where / "latest", where / "checkpoints" / "latest"}) {
+  const bool names_another = where.filename() == kLatest || where.filename() == kBest;
+  if (is_file(where) && !names_another) return where;
+  for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
     if (!is_file(latest)) continue;
     std::string name = system::read_text(latest);
     name.erase(name.find_last_not_of(" \r\n") + 1);

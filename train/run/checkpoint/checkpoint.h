@@ -34,9 +34,9 @@ inline constexpr std::size_t kChecksumHeaderSize = 512;
 /// first kChecksumHeaderSize bytes of a file image, padded with spaces.
 void write_checksum_header(std::span<std::byte> image);
 
-/// Checks a file against its checksum header. Throws MissingInput if it cannot be read and
-/// DataError if it is not a checkpoint, is cut off or is damaged.
-void verify_checksum_header(const std::filesystem::path& path);
+/// Checks a file against its checksum header, and returns the digest in it. Throws MissingInput if
+/// it cannot be read and DataError if it is not a checkpoint, is cut off or is damaged.
+std::string verify_checksum_header(const std::filesystem::path& path);
 
 /// What a checkpoint holds beside tensors.
 struct CheckpointMeta {
@@ -60,9 +60,12 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
                                       const ParameterSet& parameters, const Optimizer* optimizer,
                                       const CheckpointMeta& meta);
 
+/// Lets <directory>/best name the checkpoint of a step. Throws OutputError.
+void name_best_checkpoint(const std::filesystem::path& directory, Index step);
+
 /// Removes the checkpoints of a directory but the `keep_last` newest, those of steps that
-/// `keep_every` divides, if it is not 0, and the one that `latest` names. What cannot be removed
-/// stays. keep_last >= 1.
+/// `keep_every` divides, if it is not 0, and those that `latest` and `best` name. What cannot be
+/// removed stays. keep_last >= 1.
 void prune_checkpoints(const std::filesystem::path& directory, Index keep_last, Index keep_every);
 
 /// Writes one under any name in a directory that exists, without changing `latest`; `more` may add
@@ -82,11 +85,22 @@ h5::File open_checkpoint(const std::filesystem::path& path);
 CheckpointMeta load_checkpoint(const std::filesystem::path& path, ParameterSet& parameters,
                                Optimizer* optimizer);
 
+/// Where weights came from.
+struct WeightsOrigin {
+  std::filesystem::path checkpoint;
+  Index step = 0;
+  std::string digest;  ///< of the file, as in its first line
+};
+
+/// Fills the values of initialised parameters from what find_checkpoint finds, and nothing else.
+/// Throws what these two throw.
+WeightsOrigin load_weights(const std::filesystem::path& where, ParameterSet& parameters);
+
 /// The same checks on the file, without a model. Throws MissingInput and DataError.
 CheckpointMeta read_checkpoint_meta(const std::filesystem::path& path);
 
-/// The checkpoint file that a user means by `where`: the file itself, a `latest` file, a directory
-/// with `latest`, or a run directory with checkpoints/latest. Throws MissingInput.
+/// The checkpoint file that a user means by `where`: the file itself, a `latest` or `best` file, a
+/// directory with `latest`, or a run directory with checkpoints/latest. Throws MissingInput.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 
 }  // namespace difftape::run

@@ -37,9 +37,9 @@ std::vector<Field> data_fields() {
       field<at, &D::kind>(
           "data.kind", any_value(), "",
           "What the tokens are: the bytes of files, token files, or a task that is generated."),
-      field<at, &D::path>("data.path", any_value(), "",
-                          "Files or globs, seen from the working directory; empty means the Eigen "
-                          "headers."),
+      field<at, &D::path>("data.path", paths(), "",
+                          "Files, folders or globs, seen from the file that says so; empty means "
+                          "the Eigen headers."),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
@@ -168,6 +168,12 @@ std::vector<Field> train_fields() {
       field<at, &T::keep_every>("train.keep_every", at_least(0), "steps",
                                 "Keep the checkpoints of these steps too; 0 keeps none but "
                                 "train.keep_last."),
+      field<at, &T::keep_best>("train.keep_best", any_value(), "",
+                               "Write a checkpoint after each validation whose loss is the lowest "
+                               "so far, let checkpoints/best name it, and keep it."),
+      field<at, &T::init_from>("train.init_from", paths(), "",
+                               "Checkpoint or run directory whose weights the run begins with; "
+                               "empty means weights drawn from run.seed."),
       field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
                                        "Micro-batches whose gradients are averaged in one step."),
       field<at, &T::activation_checkpointing>(

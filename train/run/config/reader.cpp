@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/former_names.h"
+#include "train/system/files.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {
@@ -23,7 +24,11 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
   Assignments assignments(errors);
   const std::filesystem::path of_run = std::filesystem::path(path) / "config.yaml";
   std::error_code ignored;
-  assignments.add_file(std::filesystem::exists(of_run, ignored) ? of_run.string() : path);
+  if (std::filesystem::exists(of_run, ignored)) {
+    assignments.add_text(system::read_text(of_run), of_run.string());
+  } else {
+    assignments.add_file(path);
+  }
   for (const std::string& text : overrides) assignments.add_override(text);
   ResolvedConfig resolved = assignments.resolve();
   errors.throw_if_any();
@@ -62,6 +67,20 @@ std::string read_text(const std::string& path, std::string& text) {
   if (text.size() > kMaxFileBytes) return "longer than 1 MiB; need a YAML file";
   if (text.find('\0') != std::string::npos) return "is not text; need a YAML file";
   return "";
+}
+
+/// `~` is left to the shell's rules of a glob.
+std::string absolute_path(const std::string& path, const fs::path& folder) {
+  const bool relative = !path.empty() && path.front() != '~' && fs::path(path).is_relative();
+  return relative ? fs::absolute(folder / path).lexically_normal().string() : path;
+}
+
+void make_absolute(ConfigValue& paths, const SourceLocation& said_at) {
+  const fs::path folder = said_at.line > 0 ? fs::path(said_at.source).parent_path() : fs::path();
+  if (auto* one = std::get_if<std::string>(&paths)) *one = absolute_path(*one, folder);
+  if (auto* several = std::get_if<std::vector<std::string>>(&paths)) {
+    for (std::string& path : *several) path = absolute_path(path, folder);
+  }
 }
 
 }  // namespace
@@ -104,6 +123,7 @@ void Assignments::load(const std::string& path, const SourceLocation* named_at) 
 }
 
 void Assignments::add_text(const std::string& text, const std::string& where) {
+  texts_.insert(where);
   const auto root = parse_yaml(text, where, YamlSource::file, *errors_);
   complete_ = complete_ && root.has_value();
   if (root) add_root(*root, false);
@@ -251,7 +271,9 @@ ResolvedConfig Assignments::resolve() const {
     const Field* field = find_field(key);
     if (!field) continue;
     resolved.origins[key] = {location, ++rank};
-    if (const auto read = read_value(value, key, field->spec, *errors_)) {
+    if (auto read = read_value(value, key, field->spec, *errors_)) {
+      const bool as_is = texts_.contains(value.location.source);
+      if (field->spec.constraint.path && !as_is) make_absolute(*read, value.location);
       field->set(resolved.config, *read);
     } else {
       broken.insert(key);

@@ -51,7 +51,7 @@ class Assignments {
 
   /// A file after its bases. Throws MissingInput if there is no such file.
   void add_file(const std::string& path);
-  /// Text without bases. `where` names it in messages.
+  /// Text without bases, whose paths stay as they are. `where` names it in messages.
   void add_text(const std::string& text, const std::string& where);
   /// A map within a file, with bases relative to that file: a sweep arm.
   void add_map(const YamlNode& map);
@@ -67,7 +67,8 @@ class Assignments {
   const Assignment* find(const std::string& key) const;
   const std::vector<Assignment>& all() const { return assignments_; }
 
-  /// Reads every value and runs the cross-field checks whose keys were all readable.
+  /// Reads every value and runs the cross-field checks whose keys were all readable. Paths become
+  /// absolute: those in a file are seen from its folder, others from the working directory.
   ResolvedConfig resolve() const;
 
  private:
@@ -85,6 +86,7 @@ class Assignments {
   std::set<std::string> suspects_;    ///< keys probably meant by unknown ones
   std::vector<std::string> loading_;  ///< files whose bases are being read, outermost first
   std::set<std::string> loaded_;      ///< a file that is reached twice applies once, the first time
+  std::set<std::string> texts_;       ///< sources whose paths stay as they are
   bool complete_ = true;              ///< every file could be parsed
 };
 

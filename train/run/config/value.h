@@ -23,6 +23,7 @@ struct Constraint {
   bool below_max = false;               ///< max itself is excluded
   std::vector<std::string> names = {};  ///< if not empty, the only allowed texts
   bool or_number = false;               ///< numbers within the limits too, beside the names
+  bool path = false;                    ///< of files, seen from the folder of the file that says it
 
   bool allows(double number) const;
   /// ">= 1", "in (0, 1]", "softmax | diff_v1", "preset | > 0", or "any".
@@ -43,6 +44,7 @@ inline Constraint strictly_between(double min, double max) {
 inline Constraint from_to_below(double min, double max) {
   return {.min = min, .max = max, .below_max = true};
 }
+inline Constraint paths() { return {.path = true}; }
 inline Constraint choices(std::vector<std::string> names) { return {.names = std::move(names)}; }
 
 /// The type of a key, given by its default, and its constraint.

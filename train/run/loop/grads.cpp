@@ -67,6 +67,8 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     named.config = load_config(where.string(), overrides).config;
     named.model = std::make_unique<LanguageModel>(named.config.model);
     named.model->parameters().initialize(named.config.run.seed);
+    const std::string& from = named.config.train.init_from;
+    if (!from.empty()) load_weights(from, named.model->parameters());
   }
   return named;
 }

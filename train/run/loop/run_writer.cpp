@@ -81,9 +81,13 @@ void open_directory(TrainState& state, const TrainRequest& request) {
     return;
   }
   system::replace_text(dir / "config.yaml", to_yaml(state.config));
-  write_env(dir, request.command,
-            {{"build", describe_build()}, {"data", describe_data(*state.data)}},
-            flat_config(state.config));
+  Json facts{{"build", describe_build()}, {"data", describe_data(*state.data)}};
+  if (const auto& origin = state.origin) {
+    facts["init_from"] = {{"checkpoint", origin->checkpoint.string()},
+                          {"step", origin->step},
+                          {"xxh3_128", origin->digest}};
+  }
+  write_env(dir, request.command, facts, flat_config(state.config));
 }
 
 /// Discards what is written to it, for runs without a console.
@@ -112,7 +116,13 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
     progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
                                 100 * best->accuracy));
   }
-  const Json data = read_env(dir_).value("data", Json::object());  // counted once, when it began
+  const Json env = read_env(dir_);
+  if (const auto from = env.find("init_from"); from != env.end()) {
+    progress_->note(fmt::format("begins with the weights of {}, after step {}",
+                                from->at("checkpoint").get<std::string>(),
+                                from->at("step").get<Index>()));
+  }
+  const Json data = env.value("data", Json::object());  // counted once, when it began
   if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     progress_->note(
         fmt::format("bigram entropy of the data: {:.4f} nats; a loss above it is no "
@@ -185,6 +195,7 @@ void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
   state.save(dir_ / "checkpoints");
   const TrainConfig& config = state.config.train;
+  if (state.best.step > 0) name_best_checkpoint(dir_ / "checkpoints", state.best.step);
   if (config.keep_last > 0)
     prune_checkpoints(dir_ / "checkpoints", config.keep_last, config.keep_every);
   write_tables(state);

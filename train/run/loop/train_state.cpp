@@ -137,6 +137,7 @@ CheckpointMeta TrainState::meta(Index at_step) const {
                       {"grad_spikes", state_of(grad_spikes)},
                       {"data", data->info()}};
   if (guard.active()) meta.extra_state["guard"] = guard.state();
+  if (best.step > 0) meta.extra_state["best"] = {{"step", best.step}, {"loss", best.loss}};
   meta.seed = config.run.seed;
   return meta;
 }
@@ -169,6 +170,8 @@ void TrainState::restore(const fs::path& checkpoint) {
   restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
   restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
   if (guard.active()) guard.restore(meta.extra_state.at("guard"));
+  if (const auto was = meta.extra_state.find("best"); was != meta.extra_state.end())
+    best = {was->at("step"), was->at("loss")};
   step = meta.step;
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
 }
@@ -183,11 +186,31 @@ Index resume_step(const fs::path& dir) {
                   path.string(), (dir / "checkpoints" / "latest").string()));
 }
 
+void take_initial_weights(TrainState& state) {
+  const std::string& from = state.config.train.init_from;
+  if (from.empty()) return;
+  const NameScope scope("train.init_from");
+  state.origin = load_weights(from, state.model.parameters());
+}
+
+void restore_initial_weights(TrainState& state, const fs::path& dir) {
+  take_initial_weights(state);
+  const std::optional<WeightsOrigin>& origin = state.origin;
+  if (!origin) return;
+  const std::string was = read_env(dir).at("init_from").at("xxh3_128");
+  if (origin->digest == was) return;
+  throw DataError(fmt::format(
+      "{}: is another checkpoint than when {} began: its digest was {}, it is {}; bring the file "
+      "back, or start a new run with another --out",
+      origin->checkpoint.string(), dir.string(), was, origin->digest));
+}
+
 void restore(TrainState& state, const fs::path& dir) {
   if (fs::exists(dir / "checkpoints" / "latest")) {
     state.restore(find_checkpoint(dir));
   } else {
     state.require_continued(config_of_run(dir), 0, dir);
+    restore_initial_weights(state, dir);
   }
   if (!fs::exists(dir / "metrics.jsonl")) return;
   truncate_metrics(dir / "metrics.jsonl", state.step);

@@ -3,6 +3,7 @@
 // is restored from a run directory that is to be continued.
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -34,6 +35,12 @@ struct ModelInput {
 struct Validation {
   double loss = 0;                                      ///< nats per scored token
   std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
+};
+
+/// The lowest loss of the validations so far.
+struct BestValidation {
+  Index step = 0;  ///< 0: none yet
+  double loss = std::numeric_limits<double>::infinity();
 };
 
 struct TrainState {
@@ -75,7 +82,9 @@ struct TrainState {
   SpikeGuard guard;
   /// Gradient norms of the steps done, before clipping; NaN where a resumed run knows none.
   std::vector<double> grad_norms;
-  Index step = 0;  ///< steps done
+  Index step = 0;                       ///< steps done
+  BestValidation best;                  ///< counted if train.keep_best says so
+  std::optional<WeightsOrigin> origin;  ///< of the weights at step 0, if they were taken
 
  private:
   ModelInput input_of(const Batch& batch) const;
@@ -86,6 +95,12 @@ struct TrainState {
 /// The step of the checkpoint that a resume restores, by its name; 0 if there is none yet. Throws
 /// MissingInput if `latest` names a file that is not there, DataError if its name has no step.
 Index resume_step(const std::filesystem::path& dir);
+
+/// Gives a state at step 0 the weights that train.init_from names; nothing if it names none. Throws
+/// what load_weights throws.
+void take_initial_weights(TrainState& state);
+/// The same for the run in `dir`. Throws DataError too if they are others than when it began.
+void restore_initial_weights(TrainState& state, const std::filesystem::path& dir);
 
 /// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but
 /// the configuration, from which the same steps follow again. Drops the metrics after it. Throws

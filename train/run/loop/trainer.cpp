@@ -27,6 +27,7 @@ struct RunEnd {
 RunEnd step_and_log(TrainState& state, RunWriter& writer, const system::StopRequest& stop) {
   const TrainConfig& config = state.config.train;
   Step step = train_step(state);
+  bool is_best = false;
   if (!step.diverged && due(step.step, config.eval_every, config.steps)) {
     Validation validation = state.validate();
     step.val_loss = validation.loss;
@@ -36,12 +37,15 @@ RunEnd step_and_log(TrainState& state, RunWriter& writer, const system::StopRequ
       step.diverged = {step.step, kValLoss, first ? first->name : "",
                        first_non_finite_op_in_validation(state)};
     }
+    is_best = config.keep_best && step.val_loss < state.best.loss;
+    if (is_best) state.best = {step.step, step.val_loss};
   }
   if (step.diverged || diagnoses(state.config, step.step)) step.diagnostics = state.diagnose();
   writer.step(state, step);
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
   const system::Exit signal = state.step < config.steps ? stop.received() : system::Exit::ok;
-  if (signal != system::Exit::ok || due(step.step, config.checkpoint_every, config.steps)) {
+  if (signal != system::Exit::ok || is_best ||
+      due(step.step, config.checkpoint_every, config.steps)) {
     writer.checkpoint(state);
   }
   return {signal};
@@ -74,8 +78,7 @@ std::filesystem::path default_out(const Config& config) {
                                 : std::filesystem::path(config.run.out);
 }
 
-bool resumes(Start start, const std::filesystem::path& dir) {
-  if (start != Start::automatic) return start == Start::resume;
+bool has_run_to_resume(const std::filesystem::path& dir) {
   if (is_partial_start(dir)) remove_partial_start(dir);
   std::error_code error;
   return std::filesystem::exists(dir / "status.json", error);
@@ -85,6 +88,7 @@ system::Exit train(const Config& config, const TrainRequest& request) {
   const system::StopRequest stop;  // from here on a signal loses no step
   require_memory(config, 1, system::free_memory());
   TrainState state(config);
+  if (!request.resume) take_initial_weights(state);  // what is wrong with them leaves no directory
   RunWriter writer(state, request);
   const bool done = state.step == config.train.steps;
   try {

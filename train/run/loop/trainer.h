@@ -11,10 +11,6 @@
 
 namespace difftape::run {
 
-/// How to begin: in an empty place; where the run in the directory ended; or whichever it needs, as
-/// a job does that may be started again.
-enum class Start { fresh, resume, automatic };
-
 struct TrainRequest {
   std::filesystem::path out;         ///< the run directory
   bool resume = false;               ///< continue from its latest checkpoint
@@ -30,9 +26,9 @@ struct TrainRequest {
 /// written. Throws Error; status.json then says failed.
 system::Exit train(const Config& config, const TrainRequest& request);
 
-/// Whether `start` means to resume what is in `dir`. Of Start::automatic what a process left that
-/// ended before its first status is removed. Throws OutputError if that is impossible.
-bool resumes(Start start, const std::filesystem::path& dir);
+/// Whether `dir` holds a run to resume. If a process left nothing there but the beginning of one,
+/// that is removed, and a run can start there. Throws OutputError if it cannot be removed.
+bool has_run_to_resume(const std::filesystem::path& dir);
 
 /// Where a run of this configuration goes if the user does not say.
 std::filesystem::path default_out(const Config& config);

@@ -7,6 +7,10 @@ namespace {
 
 using ConfigReader = ConfigFiles;
 
+std::string here(const std::string& path) {
+  return (std::filesystem::current_path() / path).string();
+}
+
 TEST_F(ConfigReader, an_empty_file_is_the_defaults) {
   EXPECT_EQ(config("").model.d_model, Config().model.d_model);
   EXPECT_EQ(config("# nothing but a comment\n").optim.betas, Config().optim.betas);
@@ -25,14 +29,28 @@ TEST_F(ConfigReader, nested_and_dotted_keys_mix) {
   EXPECT_EQ(c.model.d_model, 64);
   EXPECT_EQ(c.model.d_ff, 100);
   EXPECT_EQ(c.optim.betas, (std::array<double, 2>{0.5, 0.6}));
-  EXPECT_EQ(c.data.path, (std::vector<std::string>{"a.txt", "b*.txt"}));
+  EXPECT_EQ(c.data.path, (std::vector<std::string>{here("a.txt"), here("b*.txt")}));
   EXPECT_EQ(c.run.name, "7");
   EXPECT_EQ(c.run.seed, 9u);
   EXPECT_TRUE(c.model.tie_embeddings);
 }
 
 TEST_F(ConfigReader, a_single_path_may_stand_alone) {
-  EXPECT_EQ(config("data.path: a.txt\n").data.path, std::vector<std::string>{"a.txt"});
+  EXPECT_EQ(config("data.path: a.txt\n").data.path, std::vector<std::string>{here("a.txt")});
+}
+
+TEST_F(ConfigReader, paths_are_seen_from_the_file_that_says_them_and_become_absolute) {
+  write("deep/base.yaml", "data.path: [../a.txt, texts/*.txt, /b.txt, ~/c.txt]\n");
+  EXPECT_EQ(
+      config("base: deep/base.yaml\n").data.path,
+      (std::vector<std::string>{here("a.txt"), here("deep/texts/*.txt"), "/b.txt", "~/c.txt"}));
+  EXPECT_EQ(load_config("deep/base.yaml", {"data.path=a.txt"}).config.data.path,
+            std::vector<std::string>{here("a.txt")})
+      << "on the command line they are seen from the working directory";
+  write("run/config.yaml", "data.path: a.txt\ntrain.init_from: /runs/old\n");
+  EXPECT_EQ(load_config("run").config.data.path, std::vector<std::string>{"a.txt"})
+      << "those of a run stay as they are";
+  EXPECT_EQ(config("data.path: []\ntrain.init_from: \"\"\n").train.init_from, "");
 }
 
 TEST_F(ConfigReader, numbers_keep_every_bit_and_whole_numbers_serve_as_doubles) {
@@ -73,7 +91,7 @@ TEST_F(ConfigReader, overrides_win_in_their_order_and_take_lists_and_maps) {
   EXPECT_EQ(c.optim.lr, 0.03);
   EXPECT_EQ(c.optim.betas[1], 0.99);
   EXPECT_EQ(c.model.d_ff, 7);
-  EXPECT_EQ(c.data.path, std::vector<std::string>{"a=b.txt"});
+  EXPECT_EQ(c.data.path, std::vector<std::string>{here("a=b.txt")});
 }
 
 TEST_F(ConfigReader, every_value_knows_where_it_came_from) {

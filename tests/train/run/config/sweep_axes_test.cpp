@@ -90,7 +90,8 @@ TEST_F(SweepAxes, values_that_are_paths_cannot_leave_the_folder) {
   const study::SweepConfig s =
       sweep("sweep: {arms: {a: }, grid: {data.path: [../x y.txt, b/c.txt]}}\n");
   EXPECT_EQ(names(s), (std::vector<std::string>{"a-path.._x_y.txt", "a-pathb_c.txt"}));
-  EXPECT_EQ(s.runs[1].config().data.path, std::vector<std::string>{"b/c.txt"});
+  EXPECT_EQ(s.runs[1].config().data.path,
+            std::vector<std::string>{(std::filesystem::current_path() / "b/c.txt").string()});
 }
 
 TEST_F(SweepAxes, only_chooses_arms_and_the_command_line_chooses_again) {

@@ -128,6 +128,37 @@ TEST_F(Resume, keeps_the_checkpoints_it_is_told_to) {
                                                   "step-00000140.h5", "step-00000150.h5"));
 }
 
+TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
+  project.config.train.keep_best = true;
+  project.config.train.keep_last = 1;
+  project.config.train.checkpoint_every = 0;
+  project.config.optim.lr = 0.3;  // the loss goes up and down
+  project.config.optim.min_lr = 0.3;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  Index lowest = 0;
+  double loss = INFINITY;
+  for (const auto& line : test::metrics_lines(project / "run")) {
+    if (!line.contains("val/loss") || !(line["val/loss"] < loss)) continue;
+    loss = line["val/loss"];
+    lowest = line["step"];
+  }
+  ASSERT_LT(lowest, 150) << "another learning rate is needed here";
+  const auto best = find_checkpoint(project / "run/checkpoints/best");
+  EXPECT_EQ(best.filename(), step_file_name(lowest));
+  EXPECT_EQ(find_checkpoint(project / "run").filename(), step_file_name(150));
+  const auto extra = read_checkpoint_meta(find_checkpoint(project / "run")).extra_state;
+  EXPECT_EQ(extra.at("best").at("loss"), loss);
+  EXPECT_EQ(extra.at("best").at("step"), lowest);
+
+  std::filesystem::copy(project / "run", project / "cut", std::filesystem::copy_options::recursive);
+  test::put(project / "cut/checkpoints/latest", step_file_name(lowest) + "\n");
+  std::filesystem::remove(project / "cut/checkpoints/best");
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
+  EXPECT_EQ(find_checkpoint(project / "cut/checkpoints/best").filename(), best.filename());
+  EXPECT_EQ(test::measured(project / "cut"), test::measured(project / "run"));
+}
+
 TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
   Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
   ASSERT_TRUE(process.read_until("step   1/150"));

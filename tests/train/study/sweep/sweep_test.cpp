@@ -181,7 +181,7 @@ TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_go_on) {
 TEST_F(Sweep, an_arm_that_fails_is_reported_and_the_others_go_on) {
   put(project / "s.yaml",
       "base: tiny.yaml\nsweep.arms:\n  lost: {data.path: [gone.txt]}\n  softmax: {}\n");
-  const std::string gone = "gone.txt: no such file\nin data.path\n";
+  const std::string gone = (project / "gone.txt").string() + ": no such file\nin data.path\n";
   const Outcome outcome = sweep();
   EXPECT_EQ(outcome.exit, 66);
   EXPECT_THAT(

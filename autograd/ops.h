@@ -42,8 +42,9 @@ Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Va
 Var linear(const Var& x, const Var& weight, const Var& residual = {});
 /// x / sqrt(mean(x^2) + eps) * weight over the last axis (Zhang & Sennrich 2019). weight (C).
 Var rms_norm(const Var& x, const Var& weight, double eps);
-/// Rotates each head of x (B, T, H, D) by its position; in place if no other handle shares x.
-Var rope(Var x, std::shared_ptr<const RopeTable> table);
+/// Rotates each head of x (B, T, H, D) by its position, that of the first token being `first`; in
+/// place if no other handle shares x.
+Var rope(Var x, std::shared_ptr<const RopeTable> table, Index first = 0);
 /// (silu(gate) up) times weight (N, K) transposed: (..., N), gate and up (..., K) (Shazeer 2020);
 /// plus `residual` (..., N) if there is one.
 Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& residual = {});

@@ -2,12 +2,13 @@
 // few rows of A are multiplied with it; A stays where it is, except for the long rows of a
 // transposed one, which a task copies for itself. A task owns up to 128 rows of up to four panels
 // of C and adds the products over K in chunks of at most 512. For bfloat16, B is packed in pairs
-// along K.
+// along K. Few rows times a transposed B are dot products (core/few_rows.h).
 #include "core/gemm.h"
 
 #include <algorithm>
 #include <cassert>
 
+#include "core/few_rows.h"
 #include "core/pack.h"
 #include "core/parallel.h"
 #include "core/pool.h"
@@ -156,6 +157,11 @@ Call make_call(const Operand& a, const Operand& b, Precision precision) {
 }
 
 void run(Call call) {
+  if (call.format == Format::plain && are_few_rows(call.a, call.b)) {
+    const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;
+    multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
+    return;
+  }
   tile::backend();
   const auto packed = take(packed_bytes(call));
   call.right = right_of(call, packed.get());

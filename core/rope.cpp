@@ -27,16 +27,16 @@ void RopeTable::fill() const {
   });
 }
 
-void RopeTable::rotate(const Tensor& x, Tensor& y, real direction) const {
+void RopeTable::rotate(const Tensor& x, Tensor& y, real direction, Index first) const {
   const Shape& s = x.shape();
-  require_shape(s.rank() == 4 && s[3] == head_dim() && s[1] <= max_seq_len(), "rope",
-                "x is {}; need (B, T <= {}, H, {})", s.str(), max_seq_len(), head_dim());
+  require_shape(s.rank() == 4 && s[3] == head_dim() && first + s[1] <= max_seq_len(), "rope",
+                "x is {}; need (B, T <= {}, H, {})", s.str(), max_seq_len() - first, head_dim());
   std::call_once(filled_, [this] { fill(); });
   const Index seq = s[1], heads = s[2], planes = s[3] / 2, width = heads * s[3];
   parallel_ranges(s[0] * seq, row_grain(width), [&](Index begin, Index count) {
     for (Index token = begin; token < begin + count; ++token) {
-      const real* cosine = cosine_.row(token % seq);
-      const real* sine = sine_.row(token % seq);
+      const real* cosine = cosine_.row(first + token % seq);
+      const real* sine = sine_.row(first + token % seq);
       for (Index head = 0; head < heads; ++head) {
         const real* in = x.data() + token * width + head * s[3];
         real* out = y.data() + token * width + head * s[3];

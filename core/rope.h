@@ -18,9 +18,10 @@ class RopeTable {
   Index max_seq_len() const { return max_seq_len_; }
   Index head_dim() const { return head_dim_; }
 
-  /// y (B, T, H, D) = x rotated forward (direction = 1) or back (-1); x and y may be the same.
-  /// Throws ShapeError if T exceeds max_seq_len or D is not head_dim.
-  void rotate(const Tensor& x, Tensor& y, real direction) const;
+  /// y (B, T, H, D) = x rotated forward (direction = 1) or back (-1), the first token being at
+  /// position `first`; x and y may be the same. Throws ShapeError if a position reaches max_seq_len
+  /// or D is not head_dim.
+  void rotate(const Tensor& x, Tensor& y, real direction, Index first = 0) const;
 
  private:
   void fill() const;

@@ -36,11 +36,10 @@ TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& 
                            config.norm_eps),
       mlp_(parameters, name_of(layer, "mlp"), config) {}
 
-Var TransformerBlock::operator()(const Var& x, const DocumentOffsets& document_offsets,
-                                 Observer* observer) const {
-  const Var h = attention_(input_norm_(x), document_offsets, x, observer);
+Var TransformerBlock::operator()(const Var& x, const Pass& pass) const {
+  const Var h = attention_(input_norm_(x), pass, x);
   Var y = mlp_(post_attention_norm_(h), h);
-  if (observer) observer->hidden(layer_, y.value());
+  if (pass.observer) pass.observer->hidden(layer_, y.value());
   return y;
 }
 

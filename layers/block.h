@@ -26,8 +26,7 @@ class TransformerBlock {
   TransformerBlock(ParameterSet& parameters, const ModelConfig& config, Index layer,
                    std::shared_ptr<const RopeTable> rope);
   /// x (B, T, C) -> (B, T, C), with a call of the observer if there is one.
-  Var operator()(const Var& x, const DocumentOffsets& document_offsets,
-                 Observer* observer = nullptr) const;
+  Var operator()(const Var& x, const Pass& pass = {}) const;
 
   const Attention& attention() const { return attention_; }
 

@@ -1,8 +1,10 @@
 #include "layers/language_model.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "layers/linear.h"
 
 namespace difftape {
@@ -31,13 +33,12 @@ LanguageModel::LanguageModel(const ModelConfig& config)
 }
 
 Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
-                          Observer* observer) {
+                          Observer* observer, KvCache* cache) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   if (embedding_norm_) x = (*embedding_norm_)(x);
+  const Pass pass{tokens.document_offsets, observer, cache};
   for (const TransformerBlock& block : blocks_) {
-    const auto run = [&block, starts = tokens.document_offsets, observer](const Var& in) {
-      return block(in, starts, observer);
-    };
+    const auto run = [&block, pass](const Var& in) { return block(in, pass); };
     x = activations == ActivationCheckpointing::blocks ? checkpointed(x, run) : run(x);
   }
   return (*norm_)(x);
@@ -59,6 +60,25 @@ Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const st
 Var LanguageModel::logits(Tape& tape, const TokenBatch& tokens) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none);
   return logits_of(x, head(tape));
+}
+
+KvCache LanguageModel::make_cache(Index batch, Index capacity) const {
+  const Attention& layer = attention();
+  KvCache cache;
+  for (Index i = 0; i < config_.num_layers; ++i) {
+    cache.layers.emplace_back(layer.mapping(), batch, capacity, head_dim_of(config_),
+                              layer.value_dim());
+  }
+  return cache;
+}
+
+Var LanguageModel::next_logits(Tape& tape, const TokenBatch& tokens, KvCache& cache) {
+  const Var x = hidden(tape, tokens, ActivationCheckpointing::none, nullptr, &cache);
+  Tensor last = Tensor::empty({tokens.batch, config_.d_model});
+  parallel_for(tokens.batch, [&](Index b) {
+    std::copy_n(x.value().row((b + 1) * tokens.seq - 1), config_.d_model, last.row(b));
+  });
+  return logits_of(tape.constant(last), head(tape));
 }
 
 void LanguageModel::observe(Tape& tape, const TokenBatch& tokens, Observer& observer) {

@@ -7,14 +7,15 @@
 
 namespace difftape {
 
-Var rope(Var x, std::shared_ptr<const RopeTable> table) {
+Var rope(Var x, std::shared_ptr<const RopeTable> table, Index first) {
   Tensor y = x.value().unique() ? x.value() : Tensor::like(x.value());
-  table->rotate(x.value(), y, 1);
-  return record("rope", y, {x}, [table = std::move(table), dx = x.gradient()](const Tensor& dy) {
-    Tensor back = Tensor::like(dy);
-    table->rotate(dy, back, -1);
-    dx.add(back);
-  });
+  table->rotate(x.value(), y, 1, first);
+  return record("rope", y, {x},
+                [table = std::move(table), first, dx = x.gradient()](const Tensor& dy) {
+                  Tensor back = Tensor::like(dy);
+                  table->rotate(dy, back, -1, first);
+                  dx.add(back);
+                });
 }
 
 }  // namespace difftape

@@ -80,10 +80,20 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
 }
 
 Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNorm>& norm,
-                            const Var& x, Index heads) const {
+                            const Var& x, Index heads, Index position) const {
   Var y = split_heads(projection(x), heads, head_dim_);
   if (norm) y = (*norm)(y);
-  return rope_ ? rope(std::move(y), rope_) : y;
+  return rope_ ? rope(std::move(y), rope_, position) : y;
+}
+
+Attention::Operands Attention::operands_of(const Var& x, Index position) const {
+  Operands in;
+  in.q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads, position);
+  in.k = query_or_key(k_proj_, k_norm_, x, mapping_.key_heads, position);
+  in.v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_);
+  in.lambda = lambda_ ? (*lambda_)(x) : Var();
+  in.sinks = sink_logits(x.tape());
+  return in;
 }
 
 Var Attention::sink_logits(Tape& tape) const {
@@ -103,25 +113,43 @@ Var Attention::finished(Var context, const Var& x) const {
   return context;
 }
 
-Var Attention::operator()(const Var& x, const DocumentOffsets& document_offsets,
-                          const Var& residual, Observer* observer) const {
+Var Attention::context_after(KeyValueCache& cache, const Operands& in,
+                             const Visibility& visible) const {
+  const Index before = cache.length();
+  cache.append(in.k.value(), in.v.value());
+  if (before == 0) {
+    return attention(in.q, in.k, in.v, in.lambda, in.sinks, mapping_, visible,
+                     fields_.logit_softcap);
+  }
+  if (in.q.tape().recording()) throw std::logic_error("attention to a cache has no gradient");
+  const AttentionInputs inputs{.q = in.q.value(),
+                               .k = {},
+                               .v = {},
+                               .lambda = in.lambda.defined() ? &in.lambda.value() : nullptr,
+                               .scale = scale(),
+                               .sinks = in.sinks.defined() ? &in.sinks.value() : nullptr,
+                               .visible = visible,
+                               .logit_softcap = fields_.logit_softcap};
+  return in.q.tape().constant(attention_cached(mapping_, inputs, cache));
+}
+
+Var Attention::operator()(const Var& x, const Pass& pass, const Var& residual) const {
   const NameScope scope(name_);
-  const Var q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads);
-  const Var k = query_or_key(k_proj_, k_norm_, x, mapping_.key_heads);
-  const Var v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_);
-  const Var lambda = lambda_ ? (*lambda_)(x) : Var();
-  const Var sinks = sink_logits(x.tape());
+  KeyValueCache* cache = pass.cache ? &pass.cache->layers[static_cast<size_t>(layer_)] : nullptr;
+  Observer* observer = cache ? nullptr : pass.observer;
+  const Operands in = operands_of(x, cache ? cache->length() : 0);
   Tensor stats;
-  const Visibility visible{fields_.sliding_window, document_offsets};
-  const Var context = attention(q, k, v, lambda, sinks, mapping_, visible, fields_.logit_softcap,
-                                observer ? &stats : nullptr);
+  const Visibility visible{fields_.sliding_window, pass.document_offsets};
+  const Var context = cache ? context_after(*cache, in, visible)
+                            : attention(in.q, in.k, in.v, in.lambda, in.sinks, mapping_, visible,
+                                        fields_.logit_softcap, observer ? &stats : nullptr);
   const Var heads = finished(context, x);
   if (observer) {
-    const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
     const Tensor& before_norm = subln_ ? context.value() : heads.value();
-    observer->attention(layer_, {mapping_, q.value(), k.value(), v.value(), lambda.value(),
-                                 sinks.value(), scale, fields_.logit_softcap, visible, before_norm,
-                                 gate_ && !subln_, stats, o_proj_.weights()});
+    observer->attention(layer_,
+                        {mapping_, in.q.value(), in.k.value(), in.v.value(), in.lambda.value(),
+                         in.sinks.value(), scale(), fields_.logit_softcap, visible, before_norm,
+                         gate_ && !subln_, stats, o_proj_.weights()});
   }
   const Shape& s = heads.shape();
   return o_proj_(reshape(heads, {s[0], s[1], s[2] * s[3]}), residual);

@@ -2,6 +2,7 @@
 // The attention half of a block, built from the fields of its variant: how heads are mapped, where
 // lambda comes from, what else is in the softmax, and what happens to each head's result.
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,7 +10,7 @@
 #include "layers/attention/lambda.h"
 #include "layers/linear.h"
 #include "layers/model_config.h"
-#include "layers/observer.h"
+#include "layers/pass.h"
 
 namespace difftape {
 
@@ -27,18 +28,24 @@ class Attention {
   /// `sinks` (query heads), `subln.weight` (value width), `gate_proj.weight`, and with qk_norm
   /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions.
   Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope);
-  /// x (B, T, C) -> (B, T, C), causal, within the documents; plus `residual` if there is one, and
-  /// with a call of `observer` if there is one.
-  Var operator()(const Var& x, const DocumentOffsets& document_offsets = nullptr,
-                 const Var& residual = {}, Observer* observer = nullptr) const;
+  /// x (B, T, C) -> (B, T, C), causal, within the documents and after the tokens of a cache; plus
+  /// `residual` if there is one. An observer sees no pass with a cache.
+  Var operator()(const Var& x, const Pass& pass = {}, const Var& residual = {}) const;
 
   const HeadMapping& mapping() const { return mapping_; }
   Index value_dim() const { return value_dim_; }
 
  private:
+  /// Queries, keys and values of x, and what else enters the softmax.
+  struct Operands {
+    Var q, k, v, lambda, sinks;
+  };
+  Operands operands_of(const Var& x, Index position) const;
   Var query_or_key(const Linear& projection, const std::optional<RmsNorm>& norm, const Var& x,
-                   Index heads) const;
+                   Index heads, Index position) const;
   Var sink_logits(Tape& tape) const;
+  double scale() const { return 1 / std::sqrt(static_cast<double>(head_dim_)); }
+  Var context_after(KeyValueCache& cache, const Operands& in, const Visibility& visible) const;
   Var finished(Var context, const Var& x) const;
 
   AttentionFields fields_;

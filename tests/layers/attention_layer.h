@@ -43,7 +43,7 @@ class Layer {
 
   Tensor forward(const Tensor& x, const DocumentOffsets& starts = nullptr) {
     Tape tape(Tape::Mode::inference);
-    return attention(tape.constant(x), starts).value();
+    return attention(tape.constant(x), {starts}).value();
   }
   /// Gradient of <cotangent, output> for x; those of the parameters stay in them.
   Tensor backward(const Tensor& x, const Tensor& cotangent,
@@ -51,7 +51,7 @@ class Layer {
     for (Parameter& p : parameters) p.zero_grad();
     Tape tape;
     const Var input = tape.input(x);
-    tape.backward(attention(input, starts), cotangent);
+    tape.backward(attention(input, {starts}), cotangent);
     return tape.gradient_of(input);
   }
 

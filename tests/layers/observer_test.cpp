@@ -32,7 +32,7 @@ TEST(Observer, sees_the_operands_and_the_result_of_the_attention_of_every_varian
     test::Layer layer(config);
     Tape tape(Tape::Mode::inference);
     Seen seen;
-    const Var y = layer.attention(tape.constant(x), nullptr, {}, &seen);
+    const Var y = layer.attention(tape.constant(x), {.observer = &seen});
     EXPECT_TRUE(same(y.value(), layer.forward(x))) << "looking changes nothing";
     ASSERT_EQ(seen.views.size(), 1u);
     const AttentionView& view = seen.views[0];
@@ -57,7 +57,7 @@ TEST(Observer, sees_what_enters_the_norm_of_a_head_and_otherwise_what_the_gate_l
     layer.weight("gate_proj.weight").fill(0);  // sigmoid(0): half of it
     Tape tape(Tape::Mode::inference);
     Seen seen;
-    layer.attention(tape.constant(x), nullptr, {}, &seen);
+    layer.attention(tape.constant(x), {.observer = &seen});
     const AttentionView& view = seen.views[0];
     EXPECT_EQ(view.gated, !norm);
     const Tensor context =

@@ -96,7 +96,7 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
     for (Index i = 0; i < batch * seq; ++i) x.value.row(i)[0] = 1 + x.value.row(i)[0] / 4;
     add_to_column(parameters.find("self_attn.v_proj.weight")->value, 0, real(0.8));
     return gradcheck(
-        parameters, [&](Tape& tape) { return attention(tape.parameter(x), document_offsets); },
+        parameters, [&](Tape& tape) { return attention(tape.parameter(x), {document_offsets}); },
         expected);
   });
 }

@@ -1,0 +1,53 @@
+#pragma once
+// Attention of new tokens to the keys and values kept of the tokens before them, as generation
+// needs it: what attention_forward computes, for few queries, reading keys and values once for all
+// query heads that share them.
+
+#include "core/attention/attention.h"
+
+namespace difftape {
+
+/// The keys and values of one layer, zeros where no token is yet.
+class KeyValueCache {
+ public:
+  /// For `batch` sequences of up to `capacity` tokens, with keys `head_dim` and values `value_dim`
+  /// wide.
+  KeyValueCache(const HeadMapping& mapping, Index batch, Index capacity, Index head_dim,
+                Index value_dim);
+
+  /// Adds n tokens to each sequence: k (B, n, key_heads, D), v (B, n, value_heads, E). Throws
+  /// ShapeError if they are of other shapes or more than there is room for.
+  void append(const Tensor& k, const Tensor& v);
+
+  Index length() const { return length_; }      ///< tokens of a sequence
+  Index capacity() const { return capacity_; }  ///< of these at most
+  Index batch() const { return batch_; }
+  Index head_dim() const { return head_dim_; }
+  Index value_dim() const { return value_dim_; }
+  /// What a step at this length reads of it.
+  Index bytes_read() const;
+
+  /// Keys of one head as panels of kSimdWidth tokens, each (D, kSimdWidth): the scores of a panel
+  /// are D products of whole vectors.
+  const real* key_panels(Index b, Index head) const { return keys_.data() + keys_of(b, head); }
+  /// Values of one head, (capacity, value_stride()), zero-filled beyond E.
+  const real* values(Index b, Index head) const { return values_.data() + values_of(b, head); }
+  Index value_stride() const { return value_stride_; }
+
+ private:
+  Index keys_of(Index b, Index head) const;
+  Index values_of(Index b, Index head) const;
+
+  Index batch_, capacity_, key_heads_, value_heads_, head_dim_, value_dim_;
+  Index panels_, value_stride_, length_ = 0;
+  Tensor keys_;    // (B, key_heads, panels, D * kSimdWidth)
+  Tensor values_;  // (B, value_heads, capacity, value_stride)
+};
+
+/// The output (B, n, output heads, E) of the last n tokens of the cache, whose queries are `in.q`
+/// (B, n, query_heads, D); in.k and in.v are not read, in.round_maps does not count. Documents of
+/// in.visible are those of the n tokens: where in the sequence each begins. Throws ShapeError.
+Tensor attention_cached(const HeadMapping& mapping, const AttentionInputs& in,
+                        const KeyValueCache& cache);
+
+}  // namespace difftape

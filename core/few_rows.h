@@ -1,0 +1,18 @@
+#pragma once
+// Products with few rows on the left, where packing the right operand would cost more than the
+// product: a token at a time, as generation multiplies.
+
+#include "core/gemm.h"
+
+namespace difftape {
+
+/// Whether the product is one of these: up to 8 rows of A, whose elements lie side by side, as
+/// those of the columns of B do.
+bool are_few_rows(const Operand& a, const Operand& b);
+
+/// C = start + A B, where `start` has the strides of C, or is null: 0. It may be C. Every element
+/// is one sum whose order depends on the inner size alone.
+void multiply_few_rows(const real* start, const Operand& a, const Operand& b, real* c,
+                       Index c_stride);
+
+}  // namespace difftape

@@ -1,0 +1,179 @@
+// Tokens one after the other, over the keys and values of those before, give what all at once give.
+#include "core/attention/cache.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "layers/language_model.h"
+#include "tests/layers/attention_layer.h"
+
+namespace difftape {
+namespace {
+
+using test::Layer;
+using test::layer_config;
+
+constexpr Index kBatch = 2, kSeq = 45;
+constexpr double kTolerance = sizeof(real) == 4 ? 1e-5 : 1e-13;
+
+/// Tokens [begin, begin + n) of x (B, T, C).
+Tensor tokens_of(const Tensor& x, Index begin, Index n) {
+  const Shape& s = x.shape();
+  Tensor part = Tensor::empty(s.with(1, n));
+  for (Index b = 0; b < s[0]; ++b) {
+    std::copy_n(x.row(b * s[1] + begin), n * s[2], part.row(b * n));
+  }
+  return part;
+}
+
+/// The documents of these tokens.
+DocumentOffsets documents_of(const DocumentOffsets& all, Index begin, Index n) {
+  if (!all) return nullptr;
+  std::vector<std::int32_t> part;
+  for (Index b = 0; b < kBatch; ++b) {
+    const auto from = all->begin() + (b * kSeq + begin);
+    part.insert(part.end(), from, from + n);
+  }
+  return std::make_shared<const std::vector<std::int32_t>>(part);
+}
+
+/// The largest difference between a layer over all tokens at once and over `pieces` of them in
+/// turn, relative to the largest number.
+double difference(Layer& layer, const std::vector<Index>& pieces,
+                  const DocumentOffsets& documents = nullptr) {
+  const Tensor x = test::random({kBatch, kSeq, layer.config.d_model}, "x");
+  const Tensor whole = layer.forward(x, documents);
+  KvCache cache;
+  cache.layers.emplace_back(layer.attention.mapping(), kBatch, kSeq, head_dim_of(layer.config),
+                            layer.attention.value_dim());
+  double largest = 0, size = 0;
+  Index begin = 0;
+  for (const Index n : pieces) {
+    Tape tape(Tape::Mode::inference);
+    const Var y =
+        layer.attention(tape.constant(tokens_of(x, begin, n)),
+                        {.document_offsets = documents_of(documents, begin, n), .cache = &cache});
+    const Tensor expected = tokens_of(whole, begin, n);
+    for (Index i = 0; i < expected.size(); ++i) {
+      const double is = y.value().data()[i], should = expected.data()[i];
+      largest = std::max(largest, std::abs(is - should));
+      size = std::max(size, std::abs(should));
+    }
+    begin += n;
+  }
+  EXPECT_EQ(begin, kSeq);
+  EXPECT_EQ(cache.length(), kSeq);
+  return largest / size;
+}
+
+std::vector<Index> prompt_then_one_by_one(Index prompt) {
+  std::vector<Index> pieces(static_cast<size_t>(kSeq - prompt + 1), 1);
+  pieces.front() = prompt;
+  return pieces;
+}
+
+TEST(KeyValueCache, gives_every_variant_the_tokens_of_the_whole_sequence) {
+  for (const ModelConfig& config : test::variants()) {
+    Layer layer(config);
+    for (const Index prompt : {1, 7, 16, 33}) {
+      EXPECT_LT(difference(layer, prompt_then_one_by_one(prompt)), kTolerance)
+          << config.attention.kind.name() << ", prompt of " << prompt;
+    }
+    EXPECT_LT(difference(layer, {3, 20, 1, 17, 4}), kTolerance) << config.attention.kind.name();
+  }
+}
+
+TEST(KeyValueCache, goes_with_all_that_a_layer_can_have) {
+  const auto worst = [](auto&& change) {
+    double largest = 0;
+    for (const char* kind : {"softmax", "diff_v1", "diff_v2", "softmax_2h"}) {
+      ModelConfig config = layer_config(kind);
+      change(config);
+      Layer layer(config);
+      largest = std::max(largest, difference(layer, prompt_then_one_by_one(5)));
+    }
+    return largest;
+  };
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.sliding_window = 6; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.sliding_window = 1; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.sliding_window = 20; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.qk_norm = true; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.logit_softcap = 2; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.gate = Gate::elementwise; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.rope = false; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.num_kv_heads = 4; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.head_dim = 22; }), kTolerance)
+      << "no multiple of a vector, nor of the sums side by side";
+}
+
+TEST(KeyValueCache, keeps_documents_apart) {
+  std::vector<std::int32_t> begins(kBatch * kSeq, 0);
+  std::fill(begins.begin() + 20, begins.begin() + kSeq, 20);  // the first sequence has two
+  const auto documents = std::make_shared<const std::vector<std::int32_t>>(begins);
+  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+    Layer layer(layer_config(kind));
+    EXPECT_LT(difference(layer, prompt_then_one_by_one(5), documents), kTolerance) << kind;
+    EXPECT_LT(difference(layer, {5, 30, 10}, documents), kTolerance) << kind;
+  }
+}
+
+TEST(KeyValueCache, has_room_for_what_it_was_made_for) {
+  const HeadMapping mapping = HeadMapping::standard(4, 2);
+  KeyValueCache cache(mapping, 1, 3, 8, 8);
+  cache.append(Tensor::zeros({1, 2, 2, 8}), Tensor::zeros({1, 2, 2, 8}));
+  EXPECT_EQ(cache.bytes_read(), 2 * (2 * 8 + 2 * 8) * static_cast<Index>(sizeof(real)));
+  EXPECT_THROW(cache.append(Tensor::zeros({1, 2, 2, 8}), Tensor::zeros({1, 2, 2, 8})), ShapeError);
+  EXPECT_THROW(cache.append(Tensor::zeros({1, 1, 4, 8}), Tensor::zeros({1, 1, 2, 8})), ShapeError);
+  EXPECT_EQ(cache.length(), 2);
+  const Tensor q = Tensor::zeros({1, 3, 4, 8});
+  EXPECT_THROW(attention_cached(mapping, {.q = q, .k = {}, .v = {}}, cache), ShapeError);
+}
+
+TEST(KeyValueCache, takes_no_part_in_a_backward_pass) {
+  Layer layer(layer_config("softmax"));
+  KvCache cache;
+  cache.layers.emplace_back(layer.attention.mapping(), 1, 4, 4, 4);
+  Tape tape;
+  const Var x = tape.input(Tensor::zeros({1, 2, 6}));
+  layer.attention(x, {.cache = &cache});
+  EXPECT_THROW(layer.attention(x, {.cache = &cache}), std::logic_error);
+}
+
+TEST(KvCache, gives_the_logits_of_the_model) {
+  for (const bool with_all : {false, true}) {
+    ModelConfig config = layer_config("diff_v2");
+    config.num_layers = 3;
+    config.vocab_size = 50;
+    config.d_ff = 12;
+    config.embedding_norm = config.tie_embeddings = with_all;
+    config.logit_softcap = with_all ? 3 : 0;
+    LanguageModel model(config);
+    model.parameters().initialize(1);
+    for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));
+    std::vector<std::int32_t> ids(kBatch * kSeq);
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 50);
+    Tape tape(Tape::Mode::inference);
+    const Tensor logits = model.logits(tape, {ids, kBatch, kSeq}).value();
+    KvCache cache = model.make_cache(kBatch, kSeq);
+    Index begin = 0;
+    for (const Index n : prompt_then_one_by_one(9)) {
+      std::vector<std::int32_t> piece;
+      for (Index b = 0; b < kBatch; ++b) {
+        const auto from = ids.begin() + (b * kSeq + begin);
+        piece.insert(piece.end(), from, from + n);
+      }
+      begin += n;
+      const Tensor next = model.next_logits(tape, {piece, kBatch, n}, cache).value();
+      ASSERT_EQ(next.shape(), (Shape{kBatch, 50}));
+      for (Index b = 0; b < kBatch; ++b) {
+        for (Index v = 0; v < 50; ++v) {
+          EXPECT_NEAR(next.row(b)[v], logits.row(b * kSeq + begin - 1)[v], 4 * kTolerance);
+        }
+      }
+    }
+    EXPECT_GT(cache.bytes_read(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace difftape

@@ -116,6 +116,7 @@ struct RepeatsConfig {
 struct DataConfig {
   DataKind kind = DataKind::text;
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
+  std::vector<std::string> val_path = {};  ///< likewise, to validate on; empty: a part of `path`
   Index seq_len = 256;
   Index batch_size = 16;
   Index eos_token_id = -1;  ///< the token that ends a document; -1: no documents

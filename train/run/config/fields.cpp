@@ -40,6 +40,9 @@ std::vector<Field> data_fields() {
       field<at, &D::path>("data.path", paths(), "",
                           "Files, folders or globs, seen from the file that says so; empty means "
                           "the Eigen headers."),
+      field<at, &D::val_path>("data.val_path", paths(), "",
+                              "The same, to validate on as a whole; empty means a share of "
+                              "data.path."),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
@@ -47,8 +50,9 @@ std::vector<Field> data_fields() {
       field<at, &D::eos_token_id>(
           "data.eos_token_id", between(-1, kMaxSize), "token",
           "This token ends a document, and attention stays within each; -1: no documents."),
-      field<at, &D::val_fraction>("data.val_fraction", strictly_between(0, 1), "share",
-                                  "Share of the data held out for validation."),
+      field<at, &D::val_fraction>(
+          "data.val_fraction", strictly_between(0, 1), "share",
+          "Share of the data held out for validation, without data.val_path."),
   };
 }
 

@@ -35,10 +35,12 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
   return resolved;
 }
 
-Config config_from_yaml(const std::string& text, const std::string& where) {
+Config config_from_yaml(const std::string& text, const std::string& where,
+                        const std::vector<std::string>& overrides) {
   ConfigErrors errors;
   Assignments assignments(errors);
   assignments.add_text(text, where);
+  for (const std::string& each : overrides) assignments.add_override(each);
   const ResolvedConfig resolved = assignments.resolve();
   errors.throw_if_any();
   return resolved.config;

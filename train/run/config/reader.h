@@ -30,9 +30,10 @@ struct ResolvedConfig {
 /// not readable.
 ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-/// Reads a configuration stored in another file, such as a checkpoint. `where` names it in errors.
-/// Throws ConfigError.
-Config config_from_yaml(const std::string& text, const std::string& where);
+/// Reads a configuration stored in another file, such as a checkpoint, then `key=value` overrides.
+/// `where` names it in errors. Throws ConfigError.
+Config config_from_yaml(const std::string& text, const std::string& where,
+                        const std::vector<std::string>& overrides = {});
 
 struct Assignment {
   std::string key;  ///< dotted; always a known key

@@ -86,6 +86,10 @@ std::string read_sources(std::span<const fs::path> files) {
   return text;
 }
 
+std::string one_or_number(std::span<const fs::path> files) {
+  return files.size() == 1 ? files[0].string() : fmt::format("{} files", files.size());
+}
+
 std::vector<std::string> default_text() {
   const std::filesystem::path headers = DIFFTAPE_EIGEN_HEADERS;
   for (const char* part : {"Eigen", "unsupported"}) {
@@ -127,12 +131,14 @@ class Text : public TokenSource {
 }  // namespace
 
 std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_t seed) {
-  const NameScope scope("data.path");
-  const auto files = find_sources(config.path);
-  const std::string from =
-      files.size() == 1 ? files[0].string() : fmt::format("{} files", files.size());
-  return make_windows(std::make_unique<Text>(read_sources(files), static_cast<Index>(files.size())),
-                      "the text of " + from, config, seed);
+  const auto read = [](const char* key, std::span<const std::string> entries) {
+    const NameScope scope(key);
+    const auto files = find_sources(entries);
+    auto text = std::make_unique<Text>(read_sources(files), static_cast<Index>(files.size()));
+    text->from = "the text of " + one_or_number(files);
+    return text;
+  };
+  return make_windows_of(config, seed, read);
 }
 
 }  // namespace difftape::run

@@ -22,6 +22,9 @@ std::vector<std::filesystem::path> find_sources(std::span<const std::string> ent
 /// The bytes of all files, one after the other. Throws MissingInput if one cannot be read.
 std::string read_sources(std::span<const std::filesystem::path> files);
 
+/// The path of one file, of more their number: "12 files".
+std::string one_or_number(std::span<const std::filesystem::path> files);
+
 /// The directories whose files are the text of a run that names none: real C++, about 8.7 MB, on
 /// every machine that built difftape. Throws MissingInput if they are gone.
 std::vector<std::string> default_text();

@@ -187,13 +187,16 @@ class TokenData : public TokenSource {
 
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed) {
-  const NameScope scope("data.path");
-  std::vector<TokenFile> stored;
-  for (const auto& path : find_sources(config.path)) stored.push_back(read_token_file(path));
-  const std::string from =
-      stored.size() == 1 ? stored[0].path.string() : fmt::format("{} files", stored.size());
-  return make_windows(std::make_unique<TokenData>(std::move(stored), vocab_size),
-                      "the row of tokens of " + from, config, seed);
+  const auto read = [vocab_size](const char* key, std::span<const std::string> entries) {
+    const NameScope scope(key);
+    const auto files = find_sources(entries);
+    std::vector<TokenFile> stored;
+    for (const auto& path : files) stored.push_back(read_token_file(path));
+    auto tokens = std::make_unique<TokenData>(std::move(stored), vocab_size);
+    tokens->from = "the row of tokens of " + one_or_number(files);
+    return tokens;
+  };
+  return make_windows_of(config, seed, read);
 }
 
 }  // namespace difftape::run

@@ -38,12 +38,15 @@ void append(std::vector<Span>& spans, const Span& next) {
 
 class Windows : public Dataset {
  public:
-  Windows(std::unique_ptr<TokenSource> source, const DataConfig& config, std::uint64_t seed)
+  Windows(std::unique_ptr<TokenSource> source, std::unique_ptr<TokenSource> val_source,
+          const DataConfig& config, std::uint64_t seed)
       : source_(std::move(source)),
+        own_val_source_(std::move(val_source)),
         batch_(config.batch_size),
         repeats_(config.repeats),
         window_(config.seq_len + 1),
-        split_(split_by_blocks(source_->size(), window_, config.val_fraction)),
+        split_(own_val_source_ ? Split{{{0, source_->size()}}, {{0, own_val_source_->size()}}}
+                               : split_by_blocks(source_->size(), window_, config.val_fraction)),
         val_starts_(shuffled_windows(split_.val, window_)),
         order_(seed, "data/train") {
     for (const Span& span : split_.train) {
@@ -55,7 +58,7 @@ class Windows : public Dataset {
   Batch train_batch(Index step, Index micro) const override {
     std::vector<Index> starts;
     for (Index b = 0; b < batch_; ++b) starts.push_back(train_start(step, micro * batch_ + b));
-    Batch batch = windows_at(starts);
+    Batch batch = windows_at(*source_, starts);
     if (repeats_.every > 0 && (step + 1) % repeats_.every == 0) {
       repeat(batch, repeats_.sequences - micro * batch_);
     }
@@ -64,11 +67,13 @@ class Windows : public Dataset {
 
   Batch val_batch(Index i) const override {
     const auto first = val_starts_.begin() + i * val_rows();
-    return windows_at({first, first + val_rows()});
+    return windows_at(val_source(), {first, first + val_rows()});
   }
 
   Index val_batches() const override { return val_windows() / val_rows(); }
-  Index vocab_size() const override { return source_->vocab_size; }
+  Index vocab_size() const override {
+    return std::max(source_->vocab_size, val_source().vocab_size);
+  }
   std::optional<double> bigram_entropy() const override {
     return run::bigram_entropy(*source_, split_.train);
   }
@@ -76,11 +81,13 @@ class Windows : public Dataset {
   nlohmann::ordered_json info() const override {
     Index val_tokens = 0;
     for (const Span& span : split_.val) val_tokens += span.size();
-    return {{"kind", source_->kind},
-            {"files", source_->files},
-            {source_->unit, source_->size()},
-            {"val_" + source_->unit, val_tokens},
-            {"xxh3_128", source_->digest}};
+    nlohmann::ordered_json info{{"kind", source_->kind},
+                                {"files", source_->files},
+                                {source_->unit, source_->size()},
+                                {"val_" + source_->unit, val_tokens},
+                                {"xxh3_128", source_->digest}};
+    if (own_val_source_) info["val_xxh3_128"] = own_val_source_->digest;
+    return info;
   }
 
  private:
@@ -98,12 +105,14 @@ class Windows : public Dataset {
     return split_.train[static_cast<size_t>(span)].begin + nth - before;
   }
 
-  Batch windows_at(const std::vector<Index>& starts) const {
+  const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
+
+  Batch windows_at(const TokenSource& source, const std::vector<Index>& starts) const {
     Batch batch{static_cast<Index>(starts.size()), window_ - 1, {}};
     batch.tokens.resize(starts.size() * static_cast<size_t>(window_));
     std::span<std::int32_t> rest(batch.tokens);
     for (Index start : starts) {
-      source_->copy(start, rest.first(static_cast<size_t>(window_)));
+      source.copy(start, rest.first(static_cast<size_t>(window_)));
       rest = rest.subspan(static_cast<size_t>(window_));
     }
     return batch;
@@ -118,6 +127,7 @@ class Windows : public Dataset {
   }
 
   std::unique_ptr<TokenSource> source_;
+  std::unique_ptr<TokenSource> own_val_source_;  // null: validation is a part of source_
   Index batch_;
   RepeatsConfig repeats_;
   Index window_;
@@ -193,16 +203,24 @@ std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window
   return shuffled;
 }
 
-std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source, const std::string& from,
+std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source,
+                                      std::unique_ptr<TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed) {
-  const Index needed = 2 * (config.seq_len + 1);
-  if (source->size() < needed) {
-    throw DataError(fmt::format(
-        "{} is {} {} long; data.seq_len {} needs at least {}, one sequence of seq_len + 1 to train "
-        "and one to validate",
-        from, source->size(), source->unit, config.seq_len, needed));
+  const Index window = config.seq_len + 1;
+  const auto require = [&](const char* key, const TokenSource& of, Index windows,
+                           const char* what) {
+    if (of.size() >= windows * window) return;
+    const NameScope scope(key);
+    throw DataError(fmt::format("{} is {} {} long; data.seq_len {} needs at least {}, {}", of.from,
+                                of.size(), of.unit, config.seq_len, windows * window, what));
+  };
+  if (val_source) {
+    require("data.path", *source, 1, "one sequence of seq_len + 1");
+    require("data.val_path", *val_source, 1, "one sequence of seq_len + 1");
+  } else {
+    require("data.path", *source, 2, "one sequence of seq_len + 1 to train and one to validate");
   }
-  return std::make_unique<Windows>(std::move(source), config, seed);
+  return std::make_unique<Windows>(std::move(source), std::move(val_source), config, seed);
 }
 
 }  // namespace difftape::run

@@ -19,16 +19,29 @@ class TokenSource {
 
   std::string kind;      ///< data.kind
   std::string unit;      ///< what a token is called, "bytes"
+  std::string from;      ///< what it is, in messages: "the text of a.txt"
   Index files = 0;       ///< it comes from
   std::string digest;    ///< XXH3 of the tokens as they are stored
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
 };
 
 /// Training sequences begin at random positions, drawn with replacement from the whole training
-/// part; validation sequences do not overlap. `from` names the source in messages. Throws
-/// DataError if it is too short for one sequence of each part.
-std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source, const std::string& from,
+/// part; validation sequences do not overlap. They come from `val_source`, if it is not null, else
+/// from a part of `source` that does not train. Throws DataError if there is not one sequence of
+/// each.
+std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source,
+                                      std::unique_ptr<TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed);
+
+/// The same of what `read` makes of the entries of data.path and of data.val_path, given the key
+/// and them.
+template <class Read>
+std::unique_ptr<Dataset> make_windows_of(const DataConfig& config, std::uint64_t seed,
+                                         Read&& read) {
+  std::unique_ptr<TokenSource> source = read("data.path", config.path), val_source;
+  if (!config.val_path.empty()) val_source = read("data.val_path", config.val_path);
+  return make_windows(std::move(source), std::move(val_source), config, seed);
+}
 
 /// Stretches of consecutive tokens of one kind, in order; no window of training crosses into
 /// validation or back.

@@ -66,7 +66,7 @@ const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs
 /// Whether two arms differ in nothing but task, name, learning rate and seed.
 bool are_configured_alike(const Arm& a, const Arm& b) {
   return std::ranges::all_of(differing_keys(first_run(a), first_run(b)), [](const auto& key) {
-    return is_shared(key) || is_of_task(key) || key == "data.path";
+    return is_shared(key) || is_of_task(key) || names_data(key);
   });
 }
 

@@ -23,7 +23,7 @@ Keys keys_of(const RunRecord& run) {
   }
   const auto data = run.env.find("data");
   if (data != run.env.end() && data->contains("xxh3_128"))
-    keys[kDigest] = data->at("xxh3_128").get<std::string>();
+    keys[kDigest] = data->at("xxh3_128").get<std::string>() + data->value("val_xxh3_128", "");
   return keys;
 }
 
@@ -78,8 +78,10 @@ std::vector<std::string> words_of(const std::vector<Keys>& tasks) {
 
 }  // namespace
 
+bool names_data(const std::string& key) { return key == "data.path" || key == "data.val_path"; }
+
 bool is_of_task(const std::string& key) {
-  return (key.starts_with("data.") && key != "data.path") || key == "model.vocab_size" ||
+  return (key.starts_with("data.") && !names_data(key)) || key == "model.vocab_size" ||
          key == "train.steps" || key == "train.grad_accumulation";
 }
 

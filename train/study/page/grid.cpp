@@ -31,7 +31,7 @@ struct Point {
 };
 
 bool may_be_an_axis(const std::string& key) {
-  return key == "optim.lr" || (!is_shared(key) && key != "data.path");
+  return key == "optim.lr" || (!is_shared(key) && !names_data(key));
 }
 
 /// The keys of all configurations: attention first, then the learning rate, then by name.

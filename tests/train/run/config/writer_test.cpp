@@ -45,7 +45,7 @@ Config unusual() {
                            .logit_softcap = 50,
                            .sliding_window = 77},
              .init = {InitPreset::torch, 0.7, ProjectionStd{1, true}, false}};
-  c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, 299, 7, 5, 0.1 + 0.2};
+  c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, {"v.txt"}, 299, 7, 5, 0.1 + 0.2};
   c.data.repeats = {.every = 50, .ngram = 3, .sequences = 2};
   c.data.needles = {.cities = 63, .facts = {3, 1}, .queries = {2, 1}, .digits = 2, .filler = 17};
   c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};

@@ -62,6 +62,7 @@ const std::map<std::string, Names>& allowed() {
       {"train/run/data", with(kGround, records)},
       {"train/run/checkpoint", with(kGround, records)},
       {"train/run/diagnostics", with(with(kGround, records), data_and_checkpoint)},
+      {"train/run/inference", with(with(kGround, records), data_and_checkpoint)},
       {"train/run/loop", run},
       // Many runs.
       {"train/study/compare", run},

@@ -174,8 +174,10 @@ TEST_F(Grads, a_model_that_is_missing_or_none_is_named) {
             "directory with checkpoints/latest\n");
   EXPECT_THAT(error(65, "tokens.h5"), HasSubstr("tokens.h5 is not a difftape checkpoint"));
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  EXPECT_EQ(error(64, "run", {"--set", "run.seed=2"}),
-            "difftape: --set changes a configuration; a checkpoint has its own\n");
+  EXPECT_EQ(
+      error(64, "run", {"--set", "run.seed=2"}),
+      "difftape: --set run.seed=2: a checkpoint has a configuration of its own, of which only "
+      "data.* and train.* can be set\n");
 }
 
 TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <sstream>
 #include <string>
@@ -98,8 +97,6 @@ namespace {
 
 constexpr const char* kFormat = "difftape-checkpoint";
 constexpr Index kFormatVersion = 1;
-constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
-constexpr const char *kLatest = "latest", *kBest = "best";  // text files that name another
 
 std::string model_path(const Parameter& p) { return "/model/" + p.name; }
 std::string state_path(const Parameter& p, const StateTensor& tensor) {
@@ -112,11 +109,6 @@ void sync_directory(const fs::path& directory) {
   if (descriptor < 0) return;  // not every file system lets directories be opened
   fsync(descriptor);
   close(descriptor);
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
 }
 
 CheckpointMeta read_meta(const h5::File& file) {
@@ -201,20 +193,6 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
   sync_directory(path.parent_path());
 }
 
-std::string step_file_name(Index step) {
-  return fmt::format("{}{:08}{}", kStepPrefix, step, kStepSuffix);
-}
-
-std::optional<Index> step_of_file(const fs::path& file) {
-  const std::string name = file.filename().string();
-  if (!name.starts_with(kStepPrefix) || !name.ends_with(kStepSuffix)) return std::nullopt;
-  Index step = 0;
-  const char* end = name.data() + name.size() - kStepSuffix.size();
-  const auto [stopped, error] = std::from_chars(name.data() + kStepPrefix.size(), end, step);
-  const bool whole = error == std::errc() && stopped == end && step >= 0;
-  return whole ? std::optional(step) : std::nullopt;
-}
-
 fs::path save_checkpoint(const fs::path& directory, const ParameterSet& parameters,
                          const Optimizer* optimizer, const CheckpointMeta& meta) {
   std::error_code error;
@@ -227,28 +205,6 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   system::replace_text(directory / kLatest, path.filename().string() + "\n");
   sync_directory(directory);
   return path;
-}
-
-void name_best_checkpoint(const fs::path& directory, Index step) {
-  system::replace_text(directory / kBest, step_file_name(step) + "\n");
-}
-
-void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_every) {
-  std::vector<std::pair<Index, fs::path>> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
-  }
-  std::ranges::sort(found, std::greater());
-  std::vector<fs::path> named{find_checkpoint(directory)};
-  if (is_file(directory / kBest)) named.push_back(find_checkpoint(directory / kBest));
-  for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
-    const auto& [step, path] = found[i];
-    const bool stays =
-        std::ranges::find(named, path) != named.end() || (keep_every > 0 && step % keep_every == 0);
-    if (!stays) fs::remove(path, error);
-  }
 }
 
 CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters,
@@ -279,22 +235,6 @@ WeightsOrigin load_weights(const fs::path& where, ParameterSet& parameters) {
 
 CheckpointMeta read_checkpoint_meta(const fs::path& path) {
   return read_meta(open_checkpoint(path));
-}
-
-fs::path find_checkpoint(const fs::path& where) {
-  const bool names_another = where.filename() == kLatest || where.filename() == kBest;
-  if (is_file(where) && !names_another) return where;
-  for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
-    if (!is_file(latest)) continue;
-    std::string name = system::read_text(latest);
-    name.erase(name.find_last_not_of(" \r\n") + 1);
-    fs::path named = latest.parent_path() / name;
-    if (is_file(named)) return named;
-    throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
-  }
-  throw MissingInput(fmt::format(
-      "no checkpoint at {}: need a .h5 file, or a run directory with checkpoints/latest",
-      where.string()));
 }
 
 }  // namespace difftape::run

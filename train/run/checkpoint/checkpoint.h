@@ -24,6 +24,7 @@
 
 #include "autograd/parameter.h"
 #include "optim/optimizer.h"
+#include "train/run/checkpoint/directory.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
@@ -47,11 +48,6 @@ struct CheckpointMeta {
   std::string precision = kRealName;                      ///< "f32" or "f64"; set when read
 };
 
-/// The name of a file with the state after, or of a crash dump at, a step: "step-00000015.h5".
-std::string step_file_name(Index step);
-/// The step of a file of such a name, whatever its folder; nothing if it has another.
-std::optional<Index> step_of_file(const std::filesystem::path& file);
-
 /// Writes <directory>/<step_file_name(meta.step)>, makes the directory if it is missing, and lets
 /// <directory>/latest, a text file, name it. Without `optimizer` there is no /optim. The file is
 /// built in memory first, so this takes its size in memory for a moment. Returns the path. Throws
@@ -59,14 +55,6 @@ std::optional<Index> step_of_file(const std::filesystem::path& file);
 std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
                                       const ParameterSet& parameters, const Optimizer* optimizer,
                                       const CheckpointMeta& meta);
-
-/// Lets <directory>/best name the checkpoint of a step. Throws OutputError.
-void name_best_checkpoint(const std::filesystem::path& directory, Index step);
-
-/// Removes the checkpoints of a directory but the `keep_last` newest, those of steps that
-/// `keep_every` divides, if it is not 0, and those that `latest` and `best` name. What cannot be
-/// removed stays. keep_last >= 1.
-void prune_checkpoints(const std::filesystem::path& directory, Index keep_last, Index keep_every);
 
 /// Writes one under any name in a directory that exists, without changing `latest`; `more` may add
 /// to the file.
@@ -98,9 +86,5 @@ WeightsOrigin load_weights(const std::filesystem::path& where, ParameterSet& par
 
 /// The same checks on the file, without a model. Throws MissingInput and DataError.
 CheckpointMeta read_checkpoint_meta(const std::filesystem::path& path);
-
-/// The checkpoint file that a user means by `where`: the file itself, a `latest` or `best` file, a
-/// directory with `latest`, or a run directory with checkpoints/latest. Throws MissingInput.
-std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 
 }  // namespace difftape::run

@@ -1,8 +1,6 @@
 #include "train/run/loop/grads.h"
 
 #include "core/error.h"
-#include "train/run/checkpoint/checkpoint.h"
-#include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/h5.h"
 
@@ -49,28 +47,6 @@ Batch read_token_batch(const fs::path& path) {
     }
   }
   return batch;
-}
-
-NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
-  NamedModel named;
-  const bool is_checkpoint = fs::is_directory(where) || where.extension() == ".h5";
-  if (is_checkpoint) {
-    if (!overrides.empty()) {
-      throw UsageError("--set changes a configuration; a checkpoint has its own");
-    }
-    const fs::path path = find_checkpoint(where);
-    named.config = config_from_yaml(read_checkpoint_meta(path).config_yaml, path.string());
-    named.model = std::make_unique<LanguageModel>(named.config.model);
-    named.model->parameters().initialize(named.config.run.seed);
-    load_checkpoint(path, named.model->parameters(), nullptr);
-  } else {
-    named.config = load_config(where.string(), overrides).config;
-    named.model = std::make_unique<LanguageModel>(named.config.model);
-    named.model->parameters().initialize(named.config.run.seed);
-    const std::string& from = named.config.train.init_from;
-    if (!from.empty()) load_weights(from, named.model->parameters());
-  }
-  return named;
 }
 
 LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index eos_token_id,

@@ -6,21 +6,13 @@
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
+#include "train/run/inference/model.h"
 
 namespace difftape::run {
 
 /// Reads /tokens, int32 (B, T + 1), from an HDF5 file, and, if it is there, /scored, (B, T), 0 for
 /// a target that does not count. Throws MissingInput or DataError.
 Batch read_token_batch(const std::filesystem::path& path);
-
-/// The model that a user names: an HDF5 file (a checkpoint) with its weights, or a YAML
-/// configuration with the initial ones.
-struct NamedModel {
-  Config config;
-  std::unique_ptr<LanguageModel> model;
-};
-NamedModel open_model(const std::filesystem::path& config_or_checkpoint,
-                      const std::vector<std::string>& overrides);
 
 /// Forward and backward of one batch, which data.eos_token_id may cut into documents; gradients
 /// are left in the parameters. Products round their operands to `precision`. Throws DataError for

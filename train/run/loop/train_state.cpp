@@ -84,38 +84,13 @@ Var TrainState::loss(Tape& tape, const Batch& batch, LossTerms* terms, Observer*
                     config.train.activation_checkpointing, terms, observer);
 }
 
-double TrainState::val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook) {
-  Tape tape(Tape::Mode::inference, precision);
-  tape.set_hook(hook);
-  LossTerms terms;
-  if (score == nullptr) {
-    loss(tape, batch, &terms);
-    return static_cast<double>(terms.cross_entropy);
-  }
-  const ModelInput input = input_of(batch);
-  const auto both = model.loss_and_logits(
-      tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets);
-  score->add(batch, both.logits.value());
-  return static_cast<double>(both.terms.cross_entropy);
-}
-
 Validation TrainState::validate(const Tape::Hook& hook) {
   const profile::Span span(profile::Category::phase, "validate");
-  const Index batches = batches_to_validate(config, step, data->val_batches());
-  std::optional<TaskAccuracy> score;
-  if (data->best()) score.emplace(data->grid());
-  double total = 0, weights = 0, first = 0;
-  for (Index i = 0; i < batches; ++i) {
-    const Batch batch = data->val_batch(i);
-    const auto targets = static_cast<double>(batch.scored_targets());
-    if (i == 0) first = targets;
-    const double weight = targets / first;  // 1 for batches of equal size: a plain mean
-    total += weight * val_loss(batch, score ? &*score : nullptr, hook);
-    weights += weight;
-  }
-  Validation result{total / weights, {}};
-  if (score) result.metrics = score->metrics();
-  return result;
+  return run::validate(model, *data,
+                       {.batches = batches_to_validate(config, step, data->val_batches()),
+                        .eos_token_id = config.data.eos_token_id,
+                        .precision = precision,
+                        .hook = hook});
 }
 
 Diagnostics TrainState::diagnose() {

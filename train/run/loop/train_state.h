@@ -14,8 +14,8 @@
 #include "optim/schedule.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/config.h"
-#include "train/run/data/task_accuracy.h"
 #include "train/run/diagnostics/diagnose.h"
+#include "train/run/inference/validation.h"
 #include "train/run/loop/spike_guard.h"
 #include "train/run/records/metrics.h"
 #include "train/stats/spikes.h"
@@ -29,12 +29,6 @@ Precision precision_of(const Config& config);
 struct ModelInput {
   std::vector<std::int32_t> tokens, targets;  // (B, T)
   DocumentOffsets starts;
-};
-
-/// What validation measures.
-struct Validation {
-  double loss = 0;                                      ///< nats per scored token
-  std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
 };
 
 /// The lowest loss of the validations so far.
@@ -53,8 +47,7 @@ struct TrainState {
   /// sees the layers.
   Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
            Observer* observer = nullptr);
-  /// Means over the scored tokens of the first batches_to_validate() validation batches. `hook`
-  /// sees the tapes.
+  /// Of the first batches_to_validate() validation batches. `hook` sees the tapes.
   Validation validate(const Tape::Hook& hook = {});
   /// Measures the model as it is (train/run/diagnostics); changes nothing.
   Diagnostics diagnose();
@@ -88,8 +81,6 @@ struct TrainState {
 
  private:
   ModelInput input_of(const Batch& batch) const;
-  /// Cross-entropy of a validation batch, whose hits `score` counts if there is one.
-  double val_loss(const Batch& batch, TaskAccuracy* score, const Tape::Hook& hook);
 };
 
 /// The step of the checkpoint that a resume restores, by its name; 0 if there is none yet. Throws

@@ -1,0 +1,143 @@
+// `difftape eval` and `difftape generate` as a user runs them.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+using test::Outcome;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+class Inference : public testing::Test {
+ protected:
+  Inference() { EXPECT_EQ(project.train("run"), system::Exit::ok); }
+
+  Outcome difftape(const std::vector<std::string>& arguments) {
+    return project.difftape(arguments);
+  }
+  Json json(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    const Outcome outcome = difftape(arguments);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+  /// What is wrong, with its exit code.
+  std::string error(int exit, const std::vector<std::string>& arguments) {
+    const Outcome outcome = difftape(arguments);
+    EXPECT_EQ(outcome.exit, exit) << outcome.out;
+    return outcome.err;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Inference, eval_repeats_the_last_validation_of_the_run) {
+  const double logged = test::metrics_lines(project / "run").back()["val/loss"];
+  const Json found = json({"eval", "run"});
+  EXPECT_EQ(found["loss"], logged);
+  EXPECT_EQ(found["step"], 12);
+  EXPECT_DOUBLE_EQ(found["perplexity"], std::exp(logged));
+  EXPECT_DOUBLE_EQ(found["bits_per_byte"], logged / std::log(2.0));
+  EXPECT_EQ(found["data"]["kind"], "text");
+  EXPECT_EQ(json({"eval", "run/checkpoints/latest"})["loss"], logged);
+  const Outcome text = difftape({"eval", "run"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("step-00000012.h5, step 12\nloss "),
+                              HasSubstr(" bits per byte\n"), HasSubstr(" tokens/s\n")));
+}
+
+TEST_F(Inference, eval_reads_all_of_other_data) {
+  put(project / "other.txt", std::string(17 * 10 + 3, 'x'));
+  const Json found = json({"eval", "run", "--data", "other.txt"});
+  EXPECT_EQ(found["tokens"], 16 * 10) << "ten windows, each with a token more than it predicts";
+  EXPECT_EQ(json({"eval", "run", "--data", "other.txt", "--batches", "2"})["tokens"], 2 * 2 * 16);
+  EXPECT_GT(found["loss"], json({"eval", "run"})["loss"]);
+  const double initial = json({"eval", "tiny.yaml"})["loss"];
+  EXPECT_NEAR(initial, std::log(256), 0.1);
+}
+
+TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
+  put(project / "task.yaml",
+      "base: tiny.yaml\ndata: {kind: mqar, mqar: {pairs: 2, keys: 8, values: 8}}\n");
+  ASSERT_EQ(difftape({"train", "task.yaml", "--out", "task"}).exit, 0);
+  const Json last = test::metrics_lines(project / "task").back();
+  const Json found = json({"eval", "task"});
+  EXPECT_EQ(found["loss"], last["val/loss"]);
+  EXPECT_EQ(found["val/accuracy"], last["val/accuracy"]);
+  EXPECT_TRUE(found.contains("best_loss"));
+  EXPECT_FALSE(found.contains("bits_per_byte"));
+  EXPECT_THAT(error(64, {"eval", "task", "--data", "text.txt"}), HasSubstr("are generated"));
+  EXPECT_THAT(error(64, {"generate", "task", "--prompt", "x"}),
+              HasSubstr("give them with --tokens"));
+  EXPECT_EQ(difftape({"generate", "task", "--tokens", "1,2", "--max-tokens", "3"}).exit, 0);
+}
+
+TEST_F(Inference, eval_says_what_is_wrong) {
+  EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("no checkpoint at gone.h5"));
+  EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
+              AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
+  EXPECT_THAT(error(64, {"eval", "run", "--set", "model.d_ff=8"}),
+              HasSubstr("only data.* and train.* can be set"));
+  put(project / "short.txt", "too short");
+  EXPECT_THAT(error(65, {"eval", "run", "--data", "short.txt"}), HasSubstr("is 9 bytes long"));
+}
+
+TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {
+  const Outcome one = difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"});
+  EXPECT_EQ(one.exit, 0) << one.err;
+  EXPECT_THAT(one.out, StartsWith("the "));
+  EXPECT_EQ(one.out.size(), 4u + 12 + 1);
+  EXPECT_EQ(difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"}).out, one.out);
+  EXPECT_NE(
+      difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12", "--seed", "2"}).out,
+      one.out);
+  const Json found =
+      json({"generate", "run", "--prompt", "the ", "--max-tokens", "12", "--temperature", "0"});
+  EXPECT_EQ(found["prompt"], "the ");
+  EXPECT_EQ(found["tokens"].size(), 12u);
+  EXPECT_EQ(found["end"], "max_tokens");
+}
+
+TEST_F(Inference, generate_takes_a_prompt_a_line_each_with_its_own_numbers) {
+  put(project / "prompts.txt", "the \nfox \nthe \n");
+  const Outcome all =
+      difftape({"generate", "run", "--prompts", "prompts.txt", "--max-tokens", "9", "--json"});
+  EXPECT_EQ(all.exit, 0) << all.err;
+  std::istringstream lines(all.out);
+  std::vector<Json> texts;
+  for (std::string line; std::getline(lines, line);) texts.push_back(Json::parse(line));
+  ASSERT_EQ(texts.size(), 3u);
+  EXPECT_EQ(texts[1]["prompt"], "fox ");
+  EXPECT_NE(texts[0]["tokens"], texts[2]["tokens"]);
+  EXPECT_EQ(texts[0]["tokens"],
+            json({"generate", "run", "--prompt", "the ", "--max-tokens", "9"})["tokens"]);
+}
+
+TEST_F(Inference, generate_says_what_is_wrong) {
+  const auto wrong = [&](int exit, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"generate", "run"});
+    return error(exit, arguments);
+  };
+  EXPECT_THAT(wrong(64, {}), HasSubstr("say what to begin with"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--tokens", "1"}), HasSubstr("say what to begin with"));
+  EXPECT_THAT(wrong(65, {"--prompt", ""}), HasSubstr("the prompt is empty"));
+  EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
+              HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
+  EXPECT_THAT(wrong(65, {"--tokens", "1,256"}),
+              HasSubstr("token 1 of the prompt is 256; the model knows 0 to 255"));
+  EXPECT_THAT(wrong(66, {"--prompts", "gone.txt"}), HasSubstr("gone.txt"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: need"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: need"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: need"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "0"}), HasSubstr("--max-tokens: need"));
+}
+
+}  // namespace
+}  // namespace difftape::app

@@ -1,0 +1,104 @@
+// Texts against the same ones drawn without a cache, all tokens read again at every step.
+#include "train/run/inference/generate.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "tests/support/threads.h"
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/inference/model.h"
+
+namespace difftape::run {
+namespace {
+
+using testing::ElementsAre;
+
+class Generate : public testing::Test {
+ protected:
+  Generate() {
+    project.config.model.max_seq_len = 64;
+    EXPECT_EQ(project.train("run"), system::Exit::ok);
+    named = open_model(project / "run");
+  }
+
+  /// What generate does, without its cache.
+  std::vector<std::int32_t> by_hand(Index tokens) {
+    std::vector<std::int32_t> all = request.prompt, written;
+    const RandomStream numbers(request.seed, fmt::format("generate/{}", request.stream));
+    while (std::ssize(written) < tokens) {
+      Tape tape(Tape::Mode::inference);
+      const Tensor logits = named.model->logits(tape, {all, 1, std::ssize(all)}).value();
+      const std::span<const real> last(logits.row(std::ssize(all) - 1), 256);
+      written.push_back(sample(last, request.sampling, numbers.uniform(written.size())));
+      all.push_back(written.back());
+    }
+    return written;
+  }
+
+  test::TinyProject project{"diff_v2"};
+  NamedModel named;
+  GenerateRequest request{.prompt = {'t', 'h', 'e', ' '}, .max_tokens = 30};
+};
+
+TEST_F(Generate, writes_what_the_whole_model_says_is_next) {
+  for (const double temperature : {0.0, 0.7}) {
+    request.sampling.temperature = temperature;
+    const Generated text = generate(*named.model, request);
+    EXPECT_EQ(text.tokens, by_hand(30));
+    EXPECT_EQ(text.end, TextEnd::max_tokens);
+  }
+}
+
+TEST_F(Generate, is_a_function_of_seed_and_stream_whatever_the_threads) {
+  const auto text = [&](std::uint64_t seed, std::uint64_t stream) {
+    request.seed = seed;
+    request.stream = stream;
+    return generate(*named.model, request).tokens;
+  };
+  const auto first = text(1, 0);
+  EXPECT_NE(text(2, 0), first);
+  EXPECT_NE(text(1, 1), first);
+  for (const int threads : {1, 2, 3}) {
+    const test::Threads scope(threads);
+    EXPECT_EQ(text(1, 0), first);
+  }
+}
+
+TEST_F(Generate, ends_at_a_stop_at_the_context_or_when_told) {
+  request.sampling.temperature = 0;
+  const std::vector<std::int32_t> all = generate(*named.model, request).tokens;
+  request.stop = {{}, {all[4], all[5]}};
+  Generated text = generate(*named.model, request);
+  EXPECT_EQ(text.end, TextEnd::stop);
+  ASSERT_GE(text.tokens.size(), 2u);
+  EXPECT_EQ(text.tokens.back(), all[5]);
+  request.stop.clear();
+  request.eos_token_id = all[0];
+  text = generate(*named.model, request);
+  EXPECT_THAT(text.tokens, ElementsAre(all[0]));
+  EXPECT_EQ(text.end, TextEnd::stop);
+  request.eos_token_id = -1;
+  request.max_tokens = 1000;
+  text = generate(*named.model, request);
+  EXPECT_EQ(text.end, TextEnd::context);
+  EXPECT_EQ(text.tokens.size(), 64u - 4 + 1) << "the last one needs no position";
+  Index seen = 0;
+  request.on_token = [&](std::int32_t) { return ++seen < 3; };
+  text = generate(*named.model, request);
+  EXPECT_EQ(text.end, TextEnd::cancelled);
+  EXPECT_EQ(text.tokens.size(), 3u);
+}
+
+TEST_F(Generate, refuses_prompts_that_the_model_cannot_read) {
+  request.prompt = {};
+  EXPECT_THROW(generate(*named.model, request), DataError);
+  request.prompt = {1, 256};
+  EXPECT_THROW(generate(*named.model, request), DataError);
+  request.prompt.assign(65, 'x');
+  EXPECT_THROW(generate(*named.model, request), DataError);
+  request.prompt.assign(64, 'x');
+  EXPECT_EQ(generate(*named.model, request).tokens.size(), 1u);
+}
+
+}  // namespace
+}  // namespace difftape::run

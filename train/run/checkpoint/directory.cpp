@@ -1,0 +1,88 @@
+#include "train/run/checkpoint/directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <vector>
+
+#include "core/error.h"
+#include "train/system/files.h"
+
+namespace difftape::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+bool names_another(const fs::path& where) {
+  return where.filename() == kLatest || where.filename() == kBest;
+}
+
+}  // namespace
+
+std::string step_file_name(Index step) {
+  return fmt::format("{}{:08}{}", kStepPrefix, step, kStepSuffix);
+}
+
+std::optional<Index> step_of_file(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.starts_with(kStepPrefix) || !name.ends_with(kStepSuffix)) return std::nullopt;
+  Index step = 0;
+  const char* end = name.data() + name.size() - kStepSuffix.size();
+  const auto [stopped, error] = std::from_chars(name.data() + kStepPrefix.size(), end, step);
+  const bool whole = error == std::errc() && stopped == end && step >= 0;
+  return whole ? std::optional(step) : std::nullopt;
+}
+
+void name_best_checkpoint(const fs::path& directory, Index step) {
+  system::replace_text(directory / kBest, step_file_name(step) + "\n");
+}
+
+void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_every) {
+  std::vector<std::pair<Index, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
+  }
+  std::ranges::sort(found, std::greater());
+  std::vector<fs::path> named{find_checkpoint(directory)};
+  if (is_file(directory / kBest)) named.push_back(find_checkpoint(directory / kBest));
+  for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
+    const auto& [step, path] = found[i];
+    const bool stays =
+        std::ranges::find(named, path) != named.end() || (keep_every > 0 && step % keep_every == 0);
+    if (!stays) fs::remove(path, error);
+  }
+}
+
+bool names_checkpoint(const fs::path& where) {
+  std::error_code ignored;
+  return fs::is_directory(where, ignored) || where.extension() == kStepSuffix ||
+         names_another(where);
+}
+
+fs::path find_checkpoint(const fs::path& where) {
+  if (is_file(where) && !names_another(where)) return where;
+  for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
+    if (!is_file(latest)) continue;
+    std::string name = system::read_text(latest);
+    name.erase(name.find_last_not_of(" \r\n") + 1);
+    fs::path named = latest.parent_path() / name;
+    if (is_file(named)) return named;
+    throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
+  }
+  throw MissingInput(fmt::format(
+      "no checkpoint at {}: need a .h5 file, or a run directory with checkpoints/latest",
+      where.string()));
+}
+
+}  // namespace difftape::run

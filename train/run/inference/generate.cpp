@@ -1,0 +1,98 @@
+#include "train/run/inference/generate.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace difftape::run {
+
+namespace {
+
+void require_prompt(const std::vector<std::int32_t>& prompt, const ModelConfig& model) {
+  const auto length = static_cast<Index>(prompt.size());
+  if (length == 0) throw DataError("the prompt is empty; need at least one token to begin with");
+  if (length > model.max_seq_len) {
+    throw DataError(
+        fmt::format("the prompt is {} tokens long; the context of the model ends at {} "
+                    "(model.max_seq_len)",
+                    length, model.max_seq_len));
+  }
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    if (prompt[i] >= 0 && prompt[i] < model.vocab_size) continue;
+    throw DataError(fmt::format("token {} of the prompt is {}; the model knows 0 to {}", i,
+                                prompt[i], model.vocab_size - 1));
+  }
+}
+
+/// One text: the tokens so far, and the cache of all but those not yet read.
+class Text {
+ public:
+  Text(LanguageModel& model, const GenerateRequest& request)
+      : model_(model),
+        request_(request),
+        cache_(model.make_cache(1, std::min(model.config().max_seq_len,
+                                            std::ssize(request.prompt) + request.max_tokens))),
+        unread_(request.prompt),
+        numbers_(request.seed, fmt::format("generate/{}", request.stream)) {}
+
+  /// Draws the next token.
+  std::int32_t next() {
+    Tape tape(Tape::Mode::inference);
+    const TokenBatch tokens{unread_, 1, std::ssize(unread_), documents_of_unread()};
+    const Tensor logits = model_.next_logits(tape, tokens, cache_).value();
+    const std::int32_t token =
+        sample(logits.values(), request_.sampling, numbers_.uniform(written_.size()));
+    written_.push_back(token);
+    unread_ = {token};
+    return token;
+  }
+
+  /// Whether the tokens written end in one of the stops.
+  bool stopped() const {
+    if (written_.back() == request_.eos_token_id) return true;
+    return std::ranges::any_of(request_.stop, [&](const std::vector<std::int32_t>& stop) {
+      return !stop.empty() && stop.size() <= written_.size() &&
+             std::equal(stop.rbegin(), stop.rend(), written_.rbegin());
+    });
+  }
+  /// Whether the model has no position for one token more.
+  bool full() const { return cache_.length() + std::ssize(unread_) > cache_.capacity(); }
+
+  const std::vector<std::int32_t>& written() const { return written_; }
+
+ private:
+  DocumentOffsets documents_of_unread() {
+    if (request_.eos_token_id < 0) return nullptr;
+    std::vector<std::int32_t> begins;
+    auto position = static_cast<std::int32_t>(cache_.length());
+    for (const std::int32_t token : unread_) {
+      begins.push_back(document_);
+      ++position;
+      if (token == request_.eos_token_id) document_ = position;
+    }
+    return std::make_shared<const std::vector<std::int32_t>>(std::move(begins));
+  }
+
+  LanguageModel& model_;
+  const GenerateRequest& request_;
+  KvCache cache_;
+  std::vector<std::int32_t> unread_, written_;
+  std::int32_t document_ = 0;  ///< where that of the next token begins
+  RandomStream numbers_;
+};
+
+}  // namespace
+
+Generated generate(LanguageModel& model, const GenerateRequest& request) {
+  require_prompt(request.prompt, model.config());
+  Text text(model, request);
+  const auto ended = [&](TextEnd end) { return Generated{text.written(), end}; };
+  while (std::ssize(text.written()) < request.max_tokens) {
+    if (text.full()) return ended(TextEnd::context);
+    if (!request.on_token(text.next())) return ended(TextEnd::cancelled);
+    if (text.stopped()) return ended(TextEnd::stop);
+  }
+  return ended(TextEnd::max_tokens);
+}
+
+}  // namespace difftape::run

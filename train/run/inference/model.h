@@ -1,0 +1,27 @@
+#pragma once
+// A model that a user names, with its weights.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layers/language_model.h"
+#include "train/run/config/config.h"
+
+namespace difftape::run {
+
+struct NamedModel {
+  Config config;
+  std::unique_ptr<LanguageModel> model;
+  std::filesystem::path checkpoint;  ///< empty: the weights are initial ones
+  Index step = 0;                    ///< that it was trained for
+};
+
+/// A checkpoint or run directory, with its weights, or a YAML configuration, with the initial ones.
+/// Of a checkpoint `overrides` may set keys of data.* and train.*. Throws UsageError, MissingInput,
+/// DataError and ConfigError.
+NamedModel open_model(const std::filesystem::path& where,
+                      const std::vector<std::string>& overrides = {});
+
+}  // namespace difftape::run

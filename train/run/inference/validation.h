@@ -1,0 +1,31 @@
+#pragma once
+// How good a model is at predicting batches: while it trains, and afterwards.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layers/language_model.h"
+#include "train/run/data/dataset.h"
+
+namespace difftape::run {
+
+/// What a validation reads, and how.
+struct ValidationRequest {
+  Index batches = 0;        ///< the first ones
+  Index eos_token_id = -1;  ///< attention stays within the documents that it ends
+  Precision precision = Precision::full;
+  Tape::Hook hook{};  ///< sees the tapes
+};
+
+/// What it measures.
+struct Validation {
+  double loss = 0;                                      ///< nats per scored token, without z-loss
+  std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
+  Index tokens = 0;                                     ///< scored
+};
+
+/// Means over the scored tokens of validation batches. batches >= 1.
+Validation validate(LanguageModel& model, const Dataset& data, const ValidationRequest& request);
+
+}  // namespace difftape::run

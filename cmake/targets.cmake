@@ -109,9 +109,8 @@ endforeach()
 
 # Sources of train that compute: optimised as the kernel is, since products and sums are fused at -O2
 # and above, so that a lower level gives other bits.
-set(numeric run/data/tasks/backcopy run/inference/sampling run/inference/validation run/loop/train_state
-  app/analyze/snr app/analyze/gradient_flow
-  study/compare/measures)
+set(numeric run/data/tasks/backcopy run/inference/sampling run/inference/validation
+  run/loop/train_state app/analyze/snr app/analyze/gradient_flow study/compare/measures)
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
 difftape_sources(numeric_rooms train/run/diagnostics train/stats train/study/figures)
 list(APPEND numeric ${numeric_rooms})

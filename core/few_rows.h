@@ -11,7 +11,7 @@ namespace difftape {
 bool are_few_rows(const Operand& a, const Operand& b);
 
 /// C = start + A B, where `start` has the strides of C, or is null: 0. It may be C. Every element
-/// is one sum whose order depends on the inner size alone.
+/// is one sum, whose order depends on the inner size and the number of rows.
 void multiply_few_rows(const real* start, const Operand& a, const Operand& b, real* c,
                        Index c_stride);
 

@@ -39,7 +39,7 @@ TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& 
 Var TransformerBlock::operator()(const Var& x, const Pass& pass) const {
   const Var h = attention_(input_norm_(x), pass, x);
   Var y = mlp_(post_attention_norm_(h), h);
-  if (pass.observer) pass.observer->hidden(layer_, y.value());
+  if (pass.observer && !pass.cache) pass.observer->hidden(layer_, y.value());
   return y;
 }
 

@@ -33,7 +33,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
 }
 
 Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
-                          Observer* observer, KvCache* cache) {
+                          Observer* observer, ModelKvCache* cache) {
   Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   if (embedding_norm_) x = (*embedding_norm_)(x);
   const Pass pass{tokens.document_offsets, observer, cache};
@@ -62,9 +62,9 @@ Var LanguageModel::logits(Tape& tape, const TokenBatch& tokens) {
   return logits_of(x, head(tape));
 }
 
-KvCache LanguageModel::make_cache(Index batch, Index capacity) const {
+ModelKvCache LanguageModel::make_cache(Index batch, Index capacity) const {
   const Attention& layer = attention();
-  KvCache cache;
+  ModelKvCache cache;
   for (Index i = 0; i < config_.num_layers; ++i) {
     cache.layers.emplace_back(layer.mapping(), batch, capacity, head_dim_of(config_),
                               layer.value_dim());
@@ -72,7 +72,7 @@ KvCache LanguageModel::make_cache(Index batch, Index capacity) const {
   return cache;
 }
 
-Var LanguageModel::next_logits(Tape& tape, const TokenBatch& tokens, KvCache& cache) {
+Var LanguageModel::next_logits(Tape& tape, const TokenBatch& tokens, ModelKvCache& cache) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none, nullptr, &cache);
   Tensor last = Tensor::empty({tokens.batch, config_.d_model});
   parallel_for(tokens.batch, [&](Index b) {

@@ -46,17 +46,17 @@ class LanguageModel {
   LossAndLogits loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                 std::span<const std::int32_t> targets);
   /// An empty cache for sequences of at most `capacity` tokens.
-  KvCache make_cache(Index batch, Index capacity) const;
+  ModelKvCache make_cache(Index batch, Index capacity) const;
   /// Logits of the token after the last one of each sequence, (B, V); `tokens` follow those in the
   /// cache, and are added to it. On an inference tape. Throws ShapeError if they do not fit.
-  Var next_logits(Tape& tape, const TokenBatch& tokens, KvCache& cache);
+  Var next_logits(Tape& tape, const TokenBatch& tokens, ModelKvCache& cache);
   /// Runs all but the head and shows every layer to the observer, the first layer first.
   void observe(Tape& tape, const TokenBatch& tokens, Observer& observer);
 
  private:
   /// (B, T, C), after the norm
   Var hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
-             Observer* observer = nullptr, KvCache* cache = nullptr);
+             Observer* observer = nullptr, ModelKvCache* cache = nullptr);
   Var head(Tape& tape);                            // (V, C)
   Var logits_of(const Var& x, const Var& weight);  // (B, T, V)
   LossOptions loss_options() const { return {config_.z_loss, config_.logit_softcap}; }

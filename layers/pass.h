@@ -9,8 +9,8 @@
 namespace difftape {
 
 /// The keys and values of every layer, which tokens that follow attend to.
-struct KvCache {
-  std::vector<KeyValueCache> layers;
+struct ModelKvCache {
+  std::vector<KvCache> layers;
 
   Index batch() const { return layers.front().batch(); }
   Index length() const { return layers.front().length(); }  ///< tokens of a sequence
@@ -18,7 +18,7 @@ struct KvCache {
   /// What the attention of the next token reads of it.
   Index bytes_read() const {
     Index bytes = 0;
-    for (const KeyValueCache& layer : layers) bytes += layer.bytes_read();
+    for (const KvCache& layer : layers) bytes += layer.bytes_read();
     return bytes;
   }
 };
@@ -27,7 +27,7 @@ struct Pass {
   DocumentOffsets document_offsets{};
   Observer* observer = nullptr;
   /// The tokens follow those it holds, and are added to it; on inference tapes only.
-  KvCache* cache = nullptr;
+  ModelKvCache* cache = nullptr;
 };
 
 }  // namespace difftape

@@ -102,7 +102,7 @@ Var rms_norm(const Var& x, const Var& weight, double eps) {
   return mul(mul(x, r), weight);
 }
 
-Var rope(const Var& x, double theta) {
+Var rope(const Var& x, double theta, Index first) {
   const Index seq = x.shape()[1], width = x.shape()[3];
   Tensor cosine = Tensor::zeros({seq, 1, width}), sine = Tensor::like(cosine);
   Tensor turn = Tensor::zeros({width, width});  // (a, b) -> (-b, a) in every plane
@@ -111,7 +111,7 @@ Var rope(const Var& x, double theta) {
     for (Index t = 0; t < seq; ++t) {
       const Index plane = c / 2;
       const double exponent = -2.0 * static_cast<double>(plane) / static_cast<double>(width);
-      const double angle = static_cast<double>(t) * std::pow(theta, exponent);
+      const double angle = static_cast<double>(first + t) * std::pow(theta, exponent);
       cosine.row(t)[c] = static_cast<real>(std::cos(angle));
       sine.row(t)[c] = static_cast<real>(std::sin(angle));
     }

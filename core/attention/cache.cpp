@@ -23,8 +23,8 @@ constexpr Index kChains = 4;   ///< sums that run side by side, so that none wai
 
 }  // namespace
 
-KeyValueCache::KeyValueCache(const HeadMapping& mapping, Index batch, Index capacity,
-                             Index head_dim, Index value_dim)
+KvCache::KvCache(const HeadMapping& mapping, Index batch, Index capacity, Index head_dim,
+                 Index value_dim)
     : batch_(batch),
       capacity_(capacity),
       key_heads_(mapping.key_heads),
@@ -36,20 +36,20 @@ KeyValueCache::KeyValueCache(const HeadMapping& mapping, Index batch, Index capa
       keys_(Tensor::zeros({batch, key_heads_, panels_, head_dim * kSimdWidth})),
       values_(Tensor::zeros({batch, value_heads_, capacity, value_stride_})) {}
 
-Index KeyValueCache::bytes_read() const {
+Index KvCache::bytes_read() const {
   const Index keys = key_heads_ * head_dim_, values = value_heads_ * value_dim_;
   return batch_ * length_ * (keys + values) * static_cast<Index>(sizeof(real));
 }
 
-Index KeyValueCache::keys_of(Index b, Index head) const {
+Index KvCache::keys_of(Index b, Index head) const {
   return (b * key_heads_ + head) * panels_ * head_dim_ * kSimdWidth;
 }
 
-Index KeyValueCache::values_of(Index b, Index head) const {
+Index KvCache::values_of(Index b, Index head) const {
   return (b * value_heads_ + head) * capacity_ * value_stride_;
 }
 
-void KeyValueCache::append(const Tensor& k, const Tensor& v) {
+void KvCache::append(const Tensor& k, const Tensor& v) {
   const Index n = k.shape().rank() == 4 ? k.shape()[1] : 0;
   require_shape(k.shape() == Shape{batch_, n, key_heads_, head_dim_} &&
                     v.shape() == Shape{batch_, n, value_heads_, value_dim_},
@@ -88,7 +88,7 @@ struct Query {
 struct Call {
   const HeadMapping& mapping;
   const AttentionInputs& in;
-  const KeyValueCache& cache;
+  const KvCache& cache;
   Index tokens;  ///< n
   Tensor& out;
 
@@ -244,7 +244,7 @@ void attend(const Call& call, const Query& at, const std::vector<Index>& group,
 }  // namespace
 
 Tensor attention_cached(const HeadMapping& mapping, const AttentionInputs& in,
-                        const KeyValueCache& cache) {
+                        const KvCache& cache) {
   const Shape& q = in.q.shape();
   const Index n = q.rank() == 4 ? q[1] : 0;
   require_shape(

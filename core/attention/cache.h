@@ -8,12 +8,11 @@
 namespace difftape {
 
 /// The keys and values of one layer, zeros where no token is yet.
-class KeyValueCache {
+class KvCache {
  public:
   /// For `batch` sequences of up to `capacity` tokens, with keys `head_dim` and values `value_dim`
   /// wide.
-  KeyValueCache(const HeadMapping& mapping, Index batch, Index capacity, Index head_dim,
-                Index value_dim);
+  KvCache(const HeadMapping& mapping, Index batch, Index capacity, Index head_dim, Index value_dim);
 
   /// Adds n tokens to each sequence: k (B, n, key_heads, D), v (B, n, value_heads, E). Throws
   /// ShapeError if they are of other shapes or more than there is room for.
@@ -48,6 +47,6 @@ class KeyValueCache {
 /// (B, n, query_heads, D); in.k and in.v are not read, in.round_maps does not count. Documents of
 /// in.visible are those of the n tokens: where in the sequence each begins. Throws ShapeError.
 Tensor attention_cached(const HeadMapping& mapping, const AttentionInputs& in,
-                        const KeyValueCache& cache);
+                        const KvCache& cache);
 
 }  // namespace difftape

@@ -113,8 +113,7 @@ Var Attention::finished(Var context, const Var& x) const {
   return context;
 }
 
-Var Attention::context_after(KeyValueCache& cache, const Operands& in,
-                             const Visibility& visible) const {
+Var Attention::context_after(KvCache& cache, const Operands& in, const Visibility& visible) const {
   const Index before = cache.length();
   cache.append(in.k.value(), in.v.value());
   if (before == 0) {
@@ -135,7 +134,7 @@ Var Attention::context_after(KeyValueCache& cache, const Operands& in,
 
 Var Attention::operator()(const Var& x, const Pass& pass, const Var& residual) const {
   const NameScope scope(name_);
-  KeyValueCache* cache = pass.cache ? &pass.cache->layers[static_cast<size_t>(layer_)] : nullptr;
+  KvCache* cache = pass.cache ? &pass.cache->layers[static_cast<size_t>(layer_)] : nullptr;
   Observer* observer = cache ? nullptr : pass.observer;
   const Operands in = operands_of(x, cache ? cache->length() : 0);
   Tensor stats;

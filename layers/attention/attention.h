@@ -45,7 +45,7 @@ class Attention {
                    Index heads, Index position) const;
   Var sink_logits(Tape& tape) const;
   double scale() const { return 1 / std::sqrt(static_cast<double>(head_dim_)); }
-  Var context_after(KeyValueCache& cache, const Operands& in, const Visibility& visible) const;
+  Var context_after(KvCache& cache, const Operands& in, const Visibility& visible) const;
   Var finished(Var context, const Var& x) const;
 
   AttentionFields fields_;

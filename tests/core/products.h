@@ -89,7 +89,9 @@ inline void expect_product(Index m, Index n, Index k, bool a_t, bool b_t, Index 
 
 using Size = std::tuple<Index, Index, Index>;
 inline const Size kAwkward[] = {{1, 1, 1},    {64, 64, 64},   {33, 70, 45}, {129, 65, 7},
-                                {5, 3, 1030}, {40, 130, 513}, {2, 1, 600},  {140, 500, 90}};
+                                {5, 3, 1030}, {40, 130, 513}, {2, 1, 600},  {140, 500, 90},
+                                {3, 70, 100}, {4, 9, 257},    {6, 66, 40},  {7, 5, 33},
+                                {8, 40, 129}, {9, 40, 129}};
 
 inline void expect_products(Precision precision) {
   for (const auto& [m, n, k] : kAwkward) {
@@ -128,6 +130,7 @@ inline const Way kWays[] = {
     {600, 200, 90, false, false, 0, false, true},    // many rows
     {500, 130, 700, true, false, 0, true, false},    // long rows of A: a gradient of weights
     {200, 130, 700, true, false, 300, true, true},   // long rows of both
+    {3, 700, 300, false, true, 0, false, false},     // a token at a time: dot products
 };
 
 /// Whether more threads give the same bits as one.

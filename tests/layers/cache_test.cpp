@@ -43,7 +43,7 @@ double difference(Layer& layer, const std::vector<Index>& pieces,
                   const DocumentOffsets& documents = nullptr) {
   const Tensor x = test::random({kBatch, kSeq, layer.config.d_model}, "x");
   const Tensor whole = layer.forward(x, documents);
-  KvCache cache;
+  ModelKvCache cache;
   cache.layers.emplace_back(layer.attention.mapping(), kBatch, kSeq, head_dim_of(layer.config),
                             layer.attention.value_dim());
   double largest = 0, size = 0;
@@ -72,7 +72,7 @@ std::vector<Index> prompt_then_one_by_one(Index prompt) {
   return pieces;
 }
 
-TEST(KeyValueCache, gives_every_variant_the_tokens_of_the_whole_sequence) {
+TEST(KvCache, gives_every_variant_the_tokens_of_the_whole_sequence) {
   for (const ModelConfig& config : test::variants()) {
     Layer layer(config);
     for (const Index prompt : {1, 7, 16, 33}) {
@@ -83,7 +83,7 @@ TEST(KeyValueCache, gives_every_variant_the_tokens_of_the_whole_sequence) {
   }
 }
 
-TEST(KeyValueCache, goes_with_all_that_a_layer_can_have) {
+TEST(KvCache, goes_with_all_that_a_layer_can_have) {
   const auto worst = [](auto&& change) {
     double largest = 0;
     for (const char* kind : {"softmax", "diff_v1", "diff_v2", "softmax_2h"}) {
@@ -106,7 +106,7 @@ TEST(KeyValueCache, goes_with_all_that_a_layer_can_have) {
       << "no multiple of a vector, nor of the sums side by side";
 }
 
-TEST(KeyValueCache, keeps_documents_apart) {
+TEST(KvCache, keeps_documents_apart) {
   std::vector<std::int32_t> begins(kBatch * kSeq, 0);
   std::fill(begins.begin() + 20, begins.begin() + kSeq, 20);  // the first sequence has two
   const auto documents = std::make_shared<const std::vector<std::int32_t>>(begins);
@@ -117,9 +117,9 @@ TEST(KeyValueCache, keeps_documents_apart) {
   }
 }
 
-TEST(KeyValueCache, has_room_for_what_it_was_made_for) {
+TEST(KvCache, has_room_for_what_it_was_made_for) {
   const HeadMapping mapping = HeadMapping::standard(4, 2);
-  KeyValueCache cache(mapping, 1, 3, 8, 8);
+  KvCache cache(mapping, 1, 3, 8, 8);
   cache.append(Tensor::zeros({1, 2, 2, 8}), Tensor::zeros({1, 2, 2, 8}));
   EXPECT_EQ(cache.bytes_read(), 2 * (2 * 8 + 2 * 8) * static_cast<Index>(sizeof(real)));
   EXPECT_THROW(cache.append(Tensor::zeros({1, 2, 2, 8}), Tensor::zeros({1, 2, 2, 8})), ShapeError);
@@ -129,9 +129,9 @@ TEST(KeyValueCache, has_room_for_what_it_was_made_for) {
   EXPECT_THROW(attention_cached(mapping, {.q = q, .k = {}, .v = {}}, cache), ShapeError);
 }
 
-TEST(KeyValueCache, takes_no_part_in_a_backward_pass) {
+TEST(KvCache, takes_no_part_in_a_backward_pass) {
   Layer layer(layer_config("softmax"));
-  KvCache cache;
+  ModelKvCache cache;
   cache.layers.emplace_back(layer.attention.mapping(), 1, 4, 4, 4);
   Tape tape;
   const Var x = tape.input(Tensor::zeros({1, 2, 6}));
@@ -139,7 +139,7 @@ TEST(KeyValueCache, takes_no_part_in_a_backward_pass) {
   EXPECT_THROW(layer.attention(x, {.cache = &cache}), std::logic_error);
 }
 
-TEST(KvCache, gives_the_logits_of_the_model) {
+TEST(ModelKvCache, gives_the_logits_of_the_model) {
   for (const bool with_all : {false, true}) {
     ModelConfig config = layer_config("diff_v2");
     config.num_layers = 3;
@@ -154,7 +154,7 @@ TEST(KvCache, gives_the_logits_of_the_model) {
     for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 50);
     Tape tape(Tape::Mode::inference);
     const Tensor logits = model.logits(tape, {ids, kBatch, kSeq}).value();
-    KvCache cache = model.make_cache(kBatch, kSeq);
+    ModelKvCache cache = model.make_cache(kBatch, kSeq);
     Index begin = 0;
     for (const Index n : prompt_then_one_by_one(9)) {
       std::vector<std::int32_t> piece;

@@ -21,6 +21,10 @@ struct Context {
   system::Exit exit = system::Exit::ok;
 };
 
+/// What a command that uses a model says of the argument that names it.
+inline constexpr const char* kModelHelp =
+    "Checkpoint or run directory; or a configuration, with its initial weights";
+
 Command train_command(Context& context);
 Command sweep_command(Context& context);
 /// What a sweep starts for each of its runs; not in the help.

@@ -11,6 +11,7 @@
 #include "train/run/loop/grads.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
+#include "train/system/files.h"
 
 namespace difftape::app {
 
@@ -60,7 +61,7 @@ namespace {
 struct TrainArguments {
   std::string config, out, resume, fork;
   std::vector<std::string> overrides;
-  bool profile = false;
+  bool forks = false, profile = false;
 };
 
 /// What --resume means for a run that goes to `out`.
@@ -80,10 +81,20 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
                                                  : default_out(config);
 }
 
+/// --fork is train.init_from in other words.
+void fork(const TrainArguments& a, run::Config& config) {
+  if (!a.forks) return;
+  if (a.fork.empty()) throw UsageError("--fork: need a checkpoint or a run directory");
+  for (const std::string& text : a.overrides) {
+    if (text.starts_with("train.init_from="))
+      throw UsageError("--fork and --set train.init_from say the same; give one of them");
+  }
+  config.train.init_from = system::absolute_path(a.fork);
+}
+
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   run::Config config = run::load_config(a.config, a.overrides).config;
-  if (!a.fork.empty())
-    config.train.init_from = std::filesystem::absolute(a.fork).lexically_normal();
+  fork(a, config);
   run::TrainRequest request;
   request.out = directory_of(a, config);
   request.resume = resumes(a.resume, request.out);
@@ -108,8 +119,11 @@ Command train_command(Context& context) {
                        .help = "Continue from the latest checkpoint of the run; --resume=auto: "
                                "start it if there is none",
                        .alone = kResume},
-                      {"--fork", &a->fork,
-                       "Begin with the weights of this checkpoint or run (train.init_from)"},
+                      {.name = "--fork",
+                       .target = &a->fork,
+                       .help = "Begin with the weights of this checkpoint or run "
+                               "(train.init_from)",
+                       .given = &a->forks},
                       {"--profile", &a->profile,
                        "Also write trace.json and profile.txt: where the time of ten steps goes"}},
           .run = [a, &context] { context.exit = train_as_told(*a, context); }};

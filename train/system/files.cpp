@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "core/error.h"
@@ -65,6 +67,35 @@ void AppendFile::append(std::string_view text) {
   }
 }
 
+namespace {
+
+constexpr const char* kGlob = "*?[";
+
+/// As a part of a pattern that means this path alone.
+std::string escaped(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == '\\' || std::strchr(kGlob, c) != nullptr) text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string absolute_path(const std::string& path, const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  const char* home = std::getenv("HOME");
+  if (path.starts_with("~/") && home != nullptr) return (fs::path(home) / path.substr(2)).string();
+  if (path.empty() || fs::path(path).is_absolute()) return path;
+  const fs::path from = folder.empty() ? fs::current_path() : fs::absolute(folder);
+  const fs::path whole = (from / path).lexically_normal();
+  std::error_code ignored;
+  if (path.find_first_of(kGlob) == std::string::npos || fs::exists(whole, ignored))
+    return whole.string();
+  return escaped((from / "").lexically_normal().string()) + path;
+}
+
 void DirectoryLock::Close::operator()(const int* descriptor) const {
   close(*descriptor);
   delete descriptor;
@@ -83,10 +114,10 @@ struct flock whole_file() {
 }  // namespace
 
 bool DirectoryLock::is_held(const std::filesystem::path& dir) {
-  const int opened = open((dir / "lock").c_str(), O_RDWR | O_CLOEXEC);
-  if (opened < 0) return false;
+  const int opened = open((dir / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return errno != ENOENT;  // what cannot be asked may be held
   struct flock lock = whole_file();
-  const bool held = fcntl(opened, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  const bool held = fcntl(opened, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
   close(opened);
   return held;
 }
@@ -101,6 +132,7 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& dir) {
   descriptor_.reset(new int(opened));
   struct flock lock = whole_file();
   if (fcntl(opened, F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) throw cannot_write(path);
     throw OutputError(fmt::format(
         "{}: another process is training here; wait for it, or choose another directory with --out",
         dir.string()));

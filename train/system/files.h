@@ -37,6 +37,10 @@ class AppendFile {
   File file_;
 };
 
+/// A path that a user wrote, seen from `folder`: absolute, with `~/` as the home directory. In a
+/// pattern the characters of the folder stand for themselves (POSIX glob).
+std::string absolute_path(const std::string& path, const std::filesystem::path& folder = {});
+
 /// Holds `<dir>/lock` for as long as it lives. The operating system frees it however the process
 /// ends.
 class DirectoryLock {
@@ -44,7 +48,8 @@ class DirectoryLock {
   /// Throws OutputError if another process holds it or the file cannot be made.
   explicit DirectoryLock(const std::filesystem::path& dir);
 
-  /// Whether some process, this one too, holds the lock of `dir` now.
+  /// Whether some process, this one too, holds the lock of `dir` now, as far as can be told: true
+  /// of a file that is there and may not be read.
   static bool is_held(const std::filesystem::path& dir);
 
  private:

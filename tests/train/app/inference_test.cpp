@@ -56,6 +56,13 @@ TEST_F(Inference, eval_reads_all_of_other_data) {
   put(project / "other.txt", std::string(17 * 10 + 3, 'x'));
   const Json found = json({"eval", "run", "--data", "other.txt"});
   EXPECT_EQ(found["tokens"], 16 * 10) << "ten windows, each with a token more than it predicts";
+  const Json in_fours = json({"eval", "run", "--data", "other.txt", "--set", "data.batch_size=4"});
+  EXPECT_EQ(in_fours["tokens"], 16 * 10) << "two whole batches, and half of one";
+  EXPECT_NEAR(in_fours["loss"], found["loss"], 1e-5);
+  project.config.data.val_path = {(project / "text.txt").string()};
+  ASSERT_EQ(project.train("with_own"), system::Exit::ok);
+  EXPECT_EQ(json({"eval", "with_own", "--data", "other.txt"})["tokens"], 16 * 10)
+      << "in place of what validates";
   EXPECT_EQ(json({"eval", "run", "--data", "other.txt", "--batches", "2"})["tokens"], 2 * 2 * 16);
   EXPECT_GT(found["loss"], json({"eval", "run"})["loss"]);
   const double initial = json({"eval", "tiny.yaml"})["loss"];
@@ -72,13 +79,21 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
   EXPECT_EQ(found["val/accuracy"], last["val/accuracy"]);
   EXPECT_TRUE(found.contains("best_loss"));
   EXPECT_FALSE(found.contains("bits_per_byte"));
-  EXPECT_THAT(error(64, {"eval", "task", "--data", "text.txt"}), HasSubstr("are generated"));
-  EXPECT_THAT(error(64, {"generate", "task", "--prompt", "x"}),
-              HasSubstr("give them with --tokens"));
+  EXPECT_THAT(error(64, {"eval", "task", "--data", "text.txt"}), HasSubstr("is generated"));
+  EXPECT_THAT(error(64, {"generate", "task", "--prompt", "x"}), HasSubstr("begin with --tokens"));
   EXPECT_EQ(difftape({"generate", "task", "--tokens", "1,2", "--max-tokens", "3"}).exit, 0);
 }
 
+TEST_F(Inference, eval_knows_whether_the_data_are_those_of_the_run) {
+  put(project / "text.txt", "changed " + test::tiny_text());
+  EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("the data changed since it was made"));
+  put(project / "moved.txt", test::tiny_text());
+  const double logged = test::metrics_lines(project / "run").back()["val/loss"];
+  EXPECT_EQ(json({"eval", "run", "--set", "data.path=moved.txt"})["loss"], logged);
+}
+
 TEST_F(Inference, eval_says_what_is_wrong) {
+  EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}), HasSubstr("--batches: need at least 1"));
   EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("no checkpoint at gone.h5"));
   EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
               AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
@@ -101,7 +116,7 @@ TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {
       json({"generate", "run", "--prompt", "the ", "--max-tokens", "12", "--temperature", "0"});
   EXPECT_EQ(found["prompt"], "the ");
   EXPECT_EQ(found["tokens"].size(), 12u);
-  EXPECT_EQ(found["end"], "max_tokens");
+  EXPECT_EQ(found["finish_reason"], "length");
 }
 
 TEST_F(Inference, generate_takes_a_prompt_a_line_each_with_its_own_numbers) {
@@ -131,7 +146,16 @@ TEST_F(Inference, generate_says_what_is_wrong) {
               HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
   EXPECT_THAT(wrong(65, {"--tokens", "1,256"}),
               HasSubstr("token 1 of the prompt is 256; the model knows 0 to 255"));
+  EXPECT_THAT(wrong(65, {"--tokens", "4294967361"}), HasSubstr("token 0 of the prompt is 256"));
   EXPECT_THAT(wrong(66, {"--prompts", "gone.txt"}), HasSubstr("gone.txt"));
+  put(project / "prompts.txt", "one\r\n\nthree\n");
+  EXPECT_THAT(wrong(65, {"--prompts", "prompts.txt"}),
+              AllOf(HasSubstr("the prompt is empty"), HasSubstr("in prompts.txt:2")));
+  put(project / "none.txt", "");
+  EXPECT_THAT(wrong(65, {"--prompts", "none.txt"}), HasSubstr("none.txt: is empty"));
+  EXPECT_THAT(wrong(64, {"--prompts", "none.txt", "--prompt", "a"}),
+              HasSubstr("say what to begin with"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}), HasSubstr("--stop: need a text"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: need"));

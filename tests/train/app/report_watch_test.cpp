@@ -29,6 +29,14 @@ class ReportWatch : public testing::Test {
     return test::write_run(dir / "sweep" / name,
                            {.name = name, .floor = floor, .steps = 100, .state = state});
   }
+  /// A run that somebody trains from the moment that it is there.
+  system::DirectoryLock write_running(const std::string& name, double floor) {
+    test::write_run(dir / name,
+                    {.name = name, .floor = floor, .steps = 100, .state = run::RunState::running});
+    system::DirectoryLock lock(dir / name);
+    fs::rename(dir / name, dir / "sweep" / name);
+    return lock;
+  }
   std::unique_ptr<test::Process> watch() {
     return std::make_unique<test::Process>(
         std::vector<std::string>{"report", "sweep", "--watch", "--out", "live.html"},
@@ -41,9 +49,10 @@ class ReportWatch : public testing::Test {
 
 TEST_F(ReportWatch, rewrites_the_page_until_the_last_run_has_ended) {
   write("a", 2.3, run::RunState::finished);
-  const fs::path open = write("b", 2.2, run::RunState::running);
-  const system::DirectoryLock training(open);
+  const system::DirectoryLock training = write_running("b", 2.2);
+  const fs::path open = dir / "sweep/b";
   put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
+  const system::DirectoryLock sweeping(dir / "sweep");
   const auto watching = watch();
   ASSERT_TRUE(watching->read_until("1 finished, 1 running; so far, lowest validation loss: a"));
   EXPECT_THAT(page(), HasSubstr(kRefresh));
@@ -67,7 +76,7 @@ TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
   const auto watching = watch();
   ASSERT_TRUE(watching->read_until("waiting for the first run"));
   EXPECT_FALSE(fs::exists(dir / "live.html"));
-  const system::DirectoryLock training(write("a", 2.3, run::RunState::running));
+  const system::DirectoryLock training = write_running("a", 2.3);
   ASSERT_TRUE(watching->read_until("1 running; no run finished: 1 running"));
   EXPECT_THAT(page(), HasSubstr(kRefresh));
   watching->signal(SIGINT);
@@ -77,10 +86,14 @@ TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
   EXPECT_THAT(page(), HasSubstr("1 of 1 runs is not finished"));
 }
 
-TEST_F(ReportWatch, ends_when_the_last_run_was_killed) {
+TEST_F(ReportWatch, ends_when_the_last_run_is_killed) {
   write("a", 2.3, run::RunState::finished);
-  write("b", 2.2, run::RunState::running);
-  const Outcome outcome = watch()->wait();
+  put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
+  std::optional<system::DirectoryLock> training(write_running("b", 2.2));
+  const auto watching = watch();
+  ASSERT_TRUE(watching->read_until("1 finished, 1 running"));
+  training.reset();  // as the system does when a process dies
+  const Outcome outcome = watching->wait();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("1 finished, 1 killed"));
 }

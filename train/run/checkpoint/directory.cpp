@@ -22,6 +22,14 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+/// The name in a file `latest` or `best`; empty if there is none.
+std::string name_in(const fs::path& path) {
+  if (!is_file(path)) return "";
+  std::string name = system::read_text(path);
+  name.erase(name.find_last_not_of(" \r\n") + 1);
+  return name;
+}
+
 bool names_another(const fs::path& where) {
   return where.filename() == kLatest || where.filename() == kBest;
 }
@@ -54,12 +62,11 @@ void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_ev
     if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
   }
   std::ranges::sort(found, std::greater());
-  std::vector<fs::path> named{find_checkpoint(directory)};
-  if (is_file(directory / kBest)) named.push_back(find_checkpoint(directory / kBest));
+  const std::vector<std::string> named{name_in(directory / kLatest), name_in(directory / kBest)};
   for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
     const auto& [step, path] = found[i];
-    const bool stays =
-        std::ranges::find(named, path) != named.end() || (keep_every > 0 && step % keep_every == 0);
+    const bool stays = std::ranges::find(named, path.filename().string()) != named.end() ||
+                       (keep_every > 0 && step % keep_every == 0);
     if (!stays) fs::remove(path, error);
   }
 }
@@ -74,8 +81,7 @@ fs::path find_checkpoint(const fs::path& where) {
   if (is_file(where) && !names_another(where)) return where;
   for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
     if (!is_file(latest)) continue;
-    std::string name = system::read_text(latest);
-    name.erase(name.find_last_not_of(" \r\n") + 1);
+    const std::string name = name_in(latest);
     fs::path named = latest.parent_path() / name;
     if (is_file(named)) return named;
     throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));

@@ -152,6 +152,9 @@ struct LogConfig {
   Index parameters_every = 10;      ///< gradient norm of each parameter; 0: only at the end
   Index diagnostics_every = 50;     ///< 0: only at the end
   Index diagnostics_sequences = 2;  ///< validation sequences they measure
+  Index sample_every = 0;           ///< steps; 0: no text is written
+  std::string sample_prompt = "\n";
+  Index sample_tokens = 100;
   stats::SpikeDefinition spike_rule = stats::SpikeDefinition::automatic;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
   double spike_threshold = 0;  ///< standard deviations

@@ -174,7 +174,7 @@ std::vector<Field> train_fields() {
                                 "train.keep_last."),
       field<at, &T::keep_best>("train.keep_best", any_value(), "",
                                "Write a checkpoint after each validation whose loss is the lowest "
-                               "so far, let checkpoints/best name it, and keep it."),
+                               "since this was set, let checkpoints/best name it, and keep it."),
       field<at, &T::init_from>("train.init_from", paths(), "",
                                "Checkpoint or run directory whose weights the run begins with; "
                                "empty means weights drawn from run.seed."),
@@ -223,6 +223,13 @@ std::vector<Field> log_fields() {
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
                                            "Validation sequences that diagnostics measure."),
+      field<at, &L::sample_every>("log.sample_every", at_least(0), "steps",
+                                  "Write a line of text that the model generates to the log this "
+                                  "often; 0 means never."),
+      field<at, &L::sample_prompt>("log.sample_prompt", any_value(), "",
+                                   "What that text begins with."),
+      field<at, &L::sample_tokens>("log.sample_tokens", between(1, kMaxSize), "tokens",
+                                   "Length of that text."),
       field<at, &L::spike_rule>(
           "log.spike_rule", any_value(), "",
           fmt::format("Which definition says what a spike is: OLMo 2's, OLMo-core's, llm.c's or "

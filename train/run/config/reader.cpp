@@ -22,12 +22,12 @@ Origin ResolvedConfig::origin(const std::string& key) const {
 ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigErrors errors;
   Assignments assignments(errors);
-  const std::filesystem::path of_run = std::filesystem::path(path) / "config.yaml";
+  const std::filesystem::path dir(path), of_run = dir / "config.yaml";
   std::error_code ignored;
-  if (std::filesystem::exists(of_run, ignored)) {
+  if (std::filesystem::exists(dir / "env.json", ignored)) {
     assignments.add_text(system::read_text(of_run), of_run.string());
   } else {
-    assignments.add_file(path);
+    assignments.add_file(std::filesystem::exists(of_run, ignored) ? of_run.string() : path);
   }
   for (const std::string& text : overrides) assignments.add_override(text);
   ResolvedConfig resolved = assignments.resolve();
@@ -71,17 +71,11 @@ std::string read_text(const std::string& path, std::string& text) {
   return "";
 }
 
-/// `~` is left to the shell's rules of a glob.
-std::string absolute_path(const std::string& path, const fs::path& folder) {
-  const bool relative = !path.empty() && path.front() != '~' && fs::path(path).is_relative();
-  return relative ? fs::absolute(folder / path).lexically_normal().string() : path;
-}
-
 void make_absolute(ConfigValue& paths, const SourceLocation& said_at) {
   const fs::path folder = said_at.line > 0 ? fs::path(said_at.source).parent_path() : fs::path();
-  if (auto* one = std::get_if<std::string>(&paths)) *one = absolute_path(*one, folder);
+  if (auto* one = std::get_if<std::string>(&paths)) *one = system::absolute_path(*one, folder);
   if (auto* several = std::get_if<std::vector<std::string>>(&paths)) {
-    for (std::string& path : *several) path = absolute_path(path, folder);
+    for (std::string& path : *several) path = system::absolute_path(path, folder);
   }
 }
 

@@ -98,6 +98,24 @@ void validate_checkpoints(const TrainConfig& train, const Rules& rules) {
               train.keep_every);
 }
 
+void validate_val_path(const DataConfig& data, const Rules& rules) {
+  rules.check(data.val_path.empty() || !is_task(data.kind), {"data.val_path", "data.kind"},
+              "data.kind {} is generated, for validation too; remove data.val_path",
+              to_string(data.kind));
+}
+
+void validate_samples(const Config& c, const Rules& rules) {
+  if (c.log.sample_every == 0) return;
+  rules.check(c.data.kind == DataKind::text, {"log.sample_every", "data.kind"},
+              "samples are text; the tokens of data.kind {} are no bytes", to_string(c.data.kind));
+  rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_every"},
+              "is empty; need at least one byte to begin with");
+  const auto length = static_cast<Index>(c.log.sample_prompt.size());
+  rules.check(length <= c.model.max_seq_len, {"log.sample_prompt", "model.max_seq_len"},
+              "is {} tokens long; the context of the model ends at {}", length,
+              c.model.max_seq_len);
+}
+
 void validate_needles(const Config& c, const Rules& rules) {
   const NeedlesConfig& task = c.data.needles;
   const std::string all_facts = "data.needles.facts", all_queries = "data.needles.queries";
@@ -204,8 +222,8 @@ void validate_repeats(const Config& c, const Rules& rules) {
 }
 
 void validate_data(const Config& c, const Rules& rules) {
-  validate_checkpoints(c.train, rules);
   validate_sequences(c.data, c.model, rules);
+  validate_val_path(c.data, rules);
   validate_kind(c, rules);
   validate_repeats(c, rules);
 }
@@ -232,6 +250,8 @@ void validate_training(const Config& c, const Rules& rules) {
       why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",
       why_invalid);
+  validate_checkpoints(c.train, rules);
+  validate_samples(c, rules);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/tasks/task.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 
@@ -78,6 +79,16 @@ std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfi
                                   model.vocab_size, to_string(config.kind), dataset->vocab_size()));
   }
   return dataset;
+}
+
+void require_same_data(const Dataset& data, const nlohmann::json& recorded,
+                       const std::filesystem::path& made) {
+  const nlohmann::json now = data.info();
+  if (recorded == now) return;
+  throw DataError(fmt::format(
+      "{}: the data changed since it was made: they were {}, they are {}; bring the files back, or "
+      "say where they are with --set data.path=PATH",
+      made.string(), system::json_text(recorded), system::json_text(now)));
 }
 
 }  // namespace difftape::run

@@ -2,6 +2,7 @@
 // What a model is trained and validated on: batches of token sequences.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -99,6 +100,10 @@ class Dataset {
   /// Without rows: answers are not counted one by one.
   virtual AccuracyGrid grid() const { return {}; }
 };
+
+/// Throws DataError unless `data` are those of which `made` recorded this info.
+void require_same_data(const Dataset& data, const nlohmann::json& recorded,
+                       const std::filesystem::path& made);
 
 /// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
 /// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens.

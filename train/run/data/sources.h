@@ -19,6 +19,9 @@ namespace difftape::run {
 /// Throws MissingInput for an entry that matches nothing, DataError for one that is no file.
 std::vector<std::filesystem::path> find_sources(std::span<const std::string> entries);
 
+/// Tokens of data.kind text.
+inline constexpr Index kBytes = 256;
+
 /// The bytes of all files, one after the other. Throws MissingInput if one cannot be read.
 std::string read_sources(std::span<const std::filesystem::path> files);
 

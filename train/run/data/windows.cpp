@@ -67,10 +67,14 @@ class Windows : public Dataset {
 
   Batch val_batch(Index i) const override {
     const auto first = val_starts_.begin() + i * val_rows();
-    return windows_at(val_source(), {first, first + val_rows()});
+    return windows_at(val_source(),
+                      {first, first + std::min(val_rows(), val_windows() - i * val_rows())});
   }
 
-  Index val_batches() const override { return val_windows() / val_rows(); }
+  /// Of files that only validate all windows count, in a smaller last batch where need be.
+  Index val_batches() const override {
+    return own_val_source_ ? ceil_div(val_windows(), val_rows()) : val_windows() / val_rows();
+  }
   Index vocab_size() const override {
     return std::max(source_->vocab_size, val_source().vocab_size);
   }
@@ -92,7 +96,7 @@ class Windows : public Dataset {
 
  private:
   Index val_windows() const { return static_cast<Index>(val_starts_.size()); }
-  /// All validation batches have the same size; a text that cannot fill one has a smaller one.
+  /// Of a batch; a text that cannot fill one has a smaller one.
   Index val_rows() const { return std::min(batch_, val_windows()); }
 
   /// First token of sequence `row` of a step: uniform over all windows within a training span.

@@ -6,9 +6,7 @@
 
 namespace difftape::run {
 
-namespace {
-
-void require_prompt(const std::vector<std::int32_t>& prompt, const ModelConfig& model) {
+void require_prompt(std::span<const std::int32_t> prompt, const ModelConfig& model) {
   const auto length = static_cast<Index>(prompt.size());
   if (length == 0) throw DataError("the prompt is empty; need at least one token to begin with");
   if (length > model.max_seq_len) {
@@ -24,16 +22,23 @@ void require_prompt(const std::vector<std::int32_t>& prompt, const ModelConfig& 
   }
 }
 
+namespace {
+
+/// Tokens that will be read at most.
+Index capacity_of(const ModelConfig& model, const GenerateRequest& request) {
+  const Index prompt = std::ssize(request.prompt);
+  return prompt + std::min(request.max_tokens, model.max_seq_len - prompt);
+}
+
 /// One text: the tokens so far, and the cache of all but those not yet read.
 class Text {
  public:
   Text(LanguageModel& model, const GenerateRequest& request)
       : model_(model),
         request_(request),
-        cache_(model.make_cache(1, std::min(model.config().max_seq_len,
-                                            std::ssize(request.prompt) + request.max_tokens))),
+        cache_(model.make_cache(1, capacity_of(model.config(), request))),
         unread_(request.prompt),
-        numbers_(request.seed, fmt::format("generate/{}", request.stream)) {}
+        rng_(request.seed, fmt::format("generate/{}", request.stream)) {}
 
   /// Draws the next token.
   std::int32_t next() {
@@ -41,7 +46,7 @@ class Text {
     const TokenBatch tokens{unread_, 1, std::ssize(unread_), documents_of_unread()};
     const Tensor logits = model_.next_logits(tape, tokens, cache_).value();
     const std::int32_t token =
-        sample(logits.values(), request_.sampling, numbers_.uniform(written_.size()));
+        sample(known_of(logits.values()), request_.sampling, rng_.uniform(written_.size()));
     written_.push_back(token);
     unread_ = {token};
     return token;
@@ -61,6 +66,10 @@ class Text {
   const std::vector<std::int32_t>& written() const { return written_; }
 
  private:
+  std::span<const real> known_of(std::span<const real> logits) const {
+    return request_.known > 0 ? logits.first(static_cast<size_t>(request_.known)) : logits;
+  }
+
   DocumentOffsets documents_of_unread() {
     if (request_.eos_token_id < 0) return nullptr;
     std::vector<std::int32_t> begins;
@@ -75,10 +84,10 @@ class Text {
 
   LanguageModel& model_;
   const GenerateRequest& request_;
-  KvCache cache_;
+  ModelKvCache cache_;
   std::vector<std::int32_t> unread_, written_;
   std::int32_t document_ = 0;  ///< where that of the next token begins
-  RandomStream numbers_;
+  RandomStream rng_;
 };
 
 }  // namespace
@@ -86,13 +95,13 @@ class Text {
 Generated generate(LanguageModel& model, const GenerateRequest& request) {
   require_prompt(request.prompt, model.config());
   Text text(model, request);
-  const auto ended = [&](TextEnd end) { return Generated{text.written(), end}; };
+  const auto ended = [&](FinishReason why) { return Generated{text.written(), why}; };
   while (std::ssize(text.written()) < request.max_tokens) {
-    if (text.full()) return ended(TextEnd::context);
-    if (!request.on_token(text.next())) return ended(TextEnd::cancelled);
-    if (text.stopped()) return ended(TextEnd::stop);
+    if (text.full()) return ended(FinishReason::context);
+    if (!request.on_token(text.next())) return ended(FinishReason::cancelled);
+    if (text.stopped()) return ended(FinishReason::stop);
   }
-  return ended(TextEnd::max_tokens);
+  return ended(FinishReason::length);
 }
 
 }  // namespace difftape::run

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/names.h"
 #include "layers/language_model.h"
 #include "train/run/inference/sampling.h"
 
@@ -16,6 +17,7 @@ struct GenerateRequest {
   Sampling sampling{};
   std::uint64_t seed = 1;
   std::uint64_t stream = 0;  ///< which of several texts of a seed
+  Index known = 0;           ///< only tokens below this are written; 0: all
   Index eos_token_id = -1;   ///< ends the text; attention stays within documents; -1: none
   /// Any of these, as tokens, ends the text too.
   std::vector<std::vector<std::int32_t>> stop{};
@@ -23,18 +25,36 @@ struct GenerateRequest {
   std::function<bool(std::int32_t)> on_token = [](std::int32_t) { return true; };
 };
 
-/// Why a text ended: it is as long as it may be, or as the context of the model; a stop or the end
-/// of the document; or whoever saw the tokens wanted no more.
-enum class TextEnd { max_tokens, context, stop, cancelled };
+/// Why a text ended: at a stop or the end of the document; as long as it may be; at the end of the
+/// context of the model; because whoever saw the tokens wanted no more.
+enum class FinishReason { stop, length, context, cancelled };
+
+}  // namespace difftape::run
+
+namespace difftape {
+
+template <>
+inline constexpr auto kNames<run::FinishReason> =
+    std::to_array<Named<run::FinishReason>>({{"stop", run::FinishReason::stop},
+                                             {"length", run::FinishReason::length},
+                                             {"context", run::FinishReason::context},
+                                             {"cancelled", run::FinishReason::cancelled}});
+
+}  // namespace difftape
+
+namespace difftape::run {
 
 struct Generated {
   std::vector<std::int32_t> tokens;  ///< after the prompt, with what ended it
-  TextEnd end = TextEnd::max_tokens;
+  FinishReason finish_reason = FinishReason::length;
 };
 
+/// Throws DataError if the prompt is empty or longer than model.max_seq_len, or has a token that
+/// the model does not know.
+void require_prompt(std::span<const std::int32_t> prompt, const ModelConfig& model);
+
 /// A function of the model and the request alone, whatever the threads. Draws with number i of the
-/// stream what token i of the text is. Throws DataError if the prompt is empty or longer than
-/// model.max_seq_len, or has a token that the model does not know.
+/// stream what token i of the text is. Throws what require_prompt and sample throw.
 Generated generate(LanguageModel& model, const GenerateRequest& request);
 
 }  // namespace difftape::run

@@ -25,22 +25,23 @@ void require_other_keys(const std::vector<std::string>& overrides) {
 
 NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
   NamedModel named;
-  if (!names_checkpoint(where)) {
+  fs::path weights;
+  if (names_checkpoint(where)) {
+    require_other_keys(overrides);
+    weights = find_checkpoint(where);
+    const CheckpointMeta meta = read_checkpoint_meta(weights);
+    named.config = config_from_yaml(meta.config_yaml, weights.string(), overrides);
+    named.data = meta.extra_state.at("data");
+  } else {
     named.config = load_config(where.string(), overrides).config;
-    named.model = std::make_unique<LanguageModel>(named.config.model);
-    named.model->parameters().initialize(named.config.run.seed);
-    const std::string& from = named.config.train.init_from;
-    if (!from.empty()) load_weights(from, named.model->parameters());
-    return named;
+    weights = named.config.train.init_from;
   }
-  require_other_keys(overrides);
-  named.checkpoint = find_checkpoint(where);
-  const CheckpointMeta meta = read_checkpoint_meta(named.checkpoint);
-  named.config = config_from_yaml(meta.config_yaml, named.checkpoint.string(), overrides);
-  named.step = meta.step;
   named.model = std::make_unique<LanguageModel>(named.config.model);
   named.model->parameters().initialize(named.config.run.seed);
-  load_checkpoint(named.checkpoint, named.model->parameters(), nullptr);
+  if (weights.empty()) return named;
+  const WeightsOrigin origin = load_weights(weights, named.model->parameters());
+  named.checkpoint = origin.checkpoint;
+  named.step = origin.step;
   return named;
 }
 

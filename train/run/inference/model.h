@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct NamedModel {
   std::unique_ptr<LanguageModel> model;
   std::filesystem::path checkpoint;  ///< empty: the weights are initial ones
   Index step = 0;                    ///< that it was trained for
+  nlohmann::json data;               ///< what the checkpoint says of the data; null without one
 };
 
 /// A checkpoint or run directory, with its weights, or a YAML configuration, with the initial ones.

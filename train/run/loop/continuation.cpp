@@ -22,7 +22,10 @@ constexpr std::array kDecideNoResult{"run.out",
                                      "train.checkpoint_every",
                                      "train.keep_last",
                                      "train.keep_every",
-                                     "train.keep_best"};
+                                     "train.keep_best",
+                                     "log.sample_every",
+                                     "log.sample_prompt",
+                                     "log.sample_tokens"};
 
 stats::SpikeRule rule_of(const Config& config) {
   return spike_rule_of(config.log, config.train.steps);
@@ -36,6 +39,12 @@ Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
   Index step = 0;
   while (step < steps && before->lr(step) == now->lr(step)) ++step;
   return step;
+}
+
+/// Whether a key names files that a run of so many steps may find elsewhere: the data, of which it
+/// knows the digest; and the weights it began with, which it needs no more.
+bool names_files(const std::string& key, Index steps) {
+  return key == "data.path" || key == "data.val_path" || (key == "train.init_from" && steps > 0);
 }
 
 }  // namespace
@@ -67,6 +76,7 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps) {
   std::vector<std::string> reasons;
   for (const KeyDifference& each : result_differences(made, wanted)) {
+    if (names_files(each.key, steps)) continue;
     const bool longer = each.key == "train.steps" && wanted.train.steps >= steps;
     if (!longer) {
       reasons.push_back(fmt::format("{} is {}, not {}", each.key, each.made, each.wanted));

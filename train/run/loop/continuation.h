@@ -16,7 +16,7 @@ struct KeyDifference {
 
 /// The keys that decide results of a run and that a configuration `wanted` gives other values than
 /// it was `made` with. These decide none: run.out, run.claims, train.activation_checkpointing,
-/// train.checkpoint_every and train.keep_*.
+/// train.checkpoint_every, train.keep_* and log.sample_*.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
 /// Why what `dir` holds is no run that can be continued with `config`, the same steps following:
@@ -25,7 +25,8 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
 
 /// Why a run that has done `steps` steps cannot go on as `wanted` says: "optim.lr is 0.001, not
 /// 0.002". Empty if it can: its results are to be the same, or it is to be longer and every step
-/// done had the learning rate and the spike rule that it would have had.
+/// done had the learning rate and the spike rule that it would have had. Files may lie elsewhere:
+/// what is in them is compared by whoever reads them.
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
 
 /// The configuration that a run directory was made with. Throws MissingInput and ConfigError.

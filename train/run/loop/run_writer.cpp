@@ -9,6 +9,8 @@
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
+#include "train/run/data/sources.h"
+#include "train/run/inference/generate.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/train_state.h"
@@ -58,11 +60,18 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
   return system::DirectoryLock(request.out);
 }
 
-/// Of a run that is to be longer than it was made for: what it is now, and since when.
+/// Of a run that is to be longer than it was made for, or finds its files elsewhere: what it is
+/// now, and since when.
 void record_continuation(const TrainState& state, const TrainRequest& request) {
   Config config = config_of_run(request.out);
   const Index before = config.train.steps;
-  if (before == state.config.train.steps) return;
+  const bool moved = config.data.path != state.config.data.path ||
+                     config.data.val_path != state.config.data.val_path ||
+                     config.train.init_from != state.config.train.init_from;
+  if (before == state.config.train.steps && !moved) return;
+  config.data.path = state.config.data.path;
+  config.data.val_path = state.config.data.val_path;
+  config.train.init_from = state.config.train.init_from;
   config.train.steps = state.config.train.steps;
   config.log.spike_rule = state.config.log.spike_rule;
   rewrite_env(request.out, flat_config(config),
@@ -117,7 +126,7 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
                                 100 * best->accuracy));
   }
   const Json env = read_env(dir_);
-  if (const auto from = env.find("init_from"); from != env.end()) {
+  if (const auto from = env.find("init_from"); from != env.end() && !request.resume) {
     progress_->note(fmt::format("begins with the weights of {}, after step {}",
                                 from->at("checkpoint").get<std::string>(),
                                 from->at("step").get<Index>()));
@@ -189,6 +198,22 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   metrics_->write(step.step, metrics_of(state, step, report));
   if (step.diagnostics) maps_ = step.diagnostics->maps;
   progress_->step(report);
+}
+
+void RunWriter::sample(TrainState& state) {
+  const profile::Span span(profile::Category::phase, "log");
+  const std::string& prompt = state.config.log.sample_prompt;
+  GenerateRequest request{.prompt = {},
+                          .max_tokens = state.config.log.sample_tokens,
+                          .seed = state.config.run.seed,
+                          .stream = static_cast<std::uint64_t>(state.step),
+                          .known = kBytes,
+                          .eos_token_id = state.config.data.eos_token_id};
+  for (const char c : prompt) request.prompt.push_back(static_cast<unsigned char>(c));
+  std::string text = prompt;
+  for (const std::int32_t token : generate(state.model, request).tokens)
+    text += static_cast<char>(token);
+  progress_->note(fmt::format("sample after step {}: {:?}", state.step, text));
 }
 
 void RunWriter::checkpoint(const TrainState& state) {

@@ -55,6 +55,8 @@ class RunWriter {
 
   /// Logs a step, and shows it.
   void step(const TrainState& state, const Step& step);
+  /// Writes a line of text that the model generates, and shows it: "sample after step 100: ...".
+  void sample(TrainState& state);
   /// Writes a checkpoint and brings metrics.h5, spikes.csv and status.json up to date.
   void checkpoint(const TrainState& state);
   /// Writes trace.json and profile.txt, and shows the table.

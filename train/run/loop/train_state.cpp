@@ -134,19 +134,15 @@ void TrainState::restore(const fs::path& checkpoint) {
   const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
   require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), meta.step, checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
-  if (meta.extra_state.at("data") != nlohmann::json(data->info())) {
-    throw DataError(fmt::format(
-        "{}: the data changed since this checkpoint: it was {}, it is {}; restore the files, or "
-        "start a new run with another --out",
-        checkpoint.string(), system::json_text(meta.extra_state.at("data")),
-        system::json_text(data->info())));
-  }
+  require_same_data(*data, meta.extra_state.at("data"), checkpoint);
   load_checkpoint(checkpoint, model.parameters(), &optimizer);
   restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
   restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
   if (guard.active()) guard.restore(meta.extra_state.at("guard"));
-  if (const auto was = meta.extra_state.find("best"); was != meta.extra_state.end())
-    best = {was->at("step"), was->at("loss")};
+  if (const auto was = meta.extra_state.find("best"); was != meta.extra_state.end()) {
+    const Index at = was->at("step");
+    if (fs::exists(checkpoint.parent_path() / step_file_name(at))) best = {at, was->at("loss")};
+  }
   step = meta.step;
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
 }
@@ -180,11 +176,26 @@ void restore_initial_weights(TrainState& state, const fs::path& dir) {
       origin->checkpoint.string(), dir.string(), was, origin->digest));
 }
 
+namespace {
+
+/// Of a run without a checkpoint env.json knows the data, and what is best achievable beside it.
+void require_same_files(const TrainState& state, const fs::path& dir) {
+  const auto env = read_env(dir), now = state.data->info();
+  nlohmann::json recorded = nlohmann::json::object();
+  for (const auto& [key, value] : now.items()) {
+    if (env.at("data").contains(key)) recorded[key] = env.at("data").at(key);
+  }
+  require_same_data(*state.data, recorded, dir / "env.json");
+}
+
+}  // namespace
+
 void restore(TrainState& state, const fs::path& dir) {
   if (fs::exists(dir / "checkpoints" / "latest")) {
     state.restore(find_checkpoint(dir));
   } else {
     state.require_continued(config_of_run(dir), 0, dir);
+    require_same_files(state, dir);
     restore_initial_weights(state, dir);
   }
   if (!fs::exists(dir / "metrics.jsonl")) return;

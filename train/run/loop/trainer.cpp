@@ -43,6 +43,8 @@ RunEnd step_and_log(TrainState& state, RunWriter& writer, const system::StopRequ
   if (step.diverged || diagnoses(state.config, step.step)) step.diagnostics = state.diagnose();
   writer.step(state, step);
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
+  const Index sample_every = state.config.log.sample_every;
+  if (sample_every > 0 && due(step.step, sample_every, config.steps)) writer.sample(state);
   const system::Exit signal = state.step < config.steps ? stop.received() : system::Exit::ok;
   if (signal != system::Exit::ok || is_best ||
       due(step.step, config.checkpoint_every, config.steps)) {

@@ -113,13 +113,12 @@ void write_status(const fs::path& dir, RunStatus& status) {
   system::replace_text(dir / "status.json", system::json_text(json, 2) + "\n");
 }
 
-RunStatus read_status(const fs::path& dir) {
-  require_run_dir(dir);
-  return parse_file(dir / "status.json", [&](const Json& json) {
+namespace {
+
+RunStatus parse_status(const fs::path& dir) {
+  return parse_file(dir / "status.json", [](const Json& json) {
     RunStatus status;
     status.state = state_of_name(json.at("state").get<std::string>());
-    const bool running = status.state == RunState::running;
-    if (running && !system::DirectoryLock::is_held(dir)) status.state = RunState::killed;
     json.at("step").get_to(status.step);
     json.at("steps").get_to(status.steps);
     json.at("started").get_to(status.started);
@@ -132,6 +131,17 @@ RunStatus read_status(const fs::path& dir) {
     if (const Json& code = json.at("exit_code"); !code.is_null()) status.exit_code = code;
     return status;
   });
+}
+
+}  // namespace
+
+RunStatus read_status(const fs::path& dir) {
+  require_run_dir(dir);
+  RunStatus status = parse_status(dir);
+  if (status.state != RunState::running || system::DirectoryLock::is_held(dir)) return status;
+  status = parse_status(dir);  // it may have ended in between
+  if (status.state == RunState::running) status.state = RunState::killed;
+  return status;
 }
 
 void write_env(const fs::path& dir, std::span<const std::string> command, const Json& facts,

@@ -125,7 +125,7 @@ std::string builds_note(std::span<const RunRecord> runs) {
 /// The files that say how far runs are.
 constexpr std::array kFiles = {"status.json", "metrics.jsonl", "index.csv"};
 
-/// A line a file; what vanishes meanwhile is left out.
+/// A line a file, and one a lock that is held; what vanishes meanwhile is left out.
 std::string state_of(const fs::path& dir) {
   std::set<std::string> lines;
   const auto add = [&](const fs::path& file) {
@@ -139,16 +139,19 @@ std::string state_of(const fs::path& dir) {
   for (fs::recursive_directory_iterator entry(dir, error), end; !error && entry != end;
        entry.increment(error)) {
     if (std::ranges::find(kFiles, entry->path().filename()) != kFiles.end()) add(entry->path());
+    const fs::path parent = entry->path().parent_path();
+    if (entry->path().filename() == "lock" && system::DirectoryLock::is_held(parent))
+      lines.insert(fmt::format("{} is held\n", entry->path().string()));
   }
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
 }
 
-/// Whether the index of a sweep has a run that is running or queued.
+/// Whether a sweep that goes on has a run that is running or queued.
 bool has_more(const fs::path& dir) {
   std::error_code ignored;
-  if (!fs::exists(dir / "index.csv", ignored)) return false;
+  if (!fs::exists(dir / "index.csv", ignored) || !system::DirectoryLock::is_held(dir)) return false;
   const auto rows = system::read_csv(system::read_text(dir / "index.csv"));
   const auto column = std::ranges::find(rows.front(), "state") - rows.front().begin();
   return std::ranges::any_of(rows, [&](const std::vector<std::string>& row) {

@@ -41,15 +41,23 @@ TEST_F(ConfigReader, a_single_path_may_stand_alone) {
 
 TEST_F(ConfigReader, paths_are_seen_from_the_file_that_says_them_and_become_absolute) {
   write("deep/base.yaml", "data.path: [../a.txt, texts/*.txt, /b.txt, ~/c.txt]\n");
-  EXPECT_EQ(
-      config("base: deep/base.yaml\n").data.path,
-      (std::vector<std::string>{here("a.txt"), here("deep/texts/*.txt"), "/b.txt", "~/c.txt"}));
+  EXPECT_EQ(config("base: deep/base.yaml\n").data.path,
+            (std::vector<std::string>{here("a.txt"), here("deep/texts/*.txt"), "/b.txt",
+                                      std::string(std::getenv("HOME")) + "/c.txt"}));
   EXPECT_EQ(load_config("deep/base.yaml", {"data.path=a.txt"}).config.data.path,
             std::vector<std::string>{here("a.txt")})
       << "on the command line they are seen from the working directory";
+  write("d[1]/c.yaml", "data.path: ['*.txt', e.txt]\n");
+  EXPECT_EQ(load_config("d[1]/c.yaml").config.data.path,
+            (std::vector<std::string>{here("d\\[1]/*.txt"), here("d[1]/e.txt")}))
+      << "of a pattern the folder stands for itself";
+  write("run/env.json", "{}");
   write("run/config.yaml", "data.path: a.txt\ntrain.init_from: /runs/old\n");
   EXPECT_EQ(load_config("run").config.data.path, std::vector<std::string>{"a.txt"})
       << "those of a run stay as they are";
+  write("own/config.yaml", "data.path: a.txt\n");
+  EXPECT_EQ(load_config("own").config.data.path, std::vector<std::string>{here("own/a.txt")})
+      << "a folder that is no run";
   EXPECT_EQ(config("data.path: []\ntrain.init_from: \"\"\n").train.init_from, "");
 }
 

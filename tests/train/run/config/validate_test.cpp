@@ -79,6 +79,16 @@ TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
   EXPECT_EQ(config("train: {keep_last: 2, keep_every: 100}\n").train.keep_every, 100);
 }
 
+TEST_F(ConfigRules, samples_are_of_models_that_read_bytes) {
+  EXPECT_THAT(
+      error("log.sample_every: 5\ndata.kind: mqar\nmodel.vocab_size: 256\n"),
+      testing::HasSubstr("data.kind: samples are text; the tokens of data.kind mqar are no bytes"));
+  EXPECT_EQ(
+      error("log: {sample_every: 5, sample_prompt: \"\"}\n"),
+      "a.yaml:1:24: error: log.sample_prompt: is empty; need at least one byte to begin with");
+  EXPECT_EQ(config("log.sample_every: 5\n").log.sample_prompt, "\n");
+}
+
 TEST_F(ConfigRules, sequences_fit_the_model) {
   EXPECT_EQ(error("data.seq_len: 512\n"),
             "a.yaml:1:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "

@@ -45,7 +45,7 @@ TEST_F(Generate, writes_what_the_whole_model_says_is_next) {
     request.sampling.temperature = temperature;
     const Generated text = generate(*named.model, request);
     EXPECT_EQ(text.tokens, by_hand(30));
-    EXPECT_EQ(text.end, TextEnd::max_tokens);
+    EXPECT_EQ(text.finish_reason, FinishReason::length);
   }
 }
 
@@ -69,24 +69,30 @@ TEST_F(Generate, ends_at_a_stop_at_the_context_or_when_told) {
   const std::vector<std::int32_t> all = generate(*named.model, request).tokens;
   request.stop = {{}, {all[4], all[5]}};
   Generated text = generate(*named.model, request);
-  EXPECT_EQ(text.end, TextEnd::stop);
+  EXPECT_EQ(text.finish_reason, FinishReason::stop);
   ASSERT_GE(text.tokens.size(), 2u);
   EXPECT_EQ(text.tokens.back(), all[5]);
   request.stop.clear();
   request.eos_token_id = all[0];
   text = generate(*named.model, request);
   EXPECT_THAT(text.tokens, ElementsAre(all[0]));
-  EXPECT_EQ(text.end, TextEnd::stop);
+  EXPECT_EQ(text.finish_reason, FinishReason::stop);
   request.eos_token_id = -1;
-  request.max_tokens = 1000;
+  request.max_tokens = std::numeric_limits<Index>::max();
   text = generate(*named.model, request);
-  EXPECT_EQ(text.end, TextEnd::context);
+  EXPECT_EQ(text.finish_reason, FinishReason::context);
   EXPECT_EQ(text.tokens.size(), 64u - 4 + 1) << "the last one needs no position";
   Index seen = 0;
   request.on_token = [&](std::int32_t) { return ++seen < 3; };
   text = generate(*named.model, request);
-  EXPECT_EQ(text.end, TextEnd::cancelled);
+  EXPECT_EQ(text.finish_reason, FinishReason::cancelled);
   EXPECT_EQ(text.tokens.size(), 3u);
+}
+
+TEST_F(Generate, writes_only_tokens_that_are_known) {
+  request.sampling.temperature = 100;
+  request.known = 'e';
+  for (const std::int32_t token : generate(*named.model, request).tokens) EXPECT_LT(token, 'e');
 }
 
 TEST_F(Generate, refuses_prompts_that_the_model_cannot_read) {

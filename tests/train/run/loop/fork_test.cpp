@@ -51,7 +51,10 @@ TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
   project.config.data.path = {(project / "other.txt").string()};
   project.config.train.init_from = (project / "old/checkpoints").string();
   project.config.model.attention.softmax_denominator = SoftmaxDenominator::softmax1;
-  EXPECT_EQ(project.train("new"), system::Exit::ok);
+  ASSERT_EQ(project.train("new"), system::Exit::ok);
+  TrainState by_hand(project.config);
+  load_weights(project / "old", by_hand.model.parameters());
+  EXPECT_EQ(losses("new").front(), train_step(by_hand).loss);
 }
 
 TEST_F(Fork, goes_on_before_its_first_checkpoint_only_with_the_weights_it_began_with) {
@@ -92,6 +95,9 @@ TEST_F(Fork, of_what_fits_not_or_is_not_there_leaves_nothing) {
               testing::AllOf(HasSubstr("no checkpoint at "), HasSubstr("in train.init_from")));
   EXPECT_THAT(error({"--fork", "old", "--set", "model.d_ff=32"}, 65),
               HasSubstr("does not fit the model: "));
+  EXPECT_THAT(error({"--fork", ""}, 64), HasSubstr("--fork: need a checkpoint"));
+  EXPECT_THAT(error({"--fork", "old", "--set", "train.init_from=old"}, 64),
+              HasSubstr("say the same"));
   EXPECT_THAT(error({"--fork", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));
 }
 

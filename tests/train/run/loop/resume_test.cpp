@@ -1,7 +1,9 @@
 // A run that was stopped or killed and then resumed is the run that was never interrupted.
 #include <csignal>
 
+#include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/continuation.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 
@@ -159,6 +161,40 @@ TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   EXPECT_EQ(test::measured(project / "cut"), test::measured(project / "run"));
 }
 
+TEST_F(Resume, goes_on_though_its_best_checkpoint_is_gone) {
+  project.config.train.keep_best = true;
+  project.config.train.keep_last = 1;
+  project.config.train.steps = 60;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  test::put(project / "run/checkpoints/best", "step-00000001.h5\n");
+  project.config.optim.schedule = ScheduleKind::constant;
+  EXPECT_THROW(project.train("run", true), ConfigError);
+  project.config.optim.schedule = OptimConfig().schedule;
+  EXPECT_EQ(project.train("run", true), system::Exit::ok);
+  prune_checkpoints(project / "run/checkpoints", 1, 0);
+}
+
+TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
+  project.config.train.steps = 20;
+  project.config.optim.schedule = ScheduleKind::constant;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  std::filesystem::rename(project / "text.txt", project / "elsewhere.txt");
+  const std::vector<std::string> resume{"train", "run", "--resume", "--set", "train.steps=30"};
+  EXPECT_EQ(project.difftape(resume).exit, 66);
+  std::vector<std::string> found = resume;
+  found.insert(found.end(), {"--set", "data.path=elsewhere.txt"});
+  const Outcome outcome = project.difftape(found);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(config_of_run(project / "run").data.path.front(), (project / "elsewhere.txt").string());
+  test::put(project / "elsewhere.txt", "other text " + test::tiny_text());
+  found[4] = "train.steps=40";
+  const Outcome changed = project.difftape(found);
+  EXPECT_EQ(changed.exit, 65);
+  EXPECT_THAT(changed.err, HasSubstr("the data changed since it was made"));
+}
+
 TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
   Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
   ASSERT_TRUE(process.read_until("step   1/150"));
@@ -249,7 +285,7 @@ TEST_F(ResumeWithAnother, precision_is_refused) {
 TEST_F(ResumeWithAnother, text_is_refused) {
   test::put(project / "text.txt", test::tiny_text() + "more");
   EXPECT_THAT(error(65), testing::StartsWith("difftape: run/checkpoints/step-00000012.h5: the data "
-                                             "changed since this checkpoint: it was {"));
+                                             "changed since it was made: they were {"));
 }
 
 }  // namespace

@@ -198,6 +198,21 @@ TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
                                    "step-00000012.h5"}));
 }
 
+TEST(Trainer, writes_samples_to_the_log_and_changes_no_bit_by_it) {
+  TinyProject project;
+  ASSERT_EQ(project.train("without"), system::Exit::ok);
+  project.config.log.sample_every = 5;
+  project.config.log.sample_prompt = "the ";
+  project.config.log.sample_tokens = 8;
+  ASSERT_EQ(project.train("with"), system::Exit::ok);
+  EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
+  const std::string log = contents(project / "with/stdout.log");
+  for (const int step : {5, 10, 12}) {
+    EXPECT_THAT(log, testing::HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
+  }
+  EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
+}
+
 TEST(Trainer, spikes_of_loss_and_gradient_norm_are_counted_at_every_step) {
   TinyProject project;
   project.config.train.steps = 40;

@@ -1,0 +1,137 @@
+// `difftape eval`: how well a model predicts.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "train/app/commands.h"
+#include "train/run/inference/model.h"
+#include "train/run/inference/validation.h"
+#include "train/run/loop/train_state.h"
+#include "train/system/files.h"
+#include "train/system/json.h"
+
+namespace difftape::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct EvalArguments {
+  std::string model;
+  std::vector<std::string> data, overrides;
+  std::optional<Index> batches;
+  bool json = false;
+};
+
+/// The model with the data it is asked about: all of --data, or what its run held out.
+run::NamedModel open_with_data(const EvalArguments& a) {
+  run::NamedModel named = run::open_model(a.model, a.overrides);
+  if (a.data.empty()) return named;
+  run::DataConfig& data = named.config.data;
+  if (is_task(data.kind)) {
+    throw UsageError(fmt::format(
+        "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N", to_string(data.kind)));
+  }
+  data.val_path.clear();
+  for (const std::string& path : a.data) data.val_path.push_back(system::absolute_path(path));
+  data.path = data.val_path;
+  return named;
+}
+
+/// The data; those that a checkpoint was trained on unless others are asked for.
+std::unique_ptr<run::Dataset> data_of(const EvalArguments& a, const run::NamedModel& named) {
+  auto data = make_dataset(named.config.data, named.config.model, named.config.run.seed);
+  const bool others = !a.data.empty() || std::ranges::any_of(a.overrides, [](const auto& text) {
+    return text.starts_with("data.");
+  });
+  if (!others && !named.data.is_null()) require_same_data(*data, named.data, named.checkpoint);
+  return data;
+}
+
+/// Of generated data as many batches as a validation of the run reads, else all.
+Index batches_of(const EvalArguments& a, const run::Config& config, Index available) {
+  if (a.batches && *a.batches < 1) throw UsageError("--batches: need at least 1");
+  if (a.batches) return std::min(*a.batches, available);
+  return is_task(config.data.kind) ? batches_to_validate(config, config.train.steps, available)
+                                   : available;
+}
+
+Json evaluate(const EvalArguments& a) {
+  const run::NamedModel named = open_with_data(a);
+  const run::Config& config = named.config;
+  const auto data = data_of(a, named);
+  const auto begin = std::chrono::steady_clock::now();
+  const run::Validation found = validate(*named.model, *data,
+                                         {.batches = batches_of(a, config, data->val_batches()),
+                                          .eos_token_id = config.data.eos_token_id,
+                                          .precision = precision_of(config)});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!std::isfinite(found.loss)) {
+    throw DataError(
+        fmt::format("{}: the loss is {}: the weights have diverged, use an earlier "
+                    "checkpoint",
+                    named.checkpoint.string(), std::abs(found.loss)));
+  }
+  Json result{{"checkpoint", named.checkpoint.string()},
+              {"step", named.step},
+              {"data", data->info()},
+              {"tokens", found.tokens},
+              {"loss", found.loss},
+              {"perplexity", std::exp(found.loss)}};
+  if (config.data.kind == run::DataKind::text) result["bits_per_byte"] = found.loss / std::log(2.0);
+  if (const auto best = data->best()) result["best_loss"] = best->loss;
+  for (const auto& [name, value] : found.metrics) result[name] = value;
+  result["tokens_per_sec"] = static_cast<double>(found.tokens) / seconds.count();
+  return result;
+}
+
+/// "loss 1.2345 nats per token, perplexity 3.4367, 1.7810 bits per byte" and what else there is.
+void print_evaluation(const Json& result) {
+  const std::string checkpoint = result["checkpoint"];
+  fmt::print("{}\n", checkpoint.empty()
+                         ? "initial weights"
+                         : fmt::format("{}, step {}", checkpoint, result["step"].get<Index>()));
+  fmt::print("loss {:.4f} nats per token, perplexity {:.4f}", result["loss"].get<double>(),
+             result["perplexity"].get<double>());
+  if (result.contains("bits_per_byte"))
+    fmt::print(", {:.4f} bits per byte", result["bits_per_byte"].get<double>());
+  fmt::print("\n{} tokens, {:.0f} tokens/s\n", result["tokens"].get<Index>(),
+             result["tokens_per_sec"].get<double>());
+  for (const auto& [key, value] : result.items()) {
+    if (key.starts_with("val/") || key.starts_with("task/"))
+      fmt::print("{:<32} {:.4f}\n", key, value.get<double>());
+  }
+}
+
+}  // namespace
+
+Command eval_command(Context&) {
+  auto a = std::make_shared<EvalArguments>();
+  return {.name = "eval",
+          .help = "How well a model predicts: loss, perplexity, bits per byte, accuracy",
+          .options =
+              {{.name = "RUN_OR_CKPT", .target = &a->model, .help = kModelHelp, .required = true},
+               {"--data", &a->data,
+                "File, folder or glob to evaluate on as a whole (default: what the run held "
+                "out)"},
+               {"--batches", &a->batches,
+                "So many batches (default: all that is held out; of generated data those of "
+                "a validation)"},
+               {"--json", &a->json, "Print one JSON object"},
+               set_option(a->overrides)},
+          .run = [a] {
+            const Json result = evaluate(*a);
+            if (a->json) {
+              fmt::print("{}\n", system::json_text(result));
+            } else {
+              print_evaluation(result);
+            }
+          }};
+}
+
+}  // namespace difftape::app

@@ -140,7 +140,7 @@ struct TrainConfig {
   Index keep_last = 0;           ///< checkpoints; 0: all
   Index keep_every = 0;          ///< steps whose checkpoints stay beside them; 0: none
   bool keep_best = false;        ///< write and keep that of the lowest validation loss
-  std::string init_from = "";    ///< checkpoint or run whose weights it begins with; empty: drawn
+  std::string init_from = {};    ///< checkpoint or run whose weights it begins with; empty: drawn
   Index grad_accumulation = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;

@@ -66,7 +66,7 @@ void row_backward(Call& call, const Work& work, Index i, const Buffers& row) {
   const Block& block = work.block;
   const Index t = block.begin + i, width = block.width(i), token = block.b * dims.seq + t;
   const auto scale = static_cast<real>(call.in.scale);
-  const real lambda = lambda_at(call.in, dims, block.b, t, block.head);
+  const real lambda = lambda_at(call.in, block.b, t, block.head);
   const std::array<real, 2> coefficient{1, -lambda};
   std::array<real, 2> r{};
   for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {

@@ -102,10 +102,11 @@ real* head_data(Tensor& x, Index b, Index head, Index t) {
   return x.data() + ((b * s[1] + t) * s[2] + head) * s[3];
 }
 
-real lambda_at(const AttentionInputs& in, const Dims& dims, Index b, Index t, Index head) {
+real lambda_at(const AttentionInputs& in, Index b, Index t, Index head) {
   if (!in.lambda) return 0;
   if (in.lambda->size() == 1) return in.lambda->data()[0];
-  return in.lambda->data()[(b * dims.seq + t) * dims.heads_out + head];
+  const Shape& s = in.lambda->shape();
+  return in.lambda->data()[(b * s[1] + t) * s[2] + head];
 }
 
 Sink sink_of(const AttentionInputs& in, Index query_head) {

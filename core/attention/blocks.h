@@ -32,7 +32,7 @@ Head head_of(const Tensor& x, Index b, Index head);
 real* head_data(Tensor& x, Index b, Index head, Index t);
 
 /// lambda of one token and output head, 0 if there is none.
-real lambda_at(const AttentionInputs& in, const Dims& dims, Index b, Index t, Index head);
+real lambda_at(const AttentionInputs& in, Index b, Index t, Index head);
 /// The extra logit of a query head.
 Sink sink_of(const AttentionInputs& in, Index query_head);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/attention/blocks.h"
 #include "core/attention/rows.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -53,10 +54,10 @@ void KvCache::append(const Tensor& k, const Tensor& v) {
   const Index n = k.shape().rank() == 4 ? k.shape()[1] : 0;
   require_shape(k.shape() == Shape{batch_, n, key_heads_, head_dim_} &&
                     v.shape() == Shape{batch_, n, value_heads_, value_dim_},
-                "key_value_cache",
-                "keys are {}, values {}; need ({}, n, {}, {}) and ({}, n, {}, {})", k.shape().str(),
-                v.shape().str(), batch_, key_heads_, head_dim_, batch_, value_heads_, value_dim_);
-  require_shape(length_ + n <= capacity_, "key_value_cache",
+                "kv_cache", "keys are {}, values {}; need ({}, n, {}, {}) and ({}, n, {}, {})",
+                k.shape().str(), v.shape().str(), batch_, key_heads_, head_dim_, batch_,
+                value_heads_, value_dim_);
+  require_shape(length_ + n <= capacity_, "kv_cache",
                 "{} tokens and {} more do not fit; there is room for {}", length_, n, capacity_);
   parallel_for(batch_ * n, [&](Index token) {
     const Index b = token / n, position = length_ + token % n;
@@ -92,15 +93,9 @@ struct Call {
   Index tokens;  ///< n
   Tensor& out;
 
-  Index heads() const { return static_cast<Index>(mapping.outputs.size()); }
-  const real* query(const Query& at, Index head) const {
-    return in.q.data() +
-           ((at.b * tokens + at.token) * mapping.query_heads + head) * cache.head_dim();
-  }
-  real lambda(const Query& at, Index head) const {
-    if (in.lambda == nullptr) return 0;
-    const Index i = in.lambda->size() == 1 ? 0 : (at.b * tokens + at.token) * heads() + head;
-    return in.lambda->data()[i];
+  /// How many maps of values an output head sums: one, A1 - lambda A2, if its maps share these.
+  size_t sums_of(const OutputHead& head) const {
+    return mapping.maps == 1 || head.value[0] == head.value[1] ? 1 : 2;
   }
 };
 
@@ -146,7 +141,7 @@ void add_values(const real* weights, const real* values, Index count, Index stri
   }
 }
 
-/// What a task keeps of each map of each output head of its group, `map_stride` apart.
+/// What a task keeps of each map of each output head of its group.
 struct Scratch {
   real* rows;     ///< scores, then weights of the values
   Index stride;   ///< of rows
@@ -165,7 +160,7 @@ void score(const Call& call, const Query& at, const std::vector<Index>& group,
     for (size_t i = 0; i < group.size(); ++i) {
       const OutputHead& output = mapping.outputs[static_cast<size_t>(group[i])];
       for (size_t map = 0; map < static_cast<size_t>(mapping.maps); ++map) {
-        score_panels(call.query(at, output.query[map]),
+        score_panels(head_of(call.in.q, at.b, output.query[map]).row(at.token),
                      call.cache.key_panels(at.b, output.key[map]) +
                          (at.first_panel + p) * head_dim * kSimdWidth,
                      std::min(kPanels, panels - p), head_dim, static_cast<real>(call.in.scale),
@@ -183,8 +178,7 @@ SoftmaxStats softmax_row(const Call& call, const Query& at, Index query_head, re
   const Index begin = at.first_panel * kSimdWidth;
   std::fill_n(scores, at.first - begin, kHidden);
   std::fill(scores + (at.end - begin), scores + at.width(), kHidden);
-  const Sink sink = call.in.sinks ? Sink{true, call.in.sinks->data()[query_head]} : Sink{};
-  return softmax_numerators(scores, at.width(), sink);
+  return softmax_numerators(scores, at.width(), sink_of(call.in, query_head));
 }
 
 /// Rows of both maps := the weights of their values: A1 - lambda A2 in the first if these are
@@ -197,8 +191,8 @@ void weigh(const Call& call, const Query& at, Index head, real* first, real* sec
     return;
   }
   const SoftmaxStats stats2 = softmax_row(call, at, output.query[1], second);
-  const real lambda = call.lambda(at, head);
-  if (output.value[0] == output.value[1]) {
+  const real lambda = lambda_at(call.in, at.b, at.token, head);
+  if (call.sums_of(output) == 1) {
     subtract_maps(first, second, at.width(), stats1, stats2, lambda);
   } else {
     normalise(first, at.width(), stats1, 1);
@@ -214,8 +208,7 @@ void sum_values(const Call& call, const Query& at, const std::vector<Index>& gro
   for (Index j = begin; j < at.end; j += kChunk) {
     for (size_t i = 0; i < group.size(); ++i) {
       const OutputHead& output = mapping.outputs[static_cast<size_t>(group[i])];
-      const bool shared = mapping.maps == 1 || output.value[0] == output.value[1];
-      for (size_t map = 0; map < (shared ? 1u : 2u); ++map) {
+      for (size_t map = 0; map < call.sums_of(output); ++map) {
         add_values(scratch.row(i, mapping.maps, map) + (j - begin),
                    call.cache.values(at.b, output.value[map]) + j * stride,
                    std::min(kChunk, at.end - j), stride,
@@ -235,9 +228,8 @@ void attend(const Call& call, const Query& at, const std::vector<Index>& group,
   }
   sum_values(call, at, group, scratch);
   for (size_t i = 0; i < group.size(); ++i) {
-    const Index row = (at.b * call.tokens + at.token) * call.heads() + group[i];
     std::copy_n(scratch.outputs + static_cast<Index>(i) * call.cache.value_stride(), value_dim,
-                call.out.data() + row * value_dim);
+                head_data(call.out, at.b, group[i], at.token));
   }
 }
 

@@ -47,7 +47,7 @@ std::array<SoftmaxStats, 2> softmax_rows(Call& call, const OutputHead& output, c
 void combine_maps(const Call& call, const Block& block, Index i, const std::array<real*, 2>& scores,
                   const std::array<SoftmaxStats, 2>& stats, bool shared_value) {
   const Index width = block.width(i);
-  const real lambda = lambda_at(call.in, call.dims, block.b, block.begin + i, block.head);
+  const real lambda = lambda_at(call.in, block.b, block.begin + i, block.head);
   if (call.dims.maps == 2 && shared_value) {
     subtract_maps(scores[0], scores[1], width, stats[0], stats[1], lambda);
   } else {

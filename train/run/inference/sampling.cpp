@@ -20,6 +20,10 @@ void require_finite(std::span<const real> logits) {
                   bad - logits.begin(), static_cast<double>(*bad)));
 }
 
+bool leaves_out(const Sampling& sampling) {
+  return sampling.top_k > 0 || sampling.top_p < 1 || sampling.min_p > 0;
+}
+
 /// How many of the probabilities, from the largest to the smallest, may be drawn. At least one.
 size_t count_allowed(const std::vector<double>& probabilities, const Sampling& sampling) {
   const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
@@ -45,7 +49,7 @@ std::int32_t sample(std::span<const real> logits, const Sampling& sampling, doub
   std::vector<std::int32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
   const auto logit = [&](std::int32_t token) { return logits[static_cast<size_t>(token)]; };
-  std::ranges::stable_sort(tokens, std::ranges::greater(), logit);
+  if (leaves_out(sampling)) std::ranges::stable_sort(tokens, std::ranges::greater(), logit);
   if (sampling.top_k > 0)
     tokens.resize(std::min(tokens.size(), static_cast<size_t>(sampling.top_k)));
   std::vector<double> probabilities;
@@ -53,7 +57,7 @@ std::int32_t sample(std::span<const real> logits, const Sampling& sampling, doub
     const double below = static_cast<double>(logit(token)) - static_cast<double>(*likeliest);
     probabilities.push_back(std::exp(below / sampling.temperature));
   }
-  probabilities.resize(count_allowed(probabilities, sampling));
+  if (leaves_out(sampling)) probabilities.resize(count_allowed(probabilities, sampling));
   double left = u * std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
   size_t drawn = 0;
   while (drawn + 1 < probabilities.size() && left >= probabilities[drawn])

@@ -176,17 +176,15 @@ Collection collect_runs(std::span<const fs::path> dirs) {
   std::set<fs::path> seen;
   for (const fs::path& dir : dirs) {
     std::error_code ignored;
-    std::vector<fs::path> runs;
+    std::vector<fs::path> runs = {dir};
     if (fs::is_directory(dir, ignored) && !fs::exists(dir / "status.json", ignored))
       runs = runs_below(dir);
-    if (runs.empty() && fs::is_directory(dir, ignored) &&
-        !fs::exists(dir / "status.json", ignored)) {
+    if (runs.empty()) {
       throw MissingInput(fmt::format(
           "{} is not a run directory, for it has no status.json, and holds none; give the "
           "directory of a run or of a sweep",
           dir.string()));
     }
-    if (runs.empty()) runs = {dir};
     for (const fs::path& run : runs) {
       if (seen.insert(fs::weakly_canonical(run, ignored)).second) paths.push_back(run);
     }

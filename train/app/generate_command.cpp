@@ -29,18 +29,6 @@ struct GenerateArguments {
   bool has_prompt = false, json = false;
 };
 
-std::vector<std::int32_t> bytes_of(const std::string& text) {
-  std::vector<std::int32_t> tokens;
-  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
-  return tokens;
-}
-
-std::string text_of(std::span<const std::int32_t> tokens) {
-  std::string text;
-  for (const std::int32_t token : tokens) text += static_cast<char>(token);
-  return text;
-}
-
 /// Whether the tokens of a model are bytes.
 bool writes_text(const run::NamedModel& named) {
   return named.config.data.kind == run::DataKind::text;
@@ -57,7 +45,7 @@ std::vector<Prompt> lines_of(const std::string& path) {
   std::istringstream lines(system::read_text(path));
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    prompts.push_back({bytes_of(line), fmt::format("{}:{}", path, prompts.size() + 1)});
+    prompts.push_back({run::bytes_of(line), fmt::format("{}:{}", path, prompts.size() + 1)});
   }
   if (prompts.empty()) throw DataError(fmt::format("{}: is empty; need a prompt a line", path));
   return prompts;
@@ -83,7 +71,7 @@ std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel
         "the tokens of this model are no bytes: --prompt, --prompts and --stop are "
         "for text; begin with --tokens");
   std::vector<Prompt> prompts;
-  if (a.has_prompt) prompts = {{bytes_of(a.prompt), "--prompt"}};
+  if (a.has_prompt) prompts = {{run::bytes_of(a.prompt), "--prompt"}};
   if (!a.prompts.empty()) prompts = lines_of(a.prompts);
   const ModelConfig& model = named.config.model;
   if (!a.tokens.empty()) prompts = {prompt_of_tokens(a.tokens, model.vocab_size)};
@@ -137,8 +125,8 @@ void print_json(LanguageModel& model, const run::GenerateRequest& request, bool 
             {"tokens", found.tokens},
             {"finish_reason", to_string(found.finish_reason)}};
   if (as_text) {
-    line["prompt"] = text_of(request.prompt);
-    line["text"] = text_of(found.tokens);
+    line["prompt"] = run::text_of(request.prompt);
+    line["text"] = run::text_of(found.tokens);
   }
   fmt::print("{}\n", system::json_text(line));
 }
@@ -153,7 +141,7 @@ void write_texts(GenerateArguments& a) {
   const std::vector<Prompt> prompts = prompts_of(a, named);
   for (const std::string& stop : a.stop) {
     if (stop.empty()) throw UsageError("--stop: need a text");
-    a.request.stop.push_back(bytes_of(stop));
+    a.request.stop.push_back(run::bytes_of(stop));
   }
   for (const Prompt& prompt : prompts) {
     a.request.prompt = prompt.tokens;

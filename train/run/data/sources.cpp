@@ -86,6 +86,18 @@ std::string read_sources(std::span<const fs::path> files) {
   return text;
 }
 
+std::vector<std::int32_t> bytes_of(std::string_view text) {
+  std::vector<std::int32_t> bytes;
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
+std::string text_of(std::span<const std::int32_t> bytes) {
+  std::string text;
+  for (const std::int32_t byte : bytes) text += static_cast<char>(byte);
+  return text;
+}
+
 std::string one_or_number(std::span<const fs::path> files) {
   return files.size() == 1 ? files[0].string() : fmt::format("{} files", files.size());
 }

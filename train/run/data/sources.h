@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/run/data/dataset.h"
@@ -19,8 +20,11 @@ namespace difftape::run {
 /// Throws MissingInput for an entry that matches nothing, DataError for one that is no file.
 std::vector<std::filesystem::path> find_sources(std::span<const std::string> entries);
 
-/// Tokens of data.kind text.
+/// Tokens of data.kind text: bytes.
 inline constexpr Index kBytes = 256;
+std::vector<std::int32_t> bytes_of(std::string_view text);
+/// The text of tokens in [0, kBytes).
+std::string text_of(std::span<const std::int32_t> bytes);
 
 /// The bytes of all files, one after the other. Throws MissingInput if one cannot be read.
 std::string read_sources(std::span<const std::filesystem::path> files);

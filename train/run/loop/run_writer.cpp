@@ -203,17 +203,14 @@ void RunWriter::step(const TrainState& state, const Step& step) {
 void RunWriter::sample(TrainState& state) {
   const profile::Span span(profile::Category::phase, "log");
   const std::string& prompt = state.config.log.sample_prompt;
-  GenerateRequest request{.prompt = {},
-                          .max_tokens = state.config.log.sample_tokens,
-                          .seed = state.config.run.seed,
-                          .stream = static_cast<std::uint64_t>(state.step),
-                          .known = kBytes,
-                          .eos_token_id = state.config.data.eos_token_id};
-  for (const char c : prompt) request.prompt.push_back(static_cast<unsigned char>(c));
-  std::string text = prompt;
-  for (const std::int32_t token : generate(state.model, request).tokens)
-    text += static_cast<char>(token);
-  progress_->note(fmt::format("sample after step {}: {:?}", state.step, text));
+  const Generated found = generate(state.model, {.prompt = bytes_of(prompt),
+                                                 .max_tokens = state.config.log.sample_tokens,
+                                                 .seed = state.config.run.seed,
+                                                 .stream = static_cast<std::uint64_t>(state.step),
+                                                 .known = kBytes,
+                                                 .eos_token_id = state.config.data.eos_token_id});
+  progress_->note(
+      fmt::format("sample after step {}: {:?}", state.step, prompt + text_of(found.tokens)));
 }
 
 void RunWriter::checkpoint(const TrainState& state) {

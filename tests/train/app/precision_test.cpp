@@ -29,7 +29,7 @@ TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
     }
     const double a = single.back()["val/loss"], b = exact.back()["val/loss"];
     EXPECT_NEAR(a, b, 1e-3 * b) << kind << ": after 12 steps";
-    EXPECT_EQ(run::read_checkpoint_meta(run::find_checkpoint(project / "f64")).precision, "f64");
+    EXPECT_EQ(run::Checkpoint(run::find_checkpoint(project / "f64")).meta().precision, "f64");
   }
 }
 

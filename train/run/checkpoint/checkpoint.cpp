@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/digest.h"
@@ -111,6 +112,16 @@ void sync_directory(const fs::path& directory) {
   close(descriptor);
 }
 
+h5::File open_version(const fs::path& path) {
+  h5::File file = h5::File::open(path);
+  const Index version = file.int_attribute("/", "format_version");
+  if (version != kFormatVersion) {
+    throw DataError(fmt::format("checkpoint {} has format version {}; this difftape reads {}",
+                                path.string(), version, kFormatVersion));
+  }
+  return file;
+}
+
 CheckpointMeta read_meta(const h5::File& file) {
   return {.step = file.int_attribute("/", "step"),
           .config_yaml = file.string_attribute("/", "config_yaml"),
@@ -156,17 +167,6 @@ void require_optimizer(const fs::path& path, const h5::File& file, const Optimiz
 
 }  // namespace
 
-h5::File open_checkpoint(const fs::path& path) {
-  verify_checksum_header(path);
-  h5::File file = h5::File::open(path);
-  const Index version = file.int_attribute("/", "format_version");
-  if (version != kFormatVersion) {
-    throw DataError(fmt::format("checkpoint {} has format version {}; this difftape reads {}",
-                                path.string(), version, kFormatVersion));
-  }
-  return file;
-}
-
 void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
                       const Optimizer* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more) {
@@ -207,34 +207,24 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   return path;
 }
 
-CheckpointMeta load_checkpoint(const fs::path& path, ParameterSet& parameters,
-                               Optimizer* optimizer) {
-  const h5::File file = open_checkpoint(path);
-  CheckpointMeta meta = read_meta(file);
-  require_same_parameters(path, file, parameters);
-  if (optimizer != nullptr) require_optimizer(path, file, *optimizer);
+Checkpoint::Checkpoint(fs::path path)
+    : path_(std::move(path)),
+      digest_(verify_checksum_header(path_)),
+      file_(open_version(path_)),
+      meta_(read_meta(file_)) {}
 
-  for (Parameter& p : parameters) file.read<real>(model_path(p), p.value.values());
-  if (optimizer != nullptr) {
-    optimizer->set_steps(file.int_attribute("/optim", "steps"));
-    for (Optimizer::State& state : optimizer->states()) {
-      for (StateTensor& tensor : state.tensors) {
-        file.read<real>(state_path(*state.parameter, tensor), tensor.value.values());
-      }
+void Checkpoint::load(ParameterSet& parameters, Optimizer* optimizer) const {
+  require_same_parameters(path_, file_, parameters);
+  if (optimizer != nullptr) require_optimizer(path_, file_, *optimizer);
+
+  for (Parameter& p : parameters) file_.read<real>(model_path(p), p.value.values());
+  if (optimizer == nullptr) return;
+  optimizer->set_steps(file_.int_attribute("/optim", "steps"));
+  for (Optimizer::State& state : optimizer->states()) {
+    for (StateTensor& tensor : state.tensors) {
+      file_.read<real>(state_path(*state.parameter, tensor), tensor.value.values());
     }
   }
-  return meta;
-}
-
-WeightsOrigin load_weights(const fs::path& where, ParameterSet& parameters) {
-  fs::path path = find_checkpoint(where);
-  std::string digest = verify_checksum_header(path);
-  const Index step = load_checkpoint(path, parameters, nullptr).step;
-  return {std::move(path), step, std::move(digest)};
-}
-
-CheckpointMeta read_checkpoint_meta(const fs::path& path) {
-  return read_meta(open_checkpoint(path));
 }
 
 }  // namespace difftape::run

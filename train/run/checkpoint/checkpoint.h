@@ -62,29 +62,29 @@ void write_checkpoint(const std::filesystem::path& path, const ParameterSet& par
                       const Optimizer* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more = {});
 
-/// Opens a file that either of them wrote, to read what `more` added. Throws MissingInput;
-/// DataError if it is not sound.
-h5::File open_checkpoint(const std::filesystem::path& path);
+/// A file that either of them wrote, found sound, open to be read.
+class Checkpoint {
+ public:
+  /// Throws MissingInput if the file cannot be read; DataError if it is not a sound checkpoint of
+  /// this format version.
+  explicit Checkpoint(std::filesystem::path path);
 
-/// Fills the values of initialised parameters and, unless null, the state and step count of the
-/// optimiser. All or nothing: names and shapes are compared before anything is changed. Throws
-/// MissingInput; DataError if the file is not a sound checkpoint of this format version, does not
-/// fit the model (naming the parameter and both shapes), or holds no optimiser where one is wanted.
-CheckpointMeta load_checkpoint(const std::filesystem::path& path, ParameterSet& parameters,
-                               Optimizer* optimizer);
+  const std::filesystem::path& path() const { return path_; }
+  const std::string& digest() const { return digest_; }  ///< as in its first line
+  const CheckpointMeta& meta() const { return meta_; }
+  const h5::File& file() const { return file_; }  ///< with what `more` added
 
-/// Where weights came from.
-struct WeightsOrigin {
-  std::filesystem::path checkpoint;
-  Index step = 0;
-  std::string digest;  ///< of the file, as in its first line
+  /// Fills the values of initialised parameters and, unless null, the state and step count of the
+  /// optimiser. All or nothing: names and shapes are compared before anything is changed. Throws
+  /// DataError if the file does not fit the model (naming the parameter and both shapes), or holds
+  /// no optimiser where one is wanted.
+  void load(ParameterSet& parameters, Optimizer* optimizer) const;
+
+ private:
+  std::filesystem::path path_;
+  std::string digest_;
+  h5::File file_;
+  CheckpointMeta meta_;
 };
-
-/// Fills the values of initialised parameters from what find_checkpoint finds, and nothing else.
-/// Throws what these two throw.
-WeightsOrigin load_weights(const std::filesystem::path& where, ParameterSet& parameters);
-
-/// The same checks on the file, without a model. Throws MissingInput and DataError.
-CheckpointMeta read_checkpoint_meta(const std::filesystem::path& path);
 
 }  // namespace difftape::run

@@ -1,5 +1,7 @@
 #include "train/run/inference/model.h"
 
+#include <optional>
+
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
@@ -25,23 +27,24 @@ void require_other_keys(const std::vector<std::string>& overrides) {
 
 NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
   NamedModel named;
-  fs::path weights;
+  std::optional<Checkpoint> weights;
   if (names_checkpoint(where)) {
     require_other_keys(overrides);
-    weights = find_checkpoint(where);
-    const CheckpointMeta meta = read_checkpoint_meta(weights);
-    named.config = config_from_yaml(meta.config_yaml, weights.string(), overrides);
-    named.data = meta.extra_state.at("data");
+    weights.emplace(find_checkpoint(where));
+    named.config =
+        config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);
+    named.data = weights->meta().extra_state.at("data");
   } else {
     named.config = load_config(where.string(), overrides).config;
-    weights = named.config.train.init_from;
+    const std::string& from = named.config.train.init_from;
+    if (!from.empty()) weights.emplace(find_checkpoint(from));
   }
   named.model = std::make_unique<LanguageModel>(named.config.model);
   named.model->parameters().initialize(named.config.run.seed);
-  if (weights.empty()) return named;
-  const WeightsOrigin origin = load_weights(weights, named.model->parameters());
-  named.checkpoint = origin.checkpoint;
-  named.step = origin.step;
+  if (!weights) return named;
+  weights->load(named.model->parameters(), nullptr);
+  named.checkpoint = weights->path();
+  named.step = weights->meta().step;
   return named;
 }
 

@@ -96,8 +96,8 @@ fs::path write_crash_dump(const fs::path& run, const TrainState& state, const St
 }
 
 CrashDump read_crash_dump(const fs::path& path) {
-  const CheckpointMeta meta = read_checkpoint_meta(path);
-  const h5::File file = open_checkpoint(path);
+  const Checkpoint dumped(path);
+  const h5::File& file = dumped.file();
   if (!file.exists("/diverged/tokens")) {
     throw DataError(fmt::format(
         "{} is a checkpoint without a step to repeat; give a run directory, or the file in the "
@@ -105,8 +105,8 @@ CrashDump read_crash_dump(const fs::path& path) {
         path.string()));
   }
   CrashDump dump;
-  dump.config = config_from_yaml(meta.config_yaml, path.string());
-  dump.data = meta.extra_state.at("data");
+  dump.config = config_from_yaml(dumped.meta().config_yaml, path.string());
+  dump.data = dumped.meta().extra_state.at("data");
   dump.diverged = {
       file.int_attribute("/diverged", "step"), file.string_attribute("/diverged", "quantity"),
       file.string_attribute("/diverged", "parameter"), file.string_attribute("/diverged", "op")};

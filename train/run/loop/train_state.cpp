@@ -131,11 +131,12 @@ void TrainState::require_continued(const Config& made, Index steps, const fs::pa
 }
 
 void TrainState::restore(const fs::path& checkpoint) {
-  const CheckpointMeta meta = read_checkpoint_meta(checkpoint);
+  const Checkpoint saved(checkpoint);
+  const CheckpointMeta& meta = saved.meta();
   require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), meta.step, checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
   require_same_data(*data, meta.extra_state.at("data"), checkpoint);
-  load_checkpoint(checkpoint, model.parameters(), &optimizer);
+  saved.load(model.parameters(), &optimizer);
   restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
   restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
   if (guard.active()) guard.restore(meta.extra_state.at("guard"));
@@ -161,7 +162,9 @@ void take_initial_weights(TrainState& state) {
   const std::string& from = state.config.train.init_from;
   if (from.empty()) return;
   const NameScope scope("train.init_from");
-  state.origin = load_weights(from, state.model.parameters());
+  const Checkpoint weights(find_checkpoint(from));
+  weights.load(state.model.parameters(), nullptr);
+  state.origin = {weights.path(), weights.meta().step, weights.digest()};
 }
 
 void restore_initial_weights(TrainState& state, const fs::path& dir) {

@@ -37,6 +37,13 @@ struct BestValidation {
   double loss = std::numeric_limits<double>::infinity();
 };
 
+/// The checkpoint that weights came from.
+struct WeightsOrigin {
+  std::filesystem::path checkpoint;
+  Index step = 0;
+  std::string digest;  ///< of the file, as in its first line
+};
+
 struct TrainState {
   /// Builds all of it at step 0, parameters drawn from run.seed. Throws what the data throws.
   explicit TrainState(const Config& config);
@@ -88,7 +95,7 @@ struct TrainState {
 Index resume_step(const std::filesystem::path& dir);
 
 /// Gives a state at step 0 the weights that train.init_from names; nothing if it names none. Throws
-/// what load_weights throws.
+/// MissingInput, and what Checkpoint throws.
 void take_initial_weights(TrainState& state);
 /// The same for the run in `dir`. Throws DataError too if they are others than when it began.
 void restore_initial_weights(TrainState& state, const std::filesystem::path& dir);

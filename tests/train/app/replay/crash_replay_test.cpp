@@ -92,8 +92,10 @@ TEST_F(CrashDumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
   LanguageModel dumped(project.config.model), saved(project.config.model);
   dumped.parameters().initialize(5);
   saved.parameters().initialize(6);
-  EXPECT_EQ(run::load_checkpoint(project / kDump, dumped.parameters(), nullptr).step, 1);
-  run::load_checkpoint(project / "run/checkpoints/step-00000001.h5", saved.parameters(), nullptr);
+  const run::Checkpoint dump(project / kDump);
+  EXPECT_EQ(dump.meta().step, 1);
+  dump.load(dumped.parameters(), nullptr);
+  run::Checkpoint(project / "run/checkpoints/step-00000001.h5").load(saved.parameters(), nullptr);
   for (const Parameter& p : dumped.parameters()) {
     const auto other = saved.parameters().find(p.name)->value.values();
     EXPECT_TRUE(std::ranges::equal(p.value.values(), other)) << p.name;

@@ -70,7 +70,9 @@ TEST(Checkpoint, restores_parameters_moments_and_meta_bit_for_bit) {
 
   Training loaded(8, 5, 0);
   ASSERT_NE(loaded.state(), saved.state());
-  const CheckpointMeta got = load_checkpoint(path, loaded.set, loaded.optimizer.get());
+  const Checkpoint checkpoint(path);
+  checkpoint.load(loaded.set, loaded.optimizer.get());
+  const CheckpointMeta& got = checkpoint.meta();
   EXPECT_EQ(loaded.state(), saved.state());
   EXPECT_EQ(loaded.optimizer->steps(), 2);
   EXPECT_EQ(got.step, 2);
@@ -78,7 +80,7 @@ TEST(Checkpoint, restores_parameters_moments_and_meta_bit_for_bit) {
   EXPECT_EQ(got.extra_state, meta(2).extra_state);
   EXPECT_EQ(got.seed, ~std::uint64_t{0});
   EXPECT_EQ(got.precision, kRealName);
-  EXPECT_EQ(read_checkpoint_meta(path).step, 2);
+  EXPECT_EQ(Checkpoint(path).meta().step, 2);
 }
 
 TEST(Checkpoint, follows_the_documented_layout_and_stores_equal_states_as_equal_bytes) {
@@ -133,7 +135,7 @@ TEST(Checkpoint, a_missing_one_is_named) {
   EXPECT_THAT([&] { find_checkpoint(dir.path()); },
               ThrowsMessage<MissingInput>((dir / "latest").string() +
                                           " names 'step-00000009.h5', which is not beside it"));
-  EXPECT_THAT([&] { read_checkpoint_meta(dir / "none.h5"); },
+  EXPECT_THAT([&] { Checkpoint{dir / "none.h5"}; },
               ThrowsMessage<MissingInput>("cannot read checkpoint " + (dir / "none.h5").string() +
                                           ": No such file or directory"));
 }
@@ -147,7 +149,7 @@ TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
     std::string damaged = sound;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);
     put(path, damaged);
-    EXPECT_THAT([&] { read_checkpoint_meta(path); },
+    EXPECT_THAT([&] { Checkpoint{path}; },
                 ThrowsMessage<DataError>(AllOf(StartsWith("checkpoint " + path.string() + " is "),
                                                HasSubstr("use another checkpoint of the run"))))
         << at;
@@ -156,7 +158,7 @@ TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
   damaged.back() ^= 4;
   put(path, damaged);
   EXPECT_THAT(
-      [&] { read_checkpoint_meta(path); },
+      [&] { Checkpoint{path}; },
       ThrowsMessage<DataError>(
           AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kChecksumHeaderSize) +
                           " bytes of digest "),
@@ -169,15 +171,15 @@ TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
   const fs::path path = save_checkpoint(dir.path(), run.set, run.optimizer.get(), meta(2));
   const std::string sound = contents(path);
   put(path, sound.substr(0, 1000));
-  EXPECT_THAT([&] { read_checkpoint_meta(path); },
+  EXPECT_THAT([&] { Checkpoint{path}; },
               ThrowsMessage<DataError>(
                   HasSubstr("is cut off: 1000 bytes are there, " + std::to_string(sound.size()) +
                             " were written; use another checkpoint of the run")));
   put(path, sound.substr(0, 30));
-  EXPECT_THAT([&] { read_checkpoint_meta(path); },
+  EXPECT_THAT([&] { Checkpoint{path}; },
               ThrowsMessage<DataError>(HasSubstr("30 bytes are there, more were written")));
   put(path, sound + "x");
-  EXPECT_THAT([&] { read_checkpoint_meta(path); }, ThrowsMessage<DataError>(HasSubstr("damaged")));
+  EXPECT_THAT([&] { Checkpoint{path}; }, ThrowsMessage<DataError>(HasSubstr("damaged")));
 }
 
 TEST(Checkpoint, models_of_real_size_restore_bit_for_bit) {
@@ -192,7 +194,7 @@ TEST(Checkpoint, models_of_real_size_restore_bit_for_bit) {
       loaded.parameters().initialize(2);
       const Optimizer optimizer(saved.parameters(), {});
       const fs::path path = save_checkpoint(dir.path(), saved.parameters(), &optimizer, meta(1));
-      load_checkpoint(path, loaded.parameters(), nullptr);
+      Checkpoint(path).load(loaded.parameters(), nullptr);
       for (const Parameter& p : saved.parameters()) {
         const auto other = loaded.parameters().find(p.name)->value.values();
         EXPECT_TRUE(std::ranges::equal(p.value.values(), other)) << p.name;
@@ -206,7 +208,7 @@ TEST(Checkpoint, a_foreign_file_is_refused) {
   put(dir / "text.h5", "hello");
   h5::File::create(dir / "other.h5").save();
   for (const char* name : {"text.h5", "other.h5"}) {
-    EXPECT_THAT([&] { read_checkpoint_meta(dir / name); },
+    EXPECT_THAT([&] { Checkpoint{dir / name}; },
                 ThrowsMessage<DataError>((dir / name).string() +
                                          " is not a difftape checkpoint: it does not begin with "
                                          "'difftape-checkpoint'"));
@@ -218,7 +220,7 @@ TEST(Checkpoint, a_later_format_version_is_refused) {
   h5::File file = h5::File::create(dir / "new.h5", kChecksumHeaderSize);
   file.set_attribute("/", "format_version", 2);
   file.save(write_checksum_header);
-  EXPECT_THAT([&] { read_checkpoint_meta(dir / "new.h5"); },
+  EXPECT_THAT([&] { Checkpoint{dir / "new.h5"}; },
               ThrowsMessage<DataError>("checkpoint " + (dir / "new.h5").string() +
                                        " has format version 2; this difftape reads 1"));
 }
@@ -229,7 +231,7 @@ TEST(Checkpoint, a_model_of_another_shape_is_refused_and_stays_unchanged) {
   const fs::path path = save_checkpoint(dir.path(), saved.set, saved.optimizer.get(), meta(2));
   Training wider(8, 6);
   const auto before = wider.state();
-  EXPECT_THAT([&] { load_checkpoint(path, wider.set, wider.optimizer.get()); },
+  EXPECT_THAT([&] { Checkpoint(path).load(wider.set, wider.optimizer.get()); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " does not fit the model: "
                                        "model.layers.0.self_attn.q_proj.weight is (3, 5) in the "
@@ -244,13 +246,13 @@ TEST(Checkpoint, a_model_with_other_parameters_is_refused) {
   Training more(8);
   more.set.declare("lm_head.weight", {2, 5}, Role::projection, Init::normal(1));
   more.set.initialize(8);
-  EXPECT_THAT([&] { load_checkpoint(path, more.set, nullptr); },
+  EXPECT_THAT([&] { Checkpoint(path).load(more.set, nullptr); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " does not fit the model: it has no lm_head.weight (2, 5)"));
   ParameterSet fewer;
   fewer.declare("model.norm.weight", {5}, Role::norm_weight, Init::constant(1));
   fewer.initialize(1);
-  EXPECT_THAT([&] { load_checkpoint(path, fewer, nullptr); },
+  EXPECT_THAT([&] { Checkpoint(path).load(fewer, nullptr); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " does not fit the model, which has no "
                                        "model.layers.0.self_attn.q_proj.weight (3, 5)"));
@@ -261,9 +263,9 @@ TEST(Checkpoint, without_moments_can_be_evaluated_but_not_continued) {
   const Training saved(7);
   const fs::path path = save_checkpoint(dir.path(), saved.set, nullptr, meta(2));
   Training loaded(8);
-  EXPECT_EQ(load_checkpoint(path, loaded.set, nullptr).step, 2);
+  Checkpoint(path).load(loaded.set, nullptr);
   EXPECT_EQ(loaded.state()[0], saved.state()[0]);
-  EXPECT_THAT([&] { load_checkpoint(path, loaded.set, loaded.optimizer.get()); },
+  EXPECT_THAT([&] { Checkpoint(path).load(loaded.set, loaded.optimizer.get()); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " cannot continue training: it has no "
                                        "/optim/model.layers.0.self_attn.q_proj.weight/m (3, 5); it "

@@ -42,7 +42,7 @@ TEST_F(Fork, begins_where_the_weights_of_the_other_run_are) {
 
   project.config.optim.lr = 0.005;
   TrainState by_hand(project.config);
-  load_weights(project / "old", by_hand.model.parameters());
+  Checkpoint(find_checkpoint(project / "old")).load(by_hand.model.parameters(), nullptr);
   for (const double loss : losses("new")) EXPECT_EQ(train_step(by_hand).loss, loss);
 }
 
@@ -53,7 +53,7 @@ TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
   project.config.model.attention.softmax_denominator = SoftmaxDenominator::softmax1;
   ASSERT_EQ(project.train("new"), system::Exit::ok);
   TrainState by_hand(project.config);
-  load_weights(project / "old", by_hand.model.parameters());
+  Checkpoint(find_checkpoint(project / "old")).load(by_hand.model.parameters(), nullptr);
   EXPECT_EQ(losses("new").front(), train_step(by_hand).loss);
 }
 

@@ -13,7 +13,7 @@ std::vector<Tensor> trained(const Config& config, const std::filesystem::path& r
   LanguageModel model(config.model);
   model.parameters().initialize(99);
   Optimizer optimizer(model.parameters(), config.optim);
-  load_checkpoint(find_checkpoint(run), model.parameters(), &optimizer);
+  Checkpoint(find_checkpoint(run)).load(model.parameters(), &optimizer);
   std::vector<Tensor> tensors;
   for (const Optimizer::State& state : optimizer.states()) {
     tensors.push_back(state.parameter->value);

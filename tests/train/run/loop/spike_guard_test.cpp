@@ -151,8 +151,7 @@ TEST(OnSpike, is_logged_only_where_it_is_asked_for) {
       EXPECT_EQ(line.value("optim/spike_scale", 1.0), 1);
     }
   }
-  EXPECT_FALSE(
-      read_checkpoint_meta(find_checkpoint(project / "none")).extra_state.contains("guard"));
+  EXPECT_FALSE(Checkpoint(find_checkpoint(project / "none")).meta().extra_state.contains("guard"));
 }
 
 TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
@@ -170,7 +169,7 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
     ASSERT_EQ(project.train(cut, true), system::Exit::ok);
     EXPECT_EQ(measured(project / cut), measured(project / whole));
     EXPECT_EQ(last_checkpoint(project / cut), last_checkpoint(project / whole));
-    const auto guard = read_checkpoint_meta(find_checkpoint(project / whole)).extra_state["guard"];
+    const auto guard = Checkpoint(find_checkpoint(project / whole)).meta().extra_state["guard"];
     EXPECT_EQ(guard["norms"]["count"], 90);
     EXPECT_EQ(guard["norms"].contains("variance"), value == OnSpike::zclip);
     if (value == OnSpike::zclip) {

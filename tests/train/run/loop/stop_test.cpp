@@ -86,7 +86,7 @@ TEST_F(StopRequestTest, stops_a_run_after_the_step_under_way) {
   EXPECT_EQ(status.state, RunState::stopped);
   EXPECT_EQ(status.step, 1);
   EXPECT_EQ(status.exit_code, 143);
-  EXPECT_EQ(read_checkpoint_meta(find_checkpoint(project / "run")).step, 1);
+  EXPECT_EQ(Checkpoint(find_checkpoint(project / "run")).meta().step, 1);
   EXPECT_THAT(project.console.str(),
               testing::EndsWith("stopped at step 1; continue with --resume\n"));
 }

@@ -12,8 +12,6 @@
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
-#include "train/run/records/spike_records.h"
-#include "train/stats/spikes.h"
 
 namespace difftape::run {
 namespace {
@@ -69,7 +67,7 @@ TEST(Trainer, leaves_a_complete_run_directory) {
   EXPECT_EQ(env["build"]["precision"], "f32");
 
   EXPECT_EQ(contents(run / "checkpoints/latest"), "step-00000012.h5\n");
-  const CheckpointMeta meta = read_checkpoint_meta(find_checkpoint(run));
+  const CheckpointMeta meta = Checkpoint(find_checkpoint(run)).meta();
   EXPECT_EQ(meta.step, 12);
   EXPECT_EQ(meta.config_yaml, to_yaml(project.config));
 }
@@ -211,41 +209,6 @@ TEST(Trainer, writes_samples_to_the_log_and_changes_no_bit_by_it) {
     EXPECT_THAT(log, testing::HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
   }
   EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
-}
-
-TEST(Trainer, spikes_of_loss_and_gradient_norm_are_counted_at_every_step) {
-  TinyProject project;
-  project.config.train.steps = 40;
-  project.config.train.eval_every = 0;
-  project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
-  project.config.log.spike_min_history = 4;
-  project.config.log.spike_threshold = 2.5;
-  ASSERT_EQ(project.train("all"), system::Exit::ok);
-  stats::SpikeDetector loss_spikes({1000, 2.5, 4}), grad_spikes({1000, 2.5, 4});
-  std::vector<Index> expected;
-  for (const auto& line : metrics_lines(project / "all")) {
-    const bool loss = loss_spikes.add(line["train/loss"]);
-    const bool grad = grad_spikes.add(line["optim/grad_norm"]);
-    EXPECT_EQ(line["spike/score_loss"], loss_spikes.score());
-    EXPECT_EQ(line["spike/score_grad"], grad_spikes.score());
-    if (loss || grad) expected.push_back(line["step"]);
-  }
-  EXPECT_GT(expected.size(), 0u) << "the text should give at least one spike";
-  EXPECT_LT(expected.size(), 20u);
-}
-
-TEST(Trainer, writes_each_spike_and_a_line_about_them) {
-  TinyProject project;
-  project.config.train.steps = 40;
-  project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
-  project.config.log.spike_min_history = 4;
-  project.config.log.spike_threshold = 2.5;
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto records = spike_records(read_metrics(project / "run/metrics.jsonl"), {1000, 2.5, 4});
-  ASSERT_FALSE(records.empty());
-  write_spikes_csv(project / "expected.csv", records);
-  EXPECT_EQ(contents(project / "run/spikes.csv"), contents(project / "expected.csv"));
-  EXPECT_THAT(project.console.str(), testing::HasSubstr("\n" + spike_summary(records) + "\n"));
 }
 
 TEST(Trainer, validates_after_the_last_step_on_all_that_is_held_out) {

@@ -9,10 +9,8 @@
 #include <string>
 #include <system_error>
 
-#include "core/digest.h"
 #include "core/error.h"
-#include "train/run/data/windows.h"
-#include "train/system/files.h"
+#include "train/run/data/stored_tokens.h"
 
 namespace difftape::run {
 
@@ -80,12 +78,6 @@ std::vector<fs::path> find_sources(std::span<const std::string> entries) {
   return files;
 }
 
-std::string read_sources(std::span<const fs::path> files) {
-  std::string text;
-  for (const fs::path& file : files) text += system::read_text(file);
-  return text;
-}
-
 std::vector<std::int32_t> bytes_of(std::string_view text) {
   std::vector<std::int32_t> bytes;
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
@@ -118,27 +110,14 @@ std::vector<std::string> default_text() {
 
 namespace {
 
-class Text : public TokenSource {
- public:
-  Text(std::string text, Index file_count) : text_(std::move(text)) {
-    Digest bytes;
-    bytes.add(text_);
-    kind = "text";
-    unit = "bytes";
-    files = file_count;
-    digest = bytes.hex();
-    vocab_size = 256;
-  }
-
-  Index size() const override { return static_cast<Index>(text_.size()); }
-  void copy(Index begin, std::span<std::int32_t> into) const override {
-    std::ranges::transform(std::string_view(text_).substr(static_cast<size_t>(begin), into.size()),
-                           into.begin(), [](char c) { return static_cast<unsigned char>(c); });
-  }
-
- private:
-  std::string text_;
-};
+void require_text(const TokenFile& file, Index first, std::span<const std::int32_t> bytes) {
+  const auto zero = std::ranges::find(bytes, 0);
+  if (zero == bytes.end()) return;
+  throw DataError(fmt::format(
+      "{}: is no text, byte {} of it is 0. Files of tokens, .bin of nanoGPT or llm.c and .h5, need "
+      "data.kind tokens; other files have to be left out",
+      file.path.string(), first + (zero - bytes.begin())));
+}
 
 }  // namespace
 
@@ -146,7 +125,13 @@ std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_
   const auto read = [](const char* key, std::span<const std::string> entries) {
     const NameScope scope(key);
     const auto files = find_sources(entries);
-    auto text = std::make_unique<Text>(read_sources(files), static_cast<Index>(files.size()));
+    std::vector<TokenFile> stored;
+    for (const fs::path& path : files)
+      stored.push_back({.path = path, .format = "text", .bytes = system::StoredBytes(path)});
+    auto text = std::make_unique<StoredTokens>(std::move(stored), require_text);
+    text->kind = "text";
+    text->unit = "bytes";
+    text->vocab_size = kBytes;
     text->from = "the text of " + one_or_number(files);
     return text;
   };

@@ -26,9 +26,6 @@ std::vector<std::int32_t> bytes_of(std::string_view text);
 /// The text of tokens in [0, kBytes).
 std::string text_of(std::span<const std::int32_t> bytes);
 
-/// The bytes of all files, one after the other. Throws MissingInput if one cannot be read.
-std::string read_sources(std::span<const std::filesystem::path> files);
-
 /// The path of one file, of more their number: "12 files".
 std::string one_or_number(std::span<const std::filesystem::path> files);
 
@@ -36,8 +33,8 @@ std::string one_or_number(std::span<const std::filesystem::path> files);
 /// every machine that built difftape. Throws MissingInput if they are gone.
 std::vector<std::string> default_text();
 
-/// Reads the files of data.path. Throws MissingInput, and DataError if the text is too short for
-/// one sequence of each part.
+/// The text of the files of data.path. Throws MissingInput, and DataError if one of them is no text
+/// or all are too short for one sequence of each part.
 std::unique_ptr<Dataset> make_text(const DataConfig& config, Index vocab_size, std::uint64_t seed);
 
 /// Reads the files of data.path, in the formats that token_data.cpp names, one after the other in

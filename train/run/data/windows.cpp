@@ -38,7 +38,7 @@ void append(std::vector<Span>& spans, const Span& next) {
 
 class Windows : public Dataset {
  public:
-  Windows(std::unique_ptr<TokenSource> source, std::unique_ptr<TokenSource> val_source,
+  Windows(std::shared_ptr<const TokenSource> source, std::shared_ptr<const TokenSource> val_source,
           const DataConfig& config, std::uint64_t seed)
       : source_(std::move(source)),
         own_val_source_(std::move(val_source)),
@@ -130,8 +130,8 @@ class Windows : public Dataset {
     }
   }
 
-  std::unique_ptr<TokenSource> source_;
-  std::unique_ptr<TokenSource> own_val_source_;  // null: validation is a part of source_
+  std::shared_ptr<const TokenSource> source_;
+  std::shared_ptr<const TokenSource> own_val_source_;  // null: validation is a part of source_
   Index batch_;
   RepeatsConfig repeats_;
   Index window_;
@@ -207,8 +207,8 @@ std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window
   return shuffled;
 }
 
-std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source,
-                                      std::unique_ptr<TokenSource> val_source,
+std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
+                                      std::shared_ptr<const TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed) {
   const Index window = config.seq_len + 1;
   const auto require = [&](const char* key, const TokenSource& of, Index windows,

@@ -29,8 +29,8 @@ class TokenSource {
 /// part; validation sequences do not overlap. They come from `val_source`, if it is not null, else
 /// from a part of `source` that does not train. Throws DataError if there is not one sequence of
 /// each.
-std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source,
-                                      std::unique_ptr<TokenSource> val_source,
+std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
+                                      std::shared_ptr<const TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed);
 
 /// The same of what `read` makes of the entries of data.path and of data.val_path, given the key
@@ -38,9 +38,13 @@ std::unique_ptr<Dataset> make_windows(std::unique_ptr<TokenSource> source,
 template <class Read>
 std::unique_ptr<Dataset> make_windows_of(const DataConfig& config, std::uint64_t seed,
                                          Read&& read) {
-  std::unique_ptr<TokenSource> source = read("data.path", config.path), val_source;
-  if (!config.val_path.empty()) val_source = read("data.val_path", config.val_path);
-  return make_windows(std::move(source), std::move(val_source), config, seed);
+  const std::shared_ptr<const TokenSource> source = read("data.path", config.path);
+  std::shared_ptr<const TokenSource> val_source;
+  if (!config.val_path.empty()) {
+    const bool same = config.val_path == config.path;
+    val_source = same ? source : read("data.val_path", config.val_path);
+  }
+  return make_windows(source, val_source, config, seed);
 }
 
 /// Stretches of consecutive tokens of one kind, in order; no window of training crosses into

@@ -55,10 +55,6 @@ TEST_F(Sources, a_file_whose_name_looks_like_a_pattern_is_found) {
   EXPECT_THAT(find({"[x].txt"}), ElementsAre("[x].txt"));
 }
 
-TEST_F(Sources, are_read_one_after_the_other) {
-  EXPECT_EQ(read_sources(std::vector<fs::path>{dir / "b.txt", dir / "a.txt"}), "b.txt;a.txt;");
-}
-
 TEST_F(Sources, what_matches_nothing_is_named) {
   EXPECT_THAT(
       [&] {
@@ -72,12 +68,6 @@ TEST_F(Sources, what_matches_nothing_is_named) {
 TEST_F(Sources, a_device_is_no_text) {
   EXPECT_THAT([] { find_sources(std::vector<std::string>{"/dev/zero"}); },
               ThrowsMessage<DataError>("/dev/zero: neither a file nor a directory"));
-}
-
-TEST_F(Sources, a_file_that_cannot_be_read_is_named) {
-  EXPECT_THAT(
-      [&] { read_sources(std::vector<fs::path>{dir / "src"}); },
-      ThrowsMessage<MissingInput>("cannot read " + (dir / "src").string() + ": Is a directory"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "train/system/stored_bytes.h"
 
 namespace difftape::run {
 namespace {
@@ -23,8 +24,8 @@ using testing::ThrowsMessage;
 std::string counting_text(int numbers) {
   std::string text;
   for (int i = 0; i < numbers; ++i) {
-    text += static_cast<char>(i % 200);
-    text += static_cast<char>(200 + i / 200);
+    text += static_cast<char>(1 + i % 200);
+    text += static_cast<char>(201 + i / 200);
   }
   return text;
 }
@@ -205,6 +206,38 @@ TEST_F(TextData, too_short_a_text_says_what_is_there_and_what_is_needed) {
   put(dir / "text", "");
   EXPECT_THAT([&] { make(config()); },
               ThrowsMessage<DataError>(testing::HasSubstr("is 0 bytes long")));
+}
+
+TEST_F(TextData, what_is_no_text_is_refused_with_the_key_to_set) {
+  put(dir / "text", std::string(500, 'a') + '\0' + std::string(500, 'a'));
+  EXPECT_THAT([&] { make(config()); },
+              ThrowsMessage<DataError>(
+                  (dir / "text").string() +
+                  ": is no text, byte 500 of it is 0. Files of tokens, .bin of nanoGPT or llm.c "
+                  "and .h5, need data.kind tokens; other files have to be left out\nin data.path"));
+}
+
+TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
+  const std::string begin = counting_text(10000);
+  std::string large;
+  while (large.size() <= system::StoredBytes::kInMemory) large += begin;
+  fs::create_directory(dir / "text");
+  put(dir / "text/a", "\n");
+  put(dir / "text/b", large);
+  put(dir / "text/c", begin);
+  const auto data = make(config());
+  EXPECT_EQ(data->info()["bytes"], 1 + large.size() + begin.size());
+  for (Index step = 0; step < 50; ++step) {
+    for (const std::string& row : rows(data->train_batch(step, 0)))
+      EXPECT_NE((begin + begin).find(row), std::string::npos);
+  }
+  fs::resize_file(dir / "text/b", large.size() / 2);
+  EXPECT_THAT(
+      [&] {
+        for (Index step = 0; step < 50; ++step) data->train_batch(step, 0);
+      },
+      ThrowsMessage<DataError>((dir / "text/b").string() +
+                               ": changed while it was being read; begin again"));
 }
 
 TEST_F(TextData, a_small_vocabulary_is_a_config_error) {

@@ -1,0 +1,73 @@
+#include "train/run/data/stored_tokens.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/digest.h"
+
+namespace difftape::run {
+
+static_assert(std::endian::native == std::endian::little, "stored tokens are little-endian");
+
+namespace {
+
+constexpr Index kPiece = Index{1} << 18;  ///< tokens that are looked at together
+
+template <class T>
+void widen(std::span<const std::byte> bytes, std::span<std::int32_t> into) {
+  for (size_t i = 0; i < into.size(); ++i) {
+    T token;
+    std::memcpy(&token, bytes.data() + i * sizeof(T), sizeof(T));
+    into[i] = static_cast<std::int32_t>(token);
+  }
+}
+
+void widen(std::span<const std::byte> bytes, std::size_t width, std::span<std::int32_t> into) {
+  if (width == 1) return widen<std::uint8_t>(bytes, into);
+  if (width == 2) return widen<std::uint16_t>(bytes, into);
+  widen<std::uint32_t>(bytes, into);
+}
+
+/// The bytes of `count` tokens from number `begin` on.
+std::vector<std::byte> bytes_at(const TokenFile& file, Index begin, size_t count) {
+  std::vector<std::byte> bytes(count * file.width);
+  file.bytes.read(file.offset + static_cast<size_t>(begin) * file.width, bytes);
+  return bytes;
+}
+
+}  // namespace
+
+void TokenFile::read(Index begin, std::span<std::int32_t> into) const {
+  widen(bytes_at(*this, begin, into.size()), width, into);
+}
+
+StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
+    : files_(std::move(stored)) {
+  Digest payload;
+  std::vector<std::int32_t> tokens;
+  for (const TokenFile& file : files_) {
+    for (Index at = 0; at < file.size(); at += kPiece) {
+      tokens.resize(static_cast<size_t>(std::min(kPiece, file.size() - at)));
+      const std::vector<std::byte> bytes = bytes_at(file, at, tokens.size());
+      payload.add(bytes);
+      widen(bytes, file.width, tokens);
+      check(file, at, tokens);
+    }
+    ends_.push_back(size() + file.size());
+  }
+  files = std::ssize(files_);
+  digest = payload.hex();
+}
+
+void StoredTokens::copy(Index begin, std::span<std::int32_t> into) const {
+  auto file = static_cast<size_t>(std::ranges::upper_bound(ends_, begin) - ends_.begin());
+  Index at = begin - (file == 0 ? 0 : ends_[file - 1]);
+  for (; !into.empty(); ++file, at = 0) {
+    const Index here = std::min(std::ssize(into), files_[file].size() - at);
+    files_[file].read(at, into.first(static_cast<size_t>(here)));
+    into = into.subspan(static_cast<size_t>(here));
+  }
+}
+
+}  // namespace difftape::run

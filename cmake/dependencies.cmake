@@ -9,6 +9,7 @@ find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED)  # headers only, beside those of the compiler
 find_package(PNG REQUIRED)
 pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
+pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 find_path(DYGRAPHS_DIR dist/dygraph.min.js dygraph.min.js

@@ -134,7 +134,8 @@ function(difftape_program program precision main)
   difftape_library(${numbers} ${precision} ${computing})
   difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
   target_link_libraries(${library} PUBLIC difftape_kernel_${precision} ${numbers}
-    yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5 PNG::PNG)
+    yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5
+    PkgConfig::SENTENCEPIECE PNG::PNG)
   target_link_libraries(${numbers} PUBLIC ${library})  # each calls the other
   add_executable(${program} ${main})
   difftape_flags(${program})

@@ -36,6 +36,7 @@ Command config_command(Context& context);
 Command grads_command(Context& context);
 Command eval_command(Context& context);
 Command generate_command(Context& context);
+Command data_command(Context& context);
 Command doctor_command(Context& context);
 Command gradcheck_command(Context& context);
 Command replay_command(Context& context);

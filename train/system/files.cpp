@@ -40,19 +40,32 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
+NewFile::NewFile(const std::filesystem::path& path)
+    : path_(path), temporary_(path.string() + ".tmp"), file_(std::fopen(temporary_.c_str(), "wb")) {
+  if (file_ == nullptr) throw cannot_write(path_);
+}
+
+NewFile::~NewFile() {
+  if (file_ != nullptr) std::remove(temporary_.c_str());
+}
+
+void NewFile::write(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+    throw cannot_write(path_);
+}
+
+void NewFile::commit() {
+  if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0 ||
+      std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    throw cannot_write(path_);
+  }
+  file_.reset();
+}
+
 void replace_text(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  File file(std::fopen(temporary.c_str(), "wb"));
-  if (file == nullptr) throw cannot_write(path);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                       std::fflush(file.get()) == 0 && fsync(fileno(file.get())) == 0;
-  const int reason = errno;
-  file.reset();
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  if (!written) errno = reason;
-  const OutputError error = cannot_write(path);
-  std::remove(temporary.c_str());
-  throw error;
+  NewFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 AppendFile::AppendFile(const std::filesystem::path& path)

@@ -19,8 +19,24 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 /// Throws MissingInput with the path and the reason.
 std::string read_text(const std::filesystem::path& path);
 
-/// Writes all or nothing: to a temporary name beside `path`, synced, then renamed over it.
-/// Throws OutputError with the path and the reason; the previous contents then still stand.
+/// A file that is written piece by piece and appears as a whole: under a temporary name beside
+/// `path` until commit() syncs it and renames it over `path`. One that is not committed leaves
+/// nothing behind. Each throws OutputError with the path and the reason.
+class NewFile {
+ public:
+  explicit NewFile(const std::filesystem::path& path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  void write(std::string_view bytes);
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  File file_;
+};
+
+/// The same for text at hand. Throws OutputError; the previous contents then still stand.
 void replace_text(const std::filesystem::path& path, std::string_view text);
 
 /// A file that only grows. Every append reaches the operating system before it returns, so a crash

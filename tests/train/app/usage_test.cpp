@@ -82,10 +82,10 @@ TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
 }
 
 TEST(Usage, a_missing_command_lists_the_commands) {
-  EXPECT_EQ(
-      usage_error({}),
-      "difftape: give a command: train, sweep, report, eval, generate, plan, analyze, config, "
-      "grads, replay, gradcheck, doctor\n'difftape --help' says more\n");
+  EXPECT_EQ(usage_error({}),
+            "difftape: give a command: train, sweep, report, eval, generate, data, plan, analyze, "
+            "config, "
+            "grads, replay, gradcheck, doctor\n'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"
             "'difftape config --help' says more\n");

@@ -1,0 +1,187 @@
+// Text as a file of tokens, and back through the data that trains on it.
+#include "train/run/data/prepare/prepare.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "train/run/data/dataset.h"
+#include "train/run/data/sources.h"
+#include "train/run/records/h5.h"
+#include "train/system/stored_bytes.h"
+
+namespace difftape::run {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::put;
+using test::ScratchDir;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+struct Prepare : testing::Test {
+  ScratchDir dir;
+
+  PrepareRequest request(const std::vector<std::string>& names, const char* out = "out.bin") {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back((dir / name).string());
+    return {.files = find_sources(paths), .out = dir / out, .tokenizer = byte_tokenizer()};
+  }
+  /// Tokens of a .bin.
+  std::vector<std::int32_t> tokens(const char* name = "out.bin") {
+    const std::string bytes = contents(dir / name);
+    std::vector<std::int32_t> tokens;
+    for (size_t i = 0; i + 1 < bytes.size(); i += 2)
+      tokens.push_back(static_cast<unsigned char>(bytes[i]) |
+                       static_cast<unsigned char>(bytes[i + 1]) << 8);
+    return tokens;
+  }
+  /// That it fails so and leaves nothing behind but what was there.
+  template <class E>
+  void fails(const PrepareRequest& request, const std::string& what) {
+    const auto entries = [&] {
+      std::vector<std::string> names;
+      for (const auto& entry : fs::directory_iterator(dir.path()))
+        names.push_back(entry.path().filename().string());
+      std::ranges::sort(names);
+      return names;
+    };
+    const auto before = entries();
+    EXPECT_THAT([&] { prepare_tokens(request); }, ThrowsMessage<E>(HasSubstr(what)));
+    EXPECT_EQ(entries(), before);
+  }
+};
+
+TEST_F(Prepare, bytes_train_like_the_text_itself) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += static_cast<char>('a' + i * i % 26);
+  put(dir / "text", text);
+  const Prepared made = prepare_tokens(request({"text"}));
+  EXPECT_EQ(made.tokens, 3000);
+  EXPECT_EQ(made.vocab_size, 256);
+  EXPECT_EQ(made.eos_token_id, -1);
+  DataConfig config{.path = {(dir / "text").string()}, .seq_len = 16, .batch_size = 4};
+  const auto direct = make_dataset(config, ModelConfig{}, 1);
+  config.kind = DataKind::tokens;
+  config.path = {(dir / "out.bin").string()};
+  const auto prepared = make_dataset(config, ModelConfig{}, 1);
+  for (Index step = 0; step < 20; ++step)
+    EXPECT_EQ(prepared->train_batch(step, 0).tokens, direct->train_batch(step, 0).tokens);
+  EXPECT_EQ(prepared->info()["xxh3_128"], made.digest);
+}
+
+TEST_F(Prepare, documents_end_with_their_token) {
+  put(dir / "a.txt", "ab");
+  put(dir / "b.jsonl",
+      "{\"text\": \"c\\u00e9\", \"id\": 1}\n\n{\"text\": \"\"}\r\n{\"text\": \"d\"}");
+  PrepareRequest asked = request({"a.txt", "b.jsonl"});
+  asked.eos_token_id = 256;
+  const Prepared made = prepare_tokens(asked);
+  EXPECT_THAT(tokens(), ElementsAre('a', 'b', 256, 'c', 0xc3, 0xa9, 256, 256, 'd', 256));
+  EXPECT_EQ(made.documents, 4);
+  EXPECT_EQ(made.bytes, 6);
+  EXPECT_EQ(made.vocab_size, 257);
+}
+
+TEST_F(Prepare, says_where_the_tokens_come_from) {
+  put(dir / "a.txt", "some text");
+  const Prepared made = prepare_tokens(request({"a.txt"}));
+  const auto beside = nlohmann::json::parse(contents(dir / "out.bin.json"));
+  EXPECT_EQ(beside["tokens"], 9);
+  EXPECT_EQ(beside["xxh3_128"], made.digest);
+  EXPECT_EQ(beside["tokenizer"]["name"], "bytes");
+  EXPECT_EQ(beside["files"][0]["path"], (dir / "a.txt").string());
+  EXPECT_EQ(beside["files"][0]["bytes"], 9);
+  prepare_tokens(request({"a.txt"}, "out.h5"));
+  const h5::File file = h5::File::open(dir / "out.h5");
+  EXPECT_EQ(file.read<std::int32_t>("tokens").front(), 's');
+  EXPECT_EQ(nlohmann::json::parse(file.string_attribute("/", "provenance"))["tokens"], 9);
+}
+
+TEST_F(Prepare, cuts_long_texts_after_lines_and_shows_how_far_it_is) {
+  std::string line(1 << 20, 'x');
+  line.back() = '\n';
+  std::string text;
+  while (text.size() < 40'000'000) text += line;
+  put(dir / "text", text);
+  PrepareRequest asked = request({"text"});
+  std::vector<std::size_t> pieces;
+  asked.tokenizer.encode = [&](std::string_view piece) {
+    EXPECT_TRUE(piece.ends_with('\n'));
+    pieces.push_back(piece.size());
+    return std::vector<std::int32_t>{1};
+  };
+  std::vector<Index> done;
+  asked.on_progress = [&](Index bytes, Index total) {
+    done.push_back(bytes);
+    EXPECT_EQ(total, std::ssize(text));
+  };
+  const Prepared made = prepare_tokens(asked);
+  EXPECT_EQ(made.documents, 1);
+  EXPECT_EQ(made.bytes, std::ssize(text));
+  EXPECT_THAT(pieces, testing::SizeIs(testing::Gt(2u)));
+  EXPECT_EQ(done.back(), std::ssize(text));
+}
+
+TEST_F(Prepare, refuses_what_it_cannot_read_and_leaves_nothing_behind) {
+  put(dir / "binary", std::string("ab\0c", 4));
+  fails<DataError>(request({"binary"}), "binary: is no text, byte 2 of it is 0");
+  put(dir / "list.jsonl", "{\"text\": \"a\"}\n[1]\n");
+  fails<DataError>(request({"list.jsonl"}), "list.jsonl:2: is no JSON object");
+  put(dir / "key.jsonl", "{\"text\": \"a\"}\n{\"body\": \"b\"}\n");
+  fails<DataError>(request({"key.jsonl"}),
+                   "key.jsonl:2: has no text under \"text\"; --key names another");
+  put(dir / "empty", "");
+  fails<DataError>(request({"empty"}), "the files hold no text");
+  put(dir / "text", "text");
+  fails<UsageError>(request({"text"}, "out.txt"), "out.txt ends neither in .bin nor in .h5");
+  PrepareRequest wide = request({"text"});
+  wide.eos_token_id = 65536;
+  fails<UsageError>(wide, "a .bin holds 65536 different tokens, these are 65537; write a .h5");
+  fails<OutputError>(request({"text"}, "none/out.bin"), "none/out.bin: No such file");
+  wide = request({"binary"});
+  wide.files = {dir / "gone"};
+  fails<MissingInput>(wide, "cannot read");
+}
+
+struct SentencePiece : Prepare {
+  SentencePiece() {
+    std::vector<std::string> lines;
+    for (int i = 0; i < 2000; ++i)
+      lines.push_back(fmt::format("  the step {} of the tape, then value {}", i, i * i));
+    put(dir / "bpe.model", train_sentencepiece(lines, 600));
+  }
+};
+
+TEST_F(SentencePiece, gives_fewer_tokens_than_bytes_and_names_its_model) {
+  put(dir / "text", "  the step 7 of the tape\n\tthen caf\u00e9\n");
+  PrepareRequest asked = request({"text"});
+  asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
+  EXPECT_EQ(asked.tokenizer.vocab_size, 600);
+  const Prepared made = prepare_tokens(asked);
+  EXPECT_LT(made.tokens, made.bytes * 2 / 3);
+  EXPECT_EQ(tokens().back(), made.eos_token_id);
+  EXPECT_EQ(std::ranges::count(tokens(), asked.tokenizer.encode("\n").at(0)), 2);
+  const auto beside = nlohmann::json::parse(contents(dir / "out.bin.json"));
+  EXPECT_EQ(beside["tokenizer"]["name"], "bpe.model");
+  EXPECT_EQ(beside["tokenizer"]["xxh3_128"], asked.tokenizer.digest);
+}
+
+TEST_F(SentencePiece, refuses_other_text_and_other_files) {
+  put(dir / "latin1", "caf\xe9 au lait");
+  PrepareRequest asked = request({"latin1"});
+  asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
+  fails<DataError>(asked, "latin1: is no UTF-8 at byte 3; convert it");
+  EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "latin1"); },
+              ThrowsMessage<DataError>(HasSubstr("latin1: is no model of SentencePiece")));
+  EXPECT_THAT(
+      [] { train_sentencepiece({"too little"}, 5000); },
+      ThrowsMessage<DataError>(testing::StartsWith("SentencePiece: Vocabulary size too high")));
+}
+
+}  // namespace
+}  // namespace difftape::run

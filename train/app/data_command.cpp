@@ -1,0 +1,146 @@
+// `difftape data`: tokens from text.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "train/app/commands.h"
+#include "train/run/data/prepare/prepare.h"
+#include "train/run/data/sources.h"
+#include "train/system/files.h"
+#include "train/system/text_table.h"
+
+namespace difftape::app {
+
+namespace {
+
+using system::grouped;
+
+/// "45 %  120 of 270 MB", rewritten in place where somebody watches.
+std::function<void(Index, Index)> progress_line() {
+  if (isatty(STDERR_FILENO) != 1) return [](Index, Index) {};
+  return [shown = Index{-1}](Index done, Index total) mutable {
+    const Index percent = total > 0 ? 100 * done / total : 100;
+    if (std::exchange(shown, percent) == percent) return;
+    constexpr double kMegabyte = 1e6;
+    fmt::print(stderr, "\r{:3} %  {:.0f} of {:.0f} MB{}", percent,
+               static_cast<double>(done) / kMegabyte, static_cast<double>(total) / kMegabyte,
+               done == total ? "\n" : "");
+  };
+}
+
+struct PrepareArguments {
+  std::vector<std::string> sources;
+  std::string out, tokenizer;
+  run::PrepareRequest request;
+};
+
+std::vector<std::filesystem::path> files_of(const std::vector<std::string>& sources) {
+  std::vector<std::string> paths;
+  for (const std::string& source : sources) paths.push_back(system::absolute_path(source));
+  return run::find_sources(paths);
+}
+
+void require_eos(const std::optional<Index>& eos) {
+  constexpr Index kMost = std::numeric_limits<std::int32_t>::max() - 1;
+  if (!eos || (*eos >= -1 && *eos <= kMost)) return;
+  throw UsageError(fmt::format("--eos-token-id: need a token from 0 to {}, or -1 for none", kMost));
+}
+
+void prepare(PrepareArguments& a) {
+  run::PrepareRequest& request = a.request;
+  require_eos(request.eos_token_id);
+  request.files = files_of(a.sources);
+  request.out = a.out;
+  require_output_file(a.out, request.out.extension().string(), request.files);
+  request.tokenizer =
+      a.tokenizer.empty() ? run::byte_tokenizer() : run::sentencepiece_tokenizer(a.tokenizer);
+  request.on_progress = progress_line();
+  const run::Prepared prepared = prepare_tokens(request);
+  fmt::print("{}: {} tokens of {} bytes in {}, by {}\n", a.out, grouped(prepared.tokens),
+             grouped(prepared.bytes),
+             prepared.documents == 1 ? "1 document" : grouped(prepared.documents) + " documents",
+             request.tokenizer.name);
+  fmt::print(
+      "to train on it:\n  data: {{kind: tokens, path: {}{}}}\n  model: {{vocab_size: {}}}\n", a.out,
+      prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),
+      prepared.vocab_size);
+}
+
+Command prepare_command() {
+  auto a = std::make_shared<PrepareArguments>();
+  return {.name = "prepare",
+          .help = "Make a file of tokens from text",
+          .options = {{.name = "SOURCES",
+                       .target = &a->sources,
+                       .help = "Files, folders or globs; a .jsonl has one document a line",
+                       .required = true},
+                      {.name = "--out",
+                       .target = &a->out,
+                       .help = "File to write: .bin, as nanoGPT reads it, or .h5",
+                       .required = true},
+                      {"--tokenizer", &a->tokenizer, "Model of SentencePiece (default: bytes)"},
+                      {.name = "--key",
+                       .target = &a->request.key,
+                       .help = "Key of the text in lines of JSON",
+                       .show_default = true},
+                      {"--eos-token-id", &a->request.eos_token_id,
+                       "Token that ends each document, -1 for none (default: the tokenizer's)"}},
+          .run = [a] { prepare(*a); }};
+}
+
+struct TokenizerArguments {
+  std::vector<std::string> sources;
+  std::string out, key = "text";
+  Index vocab_size = 4096;
+};
+
+/// Of about so many bytes of text a tokenizer is made.
+constexpr Index kTokenizerBytes = Index{64} << 20;
+
+void make_tokenizer(const TokenizerArguments& a) {
+  if (a.vocab_size < 512 || a.vocab_size > 1'000'000)
+    throw UsageError("--vocab-size: need 512 to 1000000 tokens, 256 of which are bytes");
+  require_output_file(a.out, ".model");
+  system::NewFile out(a.out);
+  out.write(run::train_sentencepiece(run::sample_lines(files_of(a.sources), a.key, kTokenizerBytes),
+                                     a.vocab_size));
+  out.commit();
+  fmt::print(
+      "{0}: {1} tokens\nto use it:  difftape data prepare SOURCES --tokenizer {0} --out "
+      "tokens.bin\n",
+      a.out, a.vocab_size);
+}
+
+Command tokenizer_command() {
+  auto a = std::make_shared<TokenizerArguments>();
+  return {.name = "tokenizer",
+          .help = "Make a tokenizer, a model of SentencePiece, from text",
+          .options = {{.name = "SOURCES",
+                       .target = &a->sources,
+                       .help = "Files, folders or globs; a .jsonl has one document a line",
+                       .required = true},
+                      {.name = "--out",
+                       .target = &a->out,
+                       .help = "File to write, .model",
+                       .required = true},
+                      {.name = "--vocab-size",
+                       .target = &a->vocab_size,
+                       .help = "Tokens",
+                       .show_default = true},
+                      {.name = "--key",
+                       .target = &a->key,
+                       .help = "Key of the text in lines of JSON",
+                       .show_default = true}},
+          .run = [a] { make_tokenizer(*a); }};
+}
+
+}  // namespace
+
+Command data_command(Context&) {
+  return {.name = "data",
+          .help = "Make what models train on: files of tokens, tokenizers",
+          .commands = {prepare_command(), tokenizer_command()}};
+}
+
+}  // namespace difftape::app

@@ -1,0 +1,46 @@
+#pragma once
+// Text files as documents, read piece by piece: a tokenizer need not hold them whole.
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape::run {
+
+/// Text of one document, cut after a line where it is long.
+struct Piece {
+  std::string_view text;
+  bool ends_document = true;
+  Index bytes_read = 0;  ///< of all files, up to the end of it
+};
+
+/// A file that was read.
+struct ReadFile {
+  std::filesystem::path path;
+  Index bytes = 0;
+  std::string digest;  ///< XXH3 of it
+};
+
+/// Shows `see` all pieces in order. A file .jsonl or .ndjson has one document a line, the text that
+/// its JSON object has under `key`; every other file is one document. Throws MissingInput, and
+/// DataError, with file and line or byte, for what is no text, no such object, or, if `utf8` is
+/// asked for, no UTF-8.
+std::vector<ReadFile> read_documents(std::span<const std::filesystem::path> files,
+                                     const std::string& key, bool utf8,
+                                     const std::function<void(const Piece&)>& see);
+
+/// Lines of documents in UTF-8, without their ends and the empty ones: all, or every so many-th if
+/// the files have more than `bytes`. Throws what read_documents throws, and DataError if there are
+/// none.
+std::vector<std::string> sample_lines(std::span<const std::filesystem::path> files,
+                                      const std::string& key, Index bytes);
+
+/// Bytes of all files.
+Index total_size(std::span<const std::filesystem::path> files);
+
+}  // namespace difftape::run

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-suites=(step attention kernels peers small bf16 long start)
+suites=(step attention kernels decode peers small bf16 long start)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
 # rounds N: the default of a benchmark, unless BENCH_ROUNDS says otherwise
@@ -34,6 +34,9 @@ run() {
     kernels)
       "$bin/bench_kernels" --benchmark_repetitions="${BENCH_ROUNDS:-5}" --benchmark_min_time=0.1 \
         --benchmark_enable_random_interleaving=true
+      ;;
+    decode)
+      "$bin/bench_decode" configs/bench/d384.yaml --set model.match_params=true $(rounds 7)
       ;;
     peers)
       "$bin/bench_peers" step configs/bench/d384.yaml $(rounds 7)

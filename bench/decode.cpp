@@ -1,0 +1,216 @@
+// Decoding, one token at a time, of several attention kinds, interleaved within one run: tokens per
+// second and the bytes of the KV cache that a token reads, against the length of the context; and
+// V1's attention alone, whose kernel reads the values once for both maps, beside one call a map.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "bench/attention_call.h"
+#include "bench/measure.h"
+#include "core/attention/cache.h"
+#include "core/error.h"
+#include "layers/language_model.h"
+#include "train/app/analyze/kinds.h"
+#include "train/run/config/reader.h"
+#include "train/system/text_table.h"
+
+namespace difftape::bench {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> kinds{"softmax", "diff_v1", "diff_v2"}, overrides;
+  std::vector<Index> contexts{256, 1024, 4096}, batches{1, 4, 8};
+  int rounds = 7, tokens = 8;
+
+  /// Tokens of a sequence at most: the longest context and all that is written after it.
+  Index capacity() const { return *std::ranges::max_element(contexts) + (rounds + 1) * tokens; }
+};
+
+/// A model in the middle of writing.
+struct Writer {
+  std::string name;
+  std::unique_ptr<LanguageModel> model;
+  ModelKvCache cache;
+  std::vector<double> tokens_per_sec = {};
+
+  /// Appends `count` tokens to every sequence, in one pass.
+  void read(Index count) {
+    const std::vector<std::int32_t> ids(static_cast<size_t>(cache.batch() * count), 1);
+    Tape tape(Tape::Mode::inference);
+    model->next_logits(tape, {ids, cache.batch(), count}, cache);
+  }
+  /// Tokens a second of all sequences together.
+  double write(int count) {
+    const double seconds = seconds_of([&] {
+      for (int i = 0; i < count; ++i) read(1);
+    });
+    return static_cast<double>(cache.batch() * count) / seconds;
+  }
+};
+
+/// Softmax with fewer heads of keys and values, beside the kinds of --kinds.
+struct Grouped {
+  const char* name;
+  Index query_heads_each;  ///< 0: all
+};
+constexpr Grouped kGrouped[] = {{"softmax, 2 queries a key (GQA)", 2},
+                                {"softmax, one key (MQA)", 0}};
+
+std::vector<Writer> make_writers(const Arguments& arguments, Index batch) {
+  std::vector<Writer> all;
+  ModelConfig base = run::load_config(arguments.config, arguments.overrides).config.model;
+  base.max_seq_len = arguments.capacity();
+  const auto add = [&](std::string name, const ModelConfig& config) {
+    auto model = std::make_unique<LanguageModel>(config);
+    model->parameters().initialize(1);
+    ModelKvCache cache = model->make_cache(batch, arguments.capacity());
+    all.push_back({std::move(name), std::move(model), std::move(cache)});
+  };
+  for (const std::string& kind : arguments.kinds) {
+    const ModelConfig config = app::with_kind(base, kind);
+    const std::string unsupported = app::unsupported_reason(config);
+    if (!unsupported.empty()) throw ConfigError(fmt::format("{}: {}", kind, unsupported));
+    add(kind, config);
+  }
+  for (const Grouped& grouped : kGrouped) {
+    ModelConfig config = app::with_kind(base, "softmax");
+    const Index each = grouped.query_heads_each > 0 ? grouped.query_heads_each : config.num_heads;
+    if (config.num_heads % each != 0) continue;
+    config.num_kv_heads = config.num_heads / each;
+    add(grouped.name, config);
+  }
+  return all;
+}
+
+void measure_at(std::vector<Writer>& writers, Index context, const Arguments& arguments) {
+  for (Writer& writer : writers) {
+    constexpr Index kChunk = 256;
+    while (writer.cache.length() < context)
+      writer.read(std::min(kChunk, context - writer.cache.length()));
+    writer.write(arguments.tokens);
+    writer.tokens_per_sec.clear();
+  }
+  for (int round = 0; round < arguments.rounds; ++round) {
+    for (Writer& writer : writers) writer.tokens_per_sec.push_back(writer.write(arguments.tokens));
+  }
+}
+
+void print_decoding(const Arguments& arguments) {
+  system::Table table{{{"", "batch"},
+                       {"", "context"},
+                       {"", "attention", true},
+                       {"tokens/s", "median"},
+                       {"tokens/s", "10 %"},
+                       {"tokens/s", "90 %"},
+                       {"- speed, first = 1 -", "median"},
+                       {"- speed, first = 1 -", "10 %"},
+                       {"- speed, first = 1 -", "90 %"},
+                       {"cache", "MB a token"}},
+                      {}};
+  for (const Index batch : arguments.batches) {
+    std::vector<Writer> writers = make_writers(arguments, batch);
+    for (const Index context : arguments.contexts) {
+      measure_at(writers, context, arguments);
+      for (const Writer& each : writers) {
+        const auto rate = [&](double q) {
+          return system::grouped(static_cast<Index>(stats::quantile(each.tokens_per_sec, q)));
+        };
+        const auto speeds = ratios(each.tokens_per_sec, writers.front().tokens_per_sec);
+        const auto speed = [&](double q) {
+          return fmt::format("{:.3f}", stats::quantile(speeds, q));
+        };
+        const double bytes = static_cast<double>(each.cache.bytes_read() / batch);
+        table.rows.push_back({std::to_string(batch), std::to_string(context), each.name, rate(0.5),
+                              rate(0.1), rate(0.9), speed(0.5), speed(0.1), speed(0.9),
+                              fmt::format("{:.2f}", bytes / 1e6)});
+      }
+    }
+  }
+  fmt::print("{}\n", to_text(table));
+}
+
+/// One map of a differential mapping, as softmax attention.
+HeadMapping one_map(const HeadMapping& both, size_t map) {
+  HeadMapping one = both;
+  one.maps = 1;
+  for (OutputHead& head : one.outputs)
+    head = {{head.query[map]}, {head.key[map]}, {head.value[map]}};
+  return one;
+}
+
+/// V1's attention of one token to `context`, in one call and as one call a map and a subtraction.
+void print_value_reads(const Arguments& arguments) {
+  constexpr Index kHeads = 6, kHeadDim = 64;
+  system::Table table{{{"", "context"},
+                       {"V1, ms", "one call"},
+                       {"V1, ms", "a call a map"},
+                       {"a call a map / one", "median (10-90 %)"}},
+                      {}};
+  for (const Index context : arguments.contexts) {
+    AttentionCall call = attention_call("diff_v1", kHeads, kHeadDim, 1, context);
+    KvCache cache(call.mapping, 1, context, kHeadDim, call.in.v.shape()[3]);
+    cache.append(call.in.k, call.in.v);
+    AttentionCall last = attention_call("diff_v1", kHeads, kHeadDim, 1, 1);
+    AttentionInputs softmax = last.in;
+    last.in.lambda = &last.lambda;
+    const HeadMapping maps[] = {one_map(call.mapping, 0), one_map(call.mapping, 1)};
+    const auto one = [&] { attention_cached(call.mapping, last.in, cache); };
+    const auto two = [&] {
+      Tensor a = attention_cached(maps[0], softmax, cache);
+      const Tensor b = attention_cached(maps[1], softmax, cache);
+      for (Index i = 0; i < a.size(); ++i) a.data()[i] -= real(0.5) * b.data()[i];
+    };
+    constexpr int kCalls = 20;
+    const auto repeated = [](const auto& work) {
+      return seconds_of([&] {
+               for (int i = 0; i < kCalls; ++i) work();
+             }) /
+             kCalls;
+    };
+    std::vector<double> once, twice;
+    one(), two();
+    for (int round = 0; round < 3 * arguments.rounds; ++round) {
+      once.push_back(repeated(one));
+      twice.push_back(repeated(two));
+    }
+    const auto by_round = ratios(twice, once);
+    table.rows.push_back(
+        {std::to_string(context), fmt::format("{:.3f}", 1e3 * stats::quantile(once, 0.5)),
+         fmt::format("{:.3f}", 1e3 * stats::quantile(twice, 0.5)),
+         fmt::format("{:.3f} ({:.3f}-{:.3f})", stats::quantile(by_round, 0.5),
+                     stats::quantile(by_round, 0.1), stats::quantile(by_round, 0.9))});
+  }
+  fmt::print("attention of one token, {} heads of {}: values read once, and once a map\n{}", kHeads,
+             kHeadDim, to_text(table));
+}
+
+}  // namespace
+}  // namespace difftape::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("decoding of several attention kinds, interleaved");
+  difftape::bench::Arguments arguments;
+  app.add_option("CONFIG", arguments.config)->required();
+  app.add_option("--kinds", arguments.kinds)->delimiter(',');
+  app.add_option("--context", arguments.contexts, "tokens before the one that is written")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch", arguments.batches, "sequences")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
+  app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
+  app.add_option("--tokens", arguments.tokens, "tokens that one kind writes in a round")
+      ->check(CLI::PositiveNumber);
+  return difftape::bench::run_program(app, argc, argv, [&] {
+    difftape::bench::print_environment();
+    fmt::print("{}\n\n",
+               difftape::bench::describe(
+                   difftape::run::load_config(arguments.config, arguments.overrides).config));
+    difftape::bench::print_decoding(arguments);
+    difftape::bench::print_value_reads(arguments);
+  });
+}

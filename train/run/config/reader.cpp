@@ -9,10 +9,13 @@
 #include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/former_names.h"
+#include "train/run/config/shares.h"
 #include "train/system/files.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {
+
+std::string Origin::str() const { return share + (share.empty() ? "" : ", ") + location.origin(); }
 
 Origin ResolvedConfig::origin(const std::string& key) const {
   const auto found = origins.find(key);
@@ -262,6 +265,7 @@ const Assignment* Assignments::find(const std::string& key) const {
 ResolvedConfig Assignments::resolve() const {
   ResolvedConfig resolved;
   std::set<std::string> broken = suspects_;
+  Shares shares;
   int rank = 0;
   for (const auto& [key, value, location] : assignments_) {
     const Field* field = find_field(key);
@@ -270,11 +274,12 @@ ResolvedConfig Assignments::resolve() const {
     if (auto read = read_value(value, key, field->spec, *errors_)) {
       const bool as_is = texts_.contains(value.location.source);
       if (field->spec.constraint.path && !as_is) make_absolute(*read, value.location);
-      field->set(resolved.config, *read);
+      if (!shares.take(*field, *read)) field->set(resolved.config, *read);
     } else {
       broken.insert(key);
     }
   }
+  shares.apply(resolved, broken, *errors_);
   if (complete_) validate(resolved, broken, *errors_);
   return resolved;
 }

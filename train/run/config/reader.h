@@ -14,12 +14,16 @@ namespace difftape::run {
 
 struct Origin {
   SourceLocation location;
-  int rank = 0;  ///< position in the order of application; 0: the default
+  int rank = 0;            ///< position in the order of application; 0: the default
+  std::string share = {};  ///< of a value that follows from another: "10% of train.steps"
+
+  /// For people: "default", "a.yaml:3", "10% of train.steps, --set".
+  std::string str() const;
 };
 
 struct ResolvedConfig {
   Config config;
-  std::map<std::string, Origin> origins;  ///< of the keys that were given
+  std::map<std::string, Origin> origins;  ///< of the keys that were given, or follow from others
 
   /// Where the value of a key came from; an empty location for a default.
   Origin origin(const std::string& key) const;

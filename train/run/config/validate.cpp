@@ -242,8 +242,8 @@ void validate_training(const Config& c, const Rules& rules) {
               "min_lr {} is above the peak lr {}; lower optim.min_lr or raise optim.lr",
               optim.min_lr, optim.lr);
   rules.check(optim.warmup_steps <= c.train.steps, {"train.steps", "optim.warmup_steps"},
-              "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps or raise "
-              "train.steps",
+              "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps, to a share "
+              "such as 10%, or raise train.steps",
               optim.warmup_steps, c.train.steps);
   const std::string why_invalid = stats::unsupported_reason(spike_rule_of(c.log, c.train.steps));
   rules.check(

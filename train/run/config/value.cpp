@@ -31,6 +31,7 @@ class ValueReader {
   ValueReader(const std::string& key, const ValueSpec& spec) : key_(key), spec_(spec) {}
 
   ConfigValue read(const YamlNode& node) const {
+    if (is_share(node)) return node.text;
     if (spec_.constraint.or_number && looks_like_number(node)) return read_as(node, 0.0);
     return std::visit([&](const auto& like) -> ConfigValue { return read_as(node, like); },
                       spec_.initial);
@@ -42,9 +43,18 @@ class ValueReader {
            node.text.find_first_of("+-.0123456789") == 0;
   }
 
+  bool is_share(const YamlNode& node) const {
+    return !spec_.constraint.share_of.empty() && node.kind == YamlNode::Kind::scalar &&
+           percent_of(node.text).has_value();
+  }
+
   BadValue mistyped(const YamlNode& node, const std::string& expected,
                     const std::string& advice = "") const {
-    return {node, fmt::format("expected {}, got {}{}", expected, node.describe(), advice)};
+    const std::string& whole = spec_.constraint.share_of;
+    const std::string or_share =
+        whole.empty() ? "" : fmt::format(", or a share of {} such as 10%", whole);
+    return {node,
+            fmt::format("expected {}{}, got {}{}", expected, or_share, node.describe(), advice)};
   }
 
   const std::string& plain_scalar(const YamlNode& node, const std::string& expected) const {
@@ -143,7 +153,24 @@ bool Constraint::allows(double number) const {
   return (above_min ? number > min : number >= min) && (below_max ? number < max : number <= max);
 }
 
+Constraint Constraint::or_share_of(std::string key, double percent) const {
+  Constraint both = *this;
+  both.share_of = std::move(key);
+  both.default_percent = percent;
+  return both;
+}
+
+std::optional<double> percent_of(const std::string& text) {
+  double percent = 0;
+  const bool ends = text.ends_with('%') && text.find_first_of("+-") == std::string::npos;
+  const std::string number = text.substr(0, text.size() - (ends ? 1 : 0));
+  if (!ends || parse_all(number, percent) != std::errc() || !std::isfinite(percent))
+    return std::nullopt;
+  return percent;
+}
+
 std::string Constraint::str() const {
+  if (!share_of.empty()) return fmt::format("{} | % of {}", range(), share_of);
   if (names.empty()) return range();
   return fmt::format("{}{}", fmt::join(names, " | "), or_number ? " | " + range() : "");
 }
@@ -158,6 +185,11 @@ std::string Constraint::range() const {
   return "any";
 }
 
+ConfigValue ValueSpec::standard() const {
+  if (constraint.share_of.empty()) return initial;
+  return fmt::format("{}%", constraint.default_percent);
+}
+
 std::string ValueSpec::type() const {
   if (!form.empty()) return form;
   const std::string count = length == 0 ? "" : fmt::format("{} ", length);
@@ -165,9 +197,9 @@ std::string ValueSpec::type() const {
     case 0:
       return "boolean";
     case 1:
-      return "whole number";
+      return constraint.share_of.empty() ? "whole number" : "whole number or share";
     case 2:
-      return "number";
+      return constraint.share_of.empty() ? "number" : "number or share";
     case 3:
       return constraint.or_number ? "number or word" : constraint.names.empty() ? "text" : "word";
     case 4:

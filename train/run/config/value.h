@@ -24,9 +24,13 @@ struct Constraint {
   std::vector<std::string> names = {};  ///< if not empty, the only allowed texts
   bool or_number = false;               ///< numbers within the limits too, beside the names
   bool path = false;                    ///< of files, seen from the folder of the file that says it
+  std::string share_of = {};            ///< a key of a number: this one may be a share of it, "10%"
+  double default_percent = 0;           ///< of share_of, if nothing is given
 
   bool allows(double number) const;
-  /// ">= 1", "in (0, 1]", "softmax | diff_v1", "preset | > 0", or "any".
+  /// The same, but shares too; without any it is `percent` of the value of `key`.
+  Constraint or_share_of(std::string key, double percent) const;
+  /// ">= 1", "in (0, 1]", "softmax | diff_v1", "preset | > 0", ">= 0 | % of train.steps", or "any".
   std::string str() const;
   /// The same of numbers alone.
   std::string range() const;
@@ -47,6 +51,9 @@ inline Constraint from_to_below(double min, double max) {
 inline Constraint paths() { return {.path = true}; }
 inline Constraint choices(std::vector<std::string> names) { return {.names = std::move(names)}; }
 
+/// 10 for "10%"; nothing for a text that is no share.
+std::optional<double> percent_of(const std::string& text);
+
 /// The type of a key, given by its default, and its constraint.
 struct ValueSpec {
   ConfigValue initial;
@@ -56,9 +63,12 @@ struct ValueSpec {
 
   /// "whole number", "list of 2 numbers", ...: how messages and `config keys` call the type.
   std::string type() const;
+  /// What holds if nothing is given: a share as text, "10%".
+  ConfigValue standard() const;
 };
 
-/// The value of `key`, or nothing after adding to `errors` what is wrong with it.
+/// The value of `key`, or nothing after adding to `errors` what is wrong with it. A share stays the
+/// text "10%": its value follows from that of another key (shares.h).
 std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
                                       const ValueSpec& spec, ConfigErrors& errors);
 

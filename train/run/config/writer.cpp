@@ -74,7 +74,7 @@ std::string write(const Config& config, const ResolvedConfig* origins) {
     if (origins) {
       const size_t width = 2 * section.size() + name.size() + 2 + flow_text(value).size();
       out.SetPreCommentIndent(width + 2 > kCommentColumn ? 2 : kCommentColumn - width);
-      out << YAML::Comment(origins->origin(field.key).location.origin());
+      out << YAML::Comment(origins->origin(field.key).str());
     }
   }
   for (; !open.empty(); open.pop_back()) out << YAML::EndMap;
@@ -103,7 +103,7 @@ std::string describe_keys() {
   }
   const auto add = [&](const KeyInfo& k) {
     table.rows.push_back({k.key, k.spec.type(),
-                          k.spec.form.empty() ? flow_text(k.spec.initial) : "-",
+                          k.spec.form.empty() ? flow_text(k.spec.standard()) : "-",
                           k.spec.constraint.str(), k.unit.empty() ? "-" : k.unit, k.help});
   };
   for (const Field& field : fields()) add(field);
@@ -121,6 +121,14 @@ Json limit(double value, bool whole) {
 
 /// Schema of one item: of the value itself, or of each item of a list.
 Json item_schema(const char* type, const Constraint& constraint) {
+  if (!constraint.share_of.empty()) {
+    Constraint number = constraint;
+    number.share_of.clear();
+    Json either;
+    either["anyOf"] = {item_schema(type, number),
+                       {{"type", "string"}, {"pattern", "^[0-9]*[.]?[0-9]+%$"}}};
+    return either;
+  }
   if (constraint.or_number) {
     Constraint number = constraint;
     number.names.clear();
@@ -163,7 +171,7 @@ Json value_schema(const ValueSpec& spec) {
 
 Json key_schema(const KeyInfo& key) {
   Json value = value_schema(key.spec);
-  value["default"] = std::visit([](const auto& v) { return Json(v); }, key.spec.initial);
+  value["default"] = std::visit([](const auto& v) { return Json(v); }, key.spec.standard());
   value["description"] = key.help + (key.unit.empty() ? "" : " Unit: " + key.unit + ".");
   return value;
 }

@@ -35,6 +35,7 @@ TEST_F(ConfigCommand, show_prints_the_resolved_configuration) {
   write("a.yaml", "optim.lr: 0.25\n");
   Config expected;
   expected.optim.lr = 0.25;
+  expected.optim.min_lr = 0.025;
   EXPECT_EQ(run({"config", "show", "a.yaml"}), to_yaml(expected));
   EXPECT_EQ(context.exit, system::Exit::ok);
 }
@@ -43,6 +44,7 @@ TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
   write("a.yaml", "optim.lr: 0.25\n");
   Config expected;
   expected.optim.lr = 0.5;
+  expected.optim.min_lr = 0.05;
   expected.optim.betas = {0.8, 0.99};
   EXPECT_EQ(
       run({"config", "show", "--set", "optim.lr=0.5", "a.yaml", "--set=optim.betas=[0.8,0.99]"}),

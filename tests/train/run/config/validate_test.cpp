@@ -90,8 +90,8 @@ TEST_F(ConfigRules, samples_are_of_models_that_read_bytes) {
 }
 
 TEST_F(ConfigRules, sequences_fit_the_model) {
-  EXPECT_EQ(error("data.seq_len: 512\n"),
-            "a.yaml:1:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "
+  EXPECT_EQ(error("model.max_seq_len: 256\ndata.seq_len: 512\n"),
+            "a.yaml:2:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "
             "lower data.seq_len or raise model.max_seq_len");
   EXPECT_EQ(config("data.seq_len: 256\n").data.seq_len, 256);
 }
@@ -169,17 +169,17 @@ TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth)
 }
 
 TEST_F(ConfigRules, the_learning_rate_falls_from_its_peak) {
-  EXPECT_EQ(error("optim.lr: 1.0e-5\n"),
-            "a.yaml:1:1: error: optim.lr: min_lr 0.0001 is above the peak lr 1e-05; lower "
+  EXPECT_EQ(error("optim.min_lr: 1.0e-4\noptim.lr: 1.0e-5\n"),
+            "a.yaml:2:1: error: optim.lr: min_lr 0.0001 is above the peak lr 1e-05; lower "
             "optim.min_lr or raise optim.lr");
   EXPECT_EQ(config("optim: {lr: 0.1, min_lr: 0.1}\n").optim.min_lr, 0.1);
 }
 
 TEST_F(ConfigRules, warm_up_ends_within_the_run) {
-  EXPECT_EQ(error("train.steps: 49\n"),
-            "a.yaml:1:1: error: train.steps: warm-up takes 50 steps, but the run has 49; lower "
-            "optim.warmup_steps or raise train.steps");
-  EXPECT_EQ(config("train.steps: 50\n").train.steps, 50);
+  EXPECT_EQ(error("optim.warmup_steps: 50\ntrain.steps: 49\n"),
+            "a.yaml:2:1: error: train.steps: warm-up takes 50 steps, but the run has 49; lower "
+            "optim.warmup_steps, to a share such as 10%, or raise train.steps");
+  EXPECT_EQ(config("optim.warmup_steps: 50\ntrain.steps: 50\n").train.steps, 50);
 }
 
 TEST_F(ConfigRules, the_spike_window_holds_the_first_verdict) {

@@ -13,6 +13,7 @@
 #include "core/gemm.h"
 #include "core/platform.h"
 #include "train/run/records/h5.h"
+#include "train/run/config/foreign_names.h"
 #include "train/system/files.h"
 
 namespace difftape::app {
@@ -115,10 +116,12 @@ int run(int argc, char** argv, std::span<const MakeCommand> commands, std::strin
   const BuildInfo build = build_info();
   Program program{.name = "difftape",
                   .help = "difftape: find out which attention mechanism trains stably",
-                  .footer = fmt::format("Start with:  {}\n\n{}", start, kExitCodes),
+                  .footer = kExitCodes,
                   .version = fmt::format("difftape {} ({}, {}, {})", build.version, build.commit,
                                          build.precision, build.compiler),
-                  .commands = {}};
+                  .commands = {},
+                  .start = fmt::format("Start with:  {}\n\n", start),
+                  .advice = run::advice_for_option};
   Context context{{argv, argv + argc}};
   for (const MakeCommand make : commands) program.commands.push_back(make(context));
   try {

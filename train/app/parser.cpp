@@ -52,17 +52,40 @@ void add_option(CLI::App& app, const Option& option) {
   if (option.given != nullptr) added->each([given = option.given](const auto&) { *given = true; });
 }
 
-void add_command(CLI::App& app, const Command& command) {
+void add_command(CLI::App& app, const Program& program, const Command& command) {
   CLI::App* added = app.add_subcommand(command.name, command.help);
   for (const Option& option : command.options) add_option(*added, option);
-  for (const Command& below : command.commands) add_command(*added, below);
+  for (const Command& below : command.commands) add_command(*added, program, below);
   if (!command.commands.empty()) added->require_subcommand(1);
   if (command.run) added->callback(command.run);
   if (command.hidden) added->group("");
+  if (command.examples.empty()) return;
+  const std::string each = fmt::format("\n  {} ", program.name);
+  added->footer(
+      fmt::format("Examples:{}{}\n\n{}", each, fmt::join(command.examples, each), program.footer));
+}
+
+/// What to write for the first of the words that a command does not know, or nothing: values of
+/// the configuration go through --set, and arguments have no dashes.
+std::string other_habit(const CLI::App& command, const Program& program,
+                        const std::vector<std::string>& unknown) {
+  const std::string word = unknown.front().substr(0, unknown.front().find('='));
+  const bool has_value = word.size() < unknown.front().size();
+  if (!word.starts_with('-') && !has_value) return "";
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->get_positional() && "--" + CLI::detail::to_lower(name) == word)
+      return fmt::format("; {} is an argument: write it without {}", name, word);
+  }
+  if (!program.advice || command.get_option_no_throw("--set") == nullptr) return "";
+  std::string value = has_value ? unknown.front().substr(word.size() + 1) : "";
+  if (!has_value && unknown.size() > 1 && !unknown[1].starts_with('-')) value = unknown[1];
+  const std::string advice = program.advice(word, value);
+  return advice.empty() ? "" : "; " + advice;
 }
 
 /// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
-std::string usage_problem(CLI::App& command, const CLI::ParseError& error) {
+std::string usage_problem(CLI::App& command, const Program& program, const CLI::ParseError& error) {
   std::vector<std::string> commands, options;
   for (const CLI::App* sub : command.get_subcommands(nullptr)) {
     if (!sub->get_group().empty()) commands.push_back(sub->get_name());
@@ -74,24 +97,27 @@ std::string usage_problem(CLI::App& command, const CLI::ParseError& error) {
                             : fmt::format("give a command: {}", fmt::join(commands, ", "));
   }
   const std::string& word = unknown.front();
+  const std::string habit = other_habit(command, program, unknown);
   if (word.starts_with('-')) {
-    return fmt::format("unknown option '{}'{}", word, system::did_you_mean(word, options));
+    return fmt::format("unknown option '{}'{}", word,
+                       habit.empty() ? system::did_you_mean(word, options) : habit);
   }
   if (!commands.empty()) {
     return fmt::format("unknown command '{}'{}", word, system::did_you_mean(word, commands));
   }
-  return fmt::format("one argument too many: '{}'", word);
+  return fmt::format("one argument too many: '{}'{}", word, habit);
 }
 
 /// What is wrong with the command line, and where to read more.
-UsageError usage_error(CLI::App& app, const CLI::ParseError& error) {
+UsageError usage_error(CLI::App& app, const Program& program, const CLI::ParseError& error) {
   CLI::App* command = &app;
   std::string name = app.get_name();
   while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  return UsageError(fmt::format("{}\n'{} --help' says more", usage_problem(*command, error), name));
+  return UsageError(
+      fmt::format("{}\n'{} --help' says more", usage_problem(*command, program, error), name));
 }
 
 }  // namespace
@@ -118,14 +144,14 @@ Option list_option(const std::string& name, Target list, const std::string& help
 
 bool parse_and_run(const Program& program, int argc, char** argv) {
   CLI::App app(program.help, program.name);
-  app.footer(program.footer);
+  app.footer(program.start + program.footer);
   app.require_subcommand(1);
   app.set_version_flag("--version", program.version);
-  for (const Command& command : program.commands) add_command(app, command);
+  for (const Command& command : program.commands) add_command(app, program, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw usage_error(app, error);
+    if (error.get_exit_code() != 0) throw usage_error(app, program, error);
     app.exit(error);  // --help, --version
     return false;
   }

@@ -41,13 +41,19 @@ struct Command {
   std::function<void()> run = {};
   std::vector<Command> commands = {};
   bool hidden = false;  ///< left out of the help
+  /// Command lines at the end of the help, without the program: "train my.yaml". Tests run them.
+  std::vector<std::string> examples = {};
 };
 
 struct Program {
   std::string name, help;
-  std::string footer;   ///< the end of the help
+  std::string footer;   ///< the end of every help
   std::string version;  ///< what --version prints
   std::vector<Command> commands;
+  std::string start = {};  ///< the line of the help of the program that says how to begin
+  /// For commands with --set: what to do instead of giving an option that is unknown, and its
+  /// value, "write --set train.steps=20"; empty: nothing is known of it.
+  std::function<std::string(const std::string& option, const std::string& value)> advice = {};
 };
 
 /// A configuration file, the argument CONFIG.

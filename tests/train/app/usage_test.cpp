@@ -94,11 +94,37 @@ TEST(Usage, a_missing_command_lists_the_commands) {
 TEST(Usage, an_unknown_option_is_named) {
   EXPECT_EQ(usage_error({"--verbose"}),
             "difftape: unknown option '--verbose'\n'difftape --help' says more\n");
-  EXPECT_EQ(usage_error({"train", "tiny.yaml", "--steps", "3"}),
-            "difftape: unknown option '--steps'\n'difftape train --help' says more\n");
   EXPECT_THAT(usage_error({"doctor", "--fast"}), HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(usage_error({"train", "tiny.yaml", "--resum"}),
               HasSubstr("unknown option '--resum'; did you mean '--resume'?"));
+}
+
+TEST(Usage, a_key_that_is_given_as_an_option_goes_to_set) {
+  const auto advice = [](const Words& words) {
+    Words all{"train", "tiny.yaml"};
+    all.insert(all.end(), words.begin(), words.end());
+    const std::string text = usage_error(all);
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(advice({"--steps", "20"}),
+            "difftape: unknown option '--steps'; write --set train.steps=20");
+  EXPECT_EQ(advice({"--learning-rate=3e-4"}),
+            "difftape: unknown option '--learning-rate=3e-4'; write --set optim.lr=3e-4");
+  EXPECT_EQ(advice({"--max_iters", "--profile"}),
+            "difftape: unknown option '--max_iters'; write --set train.steps=VALUE");
+  EXPECT_EQ(advice({"--optim.betas", "[0.9,0.99]"}),
+            "difftape: unknown option '--optim.betas'; write --set optim.betas=[0.9,0.99]");
+  EXPECT_EQ(advice({"optim.lr=0.1"}),
+            "difftape: one argument too many: 'optim.lr=0.1'; write --set optim.lr=0.1");
+  EXPECT_EQ(advice({"--dropout", "0.1"}),
+            "difftape: unknown option '--dropout'; there is no dropout; leave it out");
+  EXPECT_EQ(
+      advice({"--config", "a.yaml"}),
+      "difftape: unknown option '--config'; CONFIG is an argument: write it without --config");
+  EXPECT_EQ(advice({"--kind", "diff_v2"}), "difftape: unknown option '--kind'")
+      << "three keys have that name";
+  EXPECT_THAT(usage_error({"report", "runs", "--steps", "3"}),
+              HasSubstr("unknown option '--steps'\n"));
 }
 
 TEST(Usage, missing_arguments_are_named) {

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
-#include "train/run/config/former_names.h"
 #include "train/run/config/shares.h"
 #include "train/system/files.h"
 #include "train/system/suggest.h"
@@ -223,37 +222,6 @@ void Assignments::flatten(const YamlNode& map, const std::string& section, Seen&
                                key, value.describe(), *inside));
     }
   }
-}
-
-void Assignments::unknown(const std::string& key, const YamlNode& value,
-                          const SourceLocation& location) {
-  const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
-  if (of_sweep && !contains(sections_, "sweep")) {
-    errors_->add(location, location.line == 0
-                               ? fmt::format("{}: only 'difftape sweep' knows this key", key)
-                               : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
-                                             key, location.source));
-    complete_ = false;
-    return;
-  }
-  if (const FormerKey* former = find_former_key(key)) {
-    suspects_.insert(former->now.begin(), former->now.end());
-    errors_->add(location,
-                 fmt::format("unknown key '{}'; it is now {}", key, former->description()));
-    return;
-  }
-  const bool section = value.kind == YamlNode::Kind::map;
-  std::vector<std::string> candidates = section ? sections_ : keys_;
-  if (section && of_sweep) candidates = keys_;  // some of them are maps
-  if (!of_sweep) {
-    std::erase_if(candidates, [](const std::string& k) { return k.starts_with("sweep."); });
-  }
-  candidates.push_back("base");
-  const std::string guess = system::nearest_key(key, candidates);
-  suspects_.insert(guess);
-  errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
-                                     guess.empty() ? "'difftape config keys' lists all keys"
-                                                   : "did you mean '" + guess + "'?"));
 }
 
 const Assignment* Assignments::find(const std::string& key) const {

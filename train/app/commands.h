@@ -25,6 +25,9 @@ struct Context {
 inline constexpr const char* kModelHelp =
     "Checkpoint or run directory; or a configuration, with its initial weights";
 
+/// `--arm NAME` of the commands that take the file of a run or of a sweep (study::load_run).
+Option arm_option(std::string& arm);
+
 Command train_command(Context& context);
 Command sweep_command(Context& context);
 /// What a sweep starts for each of its runs; not in the help.

@@ -20,12 +20,13 @@ namespace difftape::app {
 namespace {
 
 struct PlanArguments {
-  std::string config;
+  std::string config, arm;
   std::vector<std::string> overrides, kinds;
 };
 
 void print_plan(const PlanArguments& arguments) {
-  const run::Config config = run::load_config(arguments.config, arguments.overrides).config;
+  const run::Config config =
+      study::load_run(arguments.config, arguments.overrides, arguments.arm).config;
   const Plan plan = make_plan(config, arguments.kinds);
   fmt::print("{}\n", to_text(plan_table(plan, config)));
   for (const std::string& line : plan.left_out) fmt::print("{}\n", line);
@@ -42,10 +43,11 @@ Command plan_command(Context&) {
       .help =
           "Cost estimate of each attention kind: parameters by component, FLOPs, memory, KV cache; "
           "trains nothing",
-      .options = {config_argument(a->config), set_option(a->overrides),
+      .options = {config_argument(a->config), set_option(a->overrides), arm_option(a->arm),
                   list_option("--kinds", &a->kinds,
                               "Attention kinds to compare, separated by commas (default: all)")},
-      .run = [a] { print_plan(*a); }};
+      .run = [a] { print_plan(*a); },
+      .examples = {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2"}};
 }
 
 namespace {

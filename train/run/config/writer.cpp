@@ -10,7 +10,6 @@
 
 #include "train/run/config/sweep_settings.h"
 #include "train/system/json.h"
-#include "train/system/text_table.h"
 
 namespace difftape::run {
 namespace {
@@ -35,12 +34,6 @@ void emit(YAML::Emitter& out, const std::vector<T>& values) {
   out << YAML::EndSeq;
 }
 
-std::string flow_text(const ConfigValue& value) {
-  YAML::Emitter out;
-  std::visit([&](const auto& v) { emit(out, v); }, value);
-  return out.c_str();
-}
-
 std::vector<std::string> split(const std::string& key) {
   std::vector<std::string> parts;
   for (size_t begin = 0, dot; begin <= key.size(); begin = dot + 1) {
@@ -49,6 +42,16 @@ std::vector<std::string> split(const std::string& key) {
   }
   return parts;
 }
+
+}  // namespace
+
+std::string yaml_text(const ConfigValue& value) {
+  YAML::Emitter out;
+  std::visit([&](const auto& v) { emit(out, v); }, value);
+  return out.c_str();
+}
+
+namespace {
 
 /// `origins` may be null: no comments.
 std::string write(const Config& config, const ResolvedConfig* origins) {
@@ -72,7 +75,7 @@ std::string write(const Config& config, const ResolvedConfig* origins) {
     const ConfigValue value = field.get(config);
     std::visit([&](const auto& v) { emit(out, v); }, value);
     if (origins) {
-      const size_t width = 2 * section.size() + name.size() + 2 + flow_text(value).size();
+      const size_t width = 2 * section.size() + name.size() + 2 + yaml_text(value).size();
       out.SetPreCommentIndent(width + 2 > kCommentColumn ? 2 : kCommentColumn - width);
       out << YAML::Comment(origins->origin(field.key).str());
     }
@@ -92,23 +95,22 @@ std::string to_yaml_with_origins(const ResolvedConfig& resolved) {
 
 FlatConfig flat_config(const Config& config) {
   FlatConfig flat;
-  for (const Field& field : fields()) flat.emplace_back(field.key, flow_text(field.get(config)));
+  for (const Field& field : fields()) flat.emplace_back(field.key, yaml_text(field.get(config)));
   return flat;
 }
 
-std::string describe_keys() {
-  system::Table table;
-  for (const char* name : {"KEY", "TYPE", "DEFAULT", "RANGE", "UNIT", "MEANING"}) {
-    table.columns.push_back({"", name, true});
+nlohmann::ordered_json json_of(const ConfigValue& value) {
+  return std::visit([](const auto& v) { return nlohmann::ordered_json(v); }, value);
+}
+
+std::string to_json(const Config& config) {
+  nlohmann::ordered_json json;
+  for (const Field& field : fields()) {
+    nlohmann::ordered_json* at = &json;
+    for (const std::string& part : split(field.key)) at = &(*at)[part];
+    *at = json_of(field.get(config));
   }
-  const auto add = [&](const KeyInfo& k) {
-    table.rows.push_back({k.key, k.spec.type(),
-                          k.spec.form.empty() ? flow_text(k.spec.standard()) : "-",
-                          k.spec.constraint.str(), k.unit.empty() ? "-" : k.unit, k.help});
-  };
-  for (const Field& field : fields()) add(field);
-  for (const SweepField& field : sweep_fields()) add(field);
-  return to_text(table);
+  return system::json_text(json, 2) + "\n";
 }
 
 namespace {
@@ -171,7 +173,7 @@ Json value_schema(const ValueSpec& spec) {
 
 Json key_schema(const KeyInfo& key) {
   Json value = value_schema(key.spec);
-  value["default"] = std::visit([](const auto& v) { return Json(v); }, key.spec.standard());
+  value["default"] = json_of(key.spec.standard());
   value["description"] = key.help + (key.unit.empty() ? "" : " Unit: " + key.unit + ".");
   return value;
 }

@@ -1,11 +1,13 @@
 #pragma once
-// Configurations and their vocabulary as text: YAML that runs as is, the table of keys, the schema.
+// Configurations and their vocabulary as text: YAML that runs as is, JSON, the schema.
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "train/run/config/reader.h"
+#include "train/run/config/value.h"
 
 namespace difftape::run {
 
@@ -22,9 +24,12 @@ using FlatConfig = std::vector<std::pair<std::string, std::string>>;
 /// Every key with its value as YAML, in the order of the registry.
 FlatConfig flat_config(const Config& config);
 
-/// One line a key, those of sweeps last: key, type, default, range, unit and a sentence, in aligned
-/// columns.
-std::string describe_keys();
+/// The same as nested JSON, with a newline at the end.
+std::string to_json(const Config& config);
+
+/// A value as it is written within a line of YAML, and as JSON.
+std::string yaml_text(const ConfigValue& value);
+nlohmann::ordered_json json_of(const ConfigValue& value);
 
 /// JSON Schema (draft 7, which editors know) of a configuration or sweep file, its keys nested or
 /// dotted.

@@ -1,13 +1,14 @@
 #include "train/run/records/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <vector>
+
+#include "train/system/terminal.h"
 
 namespace difftape::run {
 
@@ -69,8 +70,7 @@ ConsoleStyle console_style(int descriptor) {
   style.tty =
       isatty(descriptor) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
   style.color = style.tty && (no_color == nullptr || *no_color == '\0');
-  winsize size{};
-  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.width = size.ws_col;
+  style.width = static_cast<int>(system::terminal_width(descriptor, 80));
   return style;
 }
 

@@ -1,6 +1,11 @@
 #include "train/app/commands.h"
 
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "tests/train/run/config/config_files.h"
+#include "train/run/config/key_list.h"
 #include "train/run/config/writer.h"
 
 namespace difftape::run {
@@ -57,9 +62,73 @@ TEST_F(ConfigCommand, origin_says_where_values_came_from) {
 }
 
 TEST_F(ConfigCommand, keys_and_schema_print_the_registry) {
-  EXPECT_EQ(run({"config", "keys"}), describe_keys());
+  EXPECT_EQ(run({"config", "keys"}), describe_keys(keys_that_begin(""), 1000));
   EXPECT_EQ(context.exit, system::Exit::ok);
   EXPECT_EQ(run({"config", "schema"}), config_schema());
+}
+
+TEST_F(ConfigCommand, keys_takes_the_beginning_of_keys_and_says_which_may_be_meant) {
+  const std::string text = run({"config", "keys", "optim.w"});
+  EXPECT_THAT(text, testing::HasSubstr("optim.warmup_steps"));
+  EXPECT_THAT(text, testing::HasSubstr("optim.weight_decay"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
+  const auto refused = [&](const std::string& prefix) {
+    return message(system::Exit::usage, [&] { run({"config", "keys", prefix}); });
+  };
+  EXPECT_EQ(refused("n_embd"),
+            "config keys: no key begins with 'n_embd'; it is model.d_model here");
+  EXPECT_EQ(refused("warmup_step"),
+            "config keys: no key begins with 'warmup_step'; did you mean 'optim.warmup_steps'?");
+}
+
+TEST_F(ConfigCommand, keys_fit_the_width_that_columns_says) {
+  for (const std::size_t width : {40, 80, 120}) {
+    setenv("COLUMNS", std::to_string(width).c_str(), 1);
+    const std::string text = run({"config", "keys"});
+    unsetenv("COLUMNS");
+    std::istringstream lines(text);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      const bool breaks = line.find_last_of(' ') > 4 && line.find_last_of(' ') != line.npos;
+      EXPECT_TRUE(line.size() <= width || line[0] != ' ' || !breaks) << line;
+    }
+    EXPECT_GT(count, 200);
+    EXPECT_THAT(text, testing::HasSubstr("\noptim.warmup_steps: 10%\n    whole number or share"));
+  }
+}
+
+TEST_F(ConfigCommand, scripts_have_json) {
+  const auto keys = nlohmann::json::parse(run({"config", "keys", "optim.warmup", "--json"}));
+  ASSERT_EQ(keys.size(), 1u);
+  EXPECT_EQ(keys[0]["key"], "optim.warmup_steps");
+  EXPECT_EQ(keys[0]["default"], "10%");
+  EXPECT_EQ(keys[0]["unit"], "steps");
+  write("a.yaml", "optim: {lr: 0.25, betas: [0.5, 0.75]}\n");
+  const auto shown = nlohmann::json::parse(run({"config", "show", "a.yaml", "--json"}));
+  EXPECT_EQ(shown["optim"]["lr"], 0.25);
+  EXPECT_EQ(shown["optim"]["betas"], (std::vector{0.5, 0.75}));
+  EXPECT_EQ(shown["model"]["attention"]["kind"], "softmax");
+  EXPECT_EQ(shown.size(), 6u);
+}
+
+TEST_F(ConfigCommand, show_takes_an_arm_or_a_run_of_a_sweep) {
+  write("s.yaml",
+        "sweep: {lr: [0.01, 0.1], arms: {plain: {}, v2: {model.attention.kind: diff_v2}}}\n");
+  const study::SweepConfig all = study::load_sweep("s.yaml");
+  EXPECT_EQ(run({"config", "show", "s.yaml", "--arm", "v2"}), to_yaml(all.runs[1].config()));
+  EXPECT_EQ(run({"config", "show", "s.yaml", "--arm", "plain-lr1e-01"}),
+            to_yaml(all.runs[2].config()));
+  const auto refused = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"config", "show"});
+    return message(system::Exit::usage, [&] { run(words); });
+  };
+  EXPECT_EQ(refused({"s.yaml"}), "s.yaml is a sweep: say which arm with --arm; it has plain, v2");
+  EXPECT_EQ(refused({"s.yaml", "--arm", "v1"}),
+            "--arm: 'v1' is not an arm of this sweep (plain, v2); did you mean 'v2'?");
+  write("a.yaml", "");
+  EXPECT_EQ(refused({"a.yaml", "--arm", "v2"}), "--arm: a.yaml is no sweep; leave it out");
+  write("one.yaml", "sweep: {seeds: [7, 8]}\n");
+  EXPECT_THAT(run({"config", "show", "one.yaml"}), testing::HasSubstr("seed: 7\n"));
 }
 
 TEST_F(ConfigCommand, errors_are_thrown_for_main_to_print) {

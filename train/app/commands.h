@@ -28,6 +28,9 @@ inline constexpr const char* kModelHelp =
 /// `--arm NAME` of the commands that take the file of a run or of a sweep (study::load_run).
 Option arm_option(std::string& arm);
 
+/// What --out auto stands for: the first of `usual`, `usual`-2, `usual`-3, ... that is free.
+inline constexpr const char* kOutAuto = "auto";
+
 Command train_command(Context& context);
 Command sweep_command(Context& context);
 /// What a sweep starts for each of its runs; not in the help.

@@ -10,6 +10,7 @@
 #include "train/run/loop/grads.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
+#include "train/run/records/run_files.h"
 #include "train/system/files.h"
 
 namespace difftape::app {
@@ -37,9 +38,14 @@ bool resumes(const std::string& resume, const std::filesystem::path& out) {
 
 /// A run directory is a configuration of its own, and trains where it is.
 std::filesystem::path directory_of(const TrainArguments& a, const run::Config& config) {
-  if (!a.out.empty()) return a.out;
-  return std::filesystem::is_directory(a.config) ? std::filesystem::path(a.config)
-                                                 : default_out(config);
+  if (!a.out.empty() && a.out != kOutAuto) return a.out;
+  const std::filesystem::path usual = std::filesystem::is_directory(a.config)
+                                          ? std::filesystem::path(a.config)
+                                          : default_out(config);
+  if (a.out.empty()) return usual;
+  if (!a.resume.empty())
+    throw UsageError("--out auto is a directory of a new run; --resume needs that of the old one");
+  return run::free_run_dir(usual);
 }
 
 /// --fork is train.init_from in other words.
@@ -74,7 +80,9 @@ Command train_command(Context& context) {
           .help = "Train one model from a configuration",
           .options = {config_argument(a->config),
                       set_option(a->overrides),
-                      {"--out", &a->out, "Run directory (default: run.out, or runs/<run.name>)"},
+                      {"--out", &a->out,
+                       "Run directory (default: run.out, or runs/<run.name>); auto: the first of "
+                       "that, that-2, that-3, ... that is free"},
                       {.name = "--resume",
                        .target = &a->resume,
                        .help = "Continue from the latest checkpoint of the run; --resume=auto: "

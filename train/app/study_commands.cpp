@@ -8,7 +8,7 @@
 
 #include "train/app/analyze/plan.h"
 #include "train/app/commands.h"
-#include "train/run/config/reader.h"
+#include "train/run/records/run_files.h"
 #include "train/study/compare/claims/power.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/sweep_claims.h"
@@ -84,7 +84,9 @@ Command sweep_command(Context& context) {
       .options =
           {{.name = "SWEEP", .target = &a->sweep, .help = "Sweep file (YAML)", .required = true},
            set_option(a->overrides),
-           {"--out", &a->out, "Directory of the sweep (default: runs/<sweep.name>)"},
+           {"--out", &a->out,
+            "Directory of the sweep (default: runs/<sweep.name>); auto: the first of that, that-2, "
+            "that-3, ... that is free"},
            list_option("--arms", &a->arms,
                        "Arms to train now, separated by commas (default: sweep.only, or "
                        "all)"),
@@ -96,7 +98,12 @@ Command sweep_command(Context& context) {
             "Say what would be trained and about how long it takes, and stop"},
            {"--power", &a->power, "Say what its claims can decide with these seeds, and stop"}},
       .run = [a, &context] {
-        const study::SweepConfig sweep = study::load_sweep(a->sweep, a->overrides, a->out, a->arms);
+        const bool is_auto = a->out == kOutAuto;
+        study::SweepConfig sweep =
+            study::load_sweep(a->sweep, a->overrides, is_auto ? "" : a->out, a->arms);
+        if (is_auto) {
+          sweep = study::load_sweep(a->sweep, a->overrides, run::free_run_dir(sweep.out), a->arms);
+        }
         const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO, a->jobs};
         if (a->power) {
           print_power(sweep);

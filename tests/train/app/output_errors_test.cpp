@@ -30,9 +30,27 @@ TEST_F(Output, a_run_directory_is_never_overwritten) {
   const std::string status = contents(project / "run/status.json");
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "run"}),
             "difftape: run exists and holds a run; nothing is overwritten: continue the run with "
-            "--resume, or choose another directory with --out\n");
+            "--resume, or choose another directory with --out, or --out auto\n");
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
   EXPECT_EQ(contents(project / "run/status.json"), status);
+}
+
+TEST_F(Output, auto_is_the_first_directory_that_is_free) {
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(project.difftape({"train", "tiny.yaml", "--out", "auto"}).exit, 0);
+  for (const char* name : {"runs/tiny", "runs/tiny-2", "runs/tiny-3"})
+    EXPECT_TRUE(fs::exists(project / name / "status.json")) << name;
+  put(project / "sweep.yaml", "base: tiny.yaml\nsweep: {seeds: [1]}\n");
+  fs::create_directories(project / "runs/sweep");
+  put(project / "runs/sweep/mine.txt", "precious");
+  const Outcome sweep = project.difftape({"sweep", "sweep.yaml", "--out", "auto"});
+  EXPECT_EQ(sweep.exit, 0) << sweep.err;
+  EXPECT_TRUE(fs::exists(project / "runs/sweep-2/sweep/status.json"));
+  const Outcome resumed = project.difftape({"train", "tiny.yaml", "--resume", "--out", "auto"});
+  EXPECT_EQ(resumed.exit, 64);
+  EXPECT_EQ(resumed.err,
+            "difftape: --out auto is a directory of a new run; --resume needs that of the old "
+            "one\n");
 }
 
 TEST_F(Output, a_folder_with_other_things_or_a_file_is_never_overwritten) {
@@ -40,7 +58,7 @@ TEST_F(Output, a_folder_with_other_things_or_a_file_is_never_overwritten) {
   put(project / "home/thesis.tex", "precious");
   const std::string rule =
       " exists and is not an empty directory; nothing is overwritten: choose another directory "
-      "with --out\n";
+      "with --out, or --out auto\n";
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "home"}), "difftape: home" + rule);
   EXPECT_EQ(contents(project / "home/thesis.tex"), "precious");
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "text.txt"}), "difftape: text.txt" + rule);

@@ -62,14 +62,26 @@ bool belongs_to_a_start(const fs::directory_entry& entry) {
   return std::ranges::find(kFirstFiles, name) != kFirstFiles.end();
 }
 
+bool is_free(const fs::path& dir) {
+  std::error_code error;
+  return !fs::exists(dir, error) || (fs::is_directory(dir, error) && fs::is_empty(dir, error));
+}
+
 }  // namespace
+
+fs::path free_run_dir(const fs::path& dir) {
+  fs::path free = dir;
+  for (int number = 2; !is_free(free); ++number) free = fmt::format("{}-{}", dir.string(), number);
+  return free;
+}
 
 void create_run_dir(const fs::path& dir) {
   std::error_code error;
-  if (fs::exists(dir, error) && !(fs::is_directory(dir, error) && fs::is_empty(dir, error))) {
+  if (!is_free(dir)) {
     const bool run = fs::exists(dir / "status.json", error);
     throw OutputError(fmt::format(
-        "{} exists and {}; nothing is overwritten: {}choose another directory with --out",
+        "{} exists and {}; nothing is overwritten: {}choose another directory with --out, "
+        "or --out auto",
         dir.string(), run ? "holds a run" : "is not an empty directory",
         run ? "continue the run with --resume, or " : ""));
   }

@@ -19,6 +19,9 @@ namespace difftape::run {
 /// OutputError if anything else is there already, or with the path and the reason if it cannot.
 void create_run_dir(const std::filesystem::path& dir);
 
+/// The first of `dir`, `dir`-2, `dir`-3, ... where create_run_dir can make a run.
+std::filesystem::path free_run_dir(const std::filesystem::path& dir);
+
 /// True if `dir` is not empty and holds nothing but what a run writes before its first status.json:
 /// some of `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their temporary
 /// names. DirectoryLock tells whether the process still runs.

@@ -36,7 +36,7 @@ TEST(RunDirectory, that_holds_a_run_is_never_overwritten) {
               ThrowsMessage<OutputError>(
                   dir.path().string() +
                   " exists and holds a run; nothing is overwritten: continue the run with "
-                  "--resume, or choose another directory with --out"));
+                  "--resume, or choose another directory with --out, or --out auto"));
 }
 
 TEST(RunDirectory, that_holds_anything_else_or_is_a_file_is_refused) {
@@ -44,7 +44,7 @@ TEST(RunDirectory, that_holds_anything_else_or_is_a_file_is_refused) {
   put(dir / "thesis.tex", "");
   const std::string rule =
       " exists and is not an empty directory; nothing is overwritten: choose another directory "
-      "with --out";
+      "with --out, or --out auto";
   EXPECT_THAT([&] { create_run_dir(dir.path()); },
               ThrowsMessage<OutputError>(dir.path().string() + rule));
   EXPECT_THAT([&] { create_run_dir(dir / "thesis.tex"); },

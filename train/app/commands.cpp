@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 
 #include "core/gemm.h"
 #include "core/platform.h"
-#include "train/run/records/h5.h"
 #include "train/run/config/foreign_names.h"
+#include "train/run/records/h5.h"
 #include "train/system/files.h"
 
 namespace difftape::app {
@@ -64,14 +65,22 @@ void open_standard_streams() {
   }
 }
 
+/// Whether the program that read what this one prints has ended: `| head -1`.
+bool reader_has_left() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 /// The exit code of a command that ended; what it printed may have been lost on a full disk.
 int finish(system::Exit exit) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (written || exit != system::Exit::ok) return static_cast<int>(exit);
+  if (written || exit != system::Exit::ok || reader_has_left()) return static_cast<int>(exit);
   return fail(system::Exit::cannot_write, "cannot write all of the standard output");
 }
 
 }  // namespace
+
+void outlive_reader() { std::signal(SIGPIPE, SIG_IGN); }
 
 void require_h5_output(const fs::path& out, std::string_view command,
                        const std::vector<std::string>& objects,

@@ -28,6 +28,9 @@ inline constexpr const char* kModelHelp =
 /// `--arm NAME` of the commands that take the file of a run or of a sweep (study::load_run).
 Option arm_option(std::string& arm);
 
+/// From here on the command does not end when nobody reads what it prints any more (`| head -1`).
+void outlive_reader();
+
 /// What --out auto stands for: the first of `usual`, `usual`-2, `usual`-3, ... that is free.
 inline constexpr const char* kOutAuto = "auto";
 

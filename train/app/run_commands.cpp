@@ -12,6 +12,7 @@
 #include "train/run/loop/trainer.h"
 #include "train/run/records/run_files.h"
 #include "train/system/files.h"
+#include "train/system/number.h"
 
 namespace difftape::app {
 
@@ -64,6 +65,7 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   fork(a, config);
   run::TrainRequest request;
   request.out = directory_of(a, config);
+  outlive_reader();
   request.resume = resumes(a.resume, request.out);
   request.profile = a.profile;
   request.command = context.command_line;
@@ -112,8 +114,9 @@ void write_grads_of(const GradsArguments& arguments) {
   const run::LossAndLogits result = forward_backward(
       *named.model, batch, named.config.data.eos_token_id, precision_of(named.config));
   write_grads(arguments.out, named, batch, result);
-  fmt::print("loss {:.9g} nats per token, {} gradients: {}\n", static_cast<double>(result.loss),
-             named.model->parameters().size(), arguments.out);
+  fmt::print("loss {:.9g} nats per token, {} gradients: {}\n",
+             system::shown(static_cast<double>(result.loss)), named.model->parameters().size(),
+             arguments.out);
 }
 
 }  // namespace

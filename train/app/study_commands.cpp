@@ -110,6 +110,7 @@ Command sweep_command(Context& context) {
         } else if (a->dry_run) {
           dry_run(sweep, request);
         } else {
+          outlive_reader();
           context.exit = run_sweep(sweep, request);
         }
       }};

@@ -6,6 +6,7 @@
 
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -80,7 +81,8 @@ CrashReplay replay_crash(const fs::path& path) {
 std::string to_text(const CrashReplay& replay) {
   system::Table table{{{"", "", true}, {"", "recorded"}, {"", "now"}, {"", "bits", true}}, {}};
   for (const Repeated& n : replay.numbers) {
-    table.rows.push_back({n.name, fmt::format("{}", n.recorded), fmt::format("{}", n.now),
+    table.rows.push_back({n.name, fmt::format("{}", system::shown(n.recorded)),
+                          fmt::format("{}", system::shown(n.now)),
                           same_bits(n.recorded, n.now) ? "equal" : "DIFFERENT"});
   }
   const run::Divergence& recorded = replay.recorded;

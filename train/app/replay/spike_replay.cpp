@@ -11,6 +11,7 @@
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -175,8 +176,9 @@ system::Table table_of(const SpikeReplay& replay) {
                       {}};
   for (const ReplayTrial& e : replay.trials) {
     table.rows.push_back({fmt::format("{}", e.state), fmt::format("{}", e.batch),
-                          fmt::format("{:.4f}", e.loss), deviations(e.loss, e.loss_verdict),
-                          fmt::format("{:.4g}", e.grad_norm),
+                          fmt::format("{:.4f}", system::shown(e.loss)),
+                          deviations(e.loss, e.loss_verdict),
+                          fmt::format("{:.4g}", system::shown(e.grad_norm)),
                           deviations(e.grad_norm, e.grad_verdict), spikes_of(e)});
   }
   return table;

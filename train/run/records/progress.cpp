@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "train/system/number.h"
 #include "train/system/terminal.h"
 
 namespace difftape::run {
@@ -31,8 +32,8 @@ std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
   const std::size_t width = fmt::formatted_size("{}", steps);
   std::vector<LineField> all = {{"step", fmt::format("{:>{}}/{}", r.step, width, steps)},
                                 {"ETA", format_duration(eta)},
-                                {"loss", fmt::format("{:.4f}", r.loss)},
-                                {"grad_norm", fmt::format("{:#.4g}", r.grad_norm)},
+                                {"loss", fmt::format("{:.4f}", system::shown(r.loss))},
+                                {"grad_norm", fmt::format("{:#.4g}", system::shown(r.grad_norm))},
                                 {"lr", fmt::format("{:.2e}", r.lr)},
                                 {"tok/s", rate(r.tokens_per_sec), true}};
   if (std::isfinite(r.peak_share)) {
@@ -44,7 +45,7 @@ std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
   return all;
 }
 
-LineField val_field(double loss) { return {"val", fmt::format("{:.4f}", loss)}; }
+LineField val_field(double loss) { return {"val", fmt::format("{:.4f}", system::shown(loss))}; }
 
 /// Joins fields as long as they fit into `width` columns, labels dimmed if `color`.
 std::string join(const std::vector<LineField>& all, std::size_t width, bool color) {

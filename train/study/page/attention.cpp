@@ -11,6 +11,7 @@
 #include "train/run/records/metrics.h"
 #include "train/study/figures/png.h"
 #include "train/study/page/html.h"
+#include "train/system/number.h"
 
 namespace difftape::study::page {
 
@@ -136,8 +137,8 @@ std::string figure(const std::string& arm, const RunRecord& run, const run::Atte
         "<figure class=\"attention\"><figcaption>{} <span class=\"muted\">layer {}, head {}, step "
         "{}, first token {:.3f}</span> <button type=\"button\" class=\"csv\" data-head=\"{}\" "
         "hidden>CSV</button></figcaption>\n<div class=\"maps\">\n{}</div></figure>\n",
-        escape_html(arm), maps.layers.size() - 1, index, maps.step, first_token(head), data.size(),
-        pictures(head, whose));
+        escape_html(arm), maps.layers.size() - 1, index, maps.step,
+        system::shown(first_token(head)), data.size(), pictures(head, whose));
     Json values = Json::array();
     for (const auto& map : head.maps) values.push_back(packed(head, map));
     data.push_back({{"run", run.name},

@@ -42,6 +42,8 @@ Command report_command(Context& context);
 Command plan_command(Context& context);
 Command analyze_command(Context& context);
 Command config_command(Context& context);
+Command init_command(Context& context);
+Command overfit_command(Context& context);
 Command grads_command(Context& context);
 Command eval_command(Context& context);
 Command generate_command(Context& context);

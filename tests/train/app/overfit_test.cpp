@@ -1,0 +1,60 @@
+// `difftape overfit`: one batch by heart.
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+using test::Outcome;
+using test::TinyProject;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+TEST(Overfit, every_kind_learns_a_batch_within_300_steps) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    project.config.model.d_model = 64;
+    project.config.model.d_ff = 96;
+    project.save();
+    const Outcome outcome = project.difftape({"overfit", "tiny.yaml"});
+    EXPECT_EQ(outcome.exit, 0) << kind << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("\nlearned: loss 0.00")) << kind;
+    EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+  }
+}
+
+TEST(Overfit, of_generated_data_learns_the_answers) {
+  TinyProject project("diff_v2");
+  project.config.model.d_model = 64;
+  project.config.data.kind = run::DataKind::mqar;
+  project.config.data.mqar = {.keys = 8, .values = 8, .pairs = 2};
+  project.save();
+  const Outcome outcome = project.difftape({"overfit", "tiny.yaml", "--sequences", "2"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+}
+
+TEST(Overfit, a_batch_that_is_not_learned_or_diverges_is_exit_code_1) {
+  const TinyProject project;
+  const Outcome short_run = project.difftape({"overfit", "tiny.yaml", "--steps", "3"});
+  EXPECT_EQ(short_run.exit, 1);
+  EXPECT_EQ(short_run.err, "");
+  EXPECT_THAT(short_run.out, HasSubstr("\nNOT LEARNED: loss "));
+  EXPECT_THAT(short_run.out, HasSubstr(" at best in 3 steps, not below 0.01; "));
+  const Outcome diverged =
+      project.difftape({"overfit", "tiny.yaml", "--set", "model.init.projection_std=1.0e20"});
+  EXPECT_EQ(diverged.exit, 1);
+  EXPECT_THAT(diverged.out, HasSubstr("NOT LEARNED: diverged at step "));
+  EXPECT_THAT(diverged.out, testing::Not(HasSubstr("-nan")));
+}
+
+TEST(Overfit, refuses_numbers_that_make_no_sense) {
+  const TinyProject project;
+  for (const std::string option : {"--steps", "--loss", "--sequences"}) {
+    const Outcome outcome = project.difftape({"overfit", "tiny.yaml", option, "0"});
+    EXPECT_EQ(outcome.exit, 64);
+    EXPECT_EQ(outcome.err,
+              "difftape: overfit: --steps, --sequences and --loss need numbers above 0\n");
+  }
+}
+
+}  // namespace
+}  // namespace difftape::app

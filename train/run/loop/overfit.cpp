@@ -1,0 +1,66 @@
+#include "train/run/loop/overfit.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "train/run/data/dataset.h"
+#include "train/run/loop/step.h"
+
+namespace difftape::run {
+
+namespace {
+
+constexpr double kLr = 3e-3;
+
+/// One batch of other data in every step.
+class OneBatch : public Dataset {
+ public:
+  OneBatch(Batch batch, Index vocab_size) : batch_(std::move(batch)), vocab_size_(vocab_size) {}
+
+  Batch train_batch(Index, Index) const override { return batch_; }
+  Batch val_batch(Index) const override { return batch_; }
+  Index val_batches() const override { return 1; }
+  Index vocab_size() const override { return vocab_size_; }
+  nlohmann::ordered_json info() const override { return {}; }
+
+ private:
+  Batch batch_;
+  Index vocab_size_;
+};
+
+Config learning_by_heart(Config config, const OverfitRequest& request) {
+  config.data.batch_size = request.sequences;
+  config.data.repeats = {};
+  config.train.grad_accumulation = 1;
+  config.train.init_from.clear();
+  config.train.steps = request.steps;
+  config.optim = {.lr = kLr,
+                  .min_lr = 0,
+                  .schedule = ScheduleKind::linear,
+                  .warmup_steps = request.steps / 10,
+                  .weight_decay = 0};
+  config.log.diagnostics_every = 0;
+  return config;
+}
+
+}  // namespace
+
+Overfit overfit(Config config, const OverfitRequest& request,
+                const std::function<void(Index step, double loss)>& watch) {
+  config = learning_by_heart(std::move(config), request);
+  const auto data = make_dataset(config.data, config.model, config.run.seed);
+  TrainState state(config, std::make_unique<OneBatch>(data->train_batch(0, 0), data->vocab_size()));
+  Overfit result;
+  while (result.step < request.steps && !result.reached && !result.diverged) {
+    const Step step = train_step(state);
+    result.step = step.step;
+    if (step.step == 1) result.first = result.lowest = step.loss;
+    result.lowest = std::min(result.lowest, step.loss);
+    result.reached = step.loss < request.target;
+    result.diverged = step.diverged;
+    if (watch) watch(step.step, step.loss);
+  }
+  return result;
+}
+
+}  // namespace difftape::run

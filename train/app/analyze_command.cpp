@@ -81,7 +81,8 @@ Command gradient_flow_command(Context& context) {
                                   "Seeds; several give means with 95 % t-intervals (default: "
                                   "run.seed)"),
                       {"--out", &a->out, "HDF5 file to write (.h5)"}},
-          .run = [a, &context] { context.exit = run_gradient_flow(*a); }};
+          .run = [a, &context] { context.exit = run_gradient_flow(*a); },
+          .examples = {"analyze gradient-flow my.yaml --kinds diff_v2 --steps 0,5"}};
 }
 
 struct SnrArguments {
@@ -132,7 +133,8 @@ Command snr_command() {
                   number("--seed", &r.seed, "Seed of the noise"),
                   number("--threshold", &r.threshold, "Ratio below which a map counts as unusable"),
                   {"--out", &a->out, "File for all lambdas: .csv or .h5"}},
-      .run = [a] { run_snr(*a); }};
+      .run = [a] { run_snr(*a); },
+      .examples = {"analyze snr --trials 100 --out snr.csv"}};
 }
 
 }  // namespace
@@ -140,7 +142,8 @@ Command snr_command() {
 Command analyze_command(Context& context) {
   return {.name = "analyze",
           .help = "Measure what is claimed of differential attention: gradient flow, noise",
-          .commands = {gradient_flow_command(context), snr_command()}};
+          .commands = {gradient_flow_command(context), snr_command()},
+          .examples = {"analyze snr --trials 100"}};
 }
 
 }  // namespace difftape::app

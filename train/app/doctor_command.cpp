@@ -53,7 +53,11 @@ double measure_gemm() {
   return best;
 }
 
-void line(const char* name, const std::string& value) { fmt::print("{:<20}{}\n", name, value); }
+/// A line, at once: the next may have to be measured.
+void line(const char* name, const std::string& value) {
+  fmt::print("{:<20}{}\n", name, value);
+  std::fflush(stdout);
+}
 
 void print_doctor() {
   const BuildInfo build = build_info();
@@ -85,7 +89,8 @@ void print_doctor() {
 Command doctor_command(Context&) {
   return {.name = "doctor",
           .help = "What this machine and this build can do, measured",
-          .run = print_doctor};
+          .run = print_doctor,
+          .examples = {"doctor"}};
 }
 
 }  // namespace difftape::app

@@ -124,14 +124,16 @@ Command eval_command(Context&) {
                 "a validation)"},
                {"--json", &a->json, "Print one JSON object"},
                set_option(a->overrides)},
-          .run = [a] {
-            const Json result = evaluate(*a);
-            if (a->json) {
-              fmt::print("{}\n", system::json_text(result));
-            } else {
-              print_evaluation(result);
-            }
-          }};
+          .run =
+              [a] {
+                const Json result = evaluate(*a);
+                if (a->json) {
+                  fmt::print("{}\n", system::json_text(result));
+                } else {
+                  print_evaluation(result);
+                }
+              },
+          .examples = {"eval runs/mine", "eval runs/mine --data text.txt --json"}};
 }
 
 }  // namespace difftape::app

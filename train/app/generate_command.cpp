@@ -183,7 +183,10 @@ Command generate_command(Context&) {
                shown("--seed", &a->seed, "Another seed is another text"),
                {"--stop", &a->stop, "Text that ends it; may be repeated"},
                {"--json", &a->json, "Print one JSON object a prompt"}},
-          .run = [a] { write_texts(*a); }};
+          .run = [a] { write_texts(*a); },
+          .examples = {"generate runs/mine --prompt 'the quick ' --max-tokens 8",
+                       "generate runs/mine --prompt 'the ' --temperature 0.8 --top-k 40 --seed 2 "
+                       "--json"}};
 }
 
 }  // namespace difftape::app

@@ -160,13 +160,15 @@ Command gradcheck_command(Context& context) {
           .help = "Check every gradient against finite differences, in double precision",
           .options = {{"--filter", filter.get(),
                        "Only cases whose name matches this regular expression"}},
-          .run = [filter, &context] {
-            if constexpr (std::is_same_v<real, double>) {
-              context.exit = check(*filter);
-            } else {
-              hand_over_to_f64(context.command_line);
-            }
-          }};
+          .run =
+              [filter, &context] {
+                if constexpr (std::is_same_v<real, double>) {
+                  context.exit = check(*filter);
+                } else {
+                  hand_over_to_f64(context.command_line);
+                }
+              },
+          .examples = {"gradcheck --filter cross_entropy"}};
 }
 
 }  // namespace difftape::app

@@ -60,11 +60,13 @@ Command replay_command(Context& context) {
       .name = "replay",
       .help = "Repeat a step bit for bit: a divergence, or a spike with other batches and states",
       .options = options_of(*a),
-      .run = [a, &context] {
-        const bool same =
-            std::filesystem::is_directory(a->where) ? replay_run(*a) : replay_file(*a);
-        context.exit = same ? system::Exit::ok : system::Exit::check_failed;
-      }};
+      .run =
+          [a, &context] {
+            const bool same =
+                std::filesystem::is_directory(a->where) ? replay_run(*a) : replay_file(*a);
+            context.exit = same ? system::Exit::ok : system::Exit::check_failed;
+          },
+      .examples = {"replay runs/mine --step 8", "replay runs/diverged/diverged/step-00000002.h5"}};
 }
 
 }  // namespace difftape::app

@@ -217,14 +217,17 @@ Command report_command(Context& context) {
            {"--verdicts", &a->verdicts, "A CSV file to write with the numbers of every claim"},
            {"--watch", &a->watch,
             "Rewrite the page while the runs are trained, until all have ended or Ctrl-C"}},
-      .run = [a, &context] {
-        require_outputs(*a);
-        if (a->watch) {
-          context.exit = watch(*a);
-        } else {
-          report(*a);
-        }
-      }};
+      .run =
+          [a, &context] {
+            require_outputs(*a);
+            if (a->watch) {
+              context.exit = watch(*a);
+            } else {
+              report(*a);
+            }
+          },
+      .examples = {"report runs/sweep", "report runs/sweep --baseline softmax --out r.html",
+                   "report runs/sweep --charts optim/lr,attn/entropy"}};
 }
 
 }  // namespace difftape::app

@@ -97,7 +97,10 @@ Command train_command(Context& context) {
                        .given = &a->forks},
                       {"--profile", &a->profile,
                        "Also write trace.json and profile.txt: where the time of ten steps goes"}},
-          .run = [a, &context] { context.exit = train_as_told(*a, context); }};
+          .run = [a, &context] { context.exit = train_as_told(*a, context); },
+          .examples = {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
+                       "train my.yaml --resume=auto",
+                       "train my.yaml --fork runs/mine --out runs/forked"}};
 }
 
 namespace {
@@ -136,7 +139,8 @@ Command grads_command(Context&) {
                 .required = true},
                {.name = "--out", .target = &a->out, .help = "HDF5 file to write", .required = true},
                set_option(a->overrides)},
-          .run = [a] { write_grads_of(*a); }};
+          .run = [a] { write_grads_of(*a); },
+          .examples = {"grads runs/mine --batch tokens.h5 --out grads.h5"}};
 }
 
 }  // namespace difftape::app

@@ -97,23 +97,28 @@ Command sweep_command(Context& context) {
            {"--dry-run", &a->dry_run,
             "Say what would be trained and about how long it takes, and stop"},
            {"--power", &a->power, "Say what its claims can decide with these seeds, and stop"}},
-      .run = [a, &context] {
-        const bool is_auto = a->out == kOutAuto;
-        study::SweepConfig sweep =
-            study::load_sweep(a->sweep, a->overrides, is_auto ? "" : a->out, a->arms);
-        if (is_auto) {
-          sweep = study::load_sweep(a->sweep, a->overrides, run::free_run_dir(sweep.out), a->arms);
-        }
-        const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO, a->jobs};
-        if (a->power) {
-          print_power(sweep);
-        } else if (a->dry_run) {
-          dry_run(sweep, request);
-        } else {
-          outlive_reader();
-          context.exit = run_sweep(sweep, request);
-        }
-      }};
+      .run =
+          [a, &context] {
+            const bool is_auto = a->out == kOutAuto;
+            study::SweepConfig sweep =
+                study::load_sweep(a->sweep, a->overrides, is_auto ? "" : a->out, a->arms);
+            if (is_auto) {
+              sweep =
+                  study::load_sweep(a->sweep, a->overrides, run::free_run_dir(sweep.out), a->arms);
+            }
+            const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO,
+                                              a->jobs};
+            if (a->power) {
+              print_power(sweep);
+            } else if (a->dry_run) {
+              dry_run(sweep, request);
+            } else {
+              outlive_reader();
+              context.exit = run_sweep(sweep, request);
+            }
+          },
+      .examples = {"sweep sweep.yaml --dry-run", "sweep sweep.yaml",
+                   "sweep sweep.yaml --arms softmax --set train.steps=20 --out auto"}};
 }
 
 Command worker_command(Context& context) {

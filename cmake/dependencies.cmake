@@ -12,6 +12,7 @@ pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
+find_path(PROTOZERO_INCLUDE protozero/pbf_builder.hpp REQUIRED)
 find_path(DYGRAPHS_DIR dist/dygraph.min.js dygraph.min.js
   PATHS /usr/share/javascript/dygraphs /usr/share/nodejs/dygraphs REQUIRED NO_DEFAULT_PATH)
 find_path(D3_DIR d3-brush/dist/d3-brush.min.js PATHS /usr/share/nodejs REQUIRED NO_DEFAULT_PATH)

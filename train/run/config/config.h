@@ -155,6 +155,7 @@ struct LogConfig {
   Index sample_every = 0;           ///< steps; 0: no text is written
   std::string sample_prompt = "\n";
   Index sample_tokens = 100;
+  bool tensorboard = false;  ///< event files beside metrics.jsonl
   stats::SpikeDefinition spike_rule = stats::SpikeDefinition::automatic;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
   double spike_threshold = 0;  ///< standard deviations

@@ -231,6 +231,9 @@ std::vector<Field> log_fields() {
                                    "What that text begins with."),
       field<at, &L::sample_tokens>("log.sample_tokens", between(1, kMaxSize), "tokens",
                                    "Length of that text."),
+      field<at, &L::tensorboard>("log.tensorboard", any_value(), "",
+                                 "Also write event files that TensorBoard opens: every number that "
+                                 "is logged, the configuration, histograms of lambda."),
       field<at, &L::spike_rule>(
           "log.spike_rule", any_value(), "",
           fmt::format("Which definition says what a spike is: OLMo 2's, OLMo-core's, llm.c's or "

@@ -230,7 +230,8 @@ AttentionMeasures measure_attention(const AttentionView& view,
   measures.logits = scan.logits;
   measures.first_maps = scan.first_maps;
   const std::vector<double> rms = context_rms(view);
-  const std::vector<double> lambda = measures.maps == 2 ? lambdas(view) : std::vector<double>();
+  if (measures.maps == 2) measures.lambdas = lambdas(view);
+  const std::vector<double>& lambda = measures.lambdas;
   for (size_t i = 0; i < heads; ++i) {
     HeadMeasures head = head_of(view, std::span(scan.sums).subspan(i * batch, batch));
     head.context_rms = spread_of(of_head(rms, i, heads)).mean;

@@ -61,7 +61,9 @@ struct AttentionMeasures {
   double sparsity = 0;     ///< share of pairs of query and key below kSparseWeight in the map
   std::array<double, 2> map_sink_rate{};
   TopValues logits{};
-  Spread lambda{};  ///< over tokens and heads; only with two maps
+  /// Of each output head and token, (output heads, B T); only with two maps.
+  std::vector<double> lambdas;
+  Spread lambda{};  ///< of these
   /// Pearson's correlation of lambda and context RMS over the tokens of a head, mean over heads;
   /// nothing if lambda is one number.
   std::optional<double> lambda_rms_correlation;

@@ -76,6 +76,10 @@ class Probe : public Observer {
     append(attention_metrics(layer, measures));
     append(rounding_metrics(layer, view));
     if (!queries_.empty()) append(answer_metrics(layer, measures.to_answer));
+    if (measures.maps == 2) {
+      found.distributions.emplace_back(metric_of(metric("attn/lambda"), std::to_string(layer)),
+                                       std::move(measures.lambdas));
+    }
     found.maps.layers.push_back(std::move(measures.first_maps));
   }
   void hidden(Index layer, const Tensor& x) override { append(activation_metrics(layer, x)); }

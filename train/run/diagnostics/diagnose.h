@@ -11,7 +11,8 @@ struct AttentionMeasures;
 
 struct Diagnostics {
   Metrics metrics;
-  AttentionMaps maps;  ///< the step is the caller's to set
+  Metrics distributions;  ///< all values, a list, that a metric of this name is the mean of
+  AttentionMaps maps;     ///< the step is the caller's to set
 };
 
 /// Metrics of one attention layer and of the hidden states (B, T, C) after a layer, by the names

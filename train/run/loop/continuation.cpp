@@ -25,7 +25,8 @@ constexpr std::array kDecideNoResult{"run.out",
                                      "train.keep_best",
                                      "log.sample_every",
                                      "log.sample_prompt",
-                                     "log.sample_tokens"};
+                                     "log.sample_tokens",
+                                     "log.tensorboard"};
 
 stats::SpikeRule rule_of(const Config& config) {
   return spike_rule_of(config.log, config.train.steps);

@@ -115,6 +115,7 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
   peak_ = measure_fma_peak(kPeakSeconds);
   metrics_ = std::make_unique<MetricsWriter>(dir_ / "metrics.jsonl");
+  if (config.log.tensorboard) events_ = std::make_unique<EventWriter>(dir_, to_yaml(config));
   progress_ = std::make_unique<Progress>(
       request.console ? *request.console : null_stream(),
       request.console_descriptor >= 0 ? console_style(request.console_descriptor) : ConsoleStyle{},
@@ -195,7 +196,12 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
   report.val_loss = step.val_loss;
   report.spikes = state.loss_spikes.spikes();
-  metrics_->write(step.step, metrics_of(state, step, report));
+  const Metrics metrics = metrics_of(state, step, report);
+  metrics_->write(step.step, metrics);
+  if (events_) {
+    events_->write(step.step, metrics,
+                   step.diagnostics ? step.diagnostics->distributions : Metrics());
+  }
   if (step.diagnostics) maps_ = step.diagnostics->maps;
   progress_->step(report);
 }

@@ -9,6 +9,7 @@
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/spike_records.h"
+#include "train/run/records/tensorboard.h"
 #include "train/system/exit.h"
 #include "train/system/files.h"
 
@@ -78,6 +79,7 @@ class RunWriter {
   system::DirectoryLock lock_;
   RunStatus status_;
   std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<EventWriter> events_;  ///< null without log.tensorboard
   std::unique_ptr<Progress> progress_;
   std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
   double flops_per_token_;             ///< in training

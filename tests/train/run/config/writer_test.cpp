@@ -85,6 +85,7 @@ Config unusual() {
            .sample_every = 9,
            .sample_prompt = "#: \"x\n",
            .sample_tokens = 3,
+           .tensorboard = true,
            .spike_rule = stats::SpikeDefinition::olmo_core,
            .spike_window = 128,
            .spike_threshold = 6.5,

@@ -1,0 +1,141 @@
+// log.tensorboard: what a run writes for TensorBoard, and that it changes nothing else.
+#include <csignal>
+
+#include "tests/train/run/loop/tiny.h"
+#include "tests/train/run/records/event_file.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::run {
+namespace {
+
+using test::Event;
+using test::Outcome;
+using test::TinyProject;
+
+const std::string kFirst = "events.out.tfevents.000001.difftape";
+const std::string kSecond = "events.out.tfevents.000002.difftape";
+
+/// The step events of files in their order, without those that a later start takes back.
+std::vector<Event> left(const std::vector<std::filesystem::path>& files) {
+  std::vector<Event> kept;
+  for (const auto& file : files) {
+    for (const Event& event : test::events_in(file)) {
+      if (event.start) std::erase_if(kept, [&](const Event& e) { return e.step >= event.step; });
+      if (!event.numbers.empty()) kept.push_back(event);
+    }
+  }
+  return kept;
+}
+
+/// The events hold the numbers of metrics.jsonl, rounded to float, and no others.
+void expect_the_metrics(const std::vector<Event>& events, const std::filesystem::path& run) {
+  const auto lines = test::metrics_lines(run);
+  ASSERT_EQ(events.size(), lines.size());
+  ASSERT_FALSE(lines.empty());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(events[i].step, lines[i].at("step"));
+    std::map<std::string, std::string> logged, shown;  // as texts, of which NaN equals NaN
+    for (const auto& [name, value] : lines[i].items()) {
+      if (name == "step" || value.is_array()) continue;
+      logged[name] = fmt::to_string(value.is_string() ? std::stof(value.get<std::string>())
+                                                      : value.get<float>());
+    }
+    for (const auto& [name, number] : events[i].numbers) shown[name] = fmt::to_string(number);
+    EXPECT_GT(logged.size(), 6u);
+    EXPECT_EQ(shown, logged);
+  }
+}
+
+class Tensorboard : public testing::Test {
+ protected:
+  Tensorboard() {
+    project.config.log.tensorboard = true;
+    project.save();
+  }
+  TinyProject project{"diff_v2"};
+};
+
+TEST_F(Tensorboard, gets_every_number_that_is_logged_the_config_and_lambda) {
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto events = test::events_in(project / "run" / kFirst);
+  expect_the_metrics(left({project / "run" / kFirst}), project / "run");
+  EXPECT_NE(events[2].config.find("    model:\n      d_model: 16\n"), std::string::npos);
+  for (const Event& event : {events[3], events.back()}) {  // diagnostics: the first step, the last
+    ASSERT_EQ(event.histograms.size(), 2u) << "layers";
+    for (int layer = 0; layer < 2; ++layer) {
+      const std::string name = fmt::format("attn/lambda/{}", layer);
+      const test::Histogram& h = event.histograms.at(name + "/histogram");
+      EXPECT_EQ(h.num, 2 * 2 * 16) << "heads, sequences, tokens";
+      EXPECT_FLOAT_EQ(static_cast<float>(h.sum / h.num), event.numbers.at(name));
+      EXPECT_EQ(static_cast<float>(h.min), event.numbers.at("attn/lambda_min/" + name.substr(12)));
+      EXPECT_EQ(static_cast<float>(h.max), event.numbers.at("attn/lambda_max/" + name.substr(12)));
+    }
+  }
+  EXPECT_TRUE(events[4].histograms.empty());
+}
+
+TEST_F(Tensorboard, changes_nothing_else) {
+  ASSERT_EQ(project.train("with"), system::Exit::ok);
+  project.config.log.tensorboard = false;
+  ASSERT_EQ(project.train("without"), system::Exit::ok);
+  EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
+  std::set<std::string> names;
+  for (const char* run : {"with", "without"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(project / run)) {
+      const std::string name = entry.path().filename();
+      if (!names.insert(name).second) names.erase(name);
+    }
+  }
+  EXPECT_EQ(names, std::set{kFirst});
+}
+
+TEST_F(Tensorboard, sees_no_step_twice_after_a_kill) {
+  project.config.train.steps = 60;
+  project.config.train.checkpoint_every = 10;
+  project.save();
+  {
+    test::Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
+    ASSERT_TRUE(process.read_until("step 15/60"));
+    process.signal(SIGKILL);
+    process.wait();
+  }
+  const Index checkpoint = read_status(project / "run").step;
+  const auto before = left({project / "run" / kFirst});
+  ASSERT_GT(before.back().step, checkpoint) << "there are steps to repeat";
+  const Outcome resumed = project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"});
+  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(test::events_in(project / "run" / kSecond)[1].step, checkpoint + 1);
+  expect_the_metrics(left({project / "run" / kFirst, project / "run" / kSecond}), project / "run");
+}
+
+TEST_F(Tensorboard, may_be_asked_for_when_a_run_is_resumed) {
+  project.config.log.tensorboard = false;
+  project.config.optim.schedule = ScheduleKind::constant;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  project.config.log.tensorboard = true;
+  project.config.train.steps = 14;
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  const auto events = test::events_in(project / "run" / kFirst);
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[3].step, 13);
+  EXPECT_EQ(events[4].step, 14);
+}
+
+TEST_F(Tensorboard, on_a_full_disk_ends_the_run_with_an_error) {
+  project.config.log.diagnostics_every = project.config.log.parameters_every = 0;
+  project.save();  // the configuration is then most of what is written
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  const std::uint64_t room = test::contents(project / "whole/env.json").size() + 100;
+  ASSERT_LT(room, test::contents(project / "whole" / kFirst).size());
+  const Outcome failed =
+      project.difftape({"train", "tiny.yaml", "--out", "cut"}, {.largest_file = room});
+  EXPECT_EQ(failed.exit, 74);
+  EXPECT_EQ(failed.err, "difftape: cannot write cut/" + kFirst + ": File too large\n");
+  EXPECT_EQ(read_status(project / "cut").state, RunState::failed);
+  const Outcome resumed = project.difftape({"train", "tiny.yaml", "--out", "cut", "--resume"});
+  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  expect_the_metrics(left({project / "cut" / kFirst, project / "cut" / kSecond}), project / "cut");
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,12 +1,12 @@
 #include "train/run/records/run_files.h"
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <ctime>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "train/run/config/value.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 
@@ -44,9 +45,26 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
+/// A value of a configuration as YAML. A text stands for itself.
+std::string yaml_of(const Json& value) {
+  if (value.is_string()) return value;
+  if (value.is_number_float()) return exact_number(value);
+  if (value.is_number() || value.is_boolean()) return system::json_text(value);
+  if (!value.is_array()) throw std::domain_error("a value of config is an object or null");
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(yaml_of(item));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+/// Numbers, booleans and lists of them as such; what would not read back as the same YAML, as texts
+/// do not, as the text that it is.
 Json as_json(const FlatConfig& config) {
   Json json = Json::object();
-  for (const auto& [key, value] : config) json[key] = value;
+  for (const auto& [key, text] : config) {
+    const Json value = system::json_or_discarded(text);
+    const bool typed = value.is_number() || value.is_boolean() || value.is_array();
+    json[key] = typed && yaml_of(value) == text ? value : Json(text);
+  }
   return json;
 }
 
@@ -177,7 +195,7 @@ void rewrite_env(const fs::path& dir, const FlatConfig& config, const Json& cont
 Json read_env(const fs::path& dir) {
   return parse_file(dir / "env.json", [](Json json) {
     json.at("command").get<std::vector<std::string>>();
-    json.at("config").get<std::map<std::string, std::string>>();
+    for (auto& [key, value] : json.at("config").get_ref<Json::object_t&>()) value = yaml_of(value);
     return json;
   });
 }

@@ -165,6 +165,42 @@ TEST(Environment, records_command_facts_machine_and_config) {
       << "config keys stay in order";
 }
 
+TEST(Environment, has_numbers_and_booleans_and_reads_them_back_as_the_yaml_they_were) {
+  const ScratchDir dir;
+  const FlatConfig config{{"run.seed", "18446744073709551615"},
+                          {"optim.lr", "1.0e-05"},
+                          {"optim.betas", "[0.9, 0.999]"},
+                          {"train.keep_best", "true"},
+                          {"train.steps", "12"},
+                          {"optim.clip_norm", "1"},
+                          {"sweep.steps", "[1, 3]"},
+                          {"model.attention.kind", "diff_v2"},
+                          {"run.name", "\"123\""},
+                          {"run.arm", "\"\""},
+                          {"data.path", "[a.txt, \"7\"]"},
+                          {"data.val_path", "[]"},
+                          {"odd", "1.50"},
+                          {"none", "null"},
+                          {"far", ".inf"}};
+  write_env(dir.path(), {}, {}, config);
+  const auto written = system::parse_json(test::contents(dir / "env.json"))["config"];
+  EXPECT_EQ(written.dump(),
+            R"({"run.seed":18446744073709551615,"optim.lr":1e-05,"optim.betas":[0.9,0.999],)"
+            R"("train.keep_best":true,"train.steps":12,"optim.clip_norm":1,"sweep.steps":[1,3],)"
+            R"("model.attention.kind":"diff_v2","run.name":"\"123\"","run.arm":"\"\"",)"
+            R"("data.path":"[a.txt, \"7\"]","data.val_path":[],"odd":"1.50","none":"null",)"
+            R"("far":".inf"})");
+  const auto read = read_env(dir.path())["config"];
+  for (const auto& [key, text] : config) EXPECT_EQ(read[key], text) << key;
+  ASSERT_EQ(read.size(), config.size());
+}
+
+TEST(Environment, of_a_configuration_of_texts_as_it_once_was_reads_the_same) {
+  const ScratchDir dir;
+  put(dir / "env.json", R"({"command": [], "config": {"optim.lr": "1.0e-05", "run.name": "a"}})");
+  EXPECT_EQ(read_env(dir.path())["config"].dump(), R"({"optim.lr":"1.0e-05","run.name":"a"})");
+}
+
 TEST(Environment, survives_a_command_line_that_is_not_utf8) {
   const ScratchDir dir;
   write_env(dir.path(), std::vector<std::string>{"caf\xe9"}, {}, {});
@@ -173,9 +209,11 @@ TEST(Environment, survives_a_command_line_that_is_not_utf8) {
 
 TEST(Environment, that_is_damaged_is_a_data_error_naming_the_file) {
   const ScratchDir dir;
-  put(dir / "env.json", "{\"command\": [], \"config\": {\"a\": 1}}");
-  EXPECT_THAT([&] { read_env(dir.path()); },
-              ThrowsMessage<DataError>(HasSubstr((dir / "env.json").string() + " is damaged: ")));
+  for (const char* config : {"1", "{\"a\": null}", "{\"a\": {}}", "{\"a\": [[{}]]}"}) {
+    put(dir / "env.json", fmt::format("{{\"command\": [], \"config\": {}}}", config));
+    EXPECT_THAT([&] { read_env(dir.path()); },
+                ThrowsMessage<DataError>(HasSubstr((dir / "env.json").string() + " is damaged: ")));
+  }
 }
 
 }  // namespace

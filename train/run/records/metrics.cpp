@@ -164,11 +164,16 @@ std::set<std::string> names_of(const MetricsTable& table) {
   return names;
 }
 
-/// The dataset of a metric among others.
+/// The dataset of a metric among others: what extends the name of another one is in a group beside
+/// it, because HDF5 has no group that is a dataset too.
 std::string dataset_of(const std::string& name, const std::set<std::string>& names) {
-  const auto extended = names.lower_bound(name + "/");
-  const bool is_group = extended != names.end() && extended->starts_with(name + "/");
-  return is_group ? name + "/value" : name;
+  std::string dataset;
+  for (std::size_t begin = 0, slash; (slash = name.find('/', begin)) != std::string::npos;
+       begin = slash + 1) {
+    dataset += name.substr(begin, slash - begin);
+    dataset += names.contains(name.substr(0, slash)) ? "_of/" : "/";
+  }
+  return dataset + name.substr(name.rfind('/') + 1);
 }
 
 void write_list(h5::File& file, const std::string& dataset,

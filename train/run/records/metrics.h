@@ -71,9 +71,9 @@ struct AttentionMaps {
 /// Replaces the file at `path`: /step (int64) and one double dataset a metric, as long as /step,
 /// NaN where a step did not log it. A list metric is (length of /step, n), n its longest list,
 /// NaN beyond the end of a shorter one. A `/` in a metric's name makes a group, so `attn/lambda/3`
-/// is dataset 3 of group /attn/lambda. A metric whose name others extend, as `optim/grad_norm` and
-/// `optim/grad_norm/<parameter>`, is dataset `value` of that group. Maps are float datasets
-/// /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
+/// is dataset 3 of group /attn/lambda. Metrics that extend the name of another one, as
+/// `optim/grad_norm/<parameter>` that of `optim/grad_norm`, are in a group beside it,
+/// /optim/grad_norm_of/<parameter>. Maps are float datasets /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps = std::nullopt);
 

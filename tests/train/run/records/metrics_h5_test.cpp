@@ -33,16 +33,18 @@ TEST(MetricsH5, has_one_dataset_a_metric_and_the_steps) {
   EXPECT_THAT(in.read<double>("attn/lambda/1"), ElementsAre(0.5, 0.6, 0.7));
 }
 
-TEST(MetricsH5, a_metric_that_others_extend_is_the_value_of_their_group) {
+TEST(MetricsH5, a_metric_that_others_extend_is_a_dataset_beside_their_group) {
   const ScratchDir dir;
   write_metrics_h5(dir / "metrics.h5", {{1},
                                         {{"optim/grad_norm", {3}},
                                          {"optim/grad_norm/lm_head.weight", {2}},
+                                         {"optim/grad_norm/lm_head.weight/row", {4}},
                                          {"optim/grad_norm_x", {1}},
                                          {"optim/lr", {0.5}}}});
   const h5::File in = h5::File::open(dir / "metrics.h5");
-  EXPECT_THAT(in.read<double>("optim/grad_norm/value"), ElementsAre(3.0));
-  EXPECT_THAT(in.read<double>("optim/grad_norm/lm_head.weight"), ElementsAre(2.0));
+  EXPECT_THAT(in.read<double>("optim/grad_norm"), ElementsAre(3.0));
+  EXPECT_THAT(in.read<double>("optim/grad_norm_of/lm_head.weight"), ElementsAre(2.0));
+  EXPECT_THAT(in.read<double>("optim/grad_norm_of/lm_head.weight_of/row"), ElementsAre(4.0));
   EXPECT_THAT(in.read<double>("optim/grad_norm_x"), ElementsAre(1.0));
   EXPECT_THAT(in.read<double>("optim/lr"), ElementsAre(0.5));
 }
@@ -53,11 +55,11 @@ TEST(MetricsH5, a_list_is_a_matrix_with_nan_where_there_is_nothing) {
   table.lists = {{"attn/head/lambda/0", {{0.25, 0.5}, {}, {0.75}}}, {"none", {{}, {}, {}}}};
   write_metrics_h5(dir / "metrics.h5", table);
   const h5::File in = h5::File::open(dir / "metrics.h5");
-  EXPECT_EQ(in.shape("attn/head/lambda/0"), (Shape{3, 2}));
-  EXPECT_THAT(in.read<double>("attn/head/lambda/0"),
+  EXPECT_EQ(in.shape("attn/head/lambda_of/0"), (Shape{3, 2}));
+  EXPECT_THAT(in.read<double>("attn/head/lambda_of/0"),
               ElementsAre(0.25, 0.5, testing::IsNan(), testing::IsNan(), 0.75, testing::IsNan()));
   EXPECT_EQ(in.shape("none"), (Shape{3, 0}));
-  EXPECT_THAT(in.read<double>("attn/head/lambda/value"), ElementsAre(4, 5, 6));
+  EXPECT_THAT(in.read<double>("attn/head/lambda"), ElementsAre(4, 5, 6));
 }
 
 TEST(MetricsH5, keeps_attention_maps_of_any_number_of_layers_in_single_precision) {

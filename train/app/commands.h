@@ -39,6 +39,7 @@ Command sweep_command(Context& context);
 /// What a sweep starts for each of its runs; not in the help.
 Command worker_command(Context& context);
 Command report_command(Context& context);
+Command runs_command(Context& context);
 Command plan_command(Context& context);
 Command analyze_command(Context& context);
 Command config_command(Context& context);

@@ -70,7 +70,15 @@ std::vector<ColumnGroup> column_groups(std::span<const Column> columns) {
   return groups;
 }
 
-std::string to_text(const Table& table) {
+std::string printable(const std::string& text) {
+  const std::string quoted = fmt::format("{:?}", text);
+  const auto escaped = std::ranges::count(text, '"') + std::ranges::count(text, '\\');
+  return std::ssize(quoted) == std::ssize(text) + escaped + 2 ? text : quoted;
+}
+
+std::string to_text(const Table& unsafe) {
+  Table table = unsafe;
+  for (auto& row : table.rows) std::ranges::transform(row, row.begin(), printable);
   const std::vector<ColumnGroup> groups = column_groups(table.columns);
   const std::vector<std::size_t> widths = widths_of(table, groups);
 
@@ -91,7 +99,7 @@ std::string to_text(const Table& table) {
   const bool labelled = std::any_of(groups.begin(), groups.end(),
                                     [](const ColumnGroup& group) { return !group.label.empty(); });
   std::string text = (labelled ? line_of(labels) : "") + line_of(names);
-  for (std::vector<std::string> row : table.rows) {
+  for (std::vector<std::string>& row : table.rows) {
     for (std::size_t c = 0; c < row.size(); ++c) row[c] = aligned(row[c], c);
     text += line_of(row);
   }

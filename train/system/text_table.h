@@ -31,7 +31,12 @@ struct Table {
   std::vector<std::vector<std::string>> rows;  ///< one cell a column
 };
 
-/// Aligned, with a newline at the end; a line of group labels first, if there are any.
+/// A text on one line: as it is, or quoted with escapes if anything in it is not printable, such as
+/// a line break or what a terminal obeys.
+std::string printable(const std::string& text);
+
+/// Aligned, with a newline at the end; a line of group labels first, if there are any. Cells are
+/// printable.
 std::string to_text(const Table& table);
 /// The same in blocks of whole column groups that fit `width` where one can, one below the other,
 /// each beginning with the first `keys` columns.

@@ -25,8 +25,8 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   const Outcome help = test::run({"--help"});
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
-  for (const std::string command : {"init", "train", "sweep", "report", "plan", "analyze", "config",
-                                    "overfit", "grads", "gradcheck", "doctor"}) {
+  for (const std::string command : {"init", "train", "sweep", "report", "runs", "plan", "analyze",
+                                    "config", "overfit", "grads", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
@@ -42,6 +42,7 @@ TEST(Help, of_every_command_mentions_its_arguments) {
        {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},
       {{"init"}, {"KIND", "--out", "diff_v2, gated"}},
       {{"overfit"}, {"CONFIG", "--set", "--steps", "--loss", "--sequences", "Exit code 0"}},
+      {{"runs"}, {"DIR", "--json"}},
       {{"plan"}, {"CONFIG", "--set", "--arm", "--kinds"}},
       {{"analyze"}, {"gradient-flow", "snr"}},
       {{"analyze", "gradient-flow"},

@@ -171,7 +171,7 @@ void name_apart(std::vector<RunRecord>& runs) {
   }
 }
 
-Collection collect_runs(std::span<const fs::path> dirs) {
+std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   std::vector<fs::path> paths;
   std::set<fs::path> seen;
   for (const fs::path& dir : dirs) {
@@ -186,13 +186,17 @@ Collection collect_runs(std::span<const fs::path> dirs) {
           dir.string()));
     }
     for (const fs::path& run : runs) {
+      run::require_run_dir(run);
       if (seen.insert(fs::weakly_canonical(run, ignored)).second) paths.push_back(run);
     }
   }
+  return paths;
+}
+
+Collection collect_runs(std::span<const fs::path> dirs) {
   Collection collection;
   std::vector<std::string> left_out;
-  for (const fs::path& path : paths) {
-    run::require_run_dir(path);
+  for (const fs::path& path : run_directories(dirs)) {
     try {
       collection.runs.push_back(load_run(path));
       note_state(collection.runs.back(), collection.notes);

@@ -12,6 +12,11 @@
 
 namespace difftape::study {
 
+/// The run directories that are meant: a directory without status.json stands for every run
+/// directory below it, in the order of its index.csv if it has one, else by path; a run that is
+/// given twice counts once. Throws MissingInput if a directory neither is nor holds a run.
+std::vector<std::filesystem::path> run_directories(std::span<const std::filesystem::path> dirs);
+
 /// Calls runs that share a name by their directory instead.
 void name_apart(std::vector<RunRecord>& runs);
 
@@ -21,11 +26,9 @@ struct Collection {
                                    ///< and why; that runs are of several commits or builds
 };
 
-/// Loads runs. A directory without status.json stands for every run directory below it, in the
-/// order of its index.csv if it has one, else by path; a run that is given twice counts once. A run
-/// that cannot be read is left out with a note. Runs that share a name are called by their
-/// directory. Throws MissingInput if a directory neither is nor holds a run, and
-/// DataError, with what is wrong with each, if no run is left.
+/// Loads the runs of run_directories. A run that cannot be read is left out with a note. Runs that
+/// share a name are called by their directory. Throws what run_directories throws, and DataError,
+/// with what is wrong with each, if no run is left.
 Collection collect_runs(std::span<const std::filesystem::path> dirs);
 
 /// Run directories that are looked at again and again while the runs are trained.

@@ -157,6 +157,6 @@ list(FILTER many_models EXCLUDE REGEX "/train/app/gradcheck/")  # difftape-f64 p
 difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # In double: one model is trained, replayed and proven; many are compared by difftape alone.
 set(one_model ${train_sources})
-list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(study|report|runs|analyze|config|init)_command")
+list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(study|report|runs|diff|analyze|config|init)_command")
 difftape_program(difftape-f64 f64 train/app/main_f64.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

@@ -40,6 +40,7 @@ Command sweep_command(Context& context);
 Command worker_command(Context& context);
 Command report_command(Context& context);
 Command runs_command(Context& context);
+Command diff_command(Context& context);
 Command plan_command(Context& context);
 Command analyze_command(Context& context);
 Command config_command(Context& context);

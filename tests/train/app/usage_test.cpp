@@ -25,8 +25,9 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   const Outcome help = test::run({"--help"});
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
-  for (const std::string command : {"init", "train", "sweep", "report", "runs", "plan", "analyze",
-                                    "config", "overfit", "grads", "gradcheck", "doctor"}) {
+  for (const std::string command :
+       {"init", "train", "sweep", "report", "runs", "diff", "plan", "analyze", "config", "overfit",
+        "grads", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
@@ -43,6 +44,7 @@ TEST(Help, of_every_command_mentions_its_arguments) {
       {{"init"}, {"KIND", "--out", "diff_v2, gated"}},
       {{"overfit"}, {"CONFIG", "--set", "--steps", "--loss", "--sequences", "Exit code 0"}},
       {{"runs"}, {"DIR", "--json"}},
+      {{"diff"}, {"RUN_A", "RUN_B", "--all", "--exit-code"}},
       {{"plan"}, {"CONFIG", "--set", "--arm", "--kinds"}},
       {{"analyze"}, {"gradient-flow", "snr"}},
       {{"analyze", "gradient-flow"},
@@ -85,12 +87,11 @@ TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
 }
 
 TEST(Usage, a_missing_command_lists_the_commands) {
-  EXPECT_EQ(usage_error({}),
-            "difftape: give a command: init, train, sweep, report, eval, generate, data, plan, "
-            "analyze, config, overfit, grads, replay, gradcheck, doctor
-"
-            "'difftape --help' says more
-");
+  EXPECT_EQ(
+      usage_error({}),
+      "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, data, "
+      "plan, analyze, config, overfit, grads, replay, gradcheck, doctor\n"
+      "'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"
             "'difftape config --help' says more\n");

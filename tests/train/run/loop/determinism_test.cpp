@@ -54,7 +54,7 @@ TEST(FlushSubnormals, is_what_the_key_says_while_a_run_trains_and_is_recorded) {
     const auto env = nlohmann::json::parse(test::contents(project / "run/env.json"));
     const bool single = std::is_same_v<real, float>;
     EXPECT_EQ(env["machine"]["flushes_subnormals"], flush && single);
-    EXPECT_EQ(env["config"]["train.flush_subnormals"], flush ? "true" : "false");
+    EXPECT_EQ(env["config"]["train.flush_subnormals"], flush);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "train/study/figures/drawing.h"
+#include "train/system/embedded.h"
 #include "train/system/json.h"
 
 namespace difftape::study::page {
@@ -144,13 +145,6 @@ std::vector<std::size_t> arms_of(const system::Table& table, std::span<const std
 
 }  // namespace difftape::study::page
 
-// Let the assembler read files, one after another, into read-only data between two symbols.
-#define DIFFTAPE_FILE(path) ".incbin \"" path "\"\n"
-#define DIFFTAPE_ASSETS(name, files)                                                \
-  asm(".pushsection .rodata\n" #name "_begin:\n" files #name "_end:\n.popsection"); \
-  extern "C" const char name##_begin[];                                             \
-  extern "C" const char name##_end[];
-#define DIFFTAPE_ASSET(name, path) DIFFTAPE_ASSETS(name, DIFFTAPE_FILE(path))
 #define DIFFTAPE_PAGE_FILE(name) DIFFTAPE_FILE(DIFFTAPE_PAGE_DIR "/" name)
 
 DIFFTAPE_ASSET(difftape_page_html, DIFFTAPE_PAGE_DIR "/page.html")

@@ -63,6 +63,8 @@ const std::map<std::string, Names>& allowed() {
       {"train/run/checkpoint", with(kGround, records)},
       {"train/run/diagnostics", with(with(kGround, records), data_and_checkpoint)},
       {"train/run/inference", with(with(kGround, records), data_and_checkpoint)},
+      {"train/run/exchange", with(with(kGround, records), {"train/run/data", "train/run/checkpoint",
+                                                           "train/run/inference"})},
       {"train/run/loop", run},
       // Many runs.
       {"train/study/compare", run},

@@ -14,6 +14,10 @@ nlohmann::ordered_json parse_json(std::string_view text);
 /// The same, but what is not JSON is a value that `is_discarded()`.
 nlohmann::ordered_json json_or_discarded(std::string_view text);
 
+/// Keys in alphabetical order. Throws DataError for a key that an object has twice, of which other
+/// parsers take one, and nlohmann::json::parse_error.
+nlohmann::json parse_json_without_duplicates(std::string_view text);
+
 /// On one line, or with `indent` >= 0 on many. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 std::string json_text(const nlohmann::json& json, int indent = -1);

@@ -148,6 +148,9 @@ file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${pag
 set_source_files_properties(train/study/page/html.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_D3_DIR=\"${D3_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
   OBJECT_DEPENDS "${page_files}")
+set(modeling ${PROJECT_SOURCE_DIR}/train/run/exchange/modeling_difftape.py)
+set_source_files_properties(train/run/exchange/export.cpp PROPERTIES
+  COMPILE_DEFINITIONS "DIFFTAPE_MODELING_FILE=\"${modeling}\"" OBJECT_DEPENDS "${modeling}")
 set_source_files_properties(train/run/data/sources.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
 

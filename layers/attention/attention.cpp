@@ -9,8 +9,6 @@ namespace difftape {
 
 namespace {
 
-constexpr double kSublnEps = 1e-5;  // of the reference code, whatever the model's norm_eps
-
 HeadMapping mapping_of(const AttentionFields& fields, const ModelConfig& config) {
   const Index heads = config.num_heads, kv_heads = kv_heads_of(config);
   switch (fields.mapping) {

@@ -14,6 +14,10 @@
 
 namespace difftape {
 
+/// Added to the mean square in the norm of each head, as in the reference code of V1, whatever the
+/// model's norm_eps.
+inline constexpr double kSublnEps = 1e-5;
+
 /// What an attention layer needs to know to declare its parameters.
 struct AttentionArgs {
   ParameterSet& parameters;

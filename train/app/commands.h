@@ -49,6 +49,8 @@ Command overfit_command(Context& context);
 Command grads_command(Context& context);
 Command eval_command(Context& context);
 Command generate_command(Context& context);
+Command export_command(Context& context);
+Command import_command(Context& context);
 Command data_command(Context& context);
 Command doctor_command(Context& context);
 Command gradcheck_command(Context& context);

@@ -3,8 +3,8 @@
 
 int main(int argc, char** argv) {
   using namespace difftape::app;
-  constexpr MakeCommand kCommands[] = {train_command,     overfit_command, eval_command,
-                                       generate_command,  grads_command,   replay_command,
-                                       gradcheck_command, doctor_command};
+  constexpr MakeCommand kCommands[] = {
+      train_command,  overfit_command, eval_command,   generate_command,  export_command,
+      import_command, grads_command,   replay_command, gradcheck_command, doctor_command};
   return run(argc, argv, kCommands, "difftape-f64 gradcheck");
 }

@@ -1,6 +1,7 @@
 #include "train/system/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "core/error.h"
 
@@ -66,6 +68,29 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
   NewFile file(path);
   file.write(text);
   file.commit();
+}
+
+void require_absent(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
+  throw OutputError(fmt::format("{} exists; nothing is overwritten: choose another name with --out",
+                                path.string()));
+}
+
+StagedDirectory::StagedDirectory(std::filesystem::path target) : target_(std::move(target)) {
+  if (!target_.has_filename()) target_ = target_.parent_path();  // "name/"
+  require_absent(target_);
+  staging_ = fmt::format("{}.tmp-{}", target_.string(), getpid());
+  if (mkdir(staging_.c_str(), 0777) != 0) throw cannot_write(target_);
+}
+
+StagedDirectory::~StagedDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(staging_, ignored);
+}
+
+void StagedDirectory::publish() {
+  if (std::rename(staging_.c_str(), target_.c_str()) != 0) throw cannot_write(target_);
 }
 
 AppendFile::AppendFile(const std::filesystem::path& path)

@@ -39,6 +39,29 @@ class NewFile {
 /// The same for text at hand. Throws OutputError; the previous contents then still stand.
 void replace_text(const std::filesystem::path& path, std::string_view text);
 
+/// Throws OutputError if there is anything at `path`.
+void require_absent(const std::filesystem::path& path);
+
+/// A directory that appears under its name in one piece: what is written into it before then is
+/// removed unless it is published.
+class StagedDirectory {
+ public:
+  /// Makes an empty directory beside `target`. Throws OutputError if something is at `target` or
+  /// the directory cannot be made.
+  explicit StagedDirectory(std::filesystem::path target);
+  ~StagedDirectory();
+  StagedDirectory(const StagedDirectory&) = delete;
+  StagedDirectory& operator=(const StagedDirectory&) = delete;
+
+  /// Where to write until then.
+  const std::filesystem::path& path() const { return staging_; }
+  /// Gives it its name. Throws OutputError.
+  void publish();
+
+ private:
+  std::filesystem::path target_, staging_;
+};
+
 /// A file that only grows. Every append reaches the operating system before it returns, so a crash
 /// of the process loses nothing that was appended.
 class AppendFile {

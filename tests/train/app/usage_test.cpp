@@ -27,7 +27,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.err, "");
   for (const std::string command :
        {"init", "train", "sweep", "report", "runs", "diff", "plan", "analyze", "config", "overfit",
-        "grads", "gradcheck", "doctor"}) {
+        "export", "import", "data", "grads", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
@@ -57,6 +57,8 @@ TEST(Help, of_every_command_mentions_its_arguments) {
       {{"config", "keys"}, {"PREFIX", "--json"}},
       {{"config", "schema"}, {}},
       {{"grads"}, {"CONFIG_OR_CKPT", "--batch", "--out", "--set"}},
+      {{"export"}, {"RUN_OR_CKPT", "--format", "--out"}},
+      {{"import"}, {"FILE_OR_DIR", "--out", "--set"}},
       {{"gradcheck"}, {"--filter"}},
       {{"doctor"}, {}}};
   for (auto [command, arguments] : commands) {
@@ -89,8 +91,8 @@ TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
 TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
-      "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, data, "
-      "plan, analyze, config, overfit, grads, replay, gradcheck, doctor\n"
+      "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, export, "
+      "import, data, plan, analyze, config, overfit, grads, replay, gradcheck, doctor\n"
       "'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"

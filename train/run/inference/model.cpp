@@ -8,12 +8,9 @@
 
 namespace difftape::run {
 
-namespace {
-
 namespace fs = std::filesystem;
 
-/// The weights of a checkpoint decide what its model is.
-void require_other_keys(const std::vector<std::string>& overrides) {
+void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
     if (text.starts_with("data.") || text.starts_with("train.")) continue;
     throw UsageError(fmt::format(
@@ -23,13 +20,11 @@ void require_other_keys(const std::vector<std::string>& overrides) {
   }
 }
 
-}  // namespace
-
 NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
   NamedModel named;
   std::optional<Checkpoint> weights;
   if (names_checkpoint(where)) {
-    require_other_keys(overrides);
+    require_keys_beside_the_model(overrides);
     weights.emplace(find_checkpoint(where));
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);

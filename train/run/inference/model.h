@@ -20,6 +20,10 @@ struct NamedModel {
   nlohmann::json data;               ///< what the checkpoint says of the data; null without one
 };
 
+/// Throws UsageError for an override of a key other than those of data.* and train.*: weights
+/// decide what their model is.
+void require_keys_beside_the_model(const std::vector<std::string>& overrides);
+
 /// A checkpoint or run directory, with its weights, or a YAML configuration, with the initial ones.
 /// Of a checkpoint `overrides` may set keys of data.* and train.*. Throws UsageError, MissingInput,
 /// DataError and ConfigError.

@@ -1,0 +1,171 @@
+// `difftape export` and `difftape import` as a user runs them.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class Exported : public testing::Test {
+ protected:
+  Exported() : project("diff_v1") { EXPECT_EQ(project.train("run"), system::Exit::ok); }
+
+  Outcome difftape(const Words& arguments, test::Conditions conditions = {}) {
+    return project.difftape(arguments, std::move(conditions));
+  }
+  std::string output(const Words& arguments) {
+    const Outcome outcome = difftape(arguments);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome.out;
+  }
+  /// What is wrong, with its exit code, after which there is no more than before.
+  std::string error(int exit, const Words& arguments, test::Conditions conditions = {}) {
+    const auto before = names();
+    const Outcome outcome = difftape(arguments, std::move(conditions));
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    EXPECT_EQ(names(), before);
+    return outcome.err;
+  }
+  std::set<fs::path> names() {
+    std::set<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(project.path()))
+      found.insert(entry.path());
+    return found;
+  }
+  /// Puts other bytes for the first `old` of a file.
+  void replace(const fs::path& file, const std::string& old, const std::string& now) {
+    std::string text = contents(file);
+    ASSERT_NE(text.find(old), std::string::npos);
+    put(file, text.replace(text.find(old), old.size(), now));
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Exported, come_back_as_a_checkpoint_that_everything_takes) {
+  for (const Words& form : {Words{"safetensors", "m.safetensors"}, Words{"hf", "hf"}}) {
+    EXPECT_EQ(output({"export", "run", "--format", form[0], "--out", form[1]}), form[1] + "\n");
+    EXPECT_EQ(output({"import", form[1], "--out", form[0] + ".h5"}),
+              form[0] + ".h5: diff_v1, 12720 parameters, step 12\n");
+    const std::string back = form[0] + ".h5";
+    const Words text{"--prompt", "the ", "--max-tokens", "12"};
+    const auto written = [&](const std::string& model) {
+      return output({"generate", model, "--prompt", "the ", "--max-tokens", "12"});
+    };
+    EXPECT_EQ(written(back), written("run"));
+    const auto loss = [&](const std::string& model) -> double {
+      return nlohmann::json::parse(output({"eval", model, "--json"}))["loss"];
+    };
+    EXPECT_EQ(loss(back), loss("run"));
+    output({"train", "tiny.yaml", "--fork", back, "--out", "fork_" + form[0]});
+  }
+  output({"train", "tiny.yaml", "--fork", "run", "--out", "fork"});
+  EXPECT_EQ(test::measured(project / "fork_hf"), test::measured(project / "fork"));
+  EXPECT_EQ(test::measured(project / "fork_safetensors"), test::measured(project / "fork"));
+}
+
+TEST_F(Exported, double_precision_stays_double) {
+  const test::Conditions f64{.program = DIFFTAPE_TEST_PROGRAM_F64};
+  const auto in_double = [&](const Words& arguments) {
+    const Outcome outcome = difftape(arguments, f64);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome.out;
+  };
+  const auto loss = [&](const std::string& model) -> double {
+    return nlohmann::json::parse(in_double({"eval", model, "--json"}))["loss"];
+  };
+  for (const std::string format : {"safetensors", "hf"}) {
+    in_double({"export", "tiny.yaml", "--format", format, "--out", format + "64"});
+    in_double({"import", format + "64", "--out", format + "64.h5"});
+    EXPECT_EQ(loss(format + "64.h5"), loss("tiny.yaml"));
+    EXPECT_THAT(error(65, {"import", format + "64", "--out", "m.h5"}),
+                HasSubstr("its numbers are F64: single precision would round it; import it with "
+                          "difftape-f64"));
+    output({"export", "run", "--format", format, "--out", format});
+    in_double({"import", format, "--out", format + "_wider.h5"});
+    EXPECT_EQ(loss(format + "_wider.h5"), loss("run"));
+  }
+}
+
+TEST_F(Exported, a_full_disk_leaves_nothing) {
+  test::Conditions conditions;
+  conditions.largest_file = 20000;
+  EXPECT_THAT(
+      error(74, {"export", "run", "--format", "safetensors", "--out", "m.safetensors"}, conditions),
+      HasSubstr("cannot write m.safetensors: File too large"));
+  EXPECT_THAT(error(74, {"export", "run", "--format", "hf", "--out", "hf"}, conditions),
+              HasSubstr("model.safetensors: File too large"));
+  output({"export", "run", "--format", "hf", "--out", "hf"});
+  EXPECT_THAT(error(74, {"import", "hf", "--out", "m.h5"}, conditions),
+              HasSubstr("cannot write m.h5: File too large"));
+}
+
+TEST_F(Exported, nothing_is_overwritten) {
+  const auto refused = [&](const std::string& format, const std::string& out) {
+    return error(74, {"export", "run", "--format", format, "--out", out});
+  };
+  EXPECT_THAT(refused("hf", "run"), HasSubstr("run exists; nothing is overwritten"));
+  EXPECT_THAT(refused("hf", "text.txt"), HasSubstr("text.txt exists"));
+  EXPECT_THAT(refused("safetensors", "text.txt"),
+              HasSubstr("text.txt exists; nothing is overwritten"));
+  EXPECT_THAT(refused("hf", "gone/hf"), HasSubstr("cannot write gone/hf: No such file"));
+  EXPECT_THAT(refused("safetensors", "gone/m"), HasSubstr("cannot write gone/m: No such file"));
+  output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
+  EXPECT_THAT(refused("safetensors", "m.safetensors"), HasSubstr("m.safetensors exists"));
+  const std::string checkpoint = "run/checkpoints/step-00000012.h5";
+  const std::string before = contents(project / checkpoint);
+  EXPECT_THAT(error(74, {"import", "m.safetensors", "--out", checkpoint}),
+              HasSubstr("step-00000012.h5 exists; nothing is overwritten"));
+  EXPECT_EQ(contents(project / checkpoint), before);
+}
+
+TEST_F(Exported, commands_say_what_is_wrong) {
+  EXPECT_THAT(error(64, {"export", "run", "--format", "gguf", "--out", "m"}),
+              HasSubstr("--format: 'gguf' is not one of safetensors, hf"));
+  EXPECT_THAT(error(66, {"export", "gone", "--format", "hf", "--out", "m"}), HasSubstr("gone"));
+  put(project / "sink.yaml", "base: tiny.yaml\nmodel: {rope: false, attention: {gate: head}}\n");
+  EXPECT_THAT(error(64, {"export", "sink.yaml", "--format", "hf", "--out", "m"}),
+              AllOf(HasSubstr("\n  model.rope: "), HasSubstr("\n  model.attention.gate: ")));
+  EXPECT_THAT(error(66, {"import", "gone", "--out", "m.h5"}), HasSubstr("cannot read gone"));
+  EXPECT_THAT(error(65, {"import", "text.txt", "--out", "m.h5"}),
+              HasSubstr("text.txt cannot be read as safetensors"));
+  output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
+  EXPECT_THAT(error(64, {"import", "m.safetensors", "--out", "m"}), HasSubstr("end in .h5"));
+  EXPECT_THAT(error(64, {"import", "m.safetensors", "--out", "m.h5", "--set", "model.d_ff=8"}),
+              HasSubstr("only data.* and train.* can be set"));
+}
+
+TEST_F(Exported, weights_that_do_not_fit_their_configuration_are_refused) {
+  output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
+  const auto refused = [&](int exit, const std::string& old, const std::string& now) {
+    const std::string sound = contents(project / "m.safetensors");
+    replace(project / "m.safetensors", old, now);
+    const std::string message = error(exit, {"import", "m.safetensors", "--out", "m.h5"});
+    put(project / "m.safetensors", sound);
+    return message;
+  };
+  EXPECT_THAT(refused(65, "vocab_size: 256", "vocab_size: 255"),
+              AllOf(HasSubstr("m.safetensors does not fit the model that it says it is"),
+                    HasSubstr("model.embed_tokens.weight is (256, 16), need (255, 16)")));
+  EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 3"),
+              AllOf(HasSubstr("there is no model.layers.2."), HasSubstr("and 9 more")));
+  EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 1"), HasSubstr("is of no parameter"));
+  EXPECT_THAT(refused(65, R"("dtype":"F32","shape":[16])", R"("dtype":"I32","shape":[16])"),
+              HasSubstr("need one type"));
+  EXPECT_THAT(refused(78, "d_model: 16", "d_model: -6"), HasSubstr("model.d_model"));
+  EXPECT_THAT(refused(66, "difftape_config", "difftape_kconfi"),
+              HasSubstr("there is no config.json beside it"));
+}
+
+}  // namespace
+}  // namespace difftape::app

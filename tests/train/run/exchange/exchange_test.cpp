@@ -1,0 +1,218 @@
+// Models out and back, bit for bit, and models of transformers against its own logits.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "train/run/config/writer.h"
+#include "train/run/exchange/export.h"
+#include "train/run/exchange/hf_config.h"
+#include "train/run/exchange/hf_layout.h"
+#include "train/run/exchange/import.h"
+#include "train/run/loop/grads.h"
+#include "train/run/records/h5.h"
+
+namespace difftape::run {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A model of other weights than initial ones: norms are not 1.
+NamedModel some_model(const AttentionConfig& attention, bool tied = false) {
+  NamedModel named;
+  named.config.model = {.d_model = 24,
+                        .num_layers = 2,
+                        .num_heads = 4,
+                        .num_kv_heads = 2,
+                        .d_ff = 20,
+                        .max_seq_len = 32,
+                        .tie_embeddings = tied,
+                        .attention = attention};
+  named.config.data.seq_len = 32;
+  named.model = std::make_unique<LanguageModel>(named.config.model);
+  named.model->parameters().initialize(7);
+  for (Parameter& p : named.model->parameters()) {
+    for (Index i = 0; i < p.value.size(); ++i)
+      p.value.data()[i] += static_cast<real>(0.3 * std::sin(static_cast<double>(i) + 0.1));
+  }
+  named.step = 123;
+  named.data = {{"kind", "text"}, {"files", 3}};
+  return named;
+}
+
+void expect_same(const NamedModel& a, const NamedModel& b) {
+  EXPECT_EQ(to_yaml(a.config), to_yaml(b.config));
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.data, b.data);
+  ASSERT_EQ(a.model->parameters().size(), b.model->parameters().size());
+  for (const Parameter& p : a.model->parameters()) {
+    const Parameter& q = *b.model->parameters().find(p.name);
+    EXPECT_TRUE(std::ranges::equal(p.value.values(), q.value.values())) << p.name;
+  }
+}
+
+/// Every combination that transformers can compute.
+std::vector<AttentionConfig> exportable() {
+  std::vector<AttentionConfig> all;
+  for (const char* kind : {"softmax", "softmax_2h", "diff_v1", "diff_v2"})
+    all.push_back({.kind = kind});
+  for (const Pairing pairing : {Pairing::interleaved, Pairing::split_half}) {
+    for (const LambdaKind lambda : {LambdaKind::sigmoid, LambdaKind::raw, LambdaKind::one})
+      all.push_back({.kind = "diff_v2", .pairing = pairing, .lambda = lambda});
+  }
+  return all;
+}
+
+TEST(Exchange, every_kind_comes_back_from_safetensors_bit_for_bit) {
+  const test::ScratchDir dir;
+  for (const std::string& kind : attention_kinds()) {
+    const NamedModel model = some_model({.kind = kind});
+    export_safetensors(model, dir / "m.safetensors");
+    expect_same(import_model(dir / "m.safetensors"), model);
+  }
+}
+
+TEST(Exchange, every_kind_that_transformers_has_comes_back_from_there_bit_for_bit) {
+  for (const AttentionConfig& attention : exportable()) {
+    for (const bool tied : {false, true}) {
+      const test::ScratchDir dir;
+      const NamedModel model = some_model(attention, tied);
+      export_hf(model, dir / "hf");
+      expect_same(import_model(dir / "hf"), model);
+      expect_same(import_model(dir / "hf/model.safetensors"), model);
+    }
+  }
+}
+
+TEST(Exchange, equal_models_give_equal_bytes) {
+  const test::ScratchDir dir;
+  export_hf(some_model({.kind = "diff_v1"}), dir / "a");
+  export_hf(some_model({.kind = "diff_v1"}), dir / "b");
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(dir / "a")) {
+    EXPECT_EQ(test::contents(entry.path()), test::contents(dir / "b" / entry.path().filename()));
+    ++files;
+  }
+  EXPECT_EQ(files, 3) << "config.json, model.safetensors, difftape.safetensors";
+}
+
+TEST(HfLayout, rows_of_even_features_and_heads_come_first) {
+  ModelConfig model{.d_model = 16, .num_heads = 4, .num_kv_heads = 2};
+  const std::string q = "model.layers.0.self_attn.q_proj.weight";
+  const std::string v = "model.layers.0.self_attn.v_proj.weight";
+  EXPECT_THAT(hf_rows(q, model), ElementsAre(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
+  EXPECT_THAT(hf_rows(v, model), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  model.attention.kind = "diff_v1";
+  EXPECT_THAT(hf_rows(q, model), ElementsAre(0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15));
+  model.num_kv_heads = 4;
+  EXPECT_THAT(hf_rows(v, model), ElementsAre(0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15));
+  EXPECT_THAT(hf_rows("model.layers.0.self_attn.o_proj.weight", model), testing::IsEmpty());
+}
+
+TEST(HfLayout, o_proj_of_v1_is_multiplied_by_the_weights_of_its_norm) {
+  const Tensor o_proj = Tensor::from({2, 4}, std::vector<real>{1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor folded = with_subln(o_proj, Tensor::from({2}, std::vector<real>{10, -1}));
+  EXPECT_THAT(folded.values(), ElementsAre(10, -2, 30, -4, 50, -6, 70, -8));
+}
+
+/// Logits of a model of transformers, relative to the largest that it has itself.
+double difference_from_transformers(const std::string& name) {
+  const fs::path at = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/train/run/exchange" / name;
+  const NamedModel named = import_model(at, {"data.path=of_its_vocabulary.bin"});
+  const Batch batch = read_token_batch(at / "logits.h5");
+  const Tensor logits = forward_backward(*named.model, batch, -1).logits;
+  const auto expected = h5::File::open(at / "logits.h5").read<double>("logits");
+  EXPECT_EQ(static_cast<size_t>(logits.size()), expected.size());
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    error = std::max(error, std::abs(static_cast<double>(logits.data()[i]) - expected[i]));
+  }
+  EXPECT_GT(largest, 0.1);
+  return error / largest;
+}
+
+TEST(Exchange, models_that_transformers_saved_have_its_logits) {
+  EXPECT_LT(difference_from_transformers("llama"), 1e-5) << "weights in BF16";
+  EXPECT_LT(difference_from_transformers("diffllama"), 1e-5);
+}
+
+/// What is wrong with a directory in which something was changed.
+class ChangedExport : public testing::Test {
+ protected:
+  ChangedExport() { export_hf(some_model({.kind = "diff_v1"}), dir / "hf"); }
+
+  template <class Failure = DataError>
+  std::string refusal() {
+    try {
+      import_model(dir / "hf");
+      return "";
+    } catch (const Failure& error) {
+      return error.what();
+    }
+  }
+
+  test::ScratchDir dir;
+};
+
+TEST_F(ChangedExport, weights_that_do_not_belong_together_are_refused) {
+  std::string bytes = test::contents(dir / "hf/difftape.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  test::put(dir / "hf/difftape.safetensors", bytes);
+  EXPECT_THAT(refusal(), HasSubstr("is not what model.safetensors has"));
+  fs::remove(dir / "hf/difftape.safetensors");
+  EXPECT_THAT(refusal<MissingInput>(), HasSubstr("difftape.safetensors: No such file"));
+}
+
+TEST_F(ChangedExport, a_sharded_or_missing_file_is_named) {
+  fs::rename(dir / "hf/model.safetensors", dir / "hf/model-00001-of-00002.safetensors");
+  EXPECT_THAT(refusal<MissingInput>(), HasSubstr("model.safetensors: No such file"));
+  test::put(dir / "hf/model.safetensors.index.json", "{}");
+  EXPECT_THAT(refusal(), HasSubstr("the weights are in several files"));
+}
+
+TEST_F(ChangedExport, metadata_that_are_damaged_are_refused) {
+  const std::string bytes = test::contents(dir / "hf/model.safetensors");
+  const auto with = [&](const std::string& old, const std::string& now) {
+    std::string changed = bytes;
+    changed.replace(changed.find(old), old.size(), now);
+    test::put(dir / "hf/model.safetensors", changed);
+    return refusal();
+  };
+  EXPECT_THAT(with(R"("difftape_step":"123")", R"("difftape_step":"12x")"),
+              HasSubstr("difftape_step of its metadata"));
+  EXPECT_THAT(with(R"("difftape_layout":"hf")", R"("difftape_layout":"gg")"),
+              HasSubstr("difftape_layout of its metadata"));
+  EXPECT_THAT(with(R"("difftape_data":"{)", R"("difftape_data":"[)"),
+              HasSubstr("difftape_data of its metadata"));
+  EXPECT_THAT(with(R"("difftape_data")", R"("difftape_date")"),
+              HasSubstr("difftape_data of its metadata"));
+  EXPECT_EQ(with("\"123\"", "\"124\""), "") << "as sound as before";
+}
+
+TEST(Export, gives_every_reason_at_once) {
+  const test::ScratchDir dir;
+  try {
+    export_hf(some_model({.kind = "sink", .gate = Gate::head, .qk_norm = true}), dir / "hf");
+    FAIL() << "no Llama has these";
+  } catch (const UsageError& error) {
+    for (const char* key : {"softmax_denominator", "gate", "qk_norm"})
+      EXPECT_THAT(error.what(), HasSubstr(std::string("\n  model.attention.") + key + ": "));
+    EXPECT_THAT(error.what(), HasSubstr("--format safetensors takes every one"));
+  }
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
+TEST(Export, writes_the_classes_of_v2_beside_its_weights) {
+  const test::ScratchDir dir;
+  export_hf(some_model({.kind = "diff_v2"}), dir / "hf");
+  EXPECT_EQ(test::contents(dir / "hf/modeling_difftape.py"),
+            test::contents(fs::path(DIFFTAPE_TEST_SOURCE_DIR) /
+                           "train/run/exchange/modeling_difftape.py"));
+}
+
+}  // namespace
+}  // namespace difftape::run

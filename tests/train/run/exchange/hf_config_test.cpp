@@ -1,0 +1,202 @@
+// What transformers can compute, and which of its models difftape can.
+#include "train/run/exchange/hf_config.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/error.h"
+#include "tests/layers/combinations.h"
+#include "tests/support/scratch.h"
+#include "train/run/exchange/hf_config_reader.h"
+
+namespace difftape::run {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+ModelConfig of_kind(const char* kind) {
+  ModelConfig model;
+  model.attention.kind = kind;
+  return model;
+}
+
+/// The key that stands in the way, if it is one.
+std::string key_in_the_way(const ModelConfig& model) {
+  const std::vector<std::string> reasons = why_not_hf(model);
+  EXPECT_EQ(reasons.size(), 1U) << testing::PrintToString(reasons);
+  return reasons.empty() ? "" : reasons[0].substr(0, reasons[0].find(':'));
+}
+
+TEST(WhyNotHf, plain_kinds_of_one_or_two_maps_can_be_computed) {
+  for (const char* kind : {"softmax", "softmax_2h", "diff_v1", "diff_v2"})
+    EXPECT_THAT(why_not_hf(of_kind(kind)), testing::IsEmpty()) << kind;
+  ModelConfig trained = of_kind("diff_v2");
+  trained.z_loss = 1e-4;
+  trained.attention.qk_clip = 100;
+  trained.attention.pairing = Pairing::split_half;
+  trained.attention.lambda = LambdaKind::raw;
+  EXPECT_THAT(why_not_hf(trained), testing::IsEmpty()) << "the first two matter in training only";
+}
+
+TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
+  const auto changed = [](const char* kind, auto change) {
+    ModelConfig model = of_kind(kind);
+    change(model);
+    return key_in_the_way(model);
+  };
+  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+    const auto of = [&](auto change) { return changed(kind, change); };
+    EXPECT_EQ(of([](auto& m) { m.rope = false; }), "model.rope");
+    EXPECT_EQ(of([](auto& m) { m.embedding_norm = true; }), "model.embedding_norm");
+    EXPECT_EQ(of([](auto& m) { m.logit_softcap = 30; }), "model.logit_softcap");
+    EXPECT_EQ(of([](auto& m) { m.attention.logit_softcap = 50; }), "model.attention.logit_softcap");
+    EXPECT_EQ(of([](auto& m) { m.attention.qk_norm = true; }), "model.attention.qk_norm");
+    EXPECT_EQ(of([](auto& m) { m.attention.sliding_window = 8; }),
+              "model.attention.sliding_window");
+    EXPECT_EQ(of([](auto& m) { m.attention.gate = Gate::head; }), "model.attention.gate");
+    EXPECT_EQ(of([](auto& m) { m.attention.softmax_denominator = SoftmaxDenominator::sink; }),
+              "model.attention.softmax_denominator");
+  }
+  EXPECT_EQ(key_in_the_way(of_kind("sink")), "model.attention.softmax_denominator");
+  EXPECT_EQ(key_in_the_way(of_kind("gated")), "model.attention.gate");
+  EXPECT_EQ(changed("softmax", [](auto& m) { m.attention.subln = true; }), "model.attention.subln");
+  EXPECT_EQ(changed("softmax", [](auto& m) { m.head_dim = 16, m.d_model = 130; }), "model.d_model");
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.attention.subln = false; }),
+            "model.attention.subln");
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.attention.lambda_init = LambdaInit::constant; }),
+            "model.attention.lambda_init");
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.attention.lambda = LambdaKind::sigmoid; }),
+            "model.attention.lambda");
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.norm_eps = 1e-6; }), "model.norm_eps");
+  EXPECT_EQ(changed("diff_v2", [](auto& m) { m.attention.lambda = LambdaKind::exponential; }),
+            "model.attention.lambda");
+  EXPECT_EQ(changed("diff_v2", [](auto& m) { m.attention.subln = true; }), "model.attention.subln");
+}
+
+TEST(WhyNotHf, lets_through_only_what_config_json_can_say) {
+  const test::ScratchDir dir;
+  int let_through = 0;
+  for (const std::string& kind : attention_kinds()) {
+    for (const test::Combination& choice : test::all_combinations()) {
+      ModelConfig model = of_kind(kind.c_str());
+      model.attention = test::with(model.attention, choice);
+      if (!attention_errors(model).empty() || !why_not_hf(model).empty()) continue;
+      test::put(dir / "config.json", hf_config(model, -1).dump());
+      const ModelConfig found = config_of_hf(dir / "config.json", {}).model;
+      AttentionFields expected = fields_of(model.attention);
+      EXPECT_EQ(found.num_heads, std::exchange(expected.query_multiple, 1) * model.num_heads);
+      EXPECT_EQ(fields_of(found.attention), expected) << kind;
+      ++let_through;
+    }
+  }
+  EXPECT_GT(let_through, 20);
+}
+
+TEST(HfConfig, says_what_transformers_would_otherwise_assume) {
+  ModelConfig model = of_kind("diff_v2");
+  model.num_kv_heads = 2;
+  model.rope_theta = 500;
+  const Json json = hf_config(model, -1);
+  EXPECT_EQ(json["model_type"], "difftape_v2");
+  EXPECT_EQ(json["num_attention_heads"], 4);
+  EXPECT_EQ(json["num_key_value_heads"], 2);
+  EXPECT_EQ(json["head_dim"], 32);
+  EXPECT_EQ(json["rms_norm_eps"], 1e-5);
+  EXPECT_EQ(json["rope_parameters"]["rope_theta"], 500);
+  EXPECT_TRUE(json["eos_token_id"].is_null()) << "of Llama it is 2";
+  EXPECT_EQ(json["pairing"], "interleaved");
+  EXPECT_EQ(json["lambda_rule"], "sigmoid");
+  EXPECT_EQ(json["auto_map"]["AutoModelForCausalLM"], "modeling_difftape.DifftapeV2ForCausalLM");
+  EXPECT_EQ(Json(hf_config(of_kind("softmax_2h"), 3))["num_attention_heads"], 8);
+  EXPECT_EQ(Json(hf_config(of_kind("softmax_2h"), 3))["eos_token_id"], 3);
+}
+
+class HfConfigReader : public testing::Test {
+ protected:
+  Config read(const Json& json) {
+    test::put(dir / "config.json", json.dump());
+    return config_of_hf(dir / "config.json", {});
+  }
+  std::string refusal(const Json& changes) {
+    Json json = hf_config(of_kind("softmax"), -1);
+    json.update(changes);
+    try {
+      read(json);
+      return "";
+    } catch (const DataError& error) {
+      return error.what();
+    }
+  }
+
+  test::ScratchDir dir;
+};
+
+TEST_F(HfConfigReader, gives_the_model_that_was_written) {
+  ModelConfig model = of_kind("diff_v2");
+  model.num_kv_heads = 2;
+  model.tie_embeddings = true;
+  model.norm_eps = 1e-3;
+  model.attention.pairing = Pairing::split_half;
+  model.attention.lambda = LambdaKind::one;
+  const ModelConfig found = read(hf_config(model, -1)).model;
+  EXPECT_EQ(fields_of(found.attention), fields_of(model.attention));
+  EXPECT_EQ(found.num_kv_heads, 2);
+  EXPECT_EQ(found.norm_eps, 1e-3);
+  EXPECT_TRUE(found.tie_embeddings);
+  EXPECT_EQ(hf_config(found, -1), hf_config(model, -1));
+}
+
+TEST_F(HfConfigReader, knows_the_names_of_older_versions) {
+  Json json = hf_config(of_kind("softmax"), -1);
+  for (const char* key : {"rope_parameters", "head_dim", "num_key_value_heads"}) json.erase(key);
+  json["rope_theta"] = 77;
+  json["rope_scaling"] = nullptr;
+  const ModelConfig found = read(json).model;
+  EXPECT_EQ(found.rope_theta, 77);
+  EXPECT_EQ(found.num_kv_heads, 4);
+  EXPECT_EQ(found.head_dim, 32);
+}
+
+TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
+  EXPECT_EQ(refusal(Json::object()), "");
+  const std::string all = refusal({{"model_type", "gpt2"},
+                                   {"hidden_act", "gelu"},
+                                   {"attention_bias", true},
+                                   {"hidden_size", "large"},
+                                   {"rms_norm_eps", "small"},
+                                   {"rope_parameters", {{"rope_type", "yarn"}}},
+                                   {"quantization_config", Json::object()}});
+  for (const char* line : {"model_type is \"gpt2\": need llama, diffllama, difftape_v2",
+                           "hidden_act is \"gelu\": difftape has \"silu\" only",
+                           "attention_bias is true: difftape has false only",
+                           "hidden_size: need a number from 1", "rms_norm_eps: need a number",
+                           "rope_parameters.rope_type is \"yarn\": difftape has \"default\" only",
+                           "quantization_config: difftape has no quantised weights"}) {
+    EXPECT_THAT(all, HasSubstr(std::string("\n  ") + line));
+  }
+  EXPECT_THAT(all, Not(HasSubstr("mlp_bias")));
+  EXPECT_THAT(refusal({{"model_type", "diffllama"}, {"rms_norm_eps", 1e-6}}),
+              HasSubstr("rms_norm_eps: the norm of each head of V1 has 1e-05 here"));
+  EXPECT_THAT(refusal({{"model_type", "difftape_v2"}, {"pairing", "odd"}}),
+              HasSubstr("pairing: need interleaved, split_half"));
+  test::put(dir / "config.json", "[]");
+  EXPECT_THROW(config_of_hf(dir / "config.json", {}), DataError);
+}
+
+TEST_F(HfConfigReader, a_vocabulary_of_no_bytes_needs_token_files) {
+  Json json = hf_config(of_kind("softmax"), -1);
+  json["vocab_size"] = 300;
+  EXPECT_THROW(read(json), ConfigError);
+  const Config config = config_of_hf(dir / "config.json", {"data.path=tokens.bin"});
+  EXPECT_EQ(config.data.kind, DataKind::tokens);
+  json["num_key_value_heads"] = 3;
+  EXPECT_THROW(read(json), ConfigError) << "does not divide 4";
+}
+
+}  // namespace
+}  // namespace difftape::run

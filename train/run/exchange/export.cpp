@@ -1,0 +1,79 @@
+#include "train/run/exchange/export.h"
+
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "train/run/exchange/hf_config.h"
+#include "train/run/exchange/hf_layout.h"
+#include "train/run/exchange/provenance.h"
+#include "train/run/exchange/safetensors.h"
+#include "train/system/embedded.h"
+#include "train/system/files.h"
+#include "train/system/json.h"
+
+DIFFTAPE_ASSET(difftape_modeling, DIFFTAPE_MODELING_FILE)
+
+namespace difftape::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+using safetensors::NamedTensor;
+
+/// The weights of a model in the two files of transformers.
+struct HfTensors {
+  std::vector<NamedTensor> weights, unfolded;
+};
+
+HfTensors hf_tensors(const LanguageModel& model) {
+  HfTensors found;
+  for (const Parameter& p : model.parameters())
+    found.weights.push_back({p.name, in_hf_order(p.value, hf_rows(p.name, model.config()))});
+  if (!folds_subln(model.config())) return found;
+  const auto at = [&found](const std::string& name) {
+    return std::ranges::find(found.weights, name, &NamedTensor::name);
+  };
+  for (Index layer = 0; layer < model.config().num_layers; ++layer) {
+    const auto o_proj = at(o_proj_name(layer)), subln = at(subln_name(layer));
+    found.unfolded.insert(found.unfolded.end(), {*o_proj, *subln});
+    o_proj->value = with_subln(o_proj->value, subln->value);
+    found.weights.erase(subln);
+  }
+  return found;
+}
+
+std::string_view modeling_file() { return {difftape_modeling_begin, difftape_modeling_end}; }
+
+}  // namespace
+
+void export_safetensors(const NamedModel& named, const fs::path& file) {
+  std::vector<NamedTensor> tensors;
+  for (const Parameter& p : named.model->parameters()) tensors.push_back({p.name, p.value});
+  system::replace_text(file,
+                       safetensors::to_bytes(to_metadata(named, WeightLayout::difftape), tensors));
+}
+
+void export_hf(const NamedModel& named, const fs::path& directory) {
+  const ModelConfig& model = named.model->config();
+  const std::vector<std::string> reasons = why_not_hf(model);
+  if (!reasons.empty()) {
+    throw UsageError(
+        fmt::format("transformers has no such model; --format safetensors takes every one:\n  {}",
+                    fmt::join(reasons, "\n  ")));
+  }
+  system::StagedDirectory staged(directory);
+  const fs::path& at = staged.path();
+  const HfTensors tensors = hf_tensors(*named.model);
+  system::replace_text(at / kHfWeights, safetensors::to_bytes(to_metadata(named, WeightLayout::hf),
+                                                              tensors.weights));
+  if (!tensors.unfolded.empty())
+    system::replace_text(at / kUnfolded, safetensors::to_bytes({}, tensors.unfolded));
+  if (needs_modeling_file(model)) system::replace_text(at / kModelingFile, modeling_file());
+  const auto config = hf_config(model, named.config.data.eos_token_id);
+  system::replace_text(at / kHfConfig, system::json_text(config, 2) + "\n");
+  staged.publish();
+}
+
+}  // namespace difftape::run

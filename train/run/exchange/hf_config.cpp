@@ -1,0 +1,108 @@
+#include "train/run/exchange/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "layers/attention/attention.h"
+
+namespace difftape::run {
+
+namespace {
+
+const HfArchitecture& architecture_of(const AttentionFields& fields) {
+  return *std::ranges::find(kHfArchitectures, fields.mapping, &HfArchitecture::mapping);
+}
+
+/// num_attention_heads; DifftapeV2 doubles it itself.
+Index attention_heads(const ModelConfig& model) {
+  return fields_of(model.attention).query_multiple * model.num_heads;
+}
+
+void check_heads(const AttentionFields& fields, const ModelConfig& model, Reasons& reasons) {
+  switch (fields.mapping) {
+    case MappingKind::paired:
+      reasons.unless(fields.lambda == LambdaKind::exponential,
+                     "model.attention.lambda: DiffLlama's is exponential");
+      reasons.unless(fields.lambda_init == LambdaInit::schedule,
+                     "model.attention.lambda_init: DiffLlama's is the schedule");
+      reasons.unless(fields.subln, "model.attention.subln: DiffLlama norms each head");
+      reasons.unless(model.norm_eps == kSublnEps,
+                     fmt::format("model.norm_eps: DiffLlama has one for all norms, and that of "
+                                 "each head is {} here",
+                                 kSublnEps));
+      return;
+    case MappingKind::doubled:
+      reasons.unless(fields.lambda != LambdaKind::exponential,
+                     "model.attention.lambda: that of V2 in modeling_difftape.py is sigmoid, raw "
+                     "or none");
+      [[fallthrough]];
+    default:
+      reasons.unless(!fields.subln, "model.attention.subln: no Llama norms its heads");
+      reasons.unless(model.d_model % attention_heads(model) == 0,
+                     fmt::format("model.d_model: Llama needs a multiple of its {} heads",
+                                 attention_heads(model)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> why_not_hf(const ModelConfig& model) {
+  const AttentionFields fields = fields_of(model.attention);
+  Reasons reasons;
+  reasons.unless(model.rope, "model.rope: every Llama turns queries and keys");
+  reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
+  reasons.unless(model.logit_softcap == 0, "model.logit_softcap: no Llama caps logits");
+  check_heads(fields, model, reasons);
+  reasons.unless(fields.softmax_denominator == SoftmaxDenominator::softmax,
+                 "model.attention.softmax_denominator: every Llama has a plain softmax");
+  reasons.unless(fields.gate == Gate::none, "model.attention.gate: no Llama has gates");
+  reasons.unless(!fields.qk_norm, "model.attention.qk_norm: no Llama norms queries and keys");
+  reasons.unless(fields.logit_softcap == 0,
+                 "model.attention.logit_softcap: no Llama caps attention logits");
+  reasons.unless(fields.sliding_window == 0,
+                 "model.attention.sliding_window: every Llama sees all tokens");
+  return reasons.list;
+}
+
+bool needs_modeling_file(const ModelConfig& model) {
+  return fields_of(model.attention).mapping == MappingKind::doubled;
+}
+
+nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
+  const AttentionFields fields = fields_of(model.attention);
+  const HfArchitecture& architecture = architecture_of(fields);
+  nlohmann::ordered_json json{{"architectures", {architecture.name}},
+                              {"model_type", architecture.model_type},
+                              {"vocab_size", model.vocab_size},
+                              {"hidden_size", model.d_model},
+                              {"intermediate_size", model.d_ff},
+                              {"num_hidden_layers", model.num_layers},
+                              {"num_attention_heads", attention_heads(model)},
+                              {"num_key_value_heads", kv_heads_of(model)},
+                              {"head_dim", head_dim_of(model)},
+                              {"hidden_act", "silu"},
+                              {"max_position_embeddings", model.max_seq_len},
+                              {"rms_norm_eps", model.norm_eps},
+                              {"rope_theta", model.rope_theta},
+                              {"tie_word_embeddings", model.tie_embeddings},
+                              {"attention_bias", false},
+                              {"mlp_bias", false},
+                              {"attention_dropout", 0.0},
+                              {"bos_token_id", nullptr},
+                              {"eos_token_id", nullptr},
+                              {"pad_token_id", nullptr},
+                              {"dtype", sizeof(real) == 8 ? "float64" : "float32"}};
+  // transformers 5 reads the base of RoPE here, version 4 above.
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", model.rope_theta}};
+  if (eos_token_id >= 0) json["eos_token_id"] = eos_token_id;
+  if (!needs_modeling_file(model)) return json;
+  json["pairing"] = to_string(fields.pairing);
+  json["lambda_rule"] = to_string(fields.lambda);
+  json["auto_map"] = {{"AutoConfig", "modeling_difftape.DifftapeV2Config"},
+                      {"AutoModelForCausalLM", "modeling_difftape.DifftapeV2ForCausalLM"}};
+  return json;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,45 @@
+#pragma once
+// The config.json with which Hugging Face transformers opens a model.
+
+#include <array>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layers/model_config.h"
+
+namespace difftape::run {
+
+/// What a way to map heads is called here and there.
+struct HfArchitecture {
+  MappingKind mapping;
+  std::string_view kind;        ///< of difftape
+  std::string_view model_type;  ///< of config.json
+  std::string_view name;        ///< of the class
+};
+/// That of V2 is in modeling_difftape.py, which lies beside the weights.
+inline constexpr std::array kHfArchitectures{
+    HfArchitecture{MappingKind::standard, "softmax", "llama", "LlamaForCausalLM"},
+    HfArchitecture{MappingKind::paired, "diff_v1", "diffllama", "DiffLlamaForCausalLM"},
+    HfArchitecture{MappingKind::doubled, "diff_v2", "difftape_v2", "DifftapeV2ForCausalLM"}};
+
+/// Sentences of the form "<key>: <problem>".
+class Reasons {
+ public:
+  void unless(bool holds, std::string_view reason) {
+    if (!holds) list.emplace_back(reason);
+  }
+  std::vector<std::string> list;
+};
+
+/// Why transformers cannot compute what the model does, a reason a key; empty if it can.
+std::vector<std::string> why_not_hf(const ModelConfig& model);
+
+/// Whether its class there is that of modeling_difftape.py.
+bool needs_modeling_file(const ModelConfig& model);
+
+/// config.json, with match_params carried out in `model`. An eos_token_id of -1 is none.
+nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id);
+
+}  // namespace difftape::run

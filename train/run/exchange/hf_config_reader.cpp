@@ -1,0 +1,160 @@
+#include "train/run/exchange/hf_config_reader.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "layers/attention/attention.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+#include "train/run/data/sources.h"
+#include "train/run/exchange/hf_config.h"
+#include "train/system/files.h"
+#include "train/system/json.h"
+
+namespace difftape::run {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// Values of config.json, and what is wrong with them.
+class HfReader {
+ public:
+  explicit HfReader(const Json& json) : json_(json) {}
+
+  /// A key that is null is as one that is missing.
+  const Json* find(const std::string& key) const {
+    const auto found = json_.find(key);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  Index size(const std::string& key, Index otherwise = 0) {
+    const Json* value = find(key);
+    const bool good = value != nullptr ? value->is_number_unsigned() && *value > 0 : otherwise > 0;
+    reasons.unless(good, fmt::format("{}: need a number from 1", key));
+    if (!good) return 1;
+    return value != nullptr ? value->get<Index>() : otherwise;
+  }
+  double number(const std::string& key, double otherwise) {
+    const Json* value = find(key);
+    if (value == nullptr) return otherwise;
+    reasons.unless(value->is_number(), fmt::format("{}: need a number", key));
+    return value->is_number() ? value->get<double>() : otherwise;
+  }
+  /// The names a value may have; its place among them.
+  template <HasNames T>
+  T choice(const std::string& key, T otherwise) {
+    const Json* value = find(key);
+    if (value == nullptr) return otherwise;
+    const auto found =
+        value->is_string() ? from_string<T>(value->get<std::string>()) : std::optional<T>();
+    reasons.unless(found.has_value(), fmt::format("{}: need {}", key, fmt::join(names<T>(), ", ")));
+    return found.value_or(otherwise);
+  }
+  /// A key that difftape has one value of; missing, it has that.
+  void only(const std::string& key, const Json& value) {
+    const Json* found = find(key);
+    reasons.unless(found == nullptr || *found == value,
+                   fmt::format("{} is {}: difftape has {} only", key, found ? found->dump() : "",
+                               value.dump()));
+  }
+
+  Reasons reasons;
+
+ private:
+  const Json& json_;
+};
+
+/// The base of RoPE, of the plain kind.
+double rope_theta_of(HfReader& reader) {
+  const double above = reader.number("rope_theta", ModelConfig{}.rope_theta);
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const Json* rope = reader.find(key);
+    if (rope == nullptr) continue;
+    HfReader inner(*rope);
+    inner.only("rope_type", "default");
+    inner.only("type", "default");
+    inner.only("partial_rotary_factor", 1.0);
+    const double theta = inner.number("rope_theta", above);
+    for (const std::string& each : inner.reasons.list)
+      reader.reasons.list.push_back(fmt::format("{}.{}", key, each));
+    return theta;
+  }
+  return above;
+}
+
+const HfArchitecture* architecture_of(HfReader& reader) {
+  const Json* type = reader.find("model_type");
+  const auto found = std::ranges::find_if(kHfArchitectures, [&](const HfArchitecture& a) {
+    return type != nullptr && *type == a.model_type;
+  });
+  if (found != kHfArchitectures.end()) return &*found;
+  std::vector<std::string_view> known;
+  for (const HfArchitecture& each : kHfArchitectures) known.push_back(each.model_type);
+  reader.reasons.list.push_back(fmt::format("model_type is {}: need {}",
+                                            type != nullptr ? type->dump() : "missing",
+                                            fmt::join(known, ", ")));
+  return nullptr;
+}
+
+void read_attention(HfReader& reader, ModelConfig& model) {
+  const HfArchitecture* architecture = architecture_of(reader);
+  if (architecture == nullptr) return;
+  model.attention.kind = AttentionKind(architecture->kind);
+  if (architecture->mapping == MappingKind::paired) {
+    reader.reasons.unless(
+        model.norm_eps == kSublnEps,
+        fmt::format("rms_norm_eps: the norm of each head of V1 has {} here", kSublnEps));
+  }
+  if (architecture->mapping == MappingKind::doubled) {
+    model.attention.pairing = reader.choice("pairing", Pairing::interleaved);
+    model.attention.lambda = reader.choice("lambda_rule", LambdaKind::sigmoid);
+  }
+}
+
+Config read_config(HfReader& reader) {
+  Config config;
+  config.run.name = "imported";
+  ModelConfig& model = config.model;
+  model.vocab_size = reader.size("vocab_size");
+  model.d_model = reader.size("hidden_size");
+  model.d_ff = reader.size("intermediate_size");
+  model.num_layers = reader.size("num_hidden_layers");
+  model.num_heads = reader.size("num_attention_heads");
+  model.num_kv_heads = reader.size("num_key_value_heads", model.num_heads);
+  model.head_dim = reader.size("head_dim", std::max<Index>(1, model.d_model / model.num_heads));
+  model.max_seq_len = reader.size("max_position_embeddings");
+  model.norm_eps = reader.number("rms_norm_eps", 1e-6);
+  model.rope_theta = rope_theta_of(reader);
+  const Json* tied = reader.find("tie_word_embeddings");
+  model.tie_embeddings = tied != nullptr && *tied == Json(true);
+  read_attention(reader, model);
+  reader.only("hidden_act", "silu");
+  reader.only("attention_bias", false);
+  reader.only("mlp_bias", false);
+  reader.only("partial_rotary_factor", 1.0);
+  reader.reasons.unless(reader.find("quantization_config") == nullptr,
+                        "quantization_config: difftape has no quantised weights");
+  config.data.seq_len = std::min(config.data.seq_len, model.max_seq_len);
+  if (model.vocab_size != kBytes) config.data.kind = DataKind::tokens;
+  return config;
+}
+
+}  // namespace
+
+Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  const Json json = system::json_or_discarded(system::read_text(file));
+  if (!json.is_object()) throw DataError(fmt::format("{}: is no JSON object", file.string()));
+  HfReader reader(json);
+  const Config config = read_config(reader);
+  if (!reader.reasons.list.empty()) {
+    throw DataError(fmt::format("{}: difftape has no such model:\n  {}", file.string(),
+                                fmt::join(reader.reasons.list, "\n  ")));
+  }
+  return config_from_yaml(to_yaml(config), file.string() + " as a configuration of difftape",
+                          overrides);
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,182 @@
+#include "train/run/exchange/import.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/error.h"
+#include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/writer.h"
+#include "train/run/exchange/export.h"
+#include "train/run/exchange/hf_config_reader.h"
+#include "train/run/exchange/hf_layout.h"
+#include "train/run/exchange/provenance.h"
+#include "train/run/exchange/safetensors.h"
+
+namespace difftape::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+using safetensors::Entry;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// The file with the weights, itself or in a directory.
+fs::path weights_of(const fs::path& where) {
+  std::error_code ignored;
+  if (!fs::is_directory(where, ignored)) return where;
+  fs::path file = where / kHfWeights;
+  if (!is_there(file) && is_there(where / "model.safetensors.index.json")) {
+    throw DataError(fmt::format(
+        "{}: the weights are in several files; save them in one: save_pretrained(directory, "
+        "max_shard_size=\"1TB\")",
+        where.string()));
+  }
+  return file;
+}
+
+/// What a foreign file is, its directory says.
+Provenance described_by_directory(const safetensors::File& file,
+                                  const std::vector<std::string>& overrides) {
+  const fs::path config = file.path().parent_path() / kHfConfig;
+  if (!is_there(config)) {
+    throw MissingInput(fmt::format(
+        "{} is not of difftape export, and there is no {} beside it that says what model it is",
+        file.path().string(), kHfConfig));
+  }
+  return {WeightLayout::hf, config_of_hf(config, overrides), 0, nullptr};
+}
+
+/// A parameter as a file has to have it.
+struct Wanted {
+  std::string name;
+  Shape shape;
+};
+
+std::string first_of(const std::vector<std::string>& problems) {
+  constexpr size_t kShown = 5;
+  const auto shown = std::span(problems).first(std::min(kShown, problems.size()));
+  const std::string more =
+      problems.size() > kShown ? fmt::format("\n  and {} more", problems.size() - kShown) : "";
+  return fmt::format("\n  {}{}", fmt::join(shown, "\n  "), more);
+}
+
+/// Throws DataError unless a file has these tensors, no others, and of one type that can be read.
+void require_tensors(const safetensors::File& file, const std::vector<Wanted>& wanted) {
+  if (file.tensors().empty())
+    throw DataError(fmt::format("{} holds no tensors", file.path().string()));
+  std::vector<std::string> problems;
+  for (const auto& [name, shape] : wanted) {
+    const auto found = file.tensors().find(name);
+    if (found == file.tensors().end()) {
+      problems.push_back(fmt::format("there is no {} {}", name, shape.str()));
+    } else if (!std::ranges::equal(found->second.shape, shape)) {
+      problems.push_back(
+          fmt::format("{} is {}, need {}", name, found->second.shape_text(), shape.str()));
+    }
+  }
+  for (const auto& [name, entry] : file.tensors()) {
+    if (std::ranges::find(wanted, name, &Wanted::name) == wanted.end())
+      problems.push_back(fmt::format("{} {} is of no parameter", name, entry.shape_text()));
+  }
+  const auto& [first, of_first] = *file.tensors().begin();
+  for (const auto& [name, entry] : file.tensors()) {
+    if (entry.dtype == of_first.dtype) continue;
+    problems.push_back(fmt::format("{} is {}, but {} is {}: need one type", first, of_first.dtype,
+                                   name, entry.dtype));
+    break;
+  }
+  const std::string why = safetensors::why_not_read(of_first.dtype);
+  if (!why.empty()) problems.push_back(fmt::format("its numbers are {}: {}", of_first.dtype, why));
+  if (problems.empty()) return;
+  throw DataError(fmt::format("{} does not fit the model that it says it is:{}",
+                              file.path().string(), first_of(problems)));
+}
+
+Tensor tensor_of(const safetensors::File& file, const std::string& name) {
+  const Entry& entry = file.tensors().at(name);
+  Tensor tensor = Tensor::empty(Shape(entry.shape));
+  copy_numbers(entry, tensor.values());
+  return tensor;
+}
+
+/// Whether a file of that layout has no place for a parameter.
+bool is_folded(const Parameter& p, const ModelConfig& model, WeightLayout layout) {
+  return layout == WeightLayout::hf && folds_subln(model) && p.name.ends_with(kSublnSuffix);
+}
+
+/// Initialises a model, and takes the weights of a file that fits.
+void fill(LanguageModel& model, const safetensors::File& file, const Provenance& from) {
+  std::vector<Wanted> wanted;
+  for (const Parameter& p : model.parameters()) {
+    if (!is_folded(p, model.config(), from.layout)) wanted.push_back({p.name, p.shape});
+  }
+  require_tensors(file, wanted);  // before memory is taken for what a wrong configuration says
+  model.parameters().initialize(from.config.run.seed);
+  for (Parameter& p : model.parameters()) {
+    if (is_folded(p, model.config(), from.layout)) {
+      p.value.fill(1);
+    } else if (from.layout == WeightLayout::hf) {
+      p.value.copy_from(in_own_order(tensor_of(file, p.name), hf_rows(p.name, model.config())));
+    } else {
+      p.value.copy_from(tensor_of(file, p.name));
+    }
+  }
+}
+
+/// Takes o_proj and subln, which the weights hold multiplied, one by one.
+void unfold(LanguageModel& model, const safetensors::File& file) {
+  ParameterSet& parameters = model.parameters();
+  std::vector<Wanted> wanted;
+  for (Index layer = 0; layer < model.config().num_layers; ++layer) {
+    for (const std::string& name : {o_proj_name(layer), subln_name(layer)})
+      wanted.push_back({name, parameters.find(name)->shape});
+  }
+  require_tensors(file, wanted);
+  for (Index layer = 0; layer < model.config().num_layers; ++layer) {
+    Tensor& folded = parameters.find(o_proj_name(layer))->value;
+    const Tensor o_proj = tensor_of(file, o_proj_name(layer));
+    const Tensor subln = tensor_of(file, subln_name(layer));
+    if (!is_product(folded, o_proj, subln, file.tensors().begin()->second.dtype)) {
+      throw DataError(fmt::format(
+          "{}: {} times {} is not what {} has; one of the files was changed: bring both from "
+          "difftape export",
+          file.path().string(), o_proj_name(layer), subln_name(layer), kHfWeights));
+    }
+    folded.copy_from(o_proj);
+    parameters.find(subln_name(layer))->value.copy_from(subln);
+  }
+}
+
+}  // namespace
+
+NamedModel import_model(const fs::path& where, const std::vector<std::string>& overrides) {
+  require_keys_beside_the_model(overrides);
+  const safetensors::File file = safetensors::File::read(weights_of(where));
+  const std::optional<Provenance> own = provenance_of(file, overrides);
+  const Provenance from = own ? *own : described_by_directory(file, overrides);
+  NamedModel named{.config = from.config,
+                   .model = std::make_unique<LanguageModel>(from.config.model),
+                   .checkpoint = file.path(),
+                   .step = from.step,
+                   .data = from.data};
+  fill(*named.model, file, from);
+  if (own && own->layout == WeightLayout::hf && folds_subln(named.model->config()))
+    unfold(*named.model, safetensors::File::read(file.path().parent_path() / kUnfolded));
+  return named;
+}
+
+void write_imported(const NamedModel& named, const fs::path& checkpoint) {
+  write_checkpoint(checkpoint, named.model->parameters(), nullptr,
+                   {.step = named.step,
+                    .config_yaml = to_yaml(named.config),
+                    .extra_state = {{"data", named.data}},
+                    .seed = named.config.run.seed});
+}
+
+}  // namespace difftape::run

@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "train/app/commands.h"
+#include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/key_list.h"
+#include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/study/sweep/sweep_config.h"
 #include "train/system/terminal.h"
@@ -21,27 +23,37 @@ struct ShowArguments {
   bool origin = false, json = false;
 };
 
-void show(const ShowArguments& a) {
+/// The configuration that a checkpoint holds.
+run::Config config_of_checkpoint(const ShowArguments& a) {
+  if (a.origin || !a.arm.empty())
+    throw UsageError(fmt::format(
+        "{}: {} is a checkpoint, which holds the values of one run, not where they came from",
+        a.origin ? "--origin" : "--arm", a.path));
+  const run::Checkpoint checkpoint(a.path);
+  return run::config_from_yaml(checkpoint.meta().config_yaml, a.path, a.overrides);
+}
+
+std::string shown(const ShowArguments& a) {
   if (a.origin && a.json)
     throw UsageError("config show: JSON has no comments; leave out --origin or --json");
+  const auto text = [&](const run::Config& config) {
+    return a.json ? run::to_json(config) : to_yaml(config);
+  };
+  if (run::is_checkpoint_file(a.path)) return text(config_of_checkpoint(a));
   const run::ResolvedConfig resolved = study::load_run(a.path, a.overrides, a.arm);
-  if (a.json) {
-    fmt::print("{}", run::to_json(resolved.config));
-  } else {
-    fmt::print("{}", a.origin ? to_yaml_with_origins(resolved) : to_yaml(resolved.config));
-  }
+  return a.origin ? to_yaml_with_origins(resolved) : text(resolved.config);
 }
 
 Command show_command() {
   auto a = std::make_shared<ShowArguments>();
   return {.name = "show",
-          .help = "Print the resolved configuration, which runs as is",
+          .help = "Print the resolved configuration, or that of a checkpoint, which runs as is",
           .options = {config_argument(a->path),
                       set_option(a->overrides),
                       arm_option(a->arm),
                       {"--origin", &a->origin, "Say after every value where it came from"},
                       {"--json", &a->json, "Print one JSON object, for scripts"}},
-          .run = [a] { show(*a); },
+          .run = [a] { fmt::print("{}", shown(*a)); },
           .examples = {"config show my.yaml --origin", "config show sweep.yaml --arm diff_v2",
                        "config show my.yaml --set train.steps=20 --json"}};
 }

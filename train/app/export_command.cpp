@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "train/app/commands.h"
+#include "train/run/checkpoint/directory.h"
 #include "train/run/exchange/export.h"
 #include "train/run/exchange/import.h"
 #include "train/system/files.h"
@@ -37,7 +38,7 @@ struct ImportArguments {
 };
 
 void import_as_told(const ImportArguments& a) {
-  if (!a.out.ends_with(".h5"))
+  if (!run::is_checkpoint_file(a.out))
     throw UsageError(fmt::format("--out: {} does not end in .h5, as checkpoints do", a.out));
   system::require_absent(a.out);
   const run::NamedModel named = run::import_model(a.weights, a.overrides);

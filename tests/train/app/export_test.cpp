@@ -67,7 +67,9 @@ TEST_F(Exported, come_back_as_a_checkpoint_that_everything_takes) {
       return nlohmann::json::parse(output({"eval", model, "--json"}))["loss"];
     };
     EXPECT_EQ(loss(back), loss("run"));
-    output({"train", "tiny.yaml", "--fork", back, "--out", "fork_" + form[0]});
+    put(project / "back.yaml", output({"config", "show", back}));
+    EXPECT_EQ(contents(project / "back.yaml"), contents(project / "run/config.yaml"));
+    output({"train", "back.yaml", "--fork", back, "--out", "fork_" + form[0]});
   }
   output({"train", "tiny.yaml", "--fork", "run", "--out", "fork"});
   EXPECT_EQ(test::measured(project / "fork_hf"), test::measured(project / "fork"));
@@ -136,6 +138,8 @@ TEST_F(Exported, commands_say_what_is_wrong) {
   put(project / "sink.yaml", "base: tiny.yaml\nmodel: {rope: false, attention: {gate: head}}\n");
   EXPECT_THAT(error(64, {"export", "sink.yaml", "--format", "hf", "--out", "m"}),
               AllOf(HasSubstr("\n  model.rope: "), HasSubstr("\n  model.attention.gate: ")));
+  EXPECT_THAT(error(64, {"config", "show", "run/checkpoints/step-00000012.h5", "--origin"}),
+              HasSubstr("--origin: run/checkpoints/step-00000012.h5 is a checkpoint"));
   EXPECT_THAT(error(66, {"import", "gone", "--out", "m.h5"}), HasSubstr("cannot read gone"));
   EXPECT_THAT(error(65, {"import", "text.txt", "--out", "m.h5"}),
               HasSubstr("text.txt cannot be read as safetensors"));

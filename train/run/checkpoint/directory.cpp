@@ -71,10 +71,11 @@ void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_ev
   }
 }
 
+bool is_checkpoint_file(const fs::path& path) { return path.extension() == kStepSuffix; }
+
 bool names_checkpoint(const fs::path& where) {
   std::error_code ignored;
-  return fs::is_directory(where, ignored) || where.extension() == kStepSuffix ||
-         names_another(where);
+  return fs::is_directory(where, ignored) || is_checkpoint_file(where) || names_another(where);
 }
 
 fs::path find_checkpoint(const fs::path& where) {

@@ -25,6 +25,9 @@ void name_best_checkpoint(const std::filesystem::path& directory, Index step);
 /// removed stays. keep_last >= 1.
 void prune_checkpoints(const std::filesystem::path& directory, Index keep_last, Index keep_every);
 
+/// Whether a path is, by its name, that of a checkpoint itself: it ends in .h5.
+bool is_checkpoint_file(const std::filesystem::path& path);
+
 /// Whether `where` is, by its name, something of which find_checkpoint finds one: a directory, a
 /// .h5 file, or a file `latest` or `best`.
 bool names_checkpoint(const std::filesystem::path& where);

@@ -1,8 +1,14 @@
-# Run at every build: writes the commit of the sources to a header, touching it only on change.
-execute_process(COMMAND git -C ${SOURCE_DIR} describe --always --dirty --abbrev=12 --exclude=*
-  OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-if(failed)
-  set(commit unknown)
+# Run at every build: writes the commit of the sources to a header, touching it only on change. An
+# archive (`git archive`) has no history; there git has written the commit to a file.
+set(commit unknown)
+if(EXISTS ${SOURCE_DIR}/.git)
+  execute_process(COMMAND git -C ${SOURCE_DIR} describe --always --dirty --abbrev=12 --exclude=*
+    OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+else()
+  file(STRINGS ${SOURCE_DIR}/cmake/archived_commit.txt described REGEX "^[0-9a-f]+$")
+endif()
+if(described)
+  set(commit ${described})
 endif()
 set(text "#pragma once\n#define DIFFTAPE_COMMIT \"${commit}\"\n")
 set(header ${BINARY_DIR}/generated/commit.h)

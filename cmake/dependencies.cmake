@@ -1,16 +1,8 @@
 # Every external library difftape uses, found once. The Debian packages are listed in packages.txt.
-find_package(PkgConfig REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-find_package(yaml-cpp REQUIRED)
-find_package(fmt REQUIRED)
+include(${CMAKE_CURRENT_LIST_DIR}/libraries.cmake)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED)  # headers only, beside those of the compiler
-find_package(PNG REQUIRED)
-pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
-pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
-pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 find_path(PROTOZERO_INCLUDE protozero/pbf_builder.hpp REQUIRED)
 find_path(DYGRAPHS_DIR dist/dygraph.min.js dygraph.min.js

@@ -64,7 +64,7 @@ function(difftape_sources variable)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE globs)
   list(TRANSFORM globs APPEND /*.cpp)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
-  list(FILTER sources EXCLUDE REGEX "/main(_f64)?\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
@@ -72,7 +72,13 @@ endfunction()
 function(difftape_library library precision)
   add_library(${library} STATIC ${ARGN})
   difftape_flags(${library})
-  target_include_directories(${library} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR})
+  target_include_directories(${library}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
+    PRIVATE ${PROJECT_BINARY_DIR})
+  target_compile_features(${library} PUBLIC cxx_std_20)
+  if(DIFFTAPE_NATIVE)  # Eigen aligns memory by it: both sides of a header need the same
+    target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-march=native>)
+  endif()
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
     # clang-tidy reads a source once; what f64 alone has it reads with the flags of a neighbour.
@@ -134,8 +140,8 @@ function(difftape_program program precision main)
   difftape_library(${numbers} ${precision} ${computing})
   difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
   target_link_libraries(${library} PUBLIC difftape_kernel_${precision} ${numbers}
-    yaml-cpp nlohmann_json::nlohmann_json CLI11::CLI11 PkgConfig::HDF5
-    PkgConfig::SENTENCEPIECE PNG::PNG)
+    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE PNG::PNG
+    $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
   target_link_libraries(${numbers} PUBLIC ${library})  # each calls the other
   add_executable(${program} ${main})
   difftape_flags(${program})
@@ -156,10 +162,11 @@ set_source_files_properties(train/run/data/sources.cpp PROPERTIES
 
 difftape_sources(train_sources train)
 set(many_models ${train_sources})
-list(FILTER many_models EXCLUDE REGEX "/train/app/gradcheck/")  # difftape-f64 proves
+list(FILTER many_models EXCLUDE REGEX "/train/app/(gradcheck/|commands_f64\\.)")  # difftape-f64 proves
 difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # In double: one model is trained, replayed and proven; many are compared by difftape alone.
 set(one_model ${train_sources})
-list(FILTER one_model EXCLUDE REGEX "/train/(study|app/analyze)/|/(study|report|runs|diff|analyze|config|init)_command")
-difftape_program(difftape-f64 f64 train/app/main_f64.cpp ${one_model})
+list(FILTER one_model EXCLUDE REGEX
+  "/train/(study|app/analyze)/|/(study|report|runs|diff|analyze|config|init)_command|/app/commands_f32\\.")
+difftape_program(difftape-f64 f64 train/app/main.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

@@ -1,7 +1,7 @@
 #pragma once
 // The commands of `difftape`, in the files `*_command.cpp` and `*_commands.cpp`. A command that
 // runs prints to stdout and sets `exit` of the context, which must outlive it. Errors are thrown;
-// `run` prints them and returns their exit code.
+// `main` of program.h prints them and returns their exit code.
 
 #include <filesystem>
 #include <span>
@@ -73,8 +73,7 @@ void require_csv_output(const std::filesystem::path& out, std::string_view comma
 
 using MakeCommand = Command (*)(Context&);
 
-/// Parses the command line of a program of these commands and runs it; prints errors to stderr.
-/// What main returns. `start` is the line of the help that says how to begin.
-int run(int argc, char** argv, std::span<const MakeCommand> commands, std::string_view start);
+/// The commands of this program, in the order of its help: of one model only in double precision.
+std::span<const MakeCommand> commands();
 
 }  // namespace difftape::app

@@ -20,19 +20,20 @@ namespace difftape::app {
 
 namespace {
 
-/// Continues as difftape-f64, which lies beside this program. Returns only on failure.
+/// Continues as the same program in double precision, which lies beside this one: difftape-f64.
+/// Returns only on failure.
 void hand_over_to_f64(const std::vector<std::string>& command_line) {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path f64 = self.parent_path() / "difftape-f64";
+  const std::filesystem::path f64 = self.string() + "-f64";
   std::vector<char*> arguments;
   for (const std::string& word : command_line) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   ::execv(f64.c_str(), arguments.data());
   throw MissingInput(
       fmt::format("{}: {}; gradients are proven in double precision by this program, "
-                  "which `./dev build` makes",
-                  f64.string(), std::strerror(errno)));
+                  "which is built and installed beside {}",
+                  f64.string(), std::strerror(errno), self.filename().string()));
 }
 
 std::regex filter_regex(const std::string& text) {

@@ -84,9 +84,10 @@ TEST(Gradcheck, without_the_program_in_double_precision_says_what_is_missing) {
   fs::copy_file(DIFFTAPE_TEST_PROGRAM, dir / "difftape");
   const Outcome outcome = test::run({"gradcheck"}, {.program = dir / "difftape"});
   EXPECT_EQ(outcome.exit, 66);
-  EXPECT_EQ(outcome.err, "difftape: " + (dir / "difftape-f64").string() +
-                             ": No such file or directory; gradients are proven in double "
-                             "precision by this program, which `./dev build` makes\n");
+  EXPECT_EQ(outcome.err,
+            "difftape: " + (dir / "difftape-f64").string() +
+                ": No such file or directory; gradients are proven in double "
+                "precision by this program, which is built and installed beside difftape\n");
 }
 
 }  // namespace

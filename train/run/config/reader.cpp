@@ -10,6 +10,7 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/shares.h"
 #include "train/system/files.h"
+#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {
@@ -93,7 +94,7 @@ Assignments::Assignments(ConfigErrors& errors, std::vector<std::string> extra_ke
   }
 }
 
-void Assignments::add_file(const std::string& path) { load(path, nullptr); }
+void Assignments::add_file(const std::string& path) { load(system::here_or_shared(path), nullptr); }
 
 /// `named_at` is the location of the `base:` that names the file; null for the user's own file.
 void Assignments::load(const std::string& path, const SourceLocation* named_at) {
@@ -191,8 +192,7 @@ void Assignments::add_bases(const YamlNode& value) {
   const auto& names = std::get<std::vector<std::string>>(*paths);
   for (size_t i = 0; i < names.size(); ++i) {
     const SourceLocation location = alone ? value.location : value.items[i].location;
-    load((fs::path(location.source).parent_path() / names[i]).lexically_normal().string(),
-         &location);
+    load(system::here_or_shared(names[i], fs::path(location.source).parent_path()), &location);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "train/run/config/reader.h"
 #include "train/study/sweep/run_list.h"
 #include "train/study/sweep/sweep_claims.h"
+#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -119,7 +120,7 @@ class SweepReader {
     if (given == nullptr || settings.claims.empty()) return std::nullopt;
     const bool in_file = given->location.line > 0;
     const fs::path from = in_file ? fs::path(given->location.source).parent_path() : fs::path();
-    const fs::path path = (from / settings.claims).lexically_normal();
+    const fs::path path = system::here_or_shared(settings.claims, from);
     std::error_code ignored;
     if (fs::exists(path, ignored)) return load_claims(path.string());
     errors_.add(given->value.location,

@@ -13,6 +13,7 @@
 #include "train/stats/decision.h"
 #include "train/study/compare/claims/yaml_map.h"
 #include "train/system/files.h"
+#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -257,7 +258,8 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
 }
 
 ClaimsFile load_claims(const std::string& path) {
-  return claims_from_text(system::read_text(path), path);
+  const std::string found = system::here_or_shared(path);
+  return claims_from_text(system::read_text(found), found);
 }
 
 }  // namespace difftape::study

@@ -1,10 +1,13 @@
 // difftape-f64: what is done with one model, in double precision.
 #include "train/app/commands.h"
 
-int main(int argc, char** argv) {
-  using namespace difftape::app;
-  constexpr MakeCommand kCommands[] = {
+namespace difftape::app {
+
+std::span<const MakeCommand> commands() {
+  static constexpr MakeCommand kCommands[] = {
       train_command,  overfit_command, eval_command,   generate_command,  export_command,
       import_command, grads_command,   replay_command, gradcheck_command, doctor_command};
-  return run(argc, argv, kCommands, "difftape-f64 gradcheck");
+  return kCommands;
 }
+
+}  // namespace difftape::app

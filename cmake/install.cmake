@@ -1,0 +1,41 @@
+# What `cmake --install` puts where, in two components: `program`, and `development`, the libraries
+# that find_package(difftape) finds.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The program looks for its configurations in ../share/difftape (train/system/shared.h).
+install(TARGETS difftape difftape-f64 RUNTIME DESTINATION bin COMPONENT program)
+install(DIRECTORY configs DESTINATION share/difftape COMPONENT program)
+install(FILES README.md DESTINATION share/doc/difftape COMPONENT program)
+install(FILES LICENSE RENAME copyright DESTINATION share/doc/difftape COMPONENT program)
+
+# The libraries, as difftape::kernel, difftape::kernel_f64, ...
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/difftape)
+set(libraries difftape_xsmm difftape_onednn)
+set_target_properties(difftape_xsmm PROPERTIES EXPORT_NAME xsmm)
+set_target_properties(difftape_onednn PROPERTIES EXPORT_NAME onednn)
+foreach(precision f32 f64)
+  string(REPLACE "_f32" "" suffix _${precision})
+  foreach(name kernel gradcheck numbers)
+    list(APPEND libraries difftape_${name}_${precision})
+    set_target_properties(difftape_${name}_${precision} PROPERTIES EXPORT_NAME ${name}${suffix})
+  endforeach()
+  list(APPEND libraries difftape_${precision})
+  set_target_properties(difftape_${precision} PROPERTIES EXPORT_NAME program${suffix})
+endforeach()
+install(TARGETS ${libraries} EXPORT difftape
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(EXPORT difftape NAMESPACE difftape:: FILE difftapeTargets.cmake DESTINATION ${package}
+  COMPONENT development)
+configure_package_config_file(cmake/difftapeConfig.cmake.in difftapeConfig.cmake
+  INSTALL_DESTINATION ${package})
+write_basic_package_version_file(difftapeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/difftapeConfig.cmake cmake/libraries.cmake
+  ${PROJECT_BINARY_DIR}/difftapeConfigVersion.cmake DESTINATION ${package} COMPONENT development)
+
+# The public headers (public_headers.cmake copies them).
+set(public ${PROJECT_BINARY_DIR}/generated/public)
+install(CODE "set(source \"${PROJECT_SOURCE_DIR}\")\nset(binary \"${public}\")"
+  COMPONENT development)
+install(SCRIPT cmake/public_headers.cmake COMPONENT development)
+install(DIRECTORY ${public}/difftape DESTINATION include COMPONENT development)

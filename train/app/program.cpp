@@ -1,0 +1,108 @@
+#include "train/app/program.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+
+#include "core/gemm.h"
+#include "core/platform.h"
+#include "train/app/commands.h"
+#include "train/run/config/foreign_names.h"
+#include "train/system/shared.h"
+
+namespace difftape::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Threads that wait for work spin before they sleep. The default of libgomp is so long that any
+/// other busy program slows training many times; it is read before main, hence the new start.
+void limit_spinning(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
+/// What ps and top show: the word that the program was called by. A program that is executed as
+/// /proc/self/exe, as after limit_spinning and as workers are, would be called "exe".
+void name_process(const std::string& name) { prctl(PR_SET_NAME, name.c_str()); }
+
+constexpr const char* kStart =
+    std::is_same_v<real, float> ? "sweep configs/sweeps/quickstart.yaml" : "gradcheck";
+constexpr const char* kExitCodes =
+    "Exit codes: 0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
+    "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
+    "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
+
+int fail(system::Exit exit, std::string_view message) {
+  // Errors of a configuration begin with file:line:column, which editors and terminals follow.
+  const std::string text =
+      fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
+  std::fputs(text.c_str(), stderr);  // throws nothing, wherever it goes
+  return static_cast<int>(exit);
+}
+
+/// The next file that is opened would get the number of a closed standard stream, and with it what
+/// is meant for the console.
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) == -1) static_cast<void>(open("/dev/null", O_RDWR));
+  }
+}
+
+/// Whether the program that read what this one prints has ended: `| head -1`.
+bool reader_has_left() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// The exit code of a command that ended; what it printed may have been lost on a full disk.
+int finish(system::Exit exit) {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || exit != system::Exit::ok || reader_has_left()) return static_cast<int>(exit);
+  return fail(system::Exit::cannot_write, "cannot write all of the standard output");
+}
+
+}  // namespace
+
+int main(int argc, char** argv, const std::string& shared) {
+  limit_spinning(argv);
+  open_standard_streams();
+  const std::string name = argc > 0 ? fs::path(argv[0]).filename().string() : "difftape";
+  name_process(name);
+  system::set_shared_directory(shared);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit then fails like one to a full disk
+  const BuildInfo build = build_info();
+  Program program{.name = name,
+                  .help = "difftape: find out which attention mechanism trains stably",
+                  .footer = kExitCodes,
+                  .version = fmt::format("difftape {} ({}, {}, {})", build.version, build.commit,
+                                         build.precision, build.compiler),
+                  .commands = {},
+                  .start = fmt::format("Start with:  {} {}\n\n", name, kStart),
+                  .advice = run::advice_for_option};
+  Context context{.command_line = {argv, argv + argc}};
+  for (const MakeCommand make : commands()) program.commands.push_back(make(context));
+  try {
+    gemm_backend();  // a backend that is not there is an error before anything starts
+    if (!parse_and_run(program, argc, argv)) return 0;
+  } catch (const Error& error) {
+    return fail(system::exit_of(error), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(system::Exit::bad_data,
+                "out of memory; `difftape plan CONFIG` says what a run needs");
+  } catch (const std::exception& error) {
+    if (std::ferror(stdout) == 0) return fail(system::Exit::bad_data, error.what());
+  }
+  return finish(context.exit);
+}
+
+}  // namespace difftape::app

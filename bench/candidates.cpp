@@ -20,7 +20,7 @@ using Command = std::vector<std::string>;
 run::Config resolved(const Training& training) {
   run::Config config = run::load_config(training.config, training.overrides).config;
   if (!training.kind.empty()) config.model = app::with_kind(config.model, training.kind);
-  const std::string unsupported = app::unsupported_reason(config.model);
+  const std::string unsupported = unsupported_reason(config.model);
   if (!unsupported.empty()) throw ConfigError(unsupported);
   return config;
 }

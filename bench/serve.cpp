@@ -41,7 +41,7 @@ void serve_training(const std::string& path, const std::vector<std::string>& ove
                     const std::string& kind) {
   run::Config config = run::load_config(path, overrides).config;
   if (!kind.empty()) config.model = app::with_kind(config.model, kind);
-  const std::string unsupported = app::unsupported_reason(config.model);
+  const std::string unsupported = unsupported_reason(config.model);
   if (!unsupported.empty()) throw ConfigError(unsupported);
   const double idle = process_memory().now;
   run::TrainState state(config);

@@ -45,7 +45,8 @@ class LanguageModel {
   };
   LossAndLogits loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                 std::span<const std::int32_t> targets);
-  /// An empty cache for sequences of at most `capacity` tokens.
+  /// An empty cache for sequences of at most `capacity` tokens. Throws ConfigError for a kind with
+  /// a context rule of its own (layers/attention/context.h), which reads none.
   ModelKvCache make_cache(Index batch, Index capacity) const;
   /// Logits of the token after the last one of each sequence, (B, V); `tokens` follow those in the
   /// cache, and are added to it. On an inference tape. Throws ShapeError if they do not fit.
@@ -74,5 +75,8 @@ class LanguageModel {
 /// the number of parameters nearest to that of the softmax kind, unless it is nearest as it is.
 /// Throws ConfigError if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
+
+/// Why this model cannot be built, for example because its heads make no pairs; empty if it can.
+std::string unsupported_reason(const ModelConfig& model);
 
 }  // namespace difftape

@@ -86,6 +86,18 @@ class Errors {
     }
   }
 
+  void check_context(const AttentionFields& fields) {
+    if (fields.context.empty()) return;
+    const auto refuse = [&](const char* key) {
+      add({key}, fmt::format("{} makes its context by a rule of its own, which knows no {}; leave "
+                             "it out",
+                             fields.context, std::string_view(key).substr(10)));
+    };
+    if (model_.attention.softmax_denominator) refuse("attention.softmax_denominator");
+    if (fields.logit_softcap > 0) refuse("attention.logit_softcap");
+    if (fields.qk_clip > 0) refuse("attention.qk_clip");
+  }
+
   void check_heads(const AttentionFields& fields) {
     if (fields.mapping != MappingKind::paired) return;
     const std::string_view kind = model_.attention.kind.name();
@@ -114,6 +126,7 @@ class Errors {
 std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
   const AttentionFields fields = fields_of(config.attention);
   Errors errors(config);
+  errors.check_context(fields);
   errors.check_heads(fields);
   errors.check_maps(fields);
   errors.check_lambda(fields);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/attention/mask.h"
+
 namespace difftape::composition {
 
 namespace {
@@ -14,25 +16,6 @@ Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
 }
 
 Var as_matrix(const Var& x) { return reshape(x, {x.shape().rows(), x.shape().last()}); }
-
-/// (B, T, T): 0 where the key is visible, -inf where it is not.
-Var attention_mask(Tape& tape, Index batch, Index seq, const Visibility& visible) {
-  Tensor result = Tensor::zeros({batch, seq, seq});
-  const auto sees = [&](Index b, Index t, Index s) {
-    const bool near = visible.sliding_window == 0 || t - s < visible.sliding_window;
-    const bool same_document = !visible.document_offsets ||
-                               s >= (*visible.document_offsets)[static_cast<size_t>(b * seq + t)];
-    return s <= t && near && same_document;
-  };
-  for (Index row = 0; row < batch * seq; ++row) {
-    for (Index s = 0; s < seq; ++s) {
-      if (!sees(row / seq, row % seq, s)) {
-        result.data()[row * seq + s] = -std::numeric_limits<real>::infinity();
-      }
-    }
-  }
-  return tape.constant(result);
-}
 
 /// cap tanh(x / cap), by tanh(y) = 2 sigmoid(2 y) - 1.
 Var capped(const Var& x, double cap) {
@@ -64,7 +47,7 @@ Var softmax_map(const Var& q, const Var& k, const Var& sink, const Visibility& v
   Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
   if (cap > 0) scores = capped(scores, cap);
   const Index batch = q.shape()[0], seq = q.shape()[1];
-  const Var mask = attention_mask(q.tape(), batch, seq, visible);
+  const Var mask = q.tape().constant(attention_mask(batch, seq, visible));
   if (!sink.defined()) return softmax(add(scores, mask));
   Tensor wide = Tensor::zeros({batch, seq, seq + 1});
   for (Index row = 0; row < batch * seq; ++row) {

@@ -67,6 +67,7 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
                            init_rule(args.config).projection(args.config.d_model)});
     head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
+  if (!fields_.context.empty()) context_rule_ = args.config.attention.kind.entry().context(args);
   if (fields_.softmax_denominator == SoftmaxDenominator::sink) {
     sinks_ = &args.parameters.declare(args.name + ".sinks", {mapping_.query_heads}, Role::other,
                                       Init::constant(0));
@@ -84,14 +85,15 @@ Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNor
   return rope_ ? rope(std::move(y), rope_, position) : y;
 }
 
-Attention::Operands Attention::operands_of(const Var& x, Index position) const {
-  Operands in;
-  in.q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads, position);
-  in.k = query_or_key(k_proj_, k_norm_, x, mapping_.key_heads, position);
-  in.v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_);
-  in.lambda = lambda_ ? (*lambda_)(x) : Var();
-  in.sinks = sink_logits(x.tape());
-  return in;
+AttentionOperands Attention::operands_of(const Var& x, Index position,
+                                         const Visibility& visible) const {
+  return {.q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads, position),
+          .k = query_or_key(k_proj_, k_norm_, x, mapping_.key_heads, position),
+          .v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_),
+          .lambda = lambda_ ? (*lambda_)(x) : Var(),
+          .sinks = sink_logits(x.tape()),
+          .mapping = mapping_,
+          .visible = visible};
 }
 
 Var Attention::sink_logits(Tape& tape) const {
@@ -111,13 +113,24 @@ Var Attention::finished(Var context, const Var& x) const {
   return context;
 }
 
-Var Attention::context_after(KvCache& cache, const Operands& in, const Visibility& visible) const {
+Var Attention::context_of(const AttentionOperands& in, Tensor* stats) const {
+  if (!context_rule_) {
+    return attention(in.q, in.k, in.v, in.lambda, in.sinks, mapping_, in.visible,
+                     fields_.logit_softcap, stats);
+  }
+  const Var context = context_rule_(in);
+  const Shape& s = in.q.shape();
+  const Shape expected{s[0], s[1], heads_out(mapping_), value_dim_};
+  require_shape(context.shape() == expected, fields_.context,
+                "its rule made a context {}; need (B, T, output heads, E) = {}",
+                context.shape().str(), expected.str());
+  return context;
+}
+
+Var Attention::context_after(KvCache& cache, const AttentionOperands& in) const {
   const Index before = cache.length();
   cache.append(in.k.value(), in.v.value());
-  if (before == 0) {
-    return attention(in.q, in.k, in.v, in.lambda, in.sinks, mapping_, visible,
-                     fields_.logit_softcap);
-  }
+  if (before == 0) return context_of(in, nullptr);
   if (in.q.tape().recording()) throw std::logic_error("attention to a cache has no gradient");
   const AttentionInputs inputs{.q = in.q.value(),
                                .k = {},
@@ -125,7 +138,7 @@ Var Attention::context_after(KvCache& cache, const Operands& in, const Visibilit
                                .lambda = in.lambda.defined() ? &in.lambda.value() : nullptr,
                                .scale = scale(),
                                .sinks = in.sinks.defined() ? &in.sinks.value() : nullptr,
-                               .visible = visible,
+                               .visible = in.visible,
                                .logit_softcap = fields_.logit_softcap};
   return in.q.tape().constant(attention_cached(mapping_, inputs, cache));
 }
@@ -133,19 +146,18 @@ Var Attention::context_after(KvCache& cache, const Operands& in, const Visibilit
 Var Attention::operator()(const Var& x, const Pass& pass, const Var& residual) const {
   const NameScope scope(name_);
   KvCache* cache = pass.cache ? &pass.cache->layers[static_cast<size_t>(layer_)] : nullptr;
-  Observer* observer = cache ? nullptr : pass.observer;
-  const Operands in = operands_of(x, cache ? cache->length() : 0);
+  Observer* observer = cache || context_rule_ ? nullptr : pass.observer;
+  const AttentionOperands in =
+      operands_of(x, cache ? cache->length() : 0, {fields_.sliding_window, pass.document_offsets});
   Tensor stats;
-  const Visibility visible{fields_.sliding_window, pass.document_offsets};
-  const Var context = cache ? context_after(*cache, in, visible)
-                            : attention(in.q, in.k, in.v, in.lambda, in.sinks, mapping_, visible,
-                                        fields_.logit_softcap, observer ? &stats : nullptr);
+  const Var context =
+      cache ? context_after(*cache, in) : context_of(in, observer ? &stats : nullptr);
   const Var heads = finished(context, x);
   if (observer) {
     const Tensor& before_norm = subln_ ? context.value() : heads.value();
     observer->attention(layer_,
                         {mapping_, in.q.value(), in.k.value(), in.v.value(), in.lambda.value(),
-                         in.sinks.value(), scale(), fields_.logit_softcap, visible, before_norm,
+                         in.sinks.value(), scale(), fields_.logit_softcap, in.visible, before_norm,
                          gate_ && !subln_, stats, o_proj_.weights()});
   }
   const Shape& s = heads.shape();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "layers/attention/context.h"
 #include "layers/attention/lambda.h"
 #include "layers/linear.h"
 #include "layers/model_config.h"
@@ -18,38 +19,29 @@ namespace difftape {
 /// model's norm_eps.
 inline constexpr double kSublnEps = 1e-5;
 
-/// What an attention layer needs to know to declare its parameters.
-struct AttentionArgs {
-  ParameterSet& parameters;
-  std::string name;  ///< for example model.layers.0.self_attn
-  Index layer;       ///< from 0
-  const ModelConfig& config;
-};
-
 class Attention {
  public:
-  /// Declares `<name>.{q_proj,k_proj,v_proj,o_proj}.weight` and what the fields add: lambda_*,
-  /// `sinks` (query heads), `subln.weight` (value width), `gate_proj.weight`, and with qk_norm
-  /// `{q_norm,k_norm}.weight` (head_dim). `rope` may be null: no positions.
+  /// Declares, below `<name>`, the `weight` of q_proj, k_proj, v_proj and o_proj, and what the
+  /// fields add: its lambda, `sinks` (query heads), `subln.weight` (value width),
+  /// `gate_proj.weight`, and with qk_norm `q_norm.weight` and `k_norm.weight` (head_dim). `rope`
+  /// may be null: no positions.
   Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope);
   /// x (B, T, C) -> (B, T, C), causal, within the documents and after the tokens of a cache; plus
-  /// `residual` if there is one. An observer sees no pass with a cache.
+  /// `residual` if there is one. An observer sees no pass with a cache, and none of a kind with a
+  /// context rule of its own, whose attention maps are not known.
   Var operator()(const Var& x, const Pass& pass = {}, const Var& residual = {}) const;
 
   const HeadMapping& mapping() const { return mapping_; }
   Index value_dim() const { return value_dim_; }
 
  private:
-  /// Queries, keys and values of x, and what else enters the softmax.
-  struct Operands {
-    Var q, k, v, lambda, sinks;
-  };
-  Operands operands_of(const Var& x, Index position) const;
+  AttentionOperands operands_of(const Var& x, Index position, const Visibility& visible) const;
   Var query_or_key(const Linear& projection, const std::optional<RmsNorm>& norm, const Var& x,
                    Index heads, Index position) const;
   Var sink_logits(Tape& tape) const;
   double scale() const { return 1 / std::sqrt(static_cast<double>(head_dim_)); }
-  Var context_after(KvCache& cache, const Operands& in, const Visibility& visible) const;
+  Var context_of(const AttentionOperands& in, Tensor* stats) const;
+  Var context_after(KvCache& cache, const AttentionOperands& in) const;
   Var finished(Var context, const Var& x) const;
 
   AttentionFields fields_;
@@ -60,6 +52,7 @@ class Attention {
   Index value_dim_;  ///< width of one value head
   Linear q_proj_, k_proj_, v_proj_, o_proj_;
   std::unique_ptr<LambdaRule> lambda_;
+  ContextRule context_rule_;  ///< empty: the fused op
   std::optional<RmsNorm> q_norm_, k_norm_, subln_;
   double head_factor_ = 1;  ///< after subln
   Parameter* sinks_ = nullptr;

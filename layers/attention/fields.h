@@ -52,6 +52,8 @@ inline constexpr auto kNames<Gate> = std::to_array<Named<Gate>>({{"none", Gate::
 /// All that makes one attention layer another, after every default. Two configurations make the
 /// same layer if and only if these are equal.
 struct AttentionFields {
+  /// The kind whose own rule makes the context (context.h); empty: the fused op.
+  std::string_view context{};
   MappingKind mapping = MappingKind::standard;
   Index query_multiple = 1;  ///< query heads of the standard mapping for one head of the baseline
   Pairing pairing = Pairing::interleaved;

@@ -3,19 +3,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "core/error.h"
 
 namespace difftape {
 
-struct AttentionKind::Row {
-  std::string_view name, source;
-  AttentionFields fields{};
-};
+namespace {
 
-/// Every kind, in alphabetical order.
-std::span<const AttentionKind::Row> AttentionKind::rows() {
-  static constexpr Row kRows[] = {
+/// The kinds that are built in, in alphabetical order.
+std::vector<AttentionEntry> built_in() {
+  return {
       // H/2 pairs of heads with values of twice the width; one lambda a layer; each head is
       // normalised and scaled by 1 - lambda_init.
       {.name = "diff_v1",
@@ -48,30 +46,65 @@ std::span<const AttentionKind::Row> AttentionKind::rows() {
        .source = "Ye et al. 2026, section \"parameters and FLOPs\"",
        .fields = {.query_multiple = 2}},
   };
-  return kRows;
 }
 
-const AttentionKind::Row* AttentionKind::find(std::string_view name) {
-  const std::span<const Row> all = rows();
-  const auto found = std::ranges::find(all, name, &Row::name);
-  if (found == all.end()) {
-    throw ConfigError(fmt::format("model.attention.kind: '{}' is not one of {}", name,
-                                  fmt::join(attention_kinds(), ", ")));
+bool is_word(std::string_view name) {
+  const auto fits = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && std::ranges::all_of(name, fits);
+}
+
+}  // namespace
+
+/// All kinds of this program, at stable addresses, in alphabetical order.
+class AttentionRegistry {
+ public:
+  static AttentionRegistry& instance() {
+    static AttentionRegistry registry;
+    return registry;
   }
-  return &*found;
+
+  std::span<const Named<AttentionKind>> named() const { return named_; }
+  const AttentionEntry* find(std::string_view name) const {
+    const auto found = std::ranges::find(named_, name, &Named<AttentionKind>::name);
+    return found == named_.end() ? nullptr : &found->value.entry();
+  }
+  void add(AttentionEntry entry) {
+    entries_.push_back(std::move(entry));
+    AttentionEntry& added = entries_.back();
+    if (added.context) added.fields.context = added.name;
+    const auto after =
+        std::ranges::upper_bound(named_, added.name, {}, &Named<AttentionKind>::name);
+    named_.insert(after, {added.name, AttentionKind(&added)});
+  }
+
+ private:
+  AttentionRegistry() {
+    for (AttentionEntry& entry : built_in()) add(std::move(entry));
+  }
+  std::deque<AttentionEntry> entries_;
+  std::vector<Named<AttentionKind>> named_;
+};
+
+void register_attention(AttentionEntry entry) {
+  const auto refuse = [&](const char* why) {
+    throw ConfigError(fmt::format("register_attention: the kind '{}' {}", entry.name, why));
+  };
+  if (!is_word(entry.name)) refuse("needs a name of lower-case letters, digits and '_'");
+  if (entry.source.empty()) refuse("needs a source: say what describes it");
+  if (AttentionRegistry::instance().find(entry.name)) refuse("is there; choose another name");
+  AttentionRegistry::instance().add(std::move(entry));
 }
 
-std::string_view AttentionKind::name() const { return row_->name; }
-std::string_view AttentionKind::source() const { return row_->source; }
-const AttentionFields& AttentionKind::fields() const { return row_->fields; }
+const AttentionEntry* AttentionKind::find(std::string_view name) {
+  if (const AttentionEntry* entry = AttentionRegistry::instance().find(name)) return entry;
+  throw ConfigError(fmt::format("model.attention.kind: '{}' is not one of {}", name,
+                                fmt::join(attention_kinds(), ", ")));
+}
 
 std::span<const Named<AttentionKind>> AttentionKind::named() {
-  static const std::vector<Named<AttentionKind>> all = [] {
-    std::vector<Named<AttentionKind>> kinds;
-    for (const Row& row : rows()) kinds.push_back({row.name, AttentionKind(&row)});
-    return kinds;
-  }();
-  return all;
+  return AttentionRegistry::instance().named();
 }
 
 AttentionFields fields_of(const AttentionConfig& config) {

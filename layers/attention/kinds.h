@@ -3,6 +3,7 @@
 // it.
 
 #include <concepts>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -10,32 +11,47 @@
 
 namespace difftape {
 
-/// A row of the table in kinds.cpp.
+class Var;
+struct AttentionArgs;
+struct AttentionOperands;
+
+/// An entry of the registry of kinds.
+struct AttentionEntry {
+  std::string name;    ///< a word: lower-case letters, digits and '_'
+  std::string source;  ///< the article or report that describes it
+  AttentionFields fields{};
+  /// Makes the rule of a layer (MakeContext of context.h); empty: the fused op, with the fields.
+  std::function<std::function<Var(const AttentionOperands&)>(const AttentionArgs&)> context{};
+};
+
+/// Adds a kind to those of kinds.cpp, before anything reads a configuration: first of all in
+/// main(). Throws ConfigError if the name is taken or no word, or the source is missing.
+void register_attention(AttentionEntry entry);
+
+/// One of the registered kinds.
 class AttentionKind {
  public:
   /// The baseline, softmax.
   AttentionKind() : AttentionKind("softmax") {}
-  /// Throws ConfigError for a name that no row has.
+  /// Throws ConfigError for a name that no kind has.
   template <std::convertible_to<std::string_view> Text>
-  AttentionKind(const Text& name) : row_(find(name)) {}
+  AttentionKind(const Text& name) : entry_(find(name)) {}
 
-  std::string_view name() const;
-  /// The article or report that describes it.
-  std::string_view source() const;
-  const AttentionFields& fields() const;
+  std::string_view name() const { return entry_->name; }
+  const AttentionEntry& entry() const { return *entry_; }
+  const AttentionFields& fields() const { return entry_->fields; }
   /// Every kind with its name, in alphabetical order.
   static std::span<const Named<AttentionKind>> named();
   bool operator==(const AttentionKind&) const = default;
 
  private:
-  struct Row;
-  explicit AttentionKind(const Row* row) : row_(row) {}
-  static std::span<const Row> rows();
-  static const Row* find(std::string_view name);
-  const Row* row_;
+  friend class AttentionRegistry;
+  explicit AttentionKind(const AttentionEntry* entry) : entry_(entry) {}
+  static const AttentionEntry* find(std::string_view name);
+  const AttentionEntry* entry_;
 };
 
-/// The rows of the table in their order.
+/// The kinds in their order.
 struct AttentionKindNames {
   auto begin() const { return AttentionKind::named().begin(); }
   auto end() const { return AttentionKind::named().end(); }

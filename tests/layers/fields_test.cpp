@@ -84,11 +84,28 @@ TEST(Kinds, are_in_alphabetical_order_with_their_sources_and_differ_in_their_fie
   const std::vector<std::string> kinds = attention_kinds();
   EXPECT_TRUE(std::is_sorted(kinds.begin(), kinds.end()));
   for (const std::string& kind : kinds) {
-    EXPECT_NE(AttentionKind(kind).source(), "");
+    EXPECT_NE(AttentionKind(kind).entry().source, "");
     for (const std::string& other : kinds) {
       EXPECT_EQ(AttentionKind(kind).fields() == AttentionKind(other).fields(), kind == other);
     }
   }
+}
+
+TEST(Kinds, are_registered_under_a_word_that_is_free_and_with_a_source) {
+  const auto refused = [](const std::string& name, const std::string& source) {
+    try {
+      register_attention({.name = name, .source = source});
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(refused("softmax", "me"),
+            "register_attention: the kind 'softmax' is there; choose another name");
+  EXPECT_THAT(refused("My kind", "me"), testing::HasSubstr("lower-case letters"));
+  EXPECT_THAT(refused("", "me"), testing::HasSubstr("lower-case letters"));
+  EXPECT_THAT(refused("mine", ""), testing::HasSubstr("needs a source"));
+  EXPECT_FALSE(from_string<AttentionKind>("mine"));
 }
 
 TEST(Fields, have_words_that_name_them) {

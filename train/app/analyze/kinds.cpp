@@ -26,17 +26,6 @@ ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
   return other;
 }
 
-std::string unsupported_reason(const ModelConfig& model) {
-  const std::vector<ConfigConflict> errors = attention_errors(model);
-  if (!errors.empty()) return errors.front().message;
-  try {
-    static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 void require_kinds(const std::vector<std::string>& kinds) {
   std::vector<std::string> known = attention_kinds();
   known.push_back(kConfigured);

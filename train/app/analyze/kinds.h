@@ -22,9 +22,6 @@ std::string name_of_configured(const ModelConfig& model);
 /// layers/attention/kinds.h); for kConfigured the model as it is.
 ModelConfig with_kind(const ModelConfig& model, const std::string& kind);
 
-/// Why this model cannot be built, for example because its heads make no pairs; empty if it can.
-std::string unsupported_reason(const ModelConfig& model);
-
 /// Throws UsageError about --kinds unless all are in attention_kinds() or kConfigured, each once.
 void require_kinds(const std::vector<std::string>& kinds);
 

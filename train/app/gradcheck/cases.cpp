@@ -152,6 +152,8 @@ void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, Mode
   for (Index head_dim : head_sizes(config.rope)) {
     for (Index seq : kLengths) {
       if (seq == kLengths[4] && head_dim > 3) continue;
+      // What a single token can learn by the rule of another program is not known here.
+      if (seq == 1 && !fields_of(config.attention).context.empty()) continue;
       const Index batch = seq <= 3 ? 2 : 1;
       config.d_model = seq <= 17 ? 3 : 2;
       config.head_dim = head_dim;
@@ -169,7 +171,7 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   const std::string group = "layer/" + variant.name;
   for (const Heads& heads : kHeads) {
     ModelConfig config = small_config(variant.attention, heads);
-    if (!attention_errors(config).empty()) continue;
+    if (!unsupported_reason(config).empty()) continue;
     config.norm_eps = 0.1;  // keeps the norm of a head of 2 numbers away from its pole
     for (const std::string visible : kVisible) {
       for (const bool rope : {true, false}) {
@@ -190,7 +192,7 @@ void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   const std::string group = "model/" + variant.name;
   for (const Heads& heads : kHeads) {
     ModelConfig config = small_config(variant.attention, heads);
-    if (!attention_errors(config).empty()) continue;
+    if (!unsupported_reason(config).empty()) continue;
     config.d_model = 4;
     config.head_dim = 2;
     config.d_ff = 3;

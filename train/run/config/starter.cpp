@@ -69,7 +69,7 @@ std::string attention_fields(const std::string& indent) {
 std::string starter_config(const AttentionKind& kind, const std::string& file) {
   std::string text = system::wrapped(
       fmt::format("{}: {}. What is left out has the value that 'difftape config keys' shows.",
-                  kind.name(), kind.source()),
+                  kind.name(), kind.entry().source),
       system::kTextWidth, "# ");
   text += fmt::format(
       "#   difftape train {}\n#   difftape train {} --set train.steps=20 --out auto\n", file, file);

@@ -202,7 +202,8 @@ void RunWriter::step(const TrainState& state, const Step& step) {
     events_->write(step.step, metrics,
                    step.diagnostics ? step.diagnostics->distributions : Metrics());
   }
-  if (step.diagnostics) maps_ = step.diagnostics->maps;
+  // An attention kind with a context rule of its own shows none.
+  if (step.diagnostics && !step.diagnostics->maps.layers.empty()) maps_ = step.diagnostics->maps;
   progress_->step(report);
 }
 

@@ -73,7 +73,8 @@ struct AttentionMaps {
 /// NaN beyond the end of a shorter one. A `/` in a metric's name makes a group, so `attn/lambda/3`
 /// is dataset 3 of group /attn/lambda. Metrics that extend the name of another one, as
 /// `optim/grad_norm/<parameter>` that of `optim/grad_norm`, are in a group beside it,
-/// /optim/grad_norm_of/<parameter>. Maps are float datasets /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
+/// /optim/grad_norm_of/<parameter>. Maps are float datasets /attention_maps/<layer>; the group has
+/// the attribute `step`. Throws OutputError.
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps = std::nullopt);
 

@@ -15,11 +15,12 @@ if(DIFFTAPE_SANITIZE)
   set(timeout 1800)
 endif()
 
-# add_difftape_tests(NAME PREFIX PRECISION LIBRARY SOURCE...): the program difftape_tests_NAME, whose
-# tests are called PREFIX.Suite.test.
+# add_difftape_tests(NAME PREFIX PRECISION LIBRARY SOURCE... [AFTER FIXTURE]): the program
+# difftape_tests_NAME, whose tests are called PREFIX.Suite.test.
 function(add_difftape_tests name prefix precision library)
+  cmake_parse_arguments(PARSE_ARGV 4 arg "" "AFTER" "")
   set(target difftape_tests_${name})
-  add_executable(${target} ${ARGN})
+  add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
   difftape_flags(${target})
   target_link_libraries(${target} PRIVATE ${library} GTest::gmock GTest::gtest_main rapidcheck)
   difftape_use_headers(${target} difftape_headers_tests ${precision})
@@ -33,7 +34,7 @@ function(add_difftape_tests name prefix precision library)
     endif()
     gtest_discover_tests(${target} TEST_PREFIX ${prefix}. TEST_FILTER ${filter}
       DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${timeout} PROCESSORS ${cores}
-      ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")
+      FIXTURES_REQUIRED "${arg_AFTER}" ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")
   endforeach()
 endfunction()
 
@@ -57,6 +58,23 @@ list(APPEND sources bench/candidates.cpp bench/interleaved.cpp bench/results_tab
 add_difftape_tests(bench bench f32 difftape_f32 ${sources})
 target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS=""
   DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")
+
+# The installed program, and the programs of examples/ built against what is installed.
+set(prefix ${PROJECT_BINARY_DIR}/installed)
+set(examples ${PROJECT_BINARY_DIR}/examples)
+add_test(NAME installed.cmake_install COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
+  -DPREFIX=${prefix} -P ${PROJECT_SOURCE_DIR}/tests/examples/install.cmake)
+add_test(NAME installed.find_package COMMAND ${CMAKE_CTEST_COMMAND}
+  --build-and-test ${PROJECT_SOURCE_DIR}/examples ${examples} --build-generator Ninja
+  --build-options -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE})
+set_tests_properties(installed.cmake_install PROPERTIES FIXTURES_SETUP prefix)
+set_tests_properties(installed.find_package PROPERTIES FIXTURES_SETUP examples
+  FIXTURES_REQUIRED prefix TIMEOUT ${timeout})
+difftape_sources(sources tests/examples)
+add_difftape_tests(installed installed f32 difftape_f32 ${sources} tests/train/app/program.cpp
+  AFTER examples)
+target_compile_definitions(difftape_tests_installed PRIVATE
+  DIFFTAPE_TEST_PROGRAM="${prefix}/bin/difftape" DIFFTAPE_TEST_EXAMPLES="${examples}")
 
 # The mutants of tests/mutants, not run: only that each still fits the sources.
 add_test(NAME mutants.match_the_source COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants/run.sh --check)

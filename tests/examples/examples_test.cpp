@@ -1,0 +1,113 @@
+// The programs of examples/, built against an installed difftape: they do what their README says.
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Outcome;
+using test::TinyProject;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+const fs::path kExamples = DIFFTAPE_TEST_EXAMPLES;
+
+/// The program with the kind `cosine`, in the directory of a project of that kind.
+class OwnAttention : public testing::Test {
+ protected:
+  OwnAttention() {
+    std::string yaml = test::contents(project / "tiny.yaml");
+    yaml.replace(yaml.find("kind: softmax"), 13, "kind: cosine");
+    test::put(project / "tiny.yaml", yaml);
+  }
+  Outcome own(const Words& arguments) const {
+    return project.difftape(arguments, {.program = kExamples / "own_attention"});
+  }
+  TinyProject project;
+};
+
+TEST(TrainingLoop, learns_to_count) {
+  const Outcome outcome = test::run({}, {.program = kExamples / "training_loop"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const auto loss_after = [&](const std::string& step) {
+    const auto at = outcome.out.find("step " + step);
+    if (at == std::string::npos) return -1.0;
+    return std::stod(outcome.out.substr(outcome.out.find("loss ", at) + 5));
+  };
+  EXPECT_NEAR(loss_after("  0"), std::log(50), 0.1) << outcome.out;
+  EXPECT_GT(loss_after("149"), 0) << outcome.out;
+  EXPECT_LT(loss_after("149"), 0.5) << outcome.out;
+}
+
+TEST_F(OwnAttention, trains_resumes_and_is_evaluated) {
+  const Outcome trained = own({"train", "tiny.yaml", "--out", "run", "--set", "train.steps=6"});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_THAT(test::contents(project / "run/config.yaml"), HasSubstr("kind: cosine"));
+  const auto lines = test::metrics_lines(project / "run");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_TRUE(lines.front().contains("train/loss"));
+  EXPECT_EQ(own({"train", "run", "--resume", "--set", "train.steps=6"}).exit, 0);
+  const Outcome evaluated = own({"eval", "run"});
+  EXPECT_EQ(evaluated.exit, 0) << evaluated.err;
+  const Outcome written = own({"generate", "run", "--prompt", "the "});
+  EXPECT_EQ(written.exit, 78);
+  EXPECT_THAT(written.err, HasSubstr("cosine makes its context by a rule of its own"));
+}
+
+TEST_F(OwnAttention, is_planned_beside_the_other_kinds) {
+  const Outcome plan = own({"plan", "tiny.yaml", "--kinds", "softmax,cosine"});
+  ASSERT_EQ(plan.exit, 0) << plan.err;
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("cosine *"), HasSubstr("log_temperature")));
+  EXPECT_THAT(own({"config", "schema"}).out, HasSubstr("\"cosine\""));
+}
+
+TEST_F(OwnAttention, is_an_arm_of_a_sweep_with_claims_and_of_a_report) {
+  for (const char* file : {"cosine.yaml", "cosine_claims.yaml"}) {
+    fs::copy_file(fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "examples" / file, project / file);
+  }
+  Words sweep{"sweep", "cosine.yaml", "--jobs", "1", "--out", "sweep"};
+  for (const std::string set : {"train.steps=2", "optim.warmup_steps=1", "train.eval_batches=1",
+                                "model.num_layers=1", "data.batch_size=2", "data.path=text.txt"}) {
+    sweep.insert(sweep.end(), {"--set", set});
+  }
+  const Outcome swept = own(sweep);
+  ASSERT_EQ(swept.exit, 0) << swept.err;
+  EXPECT_THAT(swept.out, HasSubstr("Cosine attention has a lower loss than softmax"));
+  EXPECT_TRUE(fs::exists(project / "sweep/verdicts.csv"));
+  const std::string index = test::contents(project / "sweep/index.csv");
+  EXPECT_THAT(index, AllOf(HasSubstr("cosine"), HasSubstr("finished"), Not(HasSubstr("failed"))));
+  const Outcome report =
+      own({"report", "sweep", "--claims", "cosine_claims.yaml", "--out", "report.html"});
+  EXPECT_EQ(report.exit, 0) << report.err;
+  EXPECT_THAT(test::contents(project / "report.html"), HasSubstr("cosine"));
+}
+
+TEST_F(OwnAttention, has_its_gradients_proven) {
+  const Outcome checked = own({"gradcheck", "--filter", "cosine/.*(T3|tied)"});
+  EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
+  EXPECT_THAT(checked.out,
+              AllOf(HasSubstr("layer/cosine"), HasSubstr("model/cosine"), HasSubstr(" 0 failed")));
+}
+
+TEST_F(OwnAttention, refuses_what_its_rule_does_not_know) {
+  for (const std::string set :
+       {"logit_softcap=30", "qk_clip=100", "softmax_denominator=sink", "lambda=sigmoid"}) {
+    const Outcome outcome = own({"config", "show", "tiny.yaml", "--set", "model.attention." + set});
+    EXPECT_EQ(outcome.exit, 78) << set;
+    EXPECT_THAT(outcome.err, HasSubstr("leave ")) << set;
+  }
+  const Outcome windowed =
+      own({"config", "show", "tiny.yaml", "--set", "model.attention.sliding_window=4"});
+  EXPECT_EQ(windowed.exit, 0) << windowed.err;
+}
+
+TEST_F(OwnAttention, is_unknown_to_the_program_without_it) {
+  const Outcome outcome = project.difftape({"train", "tiny.yaml"});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("'cosine' is not one of diff_v1, diff_v2"));
+}
+
+}  // namespace
+}  // namespace difftape::app

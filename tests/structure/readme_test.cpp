@@ -89,7 +89,7 @@ TEST(Readme, the_table_of_files_lists_what_the_folder_holds) {
   const fs::path root = DIFFTAPE_TEST_SOURCE_DIR;
   int tables = 0;
   for (const char* top : {"autograd", "bench", "configs", "core", "examples", "layers", "optim",
-                          "results", "tests", "train"}) {
+                          "packaging", "results", "tests", "train"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (entry.path().filename() != "README.md") continue;
       const Names names = listed(entry.path());

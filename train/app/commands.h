@@ -19,6 +19,7 @@ namespace difftape::app {
 struct Context {
   std::vector<std::string> command_line;
   system::Exit exit = system::Exit::ok;
+  const Program* program = nullptr;  ///< complete when a command runs
 };
 
 /// What a command that uses a model says of the argument that names it.
@@ -55,6 +56,8 @@ Command data_command(Context& context);
 Command doctor_command(Context& context);
 Command gradcheck_command(Context& context);
 Command replay_command(Context& context);
+Command completion_command(Context& context);
+Command man_command(Context& context);
 
 /// Checks a file that a command is going to write: what exists there is replaced only if it is an
 /// ordinary file with the same extension (".html") and none of the command's inputs. Throws

@@ -122,6 +122,11 @@ UsageError usage_error(CLI::App& app, const Program& program, const CLI::ParseEr
 
 }  // namespace
 
+bool takes_value(const Option& option) {
+  return option.name.starts_with('-') && !std::holds_alternative<bool*>(option.target) &&
+         option.alone.empty();
+}
+
 Option config_argument(std::string& path) {
   return {.name = "CONFIG", .target = &path, .help = "Configuration file (YAML)", .required = true};
 }

@@ -34,6 +34,9 @@ struct Option {
   bool* given = nullptr;  ///< set to true if the command line has this option
 };
 
+/// Whether a value follows the name: of options that are no flags.
+bool takes_value(const Option& option);
+
 /// A command. It has either `run` or further commands, one of which must be given.
 struct Command {
   std::string name, help;

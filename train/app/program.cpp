@@ -90,6 +90,7 @@ int main(int argc, char** argv, const std::string& shared) {
                   .start = fmt::format("Start with:  {} {}\n\n", name, kStart),
                   .advice = run::advice_for_option};
   Context context{.command_line = {argv, argv + argc}};
+  context.program = &program;
   for (const MakeCommand make : commands()) program.commands.push_back(make(context));
   try {
     gemm_backend();  // a backend that is not there is an error before anything starts

@@ -92,8 +92,8 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, export, "
-      "import, data, plan, analyze, config, overfit, grads, replay, gradcheck, doctor\n"
-      "'difftape --help' says more\n");
+      "import, data, plan, analyze, config, overfit, grads, replay, gradcheck, doctor, completion, "
+      "man\n'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"
             "'difftape config --help' says more\n");

@@ -10,15 +10,15 @@ namespace {
 /// Text as roff reads it: a minus that can be copied, no escapes, no line that is a request.
 std::string plain(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    if (c == '-') {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '-') {
       result += "\\-";
-    } else if (c == '\\') {
+    } else if (text[i] == '\\') {
       result += "\\e";
-    } else if (c == '\n') {
-      result += "\n.br\n\\&";
+    } else if (text[i] == '\n') {
+      result += text.substr(i).starts_with("\n\n") ? "\n" : "\n\\&";  // an empty line stays one
     } else {
-      result += c;
+      result += text[i];
     }
   }
   return "\\&" + result;
@@ -55,7 +55,8 @@ void add_command(std::string& page, const std::string& before, const Command& co
 
 std::string manual(const Program& program) {
   std::string page = fmt::format(
-      ".TH {} 1 \"\" \"{}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{} COMMAND [ARGUMENTS]\n"
+      ".TH {} 1 \"\" \"{}\"\n.ad l\n.nh\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{} COMMAND "
+      "[ARGUMENTS]\n"
       ".SH COMMANDS\n",
       program.name, plain(program.version), plain(program.name),
       plain(program.help.substr(program.help.find(": ") + 2)), plain(program.name));

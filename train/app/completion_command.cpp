@@ -174,12 +174,18 @@ using Script = std::string (*)(const std::string& name, const std::vector<Place>
 Command completion_command(Context& context) {
   constexpr std::pair<const char*, Script> kShells[] = {
       {"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-  Command command{.name = "completion", .help = "Print the completions of a shell"};
+  Command command{.name = "completion",
+                  .help = "Print the completions of a shell",
+                  .examples = {"completion bash"}};
   for (const auto& [shell, script] : kShells) {
     command.commands.push_back(
-        {.name = shell, .help = fmt::format("For {}", shell), .run = [script = script, &context] {
-           fmt::print("{}", script(context.program->name, places_of(*context.program)));
-         }});
+        {.name = shell,
+         .help = fmt::format("For {}", shell),
+         .run =
+             [script = script, &context] {
+               fmt::print("{}", script(context.program->name, places_of(*context.program)));
+             },
+         .examples = {fmt::format("completion {}", shell)}});
   }
   return command;
 }

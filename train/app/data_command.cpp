@@ -86,7 +86,8 @@ Command prepare_command() {
                        .show_default = true},
                       {"--eos-token-id", &a->request.eos_token_id,
                        "Token that ends each document, -1 for none (default: the tokenizer's)"}},
-          .run = [a] { prepare(*a); }};
+          .run = [a] { prepare(*a); },
+          .examples = {"data prepare text.txt --out tokens.bin"}};
 }
 
 struct TokenizerArguments {
@@ -99,8 +100,8 @@ struct TokenizerArguments {
 constexpr Index kTokenizerBytes = Index{64} << 20;
 
 void make_tokenizer(const TokenizerArguments& a) {
-  if (a.vocab_size < 512 || a.vocab_size > 1'000'000)
-    throw UsageError("--vocab-size: need 512 to 1000000 tokens, 256 of which are bytes");
+  if (a.vocab_size < 300 || a.vocab_size > 1'000'000)
+    throw UsageError("--vocab-size: need 300 to 1000000 tokens, 256 of which are bytes");
   require_output_file(a.out, ".model");
   system::NewFile out(a.out);
   out.write(run::train_sentencepiece(run::sample_lines(files_of(a.sources), a.key, kTokenizerBytes),
@@ -132,7 +133,8 @@ Command tokenizer_command() {
                        .target = &a->key,
                        .help = "Key of the text in lines of JSON",
                        .show_default = true}},
-          .run = [a] { make_tokenizer(*a); }};
+          .run = [a] { make_tokenizer(*a); },
+          .examples = {"data tokenizer text.txt --vocab-size 300 --out my.model"}};
 }
 
 }  // namespace
@@ -140,7 +142,8 @@ Command tokenizer_command() {
 Command data_command(Context&) {
   return {.name = "data",
           .help = "Make what models train on: files of tokens, tokenizers",
-          .commands = {prepare_command(), tokenizer_command()}};
+          .commands = {prepare_command(), tokenizer_command()},
+          .examples = {"data prepare text.txt --out tokens.bin"}};
 }
 
 }  // namespace difftape::app

@@ -87,7 +87,8 @@ Command diff_command(Context& context) {
                    "Show every layer, head and parameter, not the first of each metric alone"},
                   {"--exit-code", &a->exit_code,
                    "Exit with 1 if the runs logged other numbers, in any bit (default: 0)"}},
-      .run = [a, &context] { compare_runs(*a, context); }};
+      .run = [a, &context] { compare_runs(*a, context); },
+      .examples = {"diff runs/mine runs/mine-2"}};
 }
 
 }  // namespace difftape::app

@@ -64,7 +64,9 @@ Command export_command(Context&) {
             .target = &a->out,
             .help = "File or new directory to write",
             .required = true}},
-      .run = [a] { export_as_told(*a); }};
+      .run = [a] { export_as_told(*a); },
+      .examples = {"export runs/mine --format safetensors --out mine.safetensors",
+                   "export runs/mine --format hf --out mine_hf"}};
 }
 
 Command import_command(Context&) {
@@ -80,7 +82,8 @@ Command import_command(Context&) {
                        .help = "Checkpoint to write, .h5",
                        .required = true},
                       set_option(a->overrides)},
-          .run = [a] { import_as_told(*a); }};
+          .run = [a] { import_as_told(*a); },
+          .examples = {"import mine.safetensors --out mine.h5"}};
 }
 
 }  // namespace difftape::app

@@ -40,6 +40,13 @@ std::string synopsis(const std::string& path, const Command& command) {
   return text;
 }
 
+void add_examples(std::string& page, const std::string& program, const Command& command) {
+  if (command.examples.empty()) return;
+  page += ".PP\nFor example:\n.nf\n";
+  for (const std::string& example : command.examples) page += plain(program + " " + example) + "\n";
+  page += ".fi\n";
+}
+
 void add_command(std::string& page, const std::string& before, const Command& command) {
   if (command.hidden) return;
   const std::string path = before + " " + command.name;
@@ -49,6 +56,7 @@ void add_command(std::string& page, const std::string& before, const Command& co
     for (const Option& option : command.options) {
       page += fmt::format(".TP\n{}\n{}.\n", plain(usage_of(option)), plain(option.help));
     }
+    add_examples(page, path.substr(0, path.find(' ')), command);
   }
   for (const Command& below : command.commands) add_command(page, path, below);
 }
@@ -67,9 +75,10 @@ std::string manual(const Program& program) {
 }  // namespace
 
 Command man_command(Context& context) {
-  return {.name = "man", .help = "Print the manual page, for man(1)", .run = [&context] {
-            fmt::print("{}", manual(*context.program));
-          }};
+  return {.name = "man",
+          .help = "Print the manual page, for man(1)",
+          .run = [&context] { fmt::print("{}", manual(*context.program)); },
+          .examples = {"man"}};
 }
 
 }  // namespace difftape::app

@@ -59,7 +59,8 @@ Command runs_command(Context&) {
                        .target = &a->dirs,
                        .help = "Run directories, or directories that hold them (default: runs)"},
                       {"--json", &a->json, "Print one JSON object a line and run"}},
-          .run = [a] { list_runs(*a); }};
+          .run = [a] { list_runs(*a); },
+          .examples = {"runs", "runs runs/sweep --json"}};
 }
 
 }  // namespace difftape::app

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -44,8 +45,11 @@ constexpr const char* kExitCodes =
 
 int fail(system::Exit exit, std::string_view message) {
   // Errors of a configuration begin with file:line:column, which editors and terminals follow.
-  const std::string text =
+  std::string text =
       fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
+  // What a foreign file calls something may hold what a terminal obeys.
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return (c < ' ' && c != '\n') || c == 127; }, '?');
   std::fputs(text.c_str(), stderr);  // throws nothing, wherever it goes
   return static_cast<int>(exit);
 }

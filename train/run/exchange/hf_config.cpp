@@ -51,6 +51,8 @@ void check_heads(const AttentionFields& fields, const ModelConfig& model, Reason
 std::vector<std::string> why_not_hf(const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);
   Reasons reasons;
+  reasons.unless(fields.context.empty(),
+                 "model.attention.kind: no Llama makes its context by a rule of its own");
   reasons.unless(model.rope, "model.rope: every Llama turns queries and keys");
   reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
   reasons.unless(model.logit_softcap == 0, "model.logit_softcap: no Llama caps logits");

@@ -69,20 +69,21 @@ class HfReader {
 
 /// The base of RoPE, of the plain kind.
 double rope_theta_of(HfReader& reader) {
-  const double above = reader.number("rope_theta", ModelConfig{}.rope_theta);
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+  double theta = reader.number("rope_theta", ModelConfig{}.rope_theta);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = reader.find(key);
     if (rope == nullptr) continue;
+    reader.reasons.unless(rope->is_object(), fmt::format("{}: need an object", key));
+    if (!rope->is_object()) continue;
     HfReader inner(*rope);
     inner.only("rope_type", "default");
     inner.only("type", "default");
     inner.only("partial_rotary_factor", 1.0);
-    const double theta = inner.number("rope_theta", above);
+    theta = inner.number("rope_theta", theta);
     for (const std::string& each : inner.reasons.list)
       reader.reasons.list.push_back(fmt::format("{}.{}", key, each));
-    return theta;
   }
-  return above;
+  return theta;
 }
 
 const HfArchitecture* architecture_of(HfReader& reader) {
@@ -129,6 +130,8 @@ Config read_config(HfReader& reader) {
   model.norm_eps = reader.number("rms_norm_eps", 1e-6);
   model.rope_theta = rope_theta_of(reader);
   const Json* tied = reader.find("tie_word_embeddings");
+  reader.reasons.unless(tied == nullptr || tied->is_boolean(),
+                        "tie_word_embeddings: need true or false");
   model.tie_embeddings = tied != nullptr && *tied == Json(true);
   read_attention(reader, model);
   reader.only("hidden_act", "silu");

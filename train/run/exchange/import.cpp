@@ -129,6 +129,16 @@ void fill(LanguageModel& model, const safetensors::File& file, const Provenance&
   }
 }
 
+/// The file with what the weights of V1 hold multiplied.
+fs::path unfolded_beside(const fs::path& weights) {
+  fs::path file = weights.parent_path() / kUnfolded;
+  if (is_there(file)) return file;
+  throw MissingInput(fmt::format(
+      "{}: o_proj and the norm of each head of V1 are in {}, which difftape export wrote beside "
+      "it; bring it too",
+      weights.string(), kUnfolded));
+}
+
 /// Takes o_proj and subln, which the weights hold multiplied, one by one.
 void unfold(LanguageModel& model, const safetensors::File& file) {
   ParameterSet& parameters = model.parameters();
@@ -167,7 +177,7 @@ NamedModel import_model(const fs::path& where, const std::vector<std::string>& o
                    .data = from.data};
   fill(*named.model, file, from);
   if (own && own->layout == WeightLayout::hf && folds_subln(named.model->config()))
-    unfold(*named.model, safetensors::File::read(file.path().parent_path() / kUnfolded));
+    unfold(*named.model, safetensors::File::read(unfolded_beside(file.path())));
   return named;
 }
 

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/text_table.h"
 
 namespace difftape::run::safetensors {
 
@@ -87,6 +88,15 @@ std::string to_bytes(const Metadata& metadata, std::vector<NamedTensor> tensors)
   return bytes;
 }
 
+namespace {
+
+/// A name of a foreign file, which may hold anything.
+std::string quoted(const std::string& name) {
+  return system::printable(name) == name ? "'" + name + "'" : system::printable(name);
+}
+
+}  // namespace
+
 /// Takes the bytes of a file apart.
 class Reader {
  public:
@@ -105,31 +115,32 @@ class Reader {
   }
 
  private:
-  void require(bool holds, std::string_view problem) const {
+  template <class... Args>
+  void require(bool holds, fmt::format_string<Args...> problem, Args&&... args) const {
     if (holds) return;
     throw DataError(fmt::format("{} cannot be read as safetensors: {}; make it again",
-                                file_.path_.string(), problem));
+                                file_.path_.string(),
+                                fmt::format(problem, std::forward<Args>(args)...)));
   }
 
   Json header_of_file() {
-    require(bytes_.size() >= kLengthBytes,
-            fmt::format("it has {} bytes, fewer than the length of a header", bytes_.size()));
+    require(bytes_.size() >= kLengthBytes, "it has {} bytes, fewer than the length of a header",
+            bytes_.size());
     const Size length = length_in(bytes_), left = bytes_.size() - kLengthBytes;
-    require(
-        length <= kLargestHeader,
-        fmt::format("its header would be {} bytes long; {} is the most", length, kLargestHeader));
-    require(length <= left, fmt::format("its header is cut off: {} of {} bytes", left, length));
+    require(length <= kLargestHeader, "its header would be {} bytes long; {} is the most", length,
+            kLargestHeader);
+    require(length <= left, "its header is cut off: {} of {} bytes", left, length);
     data_ = bytes_.substr(kLengthBytes + length);
     const std::string_view text = bytes_.substr(kLengthBytes, length);
-    require(text.starts_with('{'), "its header does not begin with '{'");
+    require(text.starts_with('{'), "its header does not begin with '{{'");
     try {
       Json header = system::parse_json_without_duplicates(text);
       require(header.is_object(), "its header is no JSON object");
       return header;
     } catch (const Json::exception& error) {
-      require(false, fmt::format("its header is no JSON: {}", error.what()));
+      require(false, "its header is no JSON: {}", error.what());
     } catch (const DataError& error) {
-      require(false, fmt::format("its header is ambiguous: {}", error.what()));
+      require(false, "its header is ambiguous: {}", error.what());
     }
     return {};
   }
@@ -137,14 +148,17 @@ class Reader {
   void add_metadata(const Json& texts) {
     require(texts.is_object(), "its metadata are no JSON object");
     for (const auto& [name, text] : texts.items()) {
-      require(text.is_string(), fmt::format("'{}' of its metadata is no text", name));
+      require(text.is_string(), "{} of its metadata is no text", quoted(name));
       file_.metadata_[name] = text.get<std::string>();
     }
   }
 
   void add_tensor(const std::string& name, const Json& value) {
-    const auto need = [&](bool holds, std::string_view problem) {
-      if (!holds) require(false, fmt::format("tensor '{}': {}", name, problem));
+    const auto need = [&]<class... Args>(bool holds, fmt::format_string<Args...> problem,
+                                         Args&&... args) {
+      if (holds) return;
+      require(false, "tensor {}: {}", quoted(name),
+              fmt::format(problem, std::forward<Args>(args)...));
     };
     need(value.is_object() && value.size() == 3 && value.contains("dtype") &&
              value.contains("shape") && value.contains("data_offsets"),
@@ -152,13 +166,13 @@ class Reader {
     const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
     Entry entry;
     need(dtype.is_string() && bytes_of(dtype.get<std::string>()) != kNone,
-         fmt::format("the dtype {} is unknown", system::json_text(dtype)));
+         "the dtype {} is unknown", system::json_text(dtype));
     entry.dtype = dtype.get<std::string>();
     Size size = bytes_of(entry.dtype);
     need(shape.is_array(), "its shape is no list");
     for (const Json& extent : shape) {
       need(extent.is_number_unsigned() && extent.get<Size>() <= kLargestExtent,
-           fmt::format("an extent of its shape is {}", system::json_text(extent)));
+           "an extent of its shape is {}", system::json_text(extent));
       entry.shape.push_back(extent.get<Index>());
       need(extent == 0 || size <= kLargestExtent / extent.get<Size>(), "its shape is too large");
       size *= extent.get<Size>();
@@ -168,10 +182,10 @@ class Reader {
          "its data_offsets are no two numbers from 0");
     const Size begin = offsets[0], end = offsets[1];
     need(begin <= end && end <= data_.size(),
-         fmt::format("its data_offsets [{}, {}] do not lie in the {} bytes that are there", begin,
-                     end, data_.size()));
-    need(end - begin == size, fmt::format("it has {} bytes, its shape {} of {} needs {}",
-                                          end - begin, entry.shape_text(), entry.dtype, size));
+         "its data_offsets [{}, {}] do not lie in the {} bytes that are there", begin, end,
+         data_.size());
+    need(end - begin == size, "it has {} bytes, its shape {} of {} needs {}", end - begin,
+         entry.shape_text(), entry.dtype, size);
     entry.bytes = data_.substr(begin, size);
     file_.tensors_[name] = std::move(entry);
   }
@@ -186,14 +200,12 @@ class Reader {
     std::ranges::sort(ranges);
     Size reached = 0;
     for (const auto& [begin, end] : ranges) {
-      require(begin >= reached, fmt::format("tensors overlap at byte {} of the data", begin));
-      require(begin == reached,
-              fmt::format("bytes {} to {} of the data are of no tensor", reached, begin));
+      require(begin >= reached, "tensors overlap at byte {} of the data", begin);
+      require(begin == reached, "bytes {} to {} of the data are of no tensor", reached, begin);
       reached = end;
     }
-    require(
-        reached == data_.size(),
-        fmt::format("its tensors end at byte {} of the data, which has {}", reached, data_.size()));
+    require(reached == data_.size(), "its tensors end at byte {} of the data, which has {}",
+            reached, data_.size());
   }
 
   static constexpr Size kLargestExtent = std::numeric_limits<Index>::max();

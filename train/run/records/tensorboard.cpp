@@ -136,12 +136,12 @@ void add_histogram(Message<Summary>& summary, const std::string& tag,
 
 /// The name of an event file of the number after the largest in the directory.
 fs::path next_file(const fs::path& dir) {
-  int last = 0;
+  std::int64_t last = 0;
   std::error_code error;
   for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    int number = 0;
+    std::int64_t number = 0;
     if (name.starts_with(kPrefix))
       std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
     last = std::max(last, number);

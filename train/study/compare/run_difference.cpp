@@ -117,7 +117,7 @@ class Comparison {
       }
     }
     for (const auto& [name, column] : b) {
-      if (!a.contains(name)) to.metrics_of_b.push_back(name);
+      if (!a.contains(name) && !name.starts_with(kSpeeds)) to.metrics_of_b.push_back(name);
     }
   }
 

@@ -164,7 +164,9 @@ TEST_F(ChangedExport, weights_that_do_not_belong_together_are_refused) {
   test::put(dir / "hf/difftape.safetensors", bytes);
   EXPECT_THAT(refusal(), HasSubstr("is not what model.safetensors has"));
   fs::remove(dir / "hf/difftape.safetensors");
-  EXPECT_THAT(refusal<MissingInput>(), HasSubstr("difftape.safetensors: No such file"));
+  EXPECT_THAT(
+      refusal<MissingInput>(),
+      HasSubstr("are in difftape.safetensors, which difftape export wrote beside it; bring it"));
 }
 
 TEST_F(ChangedExport, a_sharded_or_missing_file_is_named) {

@@ -184,6 +184,12 @@ TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
               HasSubstr("rms_norm_eps: the norm of each head of V1 has 1e-05 here"));
   EXPECT_THAT(refusal({{"model_type", "difftape_v2"}, {"pairing", "odd"}}),
               HasSubstr("pairing: need interleaved, split_half"));
+  const Json linear{{"type", "linear"}, {"factor", 8}};
+  EXPECT_THAT(refusal({{"rope_parameters", {{"rope_type", "default"}}}, {"rope_scaling", linear}}),
+              HasSubstr("rope_scaling.type is \"linear\""));
+  EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}), HasSubstr("rope_scaling: need an object"));
+  EXPECT_THAT(refusal({{"tie_word_embeddings", "yes"}}),
+              HasSubstr("tie_word_embeddings: need true or false"));
   test::put(dir / "config.json", "[]");
   EXPECT_THROW(config_of_hf(dir / "config.json", {}), DataError);
 }

@@ -125,6 +125,27 @@ TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
   EXPECT_EQ(refusal(with_length("{}", "")), "") << "no tensors";
 }
 
+TEST_F(Safetensors, a_header_that_is_nested_too_deeply_is_refused) {
+  const std::string deep(2'000'000, '[');
+  EXPECT_THAT(of_tensor(R"({"dtype":)" + deep), HasSubstr("nested more than 64 deep"));
+  EXPECT_THAT(of_tensor(R"({"dtype":"\")" + std::string(60, '[')),
+              testing::Not(HasSubstr("nested")))
+      << "of what is in quotes nothing counts";
+}
+
+TEST_F(Safetensors, many_tensors_are_read_in_linear_time) {
+  std::string header = "{";
+  for (int i = 0; i < 200'000; ++i)
+    header += fmt::format(R"({}"t{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
+                          i > 0 ? "," : "", i);
+  EXPECT_EQ(read(with_length(header + "}", "")).tensors().size(), 200'000u);
+}
+
+TEST_F(Safetensors, names_that_a_terminal_would_obey_are_quoted) {
+  EXPECT_THAT(refusal(with_length("{\"\\u001b[31m\\n../x\":{}}", "")),
+              HasSubstr("tensor \"\\x1b[31m\\n../x\": need dtype"));
+}
+
 TEST_F(Safetensors, a_tensor_of_wrong_description_is_refused) {
   EXPECT_THAT(of_tensor("1"), HasSubstr("need dtype, shape and data_offsets"));
   EXPECT_THAT(of_tensor(R"({"dtype":"F32","shape":[1]})"), HasSubstr("need dtype, shape"));

@@ -86,6 +86,13 @@ TEST(RunDifference, names_metrics_of_one_run_and_leaves_out_speeds) {
   EXPECT_THAT(found.metrics_of_b, ElementsAre("attn/head/lambda/0"));
 }
 
+TEST(RunDifference, does_not_depend_on_the_order_of_the_runs) {
+  const RunRecord full = record({{1}, {{"throughput/mfu", {1}}, {"train/loss", {2}}}}),
+                  other = record({{1}, {{"train/loss", {2}}}});
+  EXPECT_TRUE(difference(full, other).same_numbers());
+  EXPECT_TRUE(difference(other, full).same_numbers());
+}
+
 TEST(RunDifference, knows_what_a_logged_name_is_one_of) {
   for (const auto& [name, family] :
        std::map<std::string, std::string>{{"train/loss", "train/loss"},

@@ -26,7 +26,7 @@ struct Context {
 inline constexpr const char* kModelHelp =
     "Checkpoint or run directory; or a configuration, with its initial weights";
 
-/// `--arm NAME` of the commands that take the file of a run or of a sweep (study::load_run).
+/// `--arm NAME` of the commands that take the file of a run or of a sweep (study::config_of_arm).
 Option arm_option(std::string& arm);
 
 /// From here on the command does not end when nobody reads what it prints any more (`| head -1`).

@@ -10,7 +10,7 @@
 #include "train/run/config/key_list.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
-#include "train/study/sweep/sweep_config.h"
+#include "train/study/sweep/arm_config.h"
 #include "train/system/terminal.h"
 
 namespace difftape::app {
@@ -40,7 +40,7 @@ std::string shown(const ShowArguments& a) {
     return a.json ? run::to_json(config) : to_yaml(config);
   };
   if (run::is_checkpoint_file(a.path)) return text(config_of_checkpoint(a));
-  const run::ResolvedConfig resolved = study::load_run(a.path, a.overrides, a.arm);
+  const run::ResolvedConfig resolved = study::config_of_arm(a.path, a.overrides, a.arm);
   return a.origin ? to_yaml_with_origins(resolved) : text(resolved.config);
 }
 

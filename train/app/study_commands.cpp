@@ -10,6 +10,7 @@
 #include "train/app/commands.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/power.h"
+#include "train/study/sweep/arm_config.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/sweep_claims.h"
 #include "train/study/sweep/worker.h"
@@ -26,7 +27,7 @@ struct PlanArguments {
 
 void print_plan(const PlanArguments& arguments) {
   const run::Config config =
-      study::load_run(arguments.config, arguments.overrides, arguments.arm).config;
+      study::config_of_arm(arguments.config, arguments.overrides, arguments.arm).config;
   const Plan plan = make_plan(config, arguments.kinds);
   fmt::print("{}\n", to_text(plan_table(plan, config)));
   for (const std::string& line : plan.left_out) fmt::print("{}\n", line);

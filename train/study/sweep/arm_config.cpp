@@ -1,4 +1,4 @@
-// One run of a file that may be a sweep.
+#include "train/study/sweep/arm_config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -36,8 +36,9 @@ std::vector<std::string> arms_of(const SweepConfig& sweep) {
 
 }  // namespace
 
-run::ResolvedConfig load_run(const std::string& path, const std::vector<std::string>& overrides,
-                             const std::string& name) {
+run::ResolvedConfig config_of_arm(const std::string& path,
+                                  const std::vector<std::string>& overrides,
+                                  const std::string& name) {
   if (!is_sweep(path)) {
     if (!name.empty()) throw UsageError(fmt::format("--arm: {} is no sweep; leave it out", path));
     return run::load_config(path, overrides);

@@ -55,12 +55,6 @@ struct SweepConfig {
 SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides = {},
                        const std::string& out = "", const std::vector<std::string>& only = {});
 
-/// The configuration of a file that is a run or a sweep. Of a sweep the run of that name, or the
-/// first of the arm `name`; an empty name will do for one arm. Throws what load_config and
-/// load_sweep throw, and UsageError for a name that is not there, is missing, or is not needed.
-run::ResolvedConfig load_run(const std::string& path, const std::vector<std::string>& overrides,
-                             const std::string& name);
-
 /// That `name` is none of the arms of a sweep, with some of them and the one that may be meant.
 std::string no_arm(const std::string& name, const std::vector<std::string>& arms);
 

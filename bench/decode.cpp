@@ -71,7 +71,7 @@ std::vector<Writer> make_writers(const Arguments& arguments, Index batch) {
   };
   for (const std::string& kind : arguments.kinds) {
     const ModelConfig config = app::with_kind(base, kind);
-    const std::string unsupported = app::unsupported_reason(config);
+    const std::string unsupported = unsupported_reason(config);
     if (!unsupported.empty()) throw ConfigError(fmt::format("{}: {}", kind, unsupported));
     add(kind, config);
   }

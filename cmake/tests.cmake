@@ -27,6 +27,10 @@ function(add_difftape_tests name prefix precision library)
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Those of several threads, which set how many, have the machine to themselves: threads wait long
   # for one that has no core.
+  set(after)
+  if(arg_AFTER)
+    set(after FIXTURES_REQUIRED ${arg_AFTER})
+  endif()
   foreach(filter "-*threads*" "*threads*")
     set(cores 1)
     if(filter STREQUAL "*threads*")
@@ -34,7 +38,7 @@ function(add_difftape_tests name prefix precision library)
     endif()
     gtest_discover_tests(${target} TEST_PREFIX ${prefix}. TEST_FILTER ${filter}
       DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${timeout} PROCESSORS ${cores}
-      FIXTURES_REQUIRED "${arg_AFTER}" ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")
+      ${after} ENVIRONMENT "OMP_NUM_THREADS=1;GOMP_SPINCOUNT=10000")
   endforeach()
 endfunction()
 

@@ -73,7 +73,7 @@ class AttentionRegistry {
   void add(AttentionEntry entry) {
     entries_.push_back(std::move(entry));
     AttentionEntry& added = entries_.back();
-    if (added.context) added.fields.context = added.name;
+    added.fields.context = added.context ? std::string_view(added.name) : "";
     const auto after =
         std::ranges::upper_bound(named_, added.name, {}, &Named<AttentionKind>::name);
     named_.insert(after, {added.name, AttentionKind(&added)});

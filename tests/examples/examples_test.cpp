@@ -98,6 +98,10 @@ TEST_F(OwnAttention, refuses_what_its_rule_does_not_know) {
     EXPECT_EQ(outcome.exit, 78) << set;
     EXPECT_THAT(outcome.err, HasSubstr("leave ")) << set;
   }
+  EXPECT_EQ(own({"config", "show", "tiny.yaml", "--set", "log.sample_every=5"}).exit, 78);
+  const Outcome exported = own({"export", "tiny.yaml", "--format", "hf", "--out", "hf"});
+  EXPECT_EQ(exported.exit, 64);
+  EXPECT_THAT(exported.err, HasSubstr("makes its context by a rule of its own"));
   const Outcome windowed =
       own({"config", "show", "tiny.yaml", "--set", "model.attention.sliding_window=4"});
   EXPECT_EQ(windowed.exit, 0) << windowed.err;

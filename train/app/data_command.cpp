@@ -53,6 +53,7 @@ void prepare(PrepareArguments& a) {
   request.files = files_of(a.sources);
   request.out = a.out;
   require_output_file(a.out, request.out.extension().string(), request.files);
+  require_output_file(a.out + ".json", ".json", request.files);
   request.tokenizer =
       a.tokenizer.empty() ? run::byte_tokenizer() : run::sentencepiece_tokenizer(a.tokenizer);
   request.on_progress = progress_line();

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "train/app/commands.h"
@@ -25,11 +24,7 @@ void write_starter(const InitArguments& a) {
                                  system::did_you_mean(a.kind, kinds)));
   }
   const std::string out = a.out.empty() ? a.kind + ".yaml" : a.out;
-  std::error_code ignored;
-  if (std::filesystem::exists(out, ignored)) {
-    throw OutputError(
-        fmt::format("{} exists; nothing is overwritten: choose another name with --out", out));
-  }
+  system::require_absent(out);
   system::replace_text(out, run::starter_config(a.kind, out));
   fmt::print("{}: change what you like, then: difftape train {}\n", out, out);
 }

@@ -7,8 +7,7 @@
 namespace difftape::system {
 
 /// The value; of every NaN the one without a sign, which prints as "nan". Processors make the
-/// other,
-/// "-nan", of 0 / 0.
+/// other one, "-nan", of 0 / 0.
 inline double shown(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }

@@ -162,13 +162,18 @@ const ForeignName* find_foreign_name(std::string_view key, bool section) {
 }
 
 std::string advice_for_option(const std::string& option, const std::string& value) {
-  const std::string name = normalised(option.substr(option.find_first_not_of('-')));
+  const auto begin = option.find_first_not_of('-');
+  if (begin == option.npos) return "";
+  const std::string name = normalised(option.substr(begin));
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
     if (field.key == name || last_part(field.key) == name) keys.push_back(field.key);
   }
   if (const ForeignName* foreign = find_foreign_name(name, false); foreign && keys.empty()) {
     if (foreign->key.empty()) return std::string(foreign->note);
+    // What there has another meaning or form is not a value here.
+    if (!foreign->note.empty())
+      return fmt::format("{}; write --set {}=VALUE", foreign->description(), foreign->key);
     keys.emplace_back(foreign->key);
   }
   if (keys.size() != 1) return "";

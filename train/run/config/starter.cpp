@@ -76,10 +76,10 @@ std::string starter_config(const AttentionKind& kind, const std::string& file) {
   std::string open;
   for (const std::string_view key : kShown) {
     const Field& field = *find_field(std::string(key));
-    const std::string section = section_of(key), name = section_of(section + ".");
+    const std::string section = section_of(key);
     const bool nested = key.starts_with(kAttention);
     const std::string indent = nested ? "    " : "  ";
-    if (section != open) text += nested ? "  attention:\n" : fmt::format("\n{}:\n", name);
+    if (section != open) text += nested ? "  attention:\n" : fmt::format("\n{}:\n", section);
     open = section;
     const bool is_kind = key == "run.name" || nested;
     text += entry(field, is_kind ? std::string(kind.name()) : yaml_text(field.spec.standard()),

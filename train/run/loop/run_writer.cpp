@@ -199,8 +199,9 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   const Metrics metrics = metrics_of(state, step, report);
   metrics_->write(step.step, metrics);
   if (events_) {
+    static const Metrics none;
     events_->write(step.step, metrics,
-                   step.diagnostics ? step.diagnostics->distributions : Metrics());
+                   step.diagnostics ? step.diagnostics->distributions : none);
   }
   // An attention kind with a context rule of its own shows none.
   if (step.diagnostics && !step.diagnostics->maps.layers.empty()) maps_ = step.diagnostics->maps;

@@ -42,8 +42,8 @@ class BinWriter : public TokenWriter {
   void commit(const std::string& provenance) override {
     system::NewFile beside(out_.string() + ".json");
     beside.write(provenance);
+    beside.commit();  // new tokens are never beside an old text
     file_.commit();
-    beside.commit();
   }
 
  private:

@@ -13,8 +13,8 @@ struct PrepareRequest {
   std::filesystem::path out;  ///< .bin, as nanoGPT's, or .h5 (train/run/data/token_data.cpp)
   Tokenizer tokenizer;
   std::string key = "text";  ///< of lines of JSON
-  std::optional<Index> eos_token_id =
-      {};  ///< ends each document, -1: nothing does; or the tokenizer's
+  /// Ends each document; -1: nothing does; without one: that of the tokenizer.
+  std::optional<Index> eos_token_id = {};
   /// Sees how many of how many bytes are read.
   std::function<void(Index done, Index total)> on_progress = [](Index, Index) {};
 };
@@ -28,8 +28,8 @@ struct Prepared {
 };
 
 /// Writes the tokens of all documents in their order, each with its end if it has one, and says
-/// where they come from: in <out>.json, or in the attribute `provenance` of the HDF5 file. Both
-/// appear whole or not at all. Throws UsageError if tokens do not fit the format, MissingInput,
+/// where they come from: in <out>.json, or in the attribute `provenance` of the HDF5 file. Each
+/// appears whole or not at all. Throws UsageError if tokens do not fit the format, MissingInput,
 /// DataError and OutputError.
 Prepared prepare_tokens(const PrepareRequest& request);
 

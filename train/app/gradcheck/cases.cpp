@@ -152,7 +152,7 @@ void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, Mode
   for (Index head_dim : head_sizes(config.rope)) {
     for (Index seq : kLengths) {
       if (seq == kLengths[4] && head_dim > 3) continue;
-      // Of one token the softmax kinds have gradients of 0 to q and k; of another rule nothing is known.
+      // Of one token softmax gives q and k gradients of 0; what another rule gives is not known.
       if (seq == 1 && !fields_of(config.attention).context.empty()) continue;
       const Index batch = seq <= 3 ? 2 : 1;
       config.d_model = seq <= 17 ? 3 : 2;

@@ -200,8 +200,7 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   metrics_->write(step.step, metrics);
   if (events_) {
     static const Metrics none;
-    events_->write(step.step, metrics,
-                   step.diagnostics ? step.diagnostics->distributions : none);
+    events_->write(step.step, metrics, step.diagnostics ? step.diagnostics->distributions : none);
   }
   // An attention kind with a context rule of its own shows none.
   if (step.diagnostics && !step.diagnostics->maps.layers.empty()) maps_ = step.diagnostics->maps;

@@ -11,7 +11,8 @@ namespace difftape::study {
 /// The configuration of a file that is a run or a sweep. Of a sweep the run of that name, or the
 /// first of the arm `name`; an empty name will do for one arm. Throws what load_config and
 /// load_sweep throw, and UsageError for a name that is not there, is missing, or is not needed.
-run::ResolvedConfig config_of_arm(const std::string& path, const std::vector<std::string>& overrides,
-                             const std::string& name);
+run::ResolvedConfig config_of_arm(const std::string& path,
+                                  const std::vector<std::string>& overrides,
+                                  const std::string& name);
 
 }  // namespace difftape::study

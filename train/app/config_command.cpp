@@ -48,7 +48,10 @@ Command show_command() {
   auto a = std::make_shared<ShowArguments>();
   return {.name = "show",
           .help = "Print the resolved configuration, or that of a checkpoint, which runs as is",
-          .options = {config_argument(a->path),
+          .options = {{.name = "CONFIG_OR_CKPT",
+                       .target = &a->path,
+                       .help = "Configuration file (YAML), run directory or sweep, or a checkpoint",
+                       .required = true},
                       set_option(a->overrides),
                       arm_option(a->arm),
                       {"--origin", &a->origin, "Say after every value where it came from"},

@@ -29,6 +29,20 @@ std::function<void(Index, Index)> progress_line() {
   };
 }
 
+Option sources_argument(std::vector<std::string>& sources) {
+  return {.name = "SOURCES",
+          .target = &sources,
+          .help = "Files, folders or globs; a .jsonl has one document a line",
+          .required = true};
+}
+
+Option key_option(std::string& key) {
+  return {.name = "--key",
+          .target = &key,
+          .help = "Key of the text in lines of JSON",
+          .show_default = true};
+}
+
 struct PrepareArguments {
   std::vector<std::string> sources;
   std::string out, tokenizer;
@@ -72,19 +86,13 @@ Command prepare_command() {
   auto a = std::make_shared<PrepareArguments>();
   return {.name = "prepare",
           .help = "Make a file of tokens from text",
-          .options = {{.name = "SOURCES",
-                       .target = &a->sources,
-                       .help = "Files, folders or globs; a .jsonl has one document a line",
-                       .required = true},
+          .options = {sources_argument(a->sources),
                       {.name = "--out",
                        .target = &a->out,
                        .help = "File to write: .bin, as nanoGPT reads it, or .h5",
                        .required = true},
                       {"--tokenizer", &a->tokenizer, "Model of SentencePiece (default: bytes)"},
-                      {.name = "--key",
-                       .target = &a->request.key,
-                       .help = "Key of the text in lines of JSON",
-                       .show_default = true},
+                      key_option(a->request.key),
                       {"--eos-token-id", &a->request.eos_token_id,
                        "Token that ends each document, -1 for none (default: the tokenizer's)"}},
           .run = [a] { prepare(*a); },
@@ -118,10 +126,7 @@ Command tokenizer_command() {
   auto a = std::make_shared<TokenizerArguments>();
   return {.name = "tokenizer",
           .help = "Make a tokenizer, a model of SentencePiece, from text",
-          .options = {{.name = "SOURCES",
-                       .target = &a->sources,
-                       .help = "Files, folders or globs; a .jsonl has one document a line",
-                       .required = true},
+          .options = {sources_argument(a->sources),
                       {.name = "--out",
                        .target = &a->out,
                        .help = "File to write, .model",
@@ -130,10 +135,7 @@ Command tokenizer_command() {
                        .target = &a->vocab_size,
                        .help = "Tokens",
                        .show_default = true},
-                      {.name = "--key",
-                       .target = &a->key,
-                       .help = "Key of the text in lines of JSON",
-                       .show_default = true}},
+                      key_option(a->key)},
           .run = [a] { make_tokenizer(*a); },
           .examples = {"data tokenizer text.txt --vocab-size 300 --out my.model"}};
 }

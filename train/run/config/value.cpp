@@ -162,9 +162,10 @@ Constraint Constraint::or_share_of(std::string key, double percent) const {
 
 std::optional<double> percent_of(const std::string& text) {
   double percent = 0;
-  const bool ends = text.ends_with('%') && text.find_first_of("+-") == std::string::npos;
-  const std::string number = text.substr(0, text.size() - (ends ? 1 : 0));
-  if (!ends || parse_all(number, percent) != std::errc() || !std::isfinite(percent))
+  const std::string number = text.substr(0, text.find('%'));
+  const bool fits = text == number + "%" && !number.empty() && number.back() != '.' &&
+                    number.find_first_not_of("0123456789.") == std::string::npos;
+  if (!fits || parse_all(number, percent) != std::errc() || !std::isfinite(percent))
     return std::nullopt;
   return percent;
 }

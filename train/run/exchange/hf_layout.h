@@ -12,8 +12,8 @@
 
 #include <vector>
 
+#include "core/tensor.h"
 #include "layers/model_config.h"
-#include "train/run/exchange/safetensors.h"
 
 namespace difftape::run {
 

@@ -68,8 +68,8 @@ TEST_F(OwnAttention, is_an_arm_of_a_sweep_with_claims_and_of_a_report) {
     fs::copy_file(fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "examples" / file, project / file);
   }
   Words sweep{"sweep", "cosine.yaml", "--jobs", "1", "--out", "sweep"};
-  for (const std::string set : {"train.steps=2", "optim.warmup_steps=1", "train.eval_batches=1",
-                                "model.num_layers=1", "data.batch_size=2", "data.path=text.txt"}) {
+  for (const std::string set : {"train.steps=2", "train.eval_batches=1", "model.num_layers=1",
+                                "data.batch_size=2", "data.path=text.txt"}) {
     sweep.insert(sweep.end(), {"--set", set});
   }
   const Outcome swept = own(sweep);

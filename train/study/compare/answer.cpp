@@ -153,6 +153,23 @@ std::string answer_of_task(const Study& study, std::size_t task) {
   return text;
 }
 
+/// What runs of each task must stay below to have trained, where it is known.
+std::string entropy_note(const Study& study) {
+  std::vector<std::string> texts;
+  for (std::size_t task = 0; task < study.tasks.size(); ++task) {
+    const auto of_task = [&](const Arm& arm) { return arm.task == task; };
+    const auto arm = std::ranges::find_if(study.arms, of_task);
+    const double entropy =
+        arm == study.arms.end() ? std::nan("") : arm->runs()[0]->bigram_entropy();
+    if (std::isnan(entropy)) continue;
+    const std::string name = study.tasks.size() > 1 ? fmt::format(" ({})", study.tasks[task]) : "";
+    texts.push_back(fmt::format("{:.4f} nats per token{}", entropy, name));
+  }
+  if (texts.empty()) return "";
+  return fmt::format("Bigram entropy of the data: {}; a run that does not end below it failed.",
+                     fmt::join(texts, ", "));
+}
+
 bool is_single_runs(const Study& study) {
   return std::all_of(study.arms.begin(), study.arms.end(),
                      [](const Arm& arm) { return arm.runs().size() == 1; });
@@ -189,11 +206,12 @@ std::string tables_text(const Study& study, std::size_t width) {
   };
   std::string text = paragraphs(answer(study)) + '\n';
   if (is_single_runs(study)) {
-    return text + to_text(run_table(study)) +
+    return text + to_text(run_table(study)) + paragraphs(entropy_note(study)) +
            paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
   }
   text += to_text(study_table(study), width, 2) + paragraphs(kStudyNote) +
-          paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
+          paragraphs(entropy_note(study)) + paragraphs(dropped_note(study)) +
+          paragraphs(tasks_note(study));
   const system::Table sensitivity = sensitivity_table(study);
   if (sensitivity.rows.empty()) return text;
   return text + '\n' + to_text(sensitivity, width, 1) + paragraphs(kSensitivityNote);

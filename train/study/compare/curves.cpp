@@ -132,12 +132,12 @@ void add_sensitivity(LrCurve& curve) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   curve.sensitivity_limits = {kNaN, kNaN};
   stats::Groups losses;
-  int finished = 0;
+  int trained = 0;
   for (const LrPoint& point : curve.points) {
     if (!point.values.empty()) losses.push_back(point.values);
-    finished += point.runs - point.diverged;
+    trained += point.runs - point.failed;
   }
-  if (finished == 0) return;
+  if (trained == 0) return;
   curve.sensitivity.mean = stats::lr_sensitivity(losses);
   const stats::Limits limits = stats::bootstrap_limits(
       losses, stats::lr_sensitivity, RandomStream(kSeed, "bootstrap/" + curve.arm));

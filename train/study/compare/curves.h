@@ -66,8 +66,8 @@ struct LrCurve {
   stats::Limits sensitivity_limits;  ///< bootstrap over the seeds at each learning rate
 };
 
-/// One curve an arm. The sensitivity is NaN for an arm of one learning rate, or whose runs all
-/// diverged.
+/// One curve an arm. The sensitivity is NaN for an arm of one learning rate, or of which no
+/// run trained.
 std::vector<LrCurve> lr_curves(const Study& study);
 
 }  // namespace difftape::study

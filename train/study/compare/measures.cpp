@@ -109,7 +109,8 @@ double capped_val_loss(const RunRecord& run) {
 }
 
 double trained(const RunRecord& run) {
-  if (run.metrics.step.empty() || (run.finished() && std::isnan(val_loss(run)))) return kNaN;
+  const bool known = !std::isnan(val_loss(run)) && !std::isnan(run.failing_loss());
+  if (run.metrics.step.empty() || (run.finished() && !known)) return kNaN;
   return run.trained() ? 1 : 0;
 }
 
@@ -153,8 +154,7 @@ double context_rms_after_first_step(const RunRecord& run) {
 }
 
 double lr_sensitivity(std::span<const RunRecord* const> runs) {
-  if (std::none_of(runs.begin(), runs.end(), [](const RunRecord* run) { return run->finished(); }))
-    return kNaN;
+  if (std::ranges::none_of(runs, &RunRecord::trained)) return kNaN;
   stats::Groups losses;
   double known = kNaN;  // of the initial weights, which the runs of a seed share
   for (const RunRecord* run : runs) {

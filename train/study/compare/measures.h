@@ -59,7 +59,8 @@ double late_variation(const RunRecord& run);
 /// step: nats a doubling. NaN for fewer than four validations.
 double loss_slope(const RunRecord& run);
 
-/// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023; and the learning
+/// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023, NaN if none
+/// trained; and the learning
 /// rate at which the loss crosses that of failure, interpolated over its logarithm between the last
 /// one that trained and the next, which failed; where there is no such pair, the highest of those
 /// that were trained, or the lowest if none trained.

@@ -115,17 +115,6 @@ const Quantity kQuantities[] = {
      .metric = metric("optim/grad_norm"),
      .of_run = [](Run run) { return excursion(run, metric("optim/grad_norm")); },
      .scale = Scale::ratio},
-    {.name = "grad_norm_late_variance",
-     .label = "late variance of the gradient norm",
-     .unit = "L2 squared",
-     .what = "population variance over the last quarter of the steps",
-     .metric = metric("optim/grad_norm"),
-     .of_run =
-         [](Run run) {
-           return stats::late_variance(logged(run.metrics, metric("optim/grad_norm")));
-         },
-     .scale = Scale::ratio,
-     .column = {"grad_norm", "late var", Format::power, kEverywhere}},
     {.name = "grad_norm_growth_before_decay",
      .label = "growth exponent of the gradient norm",
      .unit = "1",
@@ -136,10 +125,12 @@ const Quantity kQuantities[] = {
     {.name = "grad_norm_variation_before_decay",
      .label = "standard deviation over median of the gradient norm",
      .unit = "1",
-     .what = "over the second half of the steps, up to where the learning rate falls",
+     .what = "over the second half of the steps, up to where the learning rate falls; none of "
+             "fewer than 50 steps",
      .metric = metric("optim/grad_norm"),
      .of_run = late_variation,
-     .scale = Scale::ratio},
+     .scale = Scale::ratio,
+     .column = {"grad_norm", "late sd/median", Format::norm, kEverywhere}},
     {.name = "loss_slope",
      .label = "validation loss a doubling of the steps",
      .unit = "nats per token",
@@ -265,7 +256,7 @@ const Quantity kQuantities[] = {
      .label = "lr sensitivity",
      .unit = "nats per token",
      .what = "mean over the learning rates of the loss, at most the initial one, above the best "
-             "one's; none if all runs of the seed diverged",
+             "one's; none if no run of the seed trained",
      .metric = metric("val/loss"),
      .of_seed = lr_sensitivity,
      .digits = 4,
@@ -278,7 +269,8 @@ const Quantity kQuantities[] = {
      .metric = metric("val/loss"),
      .of_seed = critical_lr,
      .scale = Scale::ratio,
-     .of_diverged = true},
+     .of_diverged = true,
+     .is_lr = true},
 };
 
 }  // namespace

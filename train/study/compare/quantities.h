@@ -12,8 +12,8 @@ namespace difftape::study {
 
 struct RunRecord;
 
-/// How a number is written in a table: 2.3311; 6.5; 0.424 and 1.57e+04; 3.28e-03; 41,018.
-enum class Format { loss, count, norm, power, whole };
+/// How a number is written in a table: 2.3311; 6.5; 0.424 and 1.57e+04; 41,018.
+enum class Format { loss, count, norm, whole };
 
 /// The tables with a column of a quantity; flags.
 enum Tables : unsigned {
@@ -43,6 +43,7 @@ struct Quantity {
   int digits = 3;  ///< in verdicts: after the decimal point, or significant ones of a ratio
   /// Whether a diverged run has a number that compares with that of a finished one.
   bool of_diverged = false;
+  bool is_lr = false;  ///< a learning rate: one at an end of those swept may lie beyond it
   Column column = {};
 };
 

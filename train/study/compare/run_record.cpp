@@ -132,10 +132,14 @@ double RunRecord::initial_loss() const {
   return std::isfinite(found->second.front()) ? found->second.front() : kNaN;
 }
 
-double RunRecord::failing_loss() const {
+double RunRecord::bigram_entropy() const {
   const auto data = env.find("data");
   const bool known = data != env.end() && data->is_object() && data->contains("bigram_entropy");
-  return known ? data->at("bigram_entropy").get<double>() : initial_loss();
+  return known ? data->at("bigram_entropy").get<double>() : kNaN;
+}
+
+double RunRecord::failing_loss() const {
+  return std::isnan(bigram_entropy()) ? initial_loss() : bigram_entropy();
 }
 
 bool RunRecord::trained() const { return finished() && measures::val_loss(*this) < failing_loss(); }

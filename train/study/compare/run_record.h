@@ -42,6 +42,8 @@ struct RunRecord {
   double number(std::string_view quantity_name) const;
   /// The first training loss, nats per token: that of the initial weights. NaN if it is not finite.
   double initial_loss() const;
+  /// Of the data, nats per token. NaN if it is not known, as of generated data.
+  double bigram_entropy() const;
   /// The loss from which a run counts as failed: the bigram entropy of the data, or the initial
   /// loss where that is not known.
   double failing_loss() const;

@@ -32,7 +32,9 @@ std::string versus(const Quantity& quantity, const std::string& baseline) {
   return fmt::format("{} vs {}", quantity.column.head, baseline);
 }
 
+/// Leaves out a quantity that no row has.
 void append(system::Table& table, const Columns& columns) {
+  if (std::ranges::all_of(columns.cells, [](const TableRow& row) { return row[0] == "-"; })) return;
   table.columns.insert(table.columns.end(), columns.heads.begin(), columns.heads.end());
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const TableRow& cells = columns.cells[row];
@@ -171,8 +173,6 @@ std::string written(double value, Format format) {
       return fmt::format("{:.1f}", value);
     case Format::norm:
       return value < 1000 ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
-    case Format::power:
-      return fmt::format("{:.2e}", value);
     case Format::whole:
       break;
   }

@@ -113,7 +113,7 @@ class DrawnRow {
   void draw() const {
     const VerdictLook& look = look_of(row_.verdict);
     draw_published();
-    if (std::isfinite(row_.low) && std::isfinite(row_.high)) draw_interval(look);
+    if (!std::isnan(row_.low) && !std::isnan(row_.high)) draw_interval(look);
     if (std::isfinite(row_.effect)) {
       draw_verdict(drawing_, look, {at(row_.effect), middle_},
                    fmt::format("{}: {}, {}", row_.label, row_.verdict, row_.numbers));

@@ -23,7 +23,7 @@ struct ForestRow {
   /// "supported", "contradicted", "equivalent", each perhaps after "hint: ", "undecided" or
   /// "not testable", then a reason
   std::string verdict = {};
-  double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval
+  double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval, or a bound
   double margin = kNone;                                 ///< equal is within +-margin
   double published_low = kNone, published_high = kNone;  ///< equal ends: one value
   bool ratio = false;        ///< all of these are logarithms of ratios: the axis is in factors
@@ -33,8 +33,8 @@ struct ForestRow {
 
 /// Rows in their order below each other, 900 units wide, those of one unit on one axis; ratios
 /// share a logarithmic one. A verdict has a colour, a shape and its word; one with other words than
-/// the above is drawn as not testable. An interval that reaches far beyond the effects is cut, with
-/// an arrow. No rows are an empty text.
+/// the above is drawn as not testable. An interval that reaches far beyond the effects, or has an
+/// infinite end, is cut, with an arrow. No rows are an empty text.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
 /// The claims that are tested, a row each.

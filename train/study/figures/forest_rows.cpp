@@ -23,16 +23,16 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
   for (const ClaimResult& result : results) {
     if (result.verdict == Verdict::not_tested) continue;
     const Claim& claim = *result.claim;
-    const stats::Interval& difference = result.measured.paired.difference;
+    const auto [low, high] = difference_limits(result.measured);
     const auto on_axis = [&](double value) {
       return std::isnan(value) ? kNone : claim.on_axis(value);
     };
     ForestRow& row = rows.emplace_back();
     row.label = claim.sentence;
     row.verdict = verdict_words(result);
-    row.effect = difference.mean;
-    row.low = difference.low();
-    row.high = difference.high();
+    row.effect = result.measured.paired.difference.mean;
+    row.low = low;
+    row.high = high;
     row.margin = on_axis(claim.margin);
     row.published_low = on_axis(claim.published_low);
     row.published_high = on_axis(claim.published_high);

@@ -13,6 +13,7 @@
 #include "train/stats/descriptive.h"
 #include "train/study/compare/claims/arms.h"
 #include "train/study/compare/curves.h"
+#include "train/study/compare/measures.h"
 #include "train/study/compare/tasks.h"
 
 namespace difftape::study {
@@ -74,10 +75,13 @@ double value_of(const std::vector<const RunRecord*>& runs, const Quantity& quant
   for (const RunRecord* run : runs) {
     const double value = on_scale(run->number(quantity), quantity.scale);
     sum += value;
-    const bool counts = std::isfinite(value) && (run->finished() || quantity.of_diverged);
+    // A mean over learning rates is one of runs that trained: one that failed drowns the others.
+    const bool good = runs.size() > 1 ? measures::trained(*run) != 0 : run->finished();
+    const bool counts = std::isfinite(value) && (good || quantity.of_diverged);
     if (counts || !reason.empty()) continue;
     reason = fmt::format("{} with seed {} at lr {:g} {} and has no {}", run->arm, run->seed,
-                         run->lr, describe_state(run->status), quantity.label);
+                         run->lr, run->finished() ? "did not train" : describe_state(run->status),
+                         quantity.label);
     if (runs.size() > 1) reason += "; let the regime name learning rates at which all runs train";
   }
   return sum / static_cast<double>(runs.size());
@@ -134,6 +138,19 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
                                  : fmt::format("{:g} to {:g}", control.from, control.to));
 }
 
+/// Which of the last pair's numbers, learning rates, lie at an end of those that were swept.
+void count_ends(const std::set<double>& lrs, const Claim& claim, Measured& measured) {
+  const double lowest = on_scale(*lrs.begin(), claim.quantity->scale),
+               highest = on_scale(*lrs.rbegin(), claim.quantity->scale);
+  const auto count = [&](double value, bool& if_lowest, bool& if_highest) {
+    if_lowest = if_lowest || value == lowest;
+    if_highest = if_highest || value == highest;
+    measured.censored += value == lowest || value == highest ? 1 : 0;
+  };
+  count(measured.a.back(), measured.may_be_lower, measured.may_be_higher);
+  if (!claim.has_value()) count(measured.b.back(), measured.may_be_higher, measured.may_be_lower);
+}
+
 /// Fills the pairs, of `seeds` if they are named.
 void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsFile& file,
              const std::vector<std::uint64_t>& seeds, Measured& measured) {
@@ -161,11 +178,7 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
     measured.a.push_back(value_of(first, quantity, measured.reason));
     measured.b.push_back(claim.has_value() ? on_scale(claim.value, quantity.scale)
                                            : value_of(second, quantity, measured.reason));
-    for (const double value : {measured.a.back(), measured.b.back()}) {
-      const bool at_end = value == on_scale(*lrs.begin(), quantity.scale) ||
-                          value == on_scale(*lrs.rbegin(), quantity.scale);
-      measured.censored += quantity.of_seed != nullptr && at_end ? 1 : 0;
-    }
+    if (quantity.is_lr) count_ends(lrs, claim, measured);
     for (const auto* each : {&first, &second}) {
       for (const RunRecord* run : *each) {
         measured.stated_before = measured.stated_before && run->config("run.claims") == file.digest;
@@ -237,6 +250,8 @@ Measured compare_differences(const Measured& first, const Measured& second, Scal
   }
   both.stated_before = first.stated_before && second.stated_before;
   both.censored = first.censored + second.censored;
+  both.may_be_lower = first.may_be_lower || second.may_be_higher;
+  both.may_be_higher = first.may_be_higher || second.may_be_lower;
   if (first.failed_control.empty()) both.failed_control = second.failed_control;
   std::ranges::transform(first.a, first.b, both.a.begin(), std::minus());
   std::ranges::transform(second.a, second.b, both.b.begin(), std::minus());

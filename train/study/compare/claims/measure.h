@@ -25,10 +25,11 @@ struct Measured {
   std::string where;           ///< "lr 0.01"
   Index planned = 0;           ///< seeds of the file; 0: as many as there are
   bool stated_before = false;  ///< every run of the pairs knew this claims file
-  /// Of the numbers behind a and b that are learning rates, those at an end of the swept ones:
-  /// where they lie beyond it, nothing is known.
-  Index censored = 0;
-  std::string reason;          ///< why nothing can be compared
+  /// A number that lies at an end of the swept learning rates lies there or beyond: such a pair
+  /// bounds the difference from one side only.
+  Index censored = 0;                                ///< such numbers, of all behind a and b
+  bool may_be_lower = false, may_be_higher = false;  ///< the difference, than what was measured
+  std::string reason;                                ///< why nothing can be compared
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty
 };
 

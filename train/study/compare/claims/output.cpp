@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -56,11 +57,11 @@ std::string p_text(const ClaimResult& result) {
 /// What a published size says beside the interval.
 std::string published_text(const ClaimResult& result) {
   const Claim& claim = *result.claim;
-  const stats::Interval& difference = result.measured.paired.difference;
-  if (std::isnan(claim.published_low) || std::isnan(difference.half_width)) return "";
+  const stats::Limits found = difference_limits(result.measured);
+  if (std::isnan(claim.published_low) || std::isnan(found.low + found.high)) return "";
   const double low = claim.on_axis(claim.published_low), high = claim.on_axis(claim.published_high);
-  const bool apart = difference.high() < low || difference.low() > high;
-  const bool inside = difference.low() >= low && difference.high() <= high;
+  const bool apart = found.high < low || found.low > high;
+  const bool inside = found.low >= low && found.high <= high;
   return fmt::format("; the published {:g} to {:g} {}", claim.published_low, claim.published_high,
                      apart    ? "lies outside the interval"
                      : inside ? "contains the interval"
@@ -79,15 +80,26 @@ const char* const kVerdictsHeader =
     "half_width,margin,seeds,p,p_signs,p_corrected,p_other,p_other_corrected,verdict,"
     "seeds_to_decide,reason";
 
+stats::Limits difference_limits(const Measured& measured) {
+  const stats::Interval& difference = measured.paired.difference;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return {measured.may_be_lower ? -kInfinity : difference.low(),
+          measured.may_be_higher ? kInfinity : difference.high()};
+}
+
 std::string difference_text(const ClaimResult& result) {
   const Quantity& quantity = *result.claim->quantity;
-  const stats::Interval& difference = result.measured.paired.difference;
-  std::string text = shown(difference.mean, quantity);
-  if (!std::isnan(difference.half_width)) {
-    text += fmt::format(" ({} to {})", shown(difference.low(), quantity),
-                        shown(difference.high(), quantity));
-  }
-  return text;
+  const Measured& found = result.measured;
+  const stats::Interval& difference = found.paired.difference;
+  if (found.may_be_lower && found.may_be_higher) return "not known";
+  const char* bound = found.may_be_lower ? "at most " : found.may_be_higher ? "at least " : "";
+  const std::string text = bound + shown(difference.mean, quantity);
+  if (std::isnan(difference.half_width)) return text;
+  const std::string low = shown(difference.low(), quantity),
+                    high = shown(difference.high(), quantity);
+  return text + (found.may_be_lower    ? fmt::format(" (to {})", high)
+                 : found.may_be_higher ? fmt::format(" (from {})", low)
+                                       : fmt::format(" ({} to {})", low, high));
 }
 
 std::string verdict_words(const ClaimResult& result) {
@@ -263,7 +275,8 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
       add(value);
     }
     fields.emplace_back(to_string(result.verdict));
-    const Index needed = result.verdict == Verdict::undecided ? seeds_to_decide(result) : 0;
+    const bool more_would = result.verdict == Verdict::undecided && !result.bounded;
+    const Index needed = more_would ? seeds_to_decide(result) : 0;
     fields.push_back(needed > 0 ? fmt::to_string(needed) : "");
     fields.push_back(result.reason);
     csv += system::csv_line(fields);

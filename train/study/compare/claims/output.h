@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/stats/sensitivity.h"
 #include "train/study/compare/claims/verdicts.h"
 #include "train/study/compare/study.h"
 #include "train/system/text_table.h"
@@ -26,6 +27,8 @@ struct JudgedClaims {
 
 /// "-0.0560 (-0.0610 to -0.0510)", a ratio "0.74 (0.70 to 0.79)", with its 95 % interval.
 std::string difference_text(const ClaimResult& result);
+/// The ends of its interval; infinite where a bound is all that is known.
+stats::Limits difference_limits(const Measured& measured);
 /// The verdict alone: "supported", "hint: equivalent".
 std::string verdict_words(const ClaimResult& result);
 /// "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01; p

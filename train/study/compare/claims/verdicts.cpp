@@ -77,6 +77,14 @@ bool finds_differences(Test test) {
   return test == differs_p || test == beyond_p || test == above_p;
 }
 
+/// Whether what a test finds holds although the difference may be lower or higher than measured.
+bool holds(Test test, const Measured& found, bool lower) {
+  if (test == stats::equivalence_p) return !found.may_be_lower && !found.may_be_higher;
+  if (test == not_above_p) return !found.may_be_higher;
+  if (test == above_p) return !found.may_be_lower;
+  return lower ? !found.may_be_higher : !found.may_be_lower;
+}
+
 /// What looks at 4, 8 and 12 pairs say: the least p value of those reached, each at its own level,
 /// and the sign of the difference at that look.
 struct Looked {
@@ -132,6 +140,10 @@ ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured
   const double margin = claim.margin_on_axis();
   const auto p_of = [&](Test test) {
     if (test != differs_p && std::isnan(margin)) return kNone;
+    if (!holds(test, found, result.lower)) {
+      result.bounded = true;
+      return kNone;
+    }
     if (!file.looks || !finds_differences(test))
       return missing == 0 ? test(found.paired, margin) : kNone;
     const Looked looked = look(test, margin, found);
@@ -265,6 +277,8 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   for (ClaimResult& each : results) {
     each.alpha = each.rank == Rank::exploratory ? kFalseHints : file.alpha;
     each.level = worst_level(file);
+    if (each.verdict == Verdict::undecided && each.bounded && each.reason.empty())
+      each.reason = "the swept learning rates end too early";
   }
   return results;
 }

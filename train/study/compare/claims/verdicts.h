@@ -51,7 +51,8 @@ struct ClaimResult {
   Rank rank;  ///< as it is treated: exploratory if runs were made under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
-  bool lower = false;  ///< the difference is below 0; with looks, at the one that decides
+  bool lower = false;    ///< the difference is below 0; with looks, at the one that decides
+  bool bounded = false;  ///< a test was left out: the difference may lie where it would be wrong
   Verdict verdict = Verdict::not_tested;
   std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
   double alpha = kNone;     ///< at or below which a corrected p decides

@@ -95,6 +95,42 @@ TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_ou
   EXPECT_EQ(capped.seeds.size(), 3u);
 }
 
+TEST(Measure, averages_no_learning_rate_at_which_a_run_did_not_train) {
+  auto runs = two_arms();
+  for (RunRecord& run : runs) run.env["data"]["bigram_entropy"] = 2.35;  // b ends at 2.4, seed 3
+  EXPECT_EQ(
+      measured(claims("    quantity: val_loss\n"), runs).reason,
+      "b with seed 3 at lr 0.01 did not train and has no validation loss; let the regime name "
+      "learning rates at which all runs train");
+  EXPECT_EQ(measured(claims("    quantity: val_loss\n    regime: {optim.lr: 0.01}\n"), runs).reason,
+            "")
+      << "of one learning rate it is the loss that it is";
+}
+
+TEST(Measure, knows_a_learning_rate_at_an_end_of_those_that_were_swept_as_a_bound) {
+  auto runs = two_arms([](Result& result) {  // a trains at both, b fails at the second
+    result.loss = result.arm == "a" ? 2 : result.lr < 5e-3 ? 2.2 : 2.6 + 0.01 * result.seed;
+  });
+  for (RunRecord& run : runs) run.env["data"]["bigram_entropy"] = 2.35;
+  const auto of = [&runs](const char* arm, const char* against, const char* more = "") {
+    const std::string arms = fmt::format("    arm: {}\n    against: {}\n", arm, against);
+    const ClaimsFile file = claims_from_text(
+        "claims:\n  c:\n    sentence: s\n" + arms + "    quantity: critical_lr\n" + more, "c.yaml");
+    return measured(file, runs);
+  };
+  const Measured higher = of("a", "b"), lower = of("b", "a"), neither = of("a", "a");
+  EXPECT_EQ(higher.censored, 3);
+  EXPECT_TRUE(higher.may_be_higher && !higher.may_be_lower);
+  EXPECT_TRUE(lower.may_be_lower && !lower.may_be_higher);
+  EXPECT_TRUE(neither.may_be_lower && neither.may_be_higher);
+  const Measured value =
+      measured(claims_from_text("claims:\n  c:\n    sentence: s\n    arm: b\n    value: 0.01\n"
+                                "    quantity: critical_lr\n",
+                                "c.yaml"),
+               runs);
+  EXPECT_EQ(value.censored, 0) << "a number that is given is no learning rate that was swept";
+}
+
 TEST(Measure, says_what_is_missing) {
   const auto why = [](const std::string& lines, const std::vector<RunRecord>& runs) {
     return measured(claims(lines), runs).reason;

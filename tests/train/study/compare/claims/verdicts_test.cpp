@@ -51,6 +51,43 @@ Verdict verdict(const Claim& made, Measured measured) {
   return decide(file, {std::move(measured)}).front().verdict;
 }
 
+TEST(Verdicts, of_a_bound_are_those_that_hold_beyond_it_too) {
+  using enum Verdict;
+  const auto bounded = [](double mean, bool lower, bool higher) {
+    Measured made = pairs(mean);
+    made.may_be_lower = lower;
+    made.may_be_higher = higher;
+    return made;
+  };
+  const Claim made = claim("c", Rank::primary, Expect::lower, 0.02);
+  EXPECT_EQ(verdict(made, bounded(-0.1, true, false)), supported);
+  EXPECT_EQ(verdict(made, bounded(-0.1, false, true)), undecided);
+  EXPECT_EQ(verdict(made, bounded(0.1, false, true)), contradicted);
+  EXPECT_EQ(verdict(made, bounded(0.1, true, false)), undecided);
+  EXPECT_EQ(verdict(made, bounded(-0.1, true, true)), undecided);
+  EXPECT_EQ(verdict(made, bounded(0, true, false)), undecided) << "not equivalent";
+  const Claim above = claim("c", Rank::primary, Expect::not_higher, 0.02);
+  EXPECT_EQ(verdict(above, bounded(0, true, false)), supported);
+  EXPECT_EQ(verdict(above, bounded(0, false, true)), undecided);
+  EXPECT_EQ(verdict(above, bounded(0.1, false, true)), contradicted);
+  const Claim same = claim("c", Rank::primary, Expect::equivalent, 0.02);
+  EXPECT_EQ(verdict(same, bounded(0, true, false)), undecided);
+  EXPECT_EQ(verdict(same, bounded(0.1, false, true)), contradicted);
+}
+
+TEST(Verdicts, say_a_bound_as_one) {
+  ClaimsFile file;
+  file.claims = {claim("c", Rank::primary, Expect::lower, 0.02)};
+  Measured made = pairs(0.1);
+  made.may_be_lower = true;
+  const ClaimResult at_most = decide(file, {made}).front();
+  EXPECT_THAT(difference_text(at_most), testing::MatchesRegex("at most \\+0.1000 \\(to .*\\)"));
+  EXPECT_EQ(verdict_text(at_most), "undecided: the swept learning rates end too early");
+  EXPECT_THAT(verdicts_csv({{at_most}}), HasSubstr("undecided,,the swept"));
+  made.may_be_higher = true;
+  EXPECT_EQ(difference_text(decide(file, {made}).front()), "not known");
+}
+
 TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
   using enum Verdict;
   for (const auto& [expect, lower, higher, none] :

@@ -135,13 +135,17 @@ Command sizes(const run::Config& config) {
   return options;
 }
 
-Command torch_training(const run::Config& config, const Selection& selection) {
+Command torch_model(const run::Config& config, const Selection& selection, const char* script) {
   const ModelConfig& m = config.model;
-  const Command fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_gpt.py",
+  const Command fixed{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/" + script,
                       "--kind",         std::string(m.attention.kind.name()),
                       "--rope-theta",   fmt::format("{}", m.rope_theta),
                       "--norm-eps",     fmt::format("{}", m.norm_eps)};
   return fixed + sizes(config) + (m.tie_embeddings ? Command{"--tied"} : Command{});
+}
+
+Command torch_training(const run::Config& config, const Selection& selection) {
+  return torch_model(config, selection, "torch_gpt.py");
 }
 
 /// Adds the wanted candidates of PyTorch, or one line that says why there are none.
@@ -230,6 +234,31 @@ Entries attention_entries(const AttentionSize& size, const Selection& selection)
   const Command torch{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
                       "--threads", std::to_string(num_threads())};
   add_torch(entries, selection, torch + sizes, flops, "");
+  return entries;
+}
+
+Entries text_entries(const Training& training, Index tokens, const Selection& selection) {
+  const run::Config config = resolved(training);
+  const std::string kind(config.model.attention.kind.name());
+  const Command length{"--tokens", std::to_string(tokens)};
+  Command ours{selection.programs / "bench_serve", "generate", training.config, "--kind", kind};
+  Entries entries;
+  if (runs(selection, "ours"))
+    entries.candidates.push_back(
+        {"difftape f32 " + kind, "difftape f32", with_overrides(ours, training) + length});
+  Selection eager = selection;
+  std::erase_if(eager.names, [](const std::string& name) { return name != "torch"; });
+  Entries torch;
+  add_torch(torch, eager, torch_model(config, selection, "torch_generate.py") + length, 0,
+            beyond_torch(config));
+  entries.left_out = torch.left_out;
+  for (Candidate& each : torch.candidates) {
+    each.name += " " + kind;
+    entries.candidates.push_back(each);
+    each.name += ", 1 thread";
+    each.command = each.command + Command{"--threads", "1"};
+    entries.candidates.push_back(each);
+  }
   return entries;
 }
 

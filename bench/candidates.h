@@ -43,6 +43,10 @@ struct AttentionSize {
 };
 Entries attention_entries(const AttentionSize& size, const Selection& selection);
 
+/// Texts of `tokens` tokens written token by token, in single precision: PyTorch with as many
+/// threads as difftape, and with one, which is faster where steps are small.
+Entries text_entries(const Training& training, Index tokens, const Selection& selection);
+
 /// From the start of the program to the end of the first step: `difftape train` with its run
 /// directory `scratch`, and the peers.
 Entries start_entries(const Training& training, const Selection& selection,

@@ -2,6 +2,7 @@
 // precisions.
 //   step       whole training steps of a configuration
 //   attention  softmax attention alone, forward and backward
+//   generate   texts written token by token
 //   start      from the start of the program to the end of the first step
 #include <fmt/core.h>
 #include <unistd.h>
@@ -100,6 +101,20 @@ void benchmark_attention(const Arguments& arguments) {
   fmt::print("\n{}", results_table(groups, "T"));
 }
 
+void benchmark_texts(const Arguments& arguments) {
+  describe(arguments.training);
+  fmt::print("a step is a text of {} tokens after a prompt of 16\n", arguments.tokens);
+  std::vector<CandidateGroup> groups;
+  for (const std::string& kind : arguments.kinds) {
+    Training of_kind = arguments.training;
+    of_kind.kind = kind;
+    groups.push_back(run_group(kind, static_cast<double>(arguments.tokens),
+                               text_entries(of_kind, arguments.tokens, arguments.selection),
+                               arguments.rules));
+  }
+  fmt::print("\n{}", results_table(groups, "kind"));
+}
+
 void benchmark_starts(const Arguments& arguments) {
   const auto scratch =
       std::filesystem::temp_directory_path() / fmt::format("difftape_bench_start_{}", getpid());
@@ -133,7 +148,10 @@ void add_round_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--warmup", arguments.rules.warmup, "steps before the first round")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--seq", arguments.seqs, "a group for each of these lengths")
+}
+
+CLI::Option* add_seq_option(CLI::App& command, Arguments& arguments) {
+  return command.add_option("--seq", arguments.seqs, "a group for each of these lengths")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
 }
@@ -150,6 +168,7 @@ int run(int argc, char** argv) {
   add_training_options(*step, arguments);
   add_common_options(*step, arguments);
   add_round_options(*step, arguments);
+  add_seq_option(*step, arguments);
   step->add_option("--kinds", arguments.kinds, "attention kinds, in place of the configured one")
       ->delimiter(',')
       ->check(CLI::IsMember(attention_kinds()));
@@ -157,10 +176,22 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   step->add_option("--llmc", arguments.selection.llmc, "a checkout of llm.c");
 
+  CLI::App* generate = app.add_subcommand("generate", "texts written token by token");
+  add_training_options(*generate, arguments);
+  add_common_options(*generate, arguments);
+  add_round_options(*generate, arguments);
+  generate->add_option("--kinds", arguments.kinds, "attention kinds")
+      ->delimiter(',')
+      ->required()
+      ->check(CLI::IsMember(attention_kinds()));
+  generate->add_option("--tokens", arguments.tokens, "tokens of a text, after the prompt")
+      ->required()
+      ->check(CLI::PositiveNumber);
+
   CLI::App* attention = app.add_subcommand("attention", "softmax attention alone");
   add_common_options(*attention, arguments);
   add_round_options(*attention, arguments);
-  attention->get_option("--seq")->required();
+  add_seq_option(*attention, arguments)->required();
   attention->add_option("--tokens", arguments.attention.tokens, "tokens of all sequences together")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -173,6 +204,7 @@ int run(int argc, char** argv) {
     print_environment();
     if (step->parsed()) benchmark_steps(arguments);
     if (attention->parsed()) benchmark_attention(arguments);
+    if (generate->parsed()) benchmark_texts(arguments);
     if (start->parsed()) benchmark_starts(arguments);
   });
 }

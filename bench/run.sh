@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-suites=(step attention kernels decode peers small bf16 long start)
+suites=(step attention kernels decode generate peers small bf16 long start)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
 # rounds N: the default of a benchmark, unless BENCH_ROUNDS says otherwise
@@ -37,6 +37,10 @@ run() {
       ;;
     decode)
       "$bin/bench_decode" configs/bench/d384.yaml --set model.match_params=true $(rounds 7)
+      ;;
+    generate)
+      "$bin/bench_peers" generate configs/base/text_0.9m.yaml --kinds softmax,diff_v2 --tokens 200 \
+        --set model.match_params=true $(rounds 15)
       ;;
     peers)
       "$bin/bench_peers" step configs/bench/d384.yaml $(rounds 7)

@@ -4,6 +4,7 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "bench/attention_call.h"
 #include "bench/measure.h"
@@ -12,6 +13,7 @@
 #include "core/platform.h"
 #include "train/app/analyze/kinds.h"
 #include "train/run/config/reader.h"
+#include "train/run/inference/generate.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::bench {
@@ -37,12 +39,16 @@ void serve(json ready, double idle_bytes, const std::function<double()>& step) {
   }
 }
 
-void serve_training(const std::string& path, const std::vector<std::string>& overrides,
-                    const std::string& kind) {
+run::Config config_of(const std::string& path, const std::vector<std::string>& overrides,
+                      const std::string& kind) {
   run::Config config = run::load_config(path, overrides).config;
   if (!kind.empty()) config.model = app::with_kind(config.model, kind);
   const std::string unsupported = unsupported_reason(config.model);
   if (!unsupported.empty()) throw ConfigError(unsupported);
+  return config;
+}
+
+void serve_training(const run::Config& config) {
   const double idle = process_memory().now;
   run::TrainState state(config);
   serve({{"parameters", state.model.parameters().count()}}, idle, [&] {
@@ -50,6 +56,19 @@ void serve_training(const std::string& path, const std::vector<std::string>& ove
     if (step.diverged) throw DataError(fmt::format("step {}: diverged", step.step));
     return step.seconds;
   });
+}
+
+/// A step is a text: `count` tokens after a prompt, the likeliest one each time.
+void serve_texts(const run::Config& config, Index count) {
+  constexpr Index kPrompt = 16;
+  const double idle = process_memory().now;
+  LanguageModel model(config.model);
+  model.parameters().initialize(config.run.seed);
+  run::GenerateRequest request{.prompt = std::vector<std::int32_t>(kPrompt), .max_tokens = count};
+  std::iota(request.prompt.begin(), request.prompt.end(), 0);
+  request.sampling.temperature = 0;
+  serve({{"parameters", model.parameters().count()}}, idle,
+        [&] { return seconds_of([&] { generate(model, request); }); });
 }
 
 void serve_attention(const std::string& kind, Index heads, Index head_dim, Index batch, Index seq) {
@@ -67,11 +86,19 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   std::string config, kind;
   std::vector<std::string> overrides;
-  CLI::App* step = app.add_subcommand("step", "whole training steps");
-  step->add_option("CONFIG", config)->required();
-  step->add_option("--kind", kind, "attention in place of the configured one")
-      ->check(CLI::IsMember(attention_kinds()));
-  step->add_option("--set", overrides)->allow_extra_args(false)->take_all();
+  const auto add_model = [&](const char* name, const char* help) {
+    CLI::App* command = app.add_subcommand(name, help);
+    command->add_option("CONFIG", config)->required();
+    command->add_option("--kind", kind, "attention in place of the configured one")
+        ->check(CLI::IsMember(attention_kinds()));
+    command->add_option("--set", overrides)->allow_extra_args(false)->take_all();
+    return command;
+  };
+  const CLI::App* step = add_model("step", "whole training steps");
+  CLI::App* generate = add_model("generate", "texts");
+  Index tokens = 200;
+  generate->add_option("--tokens", tokens, "of a text, after the prompt")
+      ->check(CLI::PositiveNumber);
 
   Index heads = 6, head_dim = 64, batch = 1, seq = 256;
   std::string kernel = "softmax";
@@ -82,7 +109,8 @@ int main(int argc, char** argv) {
   attention->add_option("--batch", batch)->check(CLI::PositiveNumber);
   attention->add_option("--seq", seq)->check(CLI::PositiveNumber);
   return bench::run_program(app, argc, argv, [&] {
-    if (step->parsed()) bench::serve_training(config, overrides, kind);
+    if (step->parsed()) bench::serve_training(bench::config_of(config, overrides, kind));
+    if (generate->parsed()) bench::serve_texts(bench::config_of(config, overrides, kind), tokens);
     if (attention->parsed()) bench::serve_attention(kernel, heads, head_dim, batch, seq);
   });
 }

@@ -33,8 +33,9 @@ def rope(x: Tensor, tables: Tensor) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """A single query sees all keys: those of a cache, its own last."""
     grouped = q.shape[1] != k.shape[1]
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=q.shape[2] > 1, enable_gqa=grouped)
 
 
 class Attention(nn.Module):
@@ -57,10 +58,13 @@ class Attention(nn.Module):
     def context(self, x: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return attend(q, k, self.heads(v, self.d))
 
-    def forward(self, x: Tensor, tables: Tensor) -> Tensor:
+    def forward(self, x: Tensor, tables: Tensor, cache=None) -> Tensor:
         q = rope(self.heads(self.q_proj(x), self.d), tables)
         k = rope(self.heads(self.k_proj(x), self.d), tables)
-        context = self.context(x, q, k, self.v_proj(x))
+        v = self.v_proj(x)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        context = self.context(x, q, k, v)
         return self.o_proj(context.transpose(1, 2).flatten(2))
 
 
@@ -124,8 +128,8 @@ class Block(nn.Module):
         self.post_attention_layernorm = nn.RMSNorm(args.d_model, eps=args.norm_eps)
         self.mlp = SwiGLU(args)
 
-    def forward(self, x: Tensor, tables: Tensor) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), tables)
+    def forward(self, x: Tensor, tables: Tensor, cache=None) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), tables, cache)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 

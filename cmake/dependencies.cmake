@@ -1,5 +1,11 @@
 # Every external library difftape uses, found once. The Debian packages are listed in packages.txt.
+set(CMAKE_FIND_PACKAGE_NAME difftape)  # as find_package(difftape REQUIRED) finds them
+set(difftape_FIND_REQUIRED TRUE)
 include(${CMAKE_CURRENT_LIST_DIR}/libraries.cmake)
+unset(CMAKE_FIND_PACKAGE_NAME)
+if(difftape_NOT_FOUND_MESSAGE)
+  message(FATAL_ERROR "${difftape_NOT_FOUND_MESSAGE}")
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED)  # headers only, beside those of the compiler

@@ -74,6 +74,22 @@ add_test(NAME installed.find_package COMMAND ${CMAKE_CTEST_COMMAND}
 set_tests_properties(installed.cmake_install PROPERTIES FIXTURES_SETUP prefix)
 set_tests_properties(installed.find_package PROPERTIES FIXTURES_SETUP examples
   FIXTURES_REQUIRED prefix TIMEOUT ${timeout})
+# Without one of the libraries that it needs, difftape is not found, which is no error with QUIET.
+set(consumer ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR}/tests/examples/optional
+  -DCMAKE_PREFIX_PATH=${prefix} -B ${PROJECT_BINARY_DIR}/optional --fresh)
+add_test(NAME installed.is_found COMMAND ${consumer})
+add_test(NAME installed.is_not_found_without_yaml COMMAND ${consumer}
+  -DCMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=TRUE)
+add_test(NAME installed.is_not_found_without_hdf5
+  COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=none ${consumer})
+set_tests_properties(installed.is_found PROPERTIES 
+  PASS_REGULAR_EXPRESSION "found difftape ${PROJECT_VERSION}")
+set_tests_properties(installed.is_not_found_without_yaml PROPERTIES
+  PASS_REGULAR_EXPRESSION "no difftape: .*yaml-cpp")
+set_tests_properties(installed.is_not_found_without_hdf5 PROPERTIES
+  PASS_REGULAR_EXPRESSION "no difftape: .*hdf5")
+set_tests_properties(installed.is_found installed.is_not_found_without_yaml
+  installed.is_not_found_without_hdf5 PROPERTIES FIXTURES_REQUIRED prefix RESOURCE_LOCK optional)
 difftape_sources(sources tests/examples)
 add_difftape_tests(installed installed f32 difftape_f32 ${sources} tests/train/app/program.cpp
   AFTER examples)

@@ -68,6 +68,7 @@ void prepare(PrepareArguments& a) {
   request.out = a.out;
   require_output_file(a.out, request.out.extension().string(), request.files);
   require_output_file(a.out + ".json", ".json", request.files);
+  require_output_file(a.out + ".model", ".model", request.files);
   request.tokenizer =
       a.tokenizer.empty() ? run::byte_tokenizer() : run::sentencepiece_tokenizer(a.tokenizer);
   request.on_progress = progress_line();
@@ -75,7 +76,7 @@ void prepare(PrepareArguments& a) {
   fmt::print("{}: {} tokens of {} bytes in {}, by {}\n", a.out, grouped(prepared.tokens),
              grouped(prepared.bytes),
              prepared.documents == 1 ? "1 document" : grouped(prepared.documents) + " documents",
-             request.tokenizer.name);
+             request.tokenizer.file.name);
   fmt::print(
       "to train on it:\n  data: {{kind: tokens, path: {}{}}}\n  model: {{vocab_size: {}}}\n", a.out,
       prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "train/app/commands.h"
+#include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
 #include "train/run/loop/train_state.h"
@@ -50,7 +51,24 @@ std::unique_ptr<run::Dataset> data_of(const EvalArguments& a, const run::NamedMo
     return text.starts_with("data.");
   });
   if (!others && !named.data.is_null()) require_same_data(*data, named.data, named.checkpoint);
+  const run::TokenizerFile tokenizer = data->tokenizer();
+  if (tokenizer.is_known() && named.tokenizer.is_known() && tokenizer != named.tokenizer) {
+    throw DataError(fmt::format(
+        "{}: was trained on tokens of another tokenizer, {}, than that of these data, {}",
+        named.checkpoint.string(), named.tokenizer.name, tokenizer.name));
+  }
   return data;
+}
+
+/// Bytes of the text that the scored targets of the first `batches` stand for; 0: not known.
+Index scored_bytes(const run::Dataset& data, const run::TokenizerFile& file, Index batches) {
+  if (!file.is_known()) return 0;
+  const run::Tokenizer tokenizer = run::tokenizer_of(file);
+  Index bytes = 0;
+  for (Index i = 0; i < batches; ++i) {
+    for (const std::int32_t target : data.val_batch(i).targets()) bytes += tokenizer.bytes(target);
+  }
+  return bytes;
 }
 
 /// Of generated data as many batches as a validation of the run reads, else all.
@@ -66,8 +84,9 @@ Json evaluate(const EvalArguments& a) {
   const run::Config& config = named.config;
   const auto data = data_of(a, named);
   const auto begin = std::chrono::steady_clock::now();
+  const Index batches = batches_of(a, config, data->val_batches());
   const run::Validation found = validate(*named.model, *data,
-                                         {.batches = batches_of(a, config, data->val_batches()),
+                                         {.batches = batches,
                                           .eos_token_id = config.data.eos_token_id,
                                           .precision = precision_of(config)});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -83,7 +102,12 @@ Json evaluate(const EvalArguments& a) {
               {"tokens", found.tokens},
               {"loss", found.loss},
               {"perplexity", std::exp(found.loss)}};
-  if (config.data.kind == run::DataKind::text) result["bits_per_byte"] = found.loss / std::log(2.0);
+  const run::TokenizerFile& tokenizer =
+      named.tokenizer.is_known() ? named.tokenizer : data->tokenizer();
+  if (const Index bytes = scored_bytes(*data, tokenizer, batches); bytes > 0) {
+    const double tokens_a_byte = static_cast<double>(found.tokens) / static_cast<double>(bytes);
+    result["bits_per_byte"] = found.loss / std::log(2.0) * tokens_a_byte;
+  }
   if (const auto best = data->best()) result["best_loss"] = best->loss;
   for (const auto& [name, value] : found.metrics) result[name] = value;
   result["tokens_per_sec"] = static_cast<double>(found.tokens) / seconds.count();

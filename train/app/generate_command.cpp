@@ -1,14 +1,17 @@
 // `difftape generate`: what a model writes.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "train/app/commands.h"
-#include "train/run/data/sources.h"
+#include "train/run/data/prepare/documents.h"
+#include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/generate.h"
 #include "train/run/inference/model.h"
 #include "train/system/files.h"
@@ -29,10 +32,13 @@ struct GenerateArguments {
   bool has_prompt = false, json = false;
 };
 
-/// Whether the tokens of a model are bytes.
-bool writes_text(const run::NamedModel& named) {
-  return named.config.data.kind == run::DataKind::text;
+/// What makes tokens of text for a model and text of its tokens; nothing if it is not known.
+std::optional<run::Tokenizer> tokenizer_of(const run::NamedModel& named) {
+  if (!named.tokenizer.is_known()) return std::nullopt;
+  return run::tokenizer_of(named.tokenizer);
 }
+
+using MaybeTokenizer = std::optional<run::Tokenizer>;
 
 /// A prompt, and how errors call it.
 struct Prompt {
@@ -40,12 +46,21 @@ struct Prompt {
   std::string name;
 };
 
-std::vector<Prompt> lines_of(const std::string& path) {
+Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, std::string name) {
+  const std::size_t foreign = tokenizer.utf8 ? run::first_foreign(text) : text.npos;
+  if (foreign != text.npos)
+    throw DataError(fmt::format("{}: is no UTF-8 at byte {}, which {} needs", name, foreign,
+                                tokenizer.file.name));
+  return {tokenizer.encode(text), std::move(name)};
+}
+
+std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& tokenizer) {
   std::vector<Prompt> prompts;
   std::istringstream lines(system::read_text(path));
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    prompts.push_back({run::bytes_of(line), fmt::format("{}:{}", path, prompts.size() + 1)});
+    prompts.push_back(
+        prompt_of_text(tokenizer, line, fmt::format("{}:{}", path, prompts.size() + 1)));
   }
   if (prompts.empty()) throw DataError(fmt::format("{}: is empty; need a prompt a line", path));
   return prompts;
@@ -62,17 +77,19 @@ Prompt prompt_of_tokens(const std::vector<Index>& tokens, Index vocab_size) {
 }
 
 /// The prompts, one text each, all of which the model can read.
-std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel& named) {
+std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel& named,
+                               const MaybeTokenizer& tokenizer) {
   const bool of_text = a.has_prompt || !a.prompts.empty();
   if (int{a.has_prompt} + int{!a.prompts.empty()} + int{!a.tokens.empty()} != 1)
     throw UsageError("say what to begin with: --prompt TEXT, --prompts FILE or --tokens 1,2,3");
-  if ((of_text || !a.stop.empty()) && !writes_text(named))
+  if ((of_text || !a.stop.empty()) && !tokenizer)
     throw UsageError(
-        "the tokens of this model are no bytes: --prompt, --prompts and --stop are "
-        "for text; begin with --tokens");
+        "the tokenizer of this model is not known, and --prompt, --prompts and --stop are text: "
+        "begin with --tokens, or train it on a file of tokens that has its tokenizer with it, as "
+        "`difftape data prepare` writes it");
   std::vector<Prompt> prompts;
-  if (a.has_prompt) prompts = {{run::bytes_of(a.prompt), "--prompt"}};
-  if (!a.prompts.empty()) prompts = lines_of(a.prompts);
+  if (a.has_prompt) prompts = {prompt_of_text(*tokenizer, a.prompt, "--prompt")};
+  if (!a.prompts.empty()) prompts = lines_of(a.prompts, *tokenizer);
   const ModelConfig& model = named.config.model;
   if (!a.tokens.empty()) prompts = {prompt_of_tokens(a.tokens, model.vocab_size)};
   for (const Prompt& prompt : prompts) {
@@ -93,40 +110,45 @@ void require_sampling(const run::Sampling& sampling, Index max_tokens) {
   require(max_tokens >= 1, "--max-tokens", "at least 1");
 }
 
-/// Prints the text while it is written; false if it cannot be printed.
-bool print_token(std::int32_t token, bool as_text, bool first) {
-  if (as_text) {
-    std::putchar(token);
-  } else {
-    fmt::print("{}{}", first ? "" : " ", token);
-  }
+/// Prints a piece of the text while it is written; false if it cannot be printed.
+bool print_piece(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return std::fflush(stdout) == 0;
 }
 
+std::string numbers(std::span<const std::int32_t> tokens) {
+  return fmt::format("{}", fmt::join(tokens, " "));
+}
+
 /// Prompt and text as they come; false if they cannot be printed.
-bool stream_text(LanguageModel& model, run::GenerateRequest request, bool as_text) {
-  bool first = true;
-  const auto print = [&](std::int32_t token) {
-    return print_token(token, as_text, std::exchange(first, false));
+bool stream_text(LanguageModel& model, run::GenerateRequest request,
+                 const MaybeTokenizer& tokenizer) {
+  std::optional<run::TextStream> text;
+  if (tokenizer) text.emplace(*tokenizer, request.prompt);
+  print_piece(tokenizer ? tokenizer->decode(request.prompt) : numbers(request.prompt));
+  request.on_token = [&](std::int32_t token) {
+    return print_piece(text ? text->add(token) : fmt::format(" {}", token));
   };
-  for (const std::int32_t token : request.prompt) print(token);
-  request.on_token = print;
   const run::FinishReason why = generate(model, request).finish_reason;
-  std::putchar('\n');
+  print_piece(text ? text->rest() + "\n" : "\n");
   if (why == run::FinishReason::context)
     fmt::print(stderr, "difftape: the context of the model ends here (model.max_seq_len {})\n",
                model.config().max_seq_len);
   return why != run::FinishReason::cancelled;
 }
 
-void print_json(LanguageModel& model, const run::GenerateRequest& request, bool as_text) {
+void print_json(LanguageModel& model, const run::GenerateRequest& request,
+                const MaybeTokenizer& tokenizer) {
   const run::Generated found = generate(model, request);
   Json line{{"prompt", request.prompt},
             {"tokens", found.tokens},
             {"finish_reason", to_string(found.finish_reason)}};
-  if (as_text) {
-    line["prompt"] = run::text_of(request.prompt);
-    line["text"] = run::text_of(found.tokens);
+  if (tokenizer) {
+    std::vector<std::int32_t> all = request.prompt;
+    all.insert(all.end(), found.tokens.begin(), found.tokens.end());
+    const std::string prompt = tokenizer->decode(request.prompt), text = tokenizer->decode(all);
+    line["prompt"] = prompt;
+    line["text"] = text.substr(std::min(prompt.size(), text.size()));
   }
   fmt::print("{}\n", system::json_text(line));
 }
@@ -134,20 +156,29 @@ void print_json(LanguageModel& model, const run::GenerateRequest& request, bool 
 void write_texts(GenerateArguments& a) {
   require_sampling(a.request.sampling, a.request.max_tokens);
   const run::NamedModel named = run::open_model(a.model);
-  const bool as_text = writes_text(named);
+  const MaybeTokenizer tokenizer = tokenizer_of(named);
   a.request.eos_token_id = named.config.data.eos_token_id;
   a.request.seed = static_cast<std::uint64_t>(a.seed);
-  if (as_text) a.request.known = std::min(run::kBytes, named.config.model.vocab_size);
-  const std::vector<Prompt> prompts = prompts_of(a, named);
+  if (tokenizer) {
+    a.request.known = std::min(std::max(tokenizer->vocab_size, a.request.eos_token_id + 1),
+                               named.config.model.vocab_size);
+  }
+  const std::vector<Prompt> prompts = prompts_of(a, named, tokenizer);
   for (const std::string& stop : a.stop) {
     if (stop.empty()) throw UsageError("--stop: need a text");
-    a.request.stop.push_back(run::bytes_of(stop));
+  }
+  if (!a.stop.empty()) {
+    a.request.is_stop = [&](std::span<const std::int32_t> written) {
+      const std::string text = tokenizer->decode(written);
+      return std::ranges::any_of(
+          a.stop, [&](const std::string& stop) { return text.find(stop) != text.npos; });
+    };
   }
   for (const Prompt& prompt : prompts) {
     a.request.prompt = prompt.tokens;
     if (a.json) {
-      print_json(*named.model, a.request, as_text);
-    } else if (!stream_text(*named.model, a.request, as_text)) {
+      print_json(*named.model, a.request, tokenizer);
+    } else if (!stream_text(*named.model, a.request, tokenizer)) {
       return;
     }
     ++a.request.stream;

@@ -1,6 +1,8 @@
 // `difftape data` as a user runs it, up to the run that trains on what it made.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
@@ -21,23 +23,81 @@ struct DataCommand : testing::Test {
   }
 };
 
-TEST_F(DataCommand, makes_a_tokenizer_and_tokens_that_train) {
-  std::string lines;
-  for (int i = 0; i < 3000; ++i) lines += fmt::format("value {} of {}\n", i * i % 997, i);
-  put(project / "corpus.txt", lines);
-  const Outcome tokenizer =
-      data({"tokenizer", "corpus.txt", "--vocab-size", "600", "--out", "my.model"});
-  ASSERT_EQ(tokenizer.exit, 0) << tokenizer.err;
-  EXPECT_EQ(tokenizer.err, "");
-  const Outcome tokens =
-      data({"prepare", "corpus.txt", "--tokenizer", "my.model", "--out", "t.bin"});
-  ASSERT_EQ(tokens.exit, 0) << tokens.err;
-  EXPECT_THAT(tokens.out, HasSubstr("  data: {kind: tokens, path: t.bin, eos_token_id: 2}\n"
-                                    "  model: {vocab_size: 600}\n"));
-  const Outcome run = project.difftape({"train", "tiny.yaml", "--out", "run", "--set",
-                                        "data.kind=tokens", "--set", "data.path=t.bin", "--set",
-                                        "data.eos_token_id=2", "--set", "model.vocab_size=600"});
+/// Tokens of a text by a tokenizer of it, as tokens.bin.
+struct TokenizedText : DataCommand {
+  TokenizedText() {
+    std::string lines;
+    for (int i = 0; i < 3000; ++i) lines += fmt::format("value {} of {}\n", i * i % 997, i);
+    put(project / "corpus.txt", lines);
+    made = data({"tokenizer", "corpus.txt", "--vocab-size", "600", "--out", "my.model"});
+    prepared = data({"prepare", "corpus.txt", "--tokenizer", "my.model", "--out", "t.bin"});
+  }
+  Outcome train(const std::string& out, const std::string& tokens = "t.bin") {
+    return project.difftape({"train", "tiny.yaml", "--out", out, "--set", "data.kind=tokens",
+                             "--set", "data.path=" + tokens, "--set", "data.eos_token_id=2",
+                             "--set", "model.vocab_size=600"});
+  }
+  Outcome generate(const std::string& run, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"generate", run, "--max-tokens", "6"};
+    words.insert(words.end(), more.begin(), more.end());
+    return project.difftape(words);
+  }
+  Outcome made, prepared;
+};
+
+TEST_F(TokenizedText, trains) {
+  ASSERT_EQ(made.exit, 0) << made.err;
+  EXPECT_EQ(made.err, "");
+  ASSERT_EQ(prepared.exit, 0) << prepared.err;
+  EXPECT_THAT(prepared.out, HasSubstr("  data: {kind: tokens, path: t.bin, eos_token_id: 2}\n"
+                                      "  model: {vocab_size: 600}\n"));
+  EXPECT_EQ(test::contents(project / "t.bin.model"), test::contents(project / "my.model"));
+  const Outcome run = train("run");
   EXPECT_EQ(run.exit, 0) << run.err;
+}
+
+TEST_F(TokenizedText, is_written_by_a_run_that_is_elsewhere_now) {
+  ASSERT_EQ(train("run").exit, 0);
+  const auto found =
+      nlohmann::json::parse(project.difftape({"eval", "run", "--json"}).out, nullptr, false);
+  const double bits_a_token = found.at("loss").get<double>() / std::log(2.0);
+  EXPECT_LT(found.at("bits_per_byte"), bits_a_token / 1.5);
+  EXPECT_GT(found.at("bits_per_byte"), bits_a_token / 8);
+  fs::rename(project / "run", project / "elsewhere");
+  for (const char* gone : {"t.bin", "t.bin.json", "t.bin.model", "my.model"})
+    fs::remove(project / gone);
+  const Outcome text = generate("elsewhere", {"--prompt", "value 12 of"});
+  EXPECT_EQ(text.exit, 0) << text.err;
+  EXPECT_THAT(text.out, testing::StartsWith("value 12 of"));
+  const Outcome json = generate("elsewhere", {"--prompt", "value 12 of", "--json"});
+  const auto line = nlohmann::json::parse(json.out, nullptr, false);
+  EXPECT_EQ(line.at("prompt"), "value 12 of");
+  EXPECT_EQ(line.at("tokens").size(), 6U);
+  EXPECT_EQ("value 12 of" + line.at("text").get<std::string>() + "\n", text.out);
+  const Outcome foreign = generate("elsewhere", {"--prompt", "caf\xe9"});
+  EXPECT_EQ(foreign.exit, 65);
+  EXPECT_THAT(foreign.err, HasSubstr("--prompt: is no UTF-8 at byte 3, which my.model needs"));
+}
+
+TEST_F(TokenizedText, says_when_its_tokenizer_is_gone_or_another) {
+  put(project / "t.bin.model", "another");
+  const Outcome other = train("run");
+  EXPECT_EQ(other.exit, 65);
+  EXPECT_THAT(other.err, HasSubstr("t.bin.model: is not the tokenizer of "));
+  fs::remove(project / "t.bin.model");
+  ASSERT_EQ(train("run").exit, 0);
+  const Outcome text = generate("run", {"--prompt", "value"});
+  EXPECT_EQ(text.exit, 64);
+  EXPECT_THAT(text.err, HasSubstr("the tokenizer of this model is not known"));
+  EXPECT_EQ(generate("run", {"--tokens", "5,6"}).exit, 0);
+}
+
+TEST_F(TokenizedText, of_bytes_is_text_too) {
+  ASSERT_EQ(data({"prepare", "corpus.txt", "--out", "b.h5"}).exit, 0);
+  ASSERT_EQ(train("run", "b.h5").exit, 0);
+  const Outcome text = generate("run", {"--prompt", "value"});
+  EXPECT_EQ(text.exit, 0) << text.err;
+  EXPECT_THAT(text.out, testing::StartsWith("value"));
 }
 
 TEST_F(DataCommand, replaces_only_what_it_could_have_written) {

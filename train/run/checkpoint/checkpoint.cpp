@@ -127,6 +127,7 @@ CheckpointMeta read_meta(const h5::File& file) {
           .config_yaml = file.string_attribute("/", "config_yaml"),
           .extra_state = nlohmann::json::parse(file.string_attribute("/data", "extra_state")),
           .seed = static_cast<std::uint64_t>(file.int_attribute("/rng", "seed")),
+          .tokenizer = read_tokenizer(file, "/data"),
           .precision = file.string_attribute("/", "precision")};
 }
 
@@ -179,6 +180,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
   file.set_attribute("/rng", "generator", "Philox4x32-10 keyed by (seed, stream name, index)");
   file.set_attribute("/rng", "seed", static_cast<std::int64_t>(meta.seed));
   file.set_attribute("/data", "extra_state", system::json_text(meta.extra_state));
+  write_tokenizer(file, "/data", meta.tokenizer);
   for (const Parameter& p : parameters) file.write(model_path(p), p.value);
   if (optimizer != nullptr) {
     file.set_attribute("/optim", "steps", optimizer->steps());

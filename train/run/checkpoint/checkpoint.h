@@ -6,7 +6,8 @@
 //   `steps`
 //                                      of /optim: steps of the optimiser
 //   /rng                               attributes `generator`, `seed`; numbers have no other state
-//   /data                              attribute `extra_state`, JSON
+//   /data                              attribute `extra_state`, JSON; with a tokenizer the dataset
+//   `tokenizer`
 //   attributes of /                    format, format_version, step, precision, config_yaml
 //
 // Its first 512 bytes are one line of text with the digest of all that follows, so that damage is
@@ -26,6 +27,7 @@
 #include "optim/optimizer.h"
 #include "train/run/checkpoint/directory.h"
 #include "train/run/records/h5.h"
+#include "train/run/records/tokenizer_file.h"
 
 namespace difftape::run {
 
@@ -45,6 +47,7 @@ struct CheckpointMeta {
   std::string config_yaml;                                ///< the fully resolved configuration
   nlohmann::json extra_state = nlohmann::json::object();  ///< the loop's own, e.g. spike windows
   std::uint64_t seed = 0;                                 ///< run.seed
+  TokenizerFile tokenizer = {};                           ///< of the tokens, if it is known
   std::string precision = kRealName;                      ///< "f32" or "f64"; set when read
 };
 

@@ -11,6 +11,7 @@
 
 #include "core/attention/attention.h"
 #include "train/run/config/config.h"
+#include "train/run/records/tokenizer_file.h"
 
 namespace difftape::run {
 
@@ -96,6 +97,9 @@ class Dataset {
   /// The entropy of a token given the one before it, nats, from the pairs in what trains: a model
   /// that does not get below it has learned less than a table of pairs. Of generated data nothing.
   virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+
+  /// What made its tokens of text, if that is known.
+  virtual TokenizerFile tokenizer() const { return {}; }
 
   /// Without rows: answers are not counted one by one.
   virtual AccuracyGrid grid() const { return {}; }

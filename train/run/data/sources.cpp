@@ -126,8 +126,11 @@ std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_
     const NameScope scope(key);
     const auto files = find_sources(entries);
     std::vector<TokenFile> stored;
-    for (const fs::path& path : files)
-      stored.push_back({.path = path, .format = "text", .bytes = system::StoredBytes(path)});
+    for (const fs::path& path : files) {
+      system::StoredBytes bytes(path);
+      const auto size = static_cast<Index>(bytes.size());
+      stored.push_back({.path = path, .format = "text", .bytes = std::move(bytes), .size = size});
+    }
     auto text = std::make_unique<StoredTokens>(std::move(stored), require_text);
     text->kind = "text";
     text->unit = "bytes";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "core/digest.h"
 
@@ -19,27 +20,39 @@ void widen(std::span<const std::byte> bytes, std::span<std::int32_t> into) {
   for (size_t i = 0; i < into.size(); ++i) {
     T token;
     std::memcpy(&token, bytes.data() + i * sizeof(T), sizeof(T));
-    into[i] = static_cast<std::int32_t>(token);
+    constexpr bool kMayNotFit = sizeof(T) > sizeof(std::int32_t);
+    into[i] = kMayNotFit && token > std::numeric_limits<std::int32_t>::max()
+                  ? -1
+                  : static_cast<std::int32_t>(token);
   }
 }
 
 void widen(std::span<const std::byte> bytes, std::size_t width, std::span<std::int32_t> into) {
   if (width == 1) return widen<std::uint8_t>(bytes, into);
   if (width == 2) return widen<std::uint16_t>(bytes, into);
-  widen<std::uint32_t>(bytes, into);
+  if (width == 4) return widen<std::uint32_t>(bytes, into);
+  widen<std::uint64_t>(bytes, into);
 }
 
-/// The bytes of `count` tokens from number `begin` on.
-std::vector<std::byte> bytes_at(const TokenFile& file, Index begin, size_t count) {
-  std::vector<std::byte> bytes(count * file.width);
+/// Fills `into` with tokens from number `begin` on; returns their bytes as they are stored, of
+/// those read in pieces as they are now.
+std::vector<std::byte> read_tokens(const TokenFile& file, Index begin,
+                                   std::span<std::int32_t> into) {
+  if (file.pieces) {
+    file.pieces->read_range("tokens", begin, into);
+    const auto as_read = std::as_bytes(into);
+    return {as_read.begin(), as_read.end()};
+  }
+  std::vector<std::byte> bytes(into.size() * file.width);
   file.bytes.read(file.offset + static_cast<size_t>(begin) * file.width, bytes);
+  widen(bytes, file.width, into);
   return bytes;
 }
 
 }  // namespace
 
 void TokenFile::read(Index begin, std::span<std::int32_t> into) const {
-  widen(bytes_at(*this, begin, into.size()), width, into);
+  read_tokens(*this, begin, into);
 }
 
 StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
@@ -47,14 +60,12 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
   Digest payload;
   std::vector<std::int32_t> tokens;
   for (const TokenFile& file : files_) {
-    for (Index at = 0; at < file.size(); at += kPiece) {
-      tokens.resize(static_cast<size_t>(std::min(kPiece, file.size() - at)));
-      const std::vector<std::byte> bytes = bytes_at(file, at, tokens.size());
-      payload.add(bytes);
-      widen(bytes, file.width, tokens);
+    for (Index at = 0; at < file.size; at += kPiece) {
+      tokens.resize(static_cast<size_t>(std::min(kPiece, file.size - at)));
+      payload.add(read_tokens(file, at, tokens));
       check(file, at, tokens);
     }
-    ends_.push_back(size() + file.size());
+    ends_.push_back(size() + file.size);
   }
   files = std::ssize(files_);
   digest = payload.hex();
@@ -64,7 +75,7 @@ void StoredTokens::copy(Index begin, std::span<std::int32_t> into) const {
   auto file = static_cast<size_t>(std::ranges::upper_bound(ends_, begin) - ends_.begin());
   Index at = begin - (file == 0 ? 0 : ends_[file - 1]);
   for (; !into.empty(); ++file, at = 0) {
-    const Index here = std::min(std::ssize(into), files_[file].size() - at);
+    const Index here = std::min(std::ssize(into), files_[file].size - at);
     files_[file].read(at, into.first(static_cast<size_t>(here)));
     into = into.subspan(static_cast<size_t>(here));
   }

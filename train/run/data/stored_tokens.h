@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "train/run/data/windows.h"
+#include "train/run/records/h5.h"
 #include "train/system/stored_bytes.h"
 
 namespace difftape::run {
@@ -14,9 +15,13 @@ struct TokenFile {
   std::string format;  ///< "nanoGPT .bin", for messages
   system::StoredBytes bytes;
   std::size_t offset = 0;  ///< of the first token
-  std::size_t width = 1;   ///< bytes a token: 1, 2 or 4
+  std::size_t width = 1;   ///< bytes a token: 1, 2, 4 or 8
+  Index size = 0;          ///< tokens
+  TokenizerFile tokenizer = {};
+  /// Of HDF5 that stores them in another way, in chunks for example, the open file: /tokens is read
+  /// piece by piece, `bytes` is not.
+  std::shared_ptr<const h5::File> pieces = nullptr;
 
-  Index size() const { return static_cast<Index>((bytes.size() - offset) / width); }
   /// Tokens [begin, begin + into.size()); those that do not fit into 31 bits are negative.
   void read(Index begin, std::span<std::int32_t> into) const;
 };

@@ -3,17 +3,21 @@
 //   nanoGPT .bin   uint16, nothing else
 //   llm.c .bin     256 int32: magic 20240520, version 1, number of tokens; then uint16
 //                  or magic 20240801, version 7, number of tokens; then uint32
-//   HDF5           dataset /tokens with one axis, of any whole-number type
+//   HDF5           dataset /tokens with one axis, of any whole-number type; what is stored in
+//                  chunks, as compressed ones are, is read through HDF5, which takes longer
 //
 // All little-endian. A .bin that begins with one of llm.c's magic numbers is llm.c's; as nanoGPT
 // these would be tokens above 55,000, which GPT-2's vocabulary does not have.
 #include "train/run/data/sources.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "core/digest.h"
 #include "core/error.h"
 #include "train/run/data/stored_tokens.h"
 #include "train/run/records/h5.h"
+#include "train/system/files.h"
 
 namespace difftape::run {
 
@@ -69,8 +73,41 @@ void check_llmc(const TokenFile& file, const LlmcFormat& format) {
   }
 }
 
+/// What `data prepare` said of tokens: their tokenizer, in whose place `model` is, if it is there.
+TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& tokens,
+                             const fs::path& model) {
+  const auto told = nlohmann::json::parse(provenance, nullptr, false);
+  const auto tokenizer = told.is_object() ? told.find("tokenizer") : told.end();
+  if (!told.is_object() || tokenizer == told.end() || !tokenizer->is_object()) return {};
+  const std::string name = tokenizer->value("name", ""), digest = tokenizer->value("xxh3_128", "");
+  if (digest.empty()) return {.name = name, .model = {}};
+  std::error_code ignored;
+  if (!fs::exists(model, ignored)) return {};
+  TokenizerFile found{.name = name, .model = system::read_text(model)};
+  Digest is;
+  is.add(found.model);
+  if (is.hex() == digest) return found;
+  throw DataError(fmt::format(
+      "{}: is not the tokenizer of {}, whose digest is {}, but has {}: bring it back, or remove it "
+      "to train without",
+      model.string(), tokens.string(), digest, is.hex()));
+}
+
+/// The tokenizer of a .bin, from the files beside it; a model may be there without more.
+TokenizerFile tokenizer_beside(const fs::path& path) {
+  const fs::path told = path.string() + ".json", model = path.string() + ".model";
+  std::error_code ignored;
+  if (fs::exists(told, ignored)) return tokenizer_told(system::read_text(told), path, model);
+  if (!fs::exists(model, ignored)) return {};
+  return {.name = model.filename().string(), .model = system::read_text(model)};
+}
+
 TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
-  TokenFile file{.path = path, .format = "nanoGPT .bin", .bytes = std::move(bytes), .width = 2};
+  TokenFile file{.path = path,
+                 .format = "nanoGPT .bin",
+                 .bytes = std::move(bytes),
+                 .width = 2,
+                 .tokenizer = tokenizer_beside(path)};
   if (const LlmcFormat* format = llmc_format(file.bytes)) {
     check_llmc(file, *format);
     file.format = "llm.c .bin";
@@ -81,25 +118,33 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
         "{}: {} bytes, an odd number; a .bin without a header of llm.c holds tokens of 2 bytes",
         path.string(), file.bytes.size()));
   }
+  file.size = static_cast<Index>((file.bytes.size() - file.offset) / file.width);
   return file;
 }
 
-TokenFile h5_file(const fs::path& path) {
-  const h5::File stored = h5::File::open(path);
-  if (!stored.exists("tokens")) {
+TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
+  auto stored = std::make_shared<const h5::File>(h5::File::open(path));
+  if (!stored->exists("tokens")) {
     throw DataError(fmt::format("{}: has no dataset /tokens", path.string()));
   }
-  const Shape shape = stored.shape("tokens");
+  const Shape shape = stored->shape("tokens");
   if (shape.rank() != 1) {
     throw DataError(fmt::format("{}: /tokens is {}; need one axis", path.string(), shape.str()));
   }
-  const auto tokens = stored.read<std::int32_t>("tokens");
-  std::string bytes(reinterpret_cast<const char*>(tokens.data()),
-                    tokens.size() * sizeof(std::int32_t));
-  return {.path = path,
-          .format = "HDF5 /tokens",
-          .bytes = system::StoredBytes::of(std::move(bytes)),
-          .width = sizeof(std::int32_t)};
+  TokenFile file{.path = path,
+                 .format = "HDF5 /tokens",
+                 .bytes = std::move(bytes),
+                 .size = shape[0],
+                 .tokenizer = read_tokenizer(*stored, "")};
+  if (const auto at = stored->contiguous("tokens")) {
+    file.offset = at->offset;
+    file.width = at->width;
+    if (at->offset + at->width * static_cast<std::size_t>(file.size) > file.bytes.size())
+      throw DataError(fmt::format("{}: is cut off", path.string()));
+  } else {
+    file.pieces = std::move(stored);
+  }
+  return file;
 }
 
 bool is_h5(const fs::path& path, const system::StoredBytes& bytes) {
@@ -111,9 +156,24 @@ bool is_h5(const fs::path& path, const system::StoredBytes& bytes) {
 
 TokenFile open_token_file(const fs::path& path) {
   system::StoredBytes bytes(path);
-  TokenFile file = is_h5(path, bytes) ? h5_file(path) : bin_file(path, std::move(bytes));
-  if (file.size() == 0) throw DataError(fmt::format("{}: holds no token", path.string()));
+  TokenFile file =
+      is_h5(path, bytes) ? h5_file(path, std::move(bytes)) : bin_file(path, std::move(bytes));
+  if (file.size == 0) throw DataError(fmt::format("{}: holds no token", path.string()));
   return file;
+}
+
+/// The tokenizer of all files; none if one does not know its own.
+TokenizerFile common_tokenizer(const std::vector<TokenFile>& files) {
+  const TokenFile& first = files.front();
+  for (const TokenFile& file : files) {
+    if (!file.tokenizer.is_known()) return {};
+    if (file.tokenizer == first.tokenizer) continue;
+    throw DataError(fmt::format(
+        "{} was made by the tokenizer {}, {} by another, {}: prepare both "
+        "with one",
+        first.path.string(), first.tokenizer.name, file.path.string(), file.tokenizer.name));
+  }
+  return first.tokenizer;
 }
 
 void require_known(const TokenFile& file, Index first, std::span<const std::int32_t> tokens,
@@ -137,6 +197,7 @@ std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_s
     const auto files = find_sources(entries);
     std::vector<TokenFile> stored;
     for (const auto& path : files) stored.push_back(open_token_file(path));
+    const TokenizerFile tokenizer = common_tokenizer(stored);
     std::int32_t largest = 0;
     auto tokens = std::make_unique<StoredTokens>(
         std::move(stored), [&](const TokenFile& file, Index first, const auto& piece) {
@@ -145,6 +206,7 @@ std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_s
         });
     tokens->kind = tokens->unit = "tokens";
     tokens->vocab_size = largest + 1;
+    tokens->tokenizer = tokenizer;
     tokens->from = "the row of tokens of " + one_or_number(files);
     return tokens;
   };

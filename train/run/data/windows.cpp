@@ -78,6 +78,7 @@ class Windows : public Dataset {
   Index vocab_size() const override {
     return std::max(source_->vocab_size, val_source().vocab_size);
   }
+  TokenizerFile tokenizer() const override { return source_->tokenizer; }
   std::optional<double> bigram_entropy() const override {
     return run::bigram_entropy(*source_, split_.train);
   }
@@ -221,6 +222,13 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
   if (val_source) {
     require("data.path", *source, 1, "one sequence of seq_len + 1");
     require("data.val_path", *val_source, 1, "one sequence of seq_len + 1");
+    if (val_source->tokenizer.is_known() && source->tokenizer.is_known() &&
+        val_source->tokenizer != source->tokenizer) {
+      throw DataError(
+          fmt::format("data.path was made by the tokenizer {}, data.val_path by {}: "
+                      "prepare both with one",
+                      source->tokenizer.name, val_source->tokenizer.name));
+    }
   } else {
     require("data.path", *source, 2, "one sequence of seq_len + 1 to train and one to validate");
   }

@@ -23,12 +23,13 @@ class TokenSource {
   Index files = 0;       ///< it comes from
   std::string digest;    ///< XXH3 of the tokens as they are stored
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
+  TokenizerFile tokenizer;
 };
 
 /// Training sequences begin at random positions, drawn with replacement from the whole training
 /// part; validation sequences do not overlap. They come from `val_source`, if it is not null, else
 /// from a part of `source` that does not train. Throws DataError if there is not one sequence of
-/// each.
+/// each, or if two tokenizers made them.
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                       std::shared_ptr<const TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed);

@@ -52,13 +52,8 @@ class Text {
     return token;
   }
 
-  /// Whether the tokens written end in one of the stops.
   bool stopped() const {
-    if (written_.back() == request_.eos_token_id) return true;
-    return std::ranges::any_of(request_.stop, [&](const std::vector<std::int32_t>& stop) {
-      return !stop.empty() && stop.size() <= written_.size() &&
-             std::equal(stop.rbegin(), stop.rend(), written_.rbegin());
-    });
+    return written_.back() == request_.eos_token_id || request_.is_stop(written_);
   }
   /// Whether the model has no position for one token more.
   bool full() const { return cache_.length() + std::ssize(unread_) > cache_.capacity(); }

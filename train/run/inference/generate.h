@@ -2,6 +2,7 @@
 // Text that a model writes: tokens drawn one after the other, each from all before it.
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ struct GenerateRequest {
   std::uint64_t stream = 0;  ///< which of several texts of a seed
   Index known = 0;           ///< only tokens below this are written; 0: all
   Index eos_token_id = -1;   ///< ends the text; attention stays within documents; -1: none
-  /// Any of these, as tokens, ends the text too.
-  std::vector<std::vector<std::int32_t>> stop{};
+  /// Whether the tokens written, the last of them new, are a text that ends.
+  std::function<bool(std::span<const std::int32_t>)> is_stop = [](std::span<const std::int32_t>) {
+    return false;
+  };
   /// Sees each token when it is drawn; false ends the text.
   std::function<bool(std::int32_t)> on_token = [](std::int32_t) { return true; };
 };

@@ -29,11 +29,13 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);
     named.data = weights->meta().extra_state.at("data");
+    named.tokenizer = weights->meta().tokenizer;
   } else {
     named.config = load_config(where.string(), overrides).config;
     const std::string& from = named.config.train.init_from;
     if (!from.empty()) weights.emplace(find_checkpoint(from));
   }
+  if (named.config.data.kind == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
   named.model = std::make_unique<LanguageModel>(named.config.model);
   named.model->parameters().initialize(named.config.run.seed);
   if (!weights) return named;

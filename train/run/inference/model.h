@@ -9,6 +9,7 @@
 
 #include "layers/language_model.h"
 #include "train/run/config/config.h"
+#include "train/run/records/tokenizer_file.h"
 
 namespace difftape::run {
 
@@ -18,6 +19,7 @@ struct NamedModel {
   std::filesystem::path checkpoint;  ///< empty: the weights are initial ones
   Index step = 0;                    ///< that it was trained for
   nlohmann::json data;               ///< what the checkpoint says of the data; null without one
+  TokenizerFile tokenizer = {};      ///< of text, or as the checkpoint has it
 };
 
 /// Throws UsageError for an override of a key other than those of data.* and train.*: weights

@@ -114,6 +114,7 @@ CheckpointMeta TrainState::meta(Index at_step) const {
   if (guard.active()) meta.extra_state["guard"] = guard.state();
   if (best.step > 0) meta.extra_state["best"] = {{"step", best.step}, {"loss", best.loss}};
   meta.seed = config.run.seed;
+  meta.tokenizer = data->tokenizer();
   return meta;
 }
 

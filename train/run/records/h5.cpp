@@ -180,6 +180,36 @@ void File::read(const std::string& dataset, std::span<T> into) const {
   }
 }
 
+void File::read_range(const std::string& dataset, Index begin, std::span<std::int32_t> into) const {
+  const Handle opened = state_->open_dataset(dataset);
+  const Handle space(H5Dget_space(opened), H5Sclose);
+  const hsize_t first = static_cast<hsize_t>(begin), count = into.size();
+  const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);
+  if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &count, nullptr) < 0 ||
+      H5Dread(opened, H5T_NATIVE_INT32, memory, space, H5P_DEFAULT, into.data()) < 0) {
+    throw state_->cannot_read(dataset);
+  }
+}
+
+std::optional<File::Contiguous> File::contiguous(const std::string& dataset) const {
+  const Handle opened = state_->open_dataset(dataset);
+  const Handle type(H5Dget_type(opened), H5Tclose);
+  const Handle made(H5Dget_create_plist(opened), H5Pclose);
+  const Handle file_made(H5Fget_create_plist(state_->file), H5Pclose);
+  hsize_t user_block = 0;
+  H5Pget_userblock(file_made, &user_block);
+  const haddr_t offset = H5Dget_offset(opened);
+  const std::size_t width = H5Tget_size(type);
+  const bool whole_numbers = H5Tget_class(type) == H5T_INTEGER &&
+                             (width == 1 || H5Tget_order(type) == H5T_ORDER_LE) &&
+                             H5Tget_precision(type) == 8 * width;
+  if (!whole_numbers || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) != 0 ||
+      user_block != 0 || offset == HADDR_UNDEF) {
+    return std::nullopt;
+  }
+  return Contiguous{static_cast<std::size_t>(offset), width};
+}
+
 std::string File::string_attribute(const std::string& object, const std::string& name) const {
   const Handle attribute = state_->open_attribute(object, name);
   const Handle type(H5Aget_type(attribute), H5Tclose);
@@ -206,6 +236,8 @@ template void File::write(const std::string&, const Shape&, std::span<const floa
 template void File::read(const std::string&, std::span<float>) const;
 template void File::write(const std::string&, const Shape&, std::span<const double>);
 template void File::read(const std::string&, std::span<double>) const;
+template void File::write(const std::string&, const Shape&, std::span<const std::uint8_t>);
+template void File::read(const std::string&, std::span<std::uint8_t>) const;
 template void File::write(const std::string&, const Shape&, std::span<const std::int32_t>);
 template void File::read(const std::string&, std::span<std::int32_t>) const;
 template void File::write(const std::string&, const Shape&, std::span<const std::int64_t>);

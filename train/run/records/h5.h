@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ namespace difftape::run::h5 {
 
 template <class T>
 concept Element = std::same_as<T, float> || std::same_as<T, double> ||
-    std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
+    std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
 
 /// Version of the HDF5 library in use, "1.10.8".
 std::string library_version();
@@ -66,6 +67,14 @@ class File {
   /// The same into memory of the right size.
   template <Element T>
   void read(const std::string& dataset, std::span<T> into) const;
+  /// Elements [begin, begin + into.size()) of a dataset of one axis.
+  void read_range(const std::string& dataset, Index begin, std::span<std::int32_t> into) const;
+  /// Where in the file whole numbers lie one after the other, little-endian, of so many bytes each;
+  /// nothing if they do not: in chunks, compressed, or of another order.
+  struct Contiguous {
+    std::size_t offset, width;
+  };
+  std::optional<Contiguous> contiguous(const std::string& dataset) const;
   std::string string_attribute(const std::string& object, const std::string& name) const;
   std::int64_t int_attribute(const std::string& object, const std::string& name) const;
 

@@ -31,6 +31,7 @@ template <class T>
 hid_t memory_type() {
   if constexpr (std::same_as<T, float>) return H5T_NATIVE_FLOAT;
   if constexpr (std::same_as<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::same_as<T, std::uint8_t>) return H5T_NATIVE_UINT8;
   if constexpr (std::same_as<T, std::int32_t>) return H5T_NATIVE_INT32;
   if constexpr (std::same_as<T, std::int64_t>) return H5T_NATIVE_INT64;
 }

@@ -171,6 +171,33 @@ TEST_F(SentencePiece, gives_fewer_tokens_than_bytes_and_names_its_model) {
   EXPECT_EQ(beside["tokenizer"]["xxh3_128"], asked.tokenizer.digest);
 }
 
+TEST_F(SentencePiece, is_kept_with_the_tokens_and_gives_back_their_text) {
+  const std::string text = "  the step 7 of the tape\n\tthen caf\u00e9 \u2192 \U0001F600\n";
+  put(dir / "text", text + text + text);
+  for (const char* out : {"out.bin", "out.h5"}) {
+    PrepareRequest asked = request({"text"}, out);
+    asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
+    prepare_tokens(asked);
+    ModelConfig model;
+    model.vocab_size = 600;
+    const DataConfig config{
+        .kind = DataKind::tokens, .path = {(dir / out).string()}, .seq_len = 8, .batch_size = 1};
+    const TokenizerFile kept = make_dataset(config, model, 1)->tokenizer();
+    EXPECT_EQ(kept.name, "bpe.model");
+    EXPECT_EQ(kept.model, contents(dir / "bpe.model"));
+    const Tokenizer tokenizer = tokenizer_of(kept);
+    const std::vector<std::int32_t> tokens = tokenizer.encode(text);
+    EXPECT_EQ(tokenizer.decode(tokens), text);
+    Index bytes = 0;
+    std::string streamed;
+    TextStream stream(tokenizer, std::span(tokens).first(2));
+    for (const std::int32_t token : tokens) bytes += tokenizer.bytes(token);
+    for (const std::int32_t token : std::span(tokens).subspan(2)) streamed += stream.add(token);
+    EXPECT_EQ(bytes, std::ssize(text));
+    EXPECT_EQ(tokenizer.decode(std::span(tokens).first(2)) + streamed + stream.rest(), text);
+  }
+}
+
 TEST_F(SentencePiece, refuses_other_text_and_other_files) {
   put(dir / "latin1", "caf\xe9 au lait");
   PrepareRequest asked = request({"latin1"});

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "tests/support/scratch.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/h5.h"
+#include "train/system/stored_bytes.h"
 
 namespace difftape::run {
 namespace {
@@ -79,6 +81,54 @@ TEST_F(TokenData, all_formats_give_the_same_batches) {
     EXPECT_EQ(make(name)->train_batch(3, 0).tokens, train) << name;
     EXPECT_EQ(make(name)->val_batch(0).tokens, val) << name;
   }
+}
+
+/// /tokens of an HDF5 type, compressed in chunks if they are so many.
+void put_other_h5(const std::filesystem::path& path, const std::vector<std::int32_t>& values,
+                  hid_t type, hsize_t chunk) {
+  const hsize_t size = values.size();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &size, nullptr), how = H5Pcreate(H5P_DATASET_CREATE);
+  if (chunk > 0) {
+    H5Pset_chunk(how, 1, &chunk);
+    H5Pset_deflate(how, 1);
+  }
+  const hid_t set = H5Dcreate2(file, "tokens", type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+  ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  H5Dclose(set), H5Pclose(how), H5Sclose(space), H5Fclose(file);
+}
+
+TEST_F(TokenData, hdf5_of_any_whole_numbers_in_any_layout_gives_the_same_batches) {
+  put_h5("t.h5", {500}, tokens<std::int32_t>(500));
+  const auto usual = make("t.h5");
+  for (const hid_t type : {H5T_STD_U16LE, H5T_STD_U16BE, H5T_STD_I64LE, H5T_STD_U32LE}) {
+    for (const hsize_t chunk : {0, 64}) {
+      put_other_h5(dir / "o.h5", tokens<std::int32_t>(500), type, chunk);
+      const auto other = make("o.h5");
+      for (Index step = 0; step < 10; ++step)
+        EXPECT_EQ(other->train_batch(step, 0).tokens, usual->train_batch(step, 0).tokens);
+    }
+  }
+  auto wrong = tokens<std::int32_t>(500);
+  wrong[3] = -7;
+  for (const hsize_t chunk : {0, 64}) {
+    put_other_h5(dir / "wrong.h5", wrong, H5T_STD_I64LE, chunk);
+    EXPECT_THAT([&] { make("wrong.h5"); },
+                ThrowsMessage<DataError>(testing::HasSubstr("wrong.h5: token 3 is ")));
+  }
+}
+
+TEST_F(TokenData, of_a_large_hdf5_file_is_read_where_it_lies) {
+  std::vector<std::int32_t> many(6'000'000);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int32_t>(i * 7 % 1000);
+  put_h5("large.h5", {6'000'000}, many);
+  ASSERT_GT(std::filesystem::file_size(dir / "large.h5"), system::StoredBytes::kInMemory);
+  const auto data = make("large.h5");
+  const auto batch = data->train_batch(3, 0).tokens;
+  for (size_t i = 1; i < 17; ++i) EXPECT_EQ(batch[i], (batch[i - 1] + 7) % 1000);
+  std::filesystem::resize_file(dir / "large.h5", 24'000'000);
+  EXPECT_THAT([&] { data->train_batch(3, 0); },
+              ThrowsMessage<DataError>(testing::HasSubstr("large.h5")));
 }
 
 TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {

@@ -67,12 +67,14 @@ TEST_F(Generate, is_a_function_of_seed_and_stream_whatever_the_threads) {
 TEST_F(Generate, ends_at_a_stop_at_the_context_or_when_told) {
   request.sampling.temperature = 0;
   const std::vector<std::int32_t> all = generate(*named.model, request).tokens;
-  request.stop = {{}, {all[4], all[5]}};
+  request.is_stop = [&](std::span<const std::int32_t> written) {
+    return written.size() > 1 && written[written.size() - 2] == all[4] && written.back() == all[5];
+  };
   Generated text = generate(*named.model, request);
   EXPECT_EQ(text.finish_reason, FinishReason::stop);
   ASSERT_GE(text.tokens.size(), 2u);
   EXPECT_EQ(text.tokens.back(), all[5]);
-  request.stop.clear();
+  request.is_stop = GenerateRequest{}.is_stop;
   request.eos_token_id = all[0];
   text = generate(*named.model, request);
   EXPECT_THAT(text.tokens, ElementsAre(all[0]));

@@ -10,13 +10,8 @@
 
 namespace difftape::run {
 
-namespace {
-
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< bytes of text that are seen together
-
-/// The place of the first byte that begins no character of UTF-8; npos if there is none.
 std::size_t first_foreign(std::string_view text) {
   using Utf8 = boost::locale::utf::utf_traits<char>;
   for (const char* at = text.data(); at != text.data() + text.size();) {
@@ -27,6 +22,10 @@ std::size_t first_foreign(std::string_view text) {
   }
   return std::string_view::npos;
 }
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< bytes of text that are seen together
 
 /// How much of a text, of which more follows, is a piece: up to the end of its last line or,
 /// without one, of its last whole character.

@@ -40,6 +40,9 @@ std::vector<ReadFile> read_documents(std::span<const std::filesystem::path> file
 std::vector<std::string> sample_lines(std::span<const std::filesystem::path> files,
                                       const std::string& key, Index bytes);
 
+/// The place of the first byte that begins no character of UTF-8; npos if there is none.
+std::size_t first_foreign(std::string_view text);
+
 /// Bytes of all files.
 Index total_size(std::span<const std::filesystem::path> files);
 

@@ -24,10 +24,10 @@ class TokenWriter {
   virtual void write(std::span<const std::int32_t> tokens) = 0;
   /// Of the tokens so far, as they are stored.
   virtual std::string digest() const = 0;
-  virtual void commit(const std::string& provenance) = 0;
+  virtual void commit(const std::string& provenance, const TokenizerFile& tokenizer) = 0;
 };
 
-/// uint16, nothing else, and a text beside it.
+/// uint16, nothing else; beside it a text, and the model of a tokenizer.
 class BinWriter : public TokenWriter {
  public:
   explicit BinWriter(const fs::path& out) : out_(out), file_(out) {}
@@ -39,11 +39,16 @@ class BinWriter : public TokenWriter {
     file_.write(bytes);
   }
   std::string digest() const override { return digest_.hex(); }
-  void commit(const std::string& provenance) override {
-    system::NewFile beside(out_.string() + ".json");
-    beside.write(provenance);
-    beside.commit();  // new tokens are never beside an old text
-    file_.commit();
+  void commit(const std::string& provenance, const TokenizerFile& tokenizer) override {
+    const fs::path model = out_.string() + ".model";
+    if (tokenizer.model.empty()) {
+      std::error_code ignored;
+      fs::remove(model, ignored);
+    } else {
+      system::replace_text(model, tokenizer.model);
+    }
+    system::replace_text(out_.string() + ".json", provenance);
+    file_.commit();  // last: new tokens are never beside an old text
   }
 
  private:
@@ -67,7 +72,8 @@ class H5Writer : public TokenWriter {
     digest.add(std::as_bytes(std::span(tokens_)));
     return digest.hex();
   }
-  void commit(const std::string& provenance) override {
+  void commit(const std::string& provenance, const TokenizerFile& tokenizer) override {
+    write_tokenizer(file_, "", tokenizer);
     file_.write<std::int32_t>("tokens", {std::ssize(tokens_)}, tokens_);
     file_.set_attribute("/", "provenance", provenance);
     file_.save();
@@ -101,7 +107,7 @@ std::string provenance_of(const Prepared& prepared, const PrepareRequest& reques
                               {"xxh3_128", prepared.digest},
                               {"documents", prepared.documents},
                               {"bytes", prepared.bytes},
-                              {"tokenizer", {{"name", request.tokenizer.name}}}};
+                              {"tokenizer", {{"name", request.tokenizer.file.name}}}};
   if (!request.tokenizer.digest.empty()) json["tokenizer"]["xxh3_128"] = request.tokenizer.digest;
   for (const ReadFile& file : prepared.files) {
     json["files"].push_back(
@@ -134,7 +140,7 @@ Prepared prepare_tokens(const PrepareRequest& request) {
       });
   if (prepared.tokens == 0) throw DataError("the files hold no text");
   prepared.digest = writer->digest();
-  writer->commit(provenance_of(prepared, request));
+  writer->commit(provenance_of(prepared, request), tokenizer.file);
   return prepared;
 }
 

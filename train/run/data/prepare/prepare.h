@@ -28,8 +28,9 @@ struct Prepared {
 };
 
 /// Writes the tokens of all documents in their order, each with its end if it has one, and says
-/// where they come from: in <out>.json, or in the attribute `provenance` of the HDF5 file. Each
-/// appears whole or not at all. Throws UsageError if tokens do not fit the format, MissingInput,
+/// where they come from: in <out>.json, or in the attribute `provenance` of the HDF5 file. A model
+/// of SentencePiece is kept with them: as <out>.model, or as the dataset `tokenizer`. Each appears
+/// whole or not at all. Throws UsageError if tokens do not fit the format, MissingInput,
 /// DataError and OutputError.
 Prepared prepare_tokens(const PrepareRequest& request);
 

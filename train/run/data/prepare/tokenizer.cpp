@@ -3,6 +3,8 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <unordered_map>
 
@@ -13,31 +15,112 @@
 
 namespace difftape::run {
 
+namespace {
+
+constexpr const char* kByteTokenizer = "bytes";
+const std::string kReplacement = "\xEF\xBF\xBD";  // U+FFFD, which stands for what is no character
+
+}  // namespace
+
 Tokenizer byte_tokenizer() {
-  return {.name = "bytes", .digest = {}, .vocab_size = kBytes, .encode = bytes_of};
+  return {.file = {.name = kByteTokenizer, .model = {}},
+          .digest = {},
+          .vocab_size = kBytes,
+          .encode = bytes_of,
+          .decode =
+              [](std::span<const std::int32_t> tokens) {
+                std::vector<std::int32_t> bytes;
+                std::ranges::copy_if(tokens, std::back_inserter(bytes),
+                                     [](std::int32_t token) { return token < kBytes; });
+                return text_of(bytes);
+              },
+          .bytes = [](std::int32_t token) { return Index{token >= 0 && token < kBytes}; }};
 }
 
-Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model) {
-  const std::string proto = system::read_text(model);
+namespace {
+
+using Processor = std::shared_ptr<const sentencepiece::SentencePieceProcessor>;
+
+std::vector<std::int32_t> encode(const Processor& processor, std::string_view text) {
+  std::vector<int> tokens;
+  const auto status = processor->Encode(absl::string_view(text.data(), text.size()), &tokens);
+  if (!status.ok()) throw DataError(status.ToString());
+  return {tokens.begin(), tokens.end()};
+}
+
+std::string decode(const Processor& processor, std::span<const std::int32_t> tokens) {
+  std::vector<int> known;
+  std::ranges::copy_if(tokens, std::back_inserter(known),
+                       [&](std::int32_t token) { return token < processor->GetPieceSize(); });
+  std::string text;
+  const auto status = processor->Decode(known, &text);
+  if (!status.ok()) throw DataError(status.ToString());
+  return text;
+}
+
+/// A space within a piece is written as U+2581.
+Index bytes_of_piece(const Processor& processor, std::int32_t token) {
+  if (token >= processor->GetPieceSize() || processor->IsControl(token)) return 0;
+  if (processor->IsByte(token)) return 1;
+  const std::string& piece = processor->IdToPiece(token);
+  constexpr std::string_view kSpace = "\xE2\x96\x81";
+  Index bytes = std::ssize(piece);
+  for (std::size_t at = piece.find(kSpace); at != piece.npos; at = piece.find(kSpace, at + 1))
+    bytes -= std::ssize(kSpace) - 1;
+  return bytes;
+}
+
+Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  if (!processor->LoadFromSerializedProto(proto).ok() || processor->GetPieceSize() == 0) {
+  if (!processor->LoadFromSerializedProto(file.model).ok() || processor->GetPieceSize() == 0) {
     throw DataError(fmt::format(
-        "{}: is no model of SentencePiece; `difftape data tokenizer` makes one", model.string()));
+        "{}: is no model of SentencePiece; `difftape data tokenizer` makes one", where));
   }
   Digest digest;
-  digest.add(proto);
-  return {.name = model.filename().string(),
-          .digest = digest.hex(),
-          .vocab_size = processor->GetPieceSize(),
-          .eos_token_id = processor->eos_id(),
-          .utf8 = true,
-          .encode = [processor](std::string_view text) {
-            std::vector<int> tokens;
-            const auto status =
-                processor->Encode(absl::string_view(text.data(), text.size()), &tokens);
-            if (!status.ok()) throw DataError(status.ToString());
-            return std::vector<std::int32_t>(tokens.begin(), tokens.end());
-          }};
+  digest.add(file.model);
+  const Processor shared = processor;
+  return {
+      .file = file,
+      .digest = digest.hex(),
+      .vocab_size = processor->GetPieceSize(),
+      .eos_token_id = processor->eos_id(),
+      .utf8 = true,
+      .encode = [shared](std::string_view text) { return encode(shared, text); },
+      .decode = [shared](std::span<const std::int32_t> tokens) { return decode(shared, tokens); },
+      .bytes = [shared](std::int32_t token) { return bytes_of_piece(shared, token); }};
+}
+
+}  // namespace
+
+Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model) {
+  return sentencepiece_tokenizer({model.filename().string(), system::read_text(model)},
+                                 model.string());
+}
+
+Tokenizer tokenizer_of(const TokenizerFile& file) {
+  return file.model.empty() ? byte_tokenizer() : sentencepiece_tokenizer(file, file.name);
+}
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> prompt)
+    : tokenizer_(tokenizer),
+      tokens_(prompt.begin(), prompt.end()),
+      shown_(tokenizer.decode(prompt).size()) {}
+
+std::string TextStream::add(std::int32_t token) {
+  tokens_.push_back(token);
+  return from_shown(false);
+}
+
+std::string TextStream::rest() { return from_shown(true); }
+
+std::string TextStream::from_shown(bool all) {
+  std::string text = tokenizer_.decode(tokens_);
+  constexpr int kMissing = 3;  // bytes of a character that may have come without its last one
+  for (int i = 0; i < kMissing && !all && tokenizer_.utf8 && text.ends_with(kReplacement); ++i)
+    text.resize(text.size() - kReplacement.size());
+  const std::string fresh = text.substr(std::min(shown_, text.size()));
+  shown_ = std::max(shown_, text.size());
+  return fresh;
 }
 
 namespace {

@@ -11,22 +11,45 @@
 #include <vector>
 
 #include "core/real.h"
+#include "train/run/records/tokenizer_file.h"
 
 namespace difftape::run {
 
 struct Tokenizer {
-  std::string name;         ///< "bytes", or that of the model's file
+  TokenizerFile file;       ///< what it is
   std::string digest;       ///< XXH3 of the model; empty for bytes
   Index vocab_size = 0;     ///< tokens are in [0, vocab_size)
   Index eos_token_id = -1;  ///< the token that ends a document; -1: the tokenizer has none
   bool utf8 = false;        ///< the text must be UTF-8
   std::function<std::vector<std::int32_t>(std::string_view)> encode;
+  /// Text of tokens, of which it leaves out those that it does not know.
+  std::function<std::string(std::span<const std::int32_t>)> decode;
+  std::function<Index(std::int32_t)> bytes;  ///< of the text that a token stands for
 };
 
 Tokenizer byte_tokenizer();
 
 /// Throws MissingInput, and DataError if the file is no model of SentencePiece.
 Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model);
+/// One that was kept, which must be known. Throws DataError if it is no model of SentencePiece.
+Tokenizer tokenizer_of(const TokenizerFile& file);
+
+/// Text that is written token by token.
+class TextStream {
+ public:
+  /// After these tokens, which are not shown. The tokenizer must outlive the stream.
+  TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> prompt);
+  /// What one more token adds. A character of which bytes are missing waits for them.
+  std::string add(std::int32_t token);
+  /// What still waits.
+  std::string rest();
+
+ private:
+  std::string from_shown(bool all);
+  const Tokenizer& tokenizer_;
+  std::vector<std::int32_t> tokens_;
+  std::size_t shown_;  ///< bytes
+};
 
 /// A model of byte-pair encoding (Sennrich et al. 2016) from lines of text without their ends: it
 /// leaves the text as it is, newlines and spaces too, and writes characters that it does not know

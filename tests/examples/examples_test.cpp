@@ -51,9 +51,17 @@ TEST_F(OwnAttention, trains_resumes_and_is_evaluated) {
   EXPECT_EQ(own({"train", "run", "--resume", "--set", "train.steps=6"}).exit, 0);
   const Outcome evaluated = own({"eval", "run"});
   EXPECT_EQ(evaluated.exit, 0) << evaluated.err;
-  const Outcome written = own({"generate", "run", "--prompt", "the "});
-  EXPECT_EQ(written.exit, 78);
-  EXPECT_THAT(written.err, HasSubstr("cosine makes its context by a rule of its own"));
+}
+
+TEST_F(OwnAttention, writes_text_reading_all_of_it_again_for_each_token) {
+  ASSERT_EQ(own({"train", "tiny.yaml", "--out", "run", "--set", "train.steps=6"}).exit, 0);
+  const auto text_after = [&](const std::string& prompt, const std::string& tokens) {
+    const Outcome text =
+        own({"generate", "run", "--prompt", prompt, "--max-tokens", tokens, "--temperature", "0"});
+    EXPECT_EQ(text.exit, 0) << text.err;
+    return text.out.substr(0, text.out.size() - 1);
+  };
+  EXPECT_EQ(text_after(text_after("the ", "3"), "5"), text_after("the ", "8"));
 }
 
 TEST_F(OwnAttention, is_planned_beside_the_other_kinds) {
@@ -98,7 +106,6 @@ TEST_F(OwnAttention, refuses_what_its_rule_does_not_know) {
     EXPECT_EQ(outcome.exit, 78) << set;
     EXPECT_THAT(outcome.err, HasSubstr("leave ")) << set;
   }
-  EXPECT_EQ(own({"config", "show", "tiny.yaml", "--set", "log.sample_every=5"}).exit, 78);
   const Outcome exported = own({"export", "tiny.yaml", "--format", "hf", "--out", "hf"});
   EXPECT_EQ(exported.exit, 64);
   EXPECT_THAT(exported.err, HasSubstr("makes its context by a rule of its own"));

@@ -76,6 +76,42 @@ Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mappi
   };
 }
 
+/// Whether the output of `reader` may depend on `token`, both of (B * T).
+bool may_see(Index reader, Index token, Index seq, const Visibility& visible) {
+  const Index position = token % seq, own = reader % seq;
+  if (reader / seq != token / seq || position > own) return false;
+  if (visible.sliding_window > 0 && own - position >= visible.sliding_window) return false;
+  return !visible.document_offsets ||
+         position >= (*visible.document_offsets)[static_cast<size_t>(reader)];
+}
+
+/// Which token the output of another depends on and must not, in words; empty if there is none.
+std::string forbidden_sight(const Attention& attention, Parameter& x, const Visibility& visible) {
+  const auto output = [&] {
+    Tape tape(Tape::Mode::inference);
+    return attention(tape.parameter(x), {visible.document_offsets}).value();
+  };
+  const Index seq = x.shape[1], tokens = x.shape[0] * seq, width = x.shape[2];
+  const Tensor before = output();
+  for (Index token = 0; token < tokens; ++token) {
+    real& feature = x.value.row(token)[0];
+    const real was = std::exchange(feature, feature + 1);
+    const Tensor after = output();
+    feature = was;
+    for (Index reader = 0; reader < tokens; ++reader) {
+      if (may_see(reader, token, seq, visible) ||
+          std::equal(before.row(reader), before.row(reader) + width, after.row(reader)))
+        continue;
+      return fmt::format(
+          "the output of token {} of sequence {} depends on token {} of sequence {}: the rule may "
+          "read no later token, none of another document or sequence, none before the window; add "
+          "attention_mask to its scores",
+          reader % seq, reader / seq, token % seq, token / seq);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
@@ -95,6 +131,11 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
     draw(x.value, x.name, {0, 1}, seed);
     for (Index i = 0; i < batch * seq; ++i) x.value.row(i)[0] = 1 + x.value.row(i)[0] / 4;
     add_to_column(parameters.find("self_attn.v_proj.weight")->value, 0, real(0.8));
+    if (!fields_of(config.attention).context.empty()) {
+      const Visibility visible{config.attention.sliding_window, document_offsets};
+      const std::string forbidden = forbidden_sight(attention, x, visible);
+      if (!forbidden.empty()) return GradcheckResult{.failure = forbidden};
+    }
     return gradcheck(
         parameters, [&](Tape& tape) { return attention(tape.parameter(x), {document_offsets}); },
         expected);

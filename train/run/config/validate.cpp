@@ -106,10 +106,6 @@ void validate_val_path(const DataConfig& data, const Rules& rules) {
 
 void validate_samples(const Config& c, const Rules& rules) {
   if (c.log.sample_every == 0) return;
-  rules.check(fields_of(c.model.attention).context.empty(),
-              {"log.sample_every", "model.attention.kind"},
-              "attention {} has a rule of its own, which writes no text; leave sample_every out",
-              c.model.attention.kind.name());
   rules.check(c.data.kind == DataKind::text, {"log.sample_every", "data.kind"},
               "samples are text; the tokens of data.kind {} are no bytes", to_string(c.data.kind));
   rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_every"},

@@ -1,6 +1,7 @@
 #include "train/run/inference/generate.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 
@@ -30,25 +31,32 @@ Index capacity_of(const ModelConfig& model, const GenerateRequest& request) {
   return prompt + std::min(request.max_tokens, model.max_seq_len - prompt);
 }
 
-/// One text: the tokens so far, and the cache of all but those not yet read.
+/// One text: the tokens so far, and the cache of all but those not yet read. A kind with a context
+/// rule of its own has no cache and reads all of them again for every token.
 class Text {
  public:
   Text(LanguageModel& model, const GenerateRequest& request)
       : model_(model),
         request_(request),
-        cache_(model.make_cache(1, capacity_of(model.config(), request))),
+        capacity_(capacity_of(model.config(), request)),
         unread_(request.prompt),
-        rng_(request.seed, fmt::format("generate/{}", request.stream)) {}
+        rng_(request.seed, fmt::format("generate/{}", request.stream)) {
+    if (fields_of(model.config().attention).context.empty())
+      cache_ = model.make_cache(1, capacity_);
+  }
 
   /// Draws the next token.
   std::int32_t next() {
     Tape tape(Tape::Mode::inference);
     const TokenBatch tokens{unread_, 1, std::ssize(unread_), documents_of_unread()};
-    const Tensor logits = model_.next_logits(tape, tokens, cache_).value();
-    const std::int32_t token =
-        sample(known_of(logits.values()), request_.sampling, rng_.uniform(written_.size()));
+    const Tensor logits =
+        (cache_ ? model_.next_logits(tape, tokens, *cache_) : model_.logits(tape, tokens)).value();
+    const auto vocab_size = static_cast<size_t>(model_.config().vocab_size);
+    const std::int32_t token = sample(known_of(logits.values().last(vocab_size)), request_.sampling,
+                                      rng_.uniform(written_.size()));
     written_.push_back(token);
-    unread_ = {token};
+    if (cache_) unread_.clear();
+    unread_.push_back(token);
     return token;
   }
 
@@ -56,11 +64,13 @@ class Text {
     return written_.back() == request_.eos_token_id || request_.is_stop(written_);
   }
   /// Whether the model has no position for one token more.
-  bool full() const { return cache_.length() + std::ssize(unread_) > cache_.capacity(); }
+  bool full() const { return tokens_read() + std::ssize(unread_) > capacity_; }
 
   const std::vector<std::int32_t>& written() const { return written_; }
 
  private:
+  Index tokens_read() const { return cache_ ? cache_->length() : 0; }
+
   std::span<const real> known_of(std::span<const real> logits) const {
     return request_.known > 0 ? logits.first(static_cast<size_t>(request_.known)) : logits;
   }
@@ -68,7 +78,8 @@ class Text {
   DocumentOffsets documents_of_unread() {
     if (request_.eos_token_id < 0) return nullptr;
     std::vector<std::int32_t> begins;
-    auto position = static_cast<std::int32_t>(cache_.length());
+    auto position = static_cast<std::int32_t>(tokens_read());
+    if (position == 0) document_ = 0;
     for (const std::int32_t token : unread_) {
       begins.push_back(document_);
       ++position;
@@ -79,7 +90,8 @@ class Text {
 
   LanguageModel& model_;
   const GenerateRequest& request_;
-  ModelKvCache cache_;
+  Index capacity_;
+  std::optional<ModelKvCache> cache_;
   std::vector<std::int32_t> unread_, written_;
   std::int32_t document_ = 0;  ///< where that of the next token begins
   RandomStream rng_;

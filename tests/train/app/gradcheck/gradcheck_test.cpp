@@ -5,6 +5,8 @@
 #include <regex>
 #include <set>
 
+#include "core/attention/mask.h"
+#include "layers/attention/context.h"
 #include "layers/model_config.h"
 #include "tests/layers/combinations.h"
 #include "train/app/gradcheck/cases.h"
@@ -139,6 +141,40 @@ TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
 
 INSTANTIATE_TEST_SUITE_P(Fields, EveryCombination, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
+
+/// Attention whose mask knows no documents, or that has none.
+Var unmasked(const AttentionOperands& in, bool causal) {
+  const Shape q = in.q.shape();
+  const Var keys = transpose(transpose(in.k, 1, 2), 2, 3);
+  Var scores = matmul(transpose(in.q, 1, 2), keys);  // (B, H, T, T)
+  if (causal) {
+    const Tensor mask = attention_mask(q[0], q[1], {});
+    scores = add(scores, reshape(in.q.tape().constant(mask), {q[0], 1, q[1], q[1]}));
+  }
+  return transpose(matmul(softmax(scores), transpose(in.v, 1, 2)), 1, 2);
+}
+
+/// Prints what the check of a layer of such a kind says, and ends the process.
+void check_kind(bool causal, const DocumentOffsets& documents) {
+  register_attention({.name = "leaky", .source = "a test", .context = [=](const AttentionArgs&) {
+                        return [=](const AttentionOperands& in) { return unmasked(in, causal); };
+                      }});
+  ModelConfig config{.d_model = 4, .num_layers = 1, .num_heads = 2, .max_seq_len = 6};
+  config.attention.kind = "leaky";
+  std::fputs(check_layer(config, 1, 6, documents).failure.c_str(), stderr);
+  std::exit(0);
+}
+
+// Each in a process of its own, which alone knows the kind.
+TEST(ContextRule, that_reads_a_later_token_or_another_document_is_refused_with_the_place) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ends = testing::ExitedWithCode(0);
+  EXPECT_EXIT(check_kind(false, nullptr), ends,
+              "output of token 0 of sequence 0 depends on token 1 of sequence 0: the rule may");
+  EXPECT_EXIT(check_kind(true, packed_documents(1, 6)), ends,
+              "output of token 2 of sequence 0 depends on token 0 of sequence 0");
+  EXPECT_EXIT(check_kind(true, nullptr), ends, "^$");
+}
 
 }  // namespace
 }  // namespace difftape::app

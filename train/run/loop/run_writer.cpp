@@ -60,26 +60,18 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
   return system::DirectoryLock(request.out);
 }
 
-/// Of a run that is to be longer than it was made for, or finds its files elsewhere: what it is
-/// now, and since when.
+/// Of a run that goes on with another configuration, which may make it longer, say where its files
+/// are, or write other files: what it is now, and since when.
 void record_continuation(const TrainState& state, const TrainRequest& request) {
-  Config config = config_of_run(request.out);
-  const Index before = config.train.steps;
-  const bool moved = config.data.path != state.config.data.path ||
-                     config.data.val_path != state.config.data.val_path ||
-                     config.train.init_from != state.config.train.init_from;
-  if (before == state.config.train.steps && !moved) return;
-  config.data.path = state.config.data.path;
-  config.data.val_path = state.config.data.val_path;
-  config.train.init_from = state.config.train.init_from;
-  config.train.steps = state.config.train.steps;
-  config.log.spike_rule = state.config.log.spike_rule;
-  rewrite_env(request.out, flat_config(config),
+  const FlatConfig made = flat_config(config_of_run(request.out)), now = flat_config(state.config);
+  if (made == now) return;
+  const Index before = config_of_run(request.out).train.steps;
+  rewrite_env(request.out, now,
               {{"command", request.command},
                {"date", utc_now()},
                {"step", state.step},
                {"steps_before", before}});
-  system::replace_text(request.out / "config.yaml", to_yaml(config));
+  system::replace_text(request.out / "config.yaml", to_yaml(state.config));
 }
 
 void open_directory(TrainState& state, const TrainRequest& request) {

@@ -99,5 +99,19 @@ TEST(SameRun, goes_on_with_other_activation_checkpointing_with_and_without_a_che
   EXPECT_EQ(test::measured(project / "run"), measured);
 }
 
+TEST(SameRun, says_what_it_goes_on_with_where_that_decides_no_result) {
+  TinyProject project;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  project.config.log.tensorboard = true;
+  project.config.train.keep_last = 3;
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_TRUE(config_of_run(project / "run").log.tensorboard);
+  const auto env = read_env(project / "run");
+  EXPECT_EQ(env["config"]["train.keep_last"], "3");
+  EXPECT_EQ(env["continued"].size(), 1U);
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U) << "nothing is new";
+}
+
 }  // namespace
 }  // namespace difftape::run

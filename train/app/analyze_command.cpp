@@ -99,8 +99,10 @@ void run_snr(const SnrArguments& arguments) {
   require_measurable(arguments.request);
   if (csv) require_csv_output(out, "analyze snr", kSnrHeader);
   if (!out.empty() && !csv) require_h5_output(out, "analyze snr", {"snr", "gain", "crossover"});
+  fmt::print("{}", describe_snr(arguments.request));
+  std::fflush(stdout);
   const SnrResult result = measure_snr(arguments.request);
-  fmt::print("{}", describe_snr(result));
+  fmt::print("{}", snr_tables(result));
   if (out.empty()) return;
   (csv ? write_snr_csv : write_snr_h5)(out, result);
   fmt::print("\nwritten: {}\n", out.string());

@@ -28,11 +28,13 @@ struct PlanArguments {
 void print_plan(const PlanArguments& arguments) {
   const run::Config config =
       study::config_of_arm(arguments.config, arguments.overrides, arguments.arm).config;
+  fmt::print("Sequences of {}, batches of {}, {}.\n\n", config.data.seq_len, config.data.batch_size,
+             kRealName);
+  std::fflush(stdout);
   const Plan plan = make_plan(config, arguments.kinds);
   fmt::print("{}\n", to_text(plan_table(plan, config)));
   for (const std::string& line : plan.left_out) fmt::print("{}\n", line);
-  fmt::print("* the attention of this configuration. Sequences of {}, batches of {}, {}.\n",
-             config.data.seq_len, config.data.batch_size, kRealName);
+  fmt::print("* the attention of this configuration\n");
 }
 
 }  // namespace

@@ -221,9 +221,8 @@ nlohmann::ordered_json describe(const SnrRequest& r) {
 
 }  // namespace
 
-std::string describe_snr(const SnrResult& result) {
-  const SnrRequest& r = result.request;
-  std::string text = fmt::format(
+std::string describe_snr(const SnrRequest& r) {
+  return fmt::format(
       "Needle in noise: a row of {} attention scores, of which the needle's is {} in the first "
       "map\n"
       "and {} in the second; all others are normal, with mean 0 and standard deviation `noise`, "
@@ -239,7 +238,10 @@ std::string describe_snr(const SnrResult& result) {
       "it.\n\n",
       system::grouped(r.needle.tokens), r.needle.signal, r.needle.second_signal, r.trials, r.seed,
       r.lambdas);
-  return text + to_text(by_noise(result)) + "\n" + to_text(by_correlation(result));
+}
+
+std::string snr_tables(const SnrResult& result) {
+  return to_text(by_noise(result)) + "\n" + to_text(by_correlation(result));
 }
 
 void write_snr_csv(const std::filesystem::path& path, const SnrResult& result) {

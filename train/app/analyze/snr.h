@@ -87,9 +87,11 @@ SnrResult measure_snr(const SnrRequest& request);
 double find_crossover(std::span<const double> noise, std::span<const double> ratios,
                       double threshold);
 
-/// What was measured, in words, and tables of the results: a row for each amplitude, and one for
-/// each correlation with crossovers and the largest gain.
-std::string describe_snr(const SnrResult& result);
+/// What is measured, in words.
+std::string describe_snr(const SnrRequest& request);
+/// Tables of the results: a row for each amplitude, and one for each correlation with crossovers
+/// and the largest gain.
+std::string snr_tables(const SnrResult& result);
 
 /// The first line of the CSV file.
 inline constexpr const char* kSnrHeader =

@@ -145,27 +145,56 @@ class Windows : public Dataset {
 
 }  // namespace
 
-double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans) {
-  std::unordered_map<std::uint64_t, std::int64_t> pairs;
+namespace {
+
+/// Calls f(first, second) for pairs of the first kCountedTokens tokens of the spans.
+template <class F>
+void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&& f) {
   Index left = kCountedTokens;
   std::vector<std::int32_t> tokens;
   for (const Span& span : spans) {
     tokens.resize(static_cast<size_t>(std::min(span.size(), left)));
     source.copy(span.begin, tokens);
-    for (size_t i = 1; i < tokens.size(); ++i) {
-      const auto first = static_cast<std::uint64_t>(tokens[i - 1]);
-      ++pairs[first << 32 | static_cast<std::uint64_t>(tokens[i])];
-    }
+    for (size_t i = 1; i < tokens.size(); ++i)
+      f(static_cast<std::uint64_t>(tokens[i - 1]), static_cast<std::uint64_t>(tokens[i]));
     left -= std::ssize(tokens);
   }
-  // Summed in the order of the pairs, not of the table: the same bits everywhere.
-  const std::map<std::uint64_t, std::int64_t> sorted(pairs.begin(), pairs.end());
+}
+
+using Pairs = std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t>;
+
+/// How often each pair occurs: counted in a table of all pairs where that is small.
+Pairs count_pairs(const TokenSource& source, const std::vector<Span>& spans) {
+  Pairs sorted;
+  constexpr Index kInTable = 1024;
+  const auto vocab = static_cast<std::uint64_t>(source.vocab_size);
+  if (source.vocab_size <= kInTable) {
+    std::vector<std::int64_t> table(vocab * vocab);
+    for_each_pair(source, spans, [&](auto first, auto second) { ++table[first * vocab + second]; });
+    for (std::uint64_t i = 0; i < table.size(); ++i) {
+      if (table[i] > 0)
+        sorted.emplace_hint(sorted.end(), std::pair(i / vocab, i % vocab), table[i]);
+    }
+    return sorted;
+  }
+  std::unordered_map<std::uint64_t, std::int64_t> counts;
+  for_each_pair(source, spans, [&](auto first, auto second) { ++counts[first << 32 | second]; });
+  for (const auto& [pair, count] : counts)
+    sorted.emplace(std::pair(pair >> 32, pair & 0xffffffff), count);
+  return sorted;
+}
+
+}  // namespace
+
+double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans) {
+  // Summed in the order of the pairs: the same bits everywhere.
+  const Pairs pairs = count_pairs(source, spans);
   std::unordered_map<std::uint64_t, std::int64_t> firsts;
-  for (const auto& [pair, count] : sorted) firsts[pair >> 32] += count;
+  for (const auto& [pair, count] : pairs) firsts[pair.first] += count;
   double sum = 0, total = 0;
-  for (const auto& [pair, count] : sorted) {
+  for (const auto& [pair, count] : pairs) {
     const auto n = static_cast<double>(count);
-    sum += n * std::log(static_cast<double>(firsts[pair >> 32]) / n);
+    sum += n * std::log(static_cast<double>(firsts[pair.first]) / n);
     total += n;
   }
   return total > 0 ? sum / total : 0;

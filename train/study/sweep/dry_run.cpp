@@ -113,6 +113,7 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
     if (run.selected && progress.back().state == run::RunState::queued)
       left.push_back(progress.size() - 1);
   }
+  *request.console << fmt::format("timing steps of {} runs\n", left.size()) << std::flush;
   Layout layout;
   std::optional<Estimates> estimates;
   if (!left.empty()) {

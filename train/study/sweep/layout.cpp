@@ -105,6 +105,9 @@ Layout choose_layout(const run::Config& config, std::size_t left, int jobs, int 
     return mean_busy(left, layout.jobs()) * static_cast<double>(tokens_per_step(config)) /
            time->step;
   };
+  console << fmt::format("timing steps of {} in {} and in {}\n", config.run.name, one.str(),
+                         many.str())
+          << std::flush;
   const double of_one = rate(one), of_many = of_one > 0 ? rate(many) : 0;
   const Layout& best = of_many > of_one ? many : one;
   if (of_one > 0 && of_many > 0) {

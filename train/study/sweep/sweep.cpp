@@ -144,9 +144,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
   index.write();
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
-  if (complete > 0) {
-    table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
-  }
+  table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
   if (left > 0) {
     const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
     std::vector<const run::Config*> waiting;

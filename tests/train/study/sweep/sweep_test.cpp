@@ -96,7 +96,10 @@ TEST_F(Sweep, an_arm_is_the_run_that_train_makes_of_it) {
 }
 
 TEST_F(Sweep, again_says_already_trained_and_changes_no_run) {
-  ASSERT_EQ(sweep().exit, 0);
+  const Outcome first = sweep();
+  ASSERT_EQ(first.exit, 0);
+  EXPECT_THAT(first.out, testing::StartsWith("0 of 3 runs are already trained\n"))
+      << "at once, before anything is timed";
   const auto state_of_arms = [this] {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(project / "out")) {

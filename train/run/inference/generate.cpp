@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace difftape::run {
 
@@ -24,6 +25,11 @@ void require_prompt(std::span<const std::int32_t> prompt, const ModelConfig& mod
 }
 
 namespace {
+
+/// Threads cost more than they save for a model of fewer weights, which the caches hold, and a pass
+/// of fewer products: they meet some thirty times, and on a busy machine wait for each other.
+constexpr Index kSerialWeights = Index{1} << 22;
+constexpr Index kSerialProducts = Index{1} << 25;
 
 /// Tokens that will be read at most.
 Index capacity_of(const ModelConfig& model, const GenerateRequest& request) {
@@ -47,6 +53,10 @@ class Text {
 
   /// Draws the next token.
   std::int32_t next() {
+    std::optional<SerialScope> serial;
+    const Index weights = model_.parameters().count();
+    if (weights < kSerialWeights && weights * std::ssize(unread_) < kSerialProducts)
+      serial.emplace();
     Tape tape(Tape::Mode::inference);
     const TokenBatch tokens{unread_, 1, std::ssize(unread_), documents_of_unread()};
     const Tensor logits =

@@ -111,19 +111,38 @@ Query make_query(const Call& call, Index b, Index token) {
   return {b, token, first, position + 1, first / kSimdWidth};
 }
 
-/// scores (count * kSimdWidth) = scale q k^T for `count` panels.
-void score_panels(const real* query, const real* panels, Index count, Index head_dim, real scale,
-                  real* scores) {
+/// One map of a token: its query, the head of its keys, its scores.
+struct Map {
+  const real* query;
+  Index key_head;
+  real* scores;
+};
+
+/// Scores from number `first` on (count * kSimdWidth) = scale q k^T for `count` panels, of maps
+/// with the same keys, which are loaded once.
+template <size_t kMaps>
+void score_panels(const Map* maps, const real* panels, Index first, Index count, Index head_dim,
+                  real scale) {
   for (Index p = 0; p < count; ++p) {
     const real* panel = panels + p * head_dim * kSimdWidth;
-    Simd sums[kChains]{};
+    Simd sums[kMaps][kChains]{};
     Index d = 0;
     for (; d + kChains <= head_dim; d += kChains) {
-      for (Index chain = 0; chain < kChains; ++chain)
-        sums[chain] += load(panel + (d + chain) * kSimdWidth) * query[d + chain];
+      for (Index chain = 0; chain < kChains; ++chain) {
+        const Simd keys = load(panel + (d + chain) * kSimdWidth);
+        for (size_t map = 0; map < kMaps; ++map)
+          sums[map][chain] += keys * maps[map].query[d + chain];
+      }
     }
-    for (; d < head_dim; ++d) sums[0] += load(panel + d * kSimdWidth) * query[d];
-    store(((sums[0] + sums[1]) + (sums[2] + sums[3])) * scale, scores + p * kSimdWidth);
+    for (; d < head_dim; ++d) {
+      const Simd keys = load(panel + d * kSimdWidth);
+      for (size_t map = 0; map < kMaps; ++map) sums[map][0] += keys * maps[map].query[d];
+    }
+    for (size_t map = 0; map < kMaps; ++map) {
+      const Simd* sum = sums[map];
+      store(((sum[0] + sum[1]) + (sum[2] + sum[3])) * scale,
+            maps[map].scores + first + p * kSimdWidth);
+    }
   }
 }
 
@@ -154,18 +173,27 @@ struct Scratch {
 void score(const Call& call, const Query& at, const std::vector<Index>& group,
            const Scratch& scratch) {
   const HeadMapping& mapping = call.mapping;
+  std::vector<Map> maps;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const OutputHead& output = mapping.outputs[static_cast<size_t>(group[i])];
+    for (size_t map = 0; map < static_cast<size_t>(mapping.maps); ++map) {
+      maps.push_back({head_of(call.in.q, at.b, output.query[map]).row(at.token), output.key[map],
+                      scratch.row(i, mapping.maps, map)});
+    }
+  }
   const Index panels = at.width() / kSimdWidth, head_dim = call.cache.head_dim();
+  const real scale = static_cast<real>(call.in.scale);
   constexpr Index kPanels = kChunk / kSimdWidth;
   for (Index p = 0; p < panels; p += kPanels) {
-    for (size_t i = 0; i < group.size(); ++i) {
-      const OutputHead& output = mapping.outputs[static_cast<size_t>(group[i])];
-      for (size_t map = 0; map < static_cast<size_t>(mapping.maps); ++map) {
-        score_panels(head_of(call.in.q, at.b, output.query[map]).row(at.token),
-                     call.cache.key_panels(at.b, output.key[map]) +
-                         (at.first_panel + p) * head_dim * kSimdWidth,
-                     std::min(kPanels, panels - p), head_dim, static_cast<real>(call.in.scale),
-                     scratch.row(i, mapping.maps, map) + p * kSimdWidth);
-      }
+    const Index count = std::min(kPanels, panels - p);
+    for (size_t i = 0; i < maps.size();) {
+      const Index head = maps[i].key_head;
+      const real* keys =
+          call.cache.key_panels(at.b, head) + (at.first_panel + p) * head_dim * kSimdWidth;
+      const bool two = i + 1 < maps.size() && maps[i + 1].key_head == head;
+      const auto score_maps = two ? score_panels<2> : score_panels<1>;
+      score_maps(&maps[i], keys, p * kSimdWidth, count, head_dim, scale);
+      i += two ? 2 : 1;
     }
   }
 }

@@ -27,7 +27,7 @@ run() {
       "$bin/bench_step" configs/bench/d128.yaml $(rounds 10)
       ;;
     attention)
-      "$bin/bench_attention" $(rounds 15)
+      "$bin/bench_attention" --steps 1 --warmup 1 $(rounds 7)
       echo
       "$bin/bench_peers" attention --seq 256,512,1024,2048,4096 $(rounds 10)
       ;;
@@ -40,7 +40,7 @@ run() {
       ;;
     generate)
       "$bin/bench_peers" generate configs/base/text_0.9m.yaml --kinds softmax,diff_v2 --tokens 200 \
-        --set model.match_params=true $(rounds 15)
+        --set model.match_params=true --steps 1 --warmup 1 $(rounds 7)
       ;;
     peers)
       "$bin/bench_peers" step configs/bench/d384.yaml $(rounds 7)

@@ -14,7 +14,7 @@ namespace {
 
 const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 const std::string kCommand =
-    "difftape ((?:train|sweep|report|eval|generate|plan|analyze|config|grads|replay|gradcheck|"
+    "difftape ((?:train|sweep|report|eval|generate|plan|analyze|config|grads|replay|verify|gradcheck|"
     "doctor|completion|man|data|export|import|init|overfit|runs|diff)\\b";
 
 /// Those in backquotes that name a file; a synopsis is none.

@@ -56,6 +56,7 @@ Command data_command(Context& context);
 Command doctor_command(Context& context);
 Command gradcheck_command(Context& context);
 Command replay_command(Context& context);
+Command verify_command(Context& context);
 Command completion_command(Context& context);
 Command man_command(Context& context);
 

@@ -24,7 +24,7 @@ constexpr const char* kResumeAuto = "auto";
 struct TrainArguments {
   std::string config, out, resume, fork;
   std::vector<std::string> overrides;
-  bool forks = false, profile = false;
+  bool forks = false, profile = false, digest = false;
 };
 
 /// What --resume means for a run that goes to `out`.
@@ -63,6 +63,7 @@ void fork(const TrainArguments& a, run::Config& config) {
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   run::Config config = run::load_config(a.config, a.overrides).config;
   fork(a, config);
+  config.log.digest |= a.digest;
   run::TrainRequest request;
   request.out = directory_of(a, config);
   outlive_reader();
@@ -96,7 +97,10 @@ Command train_command(Context& context) {
                                "(train.init_from)",
                        .given = &a->forks},
                       {"--profile", &a->profile,
-                       "Also write trace.json and profile.txt: where the time of ten steps goes"}},
+                       "Also write trace.json and profile.txt: where the time of ten steps goes"},
+                      {"--digest", &a->digest,
+                       "Also write digests.jsonl: a digest of every tensor after every step "
+                       "(log.digest)"}},
           .run = [a, &context] { context.exit = train_as_told(*a, context); },
           .examples = {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
                        "train my.yaml --resume=auto",

@@ -27,7 +27,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.err, "");
   for (const std::string command :
        {"init", "train", "sweep", "report", "runs", "diff", "plan", "analyze", "config", "overfit",
-        "export", "import", "data", "grads", "gradcheck", "doctor"}) {
+        "export", "import", "data", "grads", "verify", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
@@ -37,7 +37,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
 
 TEST(Help, of_every_command_mentions_its_arguments) {
   const std::vector<std::pair<Words, Words>> commands{
-      {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile"}},
+      {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile", "--digest"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
       {{"report"},
        {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},
@@ -59,6 +59,7 @@ TEST(Help, of_every_command_mentions_its_arguments) {
       {{"grads"}, {"CONFIG_OR_CKPT", "--batch", "--out", "--set"}},
       {{"export"}, {"RUN_OR_CKPT", "--format", "--out"}},
       {{"import"}, {"FILE_OR_DIR", "--out", "--set"}},
+      {{"verify"}, {"RUN", "--threads", "--from"}},
       {{"gradcheck"}, {"--filter"}},
       {{"doctor"}, {}}};
   for (auto [command, arguments] : commands) {
@@ -92,7 +93,8 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, export, "
-      "import, data, plan, analyze, config, overfit, grads, replay, gradcheck, doctor, completion, "
+      "import, data, plan, analyze, config, overfit, grads, replay, verify, gradcheck, doctor, "
+      "completion, "
       "man\n'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"

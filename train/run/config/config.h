@@ -156,6 +156,7 @@ struct LogConfig {
   std::string sample_prompt = "\n";
   Index sample_tokens = 100;
   bool tensorboard = false;  ///< event files beside metrics.jsonl
+  bool digest = false;       ///< digests.jsonl beside it
   stats::SpikeDefinition spike_rule = stats::SpikeDefinition::automatic;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
   double spike_threshold = 0;  ///< standard deviations

@@ -234,6 +234,9 @@ std::vector<Field> log_fields() {
       field<at, &L::tensorboard>("log.tensorboard", any_value(), "",
                                  "Also write event files that TensorBoard opens: every number that "
                                  "is logged, the configuration, histograms of lambda."),
+      field<at, &L::digest>("log.digest", any_value(), "",
+                            "Also write digests.jsonl: after every step a digest of each parameter "
+                            "and of what the optimizer keeps of it, which verify compares."),
       field<at, &L::spike_rule>(
           "log.spike_rule", any_value(), "",
           fmt::format("Which definition says what a spike is: OLMo 2's, OLMo-core's, llm.c's or "

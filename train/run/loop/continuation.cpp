@@ -26,7 +26,8 @@ constexpr std::array kDecideNoResult{"run.out",
                                      "log.sample_every",
                                      "log.sample_prompt",
                                      "log.sample_tokens",
-                                     "log.tensorboard"};
+                                     "log.tensorboard",
+                                     "log.digest"};
 
 stats::SpikeRule rule_of(const Config& config) {
   return spike_rule_of(config.log, config.train.steps);

@@ -13,6 +13,8 @@
 #include "train/run/inference/generate.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/crash_dump.h"
+#include "train/run/loop/logged_step.h"
+#include "train/run/loop/state_digest.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
@@ -107,6 +109,7 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
   peak_ = measure_fma_peak(kPeakSeconds);
   metrics_ = std::make_unique<MetricsWriter>(dir_ / "metrics.jsonl");
+  if (config.log.digest) digests_ = std::make_unique<DigestWriter>(dir_ / kDigestsFile);
   if (config.log.tensorboard) events_ = std::make_unique<EventWriter>(dir_, to_yaml(config));
   progress_ = std::make_unique<Progress>(
       request.console ? *request.console : null_stream(),
@@ -138,48 +141,6 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
   write_state(state, RunState::running);
 }
 
-Metrics RunWriter::metrics_of(const TrainState& state, const Step& step,
-                              const StepReport& report) const {
-  const LogConfig& log = state.config.log;
-  const bool validated = !std::isnan(step.val_loss) ||
-                         (step.diverged && step.diverged->quantity == metric("val/loss"));
-  Metrics metrics{{metric("train/loss"), step.loss},
-                  {metric("optim/lr"), step.lr},
-                  {metric("optim/grad_norm"), step.norms.global},
-                  {metric("spike/score_loss"), state.loss_spikes.score()},
-                  {metric("spike/score_grad"), state.grad_spikes.score()},
-                  {metric("throughput/tokens_per_sec"), report.tokens_per_sec},
-                  {metric("throughput/mfu"), report.peak_share}};
-  if (const double weight = state.config.model.z_loss; weight > 0) {
-    metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
-  }
-  if (step.qk_clip) {
-    metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
-    metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));
-  }
-  if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
-  if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
-  metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
-  const bool each = due(step.step, log.parameters_every, state.config.train.steps);
-  size_t i = 0;
-  for (const Parameter& parameter : state.model.parameters()) {
-    if (step.diverged || each) {
-      metrics.emplace_back(metric_of(metric("optim/grad_norm"), parameter.name),
-                           step.norms.per_parameter[i]);
-    }
-    if (step.update) {
-      metrics.emplace_back(metric_of(metric("optim/update_ratio"), parameter.name),
-                           step.update->update[i] / step.update->weight[i]);
-    }
-    ++i;
-  }
-  if (step.diagnostics) {
-    const Metrics& more = step.diagnostics->metrics;
-    metrics.insert(metrics.end(), more.begin(), more.end());
-  }
-  return metrics;
-}
-
 void RunWriter::step(const TrainState& state, const Step& step) {
   const profile::Span span(profile::Category::phase, "log");
   status_.step = step.step;  // what failed() would record
@@ -188,7 +149,10 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
   report.val_loss = step.val_loss;
   report.spikes = state.loss_spikes.spikes();
-  const Metrics metrics = metrics_of(state, step, report);
+  const Metrics metrics = metrics_of(state, step,
+                                     {{metric("throughput/tokens_per_sec"), report.tokens_per_sec},
+                                      {metric("throughput/mfu"), report.peak_share}});
+  if (digests_) digests_->write(step.step, digest_of(state));
   metrics_->write(step.step, metrics);
   if (events_) {
     static const Metrics none;

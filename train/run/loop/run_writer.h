@@ -6,6 +6,7 @@
 #include "core/profile.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/trainer.h"
+#include "train/run/records/digests.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/spike_records.h"
@@ -71,7 +72,6 @@ class RunWriter {
   void failed() noexcept;
 
  private:
-  Metrics metrics_of(const TrainState& state, const Step& step, const StepReport& report) const;
   void write_state(const TrainState& state, RunState run_state);
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
@@ -79,7 +79,8 @@ class RunWriter {
   system::DirectoryLock lock_;
   RunStatus status_;
   std::unique_ptr<MetricsWriter> metrics_;
-  std::unique_ptr<EventWriter> events_;  ///< null without log.tensorboard
+  std::unique_ptr<DigestWriter> digests_;  ///< null without log.digest
+  std::unique_ptr<EventWriter> events_;    ///< null without log.tensorboard
   std::unique_ptr<Progress> progress_;
   std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
   double flops_per_token_;             ///< in training

@@ -8,6 +8,7 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
+#include "train/run/records/digests.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/descriptive.h"
@@ -202,6 +203,7 @@ void restore(TrainState& state, const fs::path& dir) {
     require_same_files(state, dir);
     restore_initial_weights(state, dir);
   }
+  if (fs::exists(dir / kDigestsFile)) truncate_metrics(dir / kDigestsFile, state.step);
   if (!fs::exists(dir / "metrics.jsonl")) return;
   truncate_metrics(dir / "metrics.jsonl", state.step);
   restore_grad_norms(state, read_metrics(dir / "metrics.jsonl"));

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
-#include "train/run/loop/crash_dump.h"
+#include "train/run/loop/logged_step.h"
 #include "train/run/loop/run_writer.h"
-#include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
@@ -26,21 +23,9 @@ struct RunEnd {
 /// One step, with the validation, diagnostics, log and checkpoint that are due after it.
 RunEnd step_and_log(TrainState& state, RunWriter& writer, const system::StopRequest& stop) {
   const TrainConfig& config = state.config.train;
-  Step step = train_step(state);
-  bool is_best = false;
-  if (!step.diverged && due(step.step, config.eval_every, config.steps)) {
-    Validation validation = state.validate();
-    step.val_loss = validation.loss;
-    step.val_metrics = std::move(validation.metrics);
-    if (!std::isfinite(step.val_loss)) {
-      const Parameter* first = first_non_finite(state.model.parameters());
-      step.diverged = {step.step, kValLoss, first ? first->name : "",
-                       first_non_finite_op_in_validation(state)};
-    }
-    is_best = config.keep_best && step.val_loss < state.best.loss;
-    if (is_best) state.best = {step.step, step.val_loss};
-  }
-  if (step.diverged || diagnoses(state.config, step.step)) step.diagnostics = state.diagnose();
+  Step step = take_logged_step(state);
+  const bool is_best = config.keep_best && !step.diverged && step.val_loss < state.best.loss;
+  if (is_best) state.best = {step.step, step.val_loss};
   writer.step(state, step);
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
   const Index sample_every = state.config.log.sample_every;

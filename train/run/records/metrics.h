@@ -57,7 +57,8 @@ struct MetricsTable {
 MetricsTable read_metrics(const std::filesystem::path& path);
 
 /// Drops every step after `last_step`, and a line that a crash cut off: what a resumed run does
-/// before it appends. Throws as read_metrics does, and OutputError.
+/// before it appends, to any file of one JSON object with a "step" a line. Throws as read_metrics
+/// does, and OutputError.
 void truncate_metrics(const std::filesystem::path& path, Index last_step);
 
 /// The maps of the first measured sequence, one tensor a layer: (output heads, S, T, T), rows

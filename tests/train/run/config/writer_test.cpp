@@ -86,6 +86,7 @@ Config unusual() {
            .sample_prompt = "#: \"x\n",
            .sample_tokens = 3,
            .tensorboard = true,
+           .digest = true,
            .spike_rule = stats::SpikeDefinition::olmo_core,
            .spike_window = 128,
            .spike_threshold = 6.5,

@@ -1,0 +1,56 @@
+#pragma once
+// A run trained again, step by step, and compared bit for bit with what it left behind. Nothing is
+// written.
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/real.h"
+
+namespace difftape::app {
+
+struct VerifyRequest {
+  std::vector<Index> threads = {};  ///< a pass with each; empty: one pass with those of the program
+  Index from = 0;  ///< begin at the latest checkpoint that is not after this step; 0: at the start
+};
+
+/// The first thing that is not as it was.
+struct Difference {
+  Index step = 0;
+  std::string what;           ///< a tensor, "model/lm_head.weight", or a metric, "val/loss"
+  std::string recorded, now;  ///< digests or numbers
+};
+
+/// The run again, with a number of threads.
+struct VerifyPass {
+  int threads = 0;
+  Index steps = 0;     ///< taken, the one that differs too
+  std::string digest;  ///< of the state after them
+  std::optional<Difference> difference;
+};
+
+struct Verification {
+  std::filesystem::path dir;
+  std::string origin;        ///< where training began: "the initial weights", or a checkpoint
+  Index digests = 0;         ///< recorded steps with digests
+  Index checkpoints = 0;     ///< files compared
+  std::string other_engine;  ///< what computed the run, if it is not what computes now
+  std::vector<VerifyPass> passes;
+
+  bool equal() const;
+};
+
+/// Trains up to the last logged step, or to the first difference. Compared after every step are the
+/// metrics, all but speeds; the tensors with digests.jsonl, or, of a step that it does not have,
+/// with those of the first pass; and the checkpoints that are there. `done`, if given, sees each
+/// pass when it ends. Throws what open_recorded and restore_to_step throw.
+Verification verify_run(const std::filesystem::path& dir, const VerifyRequest& request = {},
+                        const std::function<void(const Verification&)>& done = {});
+
+/// What `difftape verify` prints.
+std::string to_text(const Verification& verification);
+
+}  // namespace difftape::app

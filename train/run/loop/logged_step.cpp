@@ -1,0 +1,66 @@
+#include "train/run/loop/logged_step.h"
+
+#include <cmath>
+
+#include "train/run/records/metric_registry.h"
+
+namespace difftape::run {
+
+Step take_logged_step(TrainState& state) {
+  const TrainConfig& config = state.config.train;
+  Step step = train_step(state);
+  if (!step.diverged && due(step.step, config.eval_every, config.steps)) {
+    Validation validation = state.validate();
+    step.val_loss = validation.loss;
+    step.val_metrics = std::move(validation.metrics);
+    if (!std::isfinite(step.val_loss)) {
+      const Parameter* first = first_non_finite(state.model.parameters());
+      step.diverged = {step.step, metric("val/loss"), first ? first->name : "",
+                       first_non_finite_op_in_validation(state)};
+    }
+  }
+  if (step.diverged || diagnoses(state.config, step.step)) step.diagnostics = state.diagnose();
+  return step;
+}
+
+Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& speed) {
+  const LogConfig& log = state.config.log;
+  const bool validated = !std::isnan(step.val_loss) ||
+                         (step.diverged && step.diverged->quantity == metric("val/loss"));
+  Metrics metrics{{metric("train/loss"), step.loss},
+                  {metric("optim/lr"), step.lr},
+                  {metric("optim/grad_norm"), step.norms.global},
+                  {metric("spike/score_loss"), state.loss_spikes.score()},
+                  {metric("spike/score_grad"), state.grad_spikes.score()}};
+  metrics.insert(metrics.end(), speed.begin(), speed.end());
+  if (const double weight = state.config.model.z_loss; weight > 0) {
+    metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
+  }
+  if (step.qk_clip) {
+    metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
+    metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));
+  }
+  if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
+  if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
+  metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
+  const bool each = due(step.step, log.parameters_every, state.config.train.steps);
+  size_t i = 0;
+  for (const Parameter& parameter : state.model.parameters()) {
+    if (step.diverged || each) {
+      metrics.emplace_back(metric_of(metric("optim/grad_norm"), parameter.name),
+                           step.norms.per_parameter[i]);
+    }
+    if (step.update) {
+      metrics.emplace_back(metric_of(metric("optim/update_ratio"), parameter.name),
+                           step.update->update[i] / step.update->weight[i]);
+    }
+    ++i;
+  }
+  if (step.diagnostics) {
+    const Metrics& more = step.diagnostics->metrics;
+    metrics.insert(metrics.end(), more.begin(), more.end());
+  }
+  return metrics;
+}
+
+}  // namespace difftape::run

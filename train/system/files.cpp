@@ -42,26 +42,83 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
+namespace {
+
+/// The result of a system call, made again as long as a signal interrupts it.
+template <class F>
+auto uninterrupted(F&& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+constexpr int kNewFile = O_WRONLY | O_CREAT | O_TRUNC;
+constexpr int kAppended = O_WRONLY | O_CREAT | O_APPEND;
+constexpr std::size_t kWriteBytes = 1 << 16;  // that are written at once
+
+}  // namespace
+
+Descriptor::Descriptor(const std::filesystem::path& path, int flags)
+    : number_(uninterrupted([&] { return open(path.c_str(), flags | O_CLOEXEC, 0666); })) {}
+
+bool Descriptor::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = uninterrupted([&] { return ::write(number_, bytes.data(), bytes.size()); });
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+bool Descriptor::sync() {
+  return uninterrupted([this] { return fsync(number_); }) == 0;
+}
+
+bool Descriptor::close() {
+  if (!is_open()) return true;
+  return ::close(std::exchange(number_, -1)) == 0 || errno == EINTR;  // Linux closes it even so
+}
+
 NewFile::NewFile(const std::filesystem::path& path)
-    : path_(path), temporary_(path.string() + ".tmp"), file_(std::fopen(temporary_.c_str(), "wb")) {
-  if (file_ == nullptr) throw cannot_write(path_);
+    : path_(path), temporary_(path.string() + kTemporary), file_(temporary_, kNewFile) {
+  if (!file_.is_open()) throw cannot_write(path_);
 }
 
 NewFile::~NewFile() {
-  if (file_ != nullptr) std::remove(temporary_.c_str());
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void NewFile::flush() {
+  if (!file_.write(waiting_)) throw cannot_write(path_);
+  waiting_.clear();
 }
 
 void NewFile::write(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
-    throw cannot_write(path_);
+  if (waiting_.size() + bytes.size() < kWriteBytes) {
+    waiting_ += bytes;
+    return;
+  }
+  flush();
+  if (!file_.write(bytes)) throw cannot_write(path_);
 }
 
 void NewFile::commit() {
-  if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0 ||
-      std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  flush();
+  if (!file_.sync() || !file_.close() ||
+      uninterrupted([this] { return rename(temporary_.c_str(), path_.c_str()); }) != 0) {
     throw cannot_write(path_);
   }
-  file_.reset();
+  temporary_.clear();
+}
+
+void truncate_file(const std::filesystem::path& path, std::size_t bytes) {
+  const auto size = static_cast<off_t>(bytes);
+  if (uninterrupted([&] { return truncate(path.c_str(), size); }) != 0) throw cannot_write(path);
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  Descriptor opened(directory, O_RDONLY | O_DIRECTORY);
+  if (opened.is_open()) opened.sync();  // not every file system lets directories be opened
 }
 
 void replace_text(const std::filesystem::path& path, std::string_view text) {
@@ -93,16 +150,16 @@ void StagedDirectory::publish() {
   if (std::rename(staging_.c_str(), target_.c_str()) != 0) throw cannot_write(target_);
 }
 
-AppendFile::AppendFile(const std::filesystem::path& path)
-    : path_(path), file_(std::fopen(path.c_str(), "ab")) {
-  if (!file_) throw cannot_write(path);
+AppendFile::AppendFile(const std::filesystem::path& path) : path_(path), file_(path, kAppended) {
+  if (!file_.is_open()) throw cannot_write(path);
 }
 
 void AppendFile::append(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
-      std::fflush(file_.get()) != 0) {
-    throw cannot_write(path_);
-  }
+  if (!file_.write(text)) throw cannot_write(path_);
+}
+
+void AppendFile::sync() {
+  if (!file_.sync()) throw cannot_write(path_);
 }
 
 namespace {
@@ -134,11 +191,6 @@ std::string absolute_path(const std::string& path, const std::filesystem::path& 
   return escaped((from / "").lexically_normal().string()) + path;
 }
 
-void DirectoryLock::Close::operator()(const int* descriptor) const {
-  close(*descriptor);
-  delete descriptor;
-}
-
 namespace {
 
 /// The lock of a file as a whole, which belongs to the open file, not to the process.
@@ -152,29 +204,21 @@ struct flock whole_file() {
 }  // namespace
 
 bool DirectoryLock::is_held(const std::filesystem::path& dir) {
-  const int opened = open((dir / "lock").c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0) return errno != ENOENT;  // what cannot be asked may be held
+  const Descriptor opened(dir / "lock", O_RDONLY);
+  if (!opened.is_open()) return errno != ENOENT;  // what cannot be asked may be held
   struct flock lock = whole_file();
-  const bool held = fcntl(opened, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-  close(opened);
-  return held;
+  return fcntl(opened.number(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-DirectoryLock::DirectoryLock(const std::filesystem::path& dir) {
-  const std::filesystem::path path = dir / "lock";
-  const int opened = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (opened < 0) {
-    throw OutputError(
-        fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
-  }
-  descriptor_.reset(new int(opened));
+DirectoryLock::DirectoryLock(const std::filesystem::path& dir)
+    : file_(dir / "lock", O_RDWR | O_CREAT) {
+  if (!file_.is_open()) throw cannot_write(dir / "lock");
   struct flock lock = whole_file();
-  if (fcntl(opened, F_OFD_SETLK, &lock) != 0) {
-    if (errno != EAGAIN && errno != EACCES) throw cannot_write(path);
-    throw OutputError(fmt::format(
-        "{}: another process is training here; wait for it, or choose another directory with --out",
-        dir.string()));
-  }
+  if (fcntl(file_.number(), F_OFD_SETLK, &lock) == 0) return;
+  if (errno != EAGAIN && errno != EACCES) throw cannot_write(dir / "lock");
+  throw OutputError(fmt::format(
+      "{}: another process is training here; wait for it, or choose another directory with --out",
+      dir.string()));
 }
 
 }  // namespace difftape::system

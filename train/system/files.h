@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace difftape::system {
 
@@ -16,8 +17,31 @@ struct CloseFile {
 /// A C stream that closes itself.
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
+/// A file descriptor that closes itself. Calls that a signal interrupts are made again.
+class Descriptor {
+ public:
+  /// Opens a file as open(2) does; without it if that fails, with errno.
+  Descriptor(const std::filesystem::path& path, int flags);
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() { close(); }
+
+  bool is_open() const { return number_ >= 0; }
+  int number() const { return number_; }
+  /// Each false if it fails, with errno; of `write` a part may then be written.
+  bool write(std::string_view bytes);
+  bool sync();
+  bool close();
+
+ private:
+  int number_;
+};
+
 /// Throws MissingInput with the path and the reason.
 std::string read_text(const std::filesystem::path& path);
+
+/// The ending of the names of files that are not whole yet.
+inline constexpr const char* kTemporary = ".tmp";
 
 /// A file that is written piece by piece and appears as a whole: under a temporary name beside
 /// `path` until commit() syncs it and renames it over `path`. One that is not committed leaves
@@ -32,12 +56,21 @@ class NewFile {
   void commit();
 
  private:
+  void flush();
+
   std::filesystem::path path_, temporary_;
-  File file_;
+  Descriptor file_;
+  std::string waiting_;  ///< bytes that are not written yet
 };
 
 /// The same for text at hand. Throws OutputError; the previous contents then still stand.
 void replace_text(const std::filesystem::path& path, std::string_view text);
+
+/// Makes a file shorter. Throws OutputError.
+void truncate_file(const std::filesystem::path& path, std::size_t bytes);
+
+/// Makes renames within a directory survive a power failure, where the file system can.
+void sync_directory(const std::filesystem::path& directory);
 
 /// Throws OutputError if there is anything at `path`.
 void require_absent(const std::filesystem::path& path);
@@ -70,10 +103,12 @@ class AppendFile {
   explicit AppendFile(const std::filesystem::path& path);
   /// Throws OutputError, for example when the disk is full; part of the text may then be written.
   void append(std::string_view text);
+  /// What was appended survives a power failure, too. Throws OutputError.
+  void sync();
 
  private:
   std::filesystem::path path_;
-  File file_;
+  Descriptor file_;
 };
 
 /// A path that a user wrote, seen from `folder`: absolute, with `~/` as the home directory. In a
@@ -92,10 +127,7 @@ class DirectoryLock {
   static bool is_held(const std::filesystem::path& dir);
 
  private:
-  struct Close {
-    void operator()(const int* descriptor) const;
-  };
-  std::unique_ptr<int, Close> descriptor_;
+  Descriptor file_;
 };
 
 }  // namespace difftape::system

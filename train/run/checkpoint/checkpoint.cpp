@@ -1,8 +1,5 @@
 #include "train/run/checkpoint/checkpoint.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -104,14 +101,6 @@ std::string state_path(const Parameter& p, const StateTensor& tensor) {
   return fmt::format("/optim/{}/{}", p.name, tensor.name);
 }
 
-/// Makes renames within a directory survive a power failure.
-void sync_directory(const fs::path& directory) {
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // not every file system lets directories be opened
-  fsync(descriptor);
-  close(descriptor);
-}
-
 h5::File open_version(const fs::path& path) {
   h5::File file = h5::File::open(path);
   const Index version = file.int_attribute("/", "format_version");
@@ -192,7 +181,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
   }
   if (more) more(file);
   file.save(write_checksum_header);
-  sync_directory(path.parent_path());
+  system::sync_directory(path.parent_path());
 }
 
 fs::path save_checkpoint(const fs::path& directory, const ParameterSet& parameters,
@@ -205,7 +194,7 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   fs::path path = directory / step_file_name(meta.step);
   write_checkpoint(path, parameters, optimizer, meta);
   system::replace_text(directory / kLatest, path.filename().string() + "\n");
-  sync_directory(directory);
+  system::sync_directory(directory);
   return path;
 }
 

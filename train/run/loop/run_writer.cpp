@@ -178,6 +178,7 @@ void RunWriter::sample(TrainState& state) {
 
 void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
+  metrics_->sync();  // a checkpoint without the steps before it could not be resumed
   state.save(dir_ / "checkpoints");
   const TrainConfig& config = state.config.train;
   if (state.best.step > 0) name_best_checkpoint(dir_ / "checkpoints", state.best.step);

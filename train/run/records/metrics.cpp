@@ -146,11 +146,7 @@ void truncate_metrics(const std::filesystem::path& path, Index last_step) {
   for_each_line(path, [&](Index step, const Json&, const std::string&, std::size_t end) {
     if (step <= last_step) keep = end;
   });
-  std::error_code error;
-  std::filesystem::resize_file(path, keep, error);
-  if (error) {
-    throw OutputError(fmt::format("cannot write {}: {}", path.string(), error.message()));
-  }
+  system::truncate_file(path, keep);
 }
 
 namespace {

@@ -38,6 +38,8 @@ class MetricsWriter {
   explicit MetricsWriter(const std::filesystem::path& path) : file_(path) {}
   /// Appends one line; steps must increase. Throws OutputError, for example when the disk is full.
   void write(Index step, const Metrics& metrics);
+  /// Brings what was written to the disk. Throws OutputError.
+  void sync() { file_.sync(); }
 
  private:
   system::AppendFile file_;

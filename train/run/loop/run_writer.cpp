@@ -76,10 +76,20 @@ void record_continuation(const TrainState& state, const TrainRequest& request) {
   system::replace_text(request.out / "config.yaml", to_yaml(state.config));
 }
 
+/// What follows once `latest` names a checkpoint. Done again, it changes nothing.
+void settle_checkpoints(const TrainState& state, const fs::path& dir) {
+  const TrainConfig& config = state.config.train;
+  if (state.best.step > 0) name_best_checkpoint(dir / "checkpoints", state.best.step);
+  if (config.keep_last > 0)
+    prune_checkpoints(dir / "checkpoints", config.keep_last, config.keep_every);
+}
+
 void open_directory(TrainState& state, const TrainRequest& request) {
   const fs::path& dir = request.out;
   if (request.resume) {
+    remove_temporary_files(dir);
     restore(state, dir);
+    settle_checkpoints(state, dir);  // the process may have ended before it did
     record_continuation(state, request);
     return;
   }
@@ -180,10 +190,7 @@ void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
   metrics_->sync();  // a checkpoint without the steps before it could not be resumed
   state.save(dir_ / "checkpoints");
-  const TrainConfig& config = state.config.train;
-  if (state.best.step > 0) name_best_checkpoint(dir_ / "checkpoints", state.best.step);
-  if (config.keep_last > 0)
-    prune_checkpoints(dir_ / "checkpoints", config.keep_last, config.keep_every);
+  settle_checkpoints(state, dir_);
   write_tables(state);
   write_state(state, RunState::running);
 }

@@ -247,4 +247,16 @@ void remove_partial_start(const fs::path& dir) {
   }
 }
 
+void remove_temporary_files(const fs::path& dir) {
+  for (const fs::path& folder : {dir, dir / "checkpoints"}) {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code ignored;
+      if (entry->path().extension() == system::kTemporary && entry->is_regular_file(ignored))
+        fs::remove(entry->path(), ignored);
+    }
+  }
+}
+
 }  // namespace difftape::run

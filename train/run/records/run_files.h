@@ -31,6 +31,10 @@ bool is_partial_start(const std::filesystem::path& dir);
 /// anything else, if a process holds its lock, or if a file cannot be removed.
 void remove_partial_start(const std::filesystem::path& dir);
 
+/// Removes files that a process left half written: those with a temporary name, of the run and of
+/// its checkpoints. For who holds the lock. What cannot be removed stays.
+void remove_temporary_files(const std::filesystem::path& dir);
+
 /// Checks that a run to resume is there. Throws MissingInput.
 void require_run_dir(const std::filesystem::path& dir);
 

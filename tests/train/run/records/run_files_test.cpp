@@ -51,6 +51,20 @@ TEST(RunDirectory, that_holds_anything_else_or_is_a_file_is_refused) {
               ThrowsMessage<OutputError>((dir / "thesis.tex").string() + rule));
 }
 
+TEST(RunDirectory, is_rid_of_half_written_files_and_of_nothing_else) {
+  const ScratchDir dir;
+  fs::create_directories(dir / "checkpoints/kept.tmp");
+  for (const char* name : {"status.json.tmp", "metrics.jsonl", "checkpoints/step-00000001.h5.tmp",
+                           "checkpoints/latest"})
+    put(dir / name, "x");
+  remove_temporary_files(dir.path());
+  EXPECT_FALSE(fs::exists(dir / "status.json.tmp"));
+  EXPECT_FALSE(fs::exists(dir / "checkpoints/step-00000001.h5.tmp"));
+  for (const char* name : {"metrics.jsonl", "checkpoints/latest", "checkpoints/kept.tmp"})
+    EXPECT_TRUE(fs::exists(dir / name)) << name;
+  EXPECT_NO_THROW(remove_temporary_files(dir / "nowhere"));
+}
+
 TEST(RunDirectory, below_a_file_states_path_and_reason) {
   const ScratchDir dir;
   put(dir / "file", "");

@@ -30,6 +30,9 @@ using Json = nlohmann::ordered_json;
 
 /// Long enough for the best of some 500 windows; the first step waits so long.
 constexpr double kPeakSeconds = 0.01;
+/// Tables are made again when they have grown by one part in so many: made at every checkpoint,
+/// they would cost a long run the square of its steps.
+constexpr Index kTablesGrow = 10;
 
 Json describe_build() {
   const BuildInfo build = build_info();
@@ -191,7 +194,7 @@ void RunWriter::checkpoint(const TrainState& state) {
   metrics_->sync();  // a checkpoint without the steps before it could not be resumed
   state.save(dir_ / "checkpoints");
   settle_checkpoints(state, dir_);
-  write_tables(state);
+  if (kTablesGrow * (state.step - tables_step_) >= state.step) write_tables(state);
   write_state(state, RunState::running);
 }
 
@@ -246,6 +249,7 @@ std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
   std::vector<SpikeRecord> spikes = spike_records(metrics, state.loss_spikes.rule());
   write_spikes_csv(dir_ / "spikes.csv", spikes);
+  tables_step_ = state.step;
   return spikes;
 }
 

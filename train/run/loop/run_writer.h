@@ -59,7 +59,8 @@ class RunWriter {
   void step(const TrainState& state, const Step& step);
   /// Writes a line of text that the model generates, and shows it: "sample after step 100: ...".
   void sample(TrainState& state);
-  /// Writes a checkpoint and brings metrics.h5, spikes.csv and status.json up to date.
+  /// Writes a checkpoint and brings status.json up to date; metrics.h5 and spikes.csv too if the
+  /// steps grew by a tenth since.
   void checkpoint(const TrainState& state);
   /// Writes trace.json and profile.txt, and shows the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);
@@ -82,6 +83,7 @@ class RunWriter {
   std::unique_ptr<DigestWriter> digests_;  ///< null without log.digest
   std::unique_ptr<EventWriter> events_;    ///< null without log.tensorboard
   std::unique_ptr<Progress> progress_;
+  Index tables_step_ = 0;              ///< at which metrics.h5 and spikes.csv were written
   std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
   double flops_per_token_;             ///< in training
   double peak_;                        ///< FLOP/s

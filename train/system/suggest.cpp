@@ -15,6 +15,11 @@ bool near(int distance, std::string_view a, std::string_view b) {
   return distance <= std::max(1, static_cast<int>(std::max(a.size(), b.size())) / 3);
 }
 
+/// What any two words of these lengths have as their distance at least.
+int least_distance(std::string_view a, std::string_view b) {
+  return static_cast<int>(std::max(a.size(), b.size()) - std::min(a.size(), b.size()));
+}
+
 /// "model.attention.kind" into "model.attention" and "kind".
 std::pair<std::string_view, std::string_view> split_last(std::string_view key) {
   const auto dot = key.rfind('.');
@@ -44,6 +49,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   const std::string* best = nullptr;
   int best_distance = 0;
   for (const std::string& candidate : candidates) {
+    if (!near(least_distance(word, candidate), word, candidate)) continue;
     const int distance = edit_distance(word, candidate);
     if (near(distance, word, candidate) && (!best || distance < best_distance)) {
       best = &candidate;
@@ -60,9 +66,11 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ca
   int best_cost = 0;
   for (const std::string& candidate : candidates) {
     const auto [known_section, known_name] = split_last(candidate);
+    if (!near(least_distance(name, known_name), name, known_name)) continue;
     const int name_cost = edit_distance(name, known_name);
     if (!near(name_cost, name, known_name)) continue;
-    const int section_cost = edit_distance(section, known_section);
+    const bool other = least_distance(section, known_section) >= kOtherSection;
+    const int section_cost = other ? kOtherSection : edit_distance(section, known_section);
     const int cost = name_cost + std::min(section_cost, kOtherSection);
     if (best.empty() || cost < best_cost) {
       best = candidate;

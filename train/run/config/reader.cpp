@@ -52,7 +52,7 @@ Config config_from_yaml(const std::string& text, const std::string& where,
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxFileBytes = 1 << 20;
+constexpr size_t kMaxFileBytes = 1 << 16;
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -69,7 +69,7 @@ std::string read_text(const std::string& path, std::string& text) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) return "cannot be read; check its permissions";
   text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) return "longer than 1 MiB; need a YAML file";
+  if (text.size() > kMaxFileBytes) return "longer than 64 KiB; need a YAML file";
   if (text.find('\0') != std::string::npos) return "is not text; need a YAML file";
   return "";
 }

@@ -13,6 +13,7 @@ namespace difftape::run {
 
 void Assignments::unknown(const std::string& key, const YamlNode& value,
                           const SourceLocation& location) {
+  if (errors_->full()) return errors_->add(location, fmt::format("unknown key '{}'", key));
   const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
   if (of_sweep && !std::ranges::count(sections_, "sweep")) {
     errors_->add(location, location.line == 0

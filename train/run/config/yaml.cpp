@@ -23,15 +23,41 @@ std::string SourceLocation::origin() const {
   return line == 0 ? source.substr(0, source.find(' ')) : fmt::format("{}:{}", source, line);
 }
 
+namespace {
+
+constexpr std::size_t kMostErrors = 50;
+constexpr std::size_t kHead = 700, kTail = 300;  // bytes of a long message that are shown
+
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// A message that quotes a value of any length, short enough to be read. UTF-8 is cut between
+/// characters.
+std::string without_middle(const std::string& message) {
+  if (message.size() <= kHead + kTail) return message;
+  std::size_t head = kHead, tail = message.size() - kTail;
+  while (head > 0 && continues_character(message[head])) --head;
+  while (tail < message.size() && continues_character(message[tail])) ++tail;
+  return fmt::format("{} ... {}", message.substr(0, head), message.substr(tail));
+}
+
+}  // namespace
+
 void ConfigErrors::add(const SourceLocation& location, const std::string& message) {
-  std::string line = fmt::format("{}: error: {}", location.str(), message);
-  if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) {
+  std::string line = fmt::format("{}: error: {}", location.str(), without_middle(message));
+  if (std::find(lines_.begin(), lines_.end(), line) != lines_.end()) return;
+  if (full()) {
+    ++more_;
+  } else {
     lines_.push_back(std::move(line));
   }
 }
 
+bool ConfigErrors::full() const { return lines_.size() == kMostErrors; }
+
 void ConfigErrors::throw_if_any() const {
-  if (any()) throw ConfigError(fmt::format("{}", fmt::join(lines_, "\n")));
+  if (!any()) return;
+  const std::string more = more_ == 0 ? "" : fmt::format("\nand {} more", more_);
+  throw ConfigError(fmt::format("{}{}", fmt::join(lines_, "\n"), more));
 }
 
 namespace {

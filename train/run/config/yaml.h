@@ -20,17 +20,20 @@ struct SourceLocation {
   std::string origin() const;
 };
 
-/// Collects errors so that one run reports all of them.
+/// Collects errors so that one run reports all of them, up to a number that one can read.
 class ConfigErrors {
  public:
-  /// Adds the line "<location>: error: <message>", once.
+  /// Adds the line "<location>: error: <message>", once; a long message without its middle.
   void add(const SourceLocation& location, const std::string& message);
   bool any() const { return !lines_.empty(); }
+  /// Further errors are counted only: their messages need not be made.
+  bool full() const;
   /// Throws one ConfigError of all lines, in the order in which they were found.
   void throw_if_any() const;
 
  private:
   std::vector<std::string> lines_;
+  int more_ = 0;  ///< that were left out
 };
 
 struct YamlPair;

@@ -134,7 +134,7 @@ TEST_F(ConfigReader, a_file_that_cannot_be_read_is_missing_input) {
   EXPECT_EQ(load("configs"), "configs: is a folder; need a YAML file");
   EXPECT_EQ(load("/proc/self/mem"), "/proc/self/mem: cannot be read; check its permissions");
   EXPECT_EQ(load("binary.yaml"), "binary.yaml: is not text; need a YAML file");
-  EXPECT_EQ(load("big.yaml"), "big.yaml: longer than 1 MiB; need a YAML file");
+  EXPECT_EQ(load("big.yaml"), "big.yaml: longer than 64 KiB; need a YAML file");
 }
 
 }  // namespace

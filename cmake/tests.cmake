@@ -98,3 +98,19 @@ target_compile_definitions(difftape_tests_installed PRIVATE
 
 # The mutants of tests/mutants, not run: only that each still fits the sources.
 add_test(NAME mutants.match_the_source COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants/run.sh --check)
+
+# Runs that are killed, or whose calls fail, by a shim that is preloaded into the program. A
+# sanitizer has to be preloaded first itself.
+if(NOT DIFFTAPE_SANITIZE)
+  add_library(difftape_faults_shim MODULE ${PROJECT_SOURCE_DIR}/tests/faults/shim.cpp)
+  difftape_flags(difftape_faults_shim)
+  target_link_libraries(difftape_faults_shim PRIVATE ${CMAKE_DL_LIBS})
+  difftape_sources(sources tests/faults)
+  list(FILTER sources EXCLUDE REGEX "/shim\\.cpp$")
+  add_difftape_tests(faults faults f32 difftape_f32 ${sources} tests/train/app/program.cpp)
+  target_compile_definitions(difftape_tests_faults PRIVATE
+    DIFFTAPE_TEST_PROGRAM="$<TARGET_FILE:difftape>"
+    DIFFTAPE_TEST_PROGRAM_F64="$<TARGET_FILE:difftape-f64>"
+    DIFFTAPE_FAULTS_SHIM="$<TARGET_FILE:difftape_faults_shim>")
+  add_dependencies(difftape_tests_faults difftape difftape-f64 difftape_faults_shim)
+endif()

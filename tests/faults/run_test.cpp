@@ -1,0 +1,169 @@
+// A run that is killed, or whose calls fail, anywhere: it resumes with no repair, and ends as the
+// run that nothing happened to, bit for bit.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <random>
+
+#include "tests/faults/project.h"
+
+namespace difftape::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As many as it takes for every attention kind, data kind, optimizer and precision.
+std::vector<std::unique_ptr<DisturbedRun>>& runs() {
+  static std::vector<std::unique_ptr<DisturbedRun>> all = [] {
+    std::vector<std::unique_ptr<DisturbedRun>> made;
+    const auto count = std::max(attention_kinds().size(), kNames<run::DataKind>.size());
+    for (int number = 0; number < static_cast<int>(count); ++number)
+      made.push_back(std::make_unique<DisturbedRun>(number));
+    return made;
+  }();
+  return all;
+}
+
+/// The run that is next in turn.
+DisturbedRun& run_of(std::size_t number) { return *runs()[number % runs().size()]; }
+
+bool tolerated(const std::string& action) { return action == "EINTR" || action == "short"; }
+
+/// The exit code that a run must have after a fault.
+void expect_exit(const DisturbedRun& run, const Fault& fault) {
+  const int exit = run.outcome().exit;
+  const bool kill = fault.action == "before" || fault.action == "after";
+  const bool reached = fault.at <= static_cast<long>(run.calls().size());
+  if (kill) {
+    EXPECT_EQ(exit, reached ? -SIGKILL : 0);
+  } else if (tolerated(fault.action)) {
+    EXPECT_EQ(exit, 0) << run.outcome().err;
+  } else {  // what cannot be removed stays, and what is a copy may be missing
+    EXPECT_TRUE(exit == 0 || exit == 74) << exit << run.outcome().err;
+    EXPECT_TRUE(exit == 0 || !run.outcome().err.empty());
+  }
+}
+
+class Fails : public testing::TestWithParam<std::string> {};
+
+TEST_P(Fails, at_any_call_and_the_resumed_run_is_the_undisturbed_one) {
+  std::mt19937 random(1);
+  long calls = 0, done = 0;
+  for (const auto& run : runs()) calls = std::max(calls, static_cast<long>(run->calls().size()));
+  std::vector<long> places;
+  for (long at = 1; at <= calls; ++at) places.push_back(at);
+  if (!torture()) {
+    std::shuffle(places.begin(), places.end(), random);
+    places.resize(6);
+  }
+  for (const long at : places) {
+    DisturbedRun& run = run_of(static_cast<std::size_t>(at));
+    if (at > static_cast<long>(run.calls().size())) continue;
+    const Fault fault{GetParam(), at, {}};
+    SCOPED_TRACE(fmt::format("{} at call {} ({}) of {}", fault.action, at,
+                             run.calls()[static_cast<std::size_t>(at - 1)], run.name()));
+    run.start(fault);
+    expect_exit(run, fault);
+    run.resume();
+    ++done;
+  }
+  say(fmt::format("{} at {} of {} calls, {} resumed runs equal", GetParam(), done, calls, done));
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, Fails,
+                         testing::Values("before", "after", "ENOSPC", "EIO", "EINTR", "short",
+                                         "full"));
+
+TEST(Killed, at_a_random_instant_a_run_resumes_to_the_undisturbed_one) {
+  std::mt19937 random(2);
+  const std::size_t kills = torture() ? 500 : 20;
+  for (std::size_t i = 0; i < kills; ++i) {
+    DisturbedRun& run = run_of(i);
+    const double after = std::uniform_real_distribution(0.0, 1.1 * run.seconds())(random);
+    SCOPED_TRACE(fmt::format("{} killed after {:.4f} s", run.name(), after));
+    run.start_and_kill(after);
+    run.resume();
+  }
+  say(fmt::format("{} kills at random instants, as many resumed runs equal", kills));
+}
+
+TEST(Killed, again_and_again_a_run_gets_to_its_end) {
+  std::mt19937 random(3);
+  DisturbedRun& run = run_of(1);
+  run.start({"before", 40, {}});
+  for (long at = 20; at < 60; at += 7) {
+    const Outcome outcome = test::run(run.command(), run.conditions({"before", at, {}}));
+    EXPECT_TRUE(outcome.exit == -SIGKILL || outcome.exit == 0) << outcome.err;
+    expect_no_half_written_file(run.run());
+  }
+  run.resume();
+}
+
+// How the process ends is not judged: libxsmm and libgomp end it themselves where they get no
+// memory.
+TEST(Memory, that_runs_out_anywhere_leaves_a_run_that_resumes) {
+  DisturbedRun& run = run_of(0);
+  std::map<int, int> exits;
+  const std::uint64_t step = torture() ? 1 << 18 : 4 << 20;
+  for (std::uint64_t bytes = 72 << 20; bytes < 112 << 20; bytes += step) {
+    SCOPED_TRACE(fmt::format("{} MiB", bytes >> 20));
+    run.start({}, {.memory = bytes});
+    exits[run.outcome().exit] += 1;
+    run.resume();
+  }
+  std::string text;
+  for (const auto& [exit, count] : exits)
+    text += fmt::format(", {} times exit code {}", count, exit);
+  say("too little memory" + text);
+}
+
+TEST(Clock, that_jumps_by_years_changes_no_bit) {
+  DisturbedRun& run = run_of(2);
+  run.start({}, {.environment = {{"DIFFTAPE_FAULTS_CLOCK", "1"}}});
+  EXPECT_EQ(run.outcome().exit, 0) << run.outcome().err;
+  run.resume();
+  run.start({"before", 60, {}}, {.environment = {{"DIFFTAPE_FAULTS_CLOCK", "1"}}});
+  EXPECT_EQ(run.outcome().exit, -SIGKILL);
+  run.resume();
+}
+
+TEST(Folder, that_cannot_be_written_is_said_and_what_is_there_stays) {
+  DisturbedRun& run = run_of(0);
+  run.start({"before", 60, {}});
+  const auto before = contents(run.run() / "metrics.jsonl");
+  // Root writes anywhere, so the program runs as somebody else, who may read.
+  fs::permissions(run.run().parent_path().parent_path(), fs::perms(0755));
+  const std::vector<fs::path> folders{run.run(), run.run() / "checkpoints"};
+  for (const fs::path& folder : folders) fs::permissions(folder, fs::perms(0555));
+  Conditions with = run.conditions({});
+  with.unprivileged = true;
+  const Outcome outcome = test::run(run.command(), with);
+  EXPECT_EQ(outcome.exit, 74) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::HasSubstr("Permission denied"));
+  EXPECT_EQ(contents(run.run() / "metrics.jsonl"), before);
+  for (const fs::path& folder : folders) fs::permissions(folder, fs::perms(0755));
+  run.resume();
+}
+
+TEST(Tables, are_made_again_at_checkpoints_where_they_grew_by_a_tenth) {
+  TinyProject project;
+  project.config.train.steps = 40;
+  project.config.train.eval_every = 0;
+  project.config.train.checkpoint_every = 1;
+  project.save();
+  Conditions with = project.here();
+  with.environment.insert(with.environment.end(),
+                          {{"LD_PRELOAD", DIFFTAPE_FAULTS_SHIM},
+                           {"DIFFTAPE_FAULTS_DIR", (project / "runs").string()},
+                           {"DIFFTAPE_FAULTS_LOG", (project / "calls.log").string()}});
+  const std::string out = (project / "runs/run").string();
+  ASSERT_EQ(test::run({"train", (project / "tiny.yaml").string(), "--out", out}, with).exit, 0);
+  const auto calls = logged_calls(project / "calls.log");
+  EXPECT_EQ(std::ranges::count(calls, "rename run/checkpoints/latest"), 40);
+  const auto tables = std::ranges::count(calls, "rename run/metrics.h5");
+  EXPECT_GT(tables, 15);
+  EXPECT_LT(tables, 25);
+}
+
+}  // namespace
+}  // namespace difftape::test

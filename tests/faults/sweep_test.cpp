@@ -1,0 +1,143 @@
+// A sweep whose parent, worker or both are killed: the same command finishes it, and every run is
+// the one that nothing happened to.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include "tests/faults/project.h"
+
+namespace difftape::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SweepFaults : public testing::Test {
+ protected:
+  SweepFaults() {
+    run::Config& c = project.config;
+    c.train.steps = 4;
+    c.train.eval_every = 0;
+    c.optim.warmup_steps = 1;
+    c.train.checkpoint_every = 2;
+    c.log.digest = true;
+    project.save();
+    put(project / "s.yaml",
+        "base: tiny.yaml\n"
+        "sweep.arms: {softmax: , diff_v2: {model.attention.kind: diff_v2}}\n");
+    const Outcome outcome = run({});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    whole = lasting();
+    calls["sweep"] = calls_of({"none", 1, "sweep"});
+    calls["worker"] = calls_of({"none", 1, "worker"});
+  }
+
+  std::vector<std::string> command() const {
+    return {"sweep",  (project / "s.yaml").string(),
+            "--out",  (project / "work/out").string(),
+            "--jobs", "1"};
+  }
+  Conditions conditions(const Fault& fault) const {
+    Conditions with = project.here();
+    with.environment.insert(with.environment.end(),
+                            {{"GOMP_SPINCOUNT", "10000"},
+                             {"LD_PRELOAD", DIFFTAPE_FAULTS_SHIM},
+                             {"DIFFTAPE_FAULTS_DIR", (project / "work").string()},
+                             {"DIFFTAPE_FAULTS_LOG", (project / "calls.log").string()},
+                             {"DIFFTAPE_FAULTS_DO", fault.action},
+                             {"DIFFTAPE_FAULTS_AT", std::to_string(fault.at)},
+                             {"DIFFTAPE_FAULTS_WORD", fault.word}});
+    return with;
+  }
+  void clear() const {
+    fs::remove_all(project / "work");
+    fs::create_directory(project / "work");
+    fs::remove(project / "calls.log");
+  }
+  Outcome run(const Fault& fault) const {
+    clear();
+    return test::run(command(), conditions(fault));
+  }
+  long calls_of(const Fault& fault) const {
+    EXPECT_EQ(run(fault).exit, 0);
+    return static_cast<long>(logged_calls(project / "calls.log").size());
+  }
+
+  std::map<std::string, std::string> lasting() const {
+    std::map<std::string, std::string> all;
+    for (const char* name : {"softmax", "diff_v2"}) {
+      for (auto& [file, text] : lasting_files(project / "work/out" / name)) {
+        const std::string key = std::string(name) + "/" + file;
+        // A worker that was asked to stop left a checkpoint of its own.
+        if (whole.empty() || whole.contains(key) || !run::step_of_file(file)) all[key] = text;
+      }
+    }
+    return all;
+  }
+
+  /// A worker whose parent was killed stops after its step, with a checkpoint.
+  void wait_for_workers() const {
+    for (const char* name : {"softmax", "diff_v2"}) {
+      while (system::DirectoryLock::is_held(project / "work/out" / name))
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  void finish() {
+    wait_for_workers();
+    for (const char* name : {"softmax", "diff_v2"})
+      expect_no_half_written_file(project / "work/out" / name);
+    const Outcome outcome = test::run(command(), project.here());
+    ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(lasting(), whole);
+    EXPECT_TRUE(fs::exists(project / "work/out/report.html"));
+  }
+
+  /// Short a few places, long every one.
+  void disturb_each(const std::string& action, const std::string& word) {
+    const long all = calls.at(word), step = torture() ? 1 : std::max(1L, all / 4);
+    long done = 0;
+    for (long at = torture() ? 1 : 1 + all % step; at <= all; at += step, ++done) {
+      SCOPED_TRACE(fmt::format("{} at call {} of the {}", action, at, word));
+      run({action, at, word});
+      finish();
+    }
+    say(fmt::format("sweep: {} at {} of {} calls of the {}, all runs equal", action, done, all,
+                    word));
+  }
+
+  TinyProject project;
+  std::map<std::string, std::string> whole;
+  std::map<std::string, long> calls;
+};
+
+TEST_F(SweepFaults, the_parent_is_killed) { disturb_each("before", "sweep"); }
+TEST_F(SweepFaults, a_worker_is_killed) { disturb_each("before", "worker"); }
+TEST_F(SweepFaults, a_call_of_the_parent_fails) { disturb_each("EIO", "sweep"); }
+TEST_F(SweepFaults, a_call_of_a_worker_fails) { disturb_each("ENOSPC", "worker"); }
+
+TEST_F(SweepFaults, parent_and_worker_are_killed) {
+  std::mt19937 random(4);
+  const int kills = torture() ? 60 : 3;
+  for (int i = 0; i < kills; ++i) {
+    const long at = std::uniform_int_distribution(1L, calls["worker"])(random);
+    SCOPED_TRACE(at);
+    clear();
+    {
+      Conditions with = conditions({"before", at, "worker"});
+      with.out_file = (project / "printed.txt").string();
+      put(with.out_file, "");
+      Process process(command(), with);
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(std::uniform_int_distribution(1, 600)(random)));
+      process.signal(SIGKILL);
+      process.wait();
+    }
+    finish();
+  }
+  say(fmt::format("sweep: parent killed at random, a worker at a call, {} times", kills));
+}
+
+}  // namespace
+}  // namespace difftape::test

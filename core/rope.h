@@ -29,7 +29,8 @@ class RopeTable {
   Index max_seq_len_, head_dim_;
   double theta_;
   mutable std::once_flag filled_;
-  mutable Tensor cosine_, sine_;  // (max_seq_len, head_dim / 2)
+  // (max_seq_len, head_dim), of plane i at 2i and 2i + 1, the sine at 2i with the opposite sign
+  mutable Tensor cosine_, sine_;
 };
 
 }  // namespace difftape

@@ -29,6 +29,25 @@ inline Simd load(const real* from) {
 }
 inline void store(const Simd& x, real* to) { std::memcpy(to, &x, sizeof x); }
 
+/// The first `count` of them, 1 to kSimdWidth; the others are 0, or stay as they are in memory.
+inline Simd load(const real* from, Index count) {
+  if (count == kSimdWidth) return load(from);
+  Simd x{};
+  std::memcpy(&x, from, static_cast<size_t>(count) * sizeof(real));
+  return x;
+}
+inline void store(const Simd& x, real* to, Index count) {
+  if (count == kSimdWidth) return store(x, to);
+  std::memcpy(to, &x, static_cast<size_t>(count) * sizeof(real));
+}
+/// Calls f(first, count) for the vectors that n numbers make; the last may be shorter.
+template <class F>
+void for_each_vector(Index n, F&& f) {
+  Index i = 0;
+  for (; i + kSimdWidth <= n; i += kSimdWidth) f(i, kSimdWidth);
+  if (i < n) f(i, n - i);
+}
+
 /// The same number in every element.
 inline Simd broadcast(real x) { return Simd{} + x; }
 

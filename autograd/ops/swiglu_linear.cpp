@@ -11,24 +11,31 @@
 //             residual has not the shape of y
 #include "autograd/ops.h"
 #include "core/error.h"
-#include "core/rows.h"
+#include "core/parallel.h"
+#include "core/simd.h"
 
 namespace difftape {
 
 namespace {
-
-constexpr Index kGrain = 2048;  // s, and a range of every operand, stay in the L1 cache
 
 struct Saved {
   Tensor gate, up, weight;
   Precision precision;
 };
 
+/// 1 / (1 + exp(-x)) of each element; exp never overflows.
+Simd sigmoid_simd(const Simd& x) {
+  const Simd small = exp_simd(x < 0 ? x : -x), of_positive = 1 / (1 + small);
+  return x < 0 ? small * of_positive : of_positive;
+}
+
 Tensor hidden_of(const Tensor& gate, const Tensor& up) {
   Tensor h = Tensor::like(up);
-  parallel_ranges(h.size(), kGrain, [&](Index i, Index n) {
-    const ConstRow g(gate.data() + i, n), u(up.data() + i, n);
-    Row(h.data() + i, n) = g * u / (1 + (-g).exp());
+  parallel_ranges(h.size(), kElementGrain, [&](Index begin, Index n) {
+    for_each_vector(n, [&](Index i, Index count) {
+      const Simd g = load(gate.data() + begin + i, count);
+      store(g * sigmoid_simd(g) * load(up.data() + begin + i, count), h.data() + begin + i, count);
+    });
   });
   return h;
 }
@@ -38,19 +45,20 @@ void hidden_backward(const Saved& saved, Tensor& dh, const Gradient& dgate, cons
   Gradient::Buffer to_gate, to_up;
   if (dgate.requires_grad()) to_gate = dgate.buffer();
   if (dup.requires_grad()) to_up = dup.buffer();
-  parallel_ranges(dh.size(), kGrain, [&](Index i, Index n) {
-    const ConstRow g(saved.gate.data() + i, n), u(saved.up.data() + i, n);
-    Row dhi(dh.data() + i, n);
-    alignas(64) real memory[kGrain];  // Eigen's exp has other bits before an aligned address
-    Row s(memory, n);
-    s = (1 + (-g).exp()).inverse();
-    if (dgate.requires_grad()) {
-      store_or_add(Row(to_gate.grad.data() + i, n), to_gate.accumulate,
-                   dhi * u * s * (1 + g * (1 - s)));
-    }
-    if (dup.requires_grad())
-      store_or_add(Row(to_up.grad.data() + i, n), to_up.accumulate, dhi * g * s);
-    dhi = g * s * u;
+  parallel_ranges(dh.size(), kElementGrain, [&](Index begin, Index n) {
+    for_each_vector(n, [&](Index offset, Index count) {
+      const Index i = begin + offset;
+      const auto add = [&](Gradient::Buffer& to, const Simd& value) {
+        if (!to.grad.allocated()) return;
+        real* out = to.grad.data() + i;
+        store(to.accumulate == Accumulate::no ? value : load(out, count) + value, out, count);
+      };
+      const Simd g = load(saved.gate.data() + i, count), u = load(saved.up.data() + i, count),
+                 dhi = load(dh.data() + i, count), s = sigmoid_simd(g);
+      add(to_gate, dhi * u * s * (1 + g * (1 - s)));
+      add(to_up, dhi * g * s);
+      store(g * s * u, dh.data() + i, count);
+    });
   });
 }
 

@@ -123,9 +123,9 @@ TEST(StepMemory, is_told_by_what_it_holds) {
   const StepMemory memory = step_memory(config);
   EXPECT_EQ(memory.gradients, numbers(parameters));
   EXPECT_EQ(memory.moments, numbers(2 * parameters));
-  EXPECT_NEAR(static_cast<double>(memory.weights), static_cast<double>(numbers(parameters + 2048)),
+  EXPECT_NEAR(static_cast<double>(memory.weights), static_cast<double>(numbers(parameters + 4096)),
               8192)
-      << "16 numbers a position are the rotary table";
+      << "32 numbers a position are the rotary table";
   // The peak is in the loss, which holds no gradient but its own two.
   EXPECT_EQ(memory.activation_gradients, numbers(tokens * width + vocab * width));
   EXPECT_GE(memory.scratch, numbers(tokens * vocab)) << "the logits";

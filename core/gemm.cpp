@@ -38,10 +38,11 @@ void copy_rows(const real* from, real* c, Index rows, Index cols, Index stride) 
   for (Index i = 0; i < rows; ++i) std::copy_n(from + i * stride, cols, c + i * stride);
 }
 
-/// Prefetches the next C tile: its rows are on different pages, which the hardware prefetcher does
-/// not cross.
+/// Prefetches the next C tile if its rows are so far apart that few share a page: the hardware
+/// prefetcher does not cross pages.
 void prefetch(const real* c, Index rows, Index n, Index stride) {
-  constexpr Index kLine = 64 / static_cast<Index>(sizeof(real));
+  constexpr Index kLine = 64 / static_cast<Index>(sizeof(real)), kFar = 16 * kLine;
+  if (stride < kFar) return;
   for (Index i = 0; i < rows; ++i) {
     for (Index j = 0; j < n; j += kLine) __builtin_prefetch(c + i * stride + j, 0, 2);
   }

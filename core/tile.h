@@ -25,7 +25,7 @@ inline constexpr Index kBf16Inner = 32;
 /// once for many tiles. To be used by the thread that looked it up.
 struct Kernel {
   Product shape;
-  void (*run)(const Kernel& self, const void* a, const void* b, real* c);
+  void (*run)(const Kernel& self, const void* a, const void* b, real* c) = nullptr;
   void* generated = nullptr;  ///< what `run` needs: machine code or a primitive
   void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
 };

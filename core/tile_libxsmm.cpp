@@ -4,6 +4,8 @@
 
 #include <libxsmm.h>
 
+#include <array>
+
 #include "core/error.h"
 
 namespace difftape::tile {
@@ -53,11 +55,23 @@ void call(const Kernel& kernel, const void* a, const void* b, real* c) {
       static_cast<const Input*>(b), static_cast<const Input*>(a), reinterpret_cast<Output*>(c));
 }
 
-Kernel kernel(const Product& p) {
+Kernel new_kernel(const Product& p) {
   const auto generated = generate(p);
   if (generated == nullptr) return eigen_backend()->kernel(p);
   using Number = std::conditional_t<sizeof(real) == 4, float, double>;
   return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};
+}
+
+/// A kernel that this thread used before, or a new one: libxsmm's own look-up takes as long as a
+/// product of attention with heads of 16.
+const Kernel& kernel(const Product& p) {
+  thread_local std::array<Kernel, 256> known{};
+  const auto bits = static_cast<std::uint64_t>(p.m + (p.n << 9) + (p.k << 18) + (p.a_stride << 27) +
+                                               (p.b_stride << 36) + (p.c_stride << 45)) ^
+                    std::uint64_t{p.a_transposed} << 62 ^ std::uint64_t{p.add} << 61;
+  Kernel& place = known[bits * 0x9e3779b97f4a7c15 >> 56];  // Knuth 1973, Fibonacci hashing
+  if (place.run == nullptr || !(place.shape == p)) place = new_kernel(p);
+  return place;
 }
 
 Kernel bf16_kernel(const Product& p) {
@@ -79,7 +93,7 @@ const char* library_name() {
 }  // namespace
 
 const Backend* libxsmm_backend() {
-  static const Backend backend{library_name(), kernel};
+  static const Backend backend{library_name(), [](const Product& p) { return kernel(p); }};
   static const bool usable = generate({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
   return usable ? &backend : nullptr;
 }

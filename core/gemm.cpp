@@ -22,7 +22,8 @@ using pack::Format;
 
 constexpr Index kRowTile = 32;  // rows of one tile product: its accumulators fit the registers
 constexpr Index kBf16RowTile = 128;
-constexpr Index kChunk = 512;  // longest inner size of one tile product
+constexpr Index kNearRowTile = 128;  // of small products, whose C is in the cache
+constexpr Index kChunk = 512;        // longest inner size of one tile product
 
 /// Length of the chunks that k is cut into: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {
@@ -50,11 +51,10 @@ void prefetch(const real* c, Index rows, Index n, Index stride) {
 
 /// C (rows x n) = or += left times k rows of a right operand that are b_stride apart.
 void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
-                    Index n, real* c, Index c_stride, bool add) {
+                    Index n, real* c, Index c_stride, bool add, Index row_tile) {
   const bool bf16 = left.format == Format::bf16;
   assert(!bf16 || tile::bf16_backend() != nullptr);
   const tile::Backend& backend = bf16 ? *tile::bf16_backend() : tile::backend();
-  const Index row_tile = bf16 ? kBf16RowTile : kRowTile;
   const auto tiles = [&](Index begin, Index end, Index height) {
     if (begin == end) return;
     const tile::Kernel multiply =
@@ -120,7 +120,8 @@ void multiply_block(const Call& call, Index row, Index rows, Index first_panel, 
     for (Index panel = first_panel; panel < end_panel; ++panel) {
       multiply_tiles(left, rows, pack::padded_inner(call.format, length), call.right.at(panel, k),
                      call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel),
-                     c + panel * kPanel, call.c_stride, add);
+                     c + panel * kPanel, call.c_stride, add,
+                     call.format == Format::bf16 ? kBf16RowTile : kRowTile);
     }
   }
 }
@@ -210,7 +211,7 @@ void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c
       const pack::Left left{pack::element(a, 0, k), a.stride, a.transposed, Format::plain};
       multiply_tiles(left, a.rows, std::min(chunk, a.cols - k), b + k * b_stride + j, b_stride,
                      std::min(kPanel, n - j), c + j, c_stride,
-                     accumulate == Accumulate::yes || k > 0);
+                     accumulate == Accumulate::yes || k > 0, kNearRowTile);
     }
   }
 }

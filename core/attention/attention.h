@@ -48,7 +48,7 @@ struct AttentionInputs {
 
 /// out (B, T, output heads, E), and of each row of each map its largest scaled, capped score (or
 /// sink) and the reciprocal of its sum of exp(score - max), (B, output heads, M, T, 2): with both,
-/// backward computes the attention maps again, bit for bit.
+/// backward computes the attention maps again.
 struct AttentionOutputs {
   Tensor out;
   Tensor softmax_stats;
@@ -71,7 +71,7 @@ struct AttentionGradients {
 /// Parts that backward cuts the work on one sequence and group of heads into, where batch and
 /// groups are too few for many threads; with more than one, each has gradients of all keys and
 /// values of its own until they are added. A function of the sizes alone.
-Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index seq, Index window);
+Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index seq);
 
 /// Per head: dA = dO V^T, r_m = rowsum(A_m o dA), dV = W^T dO, dS1 = A1 o (dA - r1),
 /// dS2 = -lambda A2 o (dA - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2

@@ -4,23 +4,20 @@
 #include <limits>
 #include <utility>
 
+#include "core/bf16.h"
 #include "core/error.h"
-#include "core/rows.h"
+#include "core/pack.h"
+#include "core/softcap.h"
 
 namespace difftape::attention {
 
 namespace {
-constexpr Index kBlockRows = 64;      // short rows: both maps and dA of a block fit the L2 cache
-constexpr Index kLongBlockRows = 32;  // long rows
-constexpr Index kLongReach = 768;     // keys
-
 /// Keys that one query can see, whatever its position.
 Index reach_of(Index seq, Index window) { return window > 0 ? std::min(seq, window) : seq; }
 
-/// Row stride of score buffers.
-Index score_stride(Index seq, Index window) {
-  const Index span = std::min(seq, reach_of(seq, window) + block_rows(seq, window) + kPanel);
-  return round_up(span, kPanel);
+/// Keys that a block of queries can reach.
+Index keys_of_block(Index seq, Index window) {
+  return std::min(seq, reach_of(seq, window) + kBlockRows + kStepRows);
 }
 
 /// The first token that token t of sequence b sees.
@@ -78,18 +75,7 @@ Dims dims_of(const HeadMapping& mapping, const AttentionInputs& in) {
                 in.sinks ? in.sinks->shape().str() : "", mapping.query_heads);
   require_visibility(in);
   const Index window = in.visible.sliding_window;
-  return {q[0],
-          q[1],
-          q[3],
-          v[3],
-          heads_out,
-          mapping.maps,
-          block_rows(q[1], window),
-          score_stride(q[1], window)};
-}
-
-Index block_rows(Index seq, Index window) {
-  return reach_of(seq, window) >= kLongReach ? kLongBlockRows : kBlockRows;
+  return {q[0], q[1], q[3], v[3], heads_out, mapping.maps, keys_of_block(q[1], window)};
 }
 
 Head head_of(const Tensor& x, Index b, Index head) {
@@ -126,57 +112,84 @@ SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, In
 
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin) {
   // Later queries never see further back than the first one does.
-  const Index first_key = first_visible(in, b, begin) / kPanel * kPanel;
-  return {b, head, begin, std::min(dims.block, dims.seq - begin), first_key};
+  const Index first_key = first_visible(in, b, begin) / kStepRows * kStepRows;
+  return {b, head, begin, std::min(kBlockRows, dims.seq - begin), first_key};
 }
 
-void mask(const AttentionInputs& in, const Block& block, Index i, real* scores) {
-  constexpr real kMasked = -std::numeric_limits<real>::infinity();
-  const Index t = block.begin + i;
-  std::fill(scores, scores + (first_visible(in, block.b, t) - block.first_key), kMasked);
-  std::fill(scores + (t + 1 - block.first_key), scores + block.width(i), kMasked);
+Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes) {
+  Simd lambda{};
+  for (Index i = 0; i < lanes.count; ++i)
+    lambda[i] = lambda_at(in, block.b, block.begin + lanes.first + i, block.head);
+  return lambda;
 }
 
-TransposedHeads::TransposedHeads(const Tensor& x, Index heads, Index width, double scale)
-    : heads_(heads), size_(packed_size(width, x.shape()[1])) {
-  const Index batch = x.shape()[0], seq = x.shape()[1];
-  packed_ = Tensor::empty({batch * heads, size_});
-  parallel_for(batch * heads, [&](Index i) {
-    const Head head = head_of(x, i / heads_, i % heads_);
-    pack_panels(transpose(head.rows(0, seq, width)), packed_.data() + i * size_);
-    if (scale != 1) Row(packed_.data() + i * size_, size_) *= static_cast<real>(scale);
-  });
+LaneStats load_stats(const Tensor& stats, const Block& block, const Lanes& lanes, Index map) {
+  const SoftmaxStats* from =
+      &softmax_stats_at(stats, block.b, block.head, map, block.begin + lanes.first);
+  LaneStats of{};
+  for (Index i = 0; i < lanes.count; ++i) {
+    of.max[i] = from[i].max;
+    of.inverse_sum[i] = from[i].inverse_sum;
+  }
+  return of;
 }
 
-const real* TransposedHeads::panels(Index b, Index head) const {
-  return packed_.data() + (b * heads_ + head) * size_;
+void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
+                 Tensor& stats) {
+  SoftmaxStats* to = &softmax_stats_at(stats, block.b, block.head, map, block.begin + lanes.first);
+  for (Index i = 0; i < lanes.count; ++i) to[i] = {lane_stats.max[i], lane_stats.inverse_sum[i]};
 }
 
-void zero_tail(const Block& block, Index i, real* row) {
-  const Index step_end = std::min((i / kStepRows + 1) * kStepRows, block.rows);
-  const Index keys = block.keys_before(step_end);
-  std::fill(row + std::min(block.width(i), keys), row + keys, real{0});
-}
-
-void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
-                     Index stride) {
-  const real* first = panels + block.first_key * rows.cols;
-  for_each_step(block, [&](Index i, Index count) {
-    const Operand step{rows.data + i * rows.stride, count, rows.cols, rows.stride};
-    const Index keys = round_up_to_width(block.keys_before(i + count));
-    for (Index j = 0; j < keys; j += kPanel) {
-      tile_gemm(step, first + j * rows.cols, kPanel, std::min(kPanel, keys - j),
-                out + i * stride + j, stride, Accumulate::no);
+void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile,
+                  const Lanes& lanes, real* scores, real* slopes) {
+  for (Index key = 0; in.logit_softcap > 0 && key < lanes.keys; ++key) {
+    softcap(scores + key * kBlockRows, kSimdWidth, static_cast<real>(in.logit_softcap),
+            slopes ? slopes + key * kBlockRows : nullptr);
+  }
+  const Simd masked = broadcast(-std::numeric_limits<real>::infinity());
+  const auto hide = [&](Index key, const SimdInts& hidden) {
+    store(hidden ? masked : load(scores + key * kBlockRows), scores + key * kBlockRows);
+  };
+  const auto at = [](Index key) { return SimdInts{} + static_cast<SimdInt>(key); };
+  SimdInts limit;
+  if (in.visible.sliding_window > 0 || in.visible.document_offsets) {
+    for (Index i = 0; i < kSimdWidth; ++i) {
+      const Index t = block.begin + lanes.first + std::min(i, lanes.count - 1);
+      limit[i] = static_cast<SimdInt>(first_visible(in, block.b, t) - block.first_key - tile.key);
     }
-  });
+    const Index end = std::min(lanes.keys, static_cast<Index>(limit[lanes.count - 1]));
+    for (Index key = 0; key < end; ++key) hide(key, at(key) < limit);
+  }
+  if (!tile.diagonal) return;
+  for (Index i = 0; i < kSimdWidth; ++i) limit[i] = static_cast<SimdInt>(lanes.offset(tile) + i);
+  for (Index key = lanes.offset(tile) + 1; key < lanes.keys; ++key) hide(key, at(key) > limit);
 }
 
-void multiply_rows(const real* weights, Index stride, const Block& block, const Head& head, Index n,
-                   real* to, Index to_stride, Accumulate accumulate) {
-  for_each_step(block, [&](Index i, Index count) {
-    tile_gemm({weights + i * stride, count, block.keys_before(i + count), stride},
-              head.row(block.first_key), head.stride, n, to + i * to_stride, to_stride, accumulate);
-  });
+void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weights) {
+  for (Index key = 0; round && key < lanes.keys; ++key)
+    round_bf16(weights + key * kBlockRows, kSimdWidth);
+  for (Index key = lanes.keys; key < tile.keys; ++key) store(Simd{}, weights + key * kBlockRows);
+}
+
+void pack_queries(const Operand& rows, double scale, real* panel) {
+  pack::panel(pack::Format::plain, transpose(rows), 0, panel);
+  if (scale == 1) return;
+  const auto factor = static_cast<real>(scale);
+  for (Index i = 0; i < panel_size(rows.cols); i += kSimdWidth)
+    store(load(panel + i) * factor, panel + i);
+}
+
+void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
+                    const Tile& tile, real* scores) {
+  tile_gemm(keys.rows(block.first_key + tile.key, tile.keys, width), panel + tile.query, kPanel,
+            round_up_to_width(block.rows - tile.query), scores, kBlockRows, Accumulate::no);
+}
+
+void multiply_rows(const real* weights, const Block& block, const Tile& tile, const Head& head,
+                   Index n, real* to, Index to_stride, Accumulate accumulate) {
+  const Operand transposed{weights, block.rows - tile.query, tile.keys, kBlockRows, true};
+  tile_gemm(transposed, head.row(block.first_key + tile.key), head.stride, n,
+            to + tile.query * to_stride, to_stride, tile.first ? accumulate : Accumulate::yes);
 }
 
 }  // namespace difftape::attention

@@ -2,7 +2,7 @@
 // What the forward and the backward attention kernels share: sizes, head views, one block of maps.
 
 #include "core/attention/attention.h"
-#include "core/attention/rows.h"
+#include "core/attention/lanes.h"
 #include "core/parallel.h"
 
 namespace difftape::attention {
@@ -10,13 +10,11 @@ namespace difftape::attention {
 /// Sizes of one call.
 struct Dims {
   Index batch, seq, head_dim, value_dim, heads_out, maps;
-  Index block;   ///< query rows that are worked on together; depends on the sizes alone
-  Index stride;  ///< row stride of the score buffers: the keys that a block can reach
-  Index blocks() const { return ceil_div(seq, block); }
+  Index keys;  ///< rows of the score buffers: the keys that a block can reach
+  Index blocks() const { return ceil_div(seq, kBlockRows); }
+  Index map_size() const { return keys * kBlockRows; }
 };
 Dims dims_of(const HeadMapping& mapping, const AttentionInputs& in);
-/// Query rows of a block for a window (0: none).
-Index block_rows(Index seq, Index window);
 
 /// Rows of one head of one sequence in a (B, T, heads, width) tensor.
 struct Head {
@@ -41,54 +39,94 @@ SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, In
 const SoftmaxStats& softmax_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t);
 
 /// Queries [begin, begin + rows) of one output head and all keys that any of them sees. Their
-/// scores lie in buffers of `rows` rows, column 0 being first_key.
+/// scores lie in buffers of kBlockRows columns, one a query; row 0 is first_key.
 struct Block {
   Index b, head, begin, rows;
-  Index first_key;  ///< a multiple of kPanel
-  /// Columns that some of the rows before `end` see.
+  Index first_key;  ///< a multiple of kStepRows, so that products have few shapes
+  /// Keys that some of the queries before `end` see.
   Index keys_before(Index end) const { return begin + end - first_key; }
-  /// Columns of row i that can hold visible keys: up to the query itself, rounded up to whole
-  /// vectors.
-  Index width(Index i) const { return round_up_to_width(begin + i + 1 - first_key); }
 };
-/// Rows of a block whose products are cut at the last key that one of them sees.
-inline constexpr Index kStepRows = 32;
-/// Calls f(first, count) for each step of a block.
-template <class F>
-void for_each_step(const Block& block, F&& f) {
-  for (Index i = 0; i < block.rows; i += kStepRows) {
-    f(i, block.rows - i < kStepRows ? block.rows - i : kStepRows);
-  }
-}
-/// The columns of row i that lie beyond it and that a product with its step reads := 0.
-void zero_tail(const Block& block, Index i, real* row);
-
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
 
-/// Puts -inf on the columns of row i of a block, up to its width, that its query does not see.
-void mask(const AttentionInputs& in, const Block& block, Index i, real* scores);
+/// Queries of a block whose products are cut at the last key that one of them sees.
+inline constexpr Index kStepRows = 32;
+/// Keys of a block that are worked on together: the scores of a tile stay in the L1 cache from one
+/// product to the next.
+inline constexpr Index kTileKeys = 64;
 
-/// Transposed heads as panels: element (d, t) of each head of each sequence times `scale`, ready to
-/// be the right operand of q k^T. It is packed once for every query block and every
-/// query head of the group.
-class TransposedHeads {
- public:
-  TransposedHeads(const Tensor& x, Index heads, Index width, double scale);
-  const real* panels(Index b, Index head) const;
-
- private:
-  Index heads_, size_;
-  Tensor packed_;
+/// Some keys of a block and the queries that see them: all of its queries or, on the diagonal,
+/// those from the step on that is at the same place as the keys.
+struct Tile {
+  Index key, keys;  ///< rows [key, key + keys) of the score buffers
+  Index query;      ///< columns [query, rows of the block)
+  bool diagonal;
+  bool first;  ///< of its block; it has all queries
+  /// Where the tile begins in a buffer.
+  Index offset() const { return key * kBlockRows + query; }
 };
+/// Calls f(tile) for all keys of a block.
+template <class F>
+void for_each_tile(const Block& block, F&& f) {
+  const Index diagonal = block.begin - block.first_key;
+  for (Index key = 0; key < diagonal; key += kTileKeys) {
+    const Index left = diagonal - key;
+    f(Tile{key, left < kTileKeys ? left : kTileKeys, 0, false, key == 0});
+  }
+  for (Index i = 0; i < block.rows; i += kStepRows) {
+    const Index left = block.rows - i;
+    f(Tile{diagonal + i, left < kStepRows ? left : kStepRows, i, true, diagonal + i == 0});
+  }
+}
 
-/// out (rows x keys of the block, row stride `stride`) = rows times the packed columns of its keys,
-/// step by step as far as the step sees, rounded up to whole vectors.
-void multiply_panels(const Operand& rows, const real* panels, const Block& block, real* out,
-                     Index stride);
+/// kSimdWidth neighbouring queries of a block; past its last query lanes hold numbers that nothing
+/// reads.
+struct Lanes {
+  Index first, count;  ///< queries [first, first + count) of the block
+  Index keys;          ///< of the tile that one of them can see
+  size_t number() const { return static_cast<size_t>(first / kSimdWidth); }
+  Index offset(const Tile& tile) const { return first - tile.query; }
+};
+/// Calls f(lanes) for all queries of a tile.
+template <class F>
+void for_each_lanes(const Block& block, const Tile& tile, F&& f) {
+  for (Index i = tile.query; i < block.rows; i += kSimdWidth) {
+    const Index count = block.rows - i < kSimdWidth ? block.rows - i : kSimdWidth;
+    const Index seen = i + count - tile.query;
+    f(Lanes{i, count, tile.diagonal && seen < tile.keys ? seen : tile.keys});
+  }
+}
+/// One number of each query of a block, Lanes::number() naming its vector.
+using PerQuery = std::array<Simd, kPanel / kSimdWidth>;
 
-/// to (rows of the block x n) = or += weights (rows x keys, row stride `stride`) times rows of a
-/// head, the first being that of first_key.
-void multiply_rows(const real* weights, Index stride, const Block& block, const Head& head, Index n,
-                   real* to, Index to_stride, Accumulate accumulate);
+/// lambda of each lane.
+Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes);
+/// The statistics of each lane in one map, and where they are kept.
+LaneStats load_stats(const Tensor& stats, const Block& block, const Lanes& lanes, Index map);
+void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
+                 Tensor& stats);
+
+/// Caps the scores of lanes in a tile as the inputs say, `slopes` (null: none) being laid out as
+/// they are, and puts -inf on the keys that a query does not see.
+void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile,
+                  const Lanes& lanes, real* scores, real* slopes);
+
+/// What products read of the weights of lanes in a tile: zeros on keys that none of them sees, and
+/// bfloat16s if asked.
+void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weights);
+
+/// Numbers that pack_queries needs for a head of `width`.
+constexpr Index panel_size(Index width) { return width * kPanel; }
+/// panel (width x kPanel) := rows of a head transposed, times `scale`: the right operand of
+/// products with keys or values.
+void pack_queries(const Operand& rows, double scale, real* panel);
+
+/// scores (keys x queries of the tile) = rows of `keys` times a panel of the queries.
+void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
+                    const Tile& tile, real* scores);
+
+/// to (queries of the block x n) = or += weights^T (weights being keys x queries of the tile) times
+/// rows of a head, as many as keys.
+void multiply_rows(const real* weights, const Block& block, const Tile& tile, const Head& head,
+                   Index n, real* to, Index to_stride, Accumulate accumulate);
 
 }  // namespace difftape::attention

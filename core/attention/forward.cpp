@@ -1,15 +1,13 @@
-// For a block of queries, whole rows of scores of both maps are held in scratch, normalised,
-// subtracted, and multiplied by V once. Blocks of keys that no query of the block sees (later ones,
-// those before the window or before the document) are skipped; other masked scores are -inf and
-// become exact zeros. A soft cap comes before the mask. A sink joins maximum and sum of its row and
-// has no column.
+// For a block of queries, the scores of both maps with all of their keys are held in scratch, a row
+// a key, normalised, subtracted, and multiplied with V once. Keys that no query of the block sees
+// (later ones, those before the window or before the document) are skipped; other masked scores are
+// -inf and become exact zeros. A soft cap comes before the mask. A sink joins maximum and sum of
+// its query and has no key.
 #include <algorithm>
 #include <limits>
 
 #include "core/attention/blocks.h"
-#include "core/bf16.h"
-#include "core/simd.h"
-#include "core/softcap.h"
+#include "core/rows.h"
 
 namespace difftape {
 
@@ -22,63 +20,126 @@ struct Call {
   const HeadMapping& mapping;
   const AttentionInputs& in;
   Dims dims;
-  TransposedHeads keys;
   AttentionOutputs& result;
 };
 
-/// Row i of each map, `scores` apart: numerators of its softmax, statistics saved.
-std::array<SoftmaxStats, 2> softmax_rows(Call& call, const OutputHead& output, const Block& block,
-                                         Index i, const std::array<real*, 2>& scores) {
-  std::array<SoftmaxStats, 2> stats{};
-  for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
-    if (call.in.logit_softcap > 0) {
-      softcap(scores[map], block.width(i), static_cast<real>(call.in.logit_softcap));
+/// One output head in one block.
+struct Work {
+  Block block;
+  const OutputHead& output;
+  bool shared_value;            ///< one product with V
+  std::array<real*, 2> maps;    ///< scores, then numerators, then weights of V
+  real* panel;                  ///< of queries
+  std::array<PerQuery, 2> max;  ///< of each map
+  std::array<PerQuery, 2> sum;  ///< of the numerators
+  LaneStats stats(size_t map, const Lanes& lanes) const {
+    return {max[map][lanes.number()], 1 / sum[map][lanes.number()]};
+  }
+};
+
+/// The scores of a map and the largest of each query.
+void score(const Call& call, Work& work, size_t map) {
+  const Block& block = work.block;
+  const Index query = work.output.query[map], width = call.dims.head_dim;
+  const Sink sink = sink_of(call.in, query);
+  constexpr real kNone = -std::numeric_limits<real>::infinity();
+  work.max[map].fill(broadcast(sink.present ? sink.logit : kNone));
+  const Operand queries = head_of(call.in.q, block.b, query).rows(block.begin, block.rows, width);
+  pack_queries(queries, call.in.scale, work.panel);
+  for_each_tile(block, [&](const Tile& tile) {
+    real* scores = work.maps[map] + tile.offset();
+    multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), width, work.panel, block,
+                   tile, scores);
+    for_each_lanes(block, tile, [&](const Lanes& lanes) {
+      real* at = scores + lanes.offset(tile);
+      cap_and_mask(call.in, block, tile, lanes, at, nullptr);
+      Simd& max = work.max[map][lanes.number()];
+      max = largest_scores(at, lanes.keys, max);
+    });
+  });
+  for (size_t i = 0; i < work.max[map].size(); ++i)
+    work.sum[map][i] = sink.present ? exp_simd(sink.logit - work.max[map][i]) : Simd{};
+}
+
+/// Those of a tile.
+void numerators(Work& work, size_t map, const Tile& tile) {
+  real* scores = work.maps[map] + tile.offset();
+  for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
+    Simd& sum = work.sum[map][lanes.number()];
+    sum = softmax_numerators(scores + lanes.offset(tile), lanes.keys, work.max[map][lanes.number()],
+                             sum);
+  });
+}
+
+/// The weights of V from the numerators E of both maps, divided by the sum of the first only after
+/// the product: of one product, E1 - ratio E2; of two, E1 and -ratio E2. ratio is lambda times that
+/// sum over the sum of the second.
+void combine_maps(const Call& call, const Work& work, const Tile& tile) {
+  for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
+    const Index offset = tile.offset() + lanes.offset(tile);
+    const Simd ratio = lambda_of(call.in, work.block, lanes) *
+                       (work.sum[0][lanes.number()] / work.sum[1][lanes.number()]);
+    if (work.shared_value) {
+      subtract(work.maps[0] + offset, work.maps[1] + offset, lanes.keys, ratio);
+    } else {
+      scale(work.maps[1] + offset, lanes.keys, -ratio);
     }
-    mask(call.in, block, i, scores[map]);
-    stats[map] =
-        softmax_numerators(scores[map], block.width(i), sink_of(call.in, output.query[map]));
-    softmax_stats_at(call.result.softmax_stats, block.b, block.head, static_cast<Index>(map),
-                     block.begin + i) = stats[map];
-  }
-  return stats;
+  });
 }
 
-/// Row i of the weights of V: of one product, A1 - lambda A2; of two, A1 and -lambda A2.
-void combine_maps(const Call& call, const Block& block, Index i, const std::array<real*, 2>& scores,
-                  const std::array<SoftmaxStats, 2>& stats, bool shared_value) {
-  const Index width = block.width(i);
-  const real lambda = lambda_at(call.in, block.b, block.begin + i, block.head);
-  if (call.dims.maps == 2 && shared_value) {
-    subtract_maps(scores[0], scores[1], width, stats[0], stats[1], lambda);
-  } else {
-    normalise(scores[0], width, stats[0], 1);
-    if (call.dims.maps == 2) normalise(scores[1], width, stats[1], -lambda);
-  }
-}
-
-void forward_block(Call& call, const Block& block, real* scratch) {
+/// out = or += the weights of a tile times its rows of V.
+void multiply_values(Call& call, const Work& work, size_t map, const Tile& tile) {
   const Dims& dims = call.dims;
-  const OutputHead& output = call.mapping.outputs[static_cast<size_t>(block.head)];
-  const std::array<real*, 2> maps{scratch, scratch + dims.block * dims.stride};
-  for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
-    multiply_panels(
-        head_of(call.in.q, block.b, output.query[map]).rows(block.begin, block.rows, dims.head_dim),
-        call.keys.panels(block.b, output.key[map]), block, maps[map], dims.stride);
-  }
-  const bool shared_value = dims.maps == 1 || output.value[0] == output.value[1];
-  const size_t products = shared_value ? 1 : 2;
+  const Block& block = work.block;
+  real* weights = work.maps[map] + tile.offset();
+  for_each_lanes(block, tile, [&](const Lanes& lanes) {
+    finish_weights(tile, lanes, call.in.round_maps, weights + lanes.offset(tile));
+  });
+  multiply_rows(weights, block, tile, head_of(call.in.v, block.b, work.output.value[map]),
+                dims.value_dim, head_data(call.result.out, block.b, block.head, block.begin),
+                dims.heads_out * dims.value_dim, map == 0 ? Accumulate::no : Accumulate::yes);
+}
+
+/// out from the scores.
+void weigh_values(Call& call, Work& work) {
+  const Block& block = work.block;
+  const bool two = call.dims.maps == 2;
+  for (size_t map = 0; map < (two ? 2u : 0u); ++map)
+    for_each_tile(block, [&](const Tile& tile) { numerators(work, map, tile); });
+  for_each_tile(block, [&](const Tile& tile) {
+    two ? combine_maps(call, work, tile) : numerators(work, 0, tile);
+    for (size_t map = 0; map < (work.shared_value ? 1u : 2u); ++map)
+      multiply_values(call, work, map, tile);
+  });
   for (Index i = 0; i < block.rows; ++i) {
-    const std::array<real*, 2> rows{maps[0] + i * dims.stride, maps[1] + i * dims.stride};
-    combine_maps(call, block, i, rows, softmax_rows(call, output, block, i, rows), shared_value);
-    for (size_t map = 0; map < products; ++map) {
-      if (call.in.round_maps) round_bf16(rows[map], block.width(i));
-      zero_tail(block, i, rows[map]);
-    }
+    const real sum = work.sum[0][static_cast<size_t>(i / kSimdWidth)][i % kSimdWidth];
+    Row(head_data(call.result.out, block.b, block.head, block.begin + i), call.dims.value_dim) *=
+        1 / sum;
   }
-  for (size_t map = 0; map < products; ++map) {
-    multiply_rows(maps[map], dims.stride, block, head_of(call.in.v, block.b, output.value[map]),
-                  dims.value_dim, head_data(call.result.out, block.b, block.head, block.begin),
-                  dims.heads_out * dims.value_dim, map == 0 ? Accumulate::no : Accumulate::yes);
+}
+
+/// `scratch` holds scratch_size.
+Index scratch_size(const Dims& dims) {
+  return dims.maps * dims.map_size() + panel_size(dims.head_dim);
+}
+void forward_block(Call& call, const Block& block, real* scratch) {
+  const Index maps = call.dims.maps, size = call.dims.map_size();
+  const OutputHead& output = call.mapping.outputs[static_cast<size_t>(block.head)];
+  Work work{block,
+            output,
+            maps == 1 || output.value[0] == output.value[1],
+            {scratch, scratch + size},
+            scratch + maps * size,
+            {},
+            {}};
+  for (size_t map = 0; map < static_cast<size_t>(maps); ++map) score(call, work, map);
+  weigh_values(call, work);
+  for (size_t map = 0; map < static_cast<size_t>(maps); ++map) {
+    for (Index i = 0; i < block.rows; i += kSimdWidth) {
+      const Lanes lanes{i, std::min(kSimdWidth, block.rows - i), 0};
+      store_stats(work.stats(map, lanes), block, lanes, static_cast<Index>(map),
+                  call.result.softmax_stats);
+    }
   }
 }
 
@@ -88,17 +149,14 @@ AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionIn
   const Dims dims = dims_of(mapping, in);
   AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
                           Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
-  Call call{mapping, in, dims, TransposedHeads(in.k, mapping.key_heads, dims.head_dim, in.scale),
-            result};
-  const Index scratch_size = dims.maps * dims.block * dims.stride;
-  Tensor scratch = Tensor::empty({num_threads(), scratch_size});
+  Call call{mapping, in, dims, result};
+  Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims)});
   const Index heads = dims.batch * dims.heads_out;
   parallel_for(dims.blocks() * heads, [&](Index task) {
     // The longest blocks, those at the end of the sequence, start first.
-    const Index begin = (dims.blocks() - 1 - task / heads) * dims.block;
+    const Index begin = (dims.blocks() - 1 - task / heads) * kBlockRows;
     const Index b = task % heads / dims.heads_out, head = task % dims.heads_out;
-    forward_block(call, make_block(in, dims, b, head, begin),
-                  scratch.data() + thread_index() * scratch_size);
+    forward_block(call, make_block(in, dims, b, head, begin), scratch.row(thread_index()));
   });
   return result;
 }

@@ -74,11 +74,11 @@ void add_parts(const std::vector<KeyGradients>& parts, AttentionGradients& gradi
 
 }  // namespace attention
 
-Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index seq, Index window) {
+Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index seq) {
   constexpr Index kEnough = 16;
   const auto groups = static_cast<Index>(mapping.groups().size());
   const Index tasks = std::max(Index{1}, batch * groups);
-  const Index block = attention::block_rows(seq, window), blocks = ceil_div(seq, block);
+  const Index blocks = ceil_div(seq, attention::kBlockRows);
   const Index pairs = static_cast<Index>(mapping.outputs.size()) / groups * blocks;
   return std::clamp(ceil_div(kEnough, tasks), Index{1}, std::max(Index{1}, pairs));
 }

@@ -59,8 +59,8 @@ TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work
         HeadMapping::doubled(2, 1)}) {
     for (const View& view : kViews) {
       SCOPED_TRACE(view.name);
-      ASSERT_EQ(attention_backward_parts(mapping, kBatch, kSeq, view.window), 1);
-      ASSERT_GT(attention_backward_parts(mapping, 1, kSeq, view.window), 1);
+      ASSERT_EQ(attention_backward_parts(mapping, kBatch, kSeq), 1);
+      ASSERT_GT(attention_backward_parts(mapping, 1, kSeq), 1);
       Problem batch(mapping, kBatch, kSeq, 8, 6);
       view.apply(batch);
       const Tensor dout = random(batch.forward().out.shape(), "dout");
@@ -181,8 +181,8 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   constexpr Index kSeq = 150;
   for (const HeadMapping& mapping :
        {HeadMapping::standard(4, 2), HeadMapping::paired(4, 2), HeadMapping::doubled(2, 2)}) {
-    ASSERT_GT(attention_backward_parts(mapping, 2, kSeq, 0), 1);
-    ASSERT_EQ(attention_backward_parts(mapping, 16, kSeq, 0), 1);
+    ASSERT_GT(attention_backward_parts(mapping, 2, kSeq), 1);
+    ASSERT_EQ(attention_backward_parts(mapping, 16, kSeq), 1);
     for (const Index batch : {2, 16}) {
       for (const View& view : kViews) {
         SCOPED_TRACE(view.name);

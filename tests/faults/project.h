@@ -67,7 +67,8 @@ std::vector<std::string> logged_calls(const std::filesystem::path& log);
 /// then `latest`; 0 if there is none.
 Index committed_step(const std::vector<std::string>& calls, std::size_t done);
 
-/// What of a run must not depend on whether it was disturbed, by file.
+/// What of a run must not depend on whether it was disturbed, by file: texts, of checkpoints their
+/// digests.
 std::map<std::string, std::string> lasting_files(const std::filesystem::path& run);
 /// Every checkpoint of a run that has its final name is whole, and every JSON file can be read.
 void expect_no_half_written_file(const std::filesystem::path& run);

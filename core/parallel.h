@@ -19,7 +19,8 @@ void set_num_threads(int count);
 /// Position of the calling thread within the running parallel call, from 0.
 int thread_index();
 
-/// While one lives, libraries that start threads of their own from this thread use one.
+/// While one lives, parallel calls from this thread and libraries with threads of their own use one
+/// thread.
 class SerialScope {
  public:
   SerialScope();

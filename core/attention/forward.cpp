@@ -1,8 +1,8 @@
 // For a block of queries, the scores of both maps with all of their keys are held in scratch, a row
-// a key, normalised, subtracted, and multiplied with V once. Keys that no query of the block sees
-// (later ones, those before the window or before the document) are skipped; other masked scores are
-// -inf and become exact zeros. A soft cap comes before the mask. A sink joins maximum and sum of
-// its query and has no key.
+// a key; their exponentials are subtracted and multiplied with V once, and divided by the sums
+// last. Keys that no query of the block sees (later ones, those before the window or before the
+// document) are skipped; other masked scores are -inf and become exact zeros. A soft cap comes
+// before the mask. A sink joins maximum and sum of its query and has no key.
 #include <algorithm>
 #include <limits>
 

@@ -3,13 +3,12 @@
 //
 //   DIFFTAPE_FAULTS_DIR     the folder, absolute
 //   DIFFTAPE_FAULTS_WORD    count only in processes whose first argument is this ("worker")
-//   DIFFTAPE_FAULTS_LOG     a file outside to which each call is appended: "write
-//   checkpoints/latest.tmp" DIFFTAPE_FAULTS_AT      the call that goes wrong, from 1
+//   DIFFTAPE_FAULTS_LOG     a file outside to which each call is appended, with its file
+//   DIFFTAPE_FAULTS_AT      the call that goes wrong, from 1
 //   DIFFTAPE_FAULTS_DO      before, after: the process is killed then; ENOSPC, EIO, EINTR: the call
 //                           fails; short: it writes half; full: it and all later calls that need
 //                           room fail with ENOSPC, writes after half of their bytes
 //   DIFFTAPE_FAULTS_CLOCK   the clocks of the wall jump by years, back and forth
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,11 +27,6 @@
 #include <string_view>
 
 namespace {
-
-template <class F>
-F* next(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-}
 
 std::string_view variable(const char* name) {
   const char* text = getenv(name);

@@ -30,7 +30,7 @@ class SweepFaults : public testing::Test {
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
     whole = lasting();
     calls["sweep"] = calls_of({"none", 1, "sweep"});
-    calls["worker"] = calls_of({"none", 1, "worker"});
+    calls["worker"] = calls_of({"none", 1, "worker"}) / 2;  // of two that do the same
   }
 
   std::vector<std::string> command() const {
@@ -106,7 +106,8 @@ class SweepFaults : public testing::Test {
     long done = 0;
     for (long at = torture() ? 1 : 1 + all % step; at <= all; at += step, ++done) {
       SCOPED_TRACE(fmt::format("{} at call {} of the {}", action, at, word));
-      run({action, at, word});
+      const Outcome outcome = run({action, at, word});
+      EXPECT_TRUE(action != "before" || outcome.exit != 0) << "nothing was killed";
       finish();
     }
     say(fmt::format("sweep: {} at {} of {} calls of the {}, all runs equal", action, done, all,

@@ -142,6 +142,7 @@ std::string with_files(std::string synopsis) {
       {std::regex("SWEEP"), "sweep.yaml"},
       {std::regex(R"(DIR\.\.\.)"), "runs/sweep"},
       {std::regex("RUN_A RUN_B"), "runs/sweep/mine-seed11 runs/sweep/softmax-seed11"},
+      {std::regex("RUN"), "runs/mine"},
       {std::regex("FILE_OR_DIR|PATH"), "mine.safetensors"},
       {std::regex("TEXT"), "text"},
       {std::regex("SOURCES"), "my_corpus"},

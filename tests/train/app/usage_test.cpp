@@ -147,7 +147,7 @@ TEST(Usage, missing_arguments_are_named) {
   }
   EXPECT_THAT(usage_error({"sweep"}), HasSubstr("SWEEP is required"));
   EXPECT_THAT(usage_error({"report"}), HasSubstr("RUN_DIR is required"));
-  EXPECT_THAT(usage_error({"config", "show"}), HasSubstr("CONFIG is required"));
+  EXPECT_THAT(usage_error({"config", "show"}), HasSubstr("CONFIG_OR_CKPT is required"));
   EXPECT_THAT(usage_error({"grads", "tiny.yaml"}), HasSubstr("--batch is required"));
   EXPECT_THAT(usage_error({"grads", "tiny.yaml", "--batch", "b.h5"}),
               HasSubstr("--out is required"));

@@ -217,6 +217,8 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request,
   for (const Index count : threads) {
     if (count < 1 || count > 1024)
       throw UsageError(fmt::format("--threads {}: need numbers from 1 to 1024", count));
+  }
+  for (const Index count : threads) {
     const UseThreads use(static_cast<int>(count));
     found.passes.push_back(train_again(recorded, request.from, first, found.origin));
     if (done) done(found);

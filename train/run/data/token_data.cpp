@@ -79,7 +79,11 @@ TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& toke
   const auto told = nlohmann::json::parse(provenance, nullptr, false);
   const auto tokenizer = told.is_object() ? told.find("tokenizer") : told.end();
   if (!told.is_object() || tokenizer == told.end() || !tokenizer->is_object()) return {};
-  const std::string name = tokenizer->value("name", ""), digest = tokenizer->value("xxh3_128", "");
+  const auto text = [&](const char* key) {
+    const auto found = tokenizer->find(key);
+    return found != tokenizer->end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  const std::string name = text("name"), digest = text("xxh3_128");
   if (digest.empty()) return {.name = name, .model = {}};
   std::error_code ignored;
   if (!fs::exists(model, ignored)) return {};
@@ -139,7 +143,9 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
   if (const auto at = stored->contiguous("tokens")) {
     file.offset = at->offset;
     file.width = at->width;
-    if (at->offset + at->width * static_cast<std::size_t>(file.size) > file.bytes.size())
+    const std::size_t there = file.bytes.size();
+    if (at->offset > there ||
+        static_cast<std::size_t>(file.size) > (there - at->offset) / at->width)
       throw DataError(fmt::format("{}: is cut off", path.string()));
   } else {
     file.pieces = std::move(stored);

@@ -200,9 +200,9 @@ std::optional<File::Contiguous> File::contiguous(const std::string& dataset) con
   H5Pget_userblock(file_made, &user_block);
   const haddr_t offset = H5Dget_offset(opened);
   const std::size_t width = H5Tget_size(type);
-  const bool whole_numbers = H5Tget_class(type) == H5T_INTEGER &&
-                             (width == 1 || H5Tget_order(type) == H5T_ORDER_LE) &&
-                             H5Tget_precision(type) == 8 * width;
+  const bool whole_numbers =
+      H5Tget_class(type) == H5T_INTEGER && (width == 1 || H5Tget_order(type) == H5T_ORDER_LE) &&
+      H5Tget_precision(type) == 8 * width && (width >= 4 || H5Tget_sign(type) == H5T_SGN_NONE);
   if (!whole_numbers || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) != 0 ||
       user_block != 0 || offset == HADDR_UNDEF) {
     return std::nullopt;

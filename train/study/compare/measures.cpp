@@ -180,6 +180,11 @@ double critical_lr(std::span<const RunRecord* const> runs) {
   return below.lr * std::pow(above.lr / below.lr, std::clamp(share, 0.0, 1.0));
 }
 
+int beyond_lrs(std::span<const RunRecord* const> runs) {
+  const std::size_t failed = first_failure(runs);
+  return failed == 0 ? -1 : failed == runs.size() ? 1 : 0;
+}
+
 Series counted_spikes(const RunRecord& run, const char* name) {
   const Series found = spikes(logged(run.metrics, name), scoring_rule(run));
   const auto first = std::ranges::upper_bound(found.step, first_scored(run)) - found.step.begin();

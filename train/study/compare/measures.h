@@ -66,6 +66,8 @@ double loss_slope(const RunRecord& run);
 /// that were trained, or the lowest if none trained.
 double lr_sensitivity(std::span<const RunRecord* const> runs);
 double critical_lr(std::span<const RunRecord* const> runs);
+/// Where that is no crossing: -1 if none trained, 1 if none failed after one that trained; else 0.
+int beyond_lrs(std::span<const RunRecord* const> runs);
 
 }  // namespace measures
 }  // namespace difftape::study

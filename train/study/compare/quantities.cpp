@@ -270,7 +270,7 @@ const Quantity kQuantities[] = {
      .of_seed = critical_lr,
      .scale = Scale::ratio,
      .of_diverged = true,
-     .is_lr = true},
+     .beyond = beyond_lrs},
 };
 
 }  // namespace

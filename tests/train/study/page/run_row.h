@@ -53,7 +53,7 @@ inline void expect_row(const std::vector<std::string>& row, const std::filesyste
                        double baseline_val) {
   const Logged metrics = logged(run);
   const std::size_t last = std::max<std::size_t>(10, metrics.train.size() / 20);
-  ASSERT_EQ(row.size(), 14u);
+  ASSERT_EQ(row.size(), 13u);
   EXPECT_EQ(row[2], fmt::format("{:.4f}", mean_of_last(metrics.train, last)));
   EXPECT_EQ(row[3], fmt::format("{:.4f}", metrics.val));
   EXPECT_EQ(row[4],
@@ -62,9 +62,9 @@ inline void expect_row(const std::vector<std::string>& row, const std::filesyste
   EXPECT_EQ(row[6], "0.0");
   EXPECT_EQ(row[7], fmt::format("{:.3f}", middle(metrics.grad)));
   EXPECT_EQ(row[9], fmt::format("{:.3f}", largest(metrics.grad)));
-  EXPECT_EQ(row[11], system::grouped(std::llround(middle(metrics.speed))));
-  EXPECT_EQ(row[12], "finished");
-  EXPECT_EQ(row[13], "configmetricslog");
+  EXPECT_EQ(row[10], system::grouped(std::llround(middle(metrics.speed))));
+  EXPECT_EQ(row[11], "finished");
+  EXPECT_EQ(row[12], "configmetricslog");
 }
 
 }  // namespace difftape::study

@@ -40,15 +40,13 @@ class BinWriter : public TokenWriter {
   }
   std::string digest() const override { return digest_.hex(); }
   void commit(const std::string& provenance, const TokenizerFile& tokenizer) override {
-    const fs::path model = out_.string() + ".model";
-    if (tokenizer.model.empty()) {
-      std::error_code ignored;
-      fs::remove(model, ignored);
-    } else {
-      system::replace_text(model, tokenizer.model);
-    }
-    system::replace_text(out_.string() + ".json", provenance);
-    file_.commit();  // last: new tokens are never beside an old text
+    const fs::path model = out_.string() + ".model", told = out_.string() + ".json";
+    std::error_code ignored;
+    // Tokens without a text rather than beside that of others.
+    if (fs::remove(told, ignored)) fs::remove(model, ignored);
+    file_.commit();
+    if (!tokenizer.model.empty()) system::replace_text(model, tokenizer.model);
+    system::replace_text(told, provenance);
   }
 
  private:

@@ -79,9 +79,10 @@ double value_of(const std::vector<const RunRecord*>& runs, const Quantity& quant
     const bool good = runs.size() > 1 ? measures::trained(*run) != 0 : run->finished();
     const bool counts = std::isfinite(value) && (good || quantity.of_diverged);
     if (counts || !reason.empty()) continue;
-    reason = fmt::format("{} with seed {} at lr {:g} {} and has no {}", run->arm, run->seed,
-                         run->lr, run->finished() ? "did not train" : describe_state(run->status),
-                         quantity.label);
+    const bool failed = run->finished() && std::isfinite(value);
+    reason = fmt::format("{} with seed {} at lr {:g} {}", run->arm, run->seed, run->lr,
+                         failed ? "did not train" : describe_state(run->status));
+    if (!failed) reason += fmt::format(" and has no {}", quantity.label);
     if (runs.size() > 1) reason += "; let the regime name learning rates at which all runs train";
   }
   return sum / static_cast<double>(runs.size());
@@ -138,17 +139,12 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
                                  : fmt::format("{:g} to {:g}", control.from, control.to));
 }
 
-/// Which of the last pair's numbers, learning rates, lie at an end of those that were swept.
-void count_ends(const std::set<double>& lrs, const Claim& claim, Measured& measured) {
-  const double lowest = on_scale(*lrs.begin(), claim.quantity->scale),
-               highest = on_scale(*lrs.rbegin(), claim.quantity->scale);
-  const auto count = [&](double value, bool& if_lowest, bool& if_highest) {
-    if_lowest = if_lowest || value == lowest;
-    if_highest = if_highest || value == highest;
-    measured.censored += value == lowest || value == highest ? 1 : 0;
-  };
-  count(measured.a.back(), measured.may_be_lower, measured.may_be_higher);
-  if (!claim.has_value()) count(measured.b.back(), measured.may_be_higher, measured.may_be_lower);
+/// Of the difference of two numbers, the second of which there may not be.
+Bound bound_of(const std::vector<const RunRecord*>& a, const std::vector<const RunRecord*>& b,
+               const Quantity& quantity) {
+  if (quantity.beyond == nullptr) return {};
+  const int first = quantity.beyond(a), second = b.empty() ? 0 : quantity.beyond(b);
+  return {.may_be_lower = first < 0 || second > 0, .may_be_higher = first > 0 || second < 0};
 }
 
 /// Fills the pairs, of `seeds` if they are named.
@@ -178,7 +174,8 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
     measured.a.push_back(value_of(first, quantity, measured.reason));
     measured.b.push_back(claim.has_value() ? on_scale(claim.value, quantity.scale)
                                            : value_of(second, quantity, measured.reason));
-    if (quantity.is_lr) count_ends(lrs, claim, measured);
+    measured.bounds.push_back(
+        bound_of(first, claim.has_value() ? std::vector<const RunRecord*>{} : second, quantity));
     for (const auto* each : {&first, &second}) {
       for (const RunRecord* run : *each) {
         measured.stated_before = measured.stated_before && run->config("run.claims") == file.digest;
@@ -249,9 +246,9 @@ Measured compare_differences(const Measured& first, const Measured& second, Scal
     return both;
   }
   both.stated_before = first.stated_before && second.stated_before;
-  both.censored = first.censored + second.censored;
-  both.may_be_lower = first.may_be_lower || second.may_be_higher;
-  both.may_be_higher = first.may_be_higher || second.may_be_lower;
+  std::ranges::transform(first.bounds, second.bounds, both.bounds.begin(), [](Bound a, Bound b) {
+    return Bound{a.may_be_lower || b.may_be_higher, a.may_be_higher || b.may_be_lower};
+  });
   if (first.failed_control.empty()) both.failed_control = second.failed_control;
   std::ranges::transform(first.a, first.b, both.a.begin(), std::minus());
   std::ranges::transform(second.a, second.b, both.b.begin(), std::minus());
@@ -273,6 +270,12 @@ Measured measure_arms(const Claim& claim, const ClaimsFile& file,
 }
 
 }  // namespace
+
+Bound Measured::bound(std::size_t pairs) const {
+  const auto some = std::span(bounds).first(std::min(pairs, bounds.size()));
+  return {std::ranges::any_of(some, &Bound::may_be_lower),
+          std::ranges::any_of(some, &Bound::may_be_higher)};
+}
 
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs) {

@@ -12,6 +12,14 @@
 
 namespace difftape::study {
 
+/// What is known of a difference of which a number is only known to lie at an end of the learning
+/// rates or beyond.
+struct Bound {
+  bool may_be_lower = false, may_be_higher = false;
+
+  bool exact() const { return !may_be_lower && !may_be_higher; }
+};
+
 /// Without pairs where `reason` says why: "no run of v2 logged attn/sink_rate". Of a claim that
 /// compares two differences, the first one is in the place of the arm, the second in that of what
 /// it is compared with.
@@ -25,12 +33,13 @@ struct Measured {
   std::string where;           ///< "lr 0.01"
   Index planned = 0;           ///< seeds of the file; 0: as many as there are
   bool stated_before = false;  ///< every run of the pairs knew this claims file
-  /// A number that lies at an end of the swept learning rates lies there or beyond: such a pair
-  /// bounds the difference from one side only.
-  Index censored = 0;                                ///< such numbers, of all behind a and b
-  bool may_be_lower = false, may_be_higher = false;  ///< the difference, than what was measured
-  std::string reason;                                ///< why nothing can be compared
+  std::vector<Bound> bounds;   ///< of the pairs; none: all are exact
+  std::string reason;          ///< why nothing can be compared
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty
+
+  /// Of the mean over the first pairs, or over all.
+  Bound bound(std::size_t pairs) const;
+  Bound bound() const { return bound(a.size()); }
 };
 
 /// Uses complete runs, and of them those whose configuration the regime describes. A seed is one

@@ -83,23 +83,24 @@ const char* const kVerdictsHeader =
 stats::Limits difference_limits(const Measured& measured) {
   const stats::Interval& difference = measured.paired.difference;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return {measured.may_be_lower ? -kInfinity : difference.low(),
-          measured.may_be_higher ? kInfinity : difference.high()};
+  return {measured.bound().may_be_lower ? -kInfinity : difference.low(),
+          measured.bound().may_be_higher ? kInfinity : difference.high()};
 }
 
 std::string difference_text(const ClaimResult& result) {
   const Quantity& quantity = *result.claim->quantity;
   const Measured& found = result.measured;
   const stats::Interval& difference = found.paired.difference;
-  if (found.may_be_lower && found.may_be_higher) return "not known";
-  const char* bound = found.may_be_lower ? "at most " : found.may_be_higher ? "at least " : "";
+  const auto [may_be_lower, may_be_higher] = found.bound();
+  if (may_be_lower && may_be_higher) return "not known";
+  const char* bound = may_be_lower ? "at most " : may_be_higher ? "at least " : "";
   const std::string text = bound + shown(difference.mean, quantity);
   if (std::isnan(difference.half_width)) return text;
   const std::string low = shown(difference.low(), quantity),
                     high = shown(difference.high(), quantity);
-  return text + (found.may_be_lower    ? fmt::format(" (to {})", high)
-                 : found.may_be_higher ? fmt::format(" (from {})", low)
-                                       : fmt::format(" ({} to {})", low, high));
+  return text + (may_be_lower    ? fmt::format(" (to {})", high)
+                 : may_be_higher ? fmt::format(" (from {})", low)
+                                 : fmt::format(" ({} to {})", low, high));
 }
 
 std::string verdict_words(const ClaimResult& result) {
@@ -121,14 +122,16 @@ std::string numbers_text(const ClaimResult& result) {
           ? fmt::format("; {} to {}", what_differs(quantity.scale), found.against)
           : fmt::format(", {} {}; {}", found.against, mean(found.against_mean),
                         what_differs(quantity.scale));
-  const std::string ends =
-      found.censored > 0 ? fmt::format("; {} of {} at an end of the learning rates", found.censored,
-                                       (of_differences ? 4 : 2) * found.seeds.size())
-                         : "";
+  const auto exact = std::ranges::count_if(found.bounds, &Bound::exact);
+  const auto ends = std::ssize(found.bounds) - exact;
+  const std::string beyond =
+      ends > 0 ? fmt::format("; in {} of {} at an end of the learning rates, or beyond", ends,
+                             found.seeds.size())
+               : "";
   return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
                      mean(found.arm_mean), other, difference_text(result), found.seeds.size(),
                      found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
-                     published_text(result), ends);
+                     published_text(result), beyond);
 }
 
 std::string verdict_text(const ClaimResult& result) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "train/stats/decision.h"
+#include "train/study/compare/claims/questions.h"
 
 namespace difftape::study {
 
@@ -28,80 +29,6 @@ Corrected holm_with_factors(const std::vector<double>& p) {
     result.factor.push_back(static_cast<double>(tests - smaller));
   }
   return result;
-}
-
-/// Two-sided, of a difference from 0.
-double differs_p(const stats::PairedDifference& paired, double) { return paired.p; }
-
-/// Two-sided, of a difference beyond the margin.
-double beyond_p(const stats::PairedDifference& paired, double margin) {
-  stats::PairedDifference size = paired;
-  size.difference.mean = std::abs(paired.difference.mean);
-  return std::min(1.0, 2 * stats::upper_p(size, margin));
-}
-
-/// One-sided, of a difference above the margin.
-double above_p(const stats::PairedDifference& paired, double margin) {
-  return stats::upper_p(paired, margin);
-}
-
-/// One-sided, of a difference below the margin.
-double not_above_p(const stats::PairedDifference& paired, double margin) {
-  stats::PairedDifference turned = paired;
-  turned.difference.mean = -paired.difference.mean;
-  return stats::upper_p(turned, -margin);
-}
-
-using Test = double (*)(const stats::PairedDifference&, double margin);
-
-/// What is asked of a claim, and what else its numbers can show.
-struct Questions {
-  Test own, other;
-};
-
-Questions questions_of(Expect expect) {
-  switch (expect) {
-    case Expect::equivalent:
-      return {stats::equivalence_p, beyond_p};
-    case Expect::not_higher:
-      return {not_above_p, above_p};
-    case Expect::lower:
-    case Expect::higher:
-      break;
-  }
-  return {differs_p, stats::equivalence_p};
-}
-
-/// Whether a test finds differences: such a one may be looked at early.
-bool finds_differences(Test test) {
-  return test == differs_p || test == beyond_p || test == above_p;
-}
-
-/// Whether what a test finds holds although the difference may be lower or higher than measured.
-bool holds(Test test, const Measured& found, bool lower) {
-  if (test == stats::equivalence_p) return !found.may_be_lower && !found.may_be_higher;
-  if (test == not_above_p) return !found.may_be_higher;
-  if (test == above_p) return !found.may_be_lower;
-  return lower ? !found.may_be_higher : !found.may_be_lower;
-}
-
-/// What looks at 4, 8 and 12 pairs say: the least p value of those reached, each at its own level,
-/// and the sign of the difference at that look.
-struct Looked {
-  double p = kNone;
-  bool lower = false;
-};
-Looked look(Test test, double margin, const Measured& measured) {
-  Looked least;
-  for (const stats::Look& look : stats::kLooks) {
-    const auto pairs = static_cast<std::size_t>(look.pairs);
-    if (pairs > measured.a.size()) break;
-    const auto paired = stats::paired_difference(std::span(measured.a).first(pairs),
-                                                 std::span(measured.b).first(pairs));
-    const double p = stats::sequential_p(test(paired, margin), look.pairs);
-    if (std::isnan(least.p) || p < least.p) least = {p, paired.difference.mean < 0};
-  }
-  return least;
 }
 
 /// How many seeds the plan still lacks.
@@ -138,21 +65,19 @@ ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured
     if (!file.looks || !found.failed_control.empty()) return result;
   }
   const double margin = claim.margin_on_axis();
-  const auto p_of = [&](Test test) {
-    if (test != differs_p && std::isnan(margin)) return kNone;
-    if (!holds(test, found, result.lower)) {
-      result.bounded = true;
-      return kNone;
-    }
-    if (!file.looks || !finds_differences(test))
-      return missing == 0 ? test(found.paired, margin) : kNone;
-    const Looked looked = look(test, margin, found);
-    result.lower = looked.lower;
-    return looked.p;
+  const auto tested = [&](Test test) -> Tested {
+    if (needs_margin(test) && std::isnan(margin)) return {};
+    if (file.looks && finds_differences(test)) return look(test, margin, found);
+    if (missing > 0) return {};
+    return of_pairs(test, margin, found, found.a.size());
   };
   const Questions questions = questions_of(claim.expect);
-  result.p = p_of(questions.own);
-  result.p_other = p_of(questions.other);
+  const Tested own = tested(questions.own), other = tested(questions.other);
+  result.p = own.p;
+  result.p_other = other.p;
+  if (!std::isnan(own.p) && finds_differences(questions.own)) result.lower = own.lower;
+  if (!std::isnan(other.p) && finds_differences(questions.other)) result.lower = other.lower;
+  result.bounded = own.left_out;
   return result;
 }
 

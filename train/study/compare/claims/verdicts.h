@@ -52,7 +52,7 @@ struct ClaimResult {
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
   bool lower = false;    ///< the difference is below 0; with looks, at the one that decides
-  bool bounded = false;  ///< a test was left out: the difference may lie where it would be wrong
+  bool bounded = false;  ///< its own test was left out: it could be wrong beyond the bound
   Verdict verdict = Verdict::not_tested;
   std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
   double alpha = kNone;     ///< at or below which a corrected p decides

@@ -55,8 +55,7 @@ TEST(Verdicts, of_a_bound_are_those_that_hold_beyond_it_too) {
   using enum Verdict;
   const auto bounded = [](double mean, bool lower, bool higher) {
     Measured made = pairs(mean);
-    made.may_be_lower = lower;
-    made.may_be_higher = higher;
+    made.bounds.assign(made.a.size(), {lower, higher});
     return made;
   };
   const Claim made = claim("c", Rank::primary, Expect::lower, 0.02);
@@ -79,12 +78,12 @@ TEST(Verdicts, say_a_bound_as_one) {
   ClaimsFile file;
   file.claims = {claim("c", Rank::primary, Expect::lower, 0.02)};
   Measured made = pairs(0.1);
-  made.may_be_lower = true;
+  made.bounds.assign(made.a.size(), {.may_be_lower = true});
   const ClaimResult at_most = decide(file, {made}).front();
   EXPECT_THAT(difference_text(at_most), testing::MatchesRegex("at most \\+0.1000 \\(to .*\\)"));
   EXPECT_EQ(verdict_text(at_most), "undecided: the swept learning rates end too early");
   EXPECT_THAT(verdicts_csv({{at_most}}), HasSubstr("undecided,,the swept"));
-  made.may_be_higher = true;
+  made.bounds[0].may_be_higher = true;
   EXPECT_EQ(difference_text(decide(file, {made}).front()), "not known");
 }
 

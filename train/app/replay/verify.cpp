@@ -59,6 +59,7 @@ Recorded open(const fs::path& dir) {
   const Json env = run::read_env(dir);
   for (const Json& each : env.value("continued", Json::array()))
     found.once_last.insert(each.value("steps_before", Index{0}));
+  found.once_last.erase(found.run.config.train.steps);  // it still is
   return found;
 }
 

@@ -68,14 +68,14 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
 /// Of a run that goes on with another configuration, which may make it longer, say where its files
 /// are, or write other files: what it is now, and since when.
 void record_continuation(const TrainState& state, const TrainRequest& request) {
-  const FlatConfig made = flat_config(config_of_run(request.out)), now = flat_config(state.config);
-  if (made == now) return;
-  const Index before = config_of_run(request.out).train.steps;
+  const Config made = config_of_run(request.out);
+  const FlatConfig now = flat_config(state.config);
+  if (flat_config(made) == now) return;
   rewrite_env(request.out, now,
               {{"command", request.command},
                {"date", utc_now()},
                {"step", state.step},
-               {"steps_before", before}});
+               {"steps_before", made.train.steps}});
   system::replace_text(request.out / "config.yaml", to_yaml(state.config));
 }
 

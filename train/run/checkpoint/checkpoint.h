@@ -2,12 +2,11 @@
 // Checkpoints: all that a run needs to continue, in one HDF5 file that any HDF5 reader opens.
 //
 //   /model/<parameter name>            value
-//   /optim/<parameter name>/<name>     what the optimiser keeps: m and v of AdamW; attribute
-//   `steps`
-//                                      of /optim: steps of the optimiser
+//   /optim/<parameter name>/<name>     what the optimiser keeps: m and v of AdamW
+//   /optim                             attribute `steps`: of the optimiser
 //   /rng                               attributes `generator`, `seed`; numbers have no other state
-//   /data                              attribute `extra_state`, JSON; with a tokenizer the dataset
-//   `tokenizer`
+//   /data                              attribute `extra_state`, JSON
+//   /data/tokenizer                    of the tokens, if it is known
 //   attributes of /                    format, format_version, step, precision, config_yaml
 //
 // Its first 512 bytes are one line of text with the digest of all that follows, so that damage is

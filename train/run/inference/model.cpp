@@ -33,7 +33,10 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
   } else {
     named.config = load_config(where.string(), overrides).config;
     const std::string& from = named.config.train.init_from;
-    if (!from.empty()) weights.emplace(find_checkpoint(from));
+    if (!from.empty()) {
+      weights.emplace(find_checkpoint(from));
+      named.tokenizer = weights->meta().tokenizer;
+    }
   }
   if (named.config.data.kind == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
   named.model = std::make_unique<LanguageModel>(named.config.model);

@@ -168,8 +168,13 @@ void write_texts(GenerateArguments& a) {
     if (stop.empty()) throw UsageError("--stop: need a text");
   }
   if (!a.stop.empty()) {
-    a.request.is_stop = [&](std::span<const std::int32_t> written) {
-      const std::string text = tokenizer->decode(written);
+    // The last token ends it, so it lies in as many tokens as it has bytes. The first of a text may
+    // lose its space, and one that is no text counts none.
+    constexpr std::size_t kMore = 8;
+    const std::size_t longest = std::ranges::max(a.stop, {}, &std::string::size).size();
+    a.request.is_stop = [&, longest](std::span<const std::int32_t> written) {
+      const std::string text =
+          tokenizer->decode(written.last(std::min(written.size(), longest + kMore)));
       return std::ranges::any_of(
           a.stop, [&](const std::string& stop) { return text.find(stop) != text.npos; });
     };

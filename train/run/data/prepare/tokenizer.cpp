@@ -102,9 +102,17 @@ Tokenizer tokenizer_of(const TokenizerFile& file) {
 }
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> prompt)
-    : tokenizer_(tokenizer),
-      tokens_(prompt.begin(), prompt.end()),
-      shown_(tokenizer.decode(prompt).size()) {}
+    : tokenizer_(tokenizer), tokens_(prompt.begin(), prompt.end()) {
+  forget_shown();
+}
+
+/// Of the tokens that are shown keeps those that the text of the next one may depend on.
+void TextStream::forget_shown() {
+  auto last = tokens_.end();
+  while (last != tokens_.begin() && tokenizer_.decode({last, tokens_.end()}).empty()) --last;
+  tokens_.erase(tokens_.begin(), last);
+  shown_ = tokenizer_.decode(tokens_).size();
+}
 
 std::string TextStream::add(std::int32_t token) {
   tokens_.push_back(token);
@@ -115,11 +123,14 @@ std::string TextStream::rest() { return from_shown(true); }
 
 std::string TextStream::from_shown(bool all) {
   std::string text = tokenizer_.decode(tokens_);
+  const std::size_t whole = text.size();
   constexpr int kMissing = 3;  // bytes of a character that may have come without its last one
   for (int i = 0; i < kMissing && !all && tokenizer_.utf8 && text.ends_with(kReplacement); ++i)
     text.resize(text.size() - kReplacement.size());
   const std::string fresh = text.substr(std::min(shown_, text.size()));
+  const bool waits = text.size() < whole || text.size() < shown_;
   shown_ = std::max(shown_, text.size());
+  if (!waits) forget_shown();
   return fresh;
 }
 

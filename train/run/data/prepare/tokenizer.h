@@ -46,9 +46,10 @@ class TextStream {
 
  private:
   std::string from_shown(bool all);
+  void forget_shown();
   const Tokenizer& tokenizer_;
-  std::vector<std::int32_t> tokens_;
-  std::size_t shown_;  ///< bytes
+  std::vector<std::int32_t> tokens_;  ///< from the last one before what is shown that has a text
+  std::size_t shown_;                 ///< bytes of their text
 };
 
 /// A model of byte-pair encoding (Sennrich et al. 2016) from lines of text without their ends: it

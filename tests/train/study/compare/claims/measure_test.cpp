@@ -7,42 +7,18 @@
 
 #include <cmath>
 
-#include "tests/train/study/compare/synthetic_study.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 
 namespace difftape::study {
 namespace {
 
-using test::pointers;
+using test::claims;
+using test::measured;
 using test::Result;
+using test::two_arms;
 using testing::HasSubstr;
-
-/// A claim with these lines, about arms a and b.
-ClaimsFile claims(const std::string& lines, const std::string& top = "") {
-  return claims_from_text(
-      top + "claims:\n  c:\n    sentence: s\n    arm: a\n    against: b\n" + lines, "c.yaml");
-}
-
-Measured measured(const ClaimsFile& file, const std::vector<RunRecord>& runs) {
-  return measure(file.claims.front(), file, pointers(runs));
-}
-
-/// Arms a and b with three seeds at two learning rates; `change` is applied to each.
-std::vector<RunRecord> two_arms(void (*change)(Result&) = [](Result&) {}) {
-  std::vector<Result> results;
-  for (const char* arm : {"a", "b"}) {
-    for (const double lr : {1e-3, 1e-2}) {
-      for (const int seed : {1, 2, 3}) {
-        Result result{.arm = arm, .lr = lr, .seed = seed};
-        result.loss = 2 + 0.1 * seed + 10 * lr + (arm[0] == 'a' ? -0.05 * seed : 0);
-        change(result);
-        results.push_back(result);
-      }
-    }
-  }
-  return test::records(results);
-}
 
 TEST(Measure, pairs_the_runs_of_a_seed_and_averages_its_learning_rates) {
   const Measured all = measured(claims("    quantity: val_loss\n"), two_arms());
@@ -181,102 +157,6 @@ TEST(Measure, compares_an_arm_with_a_number) {
   EXPECT_THAT(
       measured(against("    value: 8\n    quantity: attention_logit\n"), ratio).failed_control,
       HasSubstr("have the same number"));
-}
-
-/// Four arms: the difference of b to a is 0.1 times the seed larger than that of d to c.
-std::vector<RunRecord> four_arms() {
-  std::vector<Result> results;
-  for (const int seed : {1, 2, 3}) {
-    const double loss = 2 + 0.05 * seed * seed;
-    results.push_back({.arm = "b", .seed = seed, .loss = loss});
-    results.push_back({.arm = "a", .seed = seed, .loss = loss + 0.2 + 0.1 * seed});
-    results.push_back({.arm = "d", .seed = seed, .loss = loss + 1});
-    results.push_back({.arm = "c", .seed = seed, .loss = loss + 1 + 0.2});
-    for (std::size_t i = results.size() - 4; i < results.size(); ++i) {
-      results[i].last = {{"attn/logit_max/0", results[i].arm == "a" ? 6.0 : 2.0}};
-    }
-  }
-  return test::records(results);
-}
-
-TEST(Measure, compares_a_difference_with_another_seed_by_seed) {
-  const ClaimsFile loss =
-      claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n");
-  const Measured found = measured(loss, four_arms());
-  EXPECT_EQ(found.reason, "");
-  EXPECT_EQ(found.arm, "a less b");
-  EXPECT_EQ(found.against, "c less d");
-  EXPECT_NEAR(found.arm_mean, 0.4, 1e-12);
-  EXPECT_NEAR(found.against_mean, 0.2, 1e-12);
-  EXPECT_NEAR(found.paired.difference.mean, 0.2, 1e-12);
-  EXPECT_NEAR(found.a[2] - found.b[2], 0.3, 1e-12);
-  const Measured ratio =
-      measured(claims("    quantity: attention_logit\n    compared_with: {arm: c, against: d}\n"),
-               four_arms());
-  EXPECT_EQ(ratio.arm, "a over b");
-  EXPECT_NEAR(ratio.paired.difference.mean, std::log(3), 1e-12) << "a ratio of ratios";
-  const auto runs = four_arms();
-  const JudgedClaims judged(loss, pointers(runs));
-  EXPECT_THAT(numbers_text(judged.results.front()),
-              HasSubstr("a less b +0.4000, c less d +0.2000; difference +0.2000"));
-}
-
-TEST(Measure, of_two_differences_needs_two_that_differ) {
-  const std::string with = "    compared_with: {arm: c, against: d}\n";
-  EXPECT_EQ(measured(claims("    quantity: attention_logit\n" + with), four_arms()).failed_control,
-            "")
-      << "one of the two may be none";
-  EXPECT_EQ(measured(claims("    quantity: tokens_per_sec\n" + with), four_arms()).failed_control,
-            "speed: both differences of every seed are the same");
-}
-
-TEST(Measure, of_two_differences_counts_the_seeds_of_both) {
-  const std::string lines = "    quantity: val_loss\n    compared_with: {arm: c, against: d}\n";
-  const ClaimsFile file = claims(lines);
-  auto results = test::records({});
-  for (const char* arm : {"a", "b", "c", "d"}) {
-    for (const int seed : {1, 2, 3, 4}) {
-      if (seed == 4 && *arm > 'b') continue;
-      const std::string stated = seed == 4 ? "another" : file.digest;
-      results.push_back(test::record({.arm = arm,
-                                      .seed = seed,
-                                      .loss = 2 + 0.1 * seed * (*arm - 'a'),
-                                      .config = {{"run.claims", stated}}}));
-    }
-  }
-  const Measured found = measured(file, results);
-  EXPECT_EQ(found.seeds, (std::vector<std::uint64_t>{1, 2, 3}));
-  EXPECT_TRUE(found.stated_before) << "the fourth seed has one pair alone";
-}
-
-TEST(Measure, of_two_differences_known_at_different_learning_rates_compares_none) {
-  std::vector<RunRecord> runs = two_arms();
-  for (const char* arm : {"c", "d"}) {
-    for (const int seed : {1, 2, 3}) runs.push_back(test::record({.arm = arm, .seed = seed}));
-  }
-  const Measured found =
-      measured(claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n"), runs);
-  EXPECT_EQ(found.reason, "a less b is known at lr 0.001, 0.01, c less d at lr 0.001");
-  EXPECT_TRUE(found.seeds.empty() && found.a.empty() && found.b.empty());
-}
-
-TEST(Measure, of_a_difference_that_is_not_there_compares_none) {
-  const std::string loss = "    quantity: val_loss\n    compared_with: ";
-  EXPECT_THAT(measured(claims(loss + "{arm: c, against: x}\n"), four_arms()).reason,
-              HasSubstr("no arm is called x"));
-  auto runs = four_arms();
-  std::erase_if(runs, [](const RunRecord& run) { return run.arm == "d" && run.seed == 2; });
-  EXPECT_EQ(measured(claims(loss + "{arm: c, against: d}\n"), runs).seeds,
-            (std::vector<std::uint64_t>{1, 3}));
-}
-
-TEST(Measure, says_in_how_many_pairs_a_critical_rate_lies_at_an_end_of_the_learning_rates) {
-  const auto runs = two_arms();  // all of them train
-  const ClaimsFile both =
-      claims("    quantity: critical_lr\n    compared_with: {arm: b, against: a}\n");
-  const JudgedClaims judged(both, pointers(runs));
-  EXPECT_THAT(numbers_text(judged.results.front()),
-              HasSubstr("; in 3 of 3 at an end of the learning rates, or beyond"));
 }
 
 TEST(Measure, of_a_control_that_cannot_be_told_compares_nothing) {

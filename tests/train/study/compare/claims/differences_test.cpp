@@ -1,0 +1,117 @@
+// Claims that compare a difference of two arms with that of two others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/train/study/compare/claims/two_arms.h"
+#include "train/study/compare/claims/output.h"
+
+namespace difftape::study {
+namespace {
+
+using test::claims;
+using test::measured;
+using test::pointers;
+using test::two_arms;
+using testing::HasSubstr;
+
+/// Four arms: the difference of b to a is 0.1 times the seed larger than that of d to c.
+std::vector<RunRecord> four_arms() {
+  std::vector<Result> results;
+  for (const int seed : {1, 2, 3}) {
+    const double loss = 2 + 0.05 * seed * seed;
+    results.push_back({.arm = "b", .seed = seed, .loss = loss});
+    results.push_back({.arm = "a", .seed = seed, .loss = loss + 0.2 + 0.1 * seed});
+    results.push_back({.arm = "d", .seed = seed, .loss = loss + 1});
+    results.push_back({.arm = "c", .seed = seed, .loss = loss + 1 + 0.2});
+    for (std::size_t i = results.size() - 4; i < results.size(); ++i) {
+      results[i].last = {{"attn/logit_max/0", results[i].arm == "a" ? 6.0 : 2.0}};
+    }
+  }
+  return test::records(results);
+}
+
+TEST(MeasureDifferences, are_compared_seed_by_seed) {
+  const ClaimsFile loss =
+      claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n");
+  const Measured found = measured(loss, four_arms());
+  EXPECT_EQ(found.reason, "");
+  EXPECT_EQ(found.arm, "a less b");
+  EXPECT_EQ(found.against, "c less d");
+  EXPECT_NEAR(found.arm_mean, 0.4, 1e-12);
+  EXPECT_NEAR(found.against_mean, 0.2, 1e-12);
+  EXPECT_NEAR(found.paired.difference.mean, 0.2, 1e-12);
+  EXPECT_NEAR(found.a[2] - found.b[2], 0.3, 1e-12);
+  const Measured ratio =
+      measured(claims("    quantity: attention_logit\n    compared_with: {arm: c, against: d}\n"),
+               four_arms());
+  EXPECT_EQ(ratio.arm, "a over b");
+  EXPECT_NEAR(ratio.paired.difference.mean, std::log(3), 1e-12) << "a ratio of ratios";
+  const auto runs = four_arms();
+  const JudgedClaims judged(loss, pointers(runs));
+  EXPECT_THAT(numbers_text(judged.results.front()),
+              HasSubstr("a less b +0.4000, c less d +0.2000; difference +0.2000"));
+}
+
+TEST(MeasureDifferences, need_two_that_differ) {
+  const std::string with = "    compared_with: {arm: c, against: d}\n";
+  EXPECT_EQ(measured(claims("    quantity: attention_logit\n" + with), four_arms()).failed_control,
+            "")
+      << "one of the two may be none";
+  EXPECT_EQ(measured(claims("    quantity: tokens_per_sec\n" + with), four_arms()).failed_control,
+            "speed: both differences of every seed are the same");
+}
+
+TEST(MeasureDifferences, count_the_seeds_of_both) {
+  const std::string lines = "    quantity: val_loss\n    compared_with: {arm: c, against: d}\n";
+  const ClaimsFile file = claims(lines);
+  auto results = test::records({});
+  for (const char* arm : {"a", "b", "c", "d"}) {
+    for (const int seed : {1, 2, 3, 4}) {
+      if (seed == 4 && *arm > 'b') continue;
+      const std::string stated = seed == 4 ? "another" : file.digest;
+      results.push_back(test::record({.arm = arm,
+                                      .seed = seed,
+                                      .loss = 2 + 0.1 * seed * (*arm - 'a'),
+                                      .config = {{"run.claims", stated}}}));
+    }
+  }
+  const Measured found = measured(file, results);
+  EXPECT_EQ(found.seeds, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_TRUE(found.stated_before) << "the fourth seed has one pair alone";
+}
+
+TEST(MeasureDifferences, known_at_different_learning_rates_are_not_compared) {
+  std::vector<RunRecord> runs = two_arms();
+  for (const char* arm : {"c", "d"}) {
+    for (const int seed : {1, 2, 3}) runs.push_back(test::record({.arm = arm, .seed = seed}));
+  }
+  const Measured found =
+      measured(claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n"), runs);
+  EXPECT_EQ(found.reason, "a less b is known at lr 0.001, 0.01, c less d at lr 0.001");
+  EXPECT_TRUE(found.seeds.empty() && found.a.empty() && found.b.empty());
+}
+
+TEST(MeasureDifferences, one_of_which_is_not_there_are_not_compared) {
+  const std::string loss = "    quantity: val_loss\n    compared_with: ";
+  EXPECT_THAT(measured(claims(loss + "{arm: c, against: x}\n"), four_arms()).reason,
+              HasSubstr("no arm is called x"));
+  auto runs = four_arms();
+  std::erase_if(runs, [](const RunRecord& run) { return run.arm == "d" && run.seed == 2; });
+  EXPECT_EQ(measured(claims(loss + "{arm: c, against: d}\n"), runs).seeds,
+            (std::vector<std::uint64_t>{1, 3}));
+}
+
+TEST(MeasureDifferences,
+     say_in_how_many_pairs_a_critical_rate_lies_at_an_end_of_the_learning_rates) {
+  const auto runs = two_arms();  // all of them train
+  const ClaimsFile both =
+      claims("    quantity: critical_lr\n    compared_with: {arm: b, against: a}\n");
+  const JudgedClaims judged(both, pointers(runs));
+  EXPECT_THAT(numbers_text(judged.results.front()),
+              HasSubstr("; in 3 of 3 at an end of the learning rates, or beyond"));
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -27,7 +27,7 @@ run() {
       "$bin/bench_step" configs/bench/d128.yaml $(rounds 10)
       ;;
     attention)
-      "$bin/bench_attention" --steps 1 --warmup 1 $(rounds 7)
+      "$bin/bench_attention" $(rounds 15)
       echo
       "$bin/bench_peers" attention --seq 256,512,1024,2048,4096 $(rounds 10)
       ;;

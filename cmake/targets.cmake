@@ -6,6 +6,7 @@
 function(difftape_flags target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -fno-math-errno
+    -ffp-contract=off  # sums and products are fused where the source says so (core/simd.h)
     # GCC 12 reports its own AVX-512 intrinsics (bug 105593), fmt and std::string (bug 105329).
     -Wno-uninitialized -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-restrict)
   if(DIFFTAPE_WERROR)

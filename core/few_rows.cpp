@@ -36,7 +36,8 @@ void multiply_columns(const Call& call, Index begin, Index count) {
         const Index at = k + static_cast<Index>(chain) * kSimdWidth;
         const Simd of_b = load(right + at);
         for (size_t i = 0; i < rows; ++i)
-          sums[i][chain] += of_b * load(call.a.data + static_cast<Index>(i) * stride + at);
+          sums[i][chain] =
+              fma(of_b, load(call.a.data + static_cast<Index>(i) * stride + at), sums[i][chain]);
       }
     }
     for (size_t i = 0; i < rows; ++i) {

@@ -11,10 +11,12 @@ namespace difftape {
 namespace {
 /// Elements 2i and 2i + 1 in each other's place.
 Simd swapped_pairs(const Simd& x) {
-  return [&]<size_t... lane>(std::index_sequence<lane...>) {
-    return Simd(__builtin_shufflevector(x, x, static_cast<int>(lane ^ 1)...));
-  }
-  (std::make_index_sequence<kSimdWidth>());
+  return Simd([&](size_t i) {
+    return [&]<size_t... lane>(std::index_sequence<lane...>) {
+      return __builtin_shufflevector(x.part[i], x.part[i], static_cast<int>(lane ^ 1)...);
+    }
+    (std::make_index_sequence<detail::kLanes>());
+  });
 }
 }  // namespace
 
@@ -55,7 +57,7 @@ void RopeTable::rotate(const Tensor& x, Tensor& y, real direction, Index first) 
         real* out = y.data() + token * width + head * s[3];
         for_each_vector(s[3], [&](Index i, Index n) {
           const Simd here = load(in + i, n), turn = load(sine + i, n) * direction;
-          store(here * load(cosine + i, n) + swapped_pairs(here) * turn, out + i, n);
+          store(fma(swapped_pairs(here), turn, here * load(cosine + i, n)), out + i, n);
         });
       }
     }

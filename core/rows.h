@@ -1,5 +1,8 @@
 #pragma once
-// Vectorised arithmetic over rows: views of contiguous memory as Eigen arrays.
+// Vectorised arithmetic over rows: views of contiguous memory as Eigen arrays. Of Eigen's
+// arithmetic what is element-wise and exact is used; its sums go in an order, and its exp, log,
+// tanh and sqrt have last digits, that follow from the instruction set: for those there is sum_of,
+// simd.h and the standard library.
 
 #include <Eigen/Core>
 
@@ -11,6 +14,22 @@ namespace difftape {
 
 using Row = Eigen::Map<Eigen::Array<real, 1, Eigen::Dynamic>>;
 using ConstRow = Eigen::Map<const Eigen::Array<real, 1, Eigen::Dynamic>>;
+
+/// Sum of the elements of a row: of each 16th, then of these by halves, then of what 16 do not
+/// divide.
+template <class Expression>
+auto sum_of(const Eigen::ArrayBase<Expression>& row) {
+  constexpr int kWidth = 16;
+  using Number = typename Expression::Scalar;
+  Eigen::Array<Number, 1, kWidth> sums = Eigen::Array<Number, 1, kWidth>::Zero();
+  Index i = 0;
+  for (; i + kWidth <= row.size(); i += kWidth) sums += row.template segment<kWidth>(i);
+  for (int half = kWidth / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  Number total = sums[0];
+  for (; i < row.size(); ++i) total += row[i];
+  return total;
+}
 
 /// target = value, or += value.
 template <class Expression>

@@ -12,7 +12,7 @@ namespace {
 void softcap_simd(real* x, real cap, real* slopes) {
   const Simd t = tanh_simd(load(x) / cap);
   store(t * cap, x);
-  if (slopes) store(1 - t * t, slopes);
+  if (slopes) store(fma(-t, t, 1), slopes);
 }
 
 }  // namespace

@@ -1,28 +1,17 @@
 #include "optim/grad_norm.h"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
-#include "core/parallel.h"
+#include "core/rows.h"
 
 namespace difftape {
 
 namespace {
 
-/// In double, in independent partial sums so that additions overlap.
 double sum_of_squares(const real* x, Index n) {
-  constexpr int kWidth = 16;
-  using Partial = Eigen::Array<double, kWidth, 1>;
-  Partial sums = Partial::Zero();
-  Index i = 0;
-  for (; i + kWidth <= n; i += kWidth) {
-    sums += Eigen::Map<const Eigen::Array<real, kWidth, 1>>(x + i).cast<double>().square();
-  }
-  double total = sums.sum();
-  for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return total;
+  return sum_of(ConstRow(x, n).cast<double>().square());
 }
 
 }  // namespace

@@ -159,14 +159,14 @@ Var mul(const Var& a, const Var& b) {
 
 Var sum(const Var& x) {
   const double total = parallel_sum(x.value().size(), kElementGrain, [&](Index i, Index n) {
-    return ConstRow(x.value().data() + i, n).cast<double>().sum();
+    return sum_of(ConstRow(x.value().data() + i, n).cast<double>());
   });
   return record("sum", Tensor::scalar(static_cast<real>(total)), {x}, repeat(x.gradient()));
 }
 
 Var sum_last(const Var& x) {
   Tensor y = Tensor::empty(x.shape().rank() == 0 ? Shape{} : x.shape().with(-1, 1));
-  for_each_row(x.value(), y, [](ConstRow xi, Row yi) { yi[0] = xi.sum(); });
+  for_each_row(x.value(), y, [](ConstRow xi, Row yi) { yi[0] = sum_of(xi); });
   return record("sum_last", y, {x}, repeat(x.gradient()));
 }
 

@@ -34,7 +34,7 @@ real exp_of_differences(real* z, Index n, real top) {
   }
   real rest = sum(total);
   for (Index j = whole; j < n; ++j) {
-    z[j] = exp_simd(broadcast(z[j] - top))[0];
+    z[j] = exp_simd(z[j] - top)[0];
     rest += z[j];
   }
   return rest;

@@ -29,7 +29,7 @@ void rows_backward(const Saved& saved, const Tensor& dy, Index begin, Index coun
     const real r = saved.r.data()[i];
     dweight += dyi * xi * r;
     if (dx == nullptr) continue;
-    const real pull = r * r * r * (dyi * weight * xi).sum() / static_cast<real>(width);
+    const real pull = r * r * r * sum_of(dyi * weight * xi) / static_cast<real>(width);
     store_or_add(Row(dx->grad.data() + i * width, width), dx->accumulate,
                  dyi * weight * r - xi * pull);
   }
@@ -48,7 +48,7 @@ Var rms_norm(const Var& x, const Var& weight, double eps) {
   parallel_ranges(rows, row_grain(width), [&](Index begin, Index count) {
     for (Index i = begin; i < begin + count; ++i) {
       const ConstRow xi(saved.x.data() + i * width, width);
-      const real mean = xi.square().sum() / static_cast<real>(width);
+      const real mean = sum_of(xi.square()) / static_cast<real>(width);
       const real r = 1 / std::sqrt(mean + static_cast<real>(eps));
       saved.r.data()[i] = r;
       Row(y.data() + i * width, width) = xi * r * g;

@@ -6,6 +6,7 @@
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
+#include "core/simd.h"
 
 namespace difftape {
 
@@ -14,13 +15,16 @@ Var softmax(const Var& x) {
                 "x is {}; need a last axis that is not empty", x.shape().str());
   Tensor y = Tensor::like(x.value());
   for_each_row(x.value(), y, [](ConstRow xi, Row yi) {
-    yi = (xi - xi.maxCoeff()).exp();
-    yi /= yi.sum();
+    yi = xi - xi.maxCoeff();
+    for_each_vector(yi.size(), [&](Index i, Index n) {
+      store(exp_simd(load(yi.data() + i, n)), yi.data() + i, n);
+    });
+    yi /= sum_of(yi);
   });
   return record("softmax", y, {x}, [y, dx = x.gradient()](const Tensor& dy) {
     Tensor out = dx.grad();
     for_each_row(y, dy, out,
-                 [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += yi * (dyi - (dyi * yi).sum()); });
+                 [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += yi * (dyi - sum_of(dyi * yi)); });
   });
 }
 

@@ -23,12 +23,6 @@ struct Saved {
   Precision precision;
 };
 
-/// 1 / (1 + exp(-x)) of each element; exp never overflows.
-Simd sigmoid_simd(const Simd& x) {
-  const Simd small = exp_simd(x < 0 ? x : -x), of_positive = 1 / (1 + small);
-  return x < 0 ? small * of_positive : of_positive;
-}
-
 Tensor hidden_of(const Tensor& gate, const Tensor& up) {
   Tensor h = Tensor::like(up);
   parallel_ranges(h.size(), kElementGrain, [&](Index begin, Index n) {
@@ -55,7 +49,7 @@ void hidden_backward(const Saved& saved, Tensor& dh, const Gradient& dgate, cons
       };
       const Simd g = load(saved.gate.data() + i, count), u = load(saved.up.data() + i, count),
                  dhi = load(dh.data() + i, count), s = sigmoid_simd(g);
-      add(to_gate, dhi * u * s * (1 + g * (1 - s)));
+      add(to_gate, dhi * u * s * fma(g, 1 - s, 1));
       add(to_up, dhi * g * s);
       store(g * s * u, dh.data() + i, count);
     });

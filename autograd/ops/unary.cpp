@@ -8,53 +8,65 @@
 //   affine    y = scale x + shift      dx += scale dy               nothing
 #include "autograd/ops.h"
 #include "core/rows.h"
+#include "core/simd.h"
 #include "core/softcap.h"
 
 namespace difftape {
 
 namespace {
 
-/// f(xi, yi) for each row of x and of a new tensor y of its shape.
+/// f(xi, yi) for each block of x and of a new tensor y of its shape.
 template <class F>
 Tensor map(const Var& x, F f) {
   Tensor y = Tensor::like(x.value());
-  for_each_row(x.value(), y, f);
+  parallel_ranges(y.size(), kElementGrain, [&](Index i, Index n) {
+    f(ConstRow(x.value().data() + i, n), Row(y.data() + i, n));
+  });
   return y;
 }
 
-/// f(si, dyi, dxi) for each row of the saved tensor, of dy and of the gradient of x.
+/// f(si, dyi, dxi) for each block of the saved tensor, of dy and of the gradient of x.
 template <class F>
 Tape::Pullback pullback(const Tensor& saved, const Var& x, F f) {
   return [saved, dx = x.gradient(), f](const Tensor& dy) {
     Tensor out = dx.grad();
-    for_each_row(saved, dy, out, f);
+    parallel_ranges(out.size(), kElementGrain, [&](Index i, Index n) {
+      f(ConstRow(saved.data() + i, n), ConstRow(dy.data() + i, n), Row(out.data() + i, n));
+    });
   };
 }
 
 }  // namespace
 
 Var exp(const Var& x) {
-  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.exp(); });
+  const Tensor y =
+      map(x, [](ConstRow xi, Row yi) { yi = xi.unaryExpr([](real e) { return std::exp(e); }); });
   return record("exp", y, {x},
                 pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += dyi * yi; }));
 }
 
 Var log(const Var& x) {
-  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.log(); });
+  const Tensor y =
+      map(x, [](ConstRow xi, Row yi) { yi = xi.unaryExpr([](real e) { return std::log(e); }); });
   return record("log", y, {x}, pullback(x.value(), x, [](ConstRow xi, ConstRow dyi, Row dxi) {
                   dxi += dyi / xi;
                 }));
 }
 
 Var sigmoid(const Var& x) {
-  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = (1 + (-xi).exp()).inverse(); });
+  const Tensor y = map(x, [](ConstRow xi, Row yi) {
+    for_each_vector(xi.size(), [&](Index i, Index n) {
+      store(sigmoid_simd(load(xi.data() + i, n)), yi.data() + i, n);
+    });
+  });
   return record("sigmoid", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
                   dxi += dyi * yi * (1 - yi);
                 }));
 }
 
 Var rsqrt(const Var& x) {
-  const Tensor y = map(x, [](ConstRow xi, Row yi) { yi = xi.sqrt().inverse(); });
+  const Tensor y = map(
+      x, [](ConstRow xi, Row yi) { yi = xi.unaryExpr([](real e) { return 1 / std::sqrt(e); }); });
   return record("rsqrt", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
                   dxi += dyi * yi.cube() * real(-0.5);
                 }));
@@ -75,7 +87,9 @@ Var affine(const Var& x, double scale, double shift) {
   const Tensor y = map(x, [s, c](ConstRow xi, Row yi) { yi = xi * s + c; });
   return record("affine", y, {x}, [dx = x.gradient(), s](const Tensor& dy) {
     Tensor out = dx.grad();
-    for_each_row(dy, out, [s](ConstRow dyi, Row dxi) { dxi += dyi * s; });
+    parallel_ranges(out.size(), kElementGrain, [&](Index i, Index n) {
+      Row(out.data() + i, n) += ConstRow(dy.data() + i, n) * s;
+    });
   });
 }
 

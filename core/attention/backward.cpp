@@ -108,7 +108,7 @@ void lanes_backward(const Call& call, const Work& work, const Tile& tile, const 
   const Index keys = lanes.keys;
   const auto scale = static_cast<real>(call.in.scale);
   const Simd lambda = lambda_of(call.in, block, lanes);
-  const std::array<Simd, 2> coefficient{broadcast(1), -lambda};
+  const std::array<Simd, 2> coefficient{1, -lambda};
   const std::array<Simd, 2> r{work.r[0][lanes.number()], work.r[1][lanes.number()]};
   if (call.dims.maps == 2 && work.shared_value) {
     differential_backward(at.p[0], at.p[1], at.dp[0], keys, r[0], r[1], scale, lambda);

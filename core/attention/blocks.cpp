@@ -117,21 +117,16 @@ Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index hea
 }
 
 Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes) {
-  Simd lambda{};
-  for (Index i = 0; i < lanes.count; ++i)
-    lambda[i] = lambda_at(in, block.b, block.begin + lanes.first + i, block.head);
-  return lambda;
+  return vector_of<real>([&](Index i) {
+    return i < lanes.count ? lambda_at(in, block.b, block.begin + lanes.first + i, block.head) : 0;
+  });
 }
 
 LaneStats load_stats(const Tensor& stats, const Block& block, const Lanes& lanes, Index map) {
   const SoftmaxStats* from =
       &softmax_stats_at(stats, block.b, block.head, map, block.begin + lanes.first);
-  LaneStats of{};
-  for (Index i = 0; i < lanes.count; ++i) {
-    of.max[i] = from[i].max;
-    of.inverse_sum[i] = from[i].inverse_sum;
-  }
-  return of;
+  return {vector_of<real>([&](Index i) { return i < lanes.count ? from[i].max : 0; }),
+          vector_of<real>([&](Index i) { return i < lanes.count ? from[i].inverse_sum : 0; })};
 }
 
 void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
@@ -146,22 +141,22 @@ void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& til
     softcap(scores + key * kBlockRows, kSimdWidth, static_cast<real>(in.logit_softcap),
             slopes ? slopes + key * kBlockRows : nullptr);
   }
-  const Simd masked = broadcast(-std::numeric_limits<real>::infinity());
+  const Simd masked = -std::numeric_limits<real>::infinity();
   const auto hide = [&](Index key, const SimdInts& hidden) {
-    store(hidden ? masked : load(scores + key * kBlockRows), scores + key * kBlockRows);
+    store(select(hidden, masked, load(scores + key * kBlockRows)), scores + key * kBlockRows);
   };
-  const auto at = [](Index key) { return SimdInts{} + static_cast<SimdInt>(key); };
-  SimdInts limit;
+  const auto at = [](Index key) { return SimdInts(static_cast<SimdInt>(key)); };
   if (in.visible.sliding_window > 0 || in.visible.document_offsets) {
-    for (Index i = 0; i < kSimdWidth; ++i) {
+    const auto limit = vector_of<SimdInt>([&](Index i) {
       const Index t = block.begin + lanes.first + std::min(i, lanes.count - 1);
-      limit[i] = static_cast<SimdInt>(first_visible(in, block.b, t) - block.first_key - tile.key);
-    }
+      return static_cast<SimdInt>(first_visible(in, block.b, t) - block.first_key - tile.key);
+    });
     const Index end = std::min(lanes.keys, static_cast<Index>(limit[lanes.count - 1]));
     for (Index key = 0; key < end; ++key) hide(key, at(key) < limit);
   }
   if (!tile.diagonal) return;
-  for (Index i = 0; i < kSimdWidth; ++i) limit[i] = static_cast<SimdInt>(lanes.offset(tile) + i);
+  const auto limit =
+      vector_of<SimdInt>([&](Index i) { return static_cast<SimdInt>(lanes.offset(tile) + i); });
   for (Index key = lanes.offset(tile) + 1; key < lanes.keys; ++key) hide(key, at(key) > limit);
 }
 

@@ -131,12 +131,13 @@ void score_panels(const Map* maps, const real* panels, Index first, Index count,
       for (Index chain = 0; chain < kChains; ++chain) {
         const Simd keys = load(panel + (d + chain) * kSimdWidth);
         for (size_t map = 0; map < kMaps; ++map)
-          sums[map][chain] += keys * maps[map].query[d + chain];
+          sums[map][chain] = fma(keys, maps[map].query[d + chain], sums[map][chain]);
       }
     }
     for (; d < head_dim; ++d) {
       const Simd keys = load(panel + d * kSimdWidth);
-      for (size_t map = 0; map < kMaps; ++map) sums[map][0] += keys * maps[map].query[d];
+      for (size_t map = 0; map < kMaps; ++map)
+        sums[map][0] = fma(keys, maps[map].query[d], sums[map][0]);
     }
     for (size_t map = 0; map < kMaps; ++map) {
       const Simd* sum = sums[map];
@@ -153,9 +154,9 @@ void add_values(const real* weights, const real* values, Index count, Index stri
     Index j = 0;
     for (; j + kChains <= count; j += kChains) {
       for (Index chain = 0; chain < kChains; ++chain)
-        sums[chain] += load(values + (j + chain) * stride + e) * weights[j + chain];
+        sums[chain] = fma(load(values + (j + chain) * stride + e), weights[j + chain], sums[chain]);
     }
-    for (; j < count; ++j) sums[0] += load(values + j * stride + e) * weights[j];
+    for (; j < count; ++j) sums[0] = fma(load(values + j * stride + e), weights[j], sums[0]);
     store(load(to + e) + ((sums[0] + sums[1]) + (sums[2] + sums[3])), to + e);
   }
 }

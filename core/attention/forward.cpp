@@ -43,7 +43,7 @@ void score(const Call& call, Work& work, size_t map) {
   const Index query = work.output.query[map], width = call.dims.head_dim;
   const Sink sink = sink_of(call.in, query);
   constexpr real kNone = -std::numeric_limits<real>::infinity();
-  work.max[map].fill(broadcast(sink.present ? sink.logit : kNone));
+  work.max[map].fill(sink.present ? sink.logit : kNone);
   const Operand queries = head_of(call.in.q, block.b, query).rows(block.begin, block.rows, width);
   pack_queries(queries, call.in.scale, work.panel);
   for_each_tile(block, [&](const Tile& tile) {

@@ -9,7 +9,7 @@ void multiply(real* x, const real* factors, Index keys) {
 }
 
 Simd largest_scores(const real* scores, Index keys, const Simd& so_far) {
-  const auto larger = [](const Simd& a, const Simd& b) { return a > b ? a : b; };
+  const auto larger = [](const Simd& a, const Simd& b) { return select(a > b, a, b); };
   Simd even = so_far, odd = so_far;  // two chains: neither waits for itself
   Index key = 0;
   for (; key + 2 <= keys; key += 2) {
@@ -28,7 +28,7 @@ Simd softmax_numerators(real* scores, Index keys, const Simd& max, const Simd& s
     store(numerator, scores + at);
     total += numerator;
   }
-  return total;
+  return Simd(total);  // a copy: what is returned itself would lie in memory all the time
 }
 
 void scale(real* x, Index keys, const Simd& factor) {
@@ -39,7 +39,7 @@ void scale(real* x, Index keys, const Simd& factor) {
 void subtract(real* first, const real* second, Index keys, const Simd& ratio) {
   const Simd weight = ratio;
   for (Index at = 0; at < keys * kBlockRows; at += kBlockRows) {
-    store(load(first + at) - load(second + at) * weight, first + at);
+    store(fma(-load(second + at), weight, load(first + at)), first + at);
   }
 }
 
@@ -50,9 +50,9 @@ Simd recompute_softmax(real* scores, const real* dp, Index keys, const LaneStats
   for (Index at = 0; at < keys * kBlockRows; at += kBlockRows) {
     const Simd p = exp_simd(load(scores + at) - max) * inverse_sum;
     store(p, scores + at);
-    total += p * load(dp + at);
+    total = fma(p, load(dp + at), total);
   }
-  return total;
+  return Simd(total);
 }
 
 void softmax_backward(real* p, real* dp, Index keys, const Simd& r, const Simd& factor,
@@ -72,7 +72,7 @@ void differential_backward(real* p1, real* p2, real* dp, Index keys, const Simd&
     const Simd a1 = load(p1 + at), a2 = load(p2 + at), d = load(dp + at);
     store(a1 * scale * (d - sum1), p1 + at);
     store(a2 * factor * (d - sum2), p2 + at);
-    store(a1 - a2 * weight, dp + at);
+    store(fma(-a2, weight, a1), dp + at);
   }
 }
 

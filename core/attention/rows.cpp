@@ -12,7 +12,7 @@ SoftmaxStats softmax_numerators(real* scores, Index count, const Sink& sink) {
   Simd top = load(scores);
   for (Index j = kSimdWidth; j < count; j += kSimdWidth) {
     const Simd s = load(scores + j);
-    top = s > top ? s : top;
+    top = select(s > top, s, top);
   }
   const real max = sink.present ? std::max(largest(top), sink.logit) : largest(top);
   Simd total{};
@@ -35,7 +35,7 @@ void subtract_maps(real* first, const real* second, Index count, const SoftmaxSt
                    const SoftmaxStats& stats2, real lambda) {
   const real ratio = lambda * (stats2.inverse_sum / stats1.inverse_sum);
   for (Index j = 0; j < count; j += kSimdWidth) {
-    store((load(first + j) - load(second + j) * ratio) * stats1.inverse_sum, first + j);
+    store(fma(-load(second + j), ratio, load(first + j)) * stats1.inverse_sum, first + j);
   }
 }
 

@@ -56,6 +56,10 @@ add_difftape_tests(f64 f64 f64 difftape_gradcheck_f64 ${sources})
 difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck)
 add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
+# What is the same on all processors, in a program of its own: ./dev portable builds it for several.
+add_difftape_tests(portable_f32 f32 f32 difftape_f32 tests/portable/portable_test.cpp)
+add_difftape_tests(portable_f64 f64 f64 difftape_f64 tests/portable/portable_test.cpp)
+
 # The interleaved benchmarks of bench/, with candidates written in the shell.
 difftape_sources(sources tests/bench)
 list(APPEND sources bench/candidates.cpp bench/interleaved.cpp bench/results_table.cpp bench/measure.cpp)

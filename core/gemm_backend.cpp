@@ -1,13 +1,13 @@
-// What multiplies tiles: the choice, and what every build has, Eigen and plain loops.
+// What multiplies tiles: the choice, and plain loops for bfloat16.
 #include "core/gemm_backend.h"
 
-#include <Eigen/Core>
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
 
 #include "core/bf16.h"
 #include "core/error.h"
+#include "core/simd.h"
 #include "core/tile.h"
 
 namespace difftape {
@@ -15,29 +15,6 @@ namespace difftape {
 namespace tile {
 
 namespace {
-
-using RowMajor = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using ColMajor = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
-using Stride = Eigen::OuterStride<>;
-
-template <class MatrixA>
-void multiply_as(const Product& p, const real* a, const real* b, real* c) {
-  const Eigen::Map<const MatrixA, 0, Stride> left(a, p.m, p.k, Stride(p.a_stride));
-  const Eigen::Map<const RowMajor, 0, Stride> right(b, p.k, p.n, Stride(p.b_stride));
-  Eigen::Map<RowMajor, 0, Stride> out(c, p.m, p.n, Stride(p.c_stride));
-  if (p.add) {
-    out.noalias() += left * right;
-  } else {
-    out.noalias() = left * right;
-  }
-}
-
-void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
-  const Product& p = kernel.shape;
-  const auto *left = static_cast<const real*>(a), *right = static_cast<const real*>(b);
-  p.a_transposed ? multiply_as<ColMajor>(p, left, right, c)
-                 : multiply_as<RowMajor>(p, left, right, c);
-}
 
 /// A tile of bfloat16 in plain loops.
 void multiply_bf16(const Kernel& kernel, const void* a, const void* b, real* c) {
@@ -58,11 +35,6 @@ void multiply_bf16(const Kernel& kernel, const void* a, const void* b, real* c) 
 
 }  // namespace
 
-const Backend* eigen_backend() {
-  static const Backend backend{"Eigen", [](const Product& p) { return Kernel{p, multiply}; }};
-  return &backend;
-}
-
 Kernel bf16_loop(const Product& shape) { return {shape, multiply_bf16}; }
 
 }  // namespace tile
@@ -72,11 +44,11 @@ namespace {
 std::atomic<const tile::Backend*> chosen{nullptr};
 
 const tile::Backend* backend_by_name(std::string_view name) {
-  const tile::Backend* backend = name == "libxsmm" ? tile::libxsmm_backend()
-                                 : name == "eigen" ? tile::eigen_backend()
-                                                   : nullptr;
+  const tile::Backend* backend = name == "libxsmm"    ? tile::libxsmm_backend()
+                                 : name == "portable" ? tile::portable_backend()
+                                                      : nullptr;
   if (backend == nullptr) {
-    throw UsageError(fmt::format("GEMM backend '{}' is not available here; use {}eigen", name,
+    throw UsageError(fmt::format("GEMM backend '{}' is not available here; use {}portable", name,
                                  tile::libxsmm_backend() != nullptr ? "libxsmm or " : ""));
   }
   return backend;
@@ -90,7 +62,7 @@ const tile::Backend& tile::backend() {
     const char* wanted = std::getenv("DIFFTAPE_GEMM");
     backend = wanted != nullptr && *wanted   ? backend_by_name(wanted)
               : libxsmm_backend() != nullptr ? libxsmm_backend()
-                                             : eigen_backend();
+                                             : portable_backend();
     chosen.store(backend, std::memory_order_relaxed);
   }
   return *backend;
@@ -100,6 +72,18 @@ const tile::Backend* tile::bf16_backend() {
   static const Backend* const backend =
       onednn_bf16_backend() != nullptr ? onednn_bf16_backend() : libxsmm_bf16_backend();
   return backend;
+}
+
+EngineScope::EngineScope(Engine engine) : before_(&tile::backend()) {
+  if (engine == Engine::portable) chosen = tile::portable_backend();
+}
+EngineScope::~EngineScope() { chosen = before_; }
+
+std::string unsupported_reason(Engine engine) {
+  if (engine == Engine::fast || kFma) return "";
+  return "this program was compiled for processors without fused multiply-add; build it where it "
+         "is "
+         "to run";
 }
 
 const char* gemm_backend() { return tile::backend().name; }

@@ -1,10 +1,15 @@
 #pragma once
 // Which library multiplies the tiles of a matrix product, and in which precision: libxsmm (kernels
-// generated at run time) or, where it is missing, Eigen; oneDNN or libxsmm for bfloat16.
+// generated at run time) or, where it is missing or not wanted, loops of our own whose bits are the
+// same on every processor; oneDNN or libxsmm for bfloat16.
 
 #include <string>
 
 namespace difftape {
+
+namespace tile {
+struct Backend;
+}
 
 /// What the operands of a product are rounded to first; products are summed as `real` in any case
 /// (Micikevicius et al. 2018).
@@ -16,11 +21,32 @@ enum class Precision {
 /// Why this machine or program does not support `precision`: one sentence, empty if it does.
 std::string unsupported_reason(Precision precision);
 
-/// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "Eigen". Throws UsageError if DIFFTAPE_GEMM
-/// in the environment names a backend that is not available; programs call it before anything else.
+/// What multiplies the tiles of `real`.
+enum class Engine {
+  fast,      ///< what is fastest here: libxsmm where it is built in
+  portable,  ///< loops whose bits are the same on every processor with fused multiply-add
+};
+/// Why this program does not support `engine`: one sentence, empty if it does.
+std::string unsupported_reason(Engine engine);
+
+/// While one lives, `engine` multiplies, in all threads.
+class EngineScope {
+ public:
+  explicit EngineScope(Engine engine);
+  ~EngineScope();
+  EngineScope(const EngineScope&) = delete;
+  EngineScope& operator=(const EngineScope&) = delete;
+
+ private:
+  const tile::Backend* before_;
+};
+
+/// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "portable". Throws UsageError if
+/// DIFFTAPE_GEMM in the environment names a backend that is not available; programs call it before
+/// anything else.
 const char* gemm_backend();
 
-/// Chooses the backend by name, "libxsmm" or "eigen"; DIFFTAPE_GEMM in the environment sets the
+/// Chooses the backend by name, "libxsmm" or "portable"; DIFFTAPE_GEMM in the environment sets the
 /// initial one. Throws UsageError for a backend that is not available here.
 void set_gemm_backend(const char* name);
 

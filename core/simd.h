@@ -4,7 +4,6 @@
 // Arithmetic is element-wise. A product and a sum are rounded together where fma is written, and
 // nowhere else: the compiler is told to fuse none.
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -26,7 +25,9 @@ namespace difftape {
 inline constexpr Index kSimdWidth = 64 / static_cast<Index>(sizeof(real));
 
 namespace detail {
-#if defined(__AVX512F__)
+#if defined(DIFFTAPE_REGISTER_BYTES)  // narrower ones, to show that they do not matter
+inline constexpr size_t kRegisterBytes = DIFFTAPE_REGISTER_BYTES;
+#elif defined(__AVX512F__)
 inline constexpr size_t kRegisterBytes = 64;
 #elif defined(__AVX2__)
 inline constexpr size_t kRegisterBytes = 32;
@@ -52,7 +53,7 @@ struct Vector {
 
   Vector() : part{} {}
   /// The same in every element.
-  DIFFTAPE_INLINE Vector(Element x) : Vector([x](size_t) { return Register{} + x; }) {}
+  DIFFTAPE_INLINE Vector(Element x) : Vector([x](size_t) { return x - Register{}; }) {}
   /// f(number of a register).
   template <class F>
   requires std::is_invocable_v<F, size_t> DIFFTAPE_INLINE explicit Vector(F&& f)
@@ -101,43 +102,41 @@ DIFFTAPE_INLINE Simd select(const SimdInts& condition, const Simd& a, const Simd
 }
 
 /// Whether fma rounds once: where the program is compiled for processors that do so.
-#if (defined(__FMA__) && defined(__AVX2__)) || defined(__aarch64__)
+#if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool kFma = true;
 #else
 inline constexpr bool kFma = false;
 #endif
 
+namespace detail {
+#if defined(__FMA__)
+// By element and size; those of 512 bits come with AVX-512.
+DIFFTAPE_INLINE __m128 fused(__m128 a, __m128 b, __m128 c) { return _mm_fmadd_ps(a, b, c); }
+DIFFTAPE_INLINE __m128d fused(__m128d a, __m128d b, __m128d c) { return _mm_fmadd_pd(a, b, c); }
+DIFFTAPE_INLINE __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
+DIFFTAPE_INLINE __m256d fused(__m256d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(a, b, c); }
+#if defined(__AVX512F__)
+DIFFTAPE_INLINE __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+DIFFTAPE_INLINE __m512d fused(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }
+#endif
+#elif defined(__aarch64__)
+DIFFTAPE_INLINE float32x4_t fused(float32x4_t a, float32x4_t b, float32x4_t c) {
+  return vfmaq_f32(c, a, b);
+}
+DIFFTAPE_INLINE float64x2_t fused(float64x2_t a, float64x2_t b, float64x2_t c) {
+  return vfmaq_f64(c, a, b);
+}
+#else
+DIFFTAPE_INLINE Simd::Register fused(Simd::Register a, Simd::Register b, Simd::Register c) {
+  return a * b + c;
+}
+#endif
+}  // namespace detail
+
 /// a b + c, rounded once if kFma.
 DIFFTAPE_INLINE Simd fma(const Simd& a, const Simd& b, const Simd& c) {
-  return Simd([&](size_t i) {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(real) == 4) {
-      return Simd::Register(
-          _mm512_fmadd_ps(__m512(a.part[i]), __m512(b.part[i]), __m512(c.part[i])));
-    } else {
-      return Simd::Register(
-          _mm512_fmadd_pd(__m512d(a.part[i]), __m512d(b.part[i]), __m512d(c.part[i])));
-    }
-#elif defined(__FMA__) && defined(__AVX2__)
-    if constexpr (sizeof(real) == 4) {
-      return Simd::Register(
-          _mm256_fmadd_ps(__m256(a.part[i]), __m256(b.part[i]), __m256(c.part[i])));
-    } else {
-      return Simd::Register(
-          _mm256_fmadd_pd(__m256d(a.part[i]), __m256d(b.part[i]), __m256d(c.part[i])));
-    }
-#elif defined(__aarch64__)
-    if constexpr (sizeof(real) == 4) {
-      return Simd::Register(
-          vfmaq_f32(float32x4_t(c.part[i]), float32x4_t(a.part[i]), float32x4_t(b.part[i])));
-    } else {
-      return Simd::Register(
-          vfmaq_f64(float64x2_t(c.part[i]), float64x2_t(a.part[i]), float64x2_t(b.part[i])));
-    }
-#else
-    return a.part[i] * b.part[i] + c.part[i];
-#endif
-  });
+  return Simd(
+      [&](size_t i) { return Simd::Register(detail::fused(a.part[i], b.part[i], c.part[i])); });
 }
 
 /// kSimdWidth numbers from anywhere, and back.
@@ -228,84 +227,5 @@ inline real largest(const Simd& x) {
 
 /// Multiples of kSimdWidth that hold n numbers.
 constexpr Index round_up_to_width(Index n) { return round_up(n, kSimdWidth); }
-
-namespace detail {
-
-/// How exp splits its argument in this precision: x = n ln 2 + f, |f| <= ln 2 / 2.
-struct ExpConstants {
-  real lowest;              ///< below it the result is no normal number: 0
-  real shift;               ///< adding it rounds to a whole number and leaves that in the low bits
-  real ln2_high, ln2_low;   ///< their sum is ln 2, n * ln2_high is exact
-  int mantissa_bits, bias;  ///< of the exponent field
-  int degree;               ///< of the Taylor polynomial; the next term is below the last digit
-};
-inline constexpr ExpConstants kExp = sizeof(real) == 4
-                                         ? ExpConstants{real(-87.33654),
-                                                        real(12582912),
-                                                        real(0.693359375),
-                                                        real(-2.12194440054690583e-4),
-                                                        23,
-                                                        127,
-                                                        7}
-                                         : ExpConstants{real(-708.396418532264),
-                                                        real(6755399441055744),
-                                                        real(0.693147180369123816490),
-                                                        real(1.90821492927058770002e-10),
-                                                        52,
-                                                        1023,
-                                                        13};
-
-/// 1 / k!
-constexpr real inverse_factorial(int k) {
-  double product = 1;
-  for (int i = 2; i <= k; ++i) product *= i;
-  return static_cast<real>(1 / product);
-}
-
-/// The terms k to `last` of the series of exp, divided by f^last.
-template <int k, int last = 0>
-DIFFTAPE_INLINE Simd exp_horner(const Simd& f, Simd sum_so_far) {
-  sum_so_far = fma(sum_so_far, f, inverse_factorial(k));
-  if constexpr (k == last) {
-    return sum_so_far;
-  } else {
-    return exp_horner<k - 1, last>(f, sum_so_far);
-  }
-}
-
-}  // namespace detail
-
-/// exp(x) of each element for x <= 1, to within two units of the last digit; 0 where the result
-/// would be below the smallest normal number, NaN for NaN (Cody & Waite 1980, chapter 6).
-DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
-  constexpr const detail::ExpConstants& c = detail::kExp;
-  const Simd bounded = select(x < c.lowest, c.lowest, x);
-  const Simd shifted = fma(bounded, static_cast<real>(1.4426950408889634074), c.shift);
-  const Simd n = shifted - c.shift;
-  const Simd f = fma(n, -c.ln2_low, fma(n, -c.ln2_high, bounded));
-  const Simd power = detail::exp_horner<c.degree - 1>(f, detail::inverse_factorial(c.degree));
-  const SimdInts exponent =
-      (std::bit_cast<SimdInts>(shifted) << c.mantissa_bits) + (SimdInt{c.bias} << c.mantissa_bits);
-  const Simd result = power * std::bit_cast<Simd>(exponent);
-  return select(x < c.lowest, Simd(), result);
-}
-
-/// 1 / (1 + exp(-x)) of each element; exp never overflows.
-DIFFTAPE_INLINE Simd sigmoid_simd(const Simd& x) {
-  const Simd small = exp_simd(select(x < 0, x, -x)), of_positive = 1 / (1 + small);
-  return select(x < 0, small * of_positive, of_positive);
-}
-
-/// tanh(x) of each element, to within a few units of the last digit; NaN for NaN. With
-/// m = exp(-2 |x|) - 1, which near 0 is the series of exp without its 1, |tanh(x)| = -m / (2 + m).
-DIFFTAPE_INLINE Simd tanh_simd(const Simd& x) {
-  constexpr const detail::ExpConstants& c = detail::kExp;
-  constexpr real kHalfLn2 = real(0.34657359027997265);
-  const Simd f = select(x < 0, x + x, -(x + x));
-  const Simd near = f * detail::exp_horner<c.degree - 1, 1>(f, detail::inverse_factorial(c.degree));
-  const Simd m = select(f > -kHalfLn2, near, exp_simd(f) - 1);
-  const Simd size = -m / (m + 2);
-  return select(x < 0, -size, size);
-}
 
 }  // namespace difftape

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/simd.h"
+#include "core/simd_functions.h"
 
 namespace difftape {
 

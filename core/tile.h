@@ -37,7 +37,8 @@ struct Backend {
 
 /// libxsmm, or nullptr where it is not compiled in or generates no code for this processor.
 const Backend* libxsmm_backend();
-const Backend* eigen_backend();
+/// The same bits on every processor with fused multiply-add (core/simd.h).
+const Backend* portable_backend();
 
 /// bfloat16 tiles: oneDNN on processors with AMX, libxsmm on those with AVX512-BF16; nullptr where
 /// neither is possible. `onednn_bf16_backend` and `libxsmm_bf16_backend` are the two.

@@ -57,7 +57,7 @@ void call(const Kernel& kernel, const void* a, const void* b, real* c) {
 
 Kernel new_kernel(const Product& p) {
   const auto generated = generate(p);
-  if (generated == nullptr) return eigen_backend()->kernel(p);
+  if (generated == nullptr) return portable_backend()->kernel(p);
   using Number = std::conditional_t<sizeof(real) == 4, float, double>;
   return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};
 }

@@ -14,7 +14,7 @@
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
-#include "core/simd.h"
+#include "core/simd_functions.h"
 #include "core/softcap.h"
 
 namespace difftape {

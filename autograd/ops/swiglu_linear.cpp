@@ -12,7 +12,7 @@
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/parallel.h"
-#include "core/simd.h"
+#include "core/simd_functions.h"
 
 namespace difftape {
 

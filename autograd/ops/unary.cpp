@@ -8,7 +8,7 @@
 //   affine    y = scale x + shift      dx += scale dy               nothing
 #include "autograd/ops.h"
 #include "core/rows.h"
-#include "core/simd.h"
+#include "core/simd_functions.h"
 #include "core/softcap.h"
 
 namespace difftape {

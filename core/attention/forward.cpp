@@ -8,6 +8,7 @@
 
 #include "core/attention/blocks.h"
 #include "core/rows.h"
+#include "core/simd_functions.h"
 
 namespace difftape {
 

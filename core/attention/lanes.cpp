@@ -1,5 +1,7 @@
 #include "core/attention/lanes.h"
 
+#include "core/simd_functions.h"
+
 namespace difftape::attention {
 
 void multiply(real* x, const real* factors, Index keys) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/simd_functions.h"
+
 namespace difftape::attention {
 
 real Sink::probability(const SoftmaxStats& stats) const {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "core/simd.h"
 #include "core/tile.h"
 #include "tests/core/products.h"
 
@@ -15,7 +16,7 @@ using namespace test;
 class GemmBackend : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    before_ = std::string(gemm_backend()).starts_with("libxsmm") ? "libxsmm" : "eigen";
+    before_ = std::string(gemm_backend()).starts_with("libxsmm") ? "libxsmm" : "portable";
     if (std::string(GetParam()) == "libxsmm" && tile::libxsmm_backend() == nullptr) {
       GTEST_SKIP() << "libxsmm is not available here";
     }
@@ -60,7 +61,7 @@ TEST_P(GemmBackend, results_are_bitwise_equal_for_any_number_of_threads) {
   expect_threads_do_not_matter(Precision::bf16_emulated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, GemmBackend, testing::Values("libxsmm", "eigen"),
+INSTANTIATE_TEST_SUITE_P(Backends, GemmBackend, testing::Values("libxsmm", "portable"),
                          [](const auto& backend) { return std::string(backend.param); });
 
 RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
@@ -160,6 +161,28 @@ TEST(Gemm, takes_in_a_dry_run_what_it_takes_from_the_pool) {
         gemm(a.view, b.view, nullptr, n, Accumulate::no, precision);
         EXPECT_EQ(pool::stats().peak_bytes_in_use, taken);
         EXPECT_EQ(pool::stats().bytes_in_use, 0u);
+      }
+    }
+  }
+}
+
+TEST(Gemm, an_element_of_a_portable_tile_is_one_chain_of_fused_multiply_adds) {
+  if (!kFma) GTEST_SKIP() << "none here";
+  for (const Index m : {1, 6, 7, 32}) {
+    for (const Index n : {Index{1}, Index{19}, kPanel}) {
+      for (const bool transposed : {false, true}) {
+        const Stored a = make_matrix(m, 45, transposed, 2, "a"),
+                     b = make_matrix(45, n, false, 5, "b");
+        Tensor c = Tensor::full({m, n}, real(0.3));
+        const tile::Product shape{m, n, 45, a.view.stride, b.view.stride, n, transposed, true};
+        tile::portable_backend()->kernel(shape)(a.view.data, b.view.data, c.data());
+        for (Index i = 0; i < m; ++i) {
+          for (Index j = 0; j < n; ++j) {
+            real sum = real(0.3);
+            for (Index k = 0; k < 45; ++k) sum = std::fma(a.at(i, k), b.at(k, j), sum);
+            ASSERT_EQ(c.row(i)[j], sum) << m << " x " << n << " at " << i << ", " << j;
+          }
+        }
       }
     }
   }

@@ -1,4 +1,4 @@
-#include "core/simd.h"
+#include "core/simd_functions.h"
 #include "core/softcap.h"
 
 #include <cmath>

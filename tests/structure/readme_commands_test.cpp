@@ -56,7 +56,7 @@ TEST(ReadmeCommands, name_configurations_that_are_there) {
 }
 
 TEST(ReadmeCommands, of_dev_are_those_that_it_has) {
-  static const std::regex used("\\./dev ([a-z]+)");
+  static const std::regex used("\\./dev ([a-z0-9]+)");
   std::stringstream dev;
   dev << std::ifstream(kRoot / "dev").rdbuf();
   int count = 0;

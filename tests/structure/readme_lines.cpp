@@ -14,7 +14,8 @@ namespace {
 
 const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 const std::string kCommand =
-    "difftape ((?:train|sweep|report|eval|generate|plan|analyze|config|grads|replay|verify|gradcheck|"
+    "difftape "
+    "((?:train|sweep|report|eval|generate|plan|analyze|config|grads|replay|verify|gradcheck|"
     "doctor|completion|man|data|export|import|init|overfit|runs|diff)\\b";
 
 /// Those in backquotes that name a file; a synopsis is none.
@@ -71,9 +72,11 @@ std::vector<CommandLine> command_lines(const fs::path& file) {
 
 std::vector<CommandLine> all_command_lines() {
   std::vector<CommandLine> found;
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot)) {
-    const fs::path path = fs::relative(entry.path(), kRoot);
-    if (path.extension() != ".md" || *path.begin() == "build" || *path.begin() == "runs") continue;
+  fs::recursive_directory_iterator entry(kRoot), end;
+  for (; entry != end; ++entry) {
+    const fs::path path = entry->path().lexically_relative(kRoot);
+    if (path == "build" || path == "runs") entry.disable_recursion_pending();
+    if (path.extension() != ".md") continue;
     for (CommandLine& line : command_lines(path)) found.push_back(std::move(line));
   }
   return found;

@@ -10,6 +10,7 @@
 #include "core/gemm.h"
 #include "core/parallel.h"
 #include "core/platform.h"
+#include "core/random.h"
 #include "core/tensor.h"
 #include "train/app/commands.h"
 #include "train/run/records/h5.h"
@@ -53,6 +54,26 @@ double measure_gemm() {
   return best;
 }
 
+/// The result of a product of training size, of numbers whose sums are rounded.
+std::vector<real> product_bits(Engine engine) {
+  const EngineScope scope(engine);
+  constexpr Index kRows = 50, kCols = 100, kInner = 700;
+  Tensor a = Tensor::empty({kRows, kInner}), b = Tensor::empty({kInner, kCols}),
+         c = Tensor::empty({kRows, kCols});
+  fill_normal(a, RandomStream(1, "doctor a"), 1);
+  fill_normal(b, RandomStream(1, "doctor b"), 1);
+  gemm(matrix(a), matrix(b), c.data(), kCols, Accumulate::no);
+  return {c.values().begin(), c.values().end()};
+}
+
+std::string portable_line() {
+  const std::string why = unsupported_reason(Engine::portable);
+  if (!why.empty()) return "no other program: " + why;
+  return product_bits(Engine::fast) == product_bits(Engine::portable)
+             ? "train.engine: portable"
+             : "other runs on such a processor; with train.engine: portable, on any";
+}
+
 /// A line, at once: the next may have to be measured.
 void line(const char* name, const std::string& value) {
   fmt::print("{:<20}{}\n", name, value);
@@ -71,6 +92,7 @@ void print_doctor() {
   line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
   const double peak = measure_fma_peak(0.3), product = measure_gemm();
   line("GEMM backend", gemm_backend());
+  line("same bits as", portable_line());
   line("bfloat16", bf16_backend_name().empty() ? "emulated only" : bf16_backend_name());
   line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
   line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",

@@ -9,10 +9,10 @@
 #include <optional>
 
 #include "train/app/commands.h"
+#include "train/run/config/arithmetic.h"
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
-#include "train/run/loop/train_state.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 

@@ -179,7 +179,8 @@ VerifyPass train_again(const Recorded& recorded, Index from, Digests& first, std
 }
 
 /// What computed the run, if something else computes now; empty if it is the same.
-std::string other_engine(const fs::path& dir) {
+std::string other_engine(const fs::path& dir, Engine engine) {
+  const EngineScope scope(engine);
   const Json build = run::read_env(dir).value("build", Json::object());
   const auto word = [&](const char* key) { return build.value(key, std::string()); };
   const auto text = [](const std::string& gemm, const std::string& bf16, const std::string& vectors,
@@ -209,7 +210,7 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request,
   }
   std::vector<Index> threads = request.threads;
   if (threads.empty()) threads.push_back(num_threads());
-  Verification found{dir, "", 0, 0, other_engine(dir), {}};
+  Verification found{dir, "", 0, 0, other_engine(dir, recorded.run.config.train.engine), {}};
   found.digests = static_cast<Index>(recorded.digests.size());
   found.checkpoints = std::ranges::count_if(recorded.checkpoints, [&](const auto& file) {
     return file.first > request.from && file.first <= recorded.run.last_step();

@@ -22,6 +22,10 @@ inline constexpr auto kNames<Precision> =
                                      {"bf16", Precision::bf16},
                                      {"bf16_emulated", Precision::bf16_emulated}});
 
+template <>
+inline constexpr auto kNames<Engine> =
+    std::to_array<Named<Engine>>({{"fast", Engine::fast}, {"portable", Engine::portable}});
+
 }  // namespace difftape
 
 namespace difftape::run {
@@ -144,6 +148,7 @@ struct TrainConfig {
   Index grad_accumulation = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;
+  Engine engine = Engine::fast;
   bool flush_subnormals = true;  ///< in f32; f64 never does
 };
 

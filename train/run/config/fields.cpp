@@ -190,6 +190,10 @@ std::vector<Field> train_fields() {
           "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
           "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
           "bfloat16, bf16_emulated rounds alike anywhere."),
+      field<at, &T::engine>("train.engine", any_value(), "",
+                            "What multiplies matrices: what is fastest on this machine, or loops "
+                            "that give the same bits on every processor with fused multiply-add "
+                            "(not with train.precision bf16)."),
       field<at, &T::flush_subnormals>(
           "train.flush_subnormals", any_value(), "",
           "Arithmetic in f32 takes numbers below 1.2e-38 for 0, which is faster at large learning "

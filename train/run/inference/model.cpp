@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/arithmetic.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::run {
@@ -39,6 +40,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     }
   }
   if (named.config.data.kind == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
+  named.engine = std::make_unique<EngineScope>(engine_of(named.config));
   named.model = std::make_unique<LanguageModel>(named.config.model);
   named.model->parameters().initialize(named.config.run.seed);
   if (!weights) return named;

@@ -20,6 +20,8 @@ struct NamedModel {
   Index step = 0;                    ///< that it was trained for
   nlohmann::json data;               ///< what the checkpoint says of the data; null without one
   TokenizerFile tokenizer = {};      ///< of text, or as the checkpoint has it
+  /// Of train.engine, as long as this lives.
+  std::unique_ptr<EngineScope> engine = {};
 };
 
 /// Throws UsageError for an override of a key other than those of data.* and train.*: weights

@@ -45,18 +45,6 @@ void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
 
 }  // namespace
 
-Precision precision_of(const Config& config) {
-  const Precision precision = config.train.precision;
-  const std::string unsupported = unsupported_reason(precision);
-  if (!unsupported.empty()) {
-    throw ConfigError(fmt::format(
-        "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
-        unsupported,
-        unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
-  }
-  return precision;
-}
-
 TrainState::TrainState(const Config& the_config)
     : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed)) {
 }
@@ -64,6 +52,7 @@ TrainState::TrainState(const Config& the_config)
 TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_data)
     : config(the_config),
       flush_subnormals(config.train.flush_subnormals && std::is_same_v<real, float>),
+      engine(engine_of(config)),
       precision(precision_of(config)),
       data(std::move(the_data)),
       model(config.model),

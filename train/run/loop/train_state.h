@@ -13,6 +13,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/arithmetic.h"
 #include "train/run/config/config.h"
 #include "train/run/diagnostics/diagnose.h"
 #include "train/run/inference/validation.h"
@@ -21,9 +22,6 @@
 #include "train/stats/spikes.h"
 
 namespace difftape::run {
-
-/// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
-Precision precision_of(const Config& config);
 
 /// A batch as the model takes it.
 struct ModelInput {
@@ -72,6 +70,7 @@ struct TrainState {
 
   Config config;
   FlushSubnormals flush_subnormals;  ///< as train.flush_subnormals says, as long as this lives
+  EngineScope engine;                ///< likewise as train.engine says
   Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;

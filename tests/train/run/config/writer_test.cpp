@@ -78,6 +78,7 @@ Config unusual() {
              .grad_accumulation = 2,
              .activation_checkpointing = ActivationCheckpointing::blocks,
              .precision = Precision::bf16_emulated,
+             .engine = Engine::portable,
              .flush_subnormals = false};
   c.log = {.parameters_every = 3,
            .diagnostics_every = 7,

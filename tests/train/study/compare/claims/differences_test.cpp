@@ -13,6 +13,7 @@ namespace {
 using test::claims;
 using test::measured;
 using test::pointers;
+using test::Result;
 using test::two_arms;
 using testing::HasSubstr;
 

@@ -1,0 +1,108 @@
+// With train.engine: portable a run gives these bits on every processor with fused multiply-add,
+// whatever its vector registers (./dev portable builds this for several).
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "layers/language_model.h"
+#include "train/run/config/arithmetic.h"
+#include "train/run/loop/state_digest.h"
+#include "train/run/loop/step.h"
+
+namespace difftape::run {
+namespace {
+
+/// What the parameters and what the optimizer keeps hash to, and the last loss, after few steps of
+/// a generated task; no size is a multiple of a vector.
+std::string trained(const std::function<void(Config&)>& change) {
+  Config config;
+  config.model = {.d_model = 24, .num_layers = 2, .num_heads = 2, .d_ff = 40};
+  config.data.kind = DataKind::backcopy;
+  config.data.seq_len = 37;
+  config.data.batch_size = 3;
+  config.data.backcopy.symbols = 69;
+  config.model.vocab_size = config.data.backcopy.vocab_size();
+  config.model.max_seq_len = config.data.seq_len;
+  config.optim.lr = 1e-2;
+  config.optim.warmup_steps = 2;
+  config.train.steps = 6;
+  config.train.engine = Engine::portable;
+  change(config);
+  TrainState state(config);
+  double loss = 0;
+  while (state.step < config.train.steps) loss = train_step(state).loss;
+  return fmt::format("{} {:a}", digest_of(state).state, loss);
+}
+
+/// What was trained on the machine that digests.json was made on.
+std::string committed(const std::string& name) {
+  std::ifstream in(DIFFTAPE_TEST_SOURCE_DIR "/tests/portable/digests.json");
+  return nlohmann::json::parse(in).at(kRealName).value(name, "nothing");
+}
+
+void expect_committed(const std::string& name, const std::function<void(Config&)>& change) {
+  if (!unsupported_reason(Engine::portable).empty()) GTEST_SKIP() << "no fused multiply-add";
+  EXPECT_EQ(trained(change), committed(name)) << name;
+}
+
+class Kind : public testing::TestWithParam<std::string> {};
+
+TEST_P(Kind, trains_to_the_committed_bits) {
+  expect_committed(GetParam(), [&](Config& c) { c.model.attention.kind = GetParam(); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Portable, Kind, testing::ValuesIn(attention_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(Portable, every_optimizer_trains_to_the_committed_bits) {
+  for (const auto& [name, kind] : kNames<OptimizerKind>)
+    expect_committed(fmt::format("optim.kind {}", name), [&](Config& c) { c.optim.kind = kind; });
+}
+
+TEST(Portable, what_a_model_may_have_beside_trains_to_the_committed_bits) {
+  expect_committed("softcap, z_loss, qk_norm, window", [](Config& c) {
+    c.model.attention.kind = "diff_v2";
+    c.model.attention.logit_softcap = 5;
+    c.model.attention.qk_norm = true;
+    c.model.attention.sliding_window = 11;
+    c.model.logit_softcap = 10;
+    c.model.z_loss = 1e-4;
+  });
+}
+
+TEST(Portable, rounded_to_bfloat16_trains_to_the_committed_bits) {
+  if (sizeof(real) == 8) GTEST_SKIP() << "of f32 alone";
+  expect_committed("bf16_emulated", [](Config& c) { c.train.precision = Precision::bf16_emulated; });
+}
+
+TEST(Portable, multiplies_as_long_as_it_is_asked_for) {
+  const std::string before = gemm_backend();
+  {
+    const EngineScope scope(Engine::portable);
+    EXPECT_STREQ(gemm_backend(), "portable");
+    const EngineScope within(Engine::fast);
+    EXPECT_STREQ(gemm_backend(), "portable") << "fast changes nothing";
+  }
+  EXPECT_EQ(gemm_backend(), before);
+}
+
+TEST(Portable, multiplies_no_bfloat16) {
+  Config config;
+  config.train.engine = Engine::portable;
+  config.train.precision = Precision::bf16;
+  try {
+    engine_of(config);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    const std::string message = error.what();
+    EXPECT_TRUE(message.find("set train.precision to bf16_emulated or full") != message.npos ||
+                message.find("without fused multiply-add") != message.npos)
+        << message;
+  }
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -68,6 +68,23 @@ DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
   return select(x < c.lowest, Simd(), result);
 }
 
+/// z := exp(z - top), 0 rather than a denormal number; returns their sum.
+inline real exp_of_differences(real* z, Index n, real top) {
+  Simd total{};
+  const Index whole = n / kSimdWidth * kSimdWidth;
+  for (Index j = 0; j < whole; j += kSimdWidth) {
+    const Simd e = exp_simd(load(z + j) - top);
+    store(e, z + j);
+    total += e;
+  }
+  real rest = sum(total);
+  for (Index j = whole; j < n; ++j) {
+    z[j] = exp_simd(z[j] - top)[0];
+    rest += z[j];
+  }
+  return rest;
+}
+
 /// 1 / (1 + exp(-x)) of each element; exp never overflows.
 DIFFTAPE_INLINE Simd sigmoid_simd(const Simd& x) {
   const Simd small = exp_simd(select(x < 0, x, -x)), of_positive = 1 / (1 + small);

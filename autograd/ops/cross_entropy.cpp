@@ -23,23 +23,6 @@ namespace {
 
 constexpr Index kChunkRows = 512;
 
-/// z := exp(z - top), 0 rather than a denormal number; returns their sum.
-real exp_of_differences(real* z, Index n, real top) {
-  Simd total{};
-  const Index whole = n / kSimdWidth * kSimdWidth;
-  for (Index j = 0; j < whole; j += kSimdWidth) {
-    const Simd e = exp_simd(load(z + j) - top);
-    store(e, z + j);
-    total += e;
-  }
-  real rest = sum(total);
-  for (Index j = whole; j < n; ++j) {
-    z[j] = exp_simd(z[j] - top)[0];
-    rest += z[j];
-  }
-  return rest;
-}
-
 /// What is computed of every row.
 struct RowsOf {
   LossOptions options;

@@ -15,11 +15,8 @@ Var softmax(const Var& x) {
                 "x is {}; need a last axis that is not empty", x.shape().str());
   Tensor y = Tensor::like(x.value());
   for_each_row(x.value(), y, [](ConstRow xi, Row yi) {
-    yi = xi - xi.maxCoeff();
-    for_each_vector(yi.size(), [&](Index i, Index n) {
-      store(exp_simd(load(yi.data() + i, n)), yi.data() + i, n);
-    });
-    yi /= sum_of(yi);
+    yi = xi;
+    yi /= exp_of_differences(yi.data(), yi.size(), xi.maxCoeff());
   });
   return record("softmax", y, {x}, [y, dx = x.gradient()](const Tensor& dy) {
     Tensor out = dx.grad();

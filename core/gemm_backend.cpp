@@ -42,6 +42,7 @@ Kernel bf16_loop(const Product& shape) { return {shape, multiply_bf16}; }
 namespace {
 
 std::atomic<const tile::Backend*> chosen{nullptr};
+std::atomic<int> portable_scopes{0};
 
 const tile::Backend* backend_by_name(std::string_view name) {
   const tile::Backend* backend = name == "libxsmm"    ? tile::libxsmm_backend()
@@ -57,6 +58,7 @@ const tile::Backend* backend_by_name(std::string_view name) {
 }  // namespace
 
 const tile::Backend& tile::backend() {
+  if (portable_scopes.load(std::memory_order_relaxed) > 0) return *portable_backend();
   const Backend* backend = chosen.load(std::memory_order_relaxed);
   if (backend == nullptr) {
     const char* wanted = std::getenv("DIFFTAPE_GEMM");
@@ -74,16 +76,17 @@ const tile::Backend* tile::bf16_backend() {
   return backend;
 }
 
-EngineScope::EngineScope(Engine engine) : before_(&tile::backend()) {
-  if (engine == Engine::portable) chosen = tile::portable_backend();
+EngineScope::EngineScope(Engine engine) : portable_(engine == Engine::portable) {
+  if (portable_) ++portable_scopes;
 }
-EngineScope::~EngineScope() { chosen = before_; }
+EngineScope::~EngineScope() {
+  if (portable_) --portable_scopes;
+}
 
 std::string unsupported_reason(Engine engine) {
   if (engine == Engine::fast || kFma) return "";
-  return "this program was compiled for processors without fused multiply-add; build it where it "
-         "is "
-         "to run";
+  return "this program was compiled for processors without fused multiply-add; build it on this "
+         "one";
 }
 
 const char* gemm_backend() { return tile::backend().name; }

@@ -7,10 +7,6 @@
 
 namespace difftape {
 
-namespace tile {
-struct Backend;
-}
-
 /// What the operands of a product are rounded to first; products are summed as `real` in any case
 /// (Micikevicius et al. 2018).
 enum class Precision {
@@ -29,7 +25,8 @@ enum class Engine {
 /// Why this program does not support `engine`: one sentence, empty if it does.
 std::string unsupported_reason(Engine engine);
 
-/// While one lives, `engine` multiplies, in all threads.
+/// While one of Engine::portable lives, that multiplies, in all threads; those of Engine::fast
+/// change nothing.
 class EngineScope {
  public:
   explicit EngineScope(Engine engine);
@@ -38,7 +35,7 @@ class EngineScope {
   EngineScope& operator=(const EngineScope&) = delete;
 
  private:
-  const tile::Backend* before_;
+  bool portable_;
 };
 
 /// What multiplies tiles here: "libxsmm 1.17 (cpx)" or "portable". Throws UsageError if

@@ -1,6 +1,6 @@
 // Tiles in vectors of our own: each element of C is one chain of fused multiply-adds over k, in
-// order, on whatever processor. What differs between processors is only how many elements are worked
-// on at the same time.
+// order, on whatever processor. What differs between processors is only how many elements are
+// worked on at the same time.
 #include <array>
 #include <utility>
 
@@ -77,12 +77,8 @@ constexpr auto kByRows = make_table(std::make_index_sequence<kRows>());
 
 void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const Product& p = kernel.shape;
-  const Part part{p,
-                  static_cast<const real*>(a),
-                  static_cast<const real*>(b),
-                  c,
-                  p.a_transposed ? 1 : p.a_stride,
-                  p.a_transposed ? p.a_stride : 1};
+  const Part part{p, static_cast<const real*>(a),     static_cast<const real*>(b),
+                  c, p.a_transposed ? 1 : p.a_stride, p.a_transposed ? p.a_stride : 1};
   const Index groups = ceil_div(p.m, kRows);  // of as even a size as possible: none waits for sums
   for (Index group = 0, row = 0; group < groups; ++group) {
     const Index rows = p.m / groups + (group < p.m % groups ? 1 : 0);

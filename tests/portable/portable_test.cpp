@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -32,6 +31,7 @@ std::string trained(const std::function<void(Config&)>& change) {
   config.train.engine = Engine::portable;
   change(config);
   TrainState state(config);
+  EXPECT_STREQ(gemm_backend(), "portable") << "or it is the fast one that has these bits here";
   double loss = 0;
   while (state.step < config.train.steps) loss = train_step(state).loss;
   return fmt::format("{} {:a}", digest_of(state).state, loss);
@@ -75,17 +75,19 @@ TEST(Portable, what_a_model_may_have_beside_trains_to_the_committed_bits) {
 
 TEST(Portable, rounded_to_bfloat16_trains_to_the_committed_bits) {
   if (sizeof(real) == 8) GTEST_SKIP() << "of f32 alone";
-  expect_committed("bf16_emulated", [](Config& c) { c.train.precision = Precision::bf16_emulated; });
+  expect_committed("bf16_emulated",
+                   [](Config& c) { c.train.precision = Precision::bf16_emulated; });
 }
 
 TEST(Portable, multiplies_as_long_as_it_is_asked_for) {
   const std::string before = gemm_backend();
-  {
-    const EngineScope scope(Engine::portable);
-    EXPECT_STREQ(gemm_backend(), "portable");
-    const EngineScope within(Engine::fast);
-    EXPECT_STREQ(gemm_backend(), "portable") << "fast changes nothing";
-  }
+  auto first = std::make_unique<EngineScope>(Engine::portable);
+  EXPECT_STREQ(gemm_backend(), "portable");
+  auto second = std::make_unique<EngineScope>(Engine::portable);
+  const EngineScope fast(Engine::fast);
+  first.reset();
+  EXPECT_STREQ(gemm_backend(), "portable") << "whichever ends first";
+  second.reset();
   EXPECT_EQ(gemm_backend(), before);
 }
 

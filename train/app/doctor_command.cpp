@@ -71,7 +71,7 @@ std::string portable_line() {
   if (!why.empty()) return "no other program: " + why;
   return product_bits(Engine::fast) == product_bits(Engine::portable)
              ? "train.engine: portable"
-             : "other runs on such a processor; with train.engine: portable, on any";
+             : "runs on processors like this one; on any with train.engine: portable";
 }
 
 /// A line, at once: the next may have to be measured.

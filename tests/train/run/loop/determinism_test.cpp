@@ -1,6 +1,7 @@
 // The same configuration and seed gives the same bits, whatever the number of threads.
 #include "core/parallel.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/run/inference/model.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
@@ -56,6 +57,35 @@ TEST(FlushSubnormals, is_what_the_key_says_while_a_run_trains_and_is_recorded) {
     EXPECT_EQ(env["machine"]["flushes_subnormals"], flush && single);
     EXPECT_EQ(env["config"]["train.flush_subnormals"], flush);
   }
+}
+
+TEST(Engine, is_recorded_and_no_run_goes_on_with_another) {
+  if (!unsupported_reason(Engine::portable).empty()) GTEST_SKIP() << "no fused multiply-add";
+  const std::string before = gemm_backend();
+  TinyProject project;
+  project.config.train.engine = Engine::portable;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  EXPECT_EQ(gemm_backend(), before);
+  const auto env = system::parse_json(test::contents(project / "run/env.json"));
+  EXPECT_EQ(env["build"]["gemm_backend"], "portable");
+  EXPECT_EQ(env["config"]["train.engine"], "portable");
+  {
+    const NamedModel named = open_model(project / "run");
+    EXPECT_STREQ(gemm_backend(), "portable") << "of eval, generate and export too";
+  }
+  EXPECT_EQ(gemm_backend(), before);
+  const auto resumed = project.difftape(
+      {"train", "run", "--resume", "--set", "train.engine=fast", "--set", "train.steps=20"});
+  EXPECT_EQ(resumed.exit, 78);
+  EXPECT_THAT(resumed.err, testing::HasSubstr("train.engine"));
+}
+
+TEST(Engine, of_bfloat16_units_cannot_be_portable) {
+  TinyProject project;
+  const auto outcome = project.difftape(
+      {"train", "tiny.yaml", "--set", "train.engine=portable", "--set", "train.precision=bf16"});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("train."));
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, Determinism, testing::ValuesIn(attention_kinds()),

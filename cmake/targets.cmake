@@ -77,7 +77,10 @@ function(difftape_library library precision)
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
     PRIVATE ${PROJECT_BINARY_DIR})
   target_compile_features(${library} PUBLIC cxx_std_20)
-  if(DIFFTAPE_NATIVE)  # Eigen aligns memory by it: both sides of a header need the same
+  # Both sides of a header need the same: Eigen aligns memory by -march, and what is inlined may
+  # become the one copy of a function.
+  target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-ffp-contract=off>)
+  if(DIFFTAPE_NATIVE)
     target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-march=native>)
   endif()
   if(precision STREQUAL "f64")

@@ -83,6 +83,28 @@ TEST(Simd, each_lane_is_on_its_own) {
   }
 }
 
+TEST(Simd, fma_rounds_once_and_a_zero_keeps_its_sign) {
+  constexpr real kEpsilon = std::numeric_limits<real>::epsilon();
+  const Simd product = fma(1 + kEpsilon, 1 - kEpsilon, -1), zero = real(-0.0);
+  for (Index i = 0; i < kSimdWidth; ++i) {
+    if (kFma) {
+      EXPECT_EQ(product[i], -kEpsilon * kEpsilon) << "0 if the product is rounded too";
+    }
+    EXPECT_TRUE(std::signbit(zero[i]));
+  }
+}
+
+TEST(Simd, reads_and_writes_no_more_than_it_is_told) {
+  for (Index count = 1; count <= kSimdWidth; ++count) {
+    std::vector<real> from(static_cast<size_t>(count), 2), to(static_cast<size_t>(count) + 1, 7);
+    const Simd x = load(from.data(), count);
+    store(select(x > 1, x + 1, 5), to.data(), count);
+    for (Index i = 0; i < kSimdWidth; ++i) EXPECT_EQ(x[i], i < count ? 2 : 0);
+    EXPECT_EQ(to[static_cast<size_t>(count) - 1], 3);
+    EXPECT_EQ(to.back(), 7);
+  }
+}
+
 TEST(Simd, sum_and_largest_go_over_all_lanes) {
   const auto x = vector_of<real>([](Index i) { return static_cast<real>((i * 5) % kSimdWidth); });
   real total = 0;

@@ -32,6 +32,8 @@ void require_directory_of(const fs::path& out) {
 
 void outlive_reader() { std::signal(SIGPIPE, SIG_IGN); }
 
+void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); }
+
 void require_h5_output(const fs::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<fs::path>& inputs) {

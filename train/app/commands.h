@@ -32,6 +32,9 @@ Option arm_option(std::string& arm);
 /// From here on the command does not end when nobody reads what it prints any more (`| head -1`).
 void outlive_reader();
 
+/// Prints "difftape: NOTE" to stderr, at once: what is going on, beside what a script reads.
+void say(const std::string& note);
+
 /// What --out auto stands for: the first of `usual`, `usual`-2, `usual`-3, ... that is free.
 inline constexpr const char* kOutAuto = "auto";
 

@@ -114,6 +114,7 @@ void make_tokenizer(const TokenizerArguments& a) {
     throw UsageError("--vocab-size: need 300 to 1000000 tokens, 256 of which are bytes");
   require_output_file(a.out, ".model");
   system::NewFile out(a.out);
+  say(fmt::format("making {} tokens", a.vocab_size));
   out.write(run::train_sentencepiece(run::sample_lines(files_of(a.sources), a.key, kTokenizerBytes),
                                      a.vocab_size));
   out.commit();

@@ -83,8 +83,9 @@ Json evaluate(const EvalArguments& a) {
   const run::NamedModel named = open_with_data(a);
   const run::Config& config = named.config;
   const auto data = data_of(a, named);
-  const auto begin = std::chrono::steady_clock::now();
   const Index batches = batches_of(a, config, data->val_batches());
+  say(fmt::format("{} batches", batches));
+  const auto begin = std::chrono::steady_clock::now();
   const run::Validation found = validate(*named.model, *data,
                                          {.batches = batches,
                                           .eos_token_id = config.data.eos_token_id,

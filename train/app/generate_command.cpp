@@ -160,8 +160,8 @@ void write_texts(GenerateArguments& a) {
   a.request.eos_token_id = named.config.data.eos_token_id;
   a.request.seed = static_cast<std::uint64_t>(a.seed);
   if (tokenizer) {
-    a.request.known = std::min(std::max(tokenizer->vocab_size, a.request.eos_token_id + 1),
-                               named.config.model.vocab_size);
+    a.request.known =
+        known_tokens(*tokenizer, a.request.eos_token_id, named.config.model.vocab_size);
   }
   const std::vector<Prompt> prompts = prompts_of(a, named, tokenizer);
   for (const std::string& stop : a.stop) {

@@ -56,6 +56,7 @@ std::vector<Option> options_of(Arguments& a) {
 
 Command replay_command(Context& context) {
   auto a = std::make_shared<Arguments>();
+  a->request.say = say;
   return {
       .name = "replay",
       .help = "Repeat a step bit for bit: a divergence, or a spike with other batches and states",

@@ -103,8 +103,6 @@ std::vector<std::string> notes_of(const study::Collection& collection, const Ask
   return notes;
 }
 
-void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); }
-
 /// Throws UsageError if files of verdicts are asked for and there are no claims.
 void require_claims(const ReportArguments& arguments, const study::JudgedClaims* claims) {
   for (const auto& [option, value] :

@@ -45,8 +45,7 @@ void list_runs(const RunsArguments& a) {
   }
   if (read == 0) throw DataError(fmt::format("{}", fmt::join(left_out, "\n")));
   if (!a.json) fmt::print("{}", to_text(table));
-  for (const std::string& what : left_out)
-    fmt::print(stderr, "difftape: left out: {}\n", system::printable(what));
+  for (const std::string& what : left_out) say("left out: " + system::printable(what));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Arguments {
 
 Command verify_command(Context& context) {
   auto a = std::make_shared<Arguments>();
+  a->request.say = say;
   return {.name = "verify",
           .help = "Train a run again, and name the first step and tensor that differs in any bit",
           .options = {{.name = "RUN", .target = &a->run, .help = "Run directory", .required = true},

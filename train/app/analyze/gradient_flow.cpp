@@ -139,6 +139,8 @@ GradientGroup gradient_group(const Parameter& parameter) {
 
 GradientFlow measure_gradient_flow(const run::Config& config, const FlowRequest& request) {
   require_possible(config, request);
+  request.say(fmt::format("training {} and {}, {} steps", baseline_kind(),
+                          fmt::join(request.kinds, ", "), request.steps.back() + 1));
   GradientFlow flow{
       request.steps, request.seeds, measure_kind(config, request, baseline_kind()), {}};
   for (const std::string& kind : request.kinds) {

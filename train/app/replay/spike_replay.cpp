@@ -141,6 +141,7 @@ SpikeReplay replay_spike(const std::filesystem::path& dir, const SpikeReplayRequ
       steps_around(step, request.batches, std::numeric_limits<std::int32_t>::max());
   batches.insert(step);
 
+  request.say(fmt::format("training up to step {} again", *states.rbegin()));
   const RestoredState restored = restore_to_step(run, *states.begin() - 1);
   SpikeReplay replay;
   replay.dir = dir;

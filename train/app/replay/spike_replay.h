@@ -3,6 +3,7 @@
 // and evaluates the batch of that step on other states, and other batches on its state.
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct SpikeReplayRequest {
   /// What lies before step 1 is left out, and states after the last logged step.
   std::vector<Index> batches = {-3, -2, -1, 0, 1, 2, 3};
   std::vector<Index> states = {-3, -2, -1};
+  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress, a line
 };
 
 /// Loss and gradient norm of one state on one batch, judged as if they were those of the step.

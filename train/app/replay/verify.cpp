@@ -201,8 +201,7 @@ bool Verification::equal() const {
                               [](const VerifyPass& pass) { return pass.difference.has_value(); });
 }
 
-Verification verify_run(const fs::path& dir, const VerifyRequest& request,
-                        const std::function<void(const Verification&)>& done) {
+Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   const Recorded recorded = open(dir);
   if (request.from < 0 || request.from >= recorded.run.last_step()) {
     throw UsageError(fmt::format("--from {}: {} has steps after 0 to {}", request.from,
@@ -221,9 +220,10 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request,
       throw UsageError(fmt::format("--threads {}: need numbers from 1 to 1024", count));
   }
   for (const Index count : threads) {
+    request.say(fmt::format("training up to step {} again with {} thread{}",
+                            recorded.run.last_step(), count, count == 1 ? "" : "s"));
     const UseThreads use(static_cast<int>(count));
     found.passes.push_back(train_again(recorded, request.from, first, found.origin));
-    if (done) done(found);
   }
   return found;
 }

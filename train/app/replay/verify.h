@@ -15,6 +15,7 @@ namespace difftape::app {
 struct VerifyRequest {
   std::vector<Index> threads = {};  ///< a pass with each; empty: one pass with those of the program
   Index from = 0;  ///< begin at the latest checkpoint that is not after this step; 0: at the start
+  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress, a line
 };
 
 /// The first thing that is not as it was.
@@ -45,10 +46,9 @@ struct Verification {
 
 /// Trains up to the last logged step, or to the first difference. Compared after every step are the
 /// metrics, all but speeds; the tensors with digests.jsonl, or, of a step that it does not have,
-/// with those of the first pass; and the checkpoints that are there. `done`, if given, sees each
-/// pass when it ends. Throws what open_recorded and restore_to_step throw.
-Verification verify_run(const std::filesystem::path& dir, const VerifyRequest& request = {},
-                        const std::function<void(const Verification&)>& done = {});
+/// with those of the first pass; and the checkpoints that are there. Throws what open_recorded and
+/// restore_to_step throw.
+Verification verify_run(const std::filesystem::path& dir, const VerifyRequest& request = {});
 
 /// What `difftape verify` prints.
 std::string to_text(const Verification& verification);

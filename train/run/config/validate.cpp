@@ -106,10 +106,11 @@ void validate_val_path(const DataConfig& data, const Rules& rules) {
 
 void validate_samples(const Config& c, const Rules& rules) {
   if (c.log.sample_every == 0) return;
-  rules.check(c.data.kind == DataKind::text, {"log.sample_every", "data.kind"},
-              "samples are text; the tokens of data.kind {} are no bytes", to_string(c.data.kind));
+  rules.check(!is_task(c.data.kind), {"log.sample_every", "data.kind"},
+              "samples are text; the tokens of data.kind {} have none", to_string(c.data.kind));
   rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_every"},
               "is empty; need at least one byte to begin with");
+  if (c.data.kind != DataKind::text) return;  // how many tokens it is, the data say
   const auto length = static_cast<Index>(c.log.sample_prompt.size());
   rules.check(length <= c.model.max_seq_len, {"log.sample_prompt", "model.max_seq_len"},
               "is {} tokens long; the context of the model ends at {}", length,

@@ -9,8 +9,6 @@
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
-#include "train/run/data/sources.h"
-#include "train/run/inference/generate.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/logged_step.h"
@@ -53,6 +51,11 @@ Json describe_data(const Dataset& data) {
     info["bigram_entropy"] = *entropy;
   }
   return info;
+}
+
+std::optional<TextSamples> samples_of(const TrainState& state) {
+  if (state.config.log.sample_every == 0) return std::nullopt;
+  return TextSamples(state);
 }
 
 /// Makes or checks the directory; from then on no other process trains there.
@@ -115,7 +118,7 @@ std::ostream& null_stream() {
 }  // namespace
 
 RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
-    : dir_(request.out), lock_(take_directory(request)) {
+    : samples_(samples_of(state)), dir_(request.out), lock_(take_directory(request)) {
   open_directory(state, request);
   if (request.resume) maps_ = maps_before(dir_, state.step);
   const Config& config = state.config;
@@ -178,15 +181,7 @@ void RunWriter::step(const TrainState& state, const Step& step) {
 
 void RunWriter::sample(TrainState& state) {
   const profile::Span span(profile::Category::phase, "log");
-  const std::string& prompt = state.config.log.sample_prompt;
-  const Generated found = generate(state.model, {.prompt = bytes_of(prompt),
-                                                 .max_tokens = state.config.log.sample_tokens,
-                                                 .seed = state.config.run.seed,
-                                                 .stream = static_cast<std::uint64_t>(state.step),
-                                                 .known = kBytes,
-                                                 .eos_token_id = state.config.data.eos_token_id});
-  progress_->note(
-      fmt::format("sample after step {}: {:?}", state.step, prompt + text_of(found.tokens)));
+  progress_->note(fmt::format("sample after step {}: {:?}", state.step, samples_->write(state)));
 }
 
 void RunWriter::checkpoint(const TrainState& state) {

@@ -5,6 +5,7 @@
 
 #include "core/profile.h"
 #include "train/run/loop/step.h"
+#include "train/run/loop/text_samples.h"
 #include "train/run/loop/trainer.h"
 #include "train/run/records/digests.h"
 #include "train/run/records/metrics.h"
@@ -76,6 +77,7 @@ class RunWriter {
   void write_state(const TrainState& state, RunState run_state);
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
+  std::optional<TextSamples> samples_;  ///< nothing without log.sample_every
   std::filesystem::path dir_;
   system::DirectoryLock lock_;
   RunStatus status_;

@@ -79,10 +79,10 @@ TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
   EXPECT_EQ(config("train: {keep_last: 2, keep_every: 100}\n").train.keep_every, 100);
 }
 
-TEST_F(ConfigRules, samples_are_of_models_that_read_bytes) {
+TEST_F(ConfigRules, samples_are_of_models_that_read_text) {
   EXPECT_THAT(
       error("log.sample_every: 5\ndata.kind: mqar\nmodel.vocab_size: 256\n"),
-      testing::HasSubstr("data.kind: samples are text; the tokens of data.kind mqar are no bytes"));
+      testing::HasSubstr("data.kind: samples are text; the tokens of data.kind mqar have none"));
   EXPECT_EQ(
       error("log: {sample_every: 5, sample_prompt: \"\"}\n"),
       "a.yaml:1:24: error: log.sample_prompt: is empty; need at least one byte to begin with");

@@ -199,21 +199,6 @@ TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
                                    "step-00000012.h5"}));
 }
 
-TEST(Trainer, writes_samples_to_the_log_and_changes_no_bit_by_it) {
-  TinyProject project;
-  ASSERT_EQ(project.train("without"), system::Exit::ok);
-  project.config.log.sample_every = 5;
-  project.config.log.sample_prompt = "the ";
-  project.config.log.sample_tokens = 8;
-  ASSERT_EQ(project.train("with"), system::Exit::ok);
-  EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
-  const std::string log = contents(project / "with/stdout.log");
-  for (const int step : {5, 10, 12}) {
-    EXPECT_THAT(log, testing::HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
-  }
-  EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
-}
-
 TEST(Trainer, validates_after_the_last_step_on_all_that_is_held_out) {
   TinyProject project;
   project.config.train.eval_batches = 1;

@@ -22,6 +22,10 @@ const std::string kReplacement = "\xEF\xBF\xBD";  // U+FFFD, which stands for wh
 
 }  // namespace
 
+Index known_tokens(const Tokenizer& tokenizer, Index eos_token_id, Index vocab_size) {
+  return std::min(std::max(tokenizer.vocab_size, eos_token_id + 1), vocab_size);
+}
+
 Tokenizer byte_tokenizer() {
   return {.file = {.name = kByteTokenizer, .model = {}},
           .digest = {},

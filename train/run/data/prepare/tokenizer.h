@@ -34,6 +34,9 @@ Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model);
 /// One that was kept, which must be known. Throws DataError if it is no model of SentencePiece.
 Tokenizer tokenizer_of(const TokenizerFile& file);
 
+/// Of `vocab_size` tokens those that a text can have: the tokenizer's, and the end of a document.
+Index known_tokens(const Tokenizer& tokenizer, Index eos_token_id, Index vocab_size);
+
 /// Text that is written token by token.
 class TextStream {
  public:

@@ -11,6 +11,7 @@
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/power.h"
 #include "train/study/sweep/arm_config.h"
+#include "train/study/sweep/slurm.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/sweep_claims.h"
 #include "train/study/sweep/worker.h"
@@ -71,16 +72,27 @@ void print_power(const study::SweepConfig& sweep) {
                count);
 }
 
+struct SweepArguments {
+  std::string sweep, out, submit, run;
+  std::vector<std::string> overrides, arms, sbatch;
+  int jobs = 0;
+  bool dry_run = false, power = false, compare = false;
+};
+
+/// The sweep once more, for jobs that begin in the directory of this process.
+study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepConfig& sweep) {
+  if (a.submit != "slurm")
+    throw UsageError(fmt::format("--submit {}: the only cluster known is slurm", a.submit));
+  std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(), "sweep",
+                                 a.sweep, "--out", sweep.out};
+  for (const std::string& text : a.overrides) words.insert(words.end(), {"--set", text});
+  return {words, a.sbatch, &std::cout};
+}
+
 }  // namespace
 
 Command sweep_command(Context& context) {
-  struct Arguments {
-    std::string sweep, out;
-    std::vector<std::string> overrides, arms;
-    int jobs = 0;
-    bool dry_run = false, power = false;
-  };
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<SweepArguments>();
   return {
       .name = "sweep",
       .help = "Train every run of a sweep, then compare them in a report",
@@ -99,7 +111,14 @@ Command sweep_command(Context& context) {
             .range = std::pair(1, 1024)},
            {"--dry-run", &a->dry_run,
             "Say what would be trained and about how long it takes, and stop"},
-           {"--power", &a->power, "Say what its claims can decide with these seeds, and stop"}},
+           {"--power", &a->power, "Say what its claims can decide with these seeds, and stop"},
+           {"--submit", &a->submit,
+            "slurm: leave the runs to a cluster, as a job array, with a job that compares them"},
+           {"--sbatch", &a->sbatch,
+            "An option of Slurm's sbatch for the runs, --sbatch=--time=60; can be given again"},
+           {"--run", &a->run, "Train the run of this name alone, as the tasks of a job array do"},
+           {"--compare", &a->compare,
+            "Train nothing: index, comparison and report of what is there"}},
       .run =
           [a, &context] {
             const bool is_auto = a->out == kOutAuto;
@@ -111,13 +130,22 @@ Command sweep_command(Context& context) {
             }
             const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO,
                                               a->jobs};
+            if (int{a->power} + int{a->dry_run} + int{a->compare} + int{!a->submit.empty()} +
+                    int{!a->run.empty()} >
+                1)
+              throw UsageError(
+                  "--power, --dry-run, --submit, --run and --compare exclude each other");
             if (a->power) {
               print_power(sweep);
             } else if (a->dry_run) {
               dry_run(sweep, request);
+            } else if (!a->submit.empty()) {
+              submit_to_slurm(sweep, slurm_request(*a, sweep));
             } else {
               outlive_reader();
-              context.exit = run_sweep(sweep, request);
+              context.exit = a->compare       ? compare_sweep(sweep, request)
+                             : a->run.empty() ? run_sweep(sweep, request)
+                                              : train_one(sweep, a->run, request);
             }
           },
       .examples = {"sweep sweep.yaml --dry-run", "sweep sweep.yaml",

@@ -10,6 +10,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "train/run/loop/trainer.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/quantities.h"
@@ -124,25 +125,88 @@ system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgre
   return first;
 }
 
+/// The directory of a sweep, with an index of what is there.
+class OpenSweep {
+ public:
+  explicit OpenSweep(const SweepConfig& sweep)
+      : lock_((create_sweep_dir(sweep.out), sweep.out)), index(sweep) {
+    if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
+    progress = inspect_all(sweep);
+    for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
+    index.write();
+  }
+
+ private:
+  system::DirectoryLock lock_;
+
+ public:
+  SweepIndex index;
+  std::vector<RunProgress> progress;
+};
+
+bool waits(const RunProgress& run) { return run.selected && run.state == run::RunState::queued; }
+
 }  // namespace
 
-system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
+std::vector<std::string> start_elsewhere(const SweepConfig& sweep) {
+  const OpenSweep open(sweep);
+  std::vector<std::string> left;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    if (waits(open.progress[i])) left.push_back(sweep.runs[i].config().run.name);
+  }
+  return left;
+}
+
+system::Exit train_one(const SweepConfig& sweep, const std::string& name,
+                       const SweepRequest& request) {
+  const auto run = std::ranges::find(sweep.runs, name,
+                                     [](const SweepRun& one) { return one.config().run.name; });
+  if (run == sweep.runs.end()) {
+    throw UsageError(fmt::format("--run {}: sweep {} has no such run; it has {} and others", name,
+                                 sweep.name, sweep.runs.front().config().run.name));
+  }
+  const run::Config& config = run->config();
+  const RunProgress progress = inspect(*run);
+  if (progress.complete()) {
+    *request.console << config.run.out << " is " << to_string(progress.state) << "\n";
+    return system::Exit::ok;
+  }
+  if (progress.partial) run::remove_partial_start(config.run.out);
+  run::TrainRequest train_request;
+  train_request.out = config.run.out;
+  train_request.resume = progress.on_disk;
+  train_request.command = request.command;
+  train_request.console = request.console;
+  train_request.console_descriptor = request.console_descriptor;
+  return train(config, train_request);
+}
+
+system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   create_sweep_dir(sweep.out);
   const system::DirectoryLock lock(sweep.out);
   SweepIndex index(sweep);
-  if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
-  std::vector<RunProgress> progress = inspect_all(sweep);
+  std::vector<RunProgress> progress;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    progress.push_back(inspect(sweep.runs[i]));
+    index.update(i, progress[i]);
+  }
+  index.write();
+  *request.console << describe_counts(progress, std::nan("")) << "\n";
+  const system::Exit compared = compare_runs(sweep, progress, *request.console);
+  const system::Exit failed = list_failures(sweep, progress, *request.console);
+  return failed != system::Exit::ok ? failed : compared;
+}
+
+system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
+  OpenSweep open(sweep);
+  SweepIndex& index = open.index;
+  std::vector<RunProgress>& progress = open.progress;
   const system::StopRequest stop;
-  const auto waits = [](const RunProgress& run) {
-    return run.selected && run.state == run::RunState::queued;
-  };
   const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, waits));
   const auto first = std::ranges::find_if(progress, waits) - progress.begin();
   StatusTable table(*request.console, request.console_descriptor >= 0
                                           ? run::console_style(request.console_descriptor)
                                           : run::ConsoleStyle{});
-  for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
-  index.write();
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
   table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
   if (left > 0) {

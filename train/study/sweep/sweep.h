@@ -33,6 +33,19 @@ struct SweepRequest {
 /// process trains there.
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
+/// The parts of run_sweep for a sweep whose runs are trained by processes that know nothing of each
+/// other, each in its own directory, which its lock guards (train/system/files.h):
+/// makes the directory, index.csv and the copy of the claims, and returns the names of the runs
+/// that are selected and not complete;
+std::vector<std::string> start_elsewhere(const SweepConfig& sweep);
+/// trains the run of that name in this process, from where it is, with its console. Throws
+/// UsageError if there is none; returns what train() returns, which exits with ok for a run that is
+/// complete;
+system::Exit train_one(const SweepConfig& sweep, const std::string& name,
+                       const SweepRequest& request);
+/// brings index.csv up to date and compares the runs that are there, also while they are trained.
+system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request);
+
 /// Its columns in every sweep: name, arm, seed, lr, state, the steps done and asked for, the step
 /// that diverged, the number of parameters; the quantities of the registry that belong to it; and
 /// the directory of the run, relative to index.csv.

@@ -1,0 +1,191 @@
+// Sweeps on a cluster: a real one of Slurm with two nodes, on this machine
+// (tests/cluster/slurm.sh).
+#include "train/study/sweep/slurm.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::study {
+namespace {
+
+using test::contents;
+using test::Outcome;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+bool is_installed(const std::string& program) {
+  const std::string path = std::getenv("PATH") + std::string(":/usr/sbin");
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (std::filesystem::exists(std::filesystem::path(folder) / program)) return true;
+  }
+  return false;
+}
+
+class Slurm : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    for (const char* program : {"munged", "slurmctld", "slurmd", "sbatch"}) {
+      if (!is_installed(program)) return;
+    }
+    dir = std::make_unique<test::ScratchDir>();
+    cluster("start", "2");
+  }
+  static void TearDownTestSuite() {
+    if (dir) cluster("stop");
+    dir = nullptr;
+  }
+  static void cluster(const std::string& command, const std::string& argument = "") {
+    const Outcome outcome =
+        test::run({command, dir->path().string(), argument},
+                  {.program = DIFFTAPE_TEST_SOURCE_DIR "/tests/cluster/slurm.sh"});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  }
+
+  void SetUp() override {
+    if (!dir) GTEST_SKIP() << "Slurm is not installed (packages.txt, test)";
+    sweep(12, 3);
+  }
+
+  /// s.yaml: softmax and diff_v2 of so many steps and seeds.
+  void sweep(Index steps, Index seeds) const {
+    std::string list;
+    for (Index seed = 1; seed <= seeds; ++seed)
+      list += fmt::format("{}{}", seed > 1 ? ", " : "", seed);
+    test::put(project / "s.yaml", fmt::format("base: tiny.yaml\n"
+                                              "train: {{steps: {}, checkpoint_every: 100}}\n"
+                                              "sweep:\n"
+                                              "  seeds: [{}]\n"
+                                              "  arms:\n"
+                                              "    softmax: {{}}\n"
+                                              "    diff_v2: {{model.attention.kind: diff_v2}}\n",
+                                              steps, list));
+  }
+  Outcome difftape(const Words& arguments) const {
+    return project.difftape(arguments, {.environment = {{"SLURM_CONF", *dir / "slurm.conf"}}});
+  }
+  std::string slurm(const std::string& program, const Words& arguments) const {
+    return test::run(arguments, {.program = "/usr/bin/" + program,
+                                 .environment = {{"SLURM_CONF", *dir / "slurm.conf"}}})
+        .out;
+  }
+  /// Waits until it holds, a minute at most.
+  static bool becomes_true(const std::function<bool()>& holds) {
+    for (int i = 0; i < 600; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+  /// Lets what was put back into the queue begin at once, not after the two minutes of Slurm.
+  bool hurried_queue_is_empty() const {
+    const std::string array = contents(project / "out/slurm/jobs");
+    slurm("scontrol", {"update", "jobid=" + array.substr(0, array.size() - 1), "starttime=now"});
+    return queue_is_empty();
+  }
+  bool queue_is_empty() const { return slurm("squeue", {"--noheader"}).empty(); }
+  /// The last step of a run that is done.
+  Index steps_of(const std::string& run) const {
+    std::error_code ignored;
+    if (!std::filesystem::exists(project / ("out/" + run + "/checkpoints/latest"), ignored))
+      return 0;
+    return run::read_status(project / ("out/" + run)).step;
+  }
+  void expect_the_bits_of_one_machine() const {
+    ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "here", "--jobs", "2"}).exit, 0);
+    for (const auto& entry : std::filesystem::directory_iterator(project / "here")) {
+      if (!entry.is_directory()) continue;
+      const std::string name = entry.path().filename();
+      EXPECT_TRUE(test::measured(project / ("out/" + name)) == test::measured(entry.path()))
+          << name;
+    }
+  }
+
+  static std::unique_ptr<test::ScratchDir> dir;
+  test::TinyProject project;
+};
+std::unique_ptr<test::ScratchDir> Slurm::dir;
+
+TEST_F(Slurm, trains_all_runs_and_compares_them_with_the_bits_of_one_machine) {
+  const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("6 runs are submitted as job array"));
+  EXPECT_TRUE(becomes_true([&] { return queue_is_empty(); }));
+  EXPECT_TRUE(std::filesystem::exists(project / "out/report.html"))
+      << contents(project / "out/slurm/compare.log");
+  EXPECT_THAT(contents(project / "out/summary.txt"), HasSubstr("diff_v2"));
+  expect_the_bits_of_one_machine();
+  EXPECT_THAT(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).out,
+              HasSubstr("nothing to submit"));
+}
+
+TEST_F(Slurm, a_preempted_run_saves_itself_and_goes_on) {
+  sweep(3000, 1);
+  ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
+  ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0; }));
+  const std::string array = contents(project / "out/slurm/jobs");
+  slurm("scontrol", {"requeue", array.substr(0, array.size() - 1) + "_0"});
+  EXPECT_TRUE(becomes_true([&] { return hurried_queue_is_empty(); }));
+  EXPECT_NE(contents(project / "out/softmax/stdout.log").find("continues after step"),
+            std::string::npos);
+  expect_the_bits_of_one_machine();
+}
+
+TEST_F(Slurm, a_node_that_fails_loses_nothing) {
+  sweep(3000, 1);
+  ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
+  ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
+  cluster("fail", "n2");
+  EXPECT_TRUE(becomes_true([&] { return hurried_queue_is_empty(); }));
+  const std::string logs =
+      contents(project / "out/softmax/stdout.log") + contents(project / "out/diff_v2/stdout.log");
+  EXPECT_NE(logs.find("continues after step"), std::string::npos);
+  expect_the_bits_of_one_machine();
+}
+
+TEST_F(Slurm, is_not_asked_for_the_same_runs_twice) {
+  sweep(100000, 1);
+  ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
+  const Outcome again = difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"});
+  EXPECT_EQ(again.exit, 74);
+  EXPECT_THAT(again.err,
+              testing::ContainsRegex("of this sweep is still in the queue|trains there"));
+  slurm("scancel", {"--user", std::to_string(getuid())});
+  EXPECT_TRUE(becomes_true([&] { return queue_is_empty(); }));
+}
+
+TEST_F(Slurm, that_refuses_leaves_everything_as_it_was) {
+  const Outcome partition = difftape(
+      {"sweep", "s.yaml", "--out", "out", "--submit", "slurm", "--sbatch=--partition=none"});
+  EXPECT_EQ(partition.exit, 74);
+  EXPECT_THAT(partition.err, HasSubstr("Slurm refuses the jobs: "));
+  EXPECT_FALSE(std::filesystem::exists(project / "out/slurm/jobs"));
+}
+
+TEST(Clusters, that_nobody_knows_and_runs_that_there_are_not_are_refused) {
+  const test::TinyProject project;
+  test::put(project / "s.yaml", "base: tiny.yaml\nsweep: {seeds: [1, 2]}\n");
+  const Outcome other = project.difftape({"sweep", "s.yaml", "--submit", "pbs"});
+  EXPECT_EQ(other.exit, 64);
+  EXPECT_THAT(other.err, HasSubstr("the only cluster known is slurm"));
+  const Outcome run = project.difftape({"sweep", "s.yaml", "--run", "s-seed3"});
+  EXPECT_EQ(run.exit, 64);
+  EXPECT_THAT(run.err, HasSubstr("has no such run"));
+  const Outcome both = project.difftape({"sweep", "s.yaml", "--run", "s-seed1", "--compare"});
+  EXPECT_EQ(both.exit, 64);
+}
+
+TEST(Clusters, get_a_script_that_a_shell_reads_as_it_was_meant) {
+  const std::string script =
+      slurm_script({"a", "it's"}, {{"/bin/difftape", "sweep", "my sweep.yaml"}, {}, nullptr});
+  EXPECT_THAT(script, HasSubstr("runs=(\n  'a'\n  'it'\\''s'\n)"));
+  EXPECT_THAT(script,
+              HasSubstr("'/bin/difftape' 'sweep' 'my sweep.yaml' '--run' \"${runs[i]}\" &"));
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,149 @@
+#include "train/study/sweep/slurm.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/study/sweep/sweep.h"
+#include "train/system/child.h"
+#include "train/system/files.h"
+
+namespace difftape::study {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kJobsFile = "jobs";  ///< the array that was submitted last, by its number
+constexpr std::size_t kMostTasks = 1000;   ///< Slurm's MaxArraySize is 1001 unless it is set
+
+/// A word of a shell.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::vector<std::string> parts;
+  for (const std::string& word : words) parts.push_back(quoted(word));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+/// A path in which Slurm replaces nothing.
+std::string literal(const fs::path& path) {
+  std::string text;
+  for (const char c : fs::absolute(path).string()) text += c == '%' ? "%%" : std::string(1, c);
+  return text;
+}
+
+struct Answer {
+  bool ok;
+  std::string out, err;
+};
+
+/// What a command of Slurm prints. Throws MissingInput if it is not there.
+Answer ask(const std::vector<std::string>& command) {
+  const system::File in(std::fopen("/dev/null", "r")), out(std::tmpfile()), err(std::tmpfile());
+  if (!in || !out || !err) throw OutputError("cannot make a temporary file");
+  system::Child child(command, {fileno(in.get()), fileno(out.get()), fileno(err.get())});
+  const system::ExitStatus& status = child.wait();
+  return {status.exit == 0 && status.signal == 0, system::contents_of(out.get()),
+          system::last_line(system::contents_of(err.get()))};
+}
+
+/// Submits a script. Returns the number of the job.
+std::string submit(const fs::path& script, std::vector<std::string> options) {
+  options.insert(options.begin(), {"sbatch", "--parsable"});
+  options.push_back(script.string());
+  const Answer answer = ask(options);
+  if (!answer.ok) throw OutputError(fmt::format("Slurm refuses the jobs: {}", answer.err));
+  return answer.out.substr(0, answer.out.find_first_of(";\n"));  // "12;cluster"
+}
+
+/// Throws OutputError while jobs of this sweep wait or train.
+void require_none_queued(const fs::path& jobs) {
+  std::error_code ignored;
+  if (!fs::exists(jobs, ignored)) return;
+  const std::string job = system::last_line(system::read_text(jobs));
+  const Answer answer = ask({"squeue", "--noheader", "--jobs=" + job});
+  if (answer.ok && !answer.out.empty()) {
+    throw OutputError(
+        fmt::format("job array {0} of this sweep is still in the queue: wait for it (squeue "
+                    "--jobs={0}), or take it out (scancel {0})",
+                    job));
+  }
+}
+
+/// What sbatch is told of every job: its name and where its output goes.
+std::vector<std::string> options_of(const SweepConfig& sweep, const std::string& name,
+                                    const std::string& log) {
+  const std::string dir = literal(fs::path(sweep.out) / "slurm");
+  return {"--job-name=" + name, "--output=" + dir + "/" + log, "--open-mode=append"};
+}
+
+std::vector<std::string> more(std::vector<std::string> words, const char* last) {
+  words.emplace_back(last);
+  return words;
+}
+
+}  // namespace
+
+std::string slurm_script(const std::vector<std::string>& runs, const SlurmRequest& request) {
+  std::string names;
+  for (const std::string& run : runs) names += "  " + quoted(run) + "\n";
+  // A task that is told that its time is nearly up goes back into the queue; one that is preempted,
+  // Slurm puts there itself, and one that is cancelled is to stay away.
+  constexpr const char* kTrain = R"(#!/bin/bash
+runs=(
+{})
+export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-${{OMP_NUM_THREADS:-1}}}}
+stopped= again= failed=0
+stop() {{ stopped=1; kill -TERM "$child" 2>/dev/null; }}
+trap 'again=1; stop' USR1
+trap stop TERM
+for ((i = SLURM_ARRAY_TASK_ID; i < ${{#runs[@]}}; i += SLURM_ARRAY_TASK_COUNT)); do
+  [ -z "$stopped" ] || break
+  {} "${{runs[i]}}" &
+  child=$!
+  while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
+  [ "$code" -eq 0 ] || [ "$code" -eq 86 ] || failed=$code
+done
+[ -z "$again" ] || scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
+[ -z "$stopped" ] || exit 75
+exit "$failed"
+)";
+  return fmt::format(fmt::runtime(kTrain), names, shell_line(more(request.sweep, "--run")));
+}
+
+void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request) {
+  const fs::path dir = fs::path(sweep.out) / "slurm";
+  const std::vector<std::string> left = start_elsewhere(sweep);
+  if (left.empty()) {
+    *request.console << "all runs are trained: nothing to submit\n";
+    return;
+  }
+  fs::create_directories(dir);
+  require_none_queued(dir / kJobsFile);
+  system::replace_text(dir / "train.sh", slurm_script(left, request));
+  system::replace_text(dir / "compare.sh",
+                       "#!/bin/bash\nexec " + shell_line(more(request.sweep, "--compare")) + "\n");
+  std::vector<std::string> options = options_of(sweep, sweep.name, "%A_%a.log");
+  options.insert(options.end(),
+                 {"--requeue", "--signal=B:USR1@60",
+                  fmt::format("--array=0-{}", std::min(left.size(), kMostTasks) - 1)});
+  options.insert(options.end(), request.options.begin(), request.options.end());
+  const std::string array = submit(dir / "train.sh", options);
+  system::replace_text(dir / kJobsFile, array + "\n");
+  *request.console << fmt::format("{} runs are submitted as job array {}\n", left.size(), array)
+                   << std::flush;
+  std::vector<std::string> behind = options_of(sweep, sweep.name + "-compare", "compare.log");
+  behind.push_back("--dependency=afterany:" + array);
+  const std::string compare = submit(dir / "compare.sh", behind);
+  *request.console << fmt::format("and as job {} their comparison; scripts and logs: {}\n", compare,
+                                  dir.string());
+}
+
+}  // namespace difftape::study

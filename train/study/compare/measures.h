@@ -60,10 +60,10 @@ double late_variation(const RunRecord& run);
 double loss_slope(const RunRecord& run);
 
 /// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023, NaN if none
-/// trained; and the learning
-/// rate at which the loss crosses that of failure, interpolated over its logarithm between the last
-/// one that trained and the next, which failed; where there is no such pair, the highest of those
-/// that were trained, or the lowest if none trained.
+/// trained; and the learning rate at which the loss first crosses that of failure, interpolated
+/// over its logarithm between the first one that failed after one that trained and the one before
+/// it; where there is no such pair, the highest of those that were trained, or the lowest if none
+/// trained.
 double lr_sensitivity(std::span<const RunRecord* const> runs);
 double critical_lr(std::span<const RunRecord* const> runs);
 /// Where that is no crossing: -1 if none trained, 1 if none failed after one that trained; else 0.

@@ -264,8 +264,9 @@ const Quantity kQuantities[] = {
     {.name = "critical_lr",
      .label = "critical learning rate",
      .unit = "1",
-     .what = "where the loss crosses that of failure, on a line over log(lr) between the last "
-             "learning rate that trained and the next; the highest or lowest of them if none does",
+     .what = "where the loss first crosses that of failure, on a line over log(lr) between the "
+             "first learning rate that failed after one that trained and the one before; the "
+             "highest or lowest of them if none does",
      .metric = metric("val/loss"),
      .of_seed = critical_lr,
      .scale = Scale::ratio,

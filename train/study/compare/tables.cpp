@@ -32,13 +32,15 @@ std::string versus(const Quantity& quantity, const std::string& baseline) {
   return fmt::format("{} vs {}", quantity.column.head, baseline);
 }
 
-/// Leaves out a quantity that no row has.
+/// Leaves out columns in which no row has anything.
 void append(system::Table& table, const Columns& columns) {
-  if (std::ranges::all_of(columns.cells, [](const TableRow& row) { return row[0] == "-"; })) return;
-  table.columns.insert(table.columns.end(), columns.heads.begin(), columns.heads.end());
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const TableRow& cells = columns.cells[row];
-    table.rows[row].insert(table.rows[row].end(), cells.begin(), cells.end());
+  for (std::size_t column = 0; column < columns.heads.size(); ++column) {
+    const auto is_empty = [column](const TableRow& row) { return row[column] == "-"; };
+    if (std::ranges::all_of(columns.cells, is_empty)) continue;
+    table.columns.push_back(columns.heads[column]);
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      table.rows[row].push_back(columns.cells[row][column]);
+    }
   }
 }
 
@@ -49,13 +51,19 @@ void append(system::Table& table, const char* head, const TableRow& texts) {
   append(table, columns);
 }
 
-/// For each run of a study the one that it is compared with; nullptr if there is none.
+/// For each run of a study the one that it is compared with, of its seed and, if there is one, of
+/// its learning rate; nullptr if there is none.
 std::vector<const RunRecord*> compared_runs(const Study& study) {
   std::vector<const RunRecord*> compared;
   for (const Arm& arm : study.arms) {
     const Arm* base = study.baseline_of(arm);
-    compared.insert(compared.end(), arm.runs().size(),
-                    base == nullptr ? nullptr : base->runs().front());
+    for (const RunRecord* run : arm.runs()) {
+      const RunRecord*& best = compared.emplace_back(nullptr);
+      if (base == nullptr || base == &arm) continue;
+      for (const RunRecord* other : base->runs()) {
+        if (other->seed == run->seed && (best == nullptr || other->lr == run->lr)) best = other;
+      }
+    }
   }
   return compared;
 }
@@ -63,18 +71,14 @@ std::vector<const RunRecord*> compared_runs(const Study& study) {
 Columns run_columns(const Quantity& quantity, const Study& study) {
   const auto& [group, head, format, tables, against_baseline] = quantity.column;
   Columns columns{{{group, head}}, {}};
-  if (against_baseline) {
-    const RunRecord& base = *study.arms[study.baseline].runs().front();
-    columns.heads.push_back(
-        {group, versus(quantity, study.tasks.size() > 1 ? study.baseline_name() : base.name)});
-  }
+  if (against_baseline) columns.heads.push_back({group, versus(quantity, study.baseline_name())});
   const std::vector<const RunRecord*> runs = study.runs(), compared = compared_runs(study);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const double value = runs[i]->number(quantity);
     TableRow& row = columns.cells.emplace_back(TableRow{written(value, format)});
     if (!against_baseline) continue;
-    const bool alone = compared[i] == nullptr || compared[i] == runs[i];
-    row.push_back(alone ? "-" : number(value - compared[i]->number(quantity), "{:+.4f}"));
+    row.push_back(
+        compared[i] == nullptr ? "-" : number(value - compared[i]->number(quantity), "{:+.4f}"));
   }
   return columns;
 }

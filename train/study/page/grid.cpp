@@ -156,16 +156,15 @@ GridSection grid_section(const Study& all) {
   }
   const std::vector<Point> points = points_of(study, keys);
   if (swept.size() < 2 || points.size() < 4) return {};
+  const std::string& words = all.tasks[task];
   GridSection section;
   std::vector<Panel> panels = panels_of(points, keys, swept[1], swept[0]);
   const svg::Scale scale = scale_of(panels);
   section.html = fmt::format(
       "<figure id=\"parallel\" hidden><figcaption>Every condition <span class=\"muted\">a line "
-      "from "
-      "its keys to its final validation loss, nats per token; drag along an axis to select</span> "
-      "{}</figcaption></figure>\n",
-      csv_link("grid.csv", csv_of(points, keys)));
-  const std::string& words = all.tasks[task];
+      "from its keys to its final validation loss, nats per token{}; drag along an axis to "
+      "select</span> {}</figcaption></figure>\n",
+      words.empty() ? "" : "; " + words, csv_link("grid.csv", csv_of(points, keys)));
   section.html += map_figure("Final validation loss",
                              fmt::format("nats per token{}{}{}",
                                          swept.size() > 2 ? "; the lowest over all other keys" : "",

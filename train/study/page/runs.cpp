@@ -21,7 +21,8 @@ constexpr const char* kRunsNote =
     "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
     "validation. Spikes are steps far outside the steps before them, counted after the first "
     "tenth of a run. "
-    "Late var is the variance of grad_norm over the last quarter of a run.";
+    "Late sd/median is the standard deviation of grad_norm over its median in the second half of a "
+    "run, up to where the learning rate falls.";
 
 /// Links to what a run wrote, as seen from the directory of the page.
 std::string file_links(const RunRecord& run, const fs::path& page_dir) {

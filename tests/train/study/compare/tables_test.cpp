@@ -96,6 +96,14 @@ TEST(RunTable, says_that_single_runs_decide_nothing) {
   EXPECT_THAT(tables_text(study_of(runs), 80), HasSubstr("decides nothing"));
   runs.resize(1);
   EXPECT_THAT(tables_text(study_of(runs), 80), Not(HasSubstr("decides nothing")));
+  EXPECT_THAT(tables_text(study_of(runs), 80), Not(HasSubstr("vs"))) << "it has no baseline";
+}
+
+TEST(RunTable, compares_a_run_with_that_of_its_seed) {
+  std::vector<RunRecord> runs = three_runs();
+  runs[2].seed = runs[0].seed + 1;
+  const system::Table table = run_table(study_of(runs));
+  for (const system::Column& each : table.columns) EXPECT_NE(each.name, "val vs softmax");
 }
 
 TEST(RunTable, compares_with_the_run_that_is_asked_for) {
@@ -117,7 +125,6 @@ TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_n
     EXPECT_EQ(table.rows[0].at(heads.size()), "-") << each.name;
     EXPECT_EQ(table.rows[2].at(heads.size()), written(runs[2].number(each), each.column.format));
     heads.emplace_back(each.column.head);
-    if (each.column.against_baseline) heads.push_back(heads.back() + " vs softmax");
   }
   heads.emplace_back("state");
   ASSERT_EQ(table.columns.size(), heads.size());

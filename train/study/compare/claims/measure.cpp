@@ -178,6 +178,7 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
         bound_of(first, claim.has_value() ? std::vector<const RunRecord*>{} : second, quantity));
     for (const auto* each : {&first, &second}) {
       for (const RunRecord* run : *each) {
+        measured.untrained += !quantity.of_diverged && measures::trained(*run) == 0 ? 1 : 0;
         measured.stated_before = measured.stated_before && run->config("run.claims") == file.digest;
       }
     }
@@ -246,6 +247,7 @@ Measured compare_differences(const Measured& first, const Measured& second, Scal
     return both;
   }
   both.stated_before = first.stated_before && second.stated_before;
+  both.untrained = first.untrained + second.untrained;
   std::ranges::transform(first.bounds, second.bounds, both.bounds.begin(), [](Bound a, Bound b) {
     return Bound{a.may_be_lower || b.may_be_higher, a.may_be_higher || b.may_be_lower};
   });

@@ -128,10 +128,14 @@ std::string numbers_text(const ClaimResult& result) {
       ends > 0 ? fmt::format("; in {} of {} at an end of the learning rates, or beyond", ends,
                              found.seeds.size())
                : "";
-  return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
+  const std::string untrained =
+      found.untrained == 0   ? ""
+      : found.untrained == 1 ? "; one of the runs did not train"
+                             : fmt::format("; {} of the runs did not train", found.untrained);
+  return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}{}", quantity.label, found.arm,
                      mean(found.arm_mean), other, difference_text(result), found.seeds.size(),
                      found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
-                     published_text(result), beyond);
+                     published_text(result), beyond, untrained);
 }
 
 std::string verdict_text(const ClaimResult& result) {
@@ -203,7 +207,7 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
     notes.push_back(fmt::format(
         "p values of primary claims are corrected by Holm over {}, those of secondary ones count "
         "once their primary one is decided; level {:g}.",
-        primaries, file.alpha));
+        std::ranges::count(results, Rank::primary, &ClaimResult::rank), file.alpha));
   }
   if (count(Rank::exploratory) > 0) {
     notes.push_back(

@@ -22,6 +22,19 @@ double smallest_found(Index seeds, double level) {
   return high;
 }
 
+/// What a p value must not exceed to decide after so many seeds; 0 if none decides yet. With looks,
+/// at the last one they reach.
+double level_after(const ClaimsFile& file, Index seeds) {
+  if (!file.looks) return seeds < planned_seeds(file) ? 0 : worst_level(file);
+  if (seeds < stats::kLooks.front().pairs) return 0;
+  double low = -50, high = 0;  // logarithms
+  while (high - low > 1e-6) {
+    const double middle = (low + high) / 2;
+    (stats::sequential_p(std::exp(middle), seeds) <= worst_level(file) ? low : high) = middle;
+  }
+  return std::exp(low);
+}
+
 std::string shown(const Claim& claim, double on_axis) {
   return claim.quantity->scale == Scale::ratio ? fmt::format("x{:.3g}", std::exp(on_axis))
                                                : fmt::format("{:.3g}", on_axis);
@@ -53,24 +66,34 @@ double margin_power(const Claim& claim, double spread, Index seeds, double level
   return stats::equivalence_power(margin, spread, seeds, level);
 }
 
-std::vector<std::string> row_of(const Claim& claim, Index seeds, double level) {
+std::vector<std::string> row_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
+  const double level = level_after(file, seeds);
+  // The absence of a difference is found when all seeds have ended.
+  const double level_of_none = seeds < planned_seeds(file) ? 0 : worst_level(file);
   const bool planned = !std::isnan(claim.planned_spread);
   const double spread = planned ? claim.on_axis(claim.planned_spread) : 1;
   const bool has_effect = planned && !std::isnan(claim.planned_effect);
   const double effect = has_effect ? claim.on_axis(claim.planned_effect) : kNone;
-  const double found = smallest_found(seeds, level) * spread;
-  const auto power_of = [&](Index n) { return own_power(claim, effect, spread, n, level); };
+  const double found = level > 0 ? smallest_found(seeds, level) * spread : kNone;
+  const auto power_of = [&](Index n) {
+    return own_power(claim, effect, spread, n, worst_level(file));
+  };
+  const double own_level = asks_difference(claim) ? level : level_of_none;
   const Index needed = has_effect ? stats::fewest_pairs(power_of, kPower) : 0;
   const std::string size = planned ? shown(claim, found) : fmt::format("{:.2f} SD", found);
   return {claim.id,
           std::string(to_string(claim.rank)),
           planned ? shown(claim, spread) : "-",
-          asks_difference(claim) ? size : "-",
+          asks_difference(claim) && level > 0 ? size : "-",
           has_effect ? shown(claim, effect) : "-",
-          share(has_effect ? power_of(seeds) : kNone),
+          share(!has_effect     ? kNone
+                : own_level > 0 ? own_power(claim, effect, spread, seeds, own_level)
+                                : 0),
           needed > 0 ? fmt::to_string(needed) : "-",
           std::isnan(claim.margin) ? "-" : shown(claim, claim.margin_on_axis()),
-          share(planned ? margin_power(claim, spread, seeds, level) : kNone)};
+          share(!planned || std::isnan(claim.margin) ? kNone
+                : level_of_none > 0 ? margin_power(claim, spread, seeds, level_of_none)
+                                    : 0)};
 }
 
 }  // namespace
@@ -87,10 +110,9 @@ system::Table power_table(const ClaimsFile& file, Index seeds,
                        {"no difference", "margin"},
                        {"no difference", "power"}},
                       {}};
-  const double level = worst_level(file);
   for (const Claim& claim : file.claims) {
     const bool here = std::ranges::find(elsewhere, claim.id) == elsewhere.end();
-    if (here && claim.rank != Rank::exploratory) table.rows.push_back(row_of(claim, seeds, level));
+    if (here && claim.rank != Rank::exploratory) table.rows.push_back(row_of(claim, file, seeds));
   }
   return table;
 }
@@ -109,10 +131,14 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
                        elsewhere.empty() ? "" : " about these runs", others);
   return to_text(table) +
          system::wrapped(
-             fmt::format("{} seeds, level {:.3g}: that of the worst step of Holm's correction. SD: "
-                         "of the differences of single seeds, as planned. No difference: how often "
-                         "its absence is found, within the margin or not above it.",
-                         seeds, worst_level(file)),
+             fmt::format(
+                 "{} seeds, level {:.3g}: that of the worst step of Holm's correction{}. SD: "
+                 "of the differences of single seeds, as planned. No difference: how often "
+                 "its absence is found, within the margin or not above it{}.",
+                 seeds, level_after(file, seeds), file.looks ? " at the look reached" : "",
+                 seeds < planned_seeds(file)
+                     ? fmt::format(", which waits for all {}", planned_seeds(file))
+                     : ""),
              width, "") +
          others;
 }

@@ -17,8 +17,9 @@ constexpr double kPower = 0.8;
 /// correction, alpha over the number of primary claims: the smallest difference that is found with
 /// power kPower, the power of the claim's own question at the planned effect and the seeds that
 /// take it to kPower, and how often the absence of a difference is found if there is none. Of
-/// claims without a planned spread in standard deviations of single differences. With looks, as if
-/// all seeds were looked at once, which differs little.
+/// claims without a planned spread in standard deviations of single differences. With looks, at the
+/// level of the last one that so many seeds reach. Fewer seeds than planned decide nothing else:
+/// power 0.
 ///
 /// Without the claims whose ids are `elsewhere`: other sweeps are about them.
 system::Table power_table(const ClaimsFile& file, Index seeds,

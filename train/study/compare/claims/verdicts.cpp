@@ -40,7 +40,7 @@ Index missing_seeds(const ClaimsFile& file, const Measured& measured) {
 ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured) {
   ClaimResult result{&claim, std::move(measured), claim.rank};
   const Measured& found = result.measured;
-  if (!found.stated_before) result.rank = Rank::exploratory;
+  if (!found.seeds.empty() && !found.stated_before) result.rank = Rank::exploratory;
   result.reason = found.reason;
   if (!result.reason.empty()) return result;
   const Index seeds = std::ssize(found.seeds);
@@ -99,19 +99,18 @@ Verdict verdict_of(const ClaimResult& result, double level) {
   return other ? Verdict::equivalent : Verdict::undecided;
 }
 
-/// What is not tested for lack of seeds counts among the primary claims all the same: it will be.
-double holm_p(const ClaimResult& result, double p) {
-  return is_open_or_decided(result) && std::isnan(p) ? 1.0 : p;
-}
+/// A primary claim that is not tested here counts all the same: it will be once its seeds have
+/// ended, or in another sweep of the same file.
+double holm_p(double p) { return std::isnan(p) ? 1.0 : p; }
 
 void decide_primaries(std::vector<ClaimResult>& results, double alpha,
                       std::map<std::string, double>& factors) {
   std::vector<double> p, other;
   for (const ClaimResult& each : results) {
     const bool counts = each.rank == Rank::primary;
-    p.push_back(counts ? holm_p(each, each.p) : kNone);
+    p.push_back(counts ? holm_p(each.p) : kNone);
     const bool asks_other = !std::isnan(each.p_other) || !std::isnan(each.claim->margin);
-    other.push_back(counts && asks_other ? holm_p(each, each.p_other) : kNone);
+    other.push_back(counts && asks_other ? holm_p(each.p_other) : kNone);
   }
   const Corrected corrected = holm_with_factors(p), corrected_other = holm_with_factors(other);
   for (std::size_t i = 0; i < results.size(); ++i) {

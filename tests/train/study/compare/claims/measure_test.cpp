@@ -77,9 +77,10 @@ TEST(Measure, averages_no_learning_rate_at_which_a_run_did_not_train) {
   EXPECT_EQ(measured(claims("    quantity: val_loss\n"), runs).reason,
             "b with seed 3 at lr 0.01 did not train; let the regime name "
             "learning rates at which all runs train");
-  EXPECT_EQ(measured(claims("    quantity: val_loss\n    regime: {optim.lr: 0.01}\n"), runs).reason,
-            "")
-      << "of one learning rate it is the loss that it is";
+  const Measured one =
+      measured(claims("    quantity: val_loss\n    regime: {optim.lr: 0.01}\n"), runs);
+  EXPECT_EQ(one.reason, "") << "of one learning rate it is the loss that it is";
+  EXPECT_EQ(one.untrained, 1) << "and what is said of it says so";
 }
 
 TEST(Measure, knows_a_learning_rate_at_an_end_of_those_that_were_swept_as_a_bound) {

@@ -74,6 +74,18 @@ TEST(Power, of_claims_that_expect_no_difference_is_that_of_finding_none) {
   EXPECT_EQ(rows[1][8], fmt::format("{:.2f}", stats::one_sided_power(0.02, 0.011, 8, 0.025)));
 }
 
+TEST(Power, of_fewer_seeds_than_are_planned_is_what_they_decide_now) {
+  const auto rows = power_table(planned("seeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"), 4).rows;
+  EXPECT_EQ(rows[0][5], "0.00") << "nothing before all have ended";
+  EXPECT_EQ(rows[0][8], "0.00");
+  EXPECT_EQ(rows[0][3], "-");
+  const auto look = power_table(planned("looks: true\n"), 4).rows;
+  // Two primary claims: half of the level of the first look for 0.05, 0.0005, or a little less.
+  EXPECT_LE(std::stod(look[0][5]), stats::paired_power(0.025, 0.011, 4, 0.00025) + 0.005);
+  EXPECT_GT(std::stod(look[0][5]), 0);
+  EXPECT_EQ(look[0][8], "0.00") << "equivalence at the last look alone";
+}
+
 TEST(Power, of_looks_is_that_of_the_last_one) {
   EXPECT_EQ(planned_seeds(planned("looks: true\n")), 12);
   EXPECT_EQ(planned_seeds(planned("")), 0);

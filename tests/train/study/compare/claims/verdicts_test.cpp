@@ -51,6 +51,16 @@ Verdict verdict(const Claim& made, Measured measured) {
   return decide(file, {std::move(measured)}).front().verdict;
 }
 
+TEST(Verdicts, count_every_primary_claim_of_the_file_also_those_of_other_sweeps) {
+  ClaimsFile file;
+  file.claims = {claim("here"), claim("elsewhere"), claim("elsewhere too")};
+  Measured none;
+  none.reason = "no run is in the regime";
+  const auto results = decide(file, {pairs(-0.1), none, none});
+  EXPECT_EQ(results[1].verdict, Verdict::not_tested);
+  EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
+}
+
 TEST(Verdicts, of_a_bound_are_those_that_hold_beyond_it_too) {
   using enum Verdict;
   const auto bounded = [](double mean, bool lower, bool higher) {

@@ -76,7 +76,10 @@ case $1 in
   stop)
     for pid in "$dir"/slurmd-*.pid "$dir/slurmctld.pid" "$dir/munged.pid"; do
       [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || continue
-      for ((i = 0; i < 100; ++i)); do [ -f "$pid" ] && sleep 0.1; done  # it removes it at its end
+      for ((i = 0; i < 100; ++i)); do  # it removes the file at its end
+        [ -f "$pid" ] || break
+        sleep 0.1
+      done
     done
     ;;
   *) sed -n 2,5p "$0" >&2 && exit 64 ;;

@@ -68,10 +68,9 @@ class Slurm : public testing::Test {
   Outcome difftape(const Words& arguments) const {
     return project.difftape(arguments, {.environment = {{"SLURM_CONF", *dir / "slurm.conf"}}});
   }
-  std::string slurm(const std::string& program, const Words& arguments) const {
+  Outcome slurm(const std::string& program, const Words& arguments) const {
     return test::run(arguments, {.program = "/usr/bin/" + program,
-                                 .environment = {{"SLURM_CONF", *dir / "slurm.conf"}}})
-        .out;
+                                 .environment = {{"SLURM_CONF", *dir / "slurm.conf"}}});
   }
   /// Waits until it holds, a minute at most.
   static bool becomes_true(const std::function<bool()>& holds) {
@@ -81,13 +80,21 @@ class Slurm : public testing::Test {
     }
     return false;
   }
-  /// Lets what was put back into the queue begin at once, not after the two minutes of Slurm.
-  bool hurried_queue_is_empty() const {
+  bool both_runs_are_complete() const {
+    return run::is_complete(run::read_status(project / "out/softmax").state) &&
+           run::is_complete(run::read_status(project / "out/diff_v2").state);
+  }
+  /// Lets what was put back into the queue begin at once, not after the two minutes of Slurm. It is
+  /// in no queue for a moment.
+  bool hurried_runs_are_complete() const {
     const std::string array = contents(project / "out/slurm/jobs");
     slurm("scontrol", {"update", "jobid=" + array.substr(0, array.size() - 1), "starttime=now"});
-    return queue_is_empty();
+    return queue_is_empty() && both_runs_are_complete();
   }
-  bool queue_is_empty() const { return slurm("squeue", {"--noheader"}).empty(); }
+  bool queue_is_empty() const {
+    const Outcome jobs = slurm("squeue", {"--noheader"});
+    return jobs.exit == 0 && jobs.out.empty();
+  }
   /// The last step of a run that is done.
   Index steps_of(const std::string& run) const {
     std::error_code ignored;
@@ -129,7 +136,7 @@ TEST_F(Slurm, a_preempted_run_saves_itself_and_goes_on) {
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0; }));
   const std::string array = contents(project / "out/slurm/jobs");
   slurm("scontrol", {"requeue", array.substr(0, array.size() - 1) + "_0"});
-  EXPECT_TRUE(becomes_true([&] { return hurried_queue_is_empty(); }));
+  EXPECT_TRUE(becomes_true([&] { return hurried_runs_are_complete(); }));
   EXPECT_NE(contents(project / "out/softmax/stdout.log").find("continues after step"),
             std::string::npos);
   expect_the_bits_of_one_machine();
@@ -140,7 +147,7 @@ TEST_F(Slurm, a_node_that_fails_loses_nothing) {
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
   cluster("fail", "n2");
-  EXPECT_TRUE(becomes_true([&] { return hurried_queue_is_empty(); }));
+  EXPECT_TRUE(becomes_true([&] { return hurried_runs_are_complete(); }));
   const std::string logs =
       contents(project / "out/softmax/stdout.log") + contents(project / "out/diff_v2/stdout.log");
   EXPECT_NE(logs.find("continues after step"), std::string::npos);

@@ -47,7 +47,6 @@ struct TokenizedText : DataCommand {
 
 TEST_F(TokenizedText, trains) {
   ASSERT_EQ(made.exit, 0) << made.err;
-  EXPECT_EQ(made.err, "");
   ASSERT_EQ(prepared.exit, 0) << prepared.err;
   EXPECT_THAT(prepared.out, HasSubstr("  data: {kind: tokens, path: t.bin, eos_token_id: 2}\n"
                                       "  model: {vocab_size: 600}\n"));

@@ -1,6 +1,5 @@
 #pragma once
-// Trains every run of a sweep, then compares them. index.csv has the runs and their numbers, one
-// row a run, for spreadsheets and scripts.
+// Trains every run of a sweep, then compares them.
 
 #include <iosfwd>
 #include <string>
@@ -45,28 +44,6 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
                        const SweepRequest& request);
 /// brings index.csv up to date and compares the runs that are there, also while they are trained.
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request);
-
-/// Its columns in every sweep: name, arm, seed, lr, state, the steps done and asked for, the step
-/// that diverged, the number of parameters; the quantities of the registry that belong to it; and
-/// the directory of the run, relative to index.csv.
-std::vector<std::string> index_columns();
-
-/// Keeps `<sweep>/index.csv`: index_columns() and a column for every swept key, the rows in the
-/// order of the sweep. Numbers read back exactly; an empty field is a number that is not there.
-class SweepIndex {
- public:
-  /// Throws OutputError if an index.csv is there that no sweep wrote.
-  explicit SweepIndex(const SweepConfig& sweep);
-
-  /// Reads a run again and replaces its row. Its measured numbers stay empty if it cannot be read.
-  void update(std::size_t run, const RunProgress& progress);
-  /// Replaces the file. Throws OutputError.
-  void write() const;
-
- private:
-  const SweepConfig* sweep_;
-  std::vector<std::string> rows_;
-};
 
 /// Prints one line a run: name, state, parameters, tokens, steps, operations and estimated time,
 /// and when the whole sweep would be done. Times a few steps of each model and shape of data, in

@@ -10,8 +10,8 @@
 #include <optional>
 #include <set>
 
-#include "train/stats/descriptive.h"
 #include "train/study/compare/claims/arms.h"
+#include "train/study/compare/claims/control.h"
 #include "train/study/compare/curves.h"
 #include "train/study/compare/measures.h"
 #include "train/study/compare/tasks.h"
@@ -111,32 +111,6 @@ std::vector<std::uint64_t> candidates(const std::vector<std::uint64_t>& named, c
   std::vector<std::uint64_t> seeds;
   for (const auto& [seed, by_lr] : runs) seeds.push_back(seed);
   return seeds;
-}
-
-/// What an arm does not show that the claim needs; or empty. Says in `reason` if that cannot be
-/// told.
-std::string failed_control(const Control& control, const ClaimsFile& file, const Claim& claim,
-                           std::span<const RunRecord* const> runs, std::string& reason) {
-  const std::vector<ArmRuns> found = arms_called(control.arm, file, claim.regime, runs, reason);
-  if (found.empty()) return "";
-  std::vector<double> values;
-  for (const RunRecord* run : found.front().runs) {
-    const bool counts = file.seeds.empty() || std::ranges::count(file.seeds, run->seed) > 0;
-    if (counts && run->complete()) values.push_back(run->number(*control.quantity));
-  }
-  const double mean = stats::mean(values);
-  if (std::isnan(mean)) {
-    reason =
-        fmt::format("control: a run of {} has no {}", found.front().name, control.quantity->label);
-    return "";
-  }
-  if (mean >= control.from && mean <= control.to) return "";
-  const Quantity& quantity = *control.quantity;
-  return fmt::format(
-      "{}: {} has {:.3g} on average; need {}", quantity.label, found.front().name, mean,
-      std::isinf(control.to)     ? fmt::format("{:g} or more", control.from)
-      : std::isinf(control.from) ? fmt::format("{:g} or less", control.to)
-                                 : fmt::format("{:g} to {:g}", control.from, control.to));
 }
 
 /// Of the difference of two numbers, the second of which there may not be.

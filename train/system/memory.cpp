@@ -1,6 +1,7 @@
 #include "train/system/memory.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -70,6 +71,12 @@ std::optional<std::uint64_t> free_memory(const fs::path& root) {
     if (of == "memory") keep_least(least, left_up_from(mounted / "memory", group, kFirst));
   }
   return least;
+}
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 std::string describe_bytes(double value) {

@@ -1,5 +1,5 @@
 #pragma once
-// How much memory a process may still take.
+// How much memory a process may still take, and what it need not keep.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +12,9 @@ namespace difftape::system {
 /// left: what the kernel calls available, and of each group its limit less what it uses and could
 /// not give back. Nothing where neither is known. `root` is where /proc and /sys are.
 std::optional<std::uint64_t> free_memory(const std::filesystem::path& root = "/");
+
+/// Gives memory that was freed, and that the C library keeps for later, back to the system.
+void return_free_memory();
 
 /// "881 GB", "4.2 GB", "37 MB": powers of 1000.
 std::string describe_bytes(double value);

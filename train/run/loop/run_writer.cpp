@@ -18,6 +18,7 @@
 #include "train/run/records/metrics.h"
 #include "train/run/records/profile_files.h"
 #include "train/system/files.h"
+#include "train/system/memory.h"
 
 namespace difftape::run {
 
@@ -240,9 +241,13 @@ void RunWriter::failed() noexcept {
 
 /// Writes the files that follow from metrics.jsonl.
 std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
-  const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
-  write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-  std::vector<SpikeRecord> spikes = spike_records(metrics, state.loss_spikes.rule());
+  std::vector<SpikeRecord> spikes;
+  {
+    const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
+    write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
+    spikes = spike_records(metrics, state.loss_spikes.rule());
+  }
+  system::return_free_memory();  // all metrics of a long run take more than its model
   write_spikes_csv(dir_ / "spikes.csv", spikes);
   tables_step_ = state.step;
   return spikes;

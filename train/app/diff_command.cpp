@@ -68,9 +68,10 @@ void compare_runs(const DiffArguments& arguments, Context& context) {
   print_metrics(found, arguments.all);
   print_names("A", found.metrics_of_a, arguments.all);
   print_names("B", found.metrics_of_b, arguments.all);
-  system::Table ends = study::run_list();
-  ends.rows = {study::run_line(a, "A"), study::run_line(b, "B")};
-  fmt::print("\n{}", to_text(ends));
+  study::ListedRun ends[] = {study::listed(a), study::listed(b)};
+  ends[0].cells[0] = "A";
+  ends[1].cells[0] = "B";
+  fmt::print("\n{}", to_text(study::table_of(ends)));
   if (arguments.exit_code && !found.same_numbers()) context.exit = system::Exit::check_failed;
 }
 

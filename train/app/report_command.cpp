@@ -3,14 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <thread>
 
 #include "train/app/commands.h"
+#include "train/app/watch.h"
 #include "train/run/records/progress.h"
 #include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
@@ -27,12 +25,6 @@ namespace difftape::app {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
-
-/// Between two looks at the runs at least, and between two looks at what a signal said.
-constexpr std::chrono::steady_clock::duration kPause = 2s, kTick = 200ms;
-/// After which the page of runs in training loads itself again.
-constexpr int kRefreshSeconds = 5;
 
 struct ReportArguments {
   std::vector<std::string> runs, charts;
@@ -151,42 +143,34 @@ study::Study study_so_far(const study::Collection& collection, const std::string
   return make_study(collection.runs, there ? baseline : "");
 }
 
-/// Rewrites the page whenever a run has changed, until none is running or queued, or a signal
-/// comes; what is printed are changes of the answer. Then the page is made once more, as it stays.
+/// Rewrites the page while runs are trained; what is printed are changes of the answer. Then the
+/// page is made once more, as it stays.
 system::Exit watch(const ReportArguments& arguments) {
-  const system::StopRequest stop;
   const std::vector<fs::path> dirs = arguments.dirs();
-  study::RunWatch runs(dirs);
   std::string said;
-  while (stop.received() == system::Exit::ok && !runs.over()) {
-    if (!runs.changed()) {
-      std::this_thread::sleep_for(kTick);
-      continue;
+  Seen seen = Seen::nothing;
+  const system::Exit exit = watch_runs(dirs, [&] {
+    const std::optional<study::Collection> collection = study::collect_runs_so_far(dirs);
+    if (!collection) {
+      if (said.empty()) fmt::print("{}\n", said = "waiting for the first run");
+      return seen = Seen::nothing;
     }
-    const auto begin = std::chrono::steady_clock::now();
-    if (const std::optional<study::Collection> collection = runs.collect()) {
-      const study::Study study = study_so_far(*collection, arguments.baseline);
-      const AskedClaims claims = claims_of(arguments, study);
-      write_report(study, arguments.out, "difftape",
-                   {.notes = notes_of(*collection, claims),
-                    .charts = arguments.charts,
-                    .claims = claims.judged.get(),
-                    .refresh_seconds = kRefreshSeconds});
-      const std::string now = fmt::format("{}; {}", describe_states(study.runs()), answer(study));
-      if (now != said) fmt::print("{}\n", said = now);
-    } else if (said.empty()) {
-      fmt::print("{}\n", said = "waiting for the first run");
-    }
-    std::fflush(stdout);
-    if (runs.over()) break;
-    // The runs need the processor more than the page does.
-    const auto end = begin + std::max(kPause, 10 * (std::chrono::steady_clock::now() - begin));
-    while (stop.received() == system::Exit::ok && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(kTick);
-    }
-  }
-  if (runs.any()) report(arguments);
-  return stop.received();
+    const study::Study study = study_so_far(*collection, arguments.baseline);
+    const AskedClaims claims = claims_of(arguments, study);
+    write_report(study, arguments.out, "difftape",
+                 {.notes = notes_of(*collection, claims),
+                  .charts = arguments.charts,
+                  .claims = claims.judged.get(),
+                  .refresh_seconds = kRefreshSeconds});
+    const std::string now = fmt::format("{}; {}", describe_states(study.runs()), answer(study));
+    if (now != said) fmt::print("{}\n", said = now);
+    const bool goes_on = std::ranges::any_of(collection->runs, [](const study::RunRecord& run) {
+      return run.status.state == run::RunState::running;
+    });
+    return seen = goes_on ? Seen::some_go_on : Seen::all_have_ended;
+  });
+  if (seen != Seen::nothing) report(arguments);
+  return exit;
 }
 
 }  // namespace

@@ -125,9 +125,23 @@ std::string builds_note(std::span<const RunRecord> runs) {
 /// The files that say how far runs are.
 constexpr std::array kFiles = {"status.json", "metrics.jsonl", "index.csv"};
 
-/// A line a file, and one a lock that is held; what vanishes meanwhile is left out.
+/// Whether a sweep that goes on has a run that is running or queued.
+bool has_more(const fs::path& dir) {
+  std::error_code ignored;
+  if (!fs::exists(dir / "index.csv", ignored) || !system::DirectoryLock::is_held(dir)) return false;
+  const auto rows = system::read_csv(system::read_text(dir / "index.csv"));
+  const auto column = std::ranges::find(rows.front(), "state") - rows.front().begin();
+  return std::ranges::any_of(rows, [&](const std::vector<std::string>& row) {
+    const auto at = static_cast<std::size_t>(column);
+    return at < row.size() && (row[at] == to_string(run::RunState::queued) ||
+                               row[at] == to_string(run::RunState::running));
+  });
+}
+
+}  // namespace
+
 std::string state_of(const fs::path& dir) {
-  std::set<std::string> lines;
+  std::set<std::string> lines;  // without what vanishes meanwhile
   const auto add = [&](const fs::path& file) {
     std::error_code error;
     const auto size = fs::file_size(file, error);
@@ -147,21 +161,6 @@ std::string state_of(const fs::path& dir) {
   for (const std::string& line : lines) text += line;
   return text;
 }
-
-/// Whether a sweep that goes on has a run that is running or queued.
-bool has_more(const fs::path& dir) {
-  std::error_code ignored;
-  if (!fs::exists(dir / "index.csv", ignored) || !system::DirectoryLock::is_held(dir)) return false;
-  const auto rows = system::read_csv(system::read_text(dir / "index.csv"));
-  const auto column = std::ranges::find(rows.front(), "state") - rows.front().begin();
-  return std::ranges::any_of(rows, [&](const std::vector<std::string>& row) {
-    const auto at = static_cast<std::size_t>(column);
-    return at < row.size() && (row[at] == to_string(run::RunState::queued) ||
-                               row[at] == to_string(run::RunState::running));
-  });
-}
-
-}  // namespace
 
 void name_apart(std::vector<RunRecord>& runs) {
   std::map<std::string, int> uses;
@@ -213,12 +212,21 @@ Collection collect_runs(std::span<const fs::path> dirs) {
   return collection;
 }
 
+std::optional<Collection> collect_runs_so_far(std::span<const fs::path> dirs) {
+  try {
+    return collect_runs(dirs);
+  } catch (const MissingInput&) {  // no run has begun
+  } catch (const DataError&) {     // or none has written its files
+  }
+  return {};
+}
+
 RunWatch::RunWatch(std::vector<fs::path> dirs) : dirs_(std::move(dirs)) {
   for (const fs::path& dir : dirs_) {
     std::error_code ignored;
     if (fs::is_directory(dir, ignored)) continue;
-    throw MissingInput(fmt::format(
-        "report --watch: {} is no directory; need that of a run or a sweep", dir.string()));
+    throw MissingInput(
+        fmt::format("--watch: {} is no directory; need that of a run or a sweep", dir.string()));
   }
 }
 
@@ -230,19 +238,6 @@ bool RunWatch::changed() {
   return changed;
 }
 
-std::optional<Collection> RunWatch::collect() {
-  std::optional<Collection> collection;
-  try {
-    collection = collect_runs(dirs_);
-  } catch (const MissingInput&) {  // no run has begun
-  } catch (const DataError&) {     // or none has written its files
-  }
-  any_ = collection.has_value();
-  over_ = any_ && std::ranges::none_of(dirs_, has_more) &&
-          std::ranges::none_of(collection->runs, [](const RunRecord& run) {
-            return run.status.state == run::RunState::running;
-          });
-  return collection;
-}
+bool RunWatch::more_to_come() const { return std::ranges::any_of(dirs_, has_more); }
 
 }  // namespace difftape::study

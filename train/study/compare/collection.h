@@ -17,6 +17,10 @@ namespace difftape::study {
 /// given twice counts once. Throws MissingInput if a directory neither is nor holds a run.
 std::vector<std::filesystem::path> run_directories(std::span<const std::filesystem::path> dirs);
 
+/// The files below a directory that say how far runs are, with sizes and times, and the locks that
+/// are held: a text that differs when one of them was written.
+std::string state_of(const std::filesystem::path& dir);
+
 /// Calls runs that share a name by their directory instead.
 void name_apart(std::vector<RunRecord>& runs);
 
@@ -31,6 +35,9 @@ struct Collection {
 /// with what is wrong with each, if no run is left.
 Collection collect_runs(std::span<const std::filesystem::path> dirs);
 
+/// The same; nothing as long as there is no run that can be read.
+std::optional<Collection> collect_runs_so_far(std::span<const std::filesystem::path> dirs);
+
 /// Run directories that are looked at again and again while the runs are trained.
 class RunWatch {
  public:
@@ -40,17 +47,12 @@ class RunWatch {
 
   /// Whether a file of a run was written since the last call; true at first.
   bool changed();
-  /// The runs; nothing as long as there is none that can be read.
-  std::optional<Collection> collect();
-  /// Whether there was a run at the last collect.
-  bool any() const { return any_; }
-  /// Whether at the last collect no run was running, and none of an index.csv was still to come.
-  bool over() const { return over_; }
+  /// Whether a sweep that goes on has a run that is running or queued.
+  bool more_to_come() const;
 
  private:
   std::vector<std::filesystem::path> dirs_;
   std::string seen_;  ///< paths, sizes and times of the files
-  bool any_ = false, over_ = false;
 };
 
 }  // namespace difftape::study

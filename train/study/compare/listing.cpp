@@ -1,9 +1,13 @@
 #include "train/study/compare/listing.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/quantities.h"
 #include "train/study/compare/tables.h"
 
@@ -11,33 +15,12 @@ namespace difftape::study {
 
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kListed[] = {"train_loss", "val_loss", "loss_spikes", "grad_spikes"};
 
-}  // namespace
-
-system::Table run_list() {
-  system::Table table{{{"", "run", true}, {"", "state", true}, {"", "step"}}, {}};
-  for (const char* name : kListed) {
-    const Column& column = quantity(name).column;
-    table.columns.push_back({column.group, column.head});
-  }
-  table.columns.push_back({"", "updated", true});
-  return table;
-}
-
-std::vector<std::string> run_line(const RunRecord& run, const std::string& name) {
-  const run::RunStatus& status = run.status;
-  std::vector<std::string> cells{name, std::string(to_string(status.state)),
-                                 fmt::format("{}/{}", status.step, status.steps)};
-  for (const char* each : kListed)
-    cells.push_back(written(run.number(each), quantity(each).column.format));
-  cells.push_back(status.updated);
-  return cells;
-}
-
-Json run_object(const RunRecord& run) {
+Json object_of(const RunRecord& run) {
   const run::RunStatus& status = run.status;
   Json object{{"dir", run.dir.string()}, {"name", run.name},
               {"arm", run.arm},          {"state", to_string(status.state)},
@@ -49,6 +32,64 @@ Json run_object(const RunRecord& run) {
     object[each] = std::isnan(number) ? Json() : Json(number);
   }
   return object;
+}
+
+}  // namespace
+
+ListedRun listed(const RunRecord& run) {
+  const run::RunStatus& status = run.status;
+  std::vector<std::string> cells{run.dir.string(), std::string(to_string(status.state)),
+                                 fmt::format("{}/{}", status.step, status.steps)};
+  for (const char* each : kListed)
+    cells.push_back(written(run.number(each), quantity(each).column.format));
+  cells.push_back(status.updated);
+  return {run.dir, status.state, cells, object_of(run)};
+}
+
+system::Table table_of(std::span<const ListedRun> runs) {
+  system::Table table{{{"", "run", true}, {"", "state", true}, {"", "step"}}, {}};
+  for (const char* name : kListed) {
+    const Column& column = quantity(name).column;
+    table.columns.push_back({column.group, column.head});
+  }
+  table.columns.push_back({"", "updated", true});
+  for (const ListedRun& run : runs) table.rows.push_back(run.cells);
+  return table;
+}
+
+void RunList::read(std::span<const fs::path> dirs) {
+  runs_.clear();
+  left_out_.clear();
+  for (const fs::path& dir : run_directories(dirs)) {
+    Known& known = known_[dir];
+    const std::string files = state_of(dir);
+    if (known.files != files) {
+      known = {files, {}, ""};
+      try {
+        known.run = listed(load_run(dir));
+      } catch (const Error& error) {
+        known.error = error.what();
+      }
+    }
+    if (known.error.empty()) {
+      runs_.push_back(known.run);
+    } else {
+      left_out_.push_back(known.error);
+    }
+  }
+}
+
+std::string RunList::states() const {
+  std::vector<std::string> parts;
+  for (const auto& [name, state] : kNames<run::RunState>) {
+    const auto count = std::ranges::count(runs_, state, &ListedRun::state);
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, name));
+  }
+  return parts.empty() ? "no run" : fmt::to_string(fmt::join(parts, ", "));
+}
+
+bool RunList::any_running() const {
+  return std::ranges::count(runs_, run::RunState::running, &ListedRun::state) > 0;
 }
 
 }  // namespace difftape::study

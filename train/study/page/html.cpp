@@ -1,13 +1,15 @@
 #include "train/study/page/html.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
+#include "train/run/records/run_files.h"
 #include "train/study/figures/drawing.h"
 #include "train/system/embedded.h"
+#include "train/system/files.h"
 #include "train/system/json.h"
 
 namespace difftape::study::page {
@@ -44,6 +46,39 @@ std::string fill_template(std::string_view text, const std::map<std::string, std
     if (!used.contains(key)) throw std::logic_error("template: unused key " + key);
   }
   return filled.append(text.substr(begin));
+}
+
+namespace {
+
+/// For a reader without JavaScript; the script of the page keeps what was chosen.
+std::string refresh_element(int seconds) {
+  return seconds == 0
+             ? ""
+             : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>",
+                           seconds);
+}
+
+}  // namespace
+
+void write_page(const std::filesystem::path& path, const Framed& page) {
+  nlohmann::ordered_json data = page.data;
+  data["refresh"] = page.refresh_seconds;
+  std::vector<std::string_view> scripts = page.libraries;
+  scripts.push_back(assets::page_js());
+  system::replace_text(
+      path,
+      fill_template(assets::page_html(),
+                    {{"title", escape_html(page.title)},
+                     {"refresh", refresh_element(page.refresh_seconds)},
+                     {"answer", escape_html(page.answer)},
+                     {"subtitle", escape_html(page.subtitle)},
+                     {"made", run::utc_now()},
+                     {"css", fmt::format("{}\n{}", assets::dygraph_css(), assets::page_css())},
+                     {"navigation", page.navigation},
+                     {"sections", page.sections},
+                     {"data", json_for_script(data)},
+                     {"scripts", fmt::format("<script>{}</script>",
+                                             fmt::join(scripts, "</script>\n<script>"))}}));
 }
 
 std::string shell_command(std::span<const std::string> words) {

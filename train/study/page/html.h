@@ -3,8 +3,9 @@
 // files that it is made of, compiled into the program: a report needs nothing but the run
 // directories.
 
+#include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,17 @@ std::string json_for_script(const nlohmann::ordered_json& json);
 /// Replaces each `{{key}}` of the template by its value, once: values are not searched again.
 /// A key that is unknown, or not used, is a programming error and throws std::logic_error.
 std::string fill_template(std::string_view text, const std::map<std::string, std::string>& values);
+
+/// What stands within the frame that all pages share.
+struct Framed {
+  std::string title, answer = {}, subtitle = {};  ///< texts
+  std::string navigation = {}, sections = {};     ///< HTML
+  nlohmann::ordered_json data = {};               ///< what the script of the page reads
+  std::vector<std::string_view> libraries = {};   ///< scripts that it needs
+  int refresh_seconds = 0;                        ///< until it loads itself again; 0: never
+};
+/// Writes a page that holds all it needs. Throws OutputError.
+void write_page(const std::filesystem::path& path, const Framed& page);
 
 /// A command line as one types it into a shell.
 std::string shell_command(std::span<const std::string> words);

@@ -24,14 +24,6 @@ namespace {
 
 using namespace page;
 
-/// The page without its frame.
-struct Sections {
-  std::string navigation;       ///< links to the sections that there are
-  std::string html;             ///< the sections
-  std::string subtitle;         ///< what was run, in a sentence
-  nlohmann::ordered_json data;  ///< what the script of the page reads
-};
-
 constexpr const char* kControls = R"(<div id="controls" hidden>
 <div id="arms" role="group" aria-label="Arms"></div>
 <label id="lr-label" hidden>Peak learning rate <select id="lr"></select></label>
@@ -107,16 +99,16 @@ std::string subtitle_of(const Study& study) {
                                : fmt::format("{} Baseline: {}.", text, study.baseline_name());
 }
 
-void add(Sections& page, const char* id, const char* title, const std::string& body) {
+void add(Framed& page, const char* id, const char* title, const std::string& body) {
   if (body.empty()) return;
   page.navigation += fmt::format("<a href=\"#{}\">{}</a>\n", id, title);
-  page.html += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, body);
+  page.sections += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, body);
 }
 
 /// Everything that can be shown of a study; what was not logged is left out. Notes stand at the
 /// top.
-Sections make_sections(const Study& study, const PageParts& parts,
-                       const std::filesystem::path& page_dir) {
+Framed make_page(const Study& study, const std::string& title, const PageParts& parts,
+                 const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
   const Input input{study, curves, best_lr(study, curves), select_charts(study, parts.charts)};
   std::vector<std::string> notes = parts.notes;
@@ -124,9 +116,12 @@ Sections make_sections(const Study& study, const PageParts& parts,
   const std::vector<std::string> arms = arm_names(study);
   const AttentionSection attention = attention_section(input);
   const GridSection grid = grid_section(study);
-  Sections page;
-  page.subtitle = subtitle_of(study);
-  page.html = notices(study, notes);
+  Framed page{.title = title,
+              .answer = answer(study),
+              .subtitle = subtitle_of(study),
+              .sections = notices(study, notes),
+              .libraries = {assets::dygraph_js(), assets::synchronizer_js()},
+              .refresh_seconds = parts.refresh_seconds};
   add(page, "runs", "Runs", runs_section(study, page_dir));
   add(page, "learning-rate", "Learning rate", lr_section(study, curves));
   add(page, "curves", "Curves",
@@ -140,43 +135,35 @@ Sections make_sections(const Study& study, const PageParts& parts,
   add(page, "commands", "Commands", commands(study));
   add(page, "environment", "Environment", differences(environments(study), arms));
   page.data = curve_data(input);
-  page.data["refresh"] = parts.refresh_seconds;
   page.data["attention"] = attention.data;
-  if (!grid.html.empty()) page.data["grid"] = grid.data;
+  if (!grid.html.empty()) {
+    page.data["grid"] = grid.data;
+    page.libraries.push_back(assets::d3_js());
+  }
   return page;
-}
-
-/// For a reader without JavaScript; the script of the page keeps what was chosen.
-std::string refresh_element(int seconds) {
-  return seconds == 0
-             ? ""
-             : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>",
-                           seconds);
 }
 
 }  // namespace
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts) {
-  const Sections sections = make_sections(study, parts, path.parent_path());
-  std::vector<std::string_view> libraries = {assets::dygraph_js(), assets::synchronizer_js()};
-  if (sections.data.contains("grid")) libraries.push_back(assets::d3_js());
-  libraries.push_back(assets::page_js());
-  const std::string scripts =
-      fmt::format("<script>{}</script>", fmt::join(libraries, "</script>\n<script>"));
-  system::replace_text(
-      path,
-      fill_template(assets::page_html(),
-                    {{"title", escape_html(title)},
-                     {"refresh", refresh_element(parts.refresh_seconds)},
-                     {"answer", escape_html(answer(study))},
-                     {"subtitle", escape_html(sections.subtitle)},
-                     {"made", run::utc_now()},
-                     {"css", fmt::format("{}\n{}", assets::dygraph_css(), assets::page_css())},
-                     {"navigation", sections.navigation},
-                     {"sections", sections.html},
-                     {"data", json_for_script(sections.data)},
-                     {"scripts", scripts}}));
+  write_page(path, make_page(study, title, parts, path.parent_path()));
+}
+
+void write_run_list(const RunList& list, const std::filesystem::path& path,
+                    const std::string& title, int refresh_seconds) {
+  const auto none = nlohmann::ordered_json::array();
+  Framed page{.title = title,
+              .answer = list.states(),
+              .data = {{"lrs", none},
+                       {"lr", 0},
+                       {"arms", none},
+                       {"conditions", none},
+                       {"charts", none},
+                       {"attention", none}},
+              .refresh_seconds = refresh_seconds};
+  add(page, "runs", "Runs", run_list_section(list, path.parent_path()));
+  write_page(path, page);
 }
 
 void write_forest(const JudgedClaims& claims, const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "train/study/compare/tables.h"
 #include "train/study/figures/lr_curve.h"
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 /// As many runs have a row each in the first table.
 constexpr std::size_t kFewRuns = 12;
 
+/// Rows that belong to no arm.
+constexpr auto kNoArm = std::numeric_limits<std::size_t>::max();
+
 constexpr const char* kRunsNote =
     "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
     "validation. Spikes are steps far outside the steps before them, counted after the first "
@@ -25,13 +29,13 @@ constexpr const char* kRunsNote =
     "run, up to where the learning rate falls.";
 
 /// Links to what a run wrote, as seen from the directory of the page.
-std::string file_links(const RunRecord& run, const fs::path& page_dir) {
+std::string file_links(const fs::path& run, const fs::path& page_dir) {
   std::string links;
   constexpr std::pair<const char*, const char*> kFiles[] = {
       {"config.yaml", "config"}, {"metrics.jsonl", "metrics"}, {"stdout.log", "log"}};
   for (const auto& [name, word] : kFiles) {
     std::error_code ignored;
-    const fs::path file = (fs::absolute(run.dir, ignored) / name).lexically_normal();
+    const fs::path file = (fs::absolute(run, ignored) / name).lexically_normal();
     if (!fs::exists(file, ignored)) continue;
     const fs::path from = fs::absolute(page_dir.empty() ? "." : page_dir, ignored);
     const fs::path target = file.lexically_proximate(from.lexically_normal());
@@ -51,7 +55,7 @@ std::string per_run_table(const Study& study, const fs::path& page_dir) {
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
     arms.insert(arms.end(), study.arms[arm].runs().size(), arm);
   }
-  for (const RunRecord* run : study.runs()) links.push_back(file_links(*run, page_dir));
+  for (const RunRecord* run : study.runs()) links.push_back(file_links(run->dir, page_dir));
   return scrolling(arm_table(run_table(study), arms, links));
 }
 
@@ -88,6 +92,15 @@ std::string runs_section(const Study& study, const fs::path& page_dir) {
          (dropped.empty() ? "" : note(escape_html(dropped))) +
          fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
          per_run_table(study, page_dir) + "</details>\n";
+}
+
+std::string run_list_section(const RunList& list, const fs::path& page_dir) {
+  std::vector<std::string> links;
+  for (const ListedRun& run : list.runs()) links.push_back(file_links(run.dir, page_dir));
+  const system::Table table = list.table();
+  std::string html = scrolling(arm_table(table, std::vector(table.rows.size(), kNoArm), links));
+  for (const std::string& what : list.left_out()) html += note("left out: " + escape_html(what));
+  return html;
 }
 
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {

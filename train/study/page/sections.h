@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/study/compare/listing.h"
 #include "train/study/compare/study.h"
 #include "train/study/figures/plots.h"
 #include "train/study/page/selection.h"
@@ -35,6 +36,9 @@ std::string note(const std::string& text);
 /// What the runs reached, with links to the files of each as seen from `page_dir`, the directory of
 /// the page.
 std::string runs_section(const Study& study, const std::filesystem::path& page_dir);
+
+/// Runs one line each, with links to the files of each.
+std::string run_list_section(const RunList& list, const std::filesystem::path& page_dir);
 
 /// Loss against learning rate, and how sensitive each arm is to it. Empty without several rates.
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);

@@ -6,7 +6,7 @@ const root = document.documentElement;
 const colors = 8;  // --arm-0 ... --arm-7 in base.css; later arms repeat them, dashed
 const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
 
-const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true)};
+const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true), sorted: {}};
 // A page that loads itself again keeps what was chosen.
 const kept = 'difftape report';
 if (data.refresh) {

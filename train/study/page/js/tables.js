@@ -11,8 +11,7 @@ function compareCells(a, b, direction) {
     ? a.localeCompare(b, 'en', {numeric: true}) : x - y);
 }
 
-function sortRows(table, head) {
-  const down = head.getAttribute('aria-sort') === 'ascending';
+function sortRows(table, head, down) {
   for (const each of table.tHead.querySelectorAll('[aria-sort]')) each.removeAttribute('aria-sort');
   head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
   const cell = row => row.cells[head.cellIndex].textContent.trim();
@@ -20,12 +19,18 @@ function sortRows(table, head) {
   body.append(...[...body.rows].sort((a, b) => compareCells(cell(a), cell(b), down ? -1 : 1)));
 }
 
-function makeSortable(table) {
+function makeSortable(table, index) {
   if (table.tBodies[0].rows.length < 2) return;
   const heads = table.tHead.rows[table.tHead.rows.length - 1].cells;
   for (const head of heads) {
-    const made = button('sort', '', null, () => sortRows(table, head));
+    const made = button('sort', '', null, () => {
+      const down = head.getAttribute('aria-sort') === 'ascending';
+      sortRows(table, head, down);
+      shown.sorted[index] = [head.cellIndex, down];
+    });
     made.append(...head.childNodes);
     head.append(made);
   }
+  const [column, down] = shown.sorted[index] ?? [];
+  if (heads[column]) sortRows(table, heads[column], down);
 }

@@ -1,6 +1,8 @@
 #include "core/rope.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -18,24 +20,70 @@ Simd swapped_pairs(const Simd& x) {
     (std::make_index_sequence<detail::kLanes>());
   });
 }
+
+/// Turns within the original length from which on, and below which, YaRN takes a plane for fast and
+/// for slow.
+constexpr double kFastTurns = 32, kSlowTurns = 1;
+
+/// How far each plane is from fast, 0, to slow, 1.
+double slowness(const RopeRule& rule, Index head_dim, Index plane) {
+  const double width = static_cast<double>(head_dim);
+  const double length = static_cast<double>(rule.scaling.original_seq_len);
+  /// The plane that turns so often.
+  const auto plane_of = [&](double turns) {
+    return width * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(rule.theta));
+  };
+  const double first = std::max(std::floor(plane_of(kFastTurns)), 0.0);
+  const double last = std::min(std::ceil(plane_of(kSlowTurns)), width - 1);
+  const double span = first == last ? 0.001 : last - first;
+  return std::clamp((static_cast<double>(plane) - first) / span, 0.0, 1.0);
+}
 }  // namespace
 
-RopeTable::RopeTable(Index max_seq_len, Index head_dim, double theta)
-    : max_seq_len_(max_seq_len), head_dim_(head_dim), theta_(theta) {
+double ntk_theta(double theta, double factor, Index head_dim) {
+  if (head_dim <= 2) return theta;  // the only plane is the fastest
+  const double width = static_cast<double>(head_dim);
+  return theta * std::pow(factor, width / (width - 2));
+}
+
+std::vector<double> rope_frequencies(const RopeRule& rule, Index head_dim) {
+  const auto& [kind, factor, original, attention] = rule.scaling;
+  const double width = static_cast<double>(head_dim);
+  const double theta =
+      kind == RopeScalingKind::ntk ? ntk_theta(rule.theta, factor, head_dim) : rule.theta;
+  std::vector<double> frequencies;
+  for (Index plane = 0; plane < head_dim / 2; ++plane) {
+    const double frequency = std::pow(theta, -2.0 * static_cast<double>(plane) / width);
+    const double slow = kind == RopeScalingKind::yarn     ? slowness(rule, head_dim, plane)
+                        : kind == RopeScalingKind::linear ? 1
+                                                          : 0;
+    frequencies.push_back(slow == 0 ? frequency
+                                    : frequency / factor * slow + frequency * (1 - slow));
+  }
+  return frequencies;
+}
+
+double attention_factor_of(const RopeScaling& scaling) {
+  if (scaling.attention_factor != 0) return scaling.attention_factor;
+  return scaling.kind == RopeScalingKind::yarn ? 0.1 * std::log(scaling.factor) + 1 : 1;
+}
+
+RopeTable::RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule)
+    : max_seq_len_(max_seq_len), head_dim_(head_dim), rule_(rule) {
   require_shape(head_dim % 2 == 0, "rope", "head_dim is {}; need an even number", head_dim);
 }
 
 void RopeTable::fill() const {
-  const Index planes = head_dim_ / 2;
+  const std::vector<double> frequencies = rope_frequencies(rule_, head_dim_);
+  const double factor = attention_factor_of(rule_.scaling);
   cosine_ = Tensor::empty({max_seq_len_, head_dim_});
   sine_ = Tensor::like(cosine_);
   parallel_for(max_seq_len_, [&](Index t) {
-    for (Index i = 0; i < planes; ++i) {
-      const double frequency =
-          std::pow(theta_, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim_));
-      const double angle = static_cast<double>(t) * frequency;
-      const auto sine = static_cast<real>(std::sin(angle));
-      cosine_.row(t)[2 * i] = cosine_.row(t)[2 * i + 1] = static_cast<real>(std::cos(angle));
+    for (Index i = 0; i < head_dim_ / 2; ++i) {
+      const double angle = static_cast<double>(t) * frequencies[static_cast<size_t>(i)];
+      const auto sine = static_cast<real>(factor * std::sin(angle));
+      cosine_.row(t)[2 * i] = cosine_.row(t)[2 * i + 1] =
+          static_cast<real>(factor * std::cos(angle));
       sine_.row(t)[2 * i] = -sine;
       sine_.row(t)[2 * i + 1] = sine;
     }

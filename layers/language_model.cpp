@@ -19,7 +19,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
   }
   const auto rope = config_.rope
                         ? std::make_shared<const RopeTable>(
-                              config_.max_seq_len, head_dim_of(config_), config_.rope_theta)
+                              config_.max_seq_len, head_dim_of(config_), rope_rule(config_))
                         : nullptr;
   for (Index layer = 0; layer < config_.num_layers; ++layer) {
     blocks_.emplace_back(parameters_, config_, layer, rope);
@@ -124,8 +124,9 @@ ModelConfig matched(const ModelConfig& config) {
 }
 
 std::string unsupported_reason(const ModelConfig& model) {
-  const std::vector<ConfigConflict> errors = attention_errors(model);
-  if (!errors.empty()) return errors.front().message;
+  for (const auto& errors : {attention_errors(model), rope_errors(model)}) {
+    if (!errors.empty()) return errors.front().message;
+  }
   try {
     static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
   } catch (const ConfigError& error) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace difftape {
 
 namespace {
@@ -122,6 +125,38 @@ class Errors {
 };
 
 }  // namespace
+
+RopeRule rope_rule(const ModelConfig& config) {
+  RopeRule rule{config.rope_theta, config.rope_scaling};
+  if (rule.scaling.original_seq_len == 0) {
+    rule.scaling.original_seq_len = std::max<Index>(
+        std::llround(static_cast<double>(config.max_seq_len) / rule.scaling.factor), 1);
+  }
+  return rule;
+}
+
+std::vector<ConfigConflict> rope_errors(const ModelConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  const bool none = scaling.kind == RopeScalingKind::none;
+  std::vector<ConfigConflict> errors;
+  const auto refuse = [&](bool bad, const char* key, const std::string& message) {
+    const std::string section = "model.rope_scaling.";
+    if (bad) errors.push_back({{section + key, section + "kind"}, message});
+  };
+  refuse(!none && !config.rope, "kind",
+         "without RoPE there are no frequencies to scale; leave it out, or write model.rope: true");
+  refuse(!none && scaling.factor == 1, "factor",
+         "a factor of 1 scales nothing; write how much longer sequences are than those of "
+         "training, such as 4");
+  refuse(none && scaling.factor != 1, "factor",
+         "is used with a kind of scaling; write model.rope_scaling.kind: linear, ntk or yarn, or "
+         "leave it out");
+  refuse(scaling.kind != RopeScalingKind::yarn && scaling.original_seq_len != 0, "original_seq_len",
+         "is used with model.rope_scaling.kind: yarn only; leave it out");
+  refuse(none && scaling.attention_factor != 0, "attention_factor",
+         "is used with a kind of scaling; leave it out");
+  return errors;
+}
 
 std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
   const AttentionFields fields = fields_of(config.attention);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/names.h"
+#include "core/rope.h"
 #include "layers/attention/kinds.h"
 #include "layers/init.h"
 
@@ -33,6 +34,7 @@ struct ModelConfig {
   Index vocab_size = 256;
   bool rope = true;
   double rope_theta = 10000;
+  RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tie_embeddings = false;
   bool match_params = false;    ///< d_ff shrinks until the number of parameters is that of softmax
@@ -49,6 +51,8 @@ inline InitRule init_rule(const ModelConfig& config) { return {config.init, conf
 inline Index head_dim_of(const ModelConfig& config) {
   return config.head_dim != 0 ? config.head_dim : config.d_model / config.num_heads;
 }
+/// How queries and keys are turned; an original_seq_len of 0 is max_seq_len / factor.
+RopeRule rope_rule(const ModelConfig& config);
 /// num_kv_heads with its default resolved.
 inline Index kv_heads_of(const ModelConfig& config) {
   return config.num_kv_heads != 0 ? config.num_kv_heads : config.num_heads;
@@ -59,6 +63,8 @@ struct ConfigConflict {
   std::vector<std::string> keys;  ///< such as "model.attention.pairing"
   std::string message;
 };
+/// Those of the scaling of RoPE.
+std::vector<ConfigConflict> rope_errors(const ModelConfig& config);
 /// Those of the fields of attention.
 std::vector<ConfigConflict> attention_errors(const ModelConfig& config);
 

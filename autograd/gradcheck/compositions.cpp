@@ -85,18 +85,18 @@ Var rms_norm(const Var& x, const Var& weight, double eps) {
   return mul(mul(x, r), weight);
 }
 
-Var rope(const Var& x, double theta, Index first) {
+Var rope(const Var& x, const RopeRule& rule, Index first) {
   const Index seq = x.shape()[1], width = x.shape()[3];
   Tensor cosine = Tensor::zeros({seq, 1, width}), sine = Tensor::like(cosine);
   Tensor turn = Tensor::zeros({width, width});  // (a, b) -> (-b, a) in every plane
+  const std::vector<double> frequencies = rope_frequencies(rule, width);
+  const double factor = attention_factor_of(rule.scaling);
   for (Index c = 0; c < width; ++c) {
     turn.row(c)[c ^ 1] = c % 2 == 0 ? 1 : -1;
     for (Index t = 0; t < seq; ++t) {
-      const Index plane = c / 2;
-      const double exponent = -2.0 * static_cast<double>(plane) / static_cast<double>(width);
-      const double angle = static_cast<double>(first + t) * std::pow(theta, exponent);
-      cosine.row(t)[c] = static_cast<real>(std::cos(angle));
-      sine.row(t)[c] = static_cast<real>(std::sin(angle));
+      const double angle = static_cast<double>(first + t) * frequencies[static_cast<size_t>(c / 2)];
+      cosine.row(t)[c] = static_cast<real>(factor * std::cos(angle));
+      sine.row(t)[c] = static_cast<real>(factor * std::sin(angle));
     }
   }
   Tape& tape = x.tape();

@@ -15,8 +15,15 @@ using Vars = std::vector<Var>&;
 const std::vector<std::int32_t> kTokens{3, 0, 6, 3, 1, 3};
 const std::vector<std::int32_t> kSomeIgnored{3, kIgnoreIndex, 6, 3, kIgnoreIndex, kIgnoreIndex};
 
-std::shared_ptr<const RopeTable> table(Index seq, Index width) {
-  return std::make_shared<const RopeTable>(seq, width, 100.0);
+const RopeRule kRope{.theta = 100, .scaling = {}};
+const RopeRule kYarn{.theta = 100,
+                     .scaling = {.kind = RopeScalingKind::yarn,
+                                 .factor = 2.5,
+                                 .original_seq_len = 60,
+                                 .attention_factor = 0}};
+
+std::shared_ptr<const RopeTable> table(Index seq, Index width, const RopeRule& rule = kRope) {
+  return std::make_shared<const RopeTable>(seq, width, rule);
 }
 
 /// What makes an attention case besides its head mapping.
@@ -129,12 +136,17 @@ void add_coarse(std::vector<OpCase>& cases) {
        "",
        {{2, 5, 3, 6}},
        [](Vars v) { return rope(v[0], table(9, 6)); },
-       [](Vars v) { return composition::rope(v[0], 100.0); }},
+       [](Vars v) { return composition::rope(v[0], kRope); }},
       {"rope",
        "from_a_position",
        {{2, 5, 3, 6}},
        [](Vars v) { return rope(v[0], table(9, 6), 4); },
-       [](Vars v) { return composition::rope(v[0], 100.0, 4); }},
+       [](Vars v) { return composition::rope(v[0], kRope, 4); }},
+      {"rope",
+       "yarn",
+       {{2, 5, 3, 6}},
+       [](Vars v) { return rope(v[0], table(9, 6, kYarn), 4); },
+       [](Vars v) { return composition::rope(v[0], kYarn, 4); }},
       {"swiglu_linear",
        "",
        {{3, 5}, {3, 5}, {4, 5}},

@@ -1,6 +1,7 @@
-// Rotary position embedding, interleaved: with a, b = x[2i], x[2i+1] and angle t theta^(-2i/D),
-//   forward   y[2i] = a cos - b sin,  y[2i+1] = a sin + b cos        each token and head
-//   backward  dx += dy rotated by the negative angle
+// Rotary position embedding, interleaved: with a, b = x[2i], x[2i+1], an angle of t times the
+// frequency of plane i, and the attention factor m of core/rope.h,
+//   forward   y[2i] = m (a cos - b sin),  y[2i+1] = m (a sin + b cos)        each token and head
+//   backward  dx += m dy rotated by the negative angle
 //   saves     nothing but the table
 //   fails     x is not (B, T, H, D), or the table is for another D or a shorter T
 #include "autograd/ops.h"

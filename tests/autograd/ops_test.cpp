@@ -146,7 +146,7 @@ TEST(OpCoverage, each_case_ends_with_the_op_it_is_named_after) {
 }
 
 TEST(Rope, rotates_in_place_only_what_nobody_else_holds) {
-  const auto table = std::make_shared<const RopeTable>(5, 4, 100.0);
+  const auto table = std::make_shared<const RopeTable>(5, 4, RopeRule{.theta = 100});
   const Tensor x = random({2, 5, 3, 4}, "x"), before = x.clone();
   Tape tape;
   const Var kept = tape.input(x);

@@ -28,13 +28,46 @@ def softcap(x: Tensor, cap: float) -> Tensor:
     return cap * torch.tanh(x / cap) if cap else x
 
 
-def rope(x: Tensor, theta: float) -> Tensor:
-    """Rotates each pair (2i, 2i+1) of x [B, T, heads, d] by t * theta^(-2i/d)."""
-    tokens, d = x.shape[1], x.shape[3]
-    frequency = theta ** (-torch.arange(0, d, 2, dtype=x.dtype) / d)
-    angle = torch.arange(tokens, dtype=x.dtype)[:, None, None] * frequency  # [T, 1, d/2]
+def slow_share(spec: ModelSpec) -> Tensor:
+    """[d/2]: 1 for planes that turn less than once within the original length, 0 for those that
+    turn 32 times or more, with a ramp over whole planes between them."""
+
+    def plane(turns):
+        return spec.width * math.log(spec.rope_original / (turns * 2 * math.pi)) / (
+            2 * math.log(spec.rope_theta))
+
+    low = max(math.floor(plane(32)), 0)
+    high = min(math.ceil(plane(1)), spec.width - 1)
+    planes = torch.arange(spec.width // 2, dtype=torch.float64)
+    return ((planes - low) / (high - low if high != low else 0.001)).clamp(0, 1)
+
+
+def frequencies(spec: ModelSpec) -> Tensor:
+    """[d/2], radians a token."""
+    theta, d = spec.rope_theta, spec.width
+    if spec.rope_scaling == "ntk":
+        theta *= spec.rope_factor ** (d / (d - 2))
+    plain = theta ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    if spec.rope_scaling == "linear":
+        return plain / spec.rope_factor
+    if spec.rope_scaling == "yarn":
+        slow = slow_share(spec)
+        return plain * (slow / spec.rope_factor + 1 - slow)
+    return plain
+
+
+def rope_length(spec: ModelSpec) -> float:
+    """What queries and keys are multiplied by."""
+    if spec.rope_attention_factor:
+        return spec.rope_attention_factor
+    return 0.1 * math.log(spec.rope_factor) + 1 if spec.rope_scaling == "yarn" else 1.0
+
+
+def rope(x: Tensor, frequency: Tensor, length: float = 1.0) -> Tensor:
+    """Rotates each pair (2i, 2i+1) of x [B, T, heads, d] by t times its frequency."""
+    angle = torch.arange(x.shape[1])[:, None, None] * frequency  # [T, 1, d/2]
     even, odd = x[..., 0::2], x[..., 1::2]
-    cos, sin = angle.cos(), angle.sin()
+    cos, sin = ((length * part).to(x.dtype) for part in (angle.cos(), angle.sin()))
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
 
 
@@ -225,7 +258,7 @@ def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor
         q = rms_norm(q, w("q_norm.weight"), spec.norm_eps)
         k = rms_norm(k, w("k_norm.weight"), spec.norm_eps)
     if spec.rope:
-        q, k = rope(q, spec.rope_theta), rope(k, spec.rope_theta)
+        q, k = (rope(x, frequencies(spec), rope_length(spec)) for x in (q, k))
     heads_read, rule = head_mapping(spec), spec.chosen("lambda_rule")
     denominator = spec.chosen("softmax_denominator")
     lam = LAMBDAS[rule](spec, layer, w, x, len(heads_read)) if rule else None

@@ -92,6 +92,17 @@ CASES = {
                                    "logit_softcap": 1.0},
         batch_size=1, seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
         d_ff=5, embedding_norm=True, z_loss=0.25, logit_softcap=1.25, data={"eos_token_id": 6}),
+    "v2_yarn_mqa": dict(
+        kind="diff_v2", rope_scaling={"kind": "yarn", "factor": 3.0, "original_seq_len": 40},
+        batch_size=1, seq_len=61, d_model=9, num_heads=2, num_kv_heads=1, head_dim=8,
+        vocab_size=11, d_ff=7, rope_theta=300.0),
+    "v1_ntk": dict(kind="diff_v1", rope_scaling={"kind": "ntk", "factor": 2.5,
+                                                 "attention_factor": 0.75},
+                   batch_size=3, seq_len=13, d_model=8, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
+                   d_ff=6, rope_theta=100.0),
+    "softmax_linear": dict(kind="softmax", rope_scaling={"kind": "linear", "factor": 4.0},
+                           batch_size=3, seq_len=12, d_model=9, num_heads=3, head_dim=4,
+                           vocab_size=8, d_ff=7, rope_theta=10.0),
 }
 SEED = 2026
 

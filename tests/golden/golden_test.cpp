@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "v2_qk_norm_no_rope", "v2_window_gqa", "v1_packed_gqa",
                     "v1_sink_gate_qk_norm_packed_window", "softmax_window_packed",
                     "v2_split_half_sink_packed", "softmax_softcaps_gqa", "v1_embedding_norm_z_loss",
-                    "v2_all_remedies_sink_packed"),
+                    "v2_all_remedies_sink_packed", "v2_yarn_mqa", "v1_ntk", "softmax_linear"),
     [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

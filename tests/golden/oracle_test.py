@@ -58,8 +58,18 @@ class Attention(unittest.TestCase):
 
     def test_rope_is_a_rotation_of_complex_pairs(self):
         x = random(2, 9, 3, 6)
-        expected = vectorised.complex_rope(x.transpose(1, 2), 100.0).transpose(1, 2)
-        assert_same(attention.rope(x, 100.0), expected, 1e-14)
+        frequency = torch.tensor([1.0, 0.3, 0.01], dtype=x.dtype)
+        expected = vectorised.complex_rope(x.transpose(1, 2), frequency, 1.25).transpose(1, 2)
+        assert_same(attention.rope(x, frequency, 1.25), expected, 1e-14)
+
+    def test_yarn_scales_slow_planes_alone(self):
+        plain = ModelSpec(head_dim=16)
+        yarn = ModelSpec(head_dim=16, rope_scaling="yarn", rope_factor=4.0, rope_original=256)
+        ratio = attention.frequencies(plain) / attention.frequencies(yarn)
+        assert_same(ratio[:1], torch.ones(1), 1e-15)
+        assert_same(ratio[4:], 4 * torch.ones(4), 1e-15)
+        self.assertTrue((ratio.diff() >= 0).all())
+        self.assertAlmostEqual(attention.rope_length(yarn), 1.138629436111989, 15)
 
     def test_lambda_init_of_the_first_layer_is_one_fifth(self):
         spec = ModelSpec(kind="diff_v1")

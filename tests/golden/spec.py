@@ -13,6 +13,7 @@ CHOICES = {
     "subln": ("true", "false"),
     "gate": ("none", "elementwise", "head"),
 }
+ROPE_SCALINGS = ("none", "linear", "ntk", "yarn")
 
 # Key of a config -> field of ModelSpec. None: the key changes nothing for given weights.
 ATTENTION_KEYS = {name: name for name in (
@@ -23,6 +24,8 @@ MODEL_KEYS = {name: name for name in (
     "d_model", "num_layers", "num_heads", "num_kv_heads", "head_dim", "d_ff", "vocab_size", "rope",
     "rope_theta", "norm_eps", "tie_embeddings", "embedding_norm", "z_loss", "logit_softcap")}
 MODEL_KEYS |= {"max_seq_len": None, "match_params": None, "init": None}
+ROPE_KEYS = {"kind": "rope_scaling", "factor": "rope_factor", "original_seq_len": "rope_original",
+             "attention_factor": "rope_attention_factor"}
 
 
 class Preset(NamedTuple):
@@ -75,6 +78,10 @@ class ModelSpec:
     vocab_size: int = 256
     rope: bool = True
     rope_theta: float = 10000.0
+    rope_scaling: str = "none"
+    rope_factor: float = 1.0
+    rope_original: int = 0  # needed by yarn
+    rope_attention_factor: float = 0.0
     norm_eps: float = 1e-5
     tie_embeddings: bool = False
     embedding_norm: bool = False
@@ -92,6 +99,10 @@ class ModelSpec:
                 raise ValueError(f"{field} is {value!r}; need preset or one of {words}")
             if getattr(PRESETS[self.kind], field) is None:
                 raise ValueError(f"{self.kind} has no {field}")
+        if self.rope_scaling not in ROPE_SCALINGS:
+            raise ValueError(f"rope_scaling is {self.rope_scaling!r}; need one of {ROPE_SCALINGS}")
+        if self.rope_scaling == "yarn" and not self.rope_original:
+            raise ValueError("yarn needs the original length")
         if self.lambda_init != "preset" and self.chosen("lambda_rule") != "exponential":
             raise ValueError("lambda_init needs the exponential lambda")
         for field in ("score_softcap", "logit_softcap", "z_loss"):
@@ -118,7 +129,9 @@ class ModelSpec:
         config = yaml.safe_load(text)
         model = dict(config["model"])
         attention = model.pop("attention", {})
+        scaling = model.pop("rope_scaling", {})
         values = values_of("model", model, MODEL_KEYS)
+        values |= values_of("model.rope_scaling", scaling, ROPE_KEYS)
         values |= values_of("model.attention", attention, ATTENTION_KEYS)
         if "eos_token_id" in config.get("data", {}):
             values["eos_token_id"] = config["data"]["eos_token_id"]

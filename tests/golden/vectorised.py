@@ -6,15 +6,14 @@ import math
 import torch
 import torch.nn.functional as F
 
-from attention import lambda_init
+from attention import frequencies, lambda_init, rope_length
 
 
-def complex_rope(x, theta):
+def complex_rope(x, frequency, length=1.0):
     """x is [B, heads, T, d]."""
-    d = x.shape[-1]
     pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    turn = torch.arange(x.shape[2])[:, None] * theta ** (-2 * torch.arange(d // 2) / d)
-    return torch.view_as_real(pairs * torch.polar(torch.ones_like(turn), turn)).flatten(-2)
+    turn = torch.arange(x.shape[2])[:, None] * frequency
+    return torch.view_as_real(pairs * torch.polar(length * torch.ones_like(turn), turn)).flatten(-2)
 
 
 def attend(q, k, v, visible, sinks, cap):
@@ -57,7 +56,7 @@ def layer_output(spec, layer, w, x, visible):
         q = F.rms_norm(q, (d,), w("q_norm.weight"), spec.norm_eps)
         k = F.rms_norm(k, (d,), w("k_norm.weight"), spec.norm_eps)
     if spec.rope:
-        q, k = complex_rope(q, spec.rope_theta), complex_rope(k, spec.rope_theta)
+        q, k = (complex_rope(x, frequencies(spec), rope_length(spec)) for x in (q, k))
     sinks = None
     denominator = spec.chosen("softmax_denominator")
     if denominator != "softmax":

@@ -32,8 +32,8 @@ class Layer {
   explicit Layer(const ModelConfig& model)
       : config(model),
         attention({parameters, "attn", 0, config},
-                  config.rope ? std::make_shared<const RopeTable>(config.max_seq_len,
-                                                                  head_dim_of(config), 100.0)
+                  config.rope ? std::make_shared<const RopeTable>(
+                                    config.max_seq_len, head_dim_of(config), RopeRule{.theta = 100})
                               : nullptr) {
     parameters.initialize(1);
     for (Parameter& p : parameters) p.value.copy_from(random(p.shape, p.name, 0.6));

@@ -15,6 +15,7 @@
 #include "train/run/inference/validation.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/text_table.h"
 
 namespace difftape::app {
 
@@ -26,7 +27,7 @@ struct EvalArguments {
   std::string model;
   std::vector<std::string> data, overrides;
   std::optional<Index> batches;
-  bool json = false;
+  bool json = false, positions = false;
 };
 
 /// The model with the data it is asked about: all of --data, or what its run held out.
@@ -89,7 +90,8 @@ Json evaluate(const EvalArguments& a) {
   const run::Validation found = validate(*named.model, *data,
                                          {.batches = batches,
                                           .eos_token_id = config.data.eos_token_id,
-                                          .precision = precision_of(config)});
+                                          .precision = precision_of(config),
+                                          .positions = a.positions});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!std::isfinite(found.loss)) {
     throw DataError(
@@ -111,8 +113,28 @@ Json evaluate(const EvalArguments& a) {
   }
   if (const auto best = data->best()) result["best_loss"] = best->loss;
   for (const auto& [name, value] : found.metrics) result[name] = value;
+  if (a.positions) result["loss_by_position"] = found.loss_by_position;
   result["tokens_per_sec"] = static_cast<double>(found.tokens) / seconds.count();
   return result;
+}
+
+/// Means over places 0, 1, 2 and 3, 4 to 7 and so on.
+void print_positions(const std::vector<Json>& losses) {
+  system::Table table{{{"", "positions", true}, {"", "loss"}}, {}};
+  for (size_t first = 0; first < losses.size(); first = std::max<size_t>(1, 2 * first)) {
+    const size_t end = std::min(std::max<size_t>(1, 2 * first), losses.size());
+    double sum = 0;
+    size_t count = 0;
+    for (size_t at = first; at < end; ++at) {
+      if (losses[at].is_null()) continue;
+      sum += losses[at].get<double>();
+      ++count;
+    }
+    table.rows.push_back(
+        {end - first == 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, end - 1),
+         count > 0 ? fmt::format("{:.4f}", sum / static_cast<double>(count)) : "-"});
+  }
+  fmt::print("\n{}", to_text(table));
 }
 
 /// "loss 1.2345 nats per token, perplexity 3.4367, 1.7810 bits per byte" and what else there is.
@@ -131,6 +153,7 @@ void print_evaluation(const Json& result) {
     if (key.starts_with("val/") || key.starts_with("task/"))
       fmt::print("{:<32} {:.4f}\n", key, value.get<double>());
   }
+  if (result.contains("loss_by_position")) print_positions(result["loss_by_position"]);
 }
 
 }  // namespace
@@ -147,6 +170,9 @@ Command eval_command(Context&) {
                {"--batches", &a->batches,
                 "So many batches (default: all that is held out; of generated data those of "
                 "a validation)"},
+               {"--positions", &a->positions,
+                "The loss at each place of a sequence too, for example of longer ones: --set "
+                "data.seq_len=512 --set model.max_seq_len=512"},
                {"--json", &a->json, "Print one JSON object"},
                set_option(a->overrides)},
           .run =

@@ -146,7 +146,7 @@ TEST_F(Exported, commands_say_what_is_wrong) {
   output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
   EXPECT_THAT(error(64, {"import", "m.safetensors", "--out", "m"}), HasSubstr("end in .h5"));
   EXPECT_THAT(error(64, {"import", "m.safetensors", "--out", "m.h5", "--set", "model.d_ff=8"}),
-              HasSubstr("only data.* and train.* can be set"));
+              HasSubstr("only data.*, train.*, model.max_seq_len"));
 }
 
 TEST_F(Exported, weights_that_do_not_fit_their_configuration_are_refused) {

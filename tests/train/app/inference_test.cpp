@@ -98,7 +98,7 @@ TEST_F(Inference, eval_says_what_is_wrong) {
   EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
               AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
   EXPECT_THAT(error(64, {"eval", "run", "--set", "model.d_ff=8"}),
-              HasSubstr("only data.* and train.* can be set"));
+              HasSubstr("only data.*, train.*, model.max_seq_len"));
   put(project / "short.txt", "too short");
   EXPECT_THAT(error(65, {"eval", "run", "--data", "short.txt"}), HasSubstr("is 9 bytes long"));
 }

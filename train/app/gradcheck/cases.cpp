@@ -120,7 +120,7 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
   Parameter& x =
       parameters.declare("x", {batch, seq, config.d_model}, Role::projection, Init::normal(1));
   const auto rope =
-      config.rope ? std::make_shared<const RopeTable>(seq, head_dim_of(config), config.rope_theta)
+      config.rope ? std::make_shared<const RopeTable>(seq, head_dim_of(config), rope_rule(config))
                   : nullptr;
   const Attention attention({parameters, "self_attn", 1, config}, rope);
   const Expectation expected =

@@ -52,6 +52,25 @@ std::vector<Field> size_fields() {
   };
 }
 
+std::vector<Field> rope_section() {
+  constexpr auto at = &Config::model;
+  constexpr auto in = &ModelConfig::rope_scaling;
+  using R = RopeScaling;
+  return {
+      field<at, in, &R::kind>("model.rope_scaling.kind", any_value(), "",
+                              "How rotary frequencies change for sequences longer than those of "
+                              "training."),
+      field<at, in, &R::factor>("model.rope_scaling.factor", at_least(1), "",
+                                "How much longer they are."),
+      field<at, in, &R::original_seq_len>(
+          "model.rope_scaling.original_seq_len", between(0, kMaxSize), "tokens",
+          "Length in training, which yarn reads; 0 means max_seq_len / factor."),
+      field<at, in, &R::attention_factor>(
+          "model.rope_scaling.attention_factor", at_least(0), "",
+          "Queries and keys are multiplied by it; 0 means 0.1 ln(factor) + 1 with yarn, else 1."),
+  };
+}
+
 std::vector<Field> attention_section() {
   constexpr auto at = &Config::model;
   constexpr auto in = &ModelConfig::attention;
@@ -114,7 +133,7 @@ std::vector<Field> init_section() {
 
 std::vector<Field> model_fields() {
   std::vector<Field> joined;
-  for (const auto& section : {size_fields(), attention_section(), init_section()}) {
+  for (const auto& section : {size_fields(), rope_section(), attention_section(), init_section()}) {
     joined.insert(joined.end(), section.begin(), section.end());
   }
   return joined;

@@ -62,8 +62,9 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   rules.check(m.num_heads % kv_heads == 0, {kv, heads},
               "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
               m.num_heads);
-  for (const ConfigConflict& error : attention_errors(m))
-    rules.check(false, error.keys, "{}", error.message);
+  for (const auto& errors : {attention_errors(m), rope_errors(m)}) {
+    for (const ConfigConflict& error : errors) rules.check(false, error.keys, "{}", error.message);
+  }
 }
 
 void validate_softcaps(const ModelConfig& m, const Rules& rules) {

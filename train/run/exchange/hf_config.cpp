@@ -48,12 +48,40 @@ void check_heads(const AttentionFields& fields, const ModelConfig& model, Reason
 
 }  // namespace
 
+namespace {
+
+nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
+  const RopeRule rule = rope_rule(model);
+  const RopeScaling& scaling = rule.scaling;
+  switch (scaling.kind) {
+    case RopeScalingKind::linear:
+      return {{"rope_type", "linear"}, {"rope_theta", rule.theta}, {"factor", scaling.factor}};
+    case RopeScalingKind::yarn:
+      return {{"rope_type", "yarn"},
+              {"rope_theta", rule.theta},
+              {"factor", scaling.factor},
+              {"original_max_position_embeddings", scaling.original_seq_len},
+              {"attention_factor", attention_factor_of(scaling)}};
+    case RopeScalingKind::ntk:  // is another base
+      return {{"rope_type", "default"},
+              {"rope_theta", ntk_theta(rule.theta, scaling.factor, head_dim_of(model))}};
+    case RopeScalingKind::none:
+      break;
+  }
+  return {{"rope_type", "default"}, {"rope_theta", rule.theta}};
+}
+
+}  // namespace
+
 std::vector<std::string> why_not_hf(const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);
   Reasons reasons;
   reasons.unless(fields.context.empty(),
                  "model.attention.kind: no Llama makes its context by a rule of its own");
   reasons.unless(model.rope, "model.rope: every Llama turns queries and keys");
+  reasons.unless(model.rope_scaling.kind == RopeScalingKind::yarn ||
+                     attention_factor_of(model.rope_scaling) == 1,
+                 "model.rope_scaling.attention_factor: no Llama has one without yarn");
   reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
   reasons.unless(model.logit_softcap == 0, "model.logit_softcap: no Llama caps logits");
   check_heads(fields, model, reasons);
@@ -97,7 +125,8 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
                               {"pad_token_id", nullptr},
                               {"dtype", sizeof(real) == 8 ? "float64" : "float32"}};
   // transformers 5 reads the base of RoPE here, version 4 above.
-  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", model.rope_theta}};
+  json["rope_parameters"] = rope_parameters(model);
+  json["rope_theta"] = json["rope_parameters"]["rope_theta"];
   if (eos_token_id >= 0) json["eos_token_id"] = eos_token_id;
   if (!needs_modeling_file(model)) return json;
   json["pairing"] = to_string(fields.pairing);

@@ -67,23 +67,39 @@ class HfReader {
   const Json& json_;
 };
 
-/// The base of RoPE, of the plain kind.
-double rope_theta_of(HfReader& reader) {
-  double theta = reader.number("rope_theta", ModelConfig{}.rope_theta);
+/// How RoPE turns: as ever, or scaled by one of the rules that are here too.
+void read_rope(HfReader& reader, ModelConfig& model) {
+  model.rope_theta = reader.number("rope_theta", model.rope_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = reader.find(key);
     if (rope == nullptr) continue;
     reader.reasons.unless(rope->is_object(), fmt::format("{}: need an object", key));
     if (!rope->is_object()) continue;
     HfReader inner(*rope);
-    inner.only("rope_type", "default");
-    inner.only("type", "default");
+    RopeScaling& scaling = model.rope_scaling;
+    const Json* type = inner.find(inner.find("rope_type") != nullptr ? "rope_type" : "type");
+    if (type != nullptr && (*type == "linear" || *type == "yarn")) {
+      scaling.kind = *type == "yarn" ? RopeScalingKind::yarn : RopeScalingKind::linear;
+      scaling.factor = inner.number("factor", 0);
+      inner.reasons.unless(scaling.factor > 1, "factor: need a number above 1");
+    } else {
+      inner.only("rope_type", "default");
+      inner.only("type", "default");
+    }
+    if (scaling.kind == RopeScalingKind::yarn) {
+      scaling.original_seq_len = inner.size("original_max_position_embeddings", model.max_seq_len);
+      scaling.attention_factor = inner.number("attention_factor", 0);
+      inner.only("beta_fast", 32);
+      inner.only("beta_slow", 1);
+      inner.only("truncate", true);
+      inner.only("mscale", nullptr);
+      inner.only("mscale_all_dim", nullptr);
+    }
     inner.only("partial_rotary_factor", 1.0);
-    theta = inner.number("rope_theta", theta);
+    model.rope_theta = inner.number("rope_theta", model.rope_theta);
     for (const std::string& each : inner.reasons.list)
       reader.reasons.list.push_back(fmt::format("{}.{}", key, each));
   }
-  return theta;
 }
 
 const HfArchitecture* architecture_of(HfReader& reader) {
@@ -128,7 +144,7 @@ Config read_config(HfReader& reader) {
   model.head_dim = reader.size("head_dim", std::max<Index>(1, model.d_model / model.num_heads));
   model.max_seq_len = reader.size("max_position_embeddings");
   model.norm_eps = reader.number("rms_norm_eps", 1e-6);
-  model.rope_theta = rope_theta_of(reader);
+  read_rope(reader, model);
   const Json* tied = reader.find("tie_word_embeddings");
   reader.reasons.unless(tied == nullptr || tied->is_boolean(),
                         "tie_word_embeddings: need true or false");

@@ -1,5 +1,6 @@
 #include "train/run/inference/model.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/error.h"
@@ -11,12 +12,21 @@ namespace difftape::run {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Keys that no weight depends on: what is read, and how positions are told apart.
+constexpr const char* kBesideTheModel[] = {"data.", "train.", "model.max_seq_len",
+                                           "model.rope_theta", "model.rope_scaling"};
+
+}  // namespace
+
 void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
-    if (text.starts_with("data.") || text.starts_with("train.")) continue;
+    const auto begins = [&](const char* key) { return text.starts_with(key); };
+    if (std::ranges::any_of(kBesideTheModel, begins)) continue;
     throw UsageError(fmt::format(
-        "--set {}: a checkpoint has a configuration of its own, of which only data.* and train.* "
-        "can be set",
+        "--set {}: a checkpoint has a configuration of its own, of which only data.*, train.*, "
+        "model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set",
         text));
   }
 }

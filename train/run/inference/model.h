@@ -24,13 +24,13 @@ struct NamedModel {
   std::unique_ptr<EngineScope> engine = {};
 };
 
-/// Throws UsageError for an override of a key other than those of data.* and train.*: weights
-/// decide what their model is.
+/// Throws UsageError for an override of a key other than those of data.* and train.* and those that
+/// say how positions are told apart: weights decide what their model is.
 void require_keys_beside_the_model(const std::vector<std::string>& overrides);
 
 /// A checkpoint or run directory, with its weights, or a YAML configuration, with the initial ones.
-/// Of a checkpoint `overrides` may set keys of data.* and train.*. Throws UsageError, MissingInput,
-/// DataError and ConfigError.
+/// Of a checkpoint `overrides` may set what require_keys_beside_the_model lets pass. Throws
+/// UsageError, MissingInput, DataError and ConfigError.
 NamedModel open_model(const std::filesystem::path& where,
                       const std::vector<std::string>& overrides = {});
 

@@ -3,34 +3,48 @@
 #include <optional>
 
 #include "train/run/data/task_accuracy.h"
+#include "train/run/inference/position_losses.h"
 
 namespace difftape::run {
 
 namespace {
 
-/// Cross-entropy of a batch, whose hits `score` counts if there is one.
+/// What is added up over batches besides their loss.
+struct Sums {
+  std::optional<TaskAccuracy> score;
+  std::optional<PositionLosses> positions;
+
+  bool need_logits() const { return score || positions; }
+  void add(const Batch& batch, const Tensor& logits) {
+    if (score) score->add(batch, logits);
+    if (positions) positions->add(batch, logits);
+  }
+};
+
+/// Cross-entropy of a batch, which is added to the sums.
 double loss_of(LanguageModel& model, const Batch& batch, const ValidationRequest& request,
-               TaskAccuracy* score) {
+               Sums& sums) {
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
   const TokenBatch tokens{inputs, batch.batch, batch.seq,
                           batch.document_offsets(request.eos_token_id)};
   Tape tape(Tape::Mode::inference, request.precision);
   tape.set_hook(request.hook);
   LossTerms terms;
-  if (score == nullptr) {
+  if (!sums.need_logits()) {
     model.loss(tape, tokens, targets, ActivationCheckpointing::none, &terms);
     return static_cast<double>(terms.cross_entropy);
   }
   const auto both = model.loss_and_logits(tape, tokens, targets);
-  score->add(batch, both.logits.value());
+  sums.add(batch, both.logits.value());
   return static_cast<double>(both.terms.cross_entropy);
 }
 
 }  // namespace
 
 Validation validate(LanguageModel& model, const Dataset& data, const ValidationRequest& request) {
-  std::optional<TaskAccuracy> score;
-  if (data.best()) score.emplace(data.grid());
+  Sums sums;
+  if (data.best()) sums.score.emplace(data.grid());
+  if (request.positions) sums.positions.emplace();
   Validation result;
   double total = 0, weights = 0, first = 0;
   for (Index i = 0; i < request.batches; ++i) {
@@ -39,11 +53,12 @@ Validation validate(LanguageModel& model, const Dataset& data, const ValidationR
     const auto targets = static_cast<double>(batch.scored_targets());
     if (i == 0) first = targets;
     const double weight = targets / first;  // 1 for batches of equal size: a plain mean
-    total += weight * loss_of(model, batch, request, score ? &*score : nullptr);
+    total += weight * loss_of(model, batch, request, sums);
     weights += weight;
   }
   result.loss = total / weights;
-  if (score) result.metrics = score->metrics();
+  if (sums.score) result.metrics = sums.score->metrics();
+  if (sums.positions) result.loss_by_position = sums.positions->means();
   return result;
 }
 

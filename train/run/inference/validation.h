@@ -15,7 +15,8 @@ struct ValidationRequest {
   Index batches = 0;        ///< the first ones
   Index eos_token_id = -1;  ///< attention stays within the documents that it ends
   Precision precision = Precision::full;
-  Tape::Hook hook{};  ///< sees the tapes
+  Tape::Hook hook{};       ///< sees the tapes
+  bool positions = false;  ///< measures loss_by_position too, which needs all logits of a batch
 };
 
 /// What it measures.
@@ -23,6 +24,8 @@ struct Validation {
   double loss = 0;                                      ///< nats per scored token, without z-loss
   std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
   Index tokens = 0;                                     ///< scored
+  /// Nats per scored token at each place of a sequence, from 0; NaN where none is scored.
+  std::vector<double> loss_by_position = {};
 };
 
 /// Means over the scored tokens of validation batches. batches >= 1.

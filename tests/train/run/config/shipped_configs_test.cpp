@@ -77,6 +77,7 @@ const std::map<std::string, std::set<std::string>> kFollowing{
     {"studies/heads/sweep.yaml", {"50 1e-05 128"}},
     {"studies/init_norm/sweep.yaml", {"80 1e-05 128"}},
     {"studies/late_gradient/sweep.yaml", {"80 1e-05 128"}},
+    {"studies/longer/sweep.yaml", {"80 1e-05 128"}},
     {"studies/loss/other_rates.yaml", {"80 1e-05 128"}},
     {"studies/loss/sweep.yaml", {"80 1e-05 128"}},
     {"studies/remedies/optimizers.yaml", {"0 1e-05 128"}},

@@ -160,6 +160,28 @@ TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) 
             100);
 }
 
+TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_what_is_set) {
+  EXPECT_EQ(error("model.rope_scaling: {kind: yarn, factor: 0.5}\n"),
+            "a.yaml:1:42: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");
+  EXPECT_EQ(error("model.rope_scaling.kind: yarn\n"),
+            "a.yaml:1:1: error: model.rope_scaling.kind: a factor of 1 scales nothing; write "
+            "how much longer sequences are than those of training, such as 4");
+  EXPECT_EQ(error("model.rope_scaling: {factor: 4, attention_factor: 2}\n"),
+            "a.yaml:1:22: error: model.rope_scaling.factor: is used with a kind of scaling; write "
+            "model.rope_scaling.kind: linear, ntk or yarn, or leave it out\n"
+            "a.yaml:1:33: error: model.rope_scaling.attention_factor: is used with a kind of "
+            "scaling; leave it out");
+  EXPECT_EQ(error("model: {rope_scaling: {kind: ntk, factor: 4, original_seq_len: 64}}\n"),
+            "a.yaml:1:46: error: model.rope_scaling.original_seq_len: is used with "
+            "model.rope_scaling.kind: yarn only; leave it out");
+  EXPECT_EQ(error("model: {rope: false, rope_scaling: {kind: ntk, factor: 4}}\n"),
+            "a.yaml:1:37: error: model.rope_scaling.kind: without RoPE there are no frequencies to "
+            "scale; leave it out, or write model.rope: true");
+  const ModelConfig model =
+      config("model: {max_seq_len: 1000, rope_scaling: {kind: yarn, factor: 4}}\n").model;
+  EXPECT_EQ(rope_rule(model).scaling.original_seq_len, 250);
+}
+
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {
   EXPECT_EQ(error("data: {kind: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
             "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "

@@ -151,6 +151,27 @@ TEST_F(HfConfigReader, gives_the_model_that_was_written) {
   EXPECT_EQ(hf_config(found, -1), hf_config(model, -1));
 }
 
+TEST_F(HfConfigReader, gives_the_scaling_of_rope_that_was_written) {
+  for (const RopeScaling& scaling :
+       {RopeScaling{.kind = RopeScalingKind::linear, .factor = 8},
+        RopeScaling{.kind = RopeScalingKind::yarn, .factor = 2.5, .original_seq_len = 40},
+        RopeScaling{.kind = RopeScalingKind::yarn, .factor = 4, .attention_factor = 1.5}}) {
+    ModelConfig model = of_kind("diff_v1");
+    model.rope_scaling = scaling;
+    const RopeScaling found = read(hf_config(model, -1)).model.rope_scaling;
+    EXPECT_EQ(found.kind, scaling.kind);
+    EXPECT_EQ(found.factor, scaling.factor);
+    EXPECT_EQ(found.original_seq_len, scaling.kind == RopeScalingKind::yarn
+                                          ? rope_rule(model).scaling.original_seq_len
+                                          : 0);
+    EXPECT_EQ(attention_factor_of(found), attention_factor_of(scaling));
+  }
+  ModelConfig ntk = of_kind("softmax");
+  ntk.rope_scaling = {.kind = RopeScalingKind::ntk, .factor = 4};
+  const ModelConfig found = read(hf_config(ntk, -1)).model;
+  EXPECT_EQ(rope_frequencies(rope_rule(found), 32), rope_frequencies(rope_rule(ntk), 32));
+}
+
 TEST_F(HfConfigReader, knows_the_names_of_older_versions) {
   Json json = hf_config(of_kind("softmax"), -1);
   for (const char* key : {"rope_parameters", "head_dim", "num_key_value_heads"}) json.erase(key);
@@ -169,14 +190,15 @@ TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
                                    {"attention_bias", true},
                                    {"hidden_size", "large"},
                                    {"rms_norm_eps", "small"},
-                                   {"rope_parameters", {{"rope_type", "yarn"}}},
+                                   {"rope_parameters", {{"rope_type", "longrope"}}},
                                    {"quantization_config", Json::object()}});
-  for (const char* line : {"model_type is \"gpt2\": need llama, diffllama, difftape_v2",
-                           "hidden_act is \"gelu\": difftape has \"silu\" only",
-                           "attention_bias is true: difftape has false only",
-                           "hidden_size: need a number from 1", "rms_norm_eps: need a number",
-                           "rope_parameters.rope_type is \"yarn\": difftape has \"default\" only",
-                           "quantization_config: difftape has no quantised weights"}) {
+  for (const char* line :
+       {"model_type is \"gpt2\": need llama, diffllama, difftape_v2",
+        "hidden_act is \"gelu\": difftape has \"silu\" only",
+        "attention_bias is true: difftape has false only", "hidden_size: need a number from 1",
+        "rms_norm_eps: need a number",
+        "rope_parameters.rope_type is \"longrope\": difftape has \"default\" only",
+        "quantization_config: difftape has no quantised weights"}) {
     EXPECT_THAT(all, HasSubstr(std::string("\n  ") + line));
   }
   EXPECT_THAT(all, Not(HasSubstr("mlp_bias")));
@@ -184,9 +206,10 @@ TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
               HasSubstr("rms_norm_eps: the norm of each head of V1 has 1e-05 here"));
   EXPECT_THAT(refusal({{"model_type", "difftape_v2"}, {"pairing", "odd"}}),
               HasSubstr("pairing: need interleaved, split_half"));
-  const Json linear{{"type", "linear"}, {"factor", 8}};
-  EXPECT_THAT(refusal({{"rope_parameters", {{"rope_type", "default"}}}, {"rope_scaling", linear}}),
-              HasSubstr("rope_scaling.type is \"linear\""));
+  EXPECT_THAT(refusal({{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}),
+              HasSubstr("rope_scaling.factor: need a number above 1"));
+  EXPECT_THAT(refusal({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"beta_fast", 16}}}}),
+              HasSubstr("rope_scaling.beta_fast is 16: difftape has 32 only"));
   EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}), HasSubstr("rope_scaling: need an object"));
   EXPECT_THAT(refusal({{"tie_word_embeddings", "yes"}}),
               HasSubstr("tie_word_embeddings: need true or false"));

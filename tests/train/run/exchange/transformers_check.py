@@ -38,6 +38,12 @@ CASES = {
     "diff_v2_split_half": {"attention.kind": "diff_v2", "attention.pairing": "split_half",
                            "num_kv_heads": 4},
     "diff_v2_raw": {"attention.kind": "diff_v2", "attention.lambda": "raw"},
+    "softmax_linear": {"rope_scaling": {"kind": "linear", "factor": 2.5}},
+    "softmax_ntk": {"rope_scaling": {"kind": "ntk", "factor": 4}, "rope_theta": 100},
+    "diff_v1_yarn": {"attention.kind": "diff_v1",
+                     "rope_scaling": {"kind": "yarn", "factor": 4, "original_seq_len": 16}},
+    "diff_v2_yarn": {"attention.kind": "diff_v2", "num_kv_heads": 2, "head_dim": 16,
+                     "rope_scaling": {"kind": "yarn", "factor": 2, "attention_factor": 1.2}},
     "diff_v2_none": {"attention.kind": "diff_v2", "attention.lambda": "none", "match_params": True},
 }
 MODEL = {"d_model": 48, "num_layers": 3, "num_heads": 8, "d_ff": 72, "max_seq_len": 64}

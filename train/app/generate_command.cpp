@@ -69,9 +69,11 @@ std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& toke
 Prompt prompt_of_tokens(const std::vector<Index>& tokens, Index vocab_size) {
   Prompt prompt{{}, "--tokens"};
   for (const Index token : tokens) {
-    // What no std::int32_t can hold is as unknown as the first that the model does not know.
-    const bool known = token >= 0 && token < vocab_size;
-    prompt.tokens.push_back(static_cast<std::int32_t>(known ? token : vocab_size));
+    if (token < 0 || token >= vocab_size) {
+      throw DataError(fmt::format("--tokens: there is no token {}; the model knows 0 to {}", token,
+                                  vocab_size - 1));
+    }
+    prompt.tokens.push_back(static_cast<std::int32_t>(token));
   }
   return prompt;
 }

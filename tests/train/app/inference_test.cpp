@@ -145,8 +145,8 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
               HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
   EXPECT_THAT(wrong(65, {"--tokens", "1,256"}),
-              HasSubstr("token 1 of the prompt is 256; the model knows 0 to 255"));
-  EXPECT_THAT(wrong(65, {"--tokens", "4294967361"}), HasSubstr("token 0 of the prompt is 256"));
+              HasSubstr("--tokens: there is no token 256; the model knows 0 to 255"));
+  EXPECT_THAT(wrong(65, {"--tokens", "4294967361"}), HasSubstr("there is no token 4294967361;"));
   EXPECT_THAT(wrong(66, {"--prompts", "gone.txt"}), HasSubstr("gone.txt"));
   put(project / "prompts.txt", "one\r\n\nthree\n");
   EXPECT_THAT(wrong(65, {"--prompts", "prompts.txt"}),

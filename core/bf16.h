@@ -45,4 +45,21 @@ inline void round_bf16(real* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] = round_bf16(x[i]);
 }
 
+/// What is left of x without its first `part` bfloat16s, each the nearest to what is left then:
+/// exact but for subnormal numbers. After three nothing is left of a float.
+template <int part>
+real bf16_rest(real x) {
+  if constexpr (part == 0)
+    return x;
+  else {
+    const real rest = bf16_rest<part - 1>(x);
+    return rest - round_bf16(rest);
+  }
+}
+/// The bfloat16 number `part` of those that x is the sum of.
+template <int part>
+real bf16_part(real x) {
+  return round_bf16(bf16_rest<part>(x));
+}
+
 }  // namespace difftape

@@ -2,10 +2,13 @@
 // few rows of A are multiplied with it; A stays where it is, except for the long rows of a
 // transposed one, which a task copies for itself. A task owns up to 128 rows of up to four panels
 // of C and adds the products over K in chunks of at most 512. For bfloat16, B is packed in pairs
-// along K. Few rows times a transposed B are dot products (core/few_rows.h).
+// along K, once for each of the bfloat16s that stand for a number; products of the small ones are
+// added up for themselves. Few rows times a transposed B
+// are dot products (core/few_rows.h).
 #include "core/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "core/few_rows.h"
@@ -24,6 +27,7 @@ constexpr Index kRowTile = 32;  // rows of one tile product: its accumulators fi
 constexpr Index kBf16RowTile = 128;
 constexpr Index kNearRowTile = 128;  // of small products, whose C is in the cache
 constexpr Index kChunk = 512;        // longest inner size of one tile product
+constexpr int kMostParts = 3;        // bfloat16s that stand for a number
 
 /// Length of the chunks that k is cut into: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {
@@ -37,6 +41,13 @@ void fill_rows(real* c, Index rows, Index cols, Index stride) {
 
 void copy_rows(const real* from, real* c, Index rows, Index cols, Index stride) {
   for (Index i = 0; i < rows; ++i) std::copy_n(from + i * stride, cols, c + i * stride);
+}
+
+/// C += rows one behind the other.
+void add_rows(const real* from, real* c, Index rows, Index cols, Index stride) {
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < cols; ++j) c[i * stride + j] += from[i * cols + j];
+  }
 }
 
 /// Prefetches the next C tile if its rows are so far apart that few share a page: the hardware
@@ -73,6 +84,7 @@ void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, 
 struct Call {
   Operand a, b;
   Format format;
+  int parts;  ///< bfloat16s that stand for a number, 1 for none too
   Index chunk;
   real* c = nullptr;
   Index c_stride = 0;
@@ -98,6 +110,28 @@ Cut cut_of(const Call& call) {
   return cut;
 }
 
+/// Bytes that a thread needs for one part of a block of the left operand.
+Index part_bytes(const Call& call) {
+  if (pack::left_lies_well(call.format, call.a)) return 0;
+  return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
+}
+
+/// Numbers of the block of C in which a thread adds up the small products of parts.
+Index small_size(const Call& call) {
+  if (call.parts == 1) return 0;
+  const Cut cut = cut_of(call);
+  return std::min(cut.rows, call.a.rows) * std::min(cut.group * kPanel, call.b.cols);
+}
+
+/// Bytes that a thread needs for both.
+Index scratch_bytes(const Call& call) {
+  return call.parts * part_bytes(call) + small_size(call) * static_cast<Index>(sizeof(real));
+}
+real* small_of(const Call& call, void* scratch) {
+  if (call.parts == 1) return nullptr;
+  return reinterpret_cast<real*>(static_cast<char*>(scratch) + call.parts * part_bytes(call));
+}
+
 Operand rows_of(const Operand& m, Index begin, Index count) {
   return {pack::element(m, begin, 0), count, m.cols, m.stride, m.transposed};
 }
@@ -113,29 +147,39 @@ void multiply_block(const Call& call, Index row, Index rows, Index first_panel, 
   } else if (a.cols == 0 && call.accumulate == Accumulate::no) {
     fill_rows(c + first, rows, width, call.c_stride);
   }
+  const bool starts = call.accumulate == Accumulate::no && call.residual == nullptr;
+  real* small = small_of(call, scratch);
   for (Index k = 0; k < a.cols; k += call.chunk) {
     const Index length = std::min(call.chunk, a.cols - k);
-    const pack::Left left = pack::left(call.format, a, k, length, scratch);
-    const bool add = call.accumulate == Accumulate::yes || call.residual != nullptr || k > 0;
+    std::array<pack::Left, kMostParts> left;
+    for (int part = 0; part < call.parts; ++part) {
+      left[static_cast<size_t>(part)] = pack::left(
+          call.format, part, a, k, length, static_cast<char*>(scratch) + part * part_bytes(call));
+    }
     for (Index panel = first_panel; panel < end_panel; ++panel) {
-      multiply_tiles(left, rows, pack::padded_inner(call.format, length), call.right.at(panel, k),
-                     call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel),
-                     c + panel * kPanel, call.c_stride, add,
-                     call.format == Format::bf16 ? kBf16RowTile : kRowTile);
+      const auto multiply = [&](int left_part, int right_part, real* to, Index stride, bool add) {
+        multiply_tiles(left[static_cast<size_t>(left_part)], rows,
+                       pack::padded_inner(call.format, length), call.right.at(right_part, panel, k),
+                       call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel), to,
+                       stride, add, call.format == Format::bf16 ? kBf16RowTile : kRowTile);
+      };
+      // Part i is 2^-8 i times as large as part 0: products of less than the last are left out.
+      bool add = k > 0;
+      for (int order = call.parts - 1; order > 0; --order) {
+        for (int part = 0; part <= order; ++part, add = true) {
+          multiply(part, order - part, small + panel * kPanel - first, width, add);
+        }
+      }
+      multiply(0, 0, c + panel * kPanel, call.c_stride, k > 0 || !starts);
     }
   }
+  if (small != nullptr && a.cols > 0) add_rows(small, c + first, rows, width, call.c_stride);
 }
 
 /// Bytes of the packed right operand, 0 if it stays where it is.
 Index packed_bytes(const Call& call) {
   if (pack::right_lies_well(call.format, call.b, call.a.rows)) return 0;
-  return pack::panel_bytes(call.format, call.b.rows, call.b.cols);
-}
-
-/// Bytes that each thread needs for a block of the left operand.
-Index left_bytes(const Call& call) {
-  if (pack::left_lies_well(call.format, call.a)) return 0;
-  return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
+  return call.parts * pack::panel_bytes(call.format, call.b.rows, call.b.cols);
 }
 
 std::shared_ptr<void> take(Index bytes) {
@@ -144,18 +188,25 @@ std::shared_ptr<void> take(Index bytes) {
 
 /// The right operand for the tiles; `memory` has room for packed_bytes.
 pack::Right right_of(const Call& call, void* memory) {
-  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
-  const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
-  parallel_for(ceil_div(call.b.cols, kPanel), [&](Index panel) {
-    pack::panel(call.format, call.b, panel * kPanel, static_cast<char*>(memory) + panel * bytes);
+  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, 0, call.format};
+  const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel),
+              panels = ceil_div(call.b.cols, kPanel);
+  parallel_for(call.parts * panels, [&](Index i) {
+    pack::panel(call.format, static_cast<int>(i / panels), call.b, i % panels * kPanel,
+                static_cast<char*>(memory) + i * bytes);
   });
-  return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
+  const Index panel_stride = bytes / pack::element_size(call.format);
+  return {memory, kPanel, panel_stride, panels * panel_stride, call.format};
 }
 
 Call make_call(const Operand& a, const Operand& b, Precision precision) {
   assert(a.cols == b.rows);
   const Format format = pack::format_of(precision);
-  return {.a = a, .b = b, .format = format, .chunk = chunk_length(format, a.cols)};
+  return {.a = a,
+          .b = b,
+          .format = format,
+          .parts = std::max(parts_of(precision), 1),
+          .chunk = chunk_length(format, a.cols)};
 }
 
 void run(Call call) {
@@ -169,14 +220,14 @@ void run(Call call) {
   call.right = right_of(call, packed.get());
   const Cut cut = cut_of(call);
   const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel),
-              scratch_bytes = left_bytes(call);
-  const auto scratch = take(scratch_bytes * num_threads());
+              bytes = scratch_bytes(call);
+  const auto scratch = take(bytes * num_threads());
   // Neighbouring tasks share their panels, which stay in the cache.
   parallel_for(cut.tasks(call), [&](Index task) {
     const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
     multiply_block(call, row, std::min(cut.rows, call.a.rows - row), panel,
                    std::min(panel + cut.group, panels),
-                   static_cast<char*>(scratch.get()) + thread_index() * scratch_bytes);
+                   static_cast<char*>(scratch.get()) + thread_index() * bytes);
   });
 }
 
@@ -184,7 +235,7 @@ void run(Call call) {
 
 void pack_panels(const Operand& b, real* panels) {
   parallel_for(ceil_div(b.cols, kPanel), [&](Index panel) {
-    pack::panel(Format::plain, b, panel * kPanel, panels + panel * kPanel * b.rows);
+    pack::panel(Format::plain, 0, b, panel * kPanel, panels + panel * kPanel * b.rows);
   });
 }
 

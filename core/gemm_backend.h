@@ -7,13 +7,39 @@
 
 namespace difftape {
 
-/// What the operands of a product are rounded to first; products are summed as `real` in any case
-/// (Micikevicius et al. 2018).
+/// What the operands of a product are rounded to first; products are summed as `real` in any case.
+/// bfloat16 is multiplied by the processor's own units, or, if emulated, as `real`: the same
+/// rounding on every machine.
 enum class Precision {
-  full,           ///< nothing
-  bf16,           ///< bfloat16, multiplied by the processor's own units
-  bf16_emulated,  ///< bfloat16, multiplied as `real`: the same rounding on every machine
+  full,  ///< nothing
+  bf16,  ///< bfloat16 (Micikevicius et al. 2018)
+  bf16_emulated,
+  bf16x3,  ///< the sum of two bfloat16s, of whose four products three are made (Henry et al. 2019)
+  bf16x3_emulated,
+  bf16x6,  ///< the sum of three, of whose nine products six are made: as exact as f32
+  bf16x6_emulated,
 };
+/// How many bfloat16s stand for a number; 0: it stays as it is.
+constexpr int parts_of(Precision precision) {
+  switch (precision) {
+    case Precision::full:
+      return 0;
+    case Precision::bf16:
+    case Precision::bf16_emulated:
+      return 1;
+    case Precision::bf16x3:
+    case Precision::bf16x3_emulated:
+      return 2;
+    case Precision::bf16x6:
+    case Precision::bf16x6_emulated:
+      return 3;
+  }
+  return 0;
+}
+constexpr bool is_emulated(Precision precision) {
+  return precision == Precision::bf16_emulated || precision == Precision::bf16x3_emulated ||
+         precision == Precision::bf16x6_emulated;
+}
 /// Why this machine or program does not support `precision`: one sentence, empty if it does.
 std::string unsupported_reason(Precision precision);
 

@@ -13,6 +13,15 @@ namespace {
 
 using namespace test;
 
+/// What tiles of `real` multiply.
+std::vector<Precision> emulated() {
+  std::vector<Precision> all = precisions_that_multiply();
+  std::erase_if(all, [](Precision p) { return p != Precision::full && !is_emulated(p); });
+  return all;
+}
+/// What tiles of bfloat16 multiply.
+constexpr Precision kOfUnits[] = {Precision::bf16, Precision::bf16x3, Precision::bf16x6};
+
 class GemmBackend : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -29,17 +38,18 @@ class GemmBackend : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(GemmBackend, multiplies_every_kind_of_operand_at_awkward_sizes) {
-  expect_products(Precision::full);
-  expect_products(Precision::bf16_emulated);
+  for (const Precision precision : emulated()) expect_products(precision);
 }
 
 TEST_P(GemmBackend, reads_operands_with_long_rows) {
-  expect_long_rows_are_read(Precision::full);
-  expect_long_rows_are_read(Precision::bf16_emulated);
+  for (const Precision precision : emulated()) expect_long_rows_are_read(precision);
 }
 
 TEST_P(GemmBackend, rounded_products_keep_what_is_not_finite_in_its_row_or_column) {
-  expect_what_is_not_finite_stays_in_its_row_or_column(Precision::bf16_emulated);
+  for (const Precision precision : emulated()) {
+    if (precision == Precision::full) continue;
+    expect_what_is_not_finite_stays_in_its_row_or_column(precision);
+  }
 }
 
 TEST_P(GemmBackend, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) {
@@ -52,13 +62,12 @@ TEST_P(GemmBackend, overwrites_garbage_and_gives_zeros_for_an_empty_inner_size) 
 }
 
 TEST_P(GemmBackend, an_empty_inner_size_gives_the_addend) {
-  expect_an_empty_inner_size_gives_the_addend(Precision::full);
-  expect_an_empty_inner_size_gives_the_addend(Precision::bf16_emulated);
+  for (const Precision precision : emulated())
+    expect_an_empty_inner_size_gives_the_addend(precision);
 }
 
 TEST_P(GemmBackend, results_are_bitwise_equal_for_any_number_of_threads) {
-  expect_threads_do_not_matter(Precision::full);
-  expect_threads_do_not_matter(Precision::bf16_emulated);
+  for (const Precision precision : emulated()) expect_threads_do_not_matter(precision);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, GemmBackend, testing::Values("libxsmm", "portable"),
@@ -93,21 +102,24 @@ class Bf16Backend : public testing::Test {
 };
 
 TEST_F(Bf16Backend, multiplies_every_kind_of_operand_at_awkward_sizes) {
-  expect_products(Precision::bf16);
+  for (const Precision precision : kOfUnits) expect_products(precision);
 }
 
-TEST_F(Bf16Backend, reads_operands_with_long_rows) { expect_long_rows_are_read(Precision::bf16); }
+TEST_F(Bf16Backend, reads_operands_with_long_rows) {
+  for (const Precision precision : kOfUnits) expect_long_rows_are_read(precision);
+}
 
 TEST_F(Bf16Backend, keeps_what_is_not_finite_in_its_row_or_column) {
-  expect_what_is_not_finite_stays_in_its_row_or_column(Precision::bf16);
+  for (const Precision precision : kOfUnits)
+    expect_what_is_not_finite_stays_in_its_row_or_column(precision);
 }
 
 TEST_F(Bf16Backend, an_empty_inner_size_gives_the_addend) {
-  expect_an_empty_inner_size_gives_the_addend(Precision::bf16);
+  for (const Precision precision : kOfUnits) expect_an_empty_inner_size_gives_the_addend(precision);
 }
 
 TEST_F(Bf16Backend, results_are_bitwise_equal_for_any_number_of_threads) {
-  expect_threads_do_not_matter(Precision::bf16);
+  for (const Precision precision : kOfUnits) expect_threads_do_not_matter(precision);
 }
 
 TEST_F(Bf16Backend, has_a_name) { EXPECT_THAT(bf16_backend_name(), testing::Not("")); }
@@ -119,6 +131,35 @@ TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
   } else {
     EXPECT_THAT(unsupported_reason(Precision::bf16_emulated), testing::HasSubstr("f32"));
     EXPECT_THAT(unsupported_reason(Precision::bf16), testing::HasSubstr("f32"));
+  }
+}
+
+TEST(Gemm, several_bfloat16s_are_as_exact_as_their_name_says) {
+  if (sizeof(real) == 8) GTEST_SKIP() << "bfloat16 is of the f32 program";
+  const Stored a = make_matrix(40, 300, false, 0, "a"), b = make_matrix(300, 70, true, 0, "b");
+  const auto error = [&](Precision precision) {
+    Tensor c = Tensor::empty({40, 70});
+    gemm(a.view, b.view, c.data(), 70, Accumulate::no, precision);
+    double squares = 0, sizes = 0;
+    for (Index i = 0; i < 40; ++i) {
+      for (Index j = 0; j < 70; ++j) {
+        double sum = 0;
+        for (Index l = 0; l < 300; ++l)
+          sum += static_cast<double>(a.at(i, l)) * static_cast<double>(b.at(l, j));
+        squares += std::pow(static_cast<double>(c.row(i)[j]) - sum, 2);
+        sizes += sum * sum;
+      }
+    }
+    return std::sqrt(squares / sizes);
+  };
+  const double full = error(Precision::full);
+  for (const Precision precision : precisions_that_multiply()) {
+    const double found = error(precision);
+    RecordProperty(fmt::format("precision_{}", static_cast<int>(precision)),
+                   fmt::format("{:.2e}", found));
+    constexpr double kMost[] = {0, 4e-3, 6e-6, 0};
+    const int parts = parts_of(precision);
+    EXPECT_LT(found, parts == 0 || parts == 3 ? 1.5 * full : kMost[parts]) << parts;
   }
 }
 
@@ -136,13 +177,6 @@ TEST(Gemm, packs_what_lies_badly_and_nothing_else) {
               expected * static_cast<Index>(sizeof(real)))
         << way.m << " " << way.n << " " << way.k;
   }
-}
-
-/// Also those that the configuration refuses, as gemm itself does not.
-std::vector<Precision> precisions_that_multiply() {
-  std::vector<Precision> all{Precision::full, Precision::bf16_emulated};
-  if (unsupported_reason(Precision::bf16).empty()) all.push_back(Precision::bf16);
-  return all;
 }
 
 TEST(Gemm, takes_in_a_dry_run_what_it_takes_from_the_pool) {

@@ -37,21 +37,58 @@ std::string vector_instructions() {
   return found.empty() ? "unknown" : fmt::format("{}", fmt::join(found, " "));
 }
 
-/// FLOP/s of a product of training size, best of several.
-double measure_gemm() {
-  constexpr Index kRows = 2048, kCols = 384, kInner = 384;
-  const Tensor a = Tensor::full({kRows, kInner}, 1), b = Tensor::full({kCols, kInner}, 1);
-  Tensor c = Tensor::empty({kRows, kCols});
-  double best = 0;
+/// A line, at once: the next may have to be measured.
+void line(const char* name, const std::string& value) {
+  fmt::print("{:<20}{}\n", name, value);
+  std::fflush(stdout);
+}
+
+/// What a product of training size in a precision is here.
+struct Product {
+  double flops = 0;  ///< a second, best of several
+  double error = 0;  ///< root mean square, of that of the results
+};
+
+Product measure_gemm(Precision precision) {
+  constexpr Index kRows = 2048, kCols = 384, kInner = 384, kChecked = 16;
+  Tensor a = Tensor::empty({kRows, kInner}), b = Tensor::empty({kCols, kInner}),
+         c = Tensor::empty({kRows, kCols});
+  fill_normal(a, RandomStream(1, "doctor a"), 1);
+  fill_normal(b, RandomStream(1, "doctor b"), 1);
+  Product product;
   for (int round = 0; round < 20; ++round) {
     const auto started = std::chrono::steady_clock::now();
-    gemm(matrix(a.data(), kRows, kInner), transpose(matrix(b.data(), kCols, kInner)), c.data(),
-         kCols, Accumulate::no);
+    gemm(matrix(a), transpose(matrix(b)), c.data(), kCols, Accumulate::no, precision);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    best = std::max(best, 2.0 * kRows * kCols * kInner / seconds);
+    product.flops = std::max(product.flops, 2.0 * kRows * kCols * kInner / seconds);
   }
-  return best;
+  double squares = 0, sizes = 0;
+  for (Index i = 0; i < kChecked; ++i) {
+    for (Index j = 0; j < kCols; ++j) {
+      long double sum = 0;
+      for (Index k = 0; k < kInner; ++k)
+        sum += static_cast<long double>(a.row(i)[k]) * static_cast<long double>(b.row(j)[k]);
+      const auto exact = static_cast<double>(sum);
+      squares += std::pow(static_cast<double>(c.row(i)[j]) - exact, 2);
+      sizes += exact * exact;
+    }
+  }
+  product.error = std::sqrt(squares / sizes);
+  return product;
+}
+
+/// A line for each precision that train.precision may be here.
+void print_precisions(double peak) {
+  std::string name = "matrix product";
+  for (const auto& [word, precision] : kNames<Precision>) {
+    if (!unsupported_reason(precision).empty() || is_emulated(precision)) continue;
+    const Product product = measure_gemm(precision);
+    line(name.c_str(),
+         fmt::format("{:<8}{:.0f} GFLOP/s, {:.0f} % of peak, error {:.1e}, 2048 x 384 x 384", word,
+                     product.flops / 1e9, 100 * product.flops / peak, product.error));
+    name.clear();
+  }
 }
 
 /// The result of a product of training size, of numbers whose sums are rounded.
@@ -74,12 +111,6 @@ std::string portable_line() {
              : "runs on processors like this one; on any with train.engine: portable";
 }
 
-/// A line, at once: the next may have to be measured.
-void line(const char* name, const std::string& value) {
-  fmt::print("{:<20}{}\n", name, value);
-  std::fflush(stdout);
-}
-
 void print_doctor() {
   const BuildInfo build = build_info();
   line("difftape", fmt::format("{} ({}, {}, {})", build.version, build.commit, build.precision,
@@ -90,13 +121,12 @@ void print_doctor() {
   line("instructions", vector_instructions());
   line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
   line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
-  const double peak = measure_fma_peak(0.3), product = measure_gemm();
+  const double peak = measure_fma_peak(0.3);
   line("GEMM backend", gemm_backend());
   line("same bits as", portable_line());
   line("bfloat16", bf16_backend_name().empty() ? "emulated only" : bf16_backend_name());
   line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
-  line("matrix product", fmt::format("{:.0f} GFLOP/s, {:.0f} % of peak, 2048 x 384 x 384",
-                                     product / 1e9, 100 * product / peak));
+  print_precisions(peak);
   line("Eigen",
        fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION));
   line("HDF5", run::h5::library_version());

@@ -11,10 +11,10 @@ Precision precision_of(const Config& config) {
   const Precision precision = config.train.precision;
   const std::string unsupported = unsupported_reason(precision);
   if (!unsupported.empty()) {
+    const bool emulated = unsupported_reason(Precision::bf16_emulated).empty();
     throw ConfigError(fmt::format(
         "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
-        unsupported,
-        unsupported_reason(Precision::bf16_emulated).empty() ? " or bf16_emulated" : ""));
+        unsupported, emulated ? fmt::format(" or {}_emulated", to_string(precision)) : ""));
   }
   return precision;
 }
@@ -26,10 +26,12 @@ Engine engine_of(const Config& config) {
     throw ConfigError(fmt::format("train.engine: {} cannot be had here: {}; or use fast",
                                   to_string(engine), unsupported));
   }
-  if (engine == Engine::portable && config.train.precision == Precision::bf16) {
-    throw ConfigError(
+  const Precision precision = config.train.precision;
+  if (engine == Engine::portable && precision != Precision::full && !is_emulated(precision)) {
+    throw ConfigError(fmt::format(
         "train.engine: portable multiplies no bfloat16, whose units add in an order of their own; "
-        "set train.precision to bf16_emulated or full, or train.engine to fast");
+        "set train.precision to {}_emulated or full, or train.engine to fast",
+        to_string(precision)));
   }
   return engine;
 }

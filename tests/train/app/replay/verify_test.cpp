@@ -32,7 +32,8 @@ struct TwoSteps : TinyProject {
 class VerifyEvery : public testing::TestWithParam<std::string> {};
 
 TEST_P(VerifyEvery, kind_and_precision_has_the_same_bits_with_1_2_3_4_and_16_threads) {
-  for (const Precision precision : {Precision::full, Precision::bf16, Precision::bf16_emulated}) {
+  for (const auto& [name, precision] : kNames<Precision>) {
+    SCOPED_TRACE(name);
     if (!unsupported_reason(precision).empty()) continue;
     TwoSteps project(GetParam());
     project.config.train.precision = precision;

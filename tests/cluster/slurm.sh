@@ -22,7 +22,7 @@ ClusterName=difftape
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=$port
 AuthType=auth/munge
-AuthInfo=socket=$dir/munge.socket
+AuthInfo=socket=$dir/munge.socket,cred_expire=10
 SlurmUser=$(id -un)
 SlurmdUser=$(id -un)
 StateSaveLocation=$dir/state

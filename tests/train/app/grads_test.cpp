@@ -177,7 +177,7 @@ TEST_F(Grads, a_model_that_is_missing_or_none_is_named) {
   EXPECT_EQ(
       error(64, "run", {"--set", "run.seed=2"}),
       "difftape: --set run.seed=2: a checkpoint has a configuration of its own, of which only "
-      "data.* and train.* can be set\n");
+      "data.*, train.*, model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set\n");
 }
 
 TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {

@@ -86,7 +86,10 @@ TEST(Doctor, says_what_the_machine_and_the_build_can_do) {
   EXPECT_THAT(doctor.out, testing::MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
   EXPECT_EQ(row(doctor.out, "threads")[0], "1");
   EXPECT_GT(std::stod(row(doctor.out, "measured peak")[0]), 0.5) << "GFLOP/s";
-  EXPECT_GT(std::stod(row(doctor.out, "matrix product")[0]), 0.1);
+  const auto product = row(doctor.out, "matrix product");
+  EXPECT_EQ(product[0], "full");
+  EXPECT_GT(std::stod(product[1]), 0.1);
+  EXPECT_LT(std::stod(product[8]), 1e-6) << "error";
   const Outcome other = test::run({"doctor"}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_THAT(other.out, AllOf(HasSubstr(", f64, "), HasSubstr("multiply-add, f64")));
 }

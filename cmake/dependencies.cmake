@@ -49,3 +49,14 @@ if(DIFFTAPE_ONEDNN)
     message(STATUS "oneDNN 2 not found: no bfloat16 products with AMX")
   endif()
 endif()
+
+# Several processes that train one model together; one source knows of it.
+if(DIFFTAPE_MPI)
+  pkg_check_modules(MPI QUIET ompi-c)
+  if(MPI_FOUND)
+    set_source_files_properties(core/processes.cpp PROPERTIES
+      COMPILE_DEFINITIONS DIFFTAPE_WITH_MPI=1 INCLUDE_DIRECTORIES "${MPI_INCLUDE_DIRS}")
+  else()
+    message(STATUS "Open MPI not found: a model is trained by one process")
+  endif()
+endif()

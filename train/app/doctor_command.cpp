@@ -10,6 +10,7 @@
 #include "core/gemm.h"
 #include "core/parallel.h"
 #include "core/platform.h"
+#include "core/processes.h"
 #include "core/random.h"
 #include "core/tensor.h"
 #include "train/app/commands.h"
@@ -121,6 +122,8 @@ void print_doctor() {
   line("instructions", vector_instructions());
   line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
   line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
+  const std::string mpi = processes::library();
+  line("processes", mpi.empty() ? "one: built without MPI" : "mpirun, " + mpi);
   const double peak = measure_fma_peak(0.3);
   line("GEMM backend", gemm_backend());
   line("same bits as", portable_line());

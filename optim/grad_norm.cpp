@@ -29,14 +29,16 @@ std::vector<GradientBlock> gradient_blocks(const ParameterSet& parameters) {
   return blocks;
 }
 
-GradNorms grad_norms(const ParameterSet& parameters) {
+GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards) {
   const std::vector<GradientBlock> blocks = gradient_blocks(parameters);
   std::vector<double> sums(blocks.size());
   parallel_for(static_cast<Index>(blocks.size()), [&](Index i) {
     const GradientBlock& block = blocks[static_cast<size_t>(i)];
+    if (!shards.here(block.parameter)) return;
     const Parameter& p = parameters.begin()[static_cast<Index>(block.parameter)];
     sums[static_cast<size_t>(i)] = sum_of_squares(p.grad.data() + block.begin, block.count);
   });
+  shards.share(sums);
 
   GradNorms norms;
   norms.per_parameter.resize(parameters.size());
@@ -53,11 +55,18 @@ double clip_scale(double norm, double clip_norm) {
   return clip_norm > 0 ? std::min(1.0, clip_norm / (norm + 1e-6)) : 1.0;
 }
 
-const Parameter* first_non_finite(const ParameterSet& parameters) {
+const Parameter* first_non_finite(const ParameterSet& parameters, const Shards& shards) {
+  std::vector<char> wrong_gradient;
+  for (const Parameter& p : parameters) {
+    wrong_gradient.push_back(shards.here(wrong_gradient.size()) && p.has_gradient &&
+                             !p.grad.all_finite());
+  }
+  shards.share(wrong_gradient);
   const Parameter* found = nullptr;
+  size_t i = 0;
   for (const Parameter& p : parameters) {
     if (!p.value.all_finite()) return &p;
-    if (p.has_gradient && !p.grad.all_finite()) found = &p;
+    if (wrong_gradient[i++]) found = &p;
   }
   return found;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/parameter.h"
+#include "optim/shards.h"
 
 namespace difftape {
 
@@ -24,8 +25,9 @@ struct GradNorms {
   double global = 0;                  ///< over all elements of all parameters
   std::vector<double> per_parameter;  ///< in the order of the parameters
 };
-/// Every parameter must have a gradient (std::logic_error).
-GradNorms grad_norms(const ParameterSet& parameters);
+/// Every parameter must have a gradient (std::logic_error). With shards every process must call it,
+/// of the gradients of owners; it is the same in all.
+GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards = {});
 
 /// Factor that brings a gradient of the given finite norm to at most `clip_norm`, as PyTorch's
 /// clip_grad_norm_ has it: min(1, clip_norm / (norm + 1e-6)). clip_norm 0: always 1.
@@ -33,7 +35,7 @@ double clip_scale(double norm, double clip_norm);
 
 /// Where a NaN or infinity came in: the first parameter, in the order of declaration, whose value
 /// is not finite; else the last one whose gradient is not, which the backward pass reached first;
-/// else null.
-const Parameter* first_non_finite(const ParameterSet& parameters);
+/// else null. With shards as grad_norms.
+const Parameter* first_non_finite(const ParameterSet& parameters, const Shards& shards = {});
 
 }  // namespace difftape

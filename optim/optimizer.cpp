@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/parallel.h"
+#include "core/pool.h"
 #include "optim/grad_norm.h"
 #include "optim/rules/rules.h"
 
@@ -80,7 +81,7 @@ UpdateNorms norms_of(std::span<const GradientBlock> blocks, std::span<const Upda
 }  // namespace
 
 Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
-    : parameters_(parameters) {
+    : parameters_(parameters), shards_(parameters, processes::count()) {
   if (config.independent_weight_decay) peak_lr_ = config.lr;
   rules_.push_back(make_rule(config.kind, config));
   rules_.push_back(make_rule(OptimizerKind::adamw, config));
@@ -88,7 +89,8 @@ Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
     const UpdateRule& rule = *rules_[rules_[0]->takes(p) ? 0 : 1];
     State state{&p, &rule, decays(p.role, config) ? config.weight_decay : 0.0, {}};
     for (const char* name : rule.state_names()) {
-      state.tensors.push_back({name, Tensor::zeros(p.shape)});
+      const bool here = shards_.here(states_.size());
+      state.tensors.push_back({name, here ? Tensor::zeros(p.shape) : Tensor()});
     }
     states_.push_back(std::move(state));
   }
@@ -97,18 +99,21 @@ Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
 void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
   const std::vector<GradientBlock> blocks = gradient_blocks(parameters_);
   ++steps_;
-  std::vector<ParameterStep> steps;
-  for (State& state : states_) {
+  std::vector<ParameterStep> steps(states_.size());
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (!shards_.here(i)) continue;
+    State& state = states_[i];
     StepInput input{steps_, lr, grad_scale};
     UpdateRule::Prepared prepared = state.rule->prepare(input, *state.parameter, state.tensors);
     input.lr = lr * prepared.lr_scale;
     const double rate = peak_lr_ ? lr / *peak_lr_ : input.lr;
     const auto keep = static_cast<real>(1 - rate * state.weight_decay);
-    steps.push_back({input, keep, std::move(prepared.direction)});
+    steps[i] = {input, keep, std::move(prepared.direction)};
   }
   std::vector<UpdateSums> sums(norms ? blocks.size() : 0);
   parallel_for(static_cast<Index>(blocks.size()), [&](Index i) {
     const GradientBlock& block = blocks[static_cast<size_t>(i)];
+    if (!shards_.here(block.parameter)) return;
     State& state = states_[block.parameter];
     const ParameterStep& step = steps[block.parameter];
     if (norms) {
@@ -117,7 +122,52 @@ void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
       state.rule->update(step.input, elements_of(state, step, block.begin, block.count));
     }
   });
+  shards_.share(sums);
   if (norms) *norms = norms_of(blocks, sums, parameters_.size());
+  shards_.publish_values(parameters_);
+}
+
+template <class F>
+void Optimizer::for_each_tensor(F&& f) {
+  Index tag = 0;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    for (StateTensor& tensor : states_[i].tensors) {
+      f(tensor.value, states_[i].parameter->shape, shards_.owner(i), tag++);
+    }
+  }
+}
+
+void Optimizer::gather() {
+  for_each_tensor([](Tensor& tensor, const Shape& shape, Index owner, Index tag) {
+    if (owner == 0) return;
+    if (processes::rank() == owner) processes::send(std::as_bytes(tensor.values()), 0, tag);
+    if (processes::rank() > 0) return;
+    tensor = Tensor::empty(shape);
+    processes::receive(std::as_writable_bytes(tensor.values()), owner, tag);
+  });
+  processes::wait_until_sent();
+}
+
+void Optimizer::release() {
+  for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index) {
+    if (owner != processes::rank()) tensor = Tensor();
+  });
+  if (processes::rank() == 0 && processes::count() > 1) pool::trim();  // what no step needs
+}
+
+void Optimizer::scatter() {
+  std::vector<Index> steps{processes::rank() == 0 ? steps_ : 0};
+  shards_.share(steps);
+  steps_ = steps[0];
+  for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index tag) {
+    if (owner == 0) return;
+    if (processes::rank() == 0) processes::send(std::as_bytes(tensor.values()), owner, tag);
+    if (processes::rank() == owner) {
+      processes::receive(std::as_writable_bytes(tensor.values()), 0, tag);
+    }
+  });
+  processes::wait_until_sent();
+  release();
 }
 
 Index Optimizer::state_size() const {

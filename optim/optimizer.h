@@ -10,6 +10,7 @@
 #include "autograd/parameter.h"
 #include "optim/optim_config.h"
 #include "optim/rules/rules.h"
+#include "optim/shards.h"
 
 namespace difftape {
 
@@ -26,13 +27,14 @@ class Optimizer {
   struct State {
     Parameter* parameter;
     const UpdateRule* rule;
-    double weight_decay;  ///< 0 for a parameter that does not decay
-    std::vector<StateTensor> tensors;
+    double weight_decay;               ///< 0 for a parameter that does not decay
+    std::vector<StateTensor> tensors;  ///< without memory where another process keeps them
   };
 
   /// By the rule of config.kind; parameters it is not made for have AdamW's. Weight decay applies
   /// to projections and the output, to embeddings if `decay_embeddings`, never to norm weights,
-  /// lambda vectors and sinks. `parameters` is initialised and outlives this.
+  /// lambda vectors and sinks. `parameters` is initialised and outlives this. Processes that train
+  /// together share the parameters.
   Optimizer(ParameterSet& parameters, const OptimConfig& config);
 
   /// One step of each parameter p by its rule (optim/rules), with grad_scale * gradient; weight
@@ -40,7 +42,8 @@ class Optimizer {
   /// learning rate, p -= (lr / config.lr) weight_decay p (Loshchilov and Hutter 2019, algorithm 2;
   /// Wortsman et al. 2023, arXiv 2309.14322, section 3.2.2). The gradients stay as they are. Every
   /// parameter must have one (std::logic_error). Also fills `norms` if there are any; the bits of
-  /// the step are the same.
+  /// the step are the same. Each process updates what it answers for; all must call it, and have
+  /// all values afterwards.
   void step(double lr, double grad_scale = 1, UpdateNorms* norms = nullptr);
 
   /// Steps taken. With the states, all that is to be saved and set to continue.
@@ -49,11 +52,25 @@ class Optimizer {
   /// In the order of the parameters.
   std::span<State> states() { return states_; }
   std::span<const State> states() const { return states_; }
-  /// Elements of all that is kept.
+  /// Elements of all that is kept here.
   Index state_size() const;
+  const Shards& shards() const { return shards_; }
+
+  // Every process must call these at the same time.
+
+  /// Process 0 has what all keep, until `release`.
+  void gather();
+  void release();
+  /// The steps taken and what is kept become what process 0 has, which released the rest.
+  void scatter();
 
  private:
-  const ParameterSet& parameters_;
+  /// Calls f(tensor, shape, owner, number) for all that is kept.
+  template <class F>
+  void for_each_tensor(F&& f);
+
+  ParameterSet& parameters_;
+  Shards shards_;
   std::optional<double> peak_lr_;  // if weight decay is independent of it
   std::vector<std::unique_ptr<UpdateRule>> rules_;
   std::vector<State> states_;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/processes.h"
 
 namespace difftape {
 
@@ -22,6 +23,9 @@ std::vector<Index> key_heads(const HeadMapping& mapping) {
   }
   return keys;
 }
+
+/// NaN if one is, so that the order in which many are compared does not matter.
+real larger(real a, real b) { return a < b || std::isnan(b) ? b : a; }
 
 /// Multiplies the rows of a head of `<name>.weight`, (heads * D, C).
 void scale_head(ParameterSet& parameters, const std::string& name, Index head, Index heads,
@@ -45,7 +49,7 @@ void QkClip::attention(Index layer, const AttentionView& view) {
     of = {view.mapping, largest};
     return;
   }
-  for (size_t i = 0; i < largest.size(); ++i) of.largest[i] = std::max(of.largest[i], largest[i]);
+  for (size_t i = 0; i < largest.size(); ++i) of.largest[i] = larger(of.largest[i], largest[i]);
 }
 
 QkClipped QkClip::seen() const {
@@ -56,6 +60,16 @@ QkClipped QkClip::seen() const {
     }
   }
   return result;
+}
+
+void QkClip::share() {
+  for (Layer& layer : layers_) {
+    const std::vector<real> all = processes::all_of(std::span<const real>(layer.largest));
+    for (size_t i = 0; i < all.size(); ++i) {
+      real& largest = layer.largest[i % layer.largest.size()];
+      largest = larger(largest, all[i]);
+    }
+  }
 }
 
 QkClipped QkClip::clip(ParameterSet& parameters) const {

@@ -32,6 +32,8 @@ class QkClip : public Observer {
   void reset() { layers_.clear(); }
   /// The largest logit seen.
   QkClipped seen() const;
+  /// Processes that train together then have all seen what each of them saw; all must call it.
+  void share();
   /// Scales `model.layers.<layer>.self_attn.{q_proj,k_proj}.weight`.
   QkClipped clip(ParameterSet& parameters) const;
 

@@ -15,6 +15,7 @@
 
 #include "core/gemm.h"
 #include "core/platform.h"
+#include "core/processes.h"
 #include "train/app/commands.h"
 #include "train/run/config/foreign_names.h"
 #include "train/system/shared.h"
@@ -43,7 +44,9 @@ constexpr const char* kExitCodes =
     "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
     "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
 
+/// Says why this process ends, and ends those with it that it trains with.
 int fail(system::Exit exit, std::string_view message) {
+  processes::failed();
   // Errors of a configuration begin with file:line:column, which editors and terminals follow.
   std::string text =
       fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
@@ -51,6 +54,7 @@ int fail(system::Exit exit, std::string_view message) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return (c < ' ' && c != '\n') || c == 127; }, '?');
   std::fputs(text.c_str(), stderr);  // throws nothing, wherever it goes
+  if (processes::count() > 1) processes::end_all(static_cast<int>(exit));
   return static_cast<int>(exit);
 }
 
@@ -97,8 +101,12 @@ int main(int argc, char** argv, const std::string& shared) {
   context.program = &program;
   for (const MakeCommand make : commands()) program.commands.push_back(make(context));
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "train") processes::join();
     gemm_backend();  // a backend that is not there is an error before anything starts
-    if (!parse_and_run(program, argc, argv)) return 0;
+    if (!parse_and_run(program, argc, argv)) {
+      processes::leave();
+      return 0;
+    }
   } catch (const Error& error) {
     return fail(system::exit_of(error), error.what());
   } catch (const std::bad_alloc&) {
@@ -107,7 +115,9 @@ int main(int argc, char** argv, const std::string& shared) {
   } catch (const std::exception& error) {
     if (std::ferror(stdout) == 0) return fail(system::Exit::bad_data, error.what());
   }
-  return finish(context.exit);
+  const int code = finish(context.exit);
+  processes::leave();
+  return code;
 }
 
 }  // namespace difftape::app

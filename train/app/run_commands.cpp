@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/processes.h"
 #include "train/app/commands.h"
 #include "train/run/config/reader.h"
 #include "train/run/loop/grads.h"
@@ -67,7 +68,8 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   run::TrainRequest request;
   request.out = directory_of(a, config);
   outlive_reader();
-  request.resume = resumes(a.resume, request.out);
+  // Of processes that train together the first has the directory.
+  request.resume = processes::rank() == 0 && resumes(a.resume, request.out);
   request.profile = a.profile;
   request.command = context.command_line;
   request.console = &std::cout;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
+#include "core/processes.h"
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
@@ -44,6 +45,20 @@ void TaskAccuracy::add(const Batch& batch, const Tensor& logits) {
     answers_.add(all);
     cell(answer.grid_row, answer.grid_column).add(all);
   }
+}
+
+void TaskAccuracy::share() {
+  std::vector<Share> mine = cells_;
+  mine.insert(mine.end(), {targets_, answers_});
+  std::vector<Share> sums(mine.size());
+  const std::vector<Share> all = processes::all_of(std::span<const Share>(mine));
+  for (size_t i = 0; i < all.size(); ++i) {
+    sums[i % sums.size()].hits += all[i].hits;
+    sums[i % sums.size()].total += all[i].total;
+  }
+  answers_ = sums.back();
+  targets_ = sums[cells_.size()];
+  std::copy_n(sums.begin(), cells_.size(), cells_.begin());
 }
 
 std::vector<std::pair<std::string, double>> TaskAccuracy::metrics() const {

@@ -18,6 +18,9 @@ class TaskAccuracy {
   /// logits (B, T, V) of the batch.
   void add(const Batch& batch, const Tensor& logits);
 
+  /// Counts what all processes that train together counted; all must call it.
+  void share();
+
   /// val/accuracy, the share of scored targets that were hit; with a grid task/accuracy/ROW/COLUMN,
   /// the share of answers all of whose scored targets were, where there were any; with
   /// AccuracyGrid::exact_match also task/exact_match, that share of all answers.

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/processes.h"
 #include "train/run/data/task_accuracy.h"
 #include "train/run/inference/position_losses.h"
 
@@ -46,6 +47,15 @@ Validation validate(LanguageModel& model, const Dataset& data, const ValidationR
   if (data.best()) sums.score.emplace(data.grid());
   if (request.positions) sums.positions.emplace();
   Validation result;
+  const Index begin = request.batches * processes::rank() / processes::count();
+  const Index end = request.batches * (processes::rank() + 1) / processes::count();
+  std::vector<double> losses(static_cast<size_t>(request.batches));
+  for (Index i = begin; i < end; ++i) {
+    losses[static_cast<size_t>(i)] =
+        loss_of(model, data.val_batch(i), request, sums);
+  }
+  processes::combine(losses);
+  if (sums.score) sums.score->share();
   double total = 0, weights = 0, first = 0;
   for (Index i = 0; i < request.batches; ++i) {
     const Batch batch = data.val_batch(i);
@@ -53,7 +63,7 @@ Validation validate(LanguageModel& model, const Dataset& data, const ValidationR
     const auto targets = static_cast<double>(batch.scored_targets());
     if (i == 0) first = targets;
     const double weight = targets / first;  // 1 for batches of equal size: a plain mean
-    total += weight * loss_of(model, batch, request, sums);
+    total += weight * losses[static_cast<size_t>(i)];
     weights += weight;
   }
   result.loss = total / weights;

@@ -28,7 +28,8 @@ struct Validation {
   std::vector<double> loss_by_position = {};
 };
 
-/// Means over the scored tokens of validation batches. batches >= 1.
+/// Means over the scored tokens of validation batches. batches >= 1. Processes that train together
+/// share the batches and must all call it.
 Validation validate(LanguageModel& model, const Dataset& data, const ValidationRequest& request);
 
 }  // namespace difftape::run

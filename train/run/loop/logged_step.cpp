@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/processes.h"
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
@@ -14,12 +15,14 @@ Step take_logged_step(TrainState& state) {
     step.val_loss = validation.loss;
     step.val_metrics = std::move(validation.metrics);
     if (!std::isfinite(step.val_loss)) {
-      const Parameter* first = first_non_finite(state.model.parameters());
+      const Parameter* first = first_non_finite(state.model.parameters(), state.optimizer.shards());
       step.diverged = {step.step, metric("val/loss"), first ? first->name : "",
                        first_non_finite_op_in_validation(state)};
     }
   }
-  if (step.diverged || diagnoses(state.config, step.step)) step.diagnostics = state.diagnose();
+  const bool logs = processes::rank() == 0;
+  if (logs && (step.diverged || diagnoses(state.config, step.step)))
+    step.diagnostics = state.diagnose();
   return step;
 }
 

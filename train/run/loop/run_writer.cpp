@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/gemm.h"
 #include "core/platform.h"
+#include "core/processes.h"
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
@@ -124,7 +125,7 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
   if (request.resume) maps_ = maps_before(dir_, state.step);
   const Config& config = state.config;
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
-  peak_ = measure_fma_peak(kPeakSeconds);
+  peak_ = measure_fma_peak(kPeakSeconds) * static_cast<double>(processes::count());
   metrics_ = std::make_unique<MetricsWriter>(dir_ / "metrics.jsonl");
   if (config.log.digest) digests_ = std::make_unique<DigestWriter>(dir_ / kDigestsFile);
   if (config.log.tensorboard) events_ = std::make_unique<EventWriter>(dir_, to_yaml(config));

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
+#include "core/processes.h"
 #include "core/profile.h"
 #include "train/run/records/metric_registry.h"
 
@@ -27,10 +29,20 @@ void backward(Tape& tape, const Var& loss, Index micros) {
   tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
 }
 
+/// Gives all processes what each of them computed, and the sums of gradients to those that answer
+/// for them.
+void exchange(TrainState& state, std::vector<StepTerms>& terms) {
+  const profile::Span span(Category::phase, "exchange");
+  processes::combine(terms);
+  if (state.qk_clip) state.qk_clip->share();
+  state.optimizer.shards().sum_gradients(state.model.parameters());
+}
+
 /// Clips and updates, unless the step is skipped or the loss or a gradient is not finite.
 void update(TrainState& state, Step& step) {
   const profile::Span span(Category::phase, "optimizer");
-  step.norms = grad_norms(state.model.parameters());
+  const Shards& shards = state.optimizer.shards();
+  step.norms = grad_norms(state.model.parameters(), shards);
   if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
     const Config& config = state.config;
     step.spike_scale = state.guard.scale(step.loss, step.norms.global);
@@ -46,7 +58,7 @@ void update(TrainState& state, Step& step) {
     return;
   }
   if (state.qk_clip) step.qk_clip = state.qk_clip->seen();
-  const Parameter* first = first_non_finite(state.model.parameters());
+  const Parameter* first = first_non_finite(state.model.parameters(), shards);
   step.diverged = {step.step,
                    std::isfinite(step.loss) ? metric("optim/grad_norm") : metric("train/loss"),
                    first ? first->name : ""};
@@ -81,18 +93,27 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook) {
-  const Index micros = state.config.train.grad_accumulation;
-  for (Parameter& parameter : state.model.parameters()) parameter.zero_grad();
+  const Index micros = state.config.train.grad_accumulation, share = micros / processes::count();
   if (state.qk_clip) state.qk_clip->reset();
-  StepTerms total;
-  for (Index micro = 0; micro < micros; ++micro) {
+  std::vector<StepTerms> terms_of(static_cast<size_t>(micros));
+  for (Index i = 0; i < share; ++i) {
+    const Index micro = processes::rank() * share + i;
+    for (Parameter& parameter : state.model.parameters()) parameter.zero_grad();
     Tape tape(Tape::Mode::training, state.precision);
     tape.set_hook(hook);
     LossTerms terms;
     const Var loss = forward(state, tape, batches, micro, terms);
-    total.loss += static_cast<double>(terms.cross_entropy);
-    total.squared_log_z += terms.squared_log_z;
+    terms_of[static_cast<size_t>(micro)] = {static_cast<double>(terms.cross_entropy),
+                                            terms.squared_log_z};
     backward(tape, loss, micros);
+    auto sum = state.gradient_sums.begin();
+    for (Parameter& parameter : state.model.parameters()) (sum++)->add(i, parameter.grad);
+  }
+  exchange(state, terms_of);
+  StepTerms total;
+  for (const StepTerms& terms : terms_of) {
+    total.loss += terms.loss;
+    total.squared_log_z += terms.squared_log_z;
   }
   total.loss /= static_cast<double>(micros);
   total.squared_log_z /= static_cast<double>(micros);
@@ -134,18 +155,26 @@ Tape::Hook hook_for(std::string& found) {
   };
 }
 
+/// What the first process found that found something: its batches come first.
+std::string first_of_all(std::string found) {
+  const std::array<char, 1> here{!found.empty()};
+  const std::vector<char> all = processes::all_of(std::span<const char>(here));
+  const auto first = std::ranges::find(all, char{1});
+  return first == all.end() ? "" : processes::broadcast(std::move(found), first - all.begin());
+}
+
 }  // namespace
 
 std::string first_non_finite_op(TrainState& state, const MicroBatches& batches) {
   std::string found;
   accumulate_gradients(state, batches, hook_for(found));
-  return found;
+  return first_of_all(std::move(found));
 }
 
 std::string first_non_finite_op_in_validation(TrainState& state) {
   std::string found;
   state.validate(hook_for(found));
-  return found;
+  return first_of_all(std::move(found));
 }
 
 }  // namespace difftape::run

@@ -50,7 +50,10 @@ struct StepTerms {
   double squared_log_z = 0;  ///< log(sum exp(logits))^2 a token
 };
 /// Terms of the loss of train.grad_accumulation micro-batches; their mean gradients, those of the
-/// z-loss among them, are left in the parameters. Nothing else changes. `hook` sees all tapes.
+/// z-loss among them, are left in the parameters that this process answers for (optim/shards.h).
+/// Nothing else changes. `hook` sees all tapes of this process. Each process that trains computes
+/// its share of the micro-batches, which follow one another; their gradients are added up in the
+/// order of a tree over all of them (optim/tree_sum.h), so that it does not matter how many do.
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook = {});
 

@@ -57,7 +57,8 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
   });
 
   StepMemory memory;
-  memory.gradients = state.model.parameters().count() * static_cast<Index>(sizeof(real));
+  const Index sets = 1 + state.gradient_sums.front().kept();
+  memory.gradients = sets * state.model.parameters().count() * static_cast<Index>(sizeof(real));
   memory.moments = state.optimizer.state_size() * static_cast<Index>(sizeof(real));
   memory.weights = held - memory.gradients - memory.moments;
   const auto& blocks = dry.blocks();

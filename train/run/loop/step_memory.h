@@ -12,7 +12,7 @@ namespace difftape::run {
 /// program, with the threads it would use.
 struct StepMemory {
   Index weights = 0;    ///< with the rotary table, and what the pool rounds all of them up by
-  Index gradients = 0;  ///< of the weights
+  Index gradients = 0;  ///< of the weights, with those of micro-batches that wait to be added
   Index moments = 0;    ///< what the optimiser keeps: AdamW's two
   Index activations = 0;
   Index activation_gradients = 0;  ///< with those of the loss, the head's included

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/processes.h"
 #include "core/profile.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
@@ -58,6 +59,8 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       model(config.model),
       qk_clip(qk_clip_of(config.model)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
+      gradient_sums(model.parameters().size(),
+                    TreeSum(config.train.grad_accumulation / processes::count())),
       schedule(make_schedule(config.optim, config.train.steps)),
       loss_spikes(spike_rule_of(config.log, config.train.steps)),
       grad_spikes(loss_spikes.rule()),
@@ -128,15 +131,31 @@ void TrainState::restore(const fs::path& checkpoint) {
   require_precision(checkpoint, meta.precision, "resume");
   require_same_data(*data, meta.extra_state.at("data"), checkpoint);
   saved.load(model.parameters(), &optimizer);
-  restore_state(loss_spikes, meta.extra_state.at("loss_spikes"));
-  restore_state(grad_spikes, meta.extra_state.at("grad_spikes"));
-  if (guard.active()) guard.restore(meta.extra_state.at("guard"));
-  if (const auto was = meta.extra_state.find("best"); was != meta.extra_state.end()) {
-    const Index at = was->at("step");
-    if (fs::exists(checkpoint.parent_path() / step_file_name(at))) best = {at, was->at("loss")};
+  restore_extra(meta.step, meta.extra_state);
+  if (!fs::exists(checkpoint.parent_path() / step_file_name(best.step))) best = {};
+}
+
+void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
+  restore_state(loss_spikes, extra.at("loss_spikes"));
+  restore_state(grad_spikes, extra.at("grad_spikes"));
+  if (guard.active()) guard.restore(extra.at("guard"));
+  if (const auto was = extra.find("best"); was != extra.end()) {
+    best = {was->at("step"), was->at("loss")};
   }
-  step = meta.step;
+  step = at_step;
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
+}
+
+void TrainState::scatter() {
+  if (processes::count() == 1) return;
+  std::vector<Index> done{processes::rank() == 0 ? step : 0};
+  processes::combine(done);
+  const std::string extra = processes::broadcast(meta(step).extra_state.dump(), 0);
+  if (processes::rank() > 0) restore_extra(done[0], nlohmann::json::parse(extra));
+  for (Parameter& p : model.parameters()) {
+    processes::broadcast(std::as_writable_bytes(p.value.values()), 0);
+  }
+  optimizer.scatter();
 }
 
 Index resume_step(const fs::path& dir) {

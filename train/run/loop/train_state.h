@@ -12,6 +12,7 @@
 #include "layers/language_model.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "optim/tree_sum.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/arithmetic.h"
 #include "train/run/config/config.h"
@@ -64,6 +65,9 @@ struct TrainState {
   /// configuration (train/run/loop/continuation.h), DataError if it is of the other precision or
   /// the data changed.
   void restore(const std::filesystem::path& checkpoint);
+  /// The state of processes that train together becomes that of process 0. All must call it;
+  /// process 0 holds all of the optimizer's.
+  void scatter();
   /// Throws ConfigError, naming `where`, if a run that was `made` so and has done `steps` steps
   /// cannot go on with this configuration.
   void require_continued(const Config& made, Index steps, const std::filesystem::path& where) const;
@@ -76,6 +80,7 @@ struct TrainState {
   LanguageModel model;
   std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip
   Optimizer optimizer;
+  std::vector<TreeSum> gradient_sums;  ///< of each parameter, over this process's micro-batches
   std::unique_ptr<Schedule> schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
   SpikeGuard guard;
@@ -86,6 +91,8 @@ struct TrainState {
   std::optional<WeightsOrigin> origin;  ///< of the weights at step 0, if they were taken
 
  private:
+  /// What meta() has of a run that has done `at_step` steps.
+  void restore_extra(Index at_step, const nlohmann::json& extra);
   ModelInput input_of(const Batch& batch) const;
 };
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "core/processes.h"
 #include "train/run/loop/logged_step.h"
 #include "train/run/loop/run_writer.h"
 #include "train/run/loop/step_memory.h"
+#include "train/run/loop/together.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
 #include "train/system/exit.h"
@@ -20,25 +22,30 @@ struct RunEnd {
   std::optional<Step> diverged = {};
 };
 
-/// One step, with the validation, diagnostics, log and checkpoint that are due after it.
-RunEnd step_and_log(TrainState& state, RunWriter& writer, const system::StopRequest& stop) {
+/// One step, with the validation, diagnostics, log and checkpoint that are due after it. No writer:
+/// another process writes.
+RunEnd step_and_log(TrainState& state, RunWriter* writer, const system::StopRequest& stop) {
   const TrainConfig& config = state.config.train;
   Step step = take_logged_step(state);
   const bool is_best = config.keep_best && !step.diverged && step.val_loss < state.best.loss;
   if (is_best) state.best = {step.step, step.val_loss};
-  writer.step(state, step);
-  if (step.diverged) return {system::Exit::diverged, std::move(step)};
-  const Index sample_every = state.config.log.sample_every;
-  if (sample_every > 0 && due(step.step, sample_every, config.steps)) writer.sample(state);
-  const system::Exit signal = state.step < config.steps ? stop.received() : system::Exit::ok;
-  if (signal != system::Exit::ok || is_best ||
-      due(step.step, config.checkpoint_every, config.steps)) {
-    writer.checkpoint(state);
+  const system::Exit signal =
+      state.step < config.steps ? received_by_any(stop.received()) : system::Exit::ok;
+  const bool saves = !step.diverged && (signal != system::Exit::ok || is_best ||
+                                        due(step.step, config.checkpoint_every, config.steps));
+  const WholeOptimizer whole(state.optimizer, saves || state.config.log.digest);
+  if (writer) {
+    writer->step(state, step);
+    const Index sample_every = state.config.log.sample_every;
+    const bool samples = sample_every > 0 && due(step.step, sample_every, config.steps);
+    if (samples && !step.diverged) writer->sample(state);
+    if (saves) writer->checkpoint(state);
   }
+  if (step.diverged) return {system::Exit::diverged, std::move(step)};
   return {signal};
 }
 
-system::Exit run_steps(TrainState& state, RunWriter& writer, bool profile,
+system::Exit run_steps(TrainState& state, RunWriter* writer, bool profile,
                        const system::StopRequest& stop) {
   const Index steps = state.config.train.steps;
   ProfiledSteps profiled(profile, state.step, steps);
@@ -46,12 +53,13 @@ system::Exit run_steps(TrainState& state, RunWriter& writer, bool profile,
     const RunEnd end =
         profiled.run(state.step + 1, [&] { return step_and_log(state, writer, stop); });
     const bool ends = end.exit != system::Exit::ok;
-    if (profiled.done_at(state.step, ends)) writer.profile(state, profiled);
-    if (end.diverged) {
-      writer.end_diverged(state, *end.diverged);
-    } else if (ends) {
-      writer.end(state, RunState::stopped, end.exit,
-                 fmt::format("stopped at step {}; continue with --resume", state.step));
+    const WholeOptimizer whole(state.optimizer, end.diverged.has_value());
+    if (writer && profiled.done_at(state.step, ends)) writer->profile(state, profiled);
+    if (writer && end.diverged) {
+      writer->end_diverged(state, *end.diverged);
+    } else if (writer && ends) {
+      writer->end(state, RunState::stopped, end.exit,
+                  fmt::format("stopped at step {}; continue with --resume", state.step));
     }
     if (ends) return end.exit;
   }
@@ -73,16 +81,25 @@ bool has_run_to_resume(const std::filesystem::path& dir) {
 
 system::Exit train(const Config& config, const TrainRequest& request) {
   const system::StopRequest stop;  // from here on a signal loses no step
-  require_memory(config, 1, system::free_memory());
+  require_shares(config, processes::count());
+  require_memory(config, processes::on_this_machine(), system::free_memory());
   TrainState state(config);
-  if (!request.resume) take_initial_weights(state);  // what is wrong with them leaves no directory
-  RunWriter writer(state, request);
+  processes::ready();
+  require_same(state);
+  std::unique_ptr<RunWriter> writer;
+  state.optimizer.gather();
+  if (processes::rank() == 0) {
+    if (!request.resume)
+      take_initial_weights(state);  // what is wrong with them leaves no directory
+    writer = std::make_unique<RunWriter>(state, request);
+  }
   const bool done = state.step == config.train.steps;
   try {
-    const system::Exit exit = run_steps(state, writer, request.profile, stop);
-    if (exit == system::Exit::ok) {
+    state.scatter();
+    const system::Exit exit = run_steps(state, writer.get(), request.profile, stop);
+    if (writer && exit == system::Exit::ok) {
       const std::string where = request.out.string();
-      writer.end(
+      writer->end(
           state, RunState::finished, exit,
           done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer",
                              where)
@@ -90,7 +107,7 @@ system::Exit train(const Config& config, const TrainRequest& request) {
     }
     return exit;
   } catch (...) {
-    writer.failed();
+    if (writer) writer->failed();
     throw;
   }
 }

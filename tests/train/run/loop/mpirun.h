@@ -1,0 +1,100 @@
+#pragma once
+// Runs of a tiny project by several processes, as mpirun starts them.
+
+#include <cstdlib>
+
+#include "core/processes.h"
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/digests.h"
+
+namespace difftape::test {
+
+inline constexpr const char* kMpirun = "/usr/bin/mpirun";
+
+/// A project whose step has four micro-batches, one sequence each.
+class Mpirun : public testing::Test {
+ protected:
+  explicit Mpirun(const std::string& kind = "diff_v2") : project(kind) {
+    project.config.data.batch_size = 1;
+    project.config.train.grad_accumulation = 4;
+    project.config.train.steps = 6;
+    project.config.train.eval_every = 3;
+    project.config.train.eval_batches = 3;
+    project.config.train.checkpoint_every = 2;
+    project.config.log.parameters_every = 1;
+    project.config.log.diagnostics_every = 3;
+    project.config.log.digest = true;
+    project.config.run.out = "run";
+  }
+
+  void SetUp() override {
+    const bool there = std::filesystem::exists(kMpirun) && !processes::library().empty();
+    const char* wanted = std::getenv("DIFFTAPE_TEST_MPI");
+    ASSERT_TRUE(there || !wanted) << "openmpi-bin is missing, or the build is without it";
+    if (!there) GTEST_SKIP() << "openmpi-bin is not installed, or the build is without it";
+  }
+
+  /// What mpirun needs in a container, whose processes may be root's and more than its cores.
+  Conditions conditions() const {
+    Conditions mpirun{.program = kMpirun,
+                      .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                      {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+                                      {"PMIX_MCA_gds", "hash"}}};
+    return project.here(std::move(mpirun));
+  }
+  /// `difftape ARGUMENTS` in so many processes.
+  Outcome together(int processes, std::vector<std::string> arguments,
+                   const std::string& program = DIFFTAPE_TEST_PROGRAM) const {
+    arguments.insert(arguments.begin(), {"-n", std::to_string(processes), program});
+    return run(arguments, conditions());
+  }
+  /// A line of the shell in each process: what is to differ between them.
+  Outcome each(const std::vector<std::string>& lines) const {
+    std::vector<std::string> arguments;
+    for (const std::string& line : lines) {
+      if (!arguments.empty()) arguments.push_back(":");
+      arguments.insert(arguments.end(), {"-n", "1", "/bin/bash", "-c", line});
+    }
+    return run(arguments, conditions());
+  }
+  std::string program_with(const std::string& arguments) const {
+    return fmt::format("exec {} {}", DIFFTAPE_TEST_PROGRAM, arguments);
+  }
+
+  /// Trains tiny.yaml by one process into `one`, by several into `several`, and compares them.
+  void expect_the_bits_of_one(int processes, int exit = 0,
+                              const std::string& program = DIFFTAPE_TEST_PROGRAM) {
+    project.save();
+    Conditions alone = project.here();
+    alone.program = program;
+    const Outcome one = run({"train", "tiny.yaml", "--out", "one"}, alone);
+    ASSERT_EQ(one.exit, exit) << one.err;
+    const Outcome several =
+        together(processes, {"train", "tiny.yaml", "--out", "several"}, program);
+    ASSERT_EQ(several.exit, exit) << several.err;
+    expect_the_same_bits("one", "several");
+  }
+  void expect_the_same_bits(const std::string& a, const std::string& b) const {
+    ASSERT_FALSE(measured(project / a).empty());
+    EXPECT_EQ(measured(project / a), measured(project / b));
+    EXPECT_EQ(contents(project / a / run::kDigestsFile), contents(project / b / run::kDigestsFile));
+    EXPECT_TRUE(files_in(project / a / "diverged") == files_in(project / b / "diverged"));
+    if (std::filesystem::exists(project / a / "checkpoints")) {
+      EXPECT_TRUE(last_checkpoint(project / a) == last_checkpoint(project / b));
+    }
+  }
+  /// Names and contents; empty if there is no such folder.
+  static std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
+    std::map<std::string, std::string> files;
+    std::error_code missing;
+    for (const auto& file : std::filesystem::directory_iterator(folder, missing))
+      files[file.path().filename()] = contents(file);
+    return files;
+  }
+
+  TinyProject project;
+};
+
+}  // namespace difftape::test

@@ -1,0 +1,164 @@
+// However processes that train together end, the run goes on, and why is said once.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "tests/train/run/loop/mpirun.h"
+#include "train/run/loop/train_state.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::run {
+namespace {
+
+using testing::HasSubstr;
+
+class TogetherEnds : public test::Mpirun {
+ protected:
+  TogetherEnds() {
+    Config& config = project.config;
+    config.train.grad_accumulation = 2;
+    config.log.diagnostics_every = config.train.eval_every = 0;
+    config.optim.schedule = ScheduleKind::constant;  // so that it can be made shorter
+    config.log.spike_rule = stats::SpikeDefinition::olmo_core;
+    project.save();
+  }
+
+  /// Trains for long in two processes, and sends one of them a signal once there is a checkpoint.
+  test::Outcome signalled(int process, int signal) {
+    std::vector<std::string> arguments;
+    for (const std::string number : {"0", "1"}) {
+      if (!arguments.empty()) arguments.push_back(":");
+      const std::string train = program_with("train tiny.yaml --set train.steps=100000");
+      const std::string line = fmt::format("echo $$ > pid{}; {}", number, train);
+      arguments.insert(arguments.end(), {"-n", "1", "/bin/bash", "-c", line});
+    }
+    test::Process mpirun(arguments, conditions());
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point started = Clock::now();
+    while (!std::filesystem::exists(project / "run/checkpoints/latest")) {
+      if (Clock::now() - started > std::chrono::seconds(30)) throw std::runtime_error("no run");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    const Clock::time_point sent = Clock::now();
+    kill(std::stoi(test::contents(project / fmt::format("pid{}", process))), signal);
+    test::Outcome outcome = mpirun.wait();
+    EXPECT_LT(Clock::now() - sent, std::chrono::seconds(10));
+    return outcome;
+  }
+
+  /// Resumes the run in one process for a few steps, and compares it with one that never ended.
+  void expect_it_goes_on() {
+    const Index done = resume_step(project / "run");
+    const std::string steps = fmt::format("train.steps={}", done + 5);
+    const auto resumed = project.difftape({"train", "run", "--resume", "--set", steps});
+    ASSERT_EQ(resumed.exit, 0) << resumed.err;
+    ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--set", steps, "--out", "whole"}).exit, 0);
+    expect_the_same_bits("run", "whole");
+  }
+
+  /// One error of the program itself, however many processes: `text`, with this exit code.
+  static void expect_one_error(const test::Outcome& outcome, int exit, const std::string& text) {
+    EXPECT_EQ(outcome.exit, exit);
+    const size_t at = outcome.err.find(text);
+    ASSERT_NE(at, std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(text, at + 1), std::string::npos) << outcome.err;
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("step")));
+  }
+};
+
+TEST_F(TogetherEnds, with_a_process_that_is_killed_and_goes_on_from_the_last_checkpoint) {
+  for (const int process : {0, 1}) {
+    std::filesystem::remove_all(project / "run");
+    std::filesystem::remove_all(project / "whole");
+    EXPECT_EQ(signalled(process, SIGKILL).exit, 128 + SIGKILL);
+    expect_it_goes_on();
+  }
+}
+
+TEST_F(TogetherEnds, after_the_same_step_whichever_process_is_asked_to) {
+  EXPECT_EQ(signalled(1, SIGTERM).exit, 143);
+  EXPECT_EQ(read_status(project / "run").state, RunState::stopped);
+  EXPECT_EQ(read_status(project / "run").step, resume_step(project / "run"));
+  expect_it_goes_on();
+}
+
+TEST_F(TogetherEnds, where_the_processes_cannot_share_the_micro_batches) {
+  expect_one_error(together(3, {"train", "tiny.yaml"}), 78,
+                   "3 processes cannot share a step of train.grad_accumulation: 2 (1 or 2 can); "
+                   "start another number of processes, or change data.batch_size: 2 sequences are "
+                   "no 3 equal parts");
+  expect_one_error(together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
+                   "(1 or 2 can); start another number of processes, or set "
+                   "train.grad_accumulation to 4 and data.batch_size to 3, for the same 12 "
+                   "sequences");
+  EXPECT_FALSE(std::filesystem::exists(project / "run"));
+}
+
+TEST_F(TogetherEnds, where_one_has_another_configuration) {
+  const std::string train = program_with("train tiny.yaml ");
+  expect_one_error(each({train, train + "--set optim.lr=0.5"}), 78,
+                   "process 1 has another configuration than process 0: optim.lr is 0.5, not 0.01");
+  EXPECT_FALSE(std::filesystem::exists(project / "run"));
+}
+
+TEST_F(TogetherEnds, where_one_has_another_program) {
+  const std::string copy =
+      fmt::format("cp {} other && printf ' ' >> other && exec ./other ", DIFFTAPE_TEST_PROGRAM);
+  expect_one_error(each({program_with("train tiny.yaml"), copy + "train tiny.yaml"}), 64,
+                   "process 1 runs another build of the program than process 0");
+}
+
+TEST_F(TogetherEnds, where_one_has_no_data_or_others) {
+  project.config.data.path = {"/proc/self/cwd/text.txt"};  // where each process is
+  project.save();
+  const std::string train = program_with("train ../tiny.yaml");
+  for (const std::string name : {"a", "b"}) {
+    std::filesystem::create_directory(project / name);
+    test::put(project / (name + "/text.txt"), test::tiny_text() + name);
+  }
+  expect_one_error(each({"cd a; " + train, "cd b; " + train}), 65,
+                   "process 1 has other data than process 0");
+  std::filesystem::remove(project / "b/text.txt");
+  expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
+                   "/proc/self/cwd/text.txt: no such file");
+  std::filesystem::remove(project / "a/text.txt");
+  expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
+                   "/proc/self/cwd/text.txt: no such file");
+}
+
+TEST_F(TogetherEnds, with_a_full_disk_and_goes_on_when_there_is_room) {
+  project.config.model.d_model = 64;
+  project.config.model.vocab_size = 8192;  // a checkpoint of 12 MB
+  project.save();
+  const std::string train = program_with("train tiny.yaml");
+  const auto outcome = each({"ulimit -f 8192; " + train, train});  // 8 MB, of which MPI needs 4
+  EXPECT_EQ(outcome.exit, 74) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("step-00000002.h5"));
+  EXPECT_EQ(read_status(project / "run").state, RunState::failed);
+  expect_it_goes_on();
+}
+
+TEST_F(TogetherEnds, where_the_command_line_is_wrong) {
+  expect_one_error(together(2, {"train", "tiny.yaml", "--fast"}), 64, "unknown option '--fast'");
+  expect_one_error(together(2, {"train", "gone.yaml"}), 66, "gone.yaml: no such file");
+}
+
+TEST(Processes, of_a_program_without_mpi_are_refused) {
+  if (!processes::library().empty()) GTEST_SKIP() << "the build has MPI";
+  const test::TinyProject project;
+  const auto outcome =
+      project.difftape({"train", "tiny.yaml"}, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});
+  EXPECT_EQ(outcome.exit, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("2 processes were started together, and this program is "
+                                     "built without MPI"));
+}
+
+TEST(Processes, one_that_is_started_alone_needs_no_mpi) {
+  const test::TinyProject project;
+  const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"},
+                                        {.environment = {{"OMPI_COMM_WORLD_SIZE", "1"}}});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+}
+
+}  // namespace
+}  // namespace difftape::run

@@ -1,0 +1,146 @@
+// Processes that train one run together leave the bits of one process.
+#include "train/run/loop/together.h"
+
+#include "tests/train/run/loop/mpirun.h"
+#include "train/run/loop/step.h"
+
+namespace difftape::run {
+namespace {
+
+using test::Mpirun;
+
+class EveryKindTogether : public Mpirun, public testing::WithParamInterface<std::string> {
+ protected:
+  EveryKindTogether() : Mpirun(GetParam()) {}
+};
+
+TEST_P(EveryKindTogether, has_the_bits_of_one_process_in_four) { expect_the_bits_of_one(4); }
+
+INSTANTIATE_TEST_SUITE_P(Attention, EveryKindTogether, testing::ValuesIn(attention_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+class EveryOptimizerTogether : public Mpirun, public testing::WithParamInterface<std::string> {};
+
+TEST_P(EveryOptimizerTogether, has_the_bits_of_one_process_in_two) {
+  project.config.optim.kind = from_string<OptimizerKind>(GetParam()).value();
+  expect_the_bits_of_one(2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizerTogether, testing::ValuesIn([] {
+                           std::vector<std::string> words;
+                           for (const auto& [word, kind] : kNames<OptimizerKind>)
+                             words.emplace_back(word);
+                           return words;
+                         }()),
+                         [](const auto& kind) { return kind.param; });
+
+class EveryPrecisionTogether : public Mpirun, public testing::WithParamInterface<Precision> {};
+
+TEST_P(EveryPrecisionTogether, has_the_bits_of_one_process_in_two) {
+  const std::string unsupported = unsupported_reason(GetParam());
+  if (!unsupported.empty()) GTEST_SKIP() << unsupported;
+  project.config = test::wider(project.config);
+  project.config.train.precision = GetParam();
+  expect_the_bits_of_one(2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether,
+                         testing::Values(Precision::bf16, Precision::bf16_emulated),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
+
+class Together : public Mpirun {};
+
+TEST_F(Together, has_the_bits_of_one_process_in_double_precision) {
+  expect_the_bits_of_one(2, 0, DIFFTAPE_TEST_PROGRAM_F64);
+}
+
+TEST_F(Together, has_the_bits_of_one_process_with_all_that_depends_on_whole_steps) {
+  Config& config = project.config;
+  config.model.tie_embeddings = true;
+  config.model.z_loss = 1e-3;
+  config.model.attention.qk_clip = 0.05;
+  config.optim.on_spike = OnSpike::zclip;
+  config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  config.train.keep_best = true;
+  config.train.grad_accumulation = 12;  // three micro-batches in each of four processes
+  expect_the_bits_of_one(4);
+  EXPECT_GT(test::metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
+}
+
+TEST_F(Together, has_the_bits_of_one_process_where_answers_are_counted) {
+  project.config.model.vocab_size = 256;
+  project.config.data = {.kind = DataKind::mqar,
+                         .path = {},
+                         .seq_len = 8,
+                         .batch_size = 2,
+                         .mqar = {.keys = 4, .values = 8, .pairs = 2}};
+  expect_the_bits_of_one(4);
+  EXPECT_TRUE(test::metrics_lines(project / "several").back().contains("val/accuracy"));
+}
+
+TEST_F(Together, has_the_bits_of_one_process_where_it_diverges) {
+  project.config.optim.lr = 1e30;
+  expect_the_bits_of_one(2, 86);
+  EXPECT_EQ(files_in(project / "several/diverged").size(), 1u);
+}
+
+TEST_F(Together, goes_on_in_any_number_of_processes) {
+  project.save();
+  ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "whole"}).exit, 0);
+  const std::string out = (project / "parts").string();
+  const auto stop_after = [&](const std::string& step) {  // as one killed after that checkpoint
+    const std::filesystem::path checkpoints = project / "parts/checkpoints";
+    test::put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
+  };
+  ASSERT_EQ(together(4, {"train", "tiny.yaml", "--out", out}).exit, 0);
+  stop_after("2");
+  ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", out, "--resume"}).exit, 0);
+  expect_the_same_bits("whole", "parts");
+  stop_after("4");
+  ASSERT_EQ(together(2, {"train", out, "--resume=auto"}).exit, 0);
+  expect_the_same_bits("whole", "parts");
+}
+
+/// Runs in processes that the test after it starts.
+class InsideTogether : public Mpirun {
+ protected:
+  void SetUp() override {
+    if (!std::getenv("DIFFTAPE_TEST_INSIDE")) GTEST_SKIP() << "runs in processes of the next test";
+    processes::join();
+  }
+  void TearDown() override {
+    if (processes::count() > 1) processes::leave();
+  }
+};
+
+TEST_F(InsideTogether, a_step_sends_what_it_must_and_no_process_more_than_its_share) {
+  project.config = test::wider(project.config);
+  TrainState state(project.config);
+  train_step(state);
+  const auto before = processes::bytes_sent();
+  train_step(state);
+  const std::vector<std::uint64_t> mine{processes::bytes_sent() - before};
+  const auto bytes = static_cast<double>(state.model.parameters().count()) * sizeof(real);
+  const auto others = static_cast<double>(processes::count() - 1);
+  ASSERT_EQ(processes::count(), 4);
+  double sum = 0;
+  for (const std::uint64_t sent : processes::all_of(std::span<const std::uint64_t>(mine))) {
+    EXPECT_NEAR(static_cast<double>(sent), 2 * others / 4 * bytes, 0.25 * bytes);
+    sum += static_cast<double>(sent);
+  }
+  EXPECT_NEAR(sum, 2 * others * bytes, 0.05 * 2 * others * bytes);
+  EXPECT_LT(state.optimizer.state_size(), state.model.parameters().count());
+}
+
+TEST_F(Together, sends_no_more_than_it_must) {
+  test::Conditions inside = conditions();
+  inside.environment.emplace_back("DIFFTAPE_TEST_INSIDE", "1");
+  const auto outcome = test::run({"-n", "4", std::filesystem::read_symlink("/proc/self/exe"),
+                                  "--gtest_filter=InsideTogether.*"},
+                                 inside);
+  EXPECT_EQ(outcome.exit, 0) << outcome.out;
+  EXPECT_THAT(outcome.out, testing::HasSubstr("1 test."));
+}
+
+}  // namespace
+}  // namespace difftape::run

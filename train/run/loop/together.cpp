@@ -1,0 +1,105 @@
+#include "train/run/loop/together.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/digest.h"
+#include "core/error.h"
+#include "core/gemm.h"
+#include "core/platform.h"
+#include "core/processes.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
+#include "train/run/loop/continuation.h"
+#include "train/system/files.h"
+
+namespace difftape::run {
+
+void require_shares(const Config& config, Index processes) {
+  const Index micros = config.train.grad_accumulation;
+  if (cuts_into_subtrees(micros, processes)) return;
+  std::vector<Index> able;
+  for (Index n = 1; n <= micros; ++n) {
+    if (cuts_into_subtrees(micros, n)) able.push_back(n);
+  }
+  const Index sequences = config.data.batch_size * micros;
+  throw ConfigError(fmt::format(
+      "{} processes cannot share a step of train.grad_accumulation: {} ({} can); start another "
+      "number of processes, or {}",
+      processes, micros, fmt::join(able, " or "),
+      sequences % processes == 0
+          ? fmt::format("set train.grad_accumulation to {} and data.batch_size to {}, for the same "
+                        "{} sequences",
+                        processes, sequences / processes, sequences)
+          : fmt::format("change data.batch_size: {} sequences are no {} equal parts", sequences,
+                        processes)));
+}
+
+namespace {
+
+/// The first process whose text is another than that of process 0, and that text in all processes.
+struct Other {
+  Index process = 0;  ///< 0: there is none
+  std::string text{};
+};
+Other first_other(const std::string& text) {
+  Digest digest;
+  digest.add(text);
+  const std::string here = digest.hex();
+  const std::vector<char> all = processes::all_of(std::span<const char>(here));
+  for (Index i = 1; i < processes::count(); ++i) {
+    const auto at = all.begin() + i * std::ssize(here);
+    if (!std::equal(all.begin(), all.begin() + std::ssize(here), at))
+      return {i, processes::broadcast(text, i)};
+  }
+  return {};
+}
+
+template <class Error>
+void refuse(const Other& other, std::string_view what, std::string_view details) {
+  if (processes::rank() > 0) return;
+  throw Error(fmt::format("process {} {} than process 0{}", other.process, what, details));
+}
+
+std::string differences(const Config& config, const std::string& other_yaml) {
+  const FlatConfig here = flat_config(config),
+                   there = flat_config(config_from_yaml(other_yaml, ""));
+  std::vector<std::string> found;
+  for (size_t i = 0; i < here.size(); ++i) {
+    const auto& [key, value] = here[i];
+    if (value != there[i].second)
+      found.push_back(fmt::format("{} is {}, not {}", key, there[i].second, value));
+  }
+  return fmt::format("{}", fmt::join(found, "; "));
+}
+
+}  // namespace
+
+void require_same(const TrainState& state) {
+  if (const Other other = first_other(system::read_text("/proc/self/exe")); other.process > 0) {
+    refuse<UsageError>(other, "runs another build of the program", "");
+  }
+  const std::string engine = fmt::format("{}, bfloat16 {}, vectors {}", gemm_backend(),
+                                         bf16_backend_name(), build_info().vectors);
+  if (const Other other = first_other(engine); other.process > 0) {
+    refuse<UsageError>(
+        other, "multiplies with another engine",
+        fmt::format(": {}, not {}; set train.engine to portable", other.text, engine));
+  }
+  if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {
+    refuse<ConfigError>(other, "has another configuration",
+                        ": " + differences(state.config, other.text));
+  }
+  if (const Other other = first_other(state.data->info().dump()); other.process > 0) {
+    refuse<DataError>(other, "has other data", ": " + other.text);
+  }
+}
+
+system::Exit received_by_any(system::Exit received) {
+  const std::vector<int> mine{static_cast<int>(received)};
+  return static_cast<system::Exit>(std::ranges::max(processes::all_of(std::span<const int>(mine))));
+}
+
+}  // namespace difftape::run

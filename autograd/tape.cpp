@@ -111,6 +111,10 @@ void Tape::backward(const Var& from, const Tensor& cotangent) {
                 "the value does not depend on any leaf");
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    // All that uses a parameter was recorded after it.
+    if (hook_ && node->parameter && node->parameter->has_gradient) {
+      hook_(node->op, node->scope, Phase::complete, node->parameter->grad);
+    }
     if (!node->pullback) continue;
     const profile::Span span(profile::Category::backward, node->op, node->scope);
     const Pullback pullback = std::exchange(node->pullback, nullptr);

@@ -97,8 +97,10 @@ class Tape {
   Tensor gradient_of(const Var& leaf) const;
 
   /// Called with what the tape computes: every value when its op is recorded, and after every
-  /// pullback the gradients it added to, with the op and the layer. `op` is of static lifetime.
-  enum class Phase { forward, backward };
+  /// pullback the gradients it added to, with the op and the layer; and the gradient of a
+  /// parameter, with its name for the layer, when this tape adds nothing more to it. `op` is of
+  /// static lifetime.
+  enum class Phase { forward, backward, complete };
   using Hook =
       std::function<void(const char* op, std::string_view scope, Phase phase, const Tensor& seen)>;
   /// From now on; before anything is recorded, if pullbacks are to be seen. Tapes inside an op

@@ -47,7 +47,7 @@ struct World {
   int count = 1, rank = 0, on_this_machine = 1;
   bool ready = false;
   std::uint64_t sent = 0;
-  std::vector<MPI_Request> sending;
+  std::vector<MPI_Request> under_way;
 };
 World world;
 
@@ -121,22 +121,30 @@ void send(std::span<const std::byte> bytes, Index to, Index tag) {
   world.sent += bytes.size();
   in_pieces(bytes, [&](const std::byte* data, int size) {
     MPI_Isend(data, size, MPI_BYTE, static_cast<int>(to), static_cast<int>(tag), MPI_COMM_WORLD,
-              &world.sending.emplace_back());
+              &world.under_way.emplace_back());
   });
 }
 
 void receive(std::span<std::byte> bytes, Index from, Index tag) {
   if (alone()) return;
   in_pieces(bytes, [&](std::byte* data, int size) {
-    MPI_Recv(data, size, MPI_BYTE, static_cast<int>(from), static_cast<int>(tag), MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
+    MPI_Irecv(data, size, MPI_BYTE, static_cast<int>(from), static_cast<int>(tag), MPI_COMM_WORLD,
+              &world.under_way.emplace_back());
   });
 }
 
-void wait_until_sent() {
+void progress() {
   if (alone()) return;
-  MPI_Waitall(static_cast<int>(world.sending.size()), world.sending.data(), MPI_STATUSES_IGNORE);
-  world.sending.clear();
+  int done = 0;
+  MPI_Testall(static_cast<int>(world.under_way.size()), world.under_way.data(), &done,
+              MPI_STATUSES_IGNORE);
+}
+
+void wait() {
+  if (alone()) return;
+  MPI_Waitall(static_cast<int>(world.under_way.size()), world.under_way.data(),
+              MPI_STATUSES_IGNORE);
+  world.under_way.clear();
 }
 
 std::uint64_t bytes_sent() { return world.sent; }
@@ -187,7 +195,8 @@ void failed() {
 void end_all(int code) { std::_Exit(code); }
 void send(std::span<const std::byte>, Index, Index) {}
 void receive(std::span<std::byte>, Index, Index) {}
-void wait_until_sent() {}
+void progress() {}
+void wait() {}
 std::uint64_t bytes_sent() { return 0; }
 void broadcast(std::span<std::byte>, Index) {}
 void detail::combine(std::span<std::byte>) {}

@@ -36,11 +36,13 @@ void failed();
 /// Ends all processes at once, with this exit code.
 [[noreturn]] void end_all(int code);
 
-/// Sends bytes, which must stay until wait_until_sent(); `receive` of the other process takes them.
+/// Both return at once; the bytes must stay until wait(). Of one tag, in the same order in both.
 void send(std::span<const std::byte> bytes, Index to, Index tag);
 void receive(std::span<std::byte> bytes, Index from, Index tag);
-/// Waits until all that this process sent has left.
-void wait_until_sent();
+/// Lets what is under way go on: while a process computes, nothing else does.
+void progress();
+/// Waits until all that this process sent has left and all that it receives has come.
+void wait();
 /// Bytes that this process sent so far by `send` and `broadcast`.
 std::uint64_t bytes_sent();
 

@@ -145,7 +145,7 @@ void Optimizer::gather() {
     tensor = Tensor::empty(shape);
     processes::receive(std::as_writable_bytes(tensor.values()), owner, tag);
   });
-  processes::wait_until_sent();
+  processes::wait();
 }
 
 void Optimizer::release() {
@@ -166,7 +166,7 @@ void Optimizer::scatter() {
       processes::receive(std::as_writable_bytes(tensor.values()), 0, tag);
     }
   });
-  processes::wait_until_sent();
+  processes::wait();
   release();
 }
 

@@ -21,17 +21,17 @@ class Shards {
   /// Whether this process answers for it.
   bool here(size_t parameter) const;
 
+  /// Whether there is more than one process.
+  bool several() const { return !owners_.empty(); }
+
   // Every process must call these at the same time.
 
-  /// Adds up the gradients of all processes in the order of a tree (optim/tree_sum.h): the owner of
-  /// a parameter then has the sum, the others what is of no use any more.
-  void sum_gradients(ParameterSet& parameters) const;
   /// Gives all the values of the owners.
   void publish_values(ParameterSet& parameters) const;
   /// Of numbers that owners know, and that are 0 elsewhere, all get all.
   template <class T>
   void share(std::vector<T>& numbers) const {
-    if (!owners_.empty()) processes::combine(numbers);
+    if (several()) processes::combine(numbers);
   }
 
  private:

@@ -224,6 +224,25 @@ TEST(Tape, a_watcher_sees_values_and_then_the_gradients_of_each_pullback) {
   EXPECT_EQ(dx.data()[0], 2);
 }
 
+TEST(Tape, a_watcher_sees_the_gradient_of_a_parameter_when_nothing_more_is_added) {
+  ParameterSet set;
+  Parameter& twice = set.declare("twice", {2}, Role::other, Init::constant(3));
+  Parameter& once = set.declare("once", {2}, Role::other, Init::constant(2));
+  set.initialize(1);
+  Tape tape;
+  std::vector<std::pair<std::string, real>> complete;
+  tape.set_hook([&](const char*, std::string_view scope, Tape::Phase phase, const Tensor& seen) {
+    if (phase == Tape::Phase::complete) complete.emplace_back(scope, seen.data()[0]);
+  });
+  const Var first = exp(tape.parameter(twice));
+  const Var product = mul(first, tape.parameter(once));
+  tape.backward(sum(mul(product, tape.parameter(twice))));
+  ASSERT_EQ(complete.size(), 2u);
+  EXPECT_EQ(complete[0], std::pair(std::string("once"), once.grad.data()[0]));
+  EXPECT_EQ(complete[1], std::pair(std::string("twice"), twice.grad.data()[0]));
+  EXPECT_NEAR(twice.grad.data()[0], 2 * (std::exp(3.0) + 3 * std::exp(3.0)), 1e-10);
+}
+
 TEST(Tape, a_watcher_sees_values_where_nothing_is_recorded) {
   Tape tape(Tape::Mode::inference);
   const auto seen = watched(tape, [](Tape& t) { exp(t.input(Tensor::full({2}, 3))); });

@@ -9,6 +9,7 @@
 
 #include "core/processes.h"
 #include "core/profile.h"
+#include "optim/gradient_exchange.h"
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
@@ -29,14 +30,42 @@ void backward(Tape& tape, const Var& loss, Index micros) {
   tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
 }
 
-/// Gives all processes what each of them computed, and the sums of gradients to those that answer
-/// for them.
-void exchange(TrainState& state, std::vector<StepTerms>& terms) {
-  const profile::Span span(Category::phase, "exchange");
-  processes::combine(terms);
-  if (state.qk_clip) state.qk_clip->share();
-  state.optimizer.shards().sum_gradients(state.model.parameters());
-}
+/// Hands on the gradient of each parameter once a backward pass adds nothing more to it: during the
+/// pass where its tape has the hook, else after it.
+class CompleteGradients {
+ public:
+  CompleteGradients(ParameterSet& parameters, std::function<void(size_t parameter)> hand_on)
+      : parameters_(parameters), hand_on_(std::move(hand_on)), done_(parameters.size()) {}
+
+  /// Must not outlive this; `also` sees what it sees.
+  Tape::Hook hook(const Tape::Hook& also) {
+    return [this, &also](const char* op, std::string_view scope, Tape::Phase phase,
+                         const Tensor& seen) {
+      if (also) also(op, scope, phase, seen);
+      processes::progress();
+      if (phase != Tape::Phase::complete) return;
+      const auto named = [&](const Parameter& parameter) { return parameter.name == scope; };
+      const auto found = std::ranges::find_if(parameters_, named);
+      hand_on(static_cast<size_t>(found - parameters_.begin()));
+    };
+  }
+  void hand_on_the_rest() {
+    for (size_t i = 0; i < done_.size(); ++i) {
+      if (!done_[i]) hand_on(i);
+    }
+  }
+
+ private:
+  void hand_on(size_t parameter) {
+    if (done_[parameter]) throw std::logic_error("a gradient grew after it was complete");
+    done_[parameter] = true;
+    hand_on_(parameter);
+  }
+
+  ParameterSet& parameters_;
+  std::function<void(size_t parameter)> hand_on_;
+  std::vector<bool> done_;
+};
 
 /// Clips and updates, unless the step is skipped or the loss or a gradient is not finite.
 void update(TrainState& state, Step& step) {
@@ -94,22 +123,34 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook) {
   const Index micros = state.config.train.grad_accumulation, share = micros / processes::count();
+  ParameterSet& parameters = state.model.parameters();
+  std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
   std::vector<StepTerms> terms_of(static_cast<size_t>(micros));
   for (Index i = 0; i < share; ++i) {
     const Index micro = processes::rank() * share + i;
-    for (Parameter& parameter : state.model.parameters()) parameter.zero_grad();
+    const bool last = i + 1 == share;
+    for (Parameter& parameter : parameters) parameter.zero_grad();
+    CompleteGradients gradients(parameters, [&](size_t at) {
+      state.gradient_sums[at].add(i, parameters.begin()[static_cast<Index>(at)].grad);
+      if (last) exchange->send(at);
+    });
     Tape tape(Tape::Mode::training, state.precision);
-    tape.set_hook(hook);
+    tape.set_hook(last && processes::count() > 1 ? gradients.hook(hook) : hook);
     LossTerms terms;
     const Var loss = forward(state, tape, batches, micro, terms);
     terms_of[static_cast<size_t>(micro)] = {static_cast<double>(terms.cross_entropy),
                                             terms.squared_log_z};
+    if (last) exchange.emplace(parameters, state.optimizer.shards());
     backward(tape, loss, micros);
-    auto sum = state.gradient_sums.begin();
-    for (Parameter& parameter : state.model.parameters()) (sum++)->add(i, parameter.grad);
+    gradients.hand_on_the_rest();
   }
-  exchange(state, terms_of);
+  {
+    const profile::Span span(Category::phase, "exchange");
+    exchange->finish();
+    processes::combine(terms_of);
+    if (state.qk_clip) state.qk_clip->share();
+  }
   StepTerms total;
   for (const StepTerms& terms : terms_of) {
     total.loss += terms.loss;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A cluster of Slurm on this machine, of nodes with one core each, all in one directory:
+# A cluster of Slurm on this machine, of nodes with one core each, all in one directory, where a job
+# that was put back into the queue begins after ten seconds (two minutes by default):
 #   slurm.sh start DIR NODES   starts it; prints what to set as SLURM_CONF
 #   slurm.sh fail DIR NODE     kills a node and all that runs there, as a loss of power would
 #   slurm.sh stop DIR
@@ -82,5 +83,5 @@ case $1 in
       done
     done
     ;;
-  *) sed -n 2,5p "$0" >&2 && exit 64 ;;
+  *) sed -n 2,6p "$0" >&2 && exit 64 ;;
 esac

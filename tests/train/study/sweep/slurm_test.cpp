@@ -84,20 +84,14 @@ class Slurm : public testing::Test {
     return run::is_complete(run::read_status(project / "out/softmax").state) &&
            run::is_complete(run::read_status(project / "out/diff_v2").state);
   }
-  /// Lets what was put back into the queue begin at once, not after the two minutes of Slurm. It is
-  /// in no queue for a moment.
-  bool hurried_runs_are_complete() const {
-    const std::string array = contents(project / "out/slurm/jobs");
-    slurm("scontrol", {"update", "jobid=" + array.substr(0, array.size() - 1), "starttime=now"});
-    return queue_is_empty() && both_runs_are_complete();
-  }
   bool queue_is_empty() const {
     const Outcome jobs = slurm("squeue", {"--noheader"});
     return jobs.exit == 0 && jobs.out.empty();
   }
   std::string state_of_cluster() const {
     return slurm("sinfo", {"--long", "--Node"}).out + slurm("scontrol", {"show", "job"}).out +
-           contents(*dir / "slurmctld.log");
+           contents(*dir / "slurmctld.log") + contents(*dir / "slurmd-n1.log") +
+           contents(*dir / "slurmd-n2.log");
   }
   /// The last step of a run that is done.
   Index steps_of(const std::string& run) const {
@@ -140,7 +134,7 @@ TEST_F(Slurm, a_preempted_run_saves_itself_and_goes_on) {
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0; }));
   const std::string array = contents(project / "out/slurm/jobs");
   slurm("scontrol", {"requeue", array.substr(0, array.size() - 1) + "_0"});
-  EXPECT_TRUE(becomes_true([&] { return hurried_runs_are_complete(); })) << state_of_cluster();
+  EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); })) << state_of_cluster();
   EXPECT_NE(contents(project / "out/softmax/stdout.log").find("continues after step"),
             std::string::npos);
   expect_the_bits_of_one_machine();
@@ -151,7 +145,7 @@ TEST_F(Slurm, a_node_that_fails_loses_nothing) {
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
   cluster("fail", "n2");
-  EXPECT_TRUE(becomes_true([&] { return hurried_runs_are_complete(); })) << state_of_cluster();
+  EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); })) << state_of_cluster();
   const std::string logs =
       contents(project / "out/softmax/stdout.log") + contents(project / "out/diff_v2/stdout.log");
   EXPECT_NE(logs.find("continues after step"), std::string::npos);

@@ -6,9 +6,12 @@
 function(difftape_flags target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -fno-math-errno
-    -ffp-contract=off  # sums and products are fused where the source says so (core/simd.h)
+    -ffp-contract=off)  # sums and products are fused where the source says so (core/simd.h)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 reports its own AVX-512 intrinsics (bug 105593), fmt and std::string (bug 105329).
-    -Wno-uninitialized -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-restrict)
+    target_compile_options(${target} PRIVATE
+      -Wno-uninitialized -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-restrict)
+  endif()
   if(DIFFTAPE_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
@@ -54,11 +57,14 @@ set(common_headers <algorithm> <cmath> <cstdint> <functional> <map> <memory> <op
 difftape_headers(difftape_headers_kernel ${common_headers} <Eigen/Core>
   LIBRARIES Eigen3::Eigen fmt::fmt)
 # Only the numbers are worth the time that optimising takes.
-# GCC 12 then also reports the moves of std::string (bug 105651).
-set(little $<$<NOT:$<CONFIG:Debug>>:-O1> -Wno-array-bounds -Wno-stringop-overread)
+set(little $<$<NOT:$<CONFIG:Debug>>:-O1>)
+set(difftape_less_optimised)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # which then reports the moves of std::string (bug 105651)
+  set(difftape_less_optimised -Wno-array-bounds -Wno-stringop-overread)
+endif()
 difftape_headers(difftape_headers_train ${common_headers}
   <filesystem> <fstream> <sstream> <fmt/ranges.h> <nlohmann/json.hpp>
-  LIBRARIES fmt::fmt nlohmann_json::nlohmann_json OPTIONS ${little})
+  LIBRARIES fmt::fmt nlohmann_json::nlohmann_json OPTIONS ${little} ${difftape_less_optimised})
 
 # difftape_sources(VARIABLE FOLDER...): the sources below the folders, without those of main().
 function(difftape_sources variable)
@@ -131,7 +137,9 @@ foreach(source IN LISTS numeric)  # a name that is no file would lose its flags 
 endforeach()
 
 # GCC 12 for 64-bit ARM takes Eigen's reallocation for a use after free.
-set_source_files_properties(train/app/analyze/snr.cpp PROPERTIES COMPILE_OPTIONS -Wno-use-after-free)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_source_files_properties(train/app/analyze/snr.cpp PROPERTIES COMPILE_OPTIONS -Wno-use-after-free)
+endif()
 
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
 # the program.
@@ -147,7 +155,7 @@ function(difftape_program program precision main)
   difftape_library(${numbers} ${precision} ${computing})
   difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
   target_link_libraries(${library} PUBLIC difftape_kernel_${precision} ${numbers}
-    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE PNG::PNG
+    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE $<LINK_ONLY:PkgConfig::SIMDJSON> PNG::PNG
     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
   target_link_libraries(${numbers} PUBLIC ${library})  # each calls the other
   add_executable(${program} ${main})

@@ -18,28 +18,55 @@ namespace difftape::system {
 namespace {
 
 OutputError cannot_write(const std::filesystem::path& path) {
-  return OutputError(
-      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
+  return OutputError(fmt::format("cannot write {}: {}", path.string(),
+                                 errno == ELOOP ? "is a symbolic link, which is not followed"
+                                                : std::generic_category().message(errno)));
 }
 
-}  // namespace
-
-std::string read_text(const std::filesystem::path& path) {
+/// Calls f with the bytes of a file, a block at a time.
+template <class F>
+void for_each_block(const std::filesystem::path& path, F&& f) {
+  std::error_code ignored;
+  if (const auto status = std::filesystem::status(path, ignored);
+      exists(status) && !is_regular_file(status) && !is_directory(status))
+    throw MissingInput(fmt::format("cannot read {}: is no ordinary file", path.string()));
   const File file(std::fopen(path.c_str(), "rb"));
-  std::string text;
   std::array<char, 1 << 16> block;
   bool failed = file == nullptr;
   while (!failed) {
     const std::size_t count = std::fread(block.data(), 1, block.size(), file.get());
-    text.append(block.data(), count);
     failed = std::ferror(file.get()) != 0;
+    if (!failed) f(std::string_view(block.data(), count));
     if (count < block.size()) break;
   }
   if (failed) {
     throw MissingInput(
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
   }
+}
+
+}  // namespace
+
+std::string read_text(const std::filesystem::path& path) {
+  std::string text;
+  for_each_block(path, [&](std::string_view block) { text += block; });
   return text;
+}
+
+void for_each_line(const std::filesystem::path& path,
+                   const std::function<void(std::string_view, std::size_t)>& f) {
+  std::string begun;  // the line that goes on in the next block
+  std::size_t end = 0;
+  for_each_block(path, [&](std::string_view block) {
+    for (std::size_t newline; (newline = block.find('\n')) != std::string_view::npos;) {
+      begun += block.substr(0, newline);
+      block.remove_prefix(newline + 1);
+      end += begun.size() + 1;
+      f(begun, end);
+      begun.clear();
+    }
+    begun += block;
+  });
 }
 
 namespace {
@@ -52,8 +79,8 @@ auto uninterrupted(F&& call) {
   return result;
 }
 
-constexpr int kNewFile = O_WRONLY | O_CREAT | O_TRUNC;
-constexpr int kAppended = O_WRONLY | O_CREAT | O_APPEND;
+constexpr int kNewFile = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
+constexpr int kAppended = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW;
 constexpr std::size_t kWriteBytes = 1 << 16;  // that are written at once
 
 }  // namespace
@@ -113,6 +140,11 @@ void NewFile::commit() {
 
 void truncate_file(const std::filesystem::path& path, std::size_t bytes) {
   const auto size = static_cast<off_t>(bytes);
+  std::error_code ignored;
+  if (is_symlink(path, ignored)) {
+    errno = ELOOP;
+    throw cannot_write(path);
+  }
   if (uninterrupted([&] { return truncate(path.c_str(), size); }) != 0) throw cannot_write(path);
 }
 
@@ -204,14 +236,14 @@ struct flock whole_file() {
 }  // namespace
 
 bool DirectoryLock::is_held(const std::filesystem::path& dir) {
-  const Descriptor opened(dir / "lock", O_RDONLY);
-  if (!opened.is_open()) return errno != ENOENT;  // what cannot be asked may be held
+  const Descriptor opened(dir / "lock", O_RDONLY | O_NONBLOCK);  // a pipe would wait
+  if (!opened.is_open()) return errno != ENOENT;                 // what cannot be asked may be held
   struct flock lock = whole_file();
   return fcntl(opened.number(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& dir)
-    : file_(dir / "lock", O_RDWR | O_CREAT) {
+    : file_(dir / "lock", O_RDWR | O_CREAT | O_NOFOLLOW) {
   if (!file_.is_open()) throw cannot_write(dir / "lock");
   struct flock lock = whole_file();
   if (fcntl(file_.number(), F_OFD_SETLK, &lock) == 0) return;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,8 +38,16 @@ class Descriptor {
   int number_;
 };
 
-/// Throws MissingInput with the path and the reason.
+/// All of an ordinary file: a device may never end. Throws MissingInput with the path and the
+/// reason.
 std::string read_text(const std::filesystem::path& path);
+
+/// Calls f(line, end) for every line that ends in a newline, without it; `end` is the offset behind
+/// it. A file of any size: one line is in memory. Throws as read_text does, and what f throws.
+void for_each_line(const std::filesystem::path& path,
+                   const std::function<void(std::string_view, std::size_t)>& f);
+
+// What is written below is never written where a symbolic link in the place of a file leads.
 
 /// The ending of the names of files that are not whole yet.
 inline constexpr const char* kTemporary = ".tmp";

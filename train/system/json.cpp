@@ -1,5 +1,6 @@
 #include "train/system/json.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -96,6 +97,22 @@ nlohmann::json parse_json_without_duplicates(std::string_view text) {
   nlohmann::json::sax_parse(text, &keys);
   return nlohmann::json::parse(text);
 }
+
+namespace {
+
+template <class Json>
+std::int64_t whole_number_of(const Json& json) {
+  const bool fits = json.is_number_integer() && (!json.is_number_unsigned() ||
+                                                 json <= std::numeric_limits<std::int64_t>::max());
+  if (!fits) throw DataError(fmt::format("{} is no whole number of 64 bits", text_of(json, -1)));
+  return json.template get<std::int64_t>();
+}
+
+}  // namespace
+
+std::int64_t whole_number(const nlohmann::ordered_json& json) { return whole_number_of(json); }
+
+std::int64_t whole_number(const nlohmann::json& json) { return whole_number_of(json); }
 
 std::string json_text(const nlohmann::ordered_json& json, int indent) {
   return text_of(json, indent);

@@ -2,6 +2,7 @@
 // JSON as text. The parser and the printer of nlohmann::json are templates that cost every source
 // that uses them a second or two of compiling: here they are compiled once.
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -18,6 +19,11 @@ nlohmann::ordered_json json_or_discarded(std::string_view text);
 /// Keys in alphabetical order. Throws DataError for a key that an object has twice, of which other
 /// parsers take one, and nlohmann::json::parse_error.
 nlohmann::json parse_json_without_duplicates(std::string_view text);
+
+/// A whole number, where that of nlohmann::json takes any number, and one too large for 64 bits has
+/// no defined result. Throws DataError.
+std::int64_t whole_number(const nlohmann::ordered_json& json);
+std::int64_t whole_number(const nlohmann::json& json);
 
 /// On one line, or with `indent` >= 0 on many. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);

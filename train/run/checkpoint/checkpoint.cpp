@@ -111,36 +111,46 @@ h5::File open_version(const fs::path& path) {
   return file;
 }
 
-CheckpointMeta read_meta(const h5::File& file) {
-  return {.step = file.int_attribute("/", "step"),
+CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
+  const Index step = file.int_attribute("/", "step");
+  if (step < 0) throw DataError(fmt::format("checkpoint {} is of step {}", path.string(), step));
+  const nlohmann::json extra_state =
+      system::json_or_discarded(file.string_attribute("/data", "extra_state"));
+  if (!extra_state.is_object())
+    throw DataError(fmt::format("checkpoint {}: its extra_state is no JSON object", path.string()));
+  return {.step = step,
           .config_yaml = file.string_attribute("/", "config_yaml"),
-          .extra_state = nlohmann::json::parse(file.string_attribute("/data", "extra_state")),
+          .extra_state = extra_state,
           .seed = static_cast<std::uint64_t>(file.int_attribute("/rng", "seed")),
           .tokenizer = read_tokenizer(file, "/data"),
           .precision = file.string_attribute("/", "precision")};
 }
 
-void require_same_parameters(const fs::path& path, const h5::File& file, ParameterSet& parameters) {
+}  // namespace
+
+void Checkpoint::require_fits(ParameterSet& parameters) const {
   for (const Parameter& p : parameters) {
-    if (!file.exists(model_path(p))) {
+    if (!file_.exists(model_path(p))) {
       throw DataError(fmt::format("checkpoint {} does not fit the model: it has no {} {}",
-                                  path.string(), p.name, p.shape.str()));
+                                  path_.string(), p.name, p.shape.str()));
     }
-    const Shape found = file.shape(model_path(p));
+    const Shape found = file_.shape(model_path(p));
     if (found != p.shape) {
       throw DataError(
           fmt::format("checkpoint {} does not fit the model: {} is {} in the file and {} in the "
                       "model",
-                      path.string(), p.name, found.str(), p.shape.str()));
+                      path_.string(), p.name, found.str(), p.shape.str()));
     }
   }
-  for (const std::string& name : file.children("/model")) {
+  for (const std::string& name : file_.children("/model")) {
     if (parameters.find(name) == nullptr) {
       throw DataError(fmt::format("checkpoint {} does not fit the model, which has no {} {}",
-                                  path.string(), name, file.shape("/model/" + name).str()));
+                                  path_.string(), name, file_.shape("/model/" + name).str()));
     }
   }
 }
+
+namespace {
 
 void require_optimizer(const fs::path& path, const h5::File& file, const Optimizer& optimizer) {
   for (const Optimizer::State& state : optimizer.states()) {
@@ -202,10 +212,15 @@ Checkpoint::Checkpoint(fs::path path)
     : path_(std::move(path)),
       digest_(verify_checksum_header(path_)),
       file_(open_version(path_)),
-      meta_(read_meta(file_)) {}
+      meta_(read_meta(path_, file_)) {}
+
+DataError Checkpoint::bad_extra_state(const std::exception& error) const {
+  return DataError(fmt::format("checkpoint {}: its extra_state is not what difftape writes: {}",
+                               path_.string(), error.what()));
+}
 
 void Checkpoint::load(ParameterSet& parameters, Optimizer* optimizer) const {
-  require_same_parameters(path_, file_, parameters);
+  require_fits(parameters);
   if (optimizer != nullptr) require_optimizer(path_, file_, *optimizer);
 
   for (Parameter& p : parameters) file_.read<real>(model_path(p), p.value.values());

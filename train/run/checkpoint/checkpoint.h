@@ -23,6 +23,7 @@
 #include <string>
 
 #include "autograd/parameter.h"
+#include "core/error.h"
 #include "optim/optimizer.h"
 #include "train/run/checkpoint/directory.h"
 #include "train/run/records/h5.h"
@@ -76,13 +77,26 @@ class Checkpoint {
   const CheckpointMeta& meta() const { return meta_; }
   const h5::File& file() const { return file_; }  ///< with what `more` added
 
+  /// What `use` makes of meta().extra_state. Throws DataError if that is not what `use` asks for.
+  template <class F>
+  auto extra_state(F&& use) const {
+    try {
+      return use(meta_.extra_state);
+    } catch (const nlohmann::json::exception& error) {
+      throw bad_extra_state(error);
+    }
+  }
+
+  /// Throws DataError, naming the parameter and both shapes, if the file does not fit the model.
+  void require_fits(ParameterSet& parameters) const;
   /// Fills the values of initialised parameters and, unless null, the state and step count of the
   /// optimiser. All or nothing: names and shapes are compared before anything is changed. Throws
-  /// DataError if the file does not fit the model (naming the parameter and both shapes), or holds
-  /// no optimiser where one is wanted.
+  /// what require_fits throws, and DataError if the file holds no optimiser where one is wanted.
   void load(ParameterSet& parameters, Optimizer* optimizer) const;
 
  private:
+  DataError bad_extra_state(const std::exception& error) const;
+
   std::filesystem::path path_;
   std::string digest_;
   h5::File file_;

@@ -32,18 +32,6 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
   return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
 }
 
-/// Every step logs its norm, so a checkpoint need not hold them.
-void restore_grad_norms(TrainState& state, const MetricsTable& metrics) {
-  const auto column = metrics.columns.find(metric("optim/grad_norm"));
-  if (column == metrics.columns.end()) return;
-  for (size_t i = 0; i < metrics.step.size(); ++i) {
-    const auto step = static_cast<Index>(metrics.step[i]);
-    if (step >= 1 && step <= state.step) {
-      state.grad_norms[static_cast<size_t>(step - 1)] = column->second[i];
-    }
-  }
-}
-
 }  // namespace
 
 TrainState::TrainState(const Config& the_config)
@@ -129,9 +117,15 @@ void TrainState::restore(const fs::path& checkpoint) {
   const CheckpointMeta& meta = saved.meta();
   require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), meta.step, checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
-  require_same_data(*data, meta.extra_state.at("data"), checkpoint);
-  saved.load(model.parameters(), &optimizer);
-  restore_extra(meta.step, meta.extra_state);
+  if (meta.step > config.train.steps) {
+    throw DataError(fmt::format("checkpoint {} is of step {}; its run has {}", checkpoint.string(),
+                                meta.step, config.train.steps));
+  }
+  saved.extra_state([&](const nlohmann::json& extra) {
+    require_same_data(*data, extra.at("data"), checkpoint);
+    saved.load(model.parameters(), &optimizer);
+    restore_extra(meta.step, extra);
+  });
   if (!fs::exists(checkpoint.parent_path() / step_file_name(best.step))) best = {};
 }
 
@@ -140,7 +134,7 @@ void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
   restore_state(grad_spikes, extra.at("grad_spikes"));
   if (guard.active()) guard.restore(extra.at("guard"));
   if (const auto was = extra.find("best"); was != extra.end()) {
-    best = {was->at("step"), was->at("loss")};
+    best = {system::whole_number(was->at("step")), was->at("loss")};
   }
   step = at_step;
   grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
@@ -213,8 +207,11 @@ void restore(TrainState& state, const fs::path& dir) {
   }
   if (fs::exists(dir / kDigestsFile)) truncate_metrics(dir / kDigestsFile, state.step);
   if (!fs::exists(dir / "metrics.jsonl")) return;
-  truncate_metrics(dir / "metrics.jsonl", state.step);
-  restore_grad_norms(state, read_metrics(dir / "metrics.jsonl"));
+  // Every step logs its norm, so a checkpoint need not hold them.
+  for (const auto& [step, norm] :
+       truncate_metrics(dir / "metrics.jsonl", state.step, metric("optim/grad_norm"))) {
+    if (step >= 1) state.grad_norms[static_cast<size_t>(step - 1)] = norm;
+  }
 }
 
 std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {

@@ -15,6 +15,7 @@ namespace difftape::run::h5 {
 namespace {
 
 constexpr std::size_t kImageGrowth = 1 << 22;  // bytes by which a file in memory grows
+constexpr hsize_t kChunkRows = 4096;           // of a compressed dataset
 
 }  // namespace
 
@@ -32,12 +33,23 @@ struct File::State {
   Handle open_dataset(const std::string& name) const {
     Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset.valid()) throw cannot_read(name);
+    const Handle made(H5Dget_create_plist(dataset), H5Pclose);
+    if (H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL) {
+      throw DataError(
+          fmt::format("{}: {} lies in other files; copy it into this one", path.string(), name));
+    }
     return dataset;
   }
+  /// Of one element.
   Handle open_attribute(const std::string& object, const std::string& name) const {
     Handle attribute(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
                      H5Aclose);
     if (!attribute.valid()) throw cannot_read(object + ", attribute " + name);
+    const Handle space(H5Aget_space(attribute), H5Sclose);
+    if (H5Sget_simple_extent_npoints(space) != 1) {
+      throw DataError(
+          fmt::format("{}: attribute {} of {} is not one value", path.string(), name, object));
+    }
     return attribute;
   }
 };
@@ -66,11 +78,15 @@ File File::create(const std::filesystem::path& path, std::size_t user_block) {
 
 File File::open(const std::filesystem::path& path) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  // A file is read with what is in it alone: no other file, no library for a filter.
+  H5Lunregister(H5L_TYPE_EXTERNAL);
+  H5PLset_loading_state(0);
   if (access(path.c_str(), R_OK) != 0) {
     throw MissingInput(
         fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
   }
-  if (H5Fis_hdf5(path.c_str()) <= 0) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored) || H5Fis_hdf5(path.c_str()) <= 0) {
     throw DataError(fmt::format("{}: not an HDF5 file", path.string()));
   }
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
@@ -79,13 +95,21 @@ File File::open(const std::filesystem::path& path) {
 }
 
 template <Element T>
-void File::write(const std::string& dataset, const Shape& shape, std::span<const T> values) {
+void File::write(const std::string& dataset, const Shape& shape, std::span<const T> values,
+                 Storage storage) {
   require_shape(shape.size() == static_cast<Index>(values.size()), "h5",
                 "{} values do not fill the shape {} of {}", values.size(), shape.str(), dataset);
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const Handle space(H5Screate_simple(shape.rank(), extents.data(), nullptr), H5Sclose);
+  const Handle made(H5Pcopy(untimed_dataset()), H5Pclose);
+  if (storage == Storage::compressed && !extents.empty() && extents[0] > kChunkRows) {
+    std::vector<hsize_t> chunk = extents;
+    chunk[0] = kChunkRows;
+    H5Pset_chunk(made, shape.rank(), chunk.data());
+    H5Pset_deflate(made, 1);
+  }
   const Handle created(H5Dcreate2(state_->file, dataset.c_str(), memory_type<T>(), space,
-                                  with_groups_on_the_way(), untimed_dataset(), H5P_DEFAULT),
+                                  with_groups_on_the_way(), made, H5P_DEFAULT),
                        H5Dclose);
   if (!created.valid() ||
       H5Dwrite(created, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
@@ -165,6 +189,16 @@ Shape File::shape(const std::string& dataset) const {
   const int rank = H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   if (rank < 0) throw state_->cannot_read(dataset);
   const std::vector<Index> shape(extents.begin(), extents.begin() + rank);
+  // What was never written takes no place in the file, but would in memory.
+  constexpr double kMostCompressed = 1032;  // of deflate
+  const Handle type(H5Dget_type(opened), H5Tclose);
+  double bytes = static_cast<double>(H5Tget_size(type));
+  for (const Index extent : shape) bytes *= static_cast<double>(extent);
+  const auto stored = static_cast<double>(H5Dget_storage_size(opened));
+  if (bytes > kMostCompressed * stored) {
+    throw DataError(fmt::format("{}: {} should have {:.0f} bytes, of which {:.0f} are there",
+                                state_->path.string(), dataset, bytes, stored));
+  }
   return Shape(shape);
 }
 
@@ -232,15 +266,15 @@ std::int64_t File::int_attribute(const std::string& object, const std::string& n
   return value;
 }
 
-template void File::write(const std::string&, const Shape&, std::span<const float>);
+template void File::write(const std::string&, const Shape&, std::span<const float>, Storage);
 template void File::read(const std::string&, std::span<float>) const;
-template void File::write(const std::string&, const Shape&, std::span<const double>);
+template void File::write(const std::string&, const Shape&, std::span<const double>, Storage);
 template void File::read(const std::string&, std::span<double>) const;
-template void File::write(const std::string&, const Shape&, std::span<const std::uint8_t>);
+template void File::write(const std::string&, const Shape&, std::span<const std::uint8_t>, Storage);
 template void File::read(const std::string&, std::span<std::uint8_t>) const;
-template void File::write(const std::string&, const Shape&, std::span<const std::int32_t>);
+template void File::write(const std::string&, const Shape&, std::span<const std::int32_t>, Storage);
 template void File::read(const std::string&, std::span<std::int32_t>) const;
-template void File::write(const std::string&, const Shape&, std::span<const std::int64_t>);
+template void File::write(const std::string&, const Shape&, std::span<const std::int64_t>, Storage);
 template void File::read(const std::string&, std::span<std::int64_t>) const;
 
 }  // namespace difftape::run::h5

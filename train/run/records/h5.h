@@ -25,6 +25,9 @@ template <class T>
 concept Element = std::same_as<T, float> || std::same_as<T, double> ||
     std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
 
+/// How a dataset lies in the file; `compressed`: in chunks, if it is longer than one.
+enum class Storage { plain, compressed };
+
 /// Version of the HDF5 library in use, "1.10.8".
 std::string library_version();
 
@@ -42,7 +45,8 @@ class File {
 
   /// A new dataset of `values`, row-major; groups on the way are made.
   template <Element T>
-  void write(const std::string& dataset, const Shape& shape, std::span<const T> values);
+  void write(const std::string& dataset, const Shape& shape, std::span<const T> values,
+             Storage storage = Storage::plain);
   void write(const std::string& dataset, const Tensor& tensor);
   /// A new attribute, of UTF-8 text or a 64-bit integer. The object is made, as a group, if it does
   /// not exist yet.

@@ -7,15 +7,18 @@
 // diagnostics saw last.
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/real.h"
 #include "core/tensor.h"
+#include "train/run/records/column.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -45,12 +48,11 @@ class MetricsWriter {
   system::AppendFile file_;
 };
 
-/// Columns by metric name, each as long as `step`: numbers, NaN where a step did not log the
-/// metric, and lists, empty where it did not. No name is in both.
+/// Columns by metric name: of numbers and of lists. No name is in both.
 struct MetricsTable {
-  std::vector<double> step;
-  std::map<std::string, std::vector<double>> columns;
-  std::map<std::string, std::vector<std::vector<double>>> lists{};
+  std::vector<double> step;  ///< of each row
+  std::map<std::string, Column<double>, std::less<>> columns;
+  std::map<std::string, Column<std::vector<double>>, std::less<>> lists{};
 };
 
 /// Reads metrics.jsonl. A last line without a newline is a write that a crash cut off, and is
@@ -59,9 +61,11 @@ struct MetricsTable {
 MetricsTable read_metrics(const std::filesystem::path& path);
 
 /// Drops every step after `last_step`, and a line that a crash cut off: what a resumed run does
-/// before it appends, to any file of one JSON object with a "step" a line. Throws as read_metrics
-/// does, and OutputError.
-void truncate_metrics(const std::filesystem::path& path, Index last_step);
+/// before it appends, to any file of one JSON object with a "step" a line. Gives what the steps
+/// that stay logged of the number `metric`, by step. Throws as read_metrics does, and OutputError.
+std::vector<std::pair<Index, double>> truncate_metrics(const std::filesystem::path& path,
+                                                       Index last_step,
+                                                       std::string_view metric = {});
 
 /// The maps of the first measured sequence, one tensor a layer: (output heads, S, T, T), rows
 /// queries and columns keys, 0 where a query is masked. S is 1, or 3 with two maps: A1, A2, and
@@ -72,9 +76,9 @@ struct AttentionMaps {
 };
 
 /// Replaces the file at `path`: /step (int64) and one double dataset a metric, as long as /step,
-/// NaN where a step did not log it. A list metric is (length of /step, n), n its longest list,
-/// NaN beyond the end of a shorter one. A `/` in a metric's name makes a group, so `attn/lambda/3`
-/// is dataset 3 of group /attn/lambda. Metrics that extend the name of another one, as
+/// NaN where a step did not log it; of a long run that is compressed. A list metric is
+/// (length of /step, n), n its longest list, NaN beyond the end of a shorter one. A `/` in a
+/// metric's name makes a group, so `attn/lambda/3` is dataset 3 of group /attn/lambda. Metrics that extend the name of another one, as
 /// `optim/grad_norm/<parameter>` that of `optim/grad_norm`, are in a group beside it,
 /// /optim/grad_norm_of/<parameter>. Maps are float datasets /attention_maps/<layer>; the group has
 /// the attribute `step`. Throws OutputError.

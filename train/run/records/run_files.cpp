@@ -150,16 +150,18 @@ RunStatus parse_status(const fs::path& dir) {
   return parse_file(dir / "status.json", [](const Json& json) {
     RunStatus status;
     status.state = state_of_name(json.at("state").get<std::string>());
-    json.at("step").get_to(status.step);
-    json.at("steps").get_to(status.steps);
+    status.step = system::whole_number(json.at("step"));
+    status.steps = system::whole_number(json.at("steps"));
     json.at("started").get_to(status.started);
     json.at("updated").get_to(status.updated);
-    json.at("summary").at("parameters").get_to(status.parameters);
-    json.at("summary").at("tokens_per_step").get_to(status.tokens_per_step);
+    status.parameters = system::whole_number(json.at("summary").at("parameters"));
+    status.tokens_per_step = system::whole_number(json.at("summary").at("tokens_per_step"));
     if (const Json& at = json.at("diverged"); !at.is_null()) {
-      status.diverged = {at.at("step"), at.at("quantity"), at.at("parameter"), at.value("op", "")};
+      status.diverged = {system::whole_number(at.at("step")), at.at("quantity"), at.at("parameter"),
+                         at.value("op", "")};
     }
-    if (const Json& code = json.at("exit_code"); !code.is_null()) status.exit_code = code;
+    if (const Json& code = json.at("exit_code"); !code.is_null())
+      status.exit_code = static_cast<int>(system::whole_number(code));
     return status;
   });
 }
@@ -188,6 +190,10 @@ void write_env(const fs::path& dir, std::span<const std::string> command, const 
 
 void rewrite_env(const fs::path& dir, const FlatConfig& config, const Json& continued) {
   Json json = read_env(dir);
+  const auto is_there = [&](const auto& each) {
+    return json["config"].value(each.first, "") == each.second;
+  };
+  if (std::ranges::all_of(config, is_there)) return;
   json["config"] = as_json(config);
   json["continued"].push_back(continued);
   system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");

@@ -96,7 +96,8 @@ RunStatus read_status(const std::filesystem::path& dir);
 /// of them are JSON's. Nothing added here names the user or the machine. Throws OutputError.
 void write_env(const std::filesystem::path& dir, std::span<const std::string> command,
                const nlohmann::ordered_json& facts, const FlatConfig& config);
-/// Replaces `config` of env.json and adds an object to its list `continued`. Throws what
+/// Replaces `config` of env.json and adds an object to its list `continued`, unless it has this
+/// configuration: a process that was killed before it replaced config.yaml wrote both. Throws what
 /// read_env throws, and OutputError.
 void rewrite_env(const std::filesystem::path& dir, const FlatConfig& config,
                  const nlohmann::ordered_json& continued);

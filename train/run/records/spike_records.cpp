@@ -110,9 +110,13 @@ std::vector<SpikeRecord> spike_records(std::span<const double> steps, std::span<
 }
 
 std::vector<SpikeRecord> spike_records(const MetricsTable& metrics, const stats::SpikeRule& rule) {
-  const auto column = [&](const char* name) -> std::span<const double> {
+  const auto column = [&](const char* name) {
+    std::vector<double> values;
     const auto found = metrics.columns.find(name);
-    return found == metrics.columns.end() ? std::span<const double>() : found->second;
+    if (found == metrics.columns.end()) return values;
+    for (std::size_t row = 0; row < metrics.step.size(); ++row)
+      values.push_back(found->second[row]);
+    return values;
   };
   return spike_records(metrics.step, column(metric("train/loss")),
                        column(metric("optim/grad_norm")), rule);

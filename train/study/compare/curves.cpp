@@ -27,10 +27,11 @@ Series logged(const run::MetricsTable& metrics, const std::string& name) {
   Series series;
   const auto found = metrics.columns.find(name);
   if (found == metrics.columns.end()) return series;
-  for (std::size_t i = 0; i < metrics.step.size(); ++i) {
-    if (std::isnan(found->second[i])) continue;
-    series.step.push_back(metrics.step[i]);
-    series.value.push_back(found->second[i]);
+  const auto& column = found->second;
+  for (std::size_t i = 0; i < column.values().size(); ++i) {
+    if (std::isnan(column.values()[i])) continue;
+    series.step.push_back(metrics.step[column.row(i)]);
+    series.value.push_back(column.values()[i]);
   }
   return series;
 }
@@ -39,23 +40,25 @@ Series curve(const run::MetricsTable& metrics, const std::string& name) {
   return stats::finite(logged(metrics, name));
 }
 
-std::vector<double> layers_at(const run::MetricsTable& metrics, const std::string& name,
-                              std::size_t row) {
-  std::vector<double> values;
+std::vector<Series> layers_of(const run::MetricsTable& metrics, const std::string& name) {
+  std::vector<Series> layers;
   for (auto column = metrics.columns.lower_bound(name);
        column != metrics.columns.end() && column->first.starts_with(name); ++column) {
-    const double value = column->second[row];
-    if (names_metric(column->first, name) && !std::isnan(value)) values.push_back(value);
+    if (names_metric(column->first, name)) layers.push_back(logged(metrics, column->first));
   }
-  return values;
+  std::erase_if(layers, [](const Series& layer) { return layer.step.empty(); });
+  return layers;
 }
 
 std::vector<double> last_layers(const run::MetricsTable& metrics, const std::string& name) {
-  for (std::size_t row = metrics.step.size(); row-- > 0;) {
-    std::vector<double> values = layers_at(metrics, name, row);
-    if (!values.empty()) return values;
+  const std::vector<Series> layers = layers_of(metrics, name);
+  double last = 0;
+  for (const Series& layer : layers) last = std::max(last, layer.step.back());
+  std::vector<double> values;
+  for (const Series& layer : layers) {
+    if (layer.step.back() == last) values.push_back(layer.value.back());
   }
-  return {};
+  return values;
 }
 
 bool has_metric(const run::MetricsTable& metrics, const std::string& name) {

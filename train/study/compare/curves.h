@@ -23,10 +23,9 @@ Series logged(const run::MetricsTable& metrics, const std::string& name);
 /// A metric where it is finite.
 Series curve(const run::MetricsTable& metrics, const std::string& name);
 
-/// The values of a metric in all layers ("attn/entropy/0", "attn/entropy/1", ...), without NaN: at
-/// a row of the table, and at the last row that has any.
-std::vector<double> layers_at(const run::MetricsTable& metrics, const std::string& name,
-                              std::size_t row);
+/// A metric in all layers ("attn/entropy/0", "attn/entropy/1", ...) where it was logged, and the
+/// values of the last step that logged any, without NaN.
+std::vector<Series> layers_of(const run::MetricsTable& metrics, const std::string& name);
 std::vector<double> last_layers(const run::MetricsTable& metrics, const std::string& name);
 /// Whether there is a column of that name, or of that metric in any layer.
 bool has_metric(const run::MetricsTable& metrics, const std::string& name);

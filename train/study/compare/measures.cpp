@@ -33,7 +33,7 @@ std::size_t first_failure(std::span<const RunRecord* const> runs) {
 stats::SpikeRule scoring_rule(const RunRecord& run) {
   const stats::SpikeRule rule = spike_rule(run.env);
   const bool fires =
-      rule.definition != stats::SpikeDefinition::olmo2 || 3 * rule.window <= run.status.steps;
+      rule.definition != stats::SpikeDefinition::olmo2 || rule.window <= run.status.steps / 3;
   return fires ? rule : stats::make_spike_rule(stats::SpikeDefinition::olmo_core);
 }
 
@@ -80,10 +80,8 @@ double smallest_of_layers(const RunRecord& run, const char* name) {
 
 double largest_of_run(const RunRecord& run, const char* name) {
   std::vector<double> largest;
-  for (std::size_t row = 0; row < run.metrics.step.size(); ++row) {
-    const std::vector<double> layers = layers_at(run.metrics, name, row);
-    if (!layers.empty()) largest.push_back(stats::quantile(layers, 1));
-  }
+  for (const Series& layer : layers_of(run.metrics, name))
+    largest.push_back(stats::quantile(layer.value, 1));
   return stats::quantile(largest, 1);
 }
 
@@ -149,8 +147,11 @@ double tokens_until(const RunRecord& run, const char* name, double value) {
 }
 
 double context_rms_after_first_step(const RunRecord& run) {
-  const bool first = !run.metrics.step.empty() && run.metrics.step.front() == 1;
-  return first ? stats::mean(layers_at(run.metrics, metric("attn/context_rms"), 0)) : kNaN;
+  std::vector<double> first;
+  for (const Series& layer : layers_of(run.metrics, metric("attn/context_rms"))) {
+    if (layer.step.front() == 1) first.push_back(layer.value.front());
+  }
+  return stats::mean(first);
 }
 
 double lr_sensitivity(std::span<const RunRecord* const> runs) {

@@ -44,6 +44,22 @@ T number(const nlohmann::ordered_json& config, const std::string& who, const cha
                               std::is_integral_v<T> ? "whole " : ""));
 }
 
+/// What a study reads of "data" is as difftape writes it.
+void require_data(const nlohmann::ordered_json& env, const std::string& who) {
+  const auto data = env.find("data");
+  if (data == env.end() || !data->is_object()) return;
+  const auto require = [&](const char* key, bool (nlohmann::ordered_json::*is)() const noexcept) {
+    const auto value = data->find(key);
+    if (value == data->end() || ((*value).*is)()) return;
+    throw DataError(
+        fmt::format("{} is damaged: data.{} is {}", who, key, system::json_text(*value)));
+  };
+  for (const char* key : {"bigram_entropy", "best_loss", "best_accuracy"})
+    require(key, &nlohmann::ordered_json::is_number);
+  for (const char* key : {"xxh3_128", "val_xxh3_128"})
+    require(key, &nlohmann::ordered_json::is_string);
+}
+
 /// The rule of a config. Throws DataError for one that no detector takes.
 stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string& who) {
   try {
@@ -101,6 +117,7 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
   run.status = std::move(status);
   run.metrics = std::move(metrics);
   const std::string who = (dir / "env.json").string();
+  require_data(run.env, who);
   const auto config = under_new_names(run.env.value("config", nlohmann::ordered_json::object()));
   run.env["config"] = config;
   run.attention = attention_of(config);
@@ -129,7 +146,7 @@ double RunRecord::initial_loss() const {
   const auto found = metrics.columns.find(run::metric("train/loss"));
   const bool logged = found != metrics.columns.end() && !metrics.step.empty();
   if (!logged || metrics.step.front() != 1) return kNaN;
-  return std::isfinite(found->second.front()) ? found->second.front() : kNaN;
+  return std::isfinite(found->second[0]) ? found->second[0] : kNaN;
 }
 
 double RunRecord::bigram_entropy() const {

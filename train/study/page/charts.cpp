@@ -156,7 +156,8 @@ bool is_before(std::string_view a, std::string_view b) {
 
 /// The rows of a list, one an entry. `part` is the layer, "" if the list has the name itself.
 void add_entries(std::vector<MapRow>& rows, const run::MetricsTable& metrics,
-                 const std::vector<std::vector<double>>& lists, const std::string& part) {
+                 const run::Column<std::vector<double>>& column, const std::string& part) {
+  const std::vector<std::vector<double>>& lists = column.values();
   std::size_t entries = 0;
   for (const auto& list : lists) entries = std::max(entries, list.size());
   for (std::size_t entry = 0; entry < entries; ++entry) {
@@ -164,7 +165,7 @@ void add_entries(std::vector<MapRow>& rows, const run::MetricsTable& metrics,
         rows.emplace_back(MapRow{fmt::format("{}{}{}", part, part.empty() ? "" : ".", entry), {}});
     for (std::size_t i = 0; i < lists.size(); ++i) {
       if (entry >= lists[i].size() || !std::isfinite(lists[i][entry])) continue;
-      row.values.step.push_back(metrics.step[i]);
+      row.values.step.push_back(metrics.step[column.row(i)]);
       row.values.value.push_back(lists[i][entry]);
     }
   }

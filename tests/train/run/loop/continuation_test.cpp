@@ -113,5 +113,17 @@ TEST(SameRun, says_what_it_goes_on_with_where_that_decides_no_result) {
   EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U) << "nothing is new";
 }
 
+TEST(SameRun, says_it_once_if_it_was_killed_before_it_had_its_new_configuration) {
+  TinyProject project;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const std::string made = test::contents(project / "run/config.yaml");
+  project.config.train.keep_last = 3;
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  test::put(project / "run/config.yaml", made);  // env.json is written first
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U);
+  EXPECT_EQ(config_of_run(project / "run").train.keep_last, 3);
+}
+
 }  // namespace
 }  // namespace difftape::run

@@ -94,15 +94,15 @@ TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_param
                            "optim/update_ratio/model.layers.1.self_attn.lambda_proj.weight"}) {
     ASSERT_TRUE(table.columns.contains(name)) << name;
     EXPECT_EQ(steps_with(project / "run", name), (std::vector<Index>{1, 5, 10, 12})) << name;
-    EXPECT_TRUE(std::isfinite(table.columns.at(name).back())) << name;
+    EXPECT_TRUE(std::isfinite(table.columns.at(name).values().back())) << name;
   }
   for (const char* name : {"attn/head/context_rms/1", "attn/head/first_token/1",
                            "attn/head/entropy/1", "attn/head/logit_max/1", "attn/head/lambda/1",
                            "attn/map1/first_token/1", "attn/map2/first_token/1"}) {
-    EXPECT_EQ(table.lists.at(name).back().size(), 2u) << name << ": output heads";
+    EXPECT_EQ(table.lists.at(name).values().back().size(), 2u) << name << ": output heads";
   }
-  EXPECT_EQ(table.lists.at("attn/logit_top/0").back().size(), 6u);
-  EXPECT_EQ(table.lists.at("act/top/0").back().size(), 6u);
+  EXPECT_EQ(table.lists.at("attn/logit_top/0").values().back().size(), 6u);
+  EXPECT_EQ(table.lists.at("act/top/0").values().back().size(), 6u);
   EXPECT_FALSE(table.columns.contains("attn/context_rms/2"));
   const h5::File file = h5::File::open(project / "run/metrics.h5");
   EXPECT_EQ(file.shape("attn/head/lambda/1"), (Shape{12, 2}));

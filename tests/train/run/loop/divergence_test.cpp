@@ -59,7 +59,7 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
   }
   EXPECT_EQ(lines[1]["spike/score_loss"], 50);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
-  EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").back()));
+  EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").values().back()));
   EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5"));
 }
 

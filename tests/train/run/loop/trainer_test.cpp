@@ -155,8 +155,8 @@ TEST(Trainer, metrics_h5_holds_the_columns_of_metrics_jsonl) {
     const bool of_one = name.starts_with(norms);
     const auto found =
         file.read<double>(of_one ? "optim/grad_norm_of/" + name.substr(norms.size()) : name);
-    ASSERT_EQ(found.size(), column.size()) << name;
-    for (size_t i = 0; i < column.size(); ++i) {
+    ASSERT_EQ(found.size(), table.step.size()) << name;
+    for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_TRUE(found[i] == column[i] || (std::isnan(found[i]) && std::isnan(column[i])))
           << name << " at " << i;
     }
@@ -169,12 +169,12 @@ TEST(Trainer, every_attention_kind_learns) {
     project.config.train.steps = 60;
     ASSERT_EQ(project.train("run"), system::Exit::ok);
     const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
-    const auto& loss = table.columns.at("train/loss");
-    const auto& val = table.columns.at("val/loss");
+    const auto& loss = table.columns.at("train/loss").values();
+    const auto& val = table.columns.at("val/loss").values();
     EXPECT_NEAR(loss.front(), std::log(256), 0.2) << kind;
     EXPECT_LT(loss.back(), 3.2) << kind;
     EXPECT_LT(val.back(), 3.2) << kind << ": validation follows";
-    EXPECT_LT(val.back(), val[4]) << kind;
+    EXPECT_LT(val.back(), val.front()) << kind;
   }
 }
 

@@ -74,8 +74,11 @@ TEST(ReadMetrics, gives_columns_with_nan_where_a_step_did_not_log) {
   writer.write(30, {{"train/loss", -kInfinity}});
   const MetricsTable table = read_metrics(dir / "m");
   EXPECT_EQ(table.step, (std::vector<double>{10, 20, 30}));
-  EXPECT_EQ(table.columns.at("train/loss"), (std::vector<double>{3, 2, -kInfinity}));
-  EXPECT_THAT(table.columns.at("val/loss"),
+  EXPECT_EQ(table.columns.at("train/loss").values(), (std::vector<double>{3, 2, -kInfinity}));
+  const Column<double>& val = table.columns.at("val/loss");
+  EXPECT_EQ(val.values(), (std::vector<double>{2.5}));
+  EXPECT_EQ(val.row(0), 1u);
+  EXPECT_THAT((std::vector<double>{val[0], val[1], val[2]}),
               testing::ElementsAre(testing::IsNan(), 2.5, testing::IsNan()));
   EXPECT_EQ(table.columns.size(), 2u);
 }
@@ -90,8 +93,10 @@ TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_where_a_step_did_not_
   EXPECT_THAT(contents(dir / "m"), testing::HasSubstr("\"heads\":[1.5,\"Infinity\"]}"));
   const MetricsTable table = read_metrics(dir / "m");
   EXPECT_EQ(table.columns.size(), 1u);
-  EXPECT_EQ(table.lists.at("heads"),
-            (std::vector<std::vector<double>>{{}, {1.5, kInfinity}, {-0.25}, {}}));
+  const Column<std::vector<double>>& heads = table.lists.at("heads");
+  EXPECT_EQ(heads.values(), (std::vector<std::vector<double>>{{1.5, kInfinity}, {-0.25}, {}}));
+  EXPECT_EQ(heads[0], std::vector<double>());
+  EXPECT_EQ(heads[2], std::vector<double>{-0.25});
 }
 
 TEST(ReadMetrics, refuses_a_metric_that_is_a_number_here_and_a_list_there) {
@@ -134,13 +139,14 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
     EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: " + expected))
         << line;
   };
-  const std::string not_metrics =
-      "not a line of metrics; need a JSON object with an integer \"step\"";
+  const std::string not_metrics = "not a line of metrics; need a JSON object with a whole \"step\"";
   message("epoch 1 loss 2.5", not_metrics);
   message("[1, 2]", not_metrics);
   message("", not_metrics);
   message("{\"loss\":1}", not_metrics);
   message("{\"step\":1.5}", not_metrics);
+  message("{\"step\":-1}", not_metrics);
+  message("{\"step\":9007199254740993}", not_metrics);
   message("{\"step\":5}", "step 5 follows step 5; steps must increase");
   message("{\"step\":6,\"a\":null}",
           "a is null; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");

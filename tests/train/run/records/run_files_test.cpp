@@ -140,18 +140,19 @@ TEST(RunStatus, of_a_run_under_way_has_no_exit_code_and_no_divergence) {
   EXPECT_FALSE(read.diverged || read.exit_code);
 }
 
-TEST(RunStatus, is_replaced_in_one_piece_and_survives_a_full_disk) {
+TEST(RunStatus, is_replaced_in_one_piece_and_not_where_a_link_leads) {
   const ScratchDir dir;
   RunStatus status{.step = 1};
   write_status(dir.path(), status);
   const std::string before = contents(dir / "status.json");
-  fs::create_symlink("/dev/full", dir / "status.json.tmp");
+  test::put(dir / "other", "of somebody");
+  fs::create_symlink(dir / "other", dir / "status.json.tmp");
   status.step = 2;
   EXPECT_THAT([&] { write_status(dir.path(), status); },
               ThrowsMessage<OutputError>("cannot write " + (dir / "status.json").string() +
-                                         ": No space left on device"));
+                                         ": is a symbolic link, which is not followed"));
   EXPECT_EQ(contents(dir / "status.json"), before);
-  EXPECT_FALSE(fs::exists(fs::symlink_status(dir / "status.json.tmp")));
+  EXPECT_EQ(contents(dir / "other"), "of somebody");
 }
 
 TEST(RunStatus, that_is_damaged_is_a_data_error_naming_the_file) {

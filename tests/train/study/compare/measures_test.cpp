@@ -65,7 +65,8 @@ RunRecord with_spikes(Index steps, const std::vector<Index>& at, const std::stri
   for (Index step = 1; step <= run.status.step; ++step) {
     const bool spike = std::ranges::count(at, step) > 0;
     run.metrics.step.push_back(static_cast<double>(step));
-    run.metrics.columns["optim/grad_norm"].push_back(
+    run.metrics.columns["optim/grad_norm"].set(
+        run.metrics.step.size() - 1,
         1 + 0.01 * noise.normal(static_cast<std::uint64_t>(step)) + (spike ? 10 : 0));
   }
   return run;
@@ -101,9 +102,9 @@ TEST(Excursion, is_the_largest_over_the_median_after_the_first_tenth) {
 RunRecord growing(Index steps, double power, const std::function<double(Index)>& lr) {
   RunRecord run = with_spikes(steps, {}, "auto");
   for (Index step = 1; step <= steps; ++step) {
-    run.metrics.columns["optim/lr"].push_back(lr(step));
-    run.metrics.columns["optim/grad_norm"][static_cast<std::size_t>(step - 1)] =
-        std::pow(static_cast<double>(step), power);
+    const auto row = static_cast<std::size_t>(step - 1);
+    run.metrics.columns["optim/lr"].set(row, lr(step));
+    run.metrics.columns["optim/grad_norm"].set(row, std::pow(static_cast<double>(step), power));
   }
   return run;
 }
@@ -111,7 +112,7 @@ RunRecord growing(Index steps, double power, const std::function<double(Index)>&
 TEST(LateGrowth, is_of_the_steps_before_the_learning_rate_falls) {
   const auto falls_at_800 = [](Index step) { return step <= 800 ? 0.01 : 0.001; };
   RunRecord run = growing(1000, 1.5, falls_at_800);
-  for (std::size_t i = 800; i < 1000; ++i) run.metrics.columns["optim/grad_norm"][i] = 1e9;
+  for (std::size_t i = 800; i < 1000; ++i) run.metrics.columns["optim/grad_norm"].set(i, 1e9);
   EXPECT_NEAR(measures::late_growth(run), 1.5, 1e-9);
   EXPECT_LT(measures::late_variation(run), 1);
   const auto falls_at_once = [](Index step) { return 1.0 / static_cast<double>(step); };

@@ -52,9 +52,7 @@ inline study::RunRecord record(const Result& result) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   run::MetricsTable metrics;
   const auto set = [&](const std::string& name, double value) {
-    std::vector<double>& column = metrics.columns[name];
-    column.resize(metrics.step.size(), kNaN);
-    column.back() = value;
+    metrics.columns[name].set(metrics.step.size() - 1, value);
   };
   for (Index step = 1; step <= done; ++step) {
     const auto t = static_cast<double>(step);
@@ -74,7 +72,6 @@ inline study::RunRecord record(const Result& result) {
       for (const auto& [name, value] : result.last) set(name, value);
     }
   }
-  for (auto& [name, column] : metrics.columns) column.resize(metrics.step.size(), kNaN);
   run::RunStatus status{.state = result.state, .step = done, .steps = kSteps, .parameters = 820224};
   if (diverged) status.diverged = run::Divergence{done, "train/loss", ""};
   const std::string dir = fmt::format("runs/{}-lr{:g}-seed{}", result.arm, result.lr, result.seed);

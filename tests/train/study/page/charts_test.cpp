@@ -18,10 +18,10 @@ RunRecord logging() {
   const std::size_t rows = run.metrics.step.size();
   for (const char* name : {"attn/entropy/0", "attn/entropy/2", "attn/entropy/10",
                            "optim/update_ratio/lm_head.weight", "val/old_name"}) {
-    run.metrics.columns[name].assign(rows, 0.5);
+    run.metrics.columns[name] = std::vector<double>(rows, 0.5);
   }
   for (const char* name : {"attn/head/entropy/0", "attn/head/entropy/1"}) {
-    run.metrics.lists[name].assign(rows, {1, 2, 3});
+    run.metrics.lists[name] = std::vector(rows, std::vector<double>{1, 2, 3});
   }
   return run;
 }

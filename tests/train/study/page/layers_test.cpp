@@ -27,7 +27,7 @@ std::string figures(const std::vector<RunRecord>& runs, F&& make) {
 TEST(AccuracyFigure, is_the_mean_over_complete_runs) {
   const auto accuracy = [](int seed, run::RunState state, double value) {
     RunRecord run = record({.seed = seed, .state = state});
-    run.metrics.columns["task/accuracy/1/2"].assign(run.metrics.step.size(), value);
+    run.metrics.columns["task/accuracy/1/2"] = std::vector(run.metrics.step.size(), value);
     return run;
   };
   const std::vector<RunRecord> runs = {accuracy(1, run::RunState::running, 0),
@@ -39,14 +39,12 @@ TEST(AccuracyFigure, is_the_mean_over_complete_runs) {
 
 TEST(LayerFigures, are_of_the_first_complete_run_and_keep_the_steps_of_each_layer) {
   RunRecord open = record({.state = run::RunState::stopped}), run = record({.seed = 2});
-  open.metrics.columns["act/kurtosis/0"].assign(open.metrics.step.size(), 4321.5);
-  const std::size_t steps = run.metrics.step.size();
-  std::vector<double>&first = run.metrics.columns["act/kurtosis/0"],
+  open.metrics.columns["act/kurtosis/0"] = std::vector(open.metrics.step.size(), 4321.5);
+  run::Column<double>&first = run.metrics.columns["act/kurtosis/0"],
   &second = run.metrics.columns["act/kurtosis/1"];
-  first.assign(steps, kNaN);
-  second.assign(steps, kNaN);
-  for (const std::size_t row : {0u, 9u, 19u}) second[row] = 10.0 + static_cast<double>(row);
-  first[19] = 5;  // not finite before
+  for (const std::size_t row : {0u, 9u, 19u}) second.set(row, 10.0 + static_cast<double>(row));
+  first.set(18, kNaN);
+  first.set(19, 5);
   const std::string html = figures({open, run}, layer_figures);
   EXPECT_THAT(html, HasSubstr("arm,layer,step,value%0Asoftmax,0,20,5%0A"
                               "softmax,1,1,10%0Asoftmax,1,10,19%0Asoftmax,1,20,29%0A"));
@@ -56,9 +54,9 @@ TEST(LayerFigures, are_of_the_first_complete_run_and_keep_the_steps_of_each_laye
 TEST(LayerFigures, of_one_number_are_a_line_and_no_field) {
   std::vector<RunRecord> runs{record({}), record({.arm = "b"}), record({.arm = "c"})};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<double>& values = runs[i].metrics.columns["attn/sink_rate/0"];
-    values.assign(runs[i].metrics.step.size(), 0.0);
+    std::vector<double> values(runs[i].metrics.step.size(), 0.0);
     if (i == 2) values.back() = 0.25;
+    runs[i].metrics.columns["attn/sink_rate/0"] = values;
   }
   const std::string some = figures(runs, layer_figures);
   EXPECT_THAT(some, HasSubstr("<p class=\"constant\">0 everywhere: softmax, b</p>"));

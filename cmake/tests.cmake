@@ -5,7 +5,7 @@ find_package(rapidcheck REQUIRED)
 include(GoogleTest)
 
 # What tests cost is to compile them.
-set(least $<$<NOT:$<CONFIG:Debug>>:-Og> -Wno-array-bounds -Wno-stringop-overread)
+set(least $<$<NOT:$<CONFIG:Debug>>:-Og> ${difftape_less_optimised})
 difftape_headers(difftape_headers_tests ${common_headers} <filesystem> <fstream> <sstream>
   <gtest/gtest.h> <gmock/gmock.h> <nlohmann/json.hpp>
   LIBRARIES fmt::fmt GTest::gmock nlohmann_json::nlohmann_json OPTIONS ${least})
@@ -44,7 +44,7 @@ endfunction()
 
 difftape_sources(sources tests/support tests/core tests/layers/step tests/train tests/golden
   tests/structure)
-list(FILTER sources EXCLUDE REGEX "/tests/train/app/gradcheck/")  # derivatives need double
+list(FILTER sources EXCLUDE REGEX "/tests/train/(app/gradcheck|stats)/")  # which need double
 add_difftape_tests(f32 f32 f32 difftape_f32 ${sources})
 target_link_libraries(difftape_tests_f32 PRIVATE difftape_gradcheck_f32)
 target_compile_definitions(difftape_tests_f32 PRIVATE
@@ -53,7 +53,7 @@ target_compile_definitions(difftape_tests_f32 PRIVATE
 add_dependencies(difftape_tests_f32 difftape difftape-f64)
 difftape_sources(sources tests/support tests/core tests/autograd tests/layers tests/optim)
 add_difftape_tests(f64 f64 f64 difftape_gradcheck_f64 ${sources})
-difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck)
+difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck tests/train/stats)
 add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
 # What is the same on all processors, in a program of its own: ./dev portable builds it for several.

@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Portable, Kind, testing::ValuesIn(attention_kinds()),
 
 TEST(Portable, every_optimizer_trains_to_the_committed_bits) {
   for (const auto& [name, kind] : kNames<OptimizerKind>)
-    expect_committed(fmt::format("optim.kind {}", name), [&](Config& c) { c.optim.kind = kind; });
+    expect_committed(fmt::format("optim.kind {}", name),
+                     [of = kind](Config& c) { c.optim.kind = of; });
 }
 
 TEST(Portable, what_a_model_may_have_beside_trains_to_the_committed_bits) {

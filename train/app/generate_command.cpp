@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -54,9 +57,17 @@ Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, 
   return {tokenizer.encode(text), std::move(name)};
 }
 
+/// A pipe too, for it is the user who names it: `--prompts <(...)` in a shell.
+std::string text_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_fifo(path, ignored)) return system::read_text(path);
+  std::ifstream pipe(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(pipe), {}};
+}
+
 std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& tokenizer) {
   std::vector<Prompt> prompts;
-  std::istringstream lines(system::read_text(path));
+  std::istringstream lines(text_of(path));
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
     prompts.push_back(

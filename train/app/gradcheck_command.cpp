@@ -22,7 +22,7 @@ namespace {
 
 /// Continues as the same program in double precision, which lies beside this one: difftape-f64.
 /// Returns only on failure.
-void hand_over_to_f64(const std::vector<std::string>& command_line) {
+[[maybe_unused]] void hand_over_to_f64(const std::vector<std::string>& command_line) {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::filesystem::path f64 = self.string() + "-f64";
@@ -129,7 +129,7 @@ class Rows {
   Tally total_;
 };
 
-system::Exit check(const std::string& filter) {
+[[maybe_unused]] system::Exit check(const std::string& filter) {
   std::vector<GradcheckCase> cases = gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);

@@ -134,6 +134,14 @@ TEST_F(Inference, generate_takes_a_prompt_a_line_each_with_its_own_numbers) {
             json({"generate", "run", "--prompt", "the ", "--max-tokens", "9"})["tokens"]);
 }
 
+TEST_F(Inference, generate_takes_prompts_from_a_pipe) {
+  const std::string words =
+      fmt::format("{} generate run --prompts <(echo 'fox ') --json", DIFFTAPE_TEST_PROGRAM);
+  const Outcome one = test::run({"-c", words}, project.here({.program = "/bin/bash"}));
+  EXPECT_EQ(one.exit, 0) << one.err;
+  EXPECT_EQ(Json::parse(one.out)["prompt"], "fox ");
+}
+
 TEST_F(Inference, generate_says_what_is_wrong) {
   const auto wrong = [&](int exit, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"generate", "run"});

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
@@ -65,6 +66,37 @@ TEST(TruncateFile, keeps_the_beginning_and_names_a_file_that_is_not_there) {
   EXPECT_EQ(contents(dir / "a"), "one");
   EXPECT_THAT([&] { truncate_file(dir / "b", 0); },
               ThrowsMessage<OutputError>(HasSubstr("/b: No such file or directory")));
+}
+
+TEST(Files, are_not_written_where_a_symbolic_link_leads) {
+  const ScratchDir dir;
+  put(dir / "outside", "kept");
+  const auto link = [&](const char* name) {
+    std::filesystem::create_symlink(dir / "outside", dir / name);
+    return dir / name;
+  };
+  const auto refuses = [&](const std::function<void()>& write, const std::string& name) {
+    EXPECT_THAT(write, ThrowsMessage<OutputError>(
+                           fmt::format("cannot write {}: is a symbolic link, which is not followed",
+                                       (dir / name).string())));
+  };
+  link("a.tmp");
+  refuses([&] { replace_text(dir / "a", "x"); }, "a");
+  refuses([path = link("b")] { AppendFile{path}; }, "b");
+  refuses([path = link("c")] { truncate_file(path, 0); }, "c");
+  link("lock");
+  refuses([&] { DirectoryLock{dir.path()}; }, "lock");
+  replace_text(link("d"), "new");
+  EXPECT_EQ(contents(dir / "d"), "new") << "a file in the place of the link";
+  EXPECT_EQ(contents(dir / "outside"), "kept");
+}
+
+TEST(Files, that_are_pipes_are_not_waited_for) {
+  const ScratchDir dir;
+  ASSERT_EQ(mkfifo((dir / "lock").c_str(), 0600), 0);
+  EXPECT_FALSE(DirectoryLock::is_held(dir.path()));
+  EXPECT_THAT([&] { read_text(dir / "lock"); },
+              ThrowsMessage<MissingInput>(HasSubstr("/lock: is no ordinary file")));
 }
 
 }  // namespace

@@ -59,11 +59,14 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
 }
 
 /// Why the file cannot be read, or nothing. Fills `text`.
-std::string read_text(const std::string& path, std::string& text) {
+/// A file that another one names may not be a device or a pipe, which can wait for ever.
+std::string read_text(const std::string& path, bool named_by_a_file, std::string& text) {
   std::error_code error;
   const auto status = fs::status(path, error);
   if (!fs::exists(status)) return "no such file" + system::did_you_mean_file(path);
   if (fs::is_directory(status)) return "is a folder; need a YAML file";
+  if (named_by_a_file && !fs::is_regular_file(status))
+    return "is no ordinary file; need a YAML file";
   std::ifstream file(path, std::ios::binary);
   text.resize(kMaxFileBytes + 1);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -99,7 +102,7 @@ void Assignments::add_file(const std::string& path) { load(system::here_or_share
 /// `named_at` is the location of the `base:` that names the file; null for the user's own file.
 void Assignments::load(const std::string& path, const SourceLocation* named_at) {
   std::string text;
-  if (const std::string problem = read_text(path, text); !problem.empty()) {
+  if (const std::string problem = read_text(path, named_at != nullptr, text); !problem.empty()) {
     complete_ = false;
     if (!named_at) throw MissingInput(fmt::format("{}: {}", path, problem));
     errors_->add(*named_at, fmt::format("base: {}: {}", path, problem));

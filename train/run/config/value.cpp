@@ -33,7 +33,7 @@ class ValueReader {
   ConfigValue read(const YamlNode& node) const {
     if (is_share(node)) return node.text;
     if (spec_.constraint.or_number && looks_like_number(node)) return read_as(node, 0.0);
-    return std::visit([&](const auto& like) -> ConfigValue { return read_as(node, like); },
+    return std::visit([&](const auto& like) { return ConfigValue(read_as(node, like)); },
                       spec_.initial);
   }
 

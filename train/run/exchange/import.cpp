@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "core/error.h"
@@ -66,10 +67,17 @@ std::string first_of(const std::vector<std::string>& problems) {
   return fmt::format("\n  {}{}", fmt::join(shown, "\n  "), more);
 }
 
-/// Throws DataError unless a file has these tensors, no others, and of one type that can be read.
-void require_tensors(const safetensors::File& file, const std::vector<Wanted>& wanted) {
+/// Before a model of more layers than there can be tensors for takes time and memory.
+void require_layers(const safetensors::File& file, Index layers) {
   if (file.tensors().empty())
     throw DataError(fmt::format("{} holds no tensors", file.path().string()));
+  if (std::ssize(file.tensors()) >= layers) return;
+  throw DataError(fmt::format("{} does not fit the model that it says it is, which has {} layers",
+                              file.path().string(), layers));
+}
+
+/// Throws DataError unless a file has these tensors, no others, and of one type that can be read.
+void require_tensors(const safetensors::File& file, const std::vector<Wanted>& wanted) {
   std::vector<std::string> problems;
   for (const auto& [name, shape] : wanted) {
     const auto found = file.tensors().find(name);
@@ -80,8 +88,10 @@ void require_tensors(const safetensors::File& file, const std::vector<Wanted>& w
           fmt::format("{} is {}, need {}", name, found->second.shape_text(), shape.str()));
     }
   }
+  std::set<std::string_view> names;
+  for (const Wanted& each : wanted) names.insert(each.name);
   for (const auto& [name, entry] : file.tensors()) {
-    if (std::ranges::find(wanted, name, &Wanted::name) == wanted.end())
+    if (!names.contains(name))
       problems.push_back(fmt::format("{} {} is of no parameter", name, entry.shape_text()));
   }
   const auto& [first, of_first] = *file.tensors().begin();
@@ -170,6 +180,7 @@ NamedModel import_model(const fs::path& where, const std::vector<std::string>& o
   const safetensors::File file = safetensors::File::read(weights_of(where));
   const std::optional<Provenance> own = provenance_of(file, overrides);
   const Provenance from = own ? *own : described_by_directory(file, overrides);
+  require_layers(file, from.config.model.num_layers);
   NamedModel named{.config = from.config,
                    .model = std::make_unique<LanguageModel>(from.config.model),
                    .checkpoint = file.path(),

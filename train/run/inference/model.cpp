@@ -31,6 +31,17 @@ void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   }
 }
 
+namespace {
+
+/// Before a model of more layers than there can be weights for takes time and memory.
+void require_layers(const Checkpoint& weights, Index layers) {
+  if (std::ssize(weights.file().children("/model")) >= layers) return;
+  throw DataError(fmt::format("checkpoint {} does not fit the model, which has {} layers",
+                              weights.path().string(), layers));
+}
+
+}  // namespace
+
 NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
   NamedModel named;
   std::optional<Checkpoint> weights;
@@ -39,7 +50,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     weights.emplace(find_checkpoint(where));
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);
-    named.data = weights->meta().extra_state.at("data");
+    named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
     named.tokenizer = weights->meta().tokenizer;
   } else {
     named.config = load_config(where.string(), overrides).config;
@@ -50,8 +61,10 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     }
   }
   if (named.config.data.kind == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
+  if (weights) require_layers(*weights, named.config.model.num_layers);
   named.engine = std::make_unique<EngineScope>(engine_of(named.config));
   named.model = std::make_unique<LanguageModel>(named.config.model);
+  if (weights) weights->require_fits(named.model->parameters());  // before memory is taken
   named.model->parameters().initialize(named.config.run.seed);
   if (!weights) return named;
   weights->load(named.model->parameters(), nullptr);

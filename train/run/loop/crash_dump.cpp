@@ -106,7 +106,7 @@ CrashDump read_crash_dump(const fs::path& path) {
   }
   CrashDump dump;
   dump.config = config_from_yaml(dumped.meta().config_yaml, path.string());
-  dump.data = dumped.meta().extra_state.at("data");
+  dump.data = dumped.extra_state([](const auto& state) { return state.at("data"); });
   dump.diverged = {
       file.int_attribute("/diverged", "step"), file.string_attribute("/diverged", "quantity"),
       file.string_attribute("/diverged", "parameter"), file.string_attribute("/diverged", "op")};

@@ -1,6 +1,7 @@
 #include "train/run/loop/spike_guard.h"
 
 #include "optim/grad_norm.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 
@@ -26,8 +27,9 @@ nlohmann::json state_of(const stats::SpikeDetector& detector) {
 void restore_state(stats::SpikeDetector& detector, const nlohmann::json& state) {
   std::optional<stats::SpikeDetector::Moving> moving;
   if (state.contains("mean")) moving = {state.at("mean"), state.at("variance")};
-  detector.restore(state.at("history").get<std::vector<double>>(), state.at("count").get<Index>(),
-                   state.at("spikes").get<Index>(), moving);
+  detector.restore(state.at("history").get<std::vector<double>>(),
+                   system::whole_number(state.at("count")),
+                   system::whole_number(state.at("spikes")), moving);
 }
 
 SpikeGuard::SpikeGuard(OnSpike on_spike)

@@ -25,7 +25,7 @@ std::map<Index, StateDigest> read_digests(const std::filesystem::path& path) {
       StateDigest digest;
       row.at("state").get_to(digest.state);
       row.at("tensors").get_to(digest.tensors);
-      if (!found.emplace(row.at("step").get<Index>(), std::move(digest)).second)
+      if (!found.emplace(system::whole_number(row.at("step")), std::move(digest)).second)
         throw DataError("a step that was there already");
     } catch (const std::exception& error) {
       throw DataError(

@@ -130,6 +130,7 @@ bool has_more(const fs::path& dir) {
   std::error_code ignored;
   if (!fs::exists(dir / "index.csv", ignored) || !system::DirectoryLock::is_held(dir)) return false;
   const auto rows = system::read_csv(system::read_text(dir / "index.csv"));
+  if (rows.empty()) return false;
   const auto column = std::ranges::find(rows.front(), "state") - rows.front().begin();
   return std::ranges::any_of(rows, [&](const std::vector<std::string>& row) {
     const auto at = static_cast<std::size_t>(column);

@@ -15,8 +15,12 @@ constexpr std::size_t kLongestName = 40;
 
 }  // namespace
 
+bool fits_axis(double value) {
+  return std::abs(value) <= 1e300;  // differences and margins of such are numbers
+}
+
 void Range::add(double value) {
-  if (!std::isfinite(value)) return;
+  if (!fits_axis(value)) return;
   low = std::min(low, value);
   high = std::max(high, value);
 }

@@ -10,7 +10,10 @@
 
 namespace difftape::study::svg {
 
-/// The smallest and the largest of the finite values it has seen.
+/// Whether a value is a number that an axis can hold.
+bool fits_axis(double value);
+
+/// The smallest and the largest of the values it has seen that fit.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();

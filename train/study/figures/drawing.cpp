@@ -110,6 +110,8 @@ Rgb between(std::span<const Rgb> colors, double t) {
 }  // namespace
 
 std::string number(double value) {
+  constexpr double kFar = 1e6;  // outside of every picture lies what is too far, or no number
+  value = std::isnan(value) ? -kFar : std::clamp(value, -kFar, kFar);
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <random>
 #include <set>
 #include <stdexcept>
 
@@ -58,6 +59,12 @@ std::string refresh_element(int seconds) {
                            seconds);
 }
 
+/// Scripts that have it may run. Whoever wrote what is in a run could not know it.
+std::string make_nonce() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
 }  // namespace
 
 void write_page(const std::filesystem::path& path, const Framed& page) {
@@ -65,10 +72,13 @@ void write_page(const std::filesystem::path& path, const Framed& page) {
   data["refresh"] = page.refresh_seconds;
   std::vector<std::string_view> scripts = page.libraries;
   scripts.push_back(assets::page_js());
+  const std::string nonce = make_nonce();
+  const std::string script = fmt::format("<script nonce=\"{}\">", nonce);
   system::replace_text(
       path,
       fill_template(assets::page_html(),
-                    {{"title", escape_html(page.title)},
+                    {{"nonce", nonce},
+                     {"title", escape_html(page.title)},
                      {"refresh", refresh_element(page.refresh_seconds)},
                      {"answer", escape_html(page.answer)},
                      {"subtitle", escape_html(page.subtitle)},
@@ -77,8 +87,8 @@ void write_page(const std::filesystem::path& path, const Framed& page) {
                      {"navigation", page.navigation},
                      {"sections", page.sections},
                      {"data", json_for_script(data)},
-                     {"scripts", fmt::format("<script>{}</script>",
-                                             fmt::join(scripts, "</script>\n<script>"))}}));
+                     {"scripts", fmt::format("{}{}</script>", script,
+                                             fmt::join(scripts, "</script>\n" + script))}}));
 }
 
 std::string shell_command(std::span<const std::string> words) {

@@ -63,7 +63,7 @@ std::string at_lr(const Input& input) {
 std::vector<svg::Level> levels_of(const CurveChart& chart, const Study& study) {
   std::vector<svg::Level> levels;
   const auto add = [&](const char* name, double value) {
-    if (std::isfinite(value)) levels.push_back({name, value});
+    if (svg::fits_axis(value)) levels.push_back({name, value});
   };
   if (chart.bound == run::Bound::loss) {
     add("best achievable", shared_number(study, "best_loss"));
@@ -87,6 +87,7 @@ SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
     const Series values = curve(run->metrics, metric);
     for (std::size_t i = 0; i < values.step.size(); ++i) {
       const double value = values.value[i];
+      if (!svg::fits_axis(value)) continue;
       AtStep& at = steps[values.step[i]];
       at.low = at.runs == 0 ? value : std::min(at.low, value);
       at.high = at.runs == 0 ? value : std::max(at.high, value);
@@ -137,6 +138,7 @@ Series seed_spikes(const Condition& condition, const std::string& metric) {
   for (const RunRecord* run : condition.runs) {
     const Series found = stats::finite(measures::counted_spikes(*run, metric.c_str()));
     for (std::size_t i = 0; i < found.step.size(); ++i) {
+      if (!svg::fits_axis(found.value[i])) continue;
       marks.emplace_back(found.step[i], found.value[i]);
     }
   }

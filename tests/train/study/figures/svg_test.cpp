@@ -65,6 +65,17 @@ TEST(Axis, widens_a_range_of_one_value_or_none) {
   }
 }
 
+TEST(Axis, leaves_out_what_is_too_large_to_be_subtracted) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  Range range;
+  for (const double value : {-1e300, 1e300, kMost, -kMost, std::nan("")}) range.add(value);
+  const Axis axis = Axis(range, 0, 200, false).padded(0.1);
+  EXPECT_LT(0, axis.at(-1e300));
+  EXPECT_LT(axis.at(-1e300), axis.at(1e300));
+  EXPECT_LT(axis.at(1e300), 200);
+  EXPECT_EQ(number(-axis.at(kMost) * kMost), "-1000000");
+}
+
 double brightness(Rgb color) {
   return 0.2126 * color.red + 0.7152 * color.green + 0.0722 * color.blue;
 }

@@ -74,8 +74,11 @@ Visit visit(const ScratchDir& dir, const std::string& html,
 }
 
 std::string with_script(std::string page, const std::string& script) {
+  static const std::regex nonce("nonce-([0-9a-f]{32})");
+  std::smatch found;
+  const std::string allowed = std::regex_search(page, found, nonce) ? found[1].str() : "";
   const std::size_t end = page.rfind("</body>");
-  return page.insert(end, "<script>" + script + "</script>\n");
+  return page.insert(end, "<script nonce=\"" + allowed + "\">" + script + "</script>\n");
 }
 
 std::string unescape(std::string html) {

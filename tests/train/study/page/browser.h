@@ -21,7 +21,7 @@ struct Visit {
 Visit visit(const ScratchDir& dir, const std::string& html,
             const std::vector<std::string>& options = {});
 
-/// The page with a script at its end.
+/// The page with a script at its end, which the policy of the page allows.
 std::string with_script(std::string page, const std::string& script);
 /// What a script left as JSON in the text of the element with the id `results`.
 nlohmann::json results(const Visit& visit);

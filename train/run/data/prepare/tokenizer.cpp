@@ -10,6 +10,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "train/run/data/prepare/sentencepiece_model.h"
 #include "train/run/data/sources.h"
 #include "train/system/files.h"
 
@@ -76,7 +77,8 @@ Index bytes_of_piece(const Processor& processor, std::int32_t token) {
 
 Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  if (!processor->LoadFromSerializedProto(file.model).ok() || processor->GetPieceSize() == 0) {
+  if (!has_sound_tables(file.model) || !processor->LoadFromSerializedProto(file.model).ok() ||
+      processor->GetPieceSize() == 0) {
     throw DataError(fmt::format(
         "{}: is no model of SentencePiece; `difftape data tokenizer` makes one", where));
   }

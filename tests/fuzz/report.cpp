@@ -1,0 +1,57 @@
+// A run directory of somebody else, its status.json, env.json, metrics.jsonl and the index.csv
+// above it: four texts. Compared with a sound run and listed, on pages in which all of it stays
+// text.
+#include "train/study/page/report.h"
+
+#include <stdexcept>
+
+#include "tests/fuzz/contract.h"
+#include "tests/support/scratch.h"
+#include "tests/train/study/compare/synthetic_run.h"
+#include "train/study/compare/collection.h"
+#include "train/study/compare/listing.h"
+#include "train/study/compare/study.h"
+
+using namespace difftape;
+
+namespace {
+
+const std::filesystem::path& sound_run() {
+  static const std::filesystem::path dir =
+      test::write_run(fuzz::folder() / "runs" / "sound", {.steps = 20});
+  return dir;
+}
+
+/// Those of the page itself: its data, dygraphs, the synchronizer, d3 if there is a grid, its own.
+constexpr std::size_t kMostScripts = 5;
+
+std::size_t scripts_in(std::string_view page) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = page.find("<script", at)) != page.npos; ++at) ++found;
+  return found;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto parts = fuzz::parts_of(fuzz::text_of(data, size), 4);
+  const std::filesystem::path runs = sound_run().parent_path();
+  std::filesystem::create_directories(runs / "other");
+  fuzz::put("runs/other/status.json", parts[0]);
+  fuzz::put("runs/other/env.json", parts[1]);
+  fuzz::put("runs/other/metrics.jsonl", parts[2]);
+  fuzz::put("runs/index.csv", parts[3]);
+  fuzz::expect_an_error_at_most(1, [&] {
+    const study::Collection found = study::collect_runs(std::vector{runs});
+    study::write_report(study::make_study(found.runs), fuzz::folder() / "report.html", "fuzzed",
+                        {.notes = found.notes});
+    study::RunList list;
+    list.read(std::vector{runs});
+    study::write_run_list(list, fuzz::folder() / "runs.html", "fuzzed");
+    for (const char* page : {"report.html", "runs.html"}) {
+      if (scripts_in(test::contents(fuzz::folder() / page)) > kMostScripts)
+        throw std::logic_error("text became a script");
+    }
+  });
+  return 0;
+}

@@ -4,6 +4,9 @@
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace difftape {
 
@@ -21,6 +24,16 @@ void set_flush(bool on) {
   static_cast<void>(on);
 #endif
 }
+
+// What one thread did before it calls release, others see after acquire of the same address. OpenMP
+// makes it so; ThreadSanitizer, which does not see how GCC's does, has to be told.
+#ifdef __SANITIZE_THREAD__
+void release(char* address) { __tsan_release(address); }
+void acquire(char* address) { __tsan_acquire(address); }
+#else
+void release(char*) {}
+void acquire(char*) {}
+#endif
 
 }  // namespace
 
@@ -44,19 +57,25 @@ SerialScope::~SerialScope() { omp_set_num_threads(before_); }
 
 namespace detail {
 
+[[gnu::no_sanitize_thread]]  // what OpenMP itself hands over is not seen either
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context) {
   if (omp_in_parallel() || omp_get_max_threads() == 1) {
     for (Index i = 0; i < n; ++i) body(context, i);
     return;
   }
   const bool flush = flushes_subnormals();
+  char begin, end;
+  release(&begin);
 #pragma omp parallel
   {
+    acquire(&begin);
     set_flush(flush);  // threads that live on have the state of the call before
     // Blocks are handed out as threads become free: a core that other programs use gets fewer.
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1) nowait
     for (Index i = 0; i < n; ++i) body(context, i);
+    release(&end);
   }
+  acquire(&end);
 }
 
 }  // namespace detail

@@ -49,7 +49,7 @@ struct Block {
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
 
 /// Queries of a block whose products are cut at the last key that one of them sees.
-inline constexpr Index kStepRows = 32;
+inline constexpr Index kStepRows = kBlockRows / 2;
 /// Keys of a block that are worked on together: the scores of a tile stay in the L1 cache from one
 /// product to the next.
 inline constexpr Index kTileKeys = 64;

@@ -53,6 +53,7 @@ TEST(GradNorm, counts_every_element_and_does_not_depend_on_threads) {
   set_num_threads(threads);
   EXPECT_NEAR(alone, std::sqrt(expected), 1e-10 * std::sqrt(expected));
   EXPECT_EQ(alone, together);
+  EXPECT_EQ(grad_norms(set).per_parameter[0], alone);
 }
 
 TEST(GradNorm, clip_scale_is_that_of_pytorch) {

@@ -1,0 +1,61 @@
+// What the cache gives the last tokens of a long sequence is what they have in the whole of it.
+#include <gtest/gtest.h>
+
+#include "core/attention/cache.h"
+#include "tests/core/attention_problem.h"
+
+namespace difftape::test {
+namespace {
+
+constexpr Index kSeq = 300, kLast = 5;  // several chunks of keys
+
+Tensor last_tokens(const Tensor& x) {
+  const Index width = x.size() / kSeq;
+  Tensor y = Tensor::empty(x.shape().with(1, kLast));
+  std::copy_n(x.data() + (kSeq - kLast) * width, kLast * width, y.data());
+  return y;
+}
+
+/// Of one sequence, the largest difference from the whole.
+double difference(Problem& problem) {
+  const Tensor whole = last_tokens(problem.forward().out);
+  KvCache cache(problem.mapping, 1, kSeq, problem.in.k.shape()[3], problem.in.v.shape()[3]);
+  cache.append(problem.in.k, problem.in.v);
+  AttentionInputs in = problem.in;
+  in.q = last_tokens(in.q);
+  const Tensor lambda = last_tokens(problem.lambda);
+  if (in.lambda) in.lambda = &lambda;
+  const Tensor found = attention_cached(problem.mapping, in, cache);
+  EXPECT_EQ(found.shape(), whole.shape());
+  double largest = 0;
+  for (Index i = 0; i < found.size(); ++i) {
+    const auto error = static_cast<double>(found.data()[i] - whole.data()[i]);
+    EXPECT_FALSE(std::isnan(error));
+    largest = std::max(largest, std::abs(error));
+  }
+  return largest;
+}
+
+constexpr double kTolerance = sizeof(real) == 4 ? 1e-5 : 1e-13;
+
+TEST(AttentionCache, gives_the_last_tokens_of_a_long_sequence) {
+  for (const auto& mapping : {HeadMapping::doubled(2, 2), HeadMapping::paired(2, 2)}) {
+    Problem problem(mapping, 1, kSeq, 10, 7);
+    EXPECT_LT(difference(problem), kTolerance);
+    problem.in.visible.sliding_window = 200;
+    EXPECT_LT(difference(problem), kTolerance) << "which begins within a register of keys";
+    problem.in.logit_softcap = 0.5;
+    EXPECT_LT(difference(problem), kTolerance);
+  }
+}
+
+TEST(AttentionCache, has_the_sinks_of_the_whole_however_large) {
+  for (const double sink : {-1e4, -1.0, 3.0, 1e4}) {
+    Problem problem(HeadMapping::doubled(2, 2), 1, kSeq, 10, 7);
+    problem.sinks = Tensor::full({problem.mapping.query_heads}, static_cast<real>(sink));
+    EXPECT_LT(difference(problem), kTolerance) << sink;
+  }
+}
+
+}  // namespace
+}  // namespace difftape::test

@@ -33,6 +33,17 @@ TEST(Equivalence, needs_two_pairs_and_a_margin) {
   EXPECT_EQ(equivalence_p(paired({1, 1, 1}), 0.01), 1);
 }
 
+TEST(UpperP, is_of_the_distance_from_where_it_is_asked) {
+  const PairedDifference d = paired({1.2, 0.9, 1.4, 1.1, 0.7, 1.2});
+  const double limit = d.difference.mean - student_t_quantile(0.95, 5) * d.error;
+  EXPECT_NEAR(upper_p(d, limit), 0.05, 1e-12);
+  EXPECT_NEAR(upper_p(d, d.difference.mean), 0.5, 1e-12);
+  EXPECT_NEAR(upper_p(d, 2 * d.difference.mean - limit), 0.95, 1e-12);
+  EXPECT_EQ(upper_p(paired({1, 1, 1}), 0.5), 0.25) << "no spread is known";
+  EXPECT_EQ(upper_p(paired({1, 1, 1}), 1), 1);
+  EXPECT_TRUE(std::isnan(upper_p(paired({1}), 0)));
+}
+
 TEST(SignFlips, count_the_sums_that_are_as_far_from_zero) {
   EXPECT_EQ(sign_flip_p(std::vector{1.0, 2.0, 3.0}), 0.25) << "3 pairs can say no more";
   EXPECT_EQ(sign_flip_p(std::vector{1.0, 1.0, 1.0, 1.0, 1.0}), 0.0625);

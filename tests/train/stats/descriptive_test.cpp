@@ -56,5 +56,12 @@ TEST(GrowthExponent, leaves_out_what_has_no_logarithm_and_needs_two_steps) {
   EXPECT_TRUE(std::isnan(growth_exponent(std::array{5.0, 5.0}, std::array{1.0, 2.0})));
 }
 
+TEST(Correlation, is_of_pearson_whatever_the_scales) {
+  const std::vector<double> x{1, 2, 3, 4}, y{10, 30, 20, 40};
+  EXPECT_DOUBLE_EQ(correlation(x, y), 0.8);
+  EXPECT_DOUBLE_EQ(correlation(y, x), 0.8);
+  EXPECT_TRUE(std::isnan(correlation(x, std::vector<double>(4, 1.0))));
+}
+
 }  // namespace
 }  // namespace difftape::stats

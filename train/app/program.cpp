@@ -101,7 +101,8 @@ int main(int argc, char** argv, const std::string& shared) {
   context.program = &program;
   for (const MakeCommand make : commands()) program.commands.push_back(make(context));
   try {
-    if (argc > 1 && std::string_view(argv[1]) == "train") processes::join();
+    const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command == "train" || command == "sweep") processes::join();
     gemm_backend();  // a backend that is not there is an error before anything starts
     if (!parse_and_run(program, argc, argv)) {
       processes::leave();

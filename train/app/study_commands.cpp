@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "core/processes.h"
 #include "train/app/analyze/plan.h"
 #include "train/app/commands.h"
 #include "train/run/records/run_files.h"
@@ -14,6 +15,7 @@
 #include "train/study/sweep/slurm.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/sweep_claims.h"
+#include "train/study/sweep/together.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 
@@ -73,11 +75,29 @@ void print_power(const study::SweepConfig& sweep) {
 }
 
 struct SweepArguments {
-  std::string sweep, out, submit, run;
+  std::string sweep, out, submit, run, launcher;
   std::vector<std::string> overrides, arms, sbatch;
   int jobs = 0;
   bool dry_run = false, power = false, compare = false;
 };
+
+/// Throws UsageError where processes of mpirun are not told to share the runs, or cannot.
+void require_launcher(const SweepArguments& a) {
+  if (!a.launcher.empty() && a.launcher != "mpi")
+    throw UsageError(fmt::format("--launcher {}: the only launcher known is mpi", a.launcher));
+  const Index count = processes::count();
+  if (count == 1) return;
+  if (a.launcher.empty()) {
+    throw UsageError(fmt::format(
+        "{} processes of mpirun would all train the same runs; --launcher mpi shares these "
+        "between them",
+        count));
+  }
+  if (a.dry_run || a.power || a.compare || !a.submit.empty() || !a.run.empty() || a.out == kOutAuto)
+    throw UsageError(
+        "--dry-run, --power, --compare, --submit, --run and --out auto are for one process, not "
+        "for those of mpirun");
+}
 
 /// The sweep once more, for jobs that begin in the directory of this process.
 study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepConfig& sweep) {
@@ -116,11 +136,14 @@ Command sweep_command(Context& context) {
             "slurm: leave the runs to a cluster, as a job array, with a job that compares them"},
            {"--sbatch", &a->sbatch,
             "An option of Slurm's sbatch for the runs, --sbatch=--time=60; can be given again"},
+           {"--launcher", &a->launcher,
+            "mpi: the processes that mpirun started share the runs, one at a time each"},
            {"--run", &a->run, "Train the run of this name alone, as the tasks of a job array do"},
            {"--compare", &a->compare,
             "Train nothing: index, comparison and report of what is there"}},
       .run =
           [a, &context] {
+            require_launcher(*a);
             const bool is_auto = a->out == kOutAuto;
             study::SweepConfig sweep =
                 study::load_sweep(a->sweep, a->overrides, is_auto ? "" : a->out, a->arms);
@@ -143,9 +166,10 @@ Command sweep_command(Context& context) {
               submit_to_slurm(sweep, slurm_request(*a, sweep));
             } else {
               outlive_reader();
-              context.exit = a->compare       ? compare_sweep(sweep, request)
-                             : a->run.empty() ? run_sweep(sweep, request)
-                                              : train_one(sweep, a->run, request);
+              context.exit = a->compare             ? compare_sweep(sweep, request)
+                             : !a->run.empty()      ? train_one(sweep, a->run, request)
+                             : !a->launcher.empty() ? run_sweep_together(sweep, request)
+                                                    : run_sweep(sweep, request);
             }
           },
       .examples = {"sweep sweep.yaml --dry-run", "sweep sweep.yaml",

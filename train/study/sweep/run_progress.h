@@ -32,6 +32,7 @@ struct RunProgress {
   std::string error = {};                                  ///< why it failed
 
   bool complete() const { return run::is_complete(state); }
+  bool waits() const { return selected && state == run::RunState::queued; }
 };
 
 /// What the directory of a run holds: nothing that was trained, the complete run, or one that broke

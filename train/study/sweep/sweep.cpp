@@ -144,15 +144,13 @@ class OpenSweep {
   std::vector<RunProgress> progress;
 };
 
-bool waits(const RunProgress& run) { return run.selected && run.state == run::RunState::queued; }
-
 }  // namespace
 
 std::vector<std::string> start_elsewhere(const SweepConfig& sweep) {
   const OpenSweep open(sweep);
   std::vector<std::string> left;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
-    if (waits(open.progress[i])) left.push_back(sweep.runs[i].config().run.name);
+    if (open.progress[i].waits()) left.push_back(sweep.runs[i].config().run.name);
   }
   return left;
 }
@@ -202,8 +200,8 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   SweepIndex& index = open.index;
   std::vector<RunProgress>& progress = open.progress;
   const system::StopRequest stop;
-  const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, waits));
-  const auto first = std::ranges::find_if(progress, waits) - progress.begin();
+  const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, &RunProgress::waits));
+  const auto first = std::ranges::find_if(progress, &RunProgress::waits) - progress.begin();
   StatusTable table(*request.console, request.console_descriptor >= 0
                                           ? run::console_style(request.console_descriptor)
                                           : run::ConsoleStyle{});
@@ -213,7 +211,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
     const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
     std::vector<const run::Config*> waiting;
     for (std::size_t i = 0; i < progress.size(); ++i) {
-      if (waits(progress[i])) waiting.push_back(&sweep.runs[i].config());
+      if (progress[i].waits()) waiting.push_back(&sweep.runs[i].config());
     }
     const Layout layout =
         choose_layout(config, left, request.jobs, jobs_with_memory(waiting, request.jobs),

@@ -164,12 +164,13 @@ constexpr double kRedrawSeconds = 0.5;
 }  // namespace
 
 Pool::Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
-           std::vector<std::string> command, std::string program)
+           std::vector<std::string> command, std::string program, Takes takes)
     : sweep_(sweep),
       progress_(progress),
       layout_(layout),
       command_(std::move(command)),
       program_(std::move(program)),
+      takes_(std::move(takes)),
       slots_(static_cast<std::size_t>(layout.jobs())),
       started_(run::Progress::steady_seconds()) {}
 
@@ -199,8 +200,8 @@ void Pool::train(const system::StopRequest& stop, StatusTable& table, const Chan
 bool Pool::start_next(int index, StatusTable& table, const Changed& changed) {
   for (; next_ < progress_.size(); ++next_) {
     RunProgress& progress = progress_[next_];
-    if (!progress.selected || progress.state != run::RunState::queued) continue;
     const run::Config& config = sweep_.runs[next_].config();
+    if (!progress.waits() || (takes_ && !takes_(config.run.name))) continue;
     Slot& slot = slots_[static_cast<std::size_t>(index)];
     slot.run = next_++;
     try {

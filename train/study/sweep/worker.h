@@ -78,9 +78,12 @@ class Pool {
   /// Called with the position of a run when its worker has started and when it has ended.
   using Changed = std::function<void(std::size_t run)>;
 
+  /// Asked before a run is trained, by its name; false: another process trains it.
+  using Takes = std::function<bool(const std::string& run)>;
+
   /// `progress` has one entry a run and is kept up to date. `command` is recorded in env.json.
   Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
-       std::vector<std::string> command, std::string program);
+       std::vector<std::string> command, std::string program, Takes takes = nullptr);
 
   /// Trains all selected runs that are queued, in the order of the sweep. A run that fails or whose
   /// worker is killed does not stop the others. After a stop request none is started, the running
@@ -103,6 +106,7 @@ class Pool {
   const Layout layout_;
   const std::vector<std::string> command_;
   const std::string program_;
+  const Takes takes_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
   int sent_signal_ = 0;  ///< the signal that the workers were sent; 0: none

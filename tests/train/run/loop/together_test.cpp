@@ -44,8 +44,12 @@ TEST_P(EveryPrecisionTogether, has_the_bits_of_one_process_in_two) {
   expect_the_bits_of_one(2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether,
-                         testing::Values(Precision::bf16, Precision::bf16_emulated),
+INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether, testing::ValuesIn([] {
+                           std::vector<Precision> all;
+                           for (const auto& [word, precision] : kNames<Precision>)
+                             all.push_back(precision);
+                           return all;
+                         }()),
                          [](const auto& p) { return std::string(to_string(p.param)); });
 
 class Together : public Mpirun {};

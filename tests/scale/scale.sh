@@ -83,9 +83,9 @@ steps() {
   [ "$(wc -l <long/metrics.jsonl)" -eq 1000000 ]
   at_most "memory of the run" "$(cat most)" 1 GB
   begin=$(now)
-  "$bin/difftape" report long >out
+  "$bin/difftape" report long --out long.html >out
   at_most "its report is made" "$(seconds_since "$begin")" 30 s
-  at_most "its report" "$(megabytes_of long/report.html)" 2 MB
+  at_most "its report" "$(megabytes_of long.html)" 2 MB
   begin=$(now)
   "$bin/difftape" train long --resume --set train.steps=2000000 >out &
   run=$!
@@ -131,6 +131,6 @@ checkpoint() {
 
 for part in $parts; do
   "$part"
-  rm -rf thousand long tokens tokens.bin large
+  rm -rf thousand long long.html tokens tokens.bin large
 done
 [ "$missed" -eq 0 ]

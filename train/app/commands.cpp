@@ -65,9 +65,10 @@ void require_output_file(const fs::path& out, std::string_view extension,
   const auto is_out = [&](const fs::path& input) { return fs::equivalent(input, out, ignored); };
   const bool is_input = std::any_of(inputs.begin(), inputs.end(), is_out);
   if (fs::is_regular_file(out, ignored) && out.extension() == extension && !is_input) return;
-  throw OutputError(fmt::format(
-      "{} exists and is {}; only {} files are replaced: choose another name with --out",
-      out.string(), is_input ? "what this command reads" : "something else", extension));
+  throw OutputError(
+      fmt::format("{} exists and is {}; only {} files are replaced: choose another name with --out",
+                  out.string(), is_input ? "what this command reads" : "something else",
+                  extension.empty() ? "ordinary" : extension));
 }
 
 }  // namespace difftape::app

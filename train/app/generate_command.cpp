@@ -168,6 +168,7 @@ void print_json(LanguageModel& model, const run::GenerateRequest& request,
 
 void write_texts(GenerateArguments& a) {
   require_sampling(a.request.sampling, a.request.max_tokens);
+  if (a.seed < 0) throw UsageError(fmt::format("--seed {}: need 0 or more", a.seed));
   const run::NamedModel named = run::open_model(a.model);
   const MaybeTokenizer tokenizer = tokenizer_of(named);
   a.request.eos_token_id = named.config.data.eos_token_id;

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <limits>
 
 #include "core/error.h"
 #include "train/system/suggest.h"
@@ -14,6 +16,16 @@ namespace {
 
 std::string refuse_empty(const std::string& text) {
   return text.empty() ? "need a value, not an empty text" : "";
+}
+
+/// CLI11 takes the nearest number that fits.
+std::string refuse_overflow(const std::string& text) {
+  Index number = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end
+             ? ""
+             : fmt::format("need a whole number of at most {}", std::numeric_limits<Index>::max());
 }
 
 template <class T>
@@ -46,6 +58,9 @@ void add_option(CLI::App& app, const Option& option) {
       std::visit([&](auto* value) { return add_target(app, option, *value); }, option.target);
   if (option.comma_separated) added->delimiter(',');
   if (option.refuse_empty) added->check(refuse_empty);
+  if (std::holds_alternative<Index*>(option.target) ||
+      std::holds_alternative<std::optional<Index>*>(option.target))
+    added->check(refuse_overflow);
   if (option.range) added->check(CLI::Range(option.range->first, option.range->second));
   if (!option.type_name.empty()) added->type_name(option.type_name);
   added->required(option.required);

@@ -149,6 +149,9 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   };
   EXPECT_THAT(wrong(64, {}), HasSubstr("say what to begin with"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--tokens", "1"}), HasSubstr("say what to begin with"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}), HasSubstr("--seed -1: need 0 or more"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "99999999999999999999"}),
+              HasSubstr("need a whole number of at most 9223372036854775807"));
   EXPECT_THAT(wrong(65, {"--prompt", ""}), HasSubstr("the prompt is empty"));
   EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
               HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));

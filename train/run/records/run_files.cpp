@@ -46,8 +46,9 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
-/// A value of a configuration as YAML. A text stands for itself.
+/// A value of a configuration as YAML. A text stands for itself, unless it is empty.
 std::string yaml_of(const Json& value) {
+  if (value == "") return "\"\"";
   if (value.is_string()) return value;
   if (value.is_number_float()) return exact_number(value);
   if (value.is_number() || value.is_boolean()) return system::json_text(value);
@@ -57,13 +58,13 @@ std::string yaml_of(const Json& value) {
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
-/// Numbers, booleans and lists of them as such; what would not read back as the same YAML, as texts
-/// do not, as the text that it is.
+/// Numbers, booleans, lists of them and the empty text as such; what would not read back as the
+/// same YAML, as other texts do not, as the text that it is.
 Json as_json(const FlatConfig& config) {
   Json json = Json::object();
   for (const auto& [key, text] : config) {
     const Json value = system::json_or_discarded(text);
-    const bool typed = value.is_number() || value.is_boolean() || value.is_array();
+    const bool typed = value.is_number() || value.is_boolean() || value.is_array() || value == "";
     json[key] = typed && yaml_of(value) == text ? value : Json(text);
   }
   return json;

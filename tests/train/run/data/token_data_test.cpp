@@ -196,6 +196,13 @@ TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_place) {
               ThrowsMessage<DataError>(testing::HasSubstr("token 3 is 4294967280 (read as llm.c")));
 }
 
+TEST_F(TokenData, a_text_is_no_file_of_tokens) {
+  put(dir / "even.bin", std::string(50, 'a') + "\n" + std::string(1001, 'b'));
+  EXPECT_THAT([&] { make("even.bin"); },
+              ThrowsMessage<DataError>(testing::HasSubstr(
+                  (dir / "even.bin").string() + ": is text, not tokens; set data.kind to text")));
+}
+
 TEST_F(TokenData, too_few_tokens_and_no_path_say_what_is_needed) {
   put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(33)));
   EXPECT_THAT([&] { make("nano.bin"); },

@@ -202,7 +202,7 @@ TEST(Environment, has_numbers_and_booleans_and_reads_them_back_as_the_yaml_they_
   EXPECT_EQ(written.dump(),
             R"({"run.seed":18446744073709551615,"optim.lr":1e-05,"optim.betas":[0.9,0.999],)"
             R"("train.keep_best":true,"train.steps":12,"optim.clip_norm":1,"sweep.steps":[1,3],)"
-            R"("model.attention.kind":"diff_v2","run.name":"\"123\"","run.arm":"\"\"",)"
+            R"("model.attention.kind":"diff_v2","run.name":"\"123\"","run.arm":"",)"
             R"("data.path":"[a.txt, \"7\"]","data.val_path":[],"odd":"1.50","none":"null",)"
             R"("far":".inf"})");
   const auto read = read_env(dir.path())["config"];

@@ -7,6 +7,7 @@ bin=$(readlink -f "$1")
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export GOMP_SPINCOUNT=10000  # else the program executes itself again, which Valgrind cannot
 for variant in "$here"/../../configs/variants/*.yaml; do
   name=$(basename "$variant" .yaml)
   valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \

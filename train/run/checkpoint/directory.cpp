@@ -30,6 +30,18 @@ std::string name_in(const fs::path& path) {
   return name;
 }
 
+/// Steps and files of the checkpoints of a directory, the newest first.
+std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory) {
+  std::vector<std::pair<Index, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
+  }
+  std::ranges::sort(found, std::greater());
+  return found;
+}
+
 bool names_another(const fs::path& where) {
   return where.filename() == kLatest || where.filename() == kBest;
 }
@@ -55,13 +67,8 @@ void name_best_checkpoint(const fs::path& directory, Index step) {
 }
 
 void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_every) {
-  std::vector<std::pair<Index, fs::path>> found;
+  const auto found = checkpoints_in(directory);
   std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
-  }
-  std::ranges::sort(found, std::greater());
   const std::vector<std::string> named{name_in(directory / kLatest), name_in(directory / kBest)};
   for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
     const auto& [step, path] = found[i];
@@ -78,6 +85,11 @@ bool names_checkpoint(const fs::path& where) {
   return fs::is_directory(where, ignored) || is_checkpoint_file(where) || names_another(where);
 }
 
+bool has_checkpoint(const fs::path& run) {
+  const fs::path directory = run / "checkpoints";
+  return is_file(directory / kLatest) || !checkpoints_in(directory).empty();
+}
+
 fs::path find_checkpoint(const fs::path& where) {
   if (is_file(where) && !names_another(where)) return where;
   for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
@@ -86,6 +98,9 @@ fs::path find_checkpoint(const fs::path& where) {
     fs::path named = latest.parent_path() / name;
     if (is_file(named)) return named;
     throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
+  }
+  for (const fs::path& directory : {where, where / "checkpoints"}) {
+    if (const auto found = checkpoints_in(directory); !found.empty()) return found.front().second;
   }
   throw MissingInput(fmt::format(
       "no checkpoint at {}: need a .h5 file, or a run directory with checkpoints/latest",

@@ -32,8 +32,12 @@ bool is_checkpoint_file(const std::filesystem::path& path);
 /// .h5 file, or a file `latest` or `best`.
 bool names_checkpoint(const std::filesystem::path& where);
 
+/// Whether there is a checkpoint in the directory of a run.
+bool has_checkpoint(const std::filesystem::path& run);
+
 /// The checkpoint file that a user means by `where`: the file itself, a `latest` or `best` file, a
-/// directory with `latest`, or a run directory with checkpoints/latest. Throws MissingInput.
+/// directory with `latest`, or a run directory with checkpoints/latest; where there is no `latest`,
+/// the newest. Throws MissingInput.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 
 }  // namespace difftape::run

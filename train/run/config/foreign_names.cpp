@@ -167,7 +167,8 @@ std::string advice_for_option(const std::string& option, const std::string& valu
   const std::string name = normalised(option.substr(begin));
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
-    if (field.key == name || last_part(field.key) == name) keys.push_back(field.key);
+    const bool labels = field.key == "run.arm";  // and chooses none
+    if (field.key == name || (last_part(field.key) == name && !labels)) keys.push_back(field.key);
   }
   if (const ForeignName* foreign = find_foreign_name(name, false); foreign && keys.empty()) {
     if (foreign->key.empty()) return std::string(foreign->note);

@@ -43,11 +43,8 @@ Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
   return step;
 }
 
-/// Whether a key names files that a run of so many steps may find elsewhere: the data, of which it
-/// knows the digest; and the weights it began with, which it needs no more.
-bool names_files(const std::string& key, Index steps) {
-  return key == "data.path" || key == "data.val_path" || (key == "train.init_from" && steps > 0);
-}
+/// Whether a key names files that a run may find elsewhere: the data, of which it knows the digest.
+bool names_data(const std::string& key) { return key == "data.path" || key == "data.val_path"; }
 
 }  // namespace
 
@@ -78,7 +75,7 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps) {
   std::vector<std::string> reasons;
   for (const KeyDifference& each : result_differences(made, wanted)) {
-    if (names_files(each.key, steps)) continue;
+    if (names_data(each.key)) continue;
     const bool longer = each.key == "train.steps" && wanted.train.steps >= steps;
     if (!longer) {
       reasons.push_back(fmt::format("{} is {}, not {}", each.key, each.made, each.wanted));

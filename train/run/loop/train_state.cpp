@@ -153,8 +153,7 @@ void TrainState::scatter() {
 }
 
 Index resume_step(const fs::path& dir) {
-  std::error_code ignored;
-  if (!fs::exists(dir / "checkpoints" / "latest", ignored)) return 0;
+  if (!has_checkpoint(dir)) return 0;
   const fs::path path = find_checkpoint(dir);
   if (const std::optional<Index> step = step_of_file(path)) return *step;
   throw DataError(
@@ -198,7 +197,7 @@ void require_same_files(const TrainState& state, const fs::path& dir) {
 }  // namespace
 
 void restore(TrainState& state, const fs::path& dir) {
-  if (fs::exists(dir / "checkpoints" / "latest")) {
+  if (has_checkpoint(dir)) {
     state.restore(find_checkpoint(dir));
   } else {
     state.require_continued(config_of_run(dir), 0, dir);

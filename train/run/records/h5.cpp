@@ -202,6 +202,18 @@ Shape File::shape(const std::string& dataset) const {
   return Shape(shape);
 }
 
+namespace {
+
+/// HDF5 cuts fractions off without a word.
+void require_whole_numbers(const Handle& dataset, const std::filesystem::path& path,
+                           const std::string& name) {
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  if (H5Tget_class(type) != H5T_INTEGER)
+    throw DataError(fmt::format("{}: {} holds no whole numbers", path.string(), name));
+}
+
+}  // namespace
+
 template <Element T>
 void File::read(const std::string& dataset, std::span<T> into) const {
   const Shape found = shape(dataset);
@@ -209,6 +221,7 @@ void File::read(const std::string& dataset, std::span<T> into) const {
                 "{}: {} is {}; {} values were expected", state_->path.string(), dataset,
                 found.str(), into.size());
   const Handle opened = state_->open_dataset(dataset);
+  if (std::integral<T>) require_whole_numbers(opened, state_->path, dataset);
   if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0) {
     throw state_->cannot_read(dataset);
   }
@@ -216,6 +229,7 @@ void File::read(const std::string& dataset, std::span<T> into) const {
 
 void File::read_range(const std::string& dataset, Index begin, std::span<std::int32_t> into) const {
   const Handle opened = state_->open_dataset(dataset);
+  require_whole_numbers(opened, state_->path, dataset);
   const Handle space(H5Dget_space(opened), H5Sclose);
   const hsize_t first = static_cast<hsize_t>(begin), count = into.size();
   const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);

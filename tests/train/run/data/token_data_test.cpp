@@ -145,7 +145,7 @@ TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
 }
 
 TEST_F(TokenData, damaged_and_foreign_files_say_what_was_expected) {
-  put(dir / "odd", std::string(501, 'a'));
+  put(dir / "odd", std::string(501, '\1'));
   fails("odd",
         ": 501 bytes, an odd number; a .bin without a header of llm.c holds tokens of 2 "
         "bytes");
@@ -194,6 +194,14 @@ TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_place) {
   put(dir / "v7.bin", llmc_header(20240801, 7, 500) + bytes_of(wide));
   EXPECT_THAT([&] { make("v7.bin"); },
               ThrowsMessage<DataError>(testing::HasSubstr("token 3 is 4294967280 (read as llm.c")));
+}
+
+TEST_F(TokenData, numbers_with_fractions_are_no_tokens) {
+  h5::File file = h5::File::create(dir / "float.h5");
+  file.write<float>("tokens", {200}, std::vector<float>(200, 1.7F));
+  file.save();
+  EXPECT_THAT([&] { make("float.h5"); },
+              ThrowsMessage<DataError>(testing::HasSubstr("tokens holds no whole numbers")));
 }
 
 TEST_F(TokenData, a_text_is_no_file_of_tokens) {

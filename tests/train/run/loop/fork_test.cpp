@@ -57,6 +57,18 @@ TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
   EXPECT_EQ(losses("new").front(), train_step(by_hand).loss);
 }
 
+TEST_F(Fork, keeps_the_weights_it_began_with_when_it_goes_on) {
+  ASSERT_EQ(project.train("other"), system::Exit::ok);
+  std::vector<std::string> words{"train", "tiny.yaml", "--fork", "old", "--out", "new"};
+  ASSERT_EQ(project.difftape(words).exit, 0);
+  words[3] = "other";
+  words.insert(words.end(), {"--set", "train.steps=20", "--resume"});
+  const Outcome outcome = project.difftape(words);
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("train.init_from is " + (project / "old").string() + ", not " +
+                                     (project / "other").string()));
+}
+
 TEST_F(Fork, goes_on_before_its_first_checkpoint_only_with_the_weights_it_began_with) {
   project.config.train.init_from = (project / "old").string();
   ASSERT_EQ(project.train("new"), system::Exit::ok);

@@ -174,6 +174,19 @@ TEST_F(Resume, goes_on_though_its_best_checkpoint_is_gone) {
   EXPECT_GT(step_of_file(find_checkpoint(checkpoints / "best")), 40);
 }
 
+TEST_F(Resume, without_latest_goes_on_from_its_newest_checkpoint) {
+  project.config.train.keep_last = 3;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto metrics = contents(project / "run/metrics.jsonl");
+  const auto last = find_checkpoint(project / "run");
+  std::filesystem::remove(project / "run/checkpoints/latest");
+  EXPECT_EQ(find_checkpoint(project / "run"), last);
+  const Outcome outcome = project.difftape({"train", "run", "--resume"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
+}
+
 TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
   project.config.train.steps = 20;
   project.config.optim.schedule = ScheduleKind::constant;

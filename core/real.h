@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace difftape {
 
@@ -17,6 +18,10 @@ using real = float;
 
 /// Sizes and positions, counted in elements.
 using Index = std::int64_t;
+
+/// A number that is not known, or that cannot be computed.
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// "f32" or "f64": how a precision is called in logs, files and on the command line.
 constexpr const char* kRealName = sizeof(real) == 8 ? "f64" : "f32";

@@ -6,7 +6,7 @@
 namespace difftape {
 namespace {
 
-Tensor random(const Shape& shape, const char* name) {
+Tensor drawn(const Shape& shape, const char* name) {
   Tensor x = Tensor::empty(shape);
   fill_normal(x, RandomStream(1, name), 1);
   return x;
@@ -22,7 +22,7 @@ void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
     for (const Tensor& input : inputs) vars.push_back(tape.input(input));
     const Var y = side == 0 ? ours(vars) : composed(vars);
     results[side].push_back(y.value());
-    tape.backward(y, random(y.shape(), "cotangent"));
+    tape.backward(y, drawn(y.shape(), "cotangent"));
     for (const Var& var : vars) results[side].push_back(tape.gradient_of(var));
   }
   for (size_t i = 0; i < results[0].size(); ++i) {
@@ -34,8 +34,8 @@ TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
   constexpr Index kSeq = 801;
   const HeadMapping mapping = HeadMapping::doubled(1, 1);
   expect_equal(
-      {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
-       random({1, kSeq, 1}, "lambda")},
+      {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"), drawn({1, kSeq, 1, 2}, "v"),
+       drawn({1, kSeq, 1}, "lambda")},
       [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], Var(), mapping); },
       [&](std::vector<Var>& v) {
         return composition::attention(v[0], v[1], v[2], v[3], Var(), mapping);
@@ -49,8 +49,8 @@ TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_compositi
   const Visibility visible{800, std::make_shared<const std::vector<std::int32_t>>(starts)};
   const HeadMapping mapping = HeadMapping::doubled(1, 1);
   expect_equal(
-      {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"), random({1, kSeq, 1, 2}, "v"),
-       random({1, kSeq, 1}, "lambda")},
+      {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"), drawn({1, kSeq, 1, 2}, "v"),
+       drawn({1, kSeq, 1}, "lambda")},
       [&](std::vector<Var>& v) {
         return attention(v[0], v[1], v[2], v[3], Var(), mapping, visible);
       },
@@ -62,21 +62,20 @@ TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_compositi
 TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
   const std::vector<std::int32_t> tokens{2, 0, 2, 1};
   expect_equal(
-      {random({3, 150}, "table")},
-      [&](std::vector<Var>& v) { return embedding(tokens, {4}, v[0]); },
+      {drawn({3, 150}, "table")}, [&](std::vector<Var>& v) { return embedding(tokens, {4}, v[0]); },
       [&](std::vector<Var>& v) { return composition::embedding(tokens, {4}, v[0]); });
 }
 
 TEST(LargeSizes, rms_norm_of_several_blocks_of_rows_equals_its_composition) {
   expect_equal(
-      {random({150, 5}, "x"), random({5}, "weight")},
+      {drawn({150, 5}, "x"), drawn({5}, "weight")},
       [](std::vector<Var>& v) { return rms_norm(v[0], v[1], 1e-5); },
       [](std::vector<Var>& v) { return composition::rms_norm(v[0], v[1], 1e-5); });
 }
 
 TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
   expect_equal(
-      {random({3, 6000}, "gate"), random({3, 6000}, "up"), random({2, 6000}, "weight")},
+      {drawn({3, 6000}, "gate"), drawn({3, 6000}, "up"), drawn({2, 6000}, "weight")},
       [](std::vector<Var>& v) { return swiglu_linear(v[0], v[1], v[2]); },
       [](std::vector<Var>& v) { return composition::swiglu_linear(v[0], v[1], v[2]); });
 }
@@ -85,8 +84,8 @@ TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
   constexpr Index kBatch = 4200, kSeq = 4;
   const HeadMapping mapping = HeadMapping::paired(2, 2);
   expect_equal(
-      {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
-       random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")},
+      {drawn({kBatch, kSeq, 2, 1}, "q"), drawn({kBatch, kSeq, 2, 1}, "k"),
+       drawn({kBatch, kSeq, 1, 1}, "v"), drawn({}, "lambda"), drawn({2}, "sinks")},
       [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], v[4], mapping); },
       [&](std::vector<Var>& v) {
         return composition::attention(v[0], v[1], v[2], v[3], v[4], mapping);
@@ -98,7 +97,7 @@ TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {
     const Var ones = x.tape().constant(Tensor::full({width, 1}, 1));
     return reshape(matmul(reshape(x, {rows, width}), ones), shape);
   };
-  const std::vector<Tensor> x{random({7000, 3}, "x")};
+  const std::vector<Tensor> x{drawn({7000, 3}, "x")};
   expect_equal(
       x, [](std::vector<Var>& v) { return sum(v[0]); },
       [&](std::vector<Var>& v) { return product(v[0], 1, 21000, {}); });
@@ -111,7 +110,7 @@ TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {
 
 TEST(LargeSizes, transposing_several_ranges_twice_changes_nothing) {
   expect_equal(
-      {random({7000, 3}, "x")},
+      {drawn({7000, 3}, "x")},
       [](std::vector<Var>& v) { return transpose(transpose(v[0], 0, 1), 0, 1); },
       [](std::vector<Var>& v) {
         return reshape(v[0], {7000, 3});
@@ -121,7 +120,7 @@ TEST(LargeSizes, transposing_several_ranges_twice_changes_nothing) {
 TEST(LargeSizes, a_scaled_cross_entropy_of_several_ranges_equals_its_composition) {
   const std::vector<std::int32_t> targets(600, 2);
   expect_equal(
-      {random({600, 30}, "hidden"), random({7, 30}, "weight")},
+      {drawn({600, 30}, "hidden"), drawn({7, 30}, "weight")},
       [&](std::vector<Var>& v) { return affine(cross_entropy(v[0], v[1], targets), 0.5, 0); },
       [&](std::vector<Var>& v) {
         return affine(composition::cross_entropy(v[0], v[1], targets), 0.5, 0);
@@ -132,7 +131,7 @@ TEST(LargeSizes, cross_entropy_of_scattered_rows_over_several_chunks_equals_its_
   std::vector<std::int32_t> targets;
   for (int i = 0; i < 2600; ++i) targets.push_back(i % 2 == 0 ? kIgnoreIndex : i % 7);
   expect_equal(
-      {random({2600, 5}, "hidden"), random({7, 5}, "weight")},
+      {drawn({2600, 5}, "hidden"), drawn({7, 5}, "weight")},
       [&](std::vector<Var>& v) { return cross_entropy(v[0], v[1], targets); },
       [&](std::vector<Var>& v) { return composition::cross_entropy(v[0], v[1], targets); });
 }
@@ -141,7 +140,7 @@ TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
   std::vector<std::int32_t> targets;
   for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);
   expect_equal(
-      {random({1300, 5}, "hidden"), random({7, 5}, "weight")},
+      {drawn({1300, 5}, "hidden"), drawn({7, 5}, "weight")},
       [&](std::vector<Var>& v) { return cross_entropy(v[0], v[1], targets); },
       [&](std::vector<Var>& v) { return composition::cross_entropy(v[0], v[1], targets); });
 }

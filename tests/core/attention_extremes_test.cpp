@@ -12,12 +12,12 @@ constexpr Index kWidth = 2;
 
 /// One or two maps over a row of tokens whose scores are q_t * k_s with unit scale: the first
 /// feature carries them, the second is 0.
-struct Problem {
+struct Extreme {
   HeadMapping mapping;
   AttentionInputs in;
   Tensor lambda;
 
-  Problem(bool differential, Index seq)
+  Extreme(bool differential, Index seq)
       : mapping(differential ? HeadMapping::doubled(1, 1) : HeadMapping::standard(1, 1)) {
     in.q = Tensor::zeros({1, seq, mapping.query_heads, kWidth});
     in.k = Tensor::zeros({1, seq, 1, kWidth});
@@ -60,7 +60,7 @@ class Extremes : public testing::TestWithParam<bool> {
 };
 
 TEST_P(Extremes, logits_of_ten_thousand_pick_the_largest_key_exactly) {
-  Problem problem(differential, 70);
+  Extreme problem(differential, 70);
   problem.set_queries(100);
   for (Index s = 0; s < 70; ++s) problem.key(s) = s % 2 == 0 ? -100 : real(-100 + s);
   problem.key(33) = 100;
@@ -73,7 +73,7 @@ TEST_P(Extremes, logits_of_ten_thousand_pick_the_largest_key_exactly) {
 
 TEST_P(Extremes, equal_logits_of_any_size_give_the_mean) {
   for (const real logit : {real(0), real(1e4), real(-1e4), real(3.3e9), real(-1e30)}) {
-    Problem problem(differential, 40);
+    Extreme problem(differential, 40);
     problem.in.scale = 0.7;
     problem.set_queries(1);
     for (Index s = 0; s < 40; ++s) problem.key(s) = logit;
@@ -90,7 +90,7 @@ TEST_P(Extremes, equal_logits_of_any_size_give_the_mean) {
 }
 
 TEST_P(Extremes, one_token_gets_its_own_value_and_moves_no_query) {
-  Problem problem(differential, 1);
+  Extreme problem(differential, 1);
   problem.set_queries(3);
   problem.key(0) = -7;
   EXPECT_EQ(problem.forward().out.row(0)[1], whole * problem.in.v.row(0)[1]);
@@ -101,7 +101,7 @@ TEST_P(Extremes, one_token_gets_its_own_value_and_moves_no_query) {
 }
 
 TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
-  Problem problem(differential, 30);
+  Extreme problem(differential, 30);
   problem.set_queries(1);
   for (Index s = 0; s < 30; ++s) problem.key(s) = static_cast<real>(s % 3);
   const Tensor sinks = Tensor::full({problem.mapping.query_heads}, 1e4);
@@ -114,7 +114,7 @@ TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
 
 TEST_P(Extremes, denormals_are_small_numbers_like_others) {
   constexpr real kTiny = std::numeric_limits<real>::denorm_min() * 1000;
-  Problem problem(differential, 20);
+  Extreme problem(differential, 20);
   problem.set_queries(kTiny);
   for (Index s = 0; s < 20; ++s) {
     problem.key(s) = kTiny;
@@ -130,7 +130,7 @@ TEST_P(Extremes, denormals_are_small_numbers_like_others) {
 TEST_P(Extremes, what_is_not_a_number_reaches_every_row_that_sees_it_and_no_other) {
   for (const real poison :
        {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity()}) {
-    Problem problem(differential, 90);
+    Extreme problem(differential, 90);
     problem.set_queries(1);
     problem.key(50) = poison;
     const Tensor out = problem.forward().out;

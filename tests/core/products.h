@@ -214,9 +214,9 @@ inline void expect_poison_stays(const Stored& a, const Stored& b, Index l, bool 
 
 inline void expect_what_is_not_finite_stays_in_its_row_or_column(Precision precision) {
   constexpr Index kInner = 101;  // the last is followed by padding
-  constexpr real kBeyond = 3.4e38, kInfinity = std::numeric_limits<real>::infinity(),
+  constexpr real kBeyond = 3.4e38, kBeyondAll = std::numeric_limits<real>::infinity(),
                  kNan = std::numeric_limits<real>::quiet_NaN();  // kBeyond rounds to infinity
-  for (const real poison : {kNan, kInfinity, kBeyond}) {
+  for (const real poison : {kNan, kBeyondAll, kBeyond}) {
     for (const Index l : {Index{0}, kInner - 1}) {
       for (const bool in_a : {true, false}) {
         for (const bool transposed : {true, false}) {

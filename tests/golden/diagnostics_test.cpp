@@ -9,7 +9,7 @@
 namespace difftape {
 namespace {
 
-constexpr double kTolerance = sizeof(real) == 8 ? 1e-12 : 1e-6;  // relative
+constexpr double kMeasuresTolerance = sizeof(real) == 8 ? 1e-12 : 1e-6;  // relative
 constexpr double kMapTolerance = 1e-7;  // the files hold maps in single precision
 
 run::h5::File open(const char* name) {
@@ -68,7 +68,8 @@ TEST_P(GoldenDiagnostics, every_metric_agrees_with_pytorch) {
       if (std::isnan(expected[i])) {
         EXPECT_TRUE(std::isnan(found[i])) << name << " " << i;
       } else {
-        EXPECT_NEAR(found[i], expected[i], kTolerance * std::max(1e-3, std::abs(expected[i])))
+        EXPECT_NEAR(found[i], expected[i],
+                    kMeasuresTolerance * std::max(1e-3, std::abs(expected[i])))
             << name << " " << i;
       }
     }

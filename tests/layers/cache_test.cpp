@@ -13,7 +13,7 @@ namespace {
 using test::Layer;
 using test::layer_config;
 
-constexpr Index kBatch = 2, kSeq = 45;
+constexpr Index kBatchSize = 2, kSeqLen = 45;
 constexpr double kTolerance = sizeof(real) == 4 ? 1e-5 : 1e-13;
 
 /// Tokens [begin, begin + n) of x (B, T, C).
@@ -30,8 +30,8 @@ Tensor tokens_of(const Tensor& x, Index begin, Index n) {
 DocumentOffsets documents_of(const DocumentOffsets& all, Index begin, Index n) {
   if (!all) return nullptr;
   std::vector<std::int32_t> part;
-  for (Index b = 0; b < kBatch; ++b) {
-    const auto from = all->begin() + (b * kSeq + begin);
+  for (Index b = 0; b < kBatchSize; ++b) {
+    const auto from = all->begin() + (b * kSeqLen + begin);
     part.insert(part.end(), from, from + n);
   }
   return std::make_shared<const std::vector<std::int32_t>>(part);
@@ -41,11 +41,11 @@ DocumentOffsets documents_of(const DocumentOffsets& all, Index begin, Index n) {
 /// turn, relative to the largest number.
 double difference(Layer& layer, const std::vector<Index>& pieces,
                   const DocumentOffsets& documents = nullptr) {
-  const Tensor x = test::random({kBatch, kSeq, layer.config.d_model}, "x");
+  const Tensor x = test::random({kBatchSize, kSeqLen, layer.config.d_model}, "x");
   const Tensor whole = layer.forward(x, documents);
   ModelKvCache cache;
-  cache.layers.emplace_back(layer.attention.mapping(), kBatch, kSeq, head_dim_of(layer.config),
-                            layer.attention.value_dim());
+  cache.layers.emplace_back(layer.attention.mapping(), kBatchSize, kSeqLen,
+                            head_dim_of(layer.config), layer.attention.value_dim());
   double largest = 0, size = 0;
   Index begin = 0;
   for (const Index n : pieces) {
@@ -61,13 +61,13 @@ double difference(Layer& layer, const std::vector<Index>& pieces,
     }
     begin += n;
   }
-  EXPECT_EQ(begin, kSeq);
-  EXPECT_EQ(cache.length(), kSeq);
+  EXPECT_EQ(begin, kSeqLen);
+  EXPECT_EQ(cache.length(), kSeqLen);
   return largest / size;
 }
 
 std::vector<Index> prompt_then_one_by_one(Index prompt) {
-  std::vector<Index> pieces(static_cast<size_t>(kSeq - prompt + 1), 1);
+  std::vector<Index> pieces(static_cast<size_t>(kSeqLen - prompt + 1), 1);
   pieces.front() = prompt;
   return pieces;
 }
@@ -107,8 +107,8 @@ TEST(KvCache, goes_with_all_that_a_layer_can_have) {
 }
 
 TEST(KvCache, keeps_documents_apart) {
-  std::vector<std::int32_t> begins(kBatch * kSeq, 0);
-  std::fill(begins.begin() + 20, begins.begin() + kSeq, 20);  // the first sequence has two
+  std::vector<std::int32_t> begins(kBatchSize * kSeqLen, 0);
+  std::fill(begins.begin() + 20, begins.begin() + kSeqLen, 20);  // the first sequence has two
   const auto documents = std::make_shared<const std::vector<std::int32_t>>(begins);
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     Layer layer(layer_config(kind));
@@ -150,24 +150,24 @@ TEST(ModelKvCache, gives_the_logits_of_the_model) {
     LanguageModel model(config);
     model.parameters().initialize(1);
     for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));
-    std::vector<std::int32_t> ids(kBatch * kSeq);
+    std::vector<std::int32_t> ids(kBatchSize * kSeqLen);
     for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 50);
     Tape tape(Tape::Mode::inference);
-    const Tensor logits = model.logits(tape, {ids, kBatch, kSeq}).value();
-    ModelKvCache cache = model.make_cache(kBatch, kSeq);
+    const Tensor logits = model.logits(tape, {ids, kBatchSize, kSeqLen}).value();
+    ModelKvCache cache = model.make_cache(kBatchSize, kSeqLen);
     Index begin = 0;
     for (const Index n : prompt_then_one_by_one(9)) {
       std::vector<std::int32_t> piece;
-      for (Index b = 0; b < kBatch; ++b) {
-        const auto from = ids.begin() + (b * kSeq + begin);
+      for (Index b = 0; b < kBatchSize; ++b) {
+        const auto from = ids.begin() + (b * kSeqLen + begin);
         piece.insert(piece.end(), from, from + n);
       }
       begin += n;
-      const Tensor next = model.next_logits(tape, {piece, kBatch, n}, cache).value();
-      ASSERT_EQ(next.shape(), (Shape{kBatch, 50}));
-      for (Index b = 0; b < kBatch; ++b) {
+      const Tensor next = model.next_logits(tape, {piece, kBatchSize, n}, cache).value();
+      ASSERT_EQ(next.shape(), (Shape{kBatchSize, 50}));
+      for (Index b = 0; b < kBatchSize; ++b) {
         for (Index v = 0; v < 50; ++v) {
-          EXPECT_NEAR(next.row(b)[v], logits.row(b * kSeq + begin - 1)[v], 4 * kTolerance);
+          EXPECT_NEAR(next.row(b)[v], logits.row(b * kSeqLen + begin - 1)[v], 4 * kTolerance);
         }
       }
     }

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/pool.h"
 #include "layers/cost.h"
+#include "tests/layers/tokens.h"
 
 namespace difftape {
 namespace {
@@ -22,8 +23,6 @@ ModelConfig config_of(const std::string& kind) {
   config.attention.kind = kind;
   return config;
 }
-
-const std::vector<std::int32_t> kTokens{1, 2, 3, 4, 5, 6, 7, 8}, kTargets{2, 3, 4, 5, 6, 7, 8, 9};
 
 std::map<std::string, std::string> shapes(const ModelConfig& config) {
   const LanguageModel model(config);

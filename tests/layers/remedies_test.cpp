@@ -7,11 +7,11 @@
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
 #include "tests/layers/attention_layer.h"
+#include "tests/layers/tokens.h"
 
 namespace difftape {
 namespace {
 
-const std::vector<std::int32_t> kTokens{1, 2, 3, 4, 5, 6, 7, 8}, kTargets{2, 3, 4, 5, 6, 7, 8, 9};
 const TokenBatch kBatch{kTokens, 2, 4};
 
 ModelConfig config_of(const std::string& kind = "softmax", Index kv_heads = 4) {

@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/optim/set_gradient.h"
 
 namespace difftape {
 namespace {
-
-void set_gradient(Parameter& p, std::initializer_list<real> values) {
-  p.grad.copy_from(Tensor::from(p.shape, values));
-  p.has_gradient = true;
-}
 
 double norm(const Tensor& x) {
   double squares = 0;

@@ -9,14 +9,10 @@
 
 #include "core/random.h"
 #include "optim/optimizer.h"
+#include "tests/optim/set_gradient.h"
 
 namespace difftape {
 namespace {
-
-void set_gradient(Parameter& p, std::initializer_list<real> values) {
-  p.grad.copy_from(Tensor::from(p.shape, values));
-  p.has_gradient = true;
-}
 
 /// A wide and a tall matrix and a vector after three steps; tests/optim/reference.py prints them.
 using Values = std::vector<std::vector<double>>;

@@ -13,7 +13,6 @@ namespace difftape::test {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 
 void do_nothing(app::Command& command) {
   if (command.run) command.run = [owner_of_targets = std::move(command.run)] {};

@@ -12,7 +12,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 const std::string kCommand =
     "difftape "
     "((?:train|sweep|report|eval|generate|plan|analyze|config|grads|replay|verify|gradcheck|"

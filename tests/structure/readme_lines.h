@@ -9,6 +9,9 @@ namespace difftape::test {
 
 using Words = std::vector<std::string>;
 
+/// Of the sources.
+inline const std::filesystem::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
+
 /// A command line of difftape, from its command on: "train my.yaml  # a comment".
 struct CommandLine {
   std::string file, text;

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 
 const Words kLittleModel{"--set", "model.num_layers=1",  "--set", "data.seq_len=16",
                          "--set", "data.batch_size=2",   "--set", "data.path=[my_corpus/*.txt]",

@@ -10,19 +10,19 @@ namespace difftape::app {
 
 namespace {
 
-struct Arguments {
+struct ReplayArguments {
   std::string where;
   SpikeReplayRequest request;
   bool asked_for_run = false;  ///< an option that only a run directory has was given
 };
 
-bool replay_run(const Arguments& arguments) {
+bool replay_run(const ReplayArguments& arguments) {
   const SpikeReplay replay = replay_spike(arguments.where, arguments.request);
   fmt::print("{}", to_text(replay));
   return !replay.mismatch;
 }
 
-bool replay_file(const Arguments& arguments) {
+bool replay_file(const ReplayArguments& arguments) {
   if (arguments.asked_for_run) {
     throw UsageError(fmt::format("--step, --batches and --states need a run directory; {} is none",
                                  arguments.where));
@@ -32,7 +32,7 @@ bool replay_file(const Arguments& arguments) {
   return replay.identical();
 }
 
-std::vector<Option> options_of(Arguments& a) {
+std::vector<Option> options_of(ReplayArguments& a) {
   Option batches =
       list_option("--batches", &a.request.batches,
                   "Steps away from it whose batches are run from its state, separated by commas");
@@ -55,7 +55,7 @@ std::vector<Option> options_of(Arguments& a) {
 }  // namespace
 
 Command replay_command(Context& context) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ReplayArguments>();
   a->request.say = say;
   return {
       .name = "replay",

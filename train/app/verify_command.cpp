@@ -10,7 +10,7 @@ namespace difftape::app {
 
 namespace {
 
-struct Arguments {
+struct VerifyArguments {
   std::string run;
   VerifyRequest request;
 };
@@ -18,7 +18,7 @@ struct Arguments {
 }  // namespace
 
 Command verify_command(Context& context) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<VerifyArguments>();
   a->request.say = say;
   return {.name = "verify",
           .help = "Train a run again, and name the first step and tensor that differs in any bit",

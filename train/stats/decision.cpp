@@ -8,11 +8,11 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/real.h"
+
 namespace difftape::stats {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Sums that only rounding tells apart are equal.
 constexpr double kRounding = 1e-9;

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+
+#include "core/real.h"
 
 namespace difftape::stats {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 double squared_deviations(std::span<const double> values) {
   const double center = mean(values);
@@ -39,8 +38,7 @@ double variance(std::span<const double> values) {
 
 double variation(std::span<const double> values) {
   const double median = quantile({values.begin(), values.end()}, 0.5);
-  return values.size() > 1 && median > 0 ? std::sqrt(variance(values)) / median
-                                         : std::numeric_limits<double>::quiet_NaN();
+  return values.size() > 1 && median > 0 ? std::sqrt(variance(values)) / median : kNaN;
 }
 
 double slope(std::span<const double> x, std::span<const double> y) {

@@ -2,7 +2,6 @@
 // Repeated measurements: their mean, how far to trust it, whether two variants differ that were run
 // with the same seeds, and corrections for many tests.
 
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,8 +11,8 @@ namespace difftape::stats {
 
 /// A mean with its two-sided 95 % confidence interval, mean +- half_width.
 struct Interval {
-  double mean = std::numeric_limits<double>::quiet_NaN();
-  double half_width = std::numeric_limits<double>::quiet_NaN();
+  double mean = kNaN;
+  double half_width = kNaN;
 
   double low() const { return mean - half_width; }
   double high() const { return mean + half_width; }
@@ -41,10 +40,10 @@ Ratio geometric_mean(std::span<const double> logs);
 
 /// Differences a[i] - b[i] of values that belong together.
 struct PairedDifference {
-  Interval difference;                                  ///< mean with its 95 % t-interval
-  double p = std::numeric_limits<double>::quiet_NaN();  ///< two-sided, that the true mean is 0
+  Interval difference;  ///< mean with its 95 % t-interval
+  double p = kNaN;      ///< two-sided, that the true mean is 0
   Index pairs = 0;
-  double error = std::numeric_limits<double>::quiet_NaN();  ///< standard error of the mean
+  double error = kNaN;  ///< standard error of the mean
 };
 
 /// Student's paired t-test of two lists of equal length. One pair has a difference, but neither

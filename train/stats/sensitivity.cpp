@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "core/real.h"
 #include "train/stats/descriptive.h"
 
 namespace difftape::stats {
 
-namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
+namespace {}  // namespace
 
 double capped_loss(double final, double initial_loss) {
   if (!std::isfinite(initial_loss)) return kNaN;

@@ -16,6 +16,7 @@ using test::Outcome;
 using test::put;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using Words = std::vector<std::string>;
 
 /// What lies below a folder, with what is in it.
 std::map<std::string, std::string> everything_below(const fs::path& folder) {
@@ -102,7 +103,6 @@ TEST_F(WrittenPaths, are_none_of_those_that_a_run_directory_of_somebody_else_nam
   ASSERT_EQ(difftape({"train", config, "--out", "run"}).exit, 0);
   ASSERT_THAT(contents(project / "a/b/run/config.yaml"), HasSubstr("evil"));
   changed("run");
-  using Words = std::vector<std::string>;
   for (const Words& words : std::vector<Words>{{"eval", "run"},
                                                {"verify", "run"},
                                                {"replay", "run", "--step", "3"},

@@ -1,4 +1,5 @@
 #include "train/stats/decision.h"
+#include "core/real.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,8 +11,6 @@
 
 namespace difftape::stats {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 PairedDifference paired(const std::vector<double>& differences) {
   return paired_difference(differences, std::vector<double>(differences.size()));

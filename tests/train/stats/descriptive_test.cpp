@@ -1,13 +1,11 @@
 #include "train/stats/descriptive.h"
+#include "core/real.h"
 
 #include <array>
 #include <limits>
 
 namespace difftape::stats {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Quantile, interpolates_between_order_statistics) {
   EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2}, 0.5), 2.5);

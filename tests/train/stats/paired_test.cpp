@@ -5,11 +5,10 @@
 #include <array>
 
 #include "core/random.h"
+#include "core/real.h"
 
 namespace difftape::stats {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Values of mpmath in tests/train/stats/reference.py.
 

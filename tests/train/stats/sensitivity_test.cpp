@@ -1,4 +1,5 @@
 #include "train/stats/sensitivity.h"
+#include "core/real.h"
 
 #include <rapidcheck/gtest.h>
 
@@ -8,9 +9,6 @@
 
 namespace difftape::stats {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(CappedLoss, is_the_loss_at_init_for_a_run_that_diverged_or_got_worse) {
   EXPECT_EQ(capped_loss(2.3, 5.5), 2.3);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/real.h"
+
 namespace difftape::stats {
 namespace {
 
@@ -13,9 +15,6 @@ double grad_norm_growth(const std::vector<double>& norms) { return late_growth(n
 double grad_norm_late_variance(const std::vector<double>& norms) {
   return late_variance(numbered(norms));
 }
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Norms of the steps 1 to n that follow 3 step^exponent.
 std::vector<double> power(std::size_t n, double exponent) {

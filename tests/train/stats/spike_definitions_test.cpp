@@ -7,13 +7,12 @@
 #include <numbers>
 
 #include "core/random.h"
+#include "core/real.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::stats {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kAll{SpikeDefinition::olmo2, SpikeDefinition::olmo_core, SpikeDefinition::llmc,
                           SpikeDefinition::zclip};
 

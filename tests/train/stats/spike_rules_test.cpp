@@ -4,11 +4,11 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/real.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::stats {
@@ -16,9 +16,8 @@ namespace {
 
 using testing::ThrowsMessage;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kAll{SpikeDefinition::olmo2, SpikeDefinition::olmo_core, SpikeDefinition::llmc,
-                          SpikeDefinition::zclip};
+constexpr std::array kRules{SpikeDefinition::olmo2, SpikeDefinition::olmo_core,
+                            SpikeDefinition::llmc, SpikeDefinition::zclip};
 
 /// After `count` values +1, -1, ...: mean 0, population std 1 if `count` is even.
 SpikeDetector warmed_up(const char* rule, int count) {
@@ -40,14 +39,14 @@ TEST(SpikeRules, have_the_numbers_of_their_sources) {
   EXPECT_EQ(numbers("zclip"), std::tuple(0, 2.5, 25));
   EXPECT_EQ(names<SpikeDefinition>(),
             (std::vector<std::string>{"auto", "olmo2", "olmo_core", "llmc", "zclip"}));
-  for (const SpikeDefinition each : kAll) EXPECT_EQ(make_spike_rule(each).definition, each);
+  for (const SpikeDefinition each : kRules) EXPECT_EQ(make_spike_rule(each).definition, each);
 }
 
 TEST(SpikeRules, chosen_by_the_length_of_a_run_can_fire_in_a_short_one) {
   using enum SpikeDefinition;
   EXPECT_EQ(definition_for(automatic, 2999), olmo_core);
   EXPECT_EQ(definition_for(automatic, 3000), olmo2);
-  for (const SpikeDefinition each : kAll) EXPECT_EQ(definition_for(each, 800), each);
+  for (const SpikeDefinition each : kRules) EXPECT_EQ(definition_for(each, 800), each);
 
   // A loss that falls from 5.5 to 2 in 800 steps, with noise, and once rises by 0.6.
   const RandomStream stream(1, "noise");
@@ -146,7 +145,7 @@ TEST(ZclipRule, remembers_a_spike_as_what_it_is_clipped_to) {
 }
 
 TEST(SpikeRules, judging_changes_nothing) {
-  for (const SpikeDefinition definition : kAll) {
+  for (const SpikeDefinition definition : kRules) {
     SpikeDetector detector(make_spike_rule(definition));
     for (int i = 0; i < 200; ++i) {
       const double value = i % 2 == 0 ? 1 : -1;

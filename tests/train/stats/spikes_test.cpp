@@ -1,4 +1,5 @@
 #include "train/stats/spikes.h"
+#include "core/real.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +13,6 @@
 
 namespace difftape::stats {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// 50 values with mean 0 and population std exactly 1.
 SpikeDetector warmed_up(const SpikeRule& rule = {}) {
@@ -95,7 +93,7 @@ TEST(SpikeDetector, a_rule_that_could_never_judge_is_refused) {
 }
 
 /// The definition read literally: the whole series at once, in long double.
-std::vector<bool> spikes_by_definition(const std::vector<double>& series, const SpikeRule& rule) {
+std::vector<bool> window_spikes(const std::vector<double>& series, const SpikeRule& rule) {
   std::vector<bool> spikes;
   for (std::size_t i = 0; i < series.size(); ++i) {
     std::vector<long double> before;
@@ -131,7 +129,7 @@ RC_GTEST_PROP(SpikeDetector, equals_the_definition_applied_to_the_whole_series, 
   const SpikeRule rule{.window = *rc::gen::inRange<Index>(3, 30),
                        .threshold = *rc::gen::element(1.0, 2.0) * std::numbers::pi,
                        .min_history = *rc::gen::inRange<Index>(0, 4)};
-  const std::vector<bool> expected = spikes_by_definition(series, rule);
+  const std::vector<bool> expected = window_spikes(series, rule);
   SpikeDetector detector(rule);
   for (std::size_t i = 0; i < series.size(); ++i) RC_ASSERT(detector.add(series[i]) == expected[i]);
   RC_ASSERT(detector.spikes() == std::count(expected.begin(), expected.end(), true));

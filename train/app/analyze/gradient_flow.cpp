@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/error.h"
+#include "core/real.h"
 #include "layers/cost.h"
 #include "train/app/analyze/kinds.h"
 #include "train/run/loop/step.h"
@@ -39,7 +39,7 @@ void record(const run::TrainState& state, const GradNorms& norms, size_t at, siz
   }
   for (const auto& [group, sum] : squares) {
     SeedsBySteps& values = flow.norms[group];
-    values.resize(size, std::numeric_limits<double>::quiet_NaN());
+    values.resize(size, kNaN);
     values[at] = std::sqrt(sum);
   }
 }
@@ -51,7 +51,7 @@ void train_kind(run::Config config, const FlowRequest& request, size_t seed, Kin
   take_initial_weights(state);
   flow.parameters = state.model.parameters().count();
   const size_t size = request.seeds.size() * request.steps.size();
-  flow.loss.resize(size, std::numeric_limits<double>::quiet_NaN());
+  flow.loss.resize(size, kNaN);
   double first = 0, last = 0;
   for (Index done = 0; done <= request.steps.back(); ++done) {
     const run::Step step = train_step(state);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -136,7 +135,6 @@ SnrResult measure_snr(const SnrRequest& request) {
 
 double find_crossover(std::span<const double> noise, std::span<const double> ratios,
                       double threshold) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   size_t below = ratios.size();  // the first of the amplitudes from which on all are below
   while (below > 0 && ratios[below - 1] < threshold) --below;
   if (below == ratios.size()) return kInfinity;

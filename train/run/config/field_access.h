@@ -27,6 +27,9 @@ inline constexpr const char* kPreset = "preset";
 /// The name of a standard deviation that follows from the inputs of a projection.
 inline constexpr const char* kFanIn = "fan_in";
 
+/// Of what is counted, more than any machine takes.
+inline constexpr double kMaxSize = 1 << 20;
+
 inline ConfigValue to_value(bool v) { return v; }
 inline ConfigValue to_value(std::integral auto v) { return static_cast<Index>(v); }
 inline ConfigValue to_value(double v) { return v; }

@@ -10,7 +10,7 @@ namespace difftape::run {
 namespace {
 
 using detail::field;
-constexpr double kMaxSize = 1 << 20;
+using detail::kMaxSize;
 
 std::vector<Field> run_fields() {
   constexpr auto at = &Config::run;

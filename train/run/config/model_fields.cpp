@@ -6,7 +6,7 @@ namespace difftape::run {
 namespace {
 
 using detail::field;
-constexpr double kMaxSize = 1 << 20;
+using detail::kMaxSize;
 
 std::vector<Field> size_fields() {
   constexpr auto at = &Config::model;

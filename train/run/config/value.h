@@ -1,7 +1,6 @@
 #pragma once
 // Typed values of configuration keys: what is allowed, and reading them strictly from YAML.
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,8 +16,8 @@ using ConfigValue = std::variant<bool, Index, double, std::string, std::vector<I
 
 /// What a value must satisfy. Lists: every item.
 struct Constraint {
-  double min = -std::numeric_limits<double>::infinity();
-  double max = std::numeric_limits<double>::infinity();
+  double min = -kInfinity;
+  double max = kInfinity;
   bool above_min = false;               ///< min itself is excluded
   bool below_max = false;               ///< max itself is excluded
   std::vector<std::string> names = {};  ///< if not empty, the only allowed texts

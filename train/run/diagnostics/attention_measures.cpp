@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <optional>
 
 #include "core/bf16.h"
 #include "core/parallel.h"
+#include "core/real.h"
 #include "train/stats/descriptive.h"
 
 namespace difftape::run {
@@ -164,7 +164,6 @@ AnswerAttention sums_of_head(const AttentionView& view, std::span<const Retrieva
 
 AnswerAttention answer_attention(const AttentionView& view,
                                  std::span<const RetrievalTarget> queries) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (queries.empty()) return {kNaN, kNaN};
   const auto heads = static_cast<Index>(view.mapping.outputs.size());
   std::vector<AnswerAttention> of_heads(static_cast<size_t>(heads));

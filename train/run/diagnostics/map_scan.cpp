@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/parallel.h"
+#include "core/real.h"
 
 namespace difftape::run {
 
@@ -112,8 +113,7 @@ class HeadScan {
   void add_row(const ArrayXd& row) {
     sums_.entropy += entropy(row);
     sums_.pairs += static_cast<double>(row.size());
-    sums_.sparse += row.isNaN().any() ? std::numeric_limits<double>::quiet_NaN()
-                                      : static_cast<double>((row < kSparseWeight).count());
+    sums_.sparse += row.isNaN().any() ? kNaN : static_cast<double>((row < kSparseWeight).count());
   }
 
   void keep_logits(size_t map, const ArrayXd& magnitudes) {

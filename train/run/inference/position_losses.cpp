@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "autograd/ops.h"
 #include "core/parallel.h"
+#include "core/real.h"
 
 namespace difftape::run {
 
@@ -42,8 +42,7 @@ void PositionLosses::add(const Batch& batch, const Tensor& logits) {
 std::vector<double> PositionLosses::means() const {
   std::vector<double> means;
   for (size_t at = 0; at < sums_.size(); ++at) {
-    means.push_back(counts_[at] > 0 ? sums_[at] / static_cast<double>(counts_[at])
-                                    : std::numeric_limits<double>::quiet_NaN());
+    means.push_back(counts_[at] > 0 ? sums_[at] / static_cast<double>(counts_[at]) : kNaN);
   }
   return means;
 }

@@ -2,10 +2,10 @@
 // One optimiser step, and which op of it was the first to give what is not finite.
 
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 
+#include "core/real.h"
 #include "optim/grad_norm.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
@@ -18,10 +18,10 @@ struct Step {
   double lr = 0;
   double loss = 0;           ///< nats per token, mean over the batch, before the update
   double squared_log_z = 0;  ///< log(sum exp(logits))^2, likewise
-  double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< after the update, if validated
-  std::vector<std::pair<std::string, double>> val_metrics;     ///< of a task, with val_loss
-  GradNorms norms;                                             ///< before clipping
-  std::optional<QkClipped> qk_clip;                            ///< of model.attention.qk_clip
+  double val_loss = kNaN;    ///< after the update, if validated
+  std::vector<std::pair<std::string, double>> val_metrics;  ///< of a task, with val_loss
+  GradNorms norms;                                          ///< before clipping
+  std::optional<QkClipped> qk_clip;                         ///< of model.attention.qk_clip
   double spike_scale = 1;                  ///< of optim.on_spike; 0: nothing was changed
   std::optional<UpdateNorms> update;       ///< of a step at which diagnostics are due
   std::optional<Diagnostics> diagnostics;  ///< after the update, if they were due

@@ -1,11 +1,11 @@
 #include "train/run/loop/train_state.h"
 
-#include <limits>
 #include <optional>
 
 #include "core/error.h"
 #include "core/processes.h"
 #include "core/profile.h"
+#include "core/real.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
@@ -137,7 +137,7 @@ void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
     best = {system::whole_number(was->at("step")), was->at("loss")};
   }
   step = at_step;
-  grad_norms.assign(static_cast<size_t>(step), std::numeric_limits<double>::quiet_NaN());
+  grad_norms.assign(static_cast<size_t>(step), kNaN);
 }
 
 void TrainState::scatter() {

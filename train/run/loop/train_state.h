@@ -3,11 +3,11 @@
 // is restored from a run directory that is to be continued.
 
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 
 #include "core/parallel.h"
+#include "core/real.h"
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
 #include "optim/optimizer.h"
@@ -33,7 +33,7 @@ struct ModelInput {
 /// The lowest loss of the validations so far.
 struct BestValidation {
   Index step = 0;  ///< 0: none yet
-  double loss = std::numeric_limits<double>::infinity();
+  double loss = kInfinity;
 };
 
 /// The checkpoint that weights came from.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/real.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
@@ -16,9 +17,6 @@ namespace difftape::run {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Json to_json(double value) {
   if (std::isfinite(value)) return value;

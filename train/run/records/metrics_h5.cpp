@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <concepts>
-#include <limits>
 #include <set>
 
+#include "core/real.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/metrics.h"
 
@@ -40,7 +40,7 @@ void write_column(h5::File& file, const std::string& dataset, const Shape& shape
                   const Column<T>& column) {
   const auto rows = static_cast<std::size_t>(shape[0]);
   const auto size = static_cast<std::size_t>(shape.size());
-  std::vector<double> values(size, std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> values(size, kNaN);
   for (std::size_t i = 0; i < column.values().size(); ++i) {
     const auto to = values.begin() + static_cast<std::ptrdiff_t>(column.row(i) * (size / rows));
     if constexpr (std::floating_point<T>) {
@@ -50,8 +50,7 @@ void write_column(h5::File& file, const std::string& dataset, const Shape& shape
     }
   }
   const bool gaps = column.values().size() < rows;
-  file.write<double>(dataset, shape, values,
-                     gaps ? h5::Storage::compressed : h5::Storage::plain);
+  file.write<double>(dataset, shape, values, gaps ? h5::Storage::compressed : h5::Storage::plain);
 }
 
 void write_maps(h5::File& file, const AttentionMaps& maps) {

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -29,9 +28,9 @@ struct StepReport {
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
   double tokens_per_sec = 0;
-  double peak_share = std::numeric_limits<double>::quiet_NaN();  ///< of the FMA peak, 0 to 1
-  double val_loss = std::numeric_limits<double>::quiet_NaN();    ///< if this step was validated
-  Index spikes = 0;                                              ///< loss spikes so far
+  double peak_share = kNaN;  ///< of the FMA peak, 0 to 1
+  double val_loss = kNaN;    ///< if this step was validated
+  Index spikes = 0;          ///< loss spikes so far
 };
 
 class Progress {
@@ -64,8 +63,8 @@ class Progress {
   Index steps_, done_;
   Clock clock_;
   double started_;
-  double drawn_ = -std::numeric_limits<double>::infinity();
-  double val_loss_ = std::numeric_limits<double>::quiet_NaN();
+  double drawn_ = -kInfinity;
+  double val_loss_ = kNaN;
   bool line_open_ = false;
 };
 

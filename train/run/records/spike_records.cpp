@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "core/real.h"
 #include "train/run/records/metric_registry.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
@@ -53,7 +53,7 @@ std::vector<SpikeRecord> events_of(const char* quantity, std::span<const double>
 
 double size_of(const SpikeRecord& record) {
   const double size = std::abs(record.deviations);
-  return std::isfinite(size) ? size : std::numeric_limits<double>::infinity();
+  return std::isfinite(size) ? size : kInfinity;
 }
 
 SpikeEvents::SpikeEvents(std::string quantity, const stats::SpikeRule& rule)

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "core/real.h"
 #include "train/stats/descriptive.h"
 
 namespace difftape::study {
@@ -132,7 +132,6 @@ LrPoint point_of(const Condition& condition, double usual) {
 }
 
 void add_sensitivity(LrCurve& curve) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   curve.sensitivity_limits = {kNaN, kNaN};
   stats::Groups losses;
   int trained = 0;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "core/real.h"
 #include "train/run/records/metric_registry.h"
 #include "train/stats/sensitivity.h"
 #include "train/stats/spikes.h"
@@ -15,8 +15,6 @@ namespace difftape::study::measures {
 using run::metric;
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 constexpr std::size_t kFewestSteps = 50;
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/real.h"
 #include "train/run/config/former_names.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
@@ -24,8 +24,6 @@
 namespace difftape::study {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// A key of a config as a number; `missing` stands for a key that is not there. `who` is the file.
 template <class T>

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
+#include "core/real.h"
 #include "train/stats/descriptive.h"
 #include "train/study/compare/tasks.h"
 #include "train/study/page/html.h"
@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kAttention = "model.attention.";
 
 /// An arm at a learning rate, in the values of the keys that differ.

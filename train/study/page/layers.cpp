@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
+#include "core/real.h"
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::study::page {
@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t kCells = 2400;
 /// Stretches of the steps that are worth a picture.
 constexpr std::size_t kFewest = 6;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// The steps at which any row has a value, ascending.
 std::vector<double> steps_of(const std::vector<MapRow>& rows) {

@@ -5,8 +5,6 @@
 namespace difftape::app {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// One amplitude and correlation.
 SnrPoint measure(SnrRequest request, double noise, double correlation) {
   request.noise = {noise};

@@ -1,4 +1,5 @@
 #include "train/run/diagnostics/statistics.h"
+#include "core/real.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsNan;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<double> top_of(std::vector<real> values) { return list_of(top_values(values)); }
 

@@ -8,6 +8,7 @@ namespace {
 
 using test::last_checkpoint;
 using test::metrics_lines;
+using test::steps_with;
 using test::TinyProject;
 
 bool is_diagnostic(const std::string& name) {
@@ -24,14 +25,6 @@ std::string training_of(const std::filesystem::path& run) {
     }
   }
   return text;
-}
-
-std::vector<Index> steps_with(const std::filesystem::path& run, const std::string& name) {
-  std::vector<Index> steps;
-  for (const auto& line : metrics_lines(run)) {
-    if (line.contains(name)) steps.push_back(line.at("step"));
-  }
-  return steps;
 }
 
 class Diagnosed : public testing::TestWithParam<std::string> {};

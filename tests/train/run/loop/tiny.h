@@ -104,6 +104,15 @@ inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::
   return lines;
 }
 
+/// Steps whose line has a metric.
+inline std::vector<Index> steps_with(const std::filesystem::path& run, const std::string& metric) {
+  std::vector<Index> steps;
+  for (const auto& line : metrics_lines(run)) {
+    if (line.contains(metric)) steps.push_back(line["step"]);
+  }
+  return steps;
+}
+
 /// All that a run measured but its speed, bit for bit: JSON numbers here read back exactly.
 inline std::string measured(const std::filesystem::path& run) {
   std::string text;

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::contents;
 using test::metrics_lines;
+using test::steps_with;
 using test::TinyProject;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -27,15 +28,6 @@ std::set<std::string> names_in(const fs::path& dir) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(dir)) names.insert(entry.path().filename());
   return names;
-}
-
-/// Steps whose line has a metric.
-std::vector<Index> steps_with(const fs::path& run, const std::string& metric) {
-  std::vector<Index> steps;
-  for (const auto& line : metrics_lines(run)) {
-    if (line.contains(metric)) steps.push_back(line["step"]);
-  }
-  return steps;
 }
 
 TEST(Trainer, leaves_a_complete_run_directory) {

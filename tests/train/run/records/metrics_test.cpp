@@ -1,4 +1,5 @@
 #include "train/run/records/metrics.h"
+#include "core/real.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,9 +20,6 @@ using test::contents;
 using test::put;
 using test::ScratchDir;
 using testing::ThrowsMessage;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(MetricsWriter, writes_one_json_object_a_step_in_the_order_given) {
   const ScratchDir dir;

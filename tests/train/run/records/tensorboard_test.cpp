@@ -18,7 +18,6 @@ using testing::Pair;
 using testing::ThrowsMessage;
 
 constexpr const char* kFirst = "events.out.tfevents.000001.difftape";
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A payload without the wall time that it begins with, which is not 0.
 std::string timeless(const std::string& payload) {

@@ -1,4 +1,5 @@
 #include "train/study/compare/run_record.h"
+#include "core/real.h"
 #include "train/study/compare/collection.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,6 @@ using test::write_run;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A run of `steps` steps with loss = step, grad_norm = 2 step and a validation every 10.

@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/random.h"
+#include "core/real.h"
 #include "core/tensor.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
@@ -31,8 +31,8 @@ struct SyntheticRun {
   int layers = 0;                                 ///< that log diagnostics, every 20 steps
   Index maps = 0;        ///< attention maps a head: 0 none, 1, or 3 for two maps
   bool answers = false;  ///< logs accuracy, with a grid of it
-  double best_loss = std::numeric_limits<double>::quiet_NaN();
-  double best_accuracy = std::numeric_limits<double>::quiet_NaN();
+  double best_loss = kNaN;
+  double best_accuracy = kNaN;
   std::vector<std::pair<std::string, std::string>> config = {};  ///< more keys of it
 };
 
@@ -94,7 +94,7 @@ inline void write_metrics(const std::filesystem::path& path, const SyntheticRun&
     double loss = run.floor + 3.2 * std::exp(-8 * progress) + 0.06 * noise.normal(2 * i);
     double grad = (0.4 + 2 * std::exp(-t / 30)) * std::exp(0.15 * noise.normal(2 * i + 1));
     if (step == run.spike_at) loss += 4, grad *= 40;
-    if (step == run.diverge_at) loss = std::numeric_limits<double>::quiet_NaN();
+    if (step == run.diverge_at) loss = kNaN;
     loss_spikes.add(loss);
     grad_spikes.add(grad);
     run::Metrics metrics = {{"train/loss", loss},

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "core/real.h"
 #include "train/study/compare/run_record.h"
 
 namespace difftape::test {
@@ -49,7 +49,6 @@ inline study::RunRecord record(const Result& result) {
   const Index done = diverged                                  ? result.diverged_at
                      : result.state == run::RunState::finished ? kSteps
                                                                : kSteps / 2;
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   run::MetricsTable metrics;
   const auto set = [&](const std::string& name, double value) {
     metrics.columns[name].set(metrics.step.size() - 1, value);

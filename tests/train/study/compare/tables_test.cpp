@@ -1,9 +1,9 @@
 #include "train/study/compare/tables.h"
+#include "core/real.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <map>
 
 #include "tests/train/study/compare/synthetic_study.h"
@@ -17,8 +17,6 @@ using test::records;
 using test::Result;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 RunRecord run_of(const std::string& name, const std::map<std::string, double>& numbers) {
   RunRecord run;
@@ -195,7 +193,7 @@ TEST(Quantities, are_written_as_their_format_says) {
   EXPECT_EQ(written(321000, Format::norm), "3.21e+05");
   EXPECT_EQ(written(41018.4, Format::whole), "41,018");
   for (const Format format : {Format::loss, Format::norm, Format::whole}) {
-    EXPECT_EQ(written(std::numeric_limits<double>::quiet_NaN(), format), "-");
+    EXPECT_EQ(written(kNaN, format), "-");
   }
 }
 

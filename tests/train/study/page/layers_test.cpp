@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
+#include "core/real.h"
 #include "tests/train/study/compare/synthetic_study.h"
 
 namespace difftape::study::page {
@@ -13,8 +12,6 @@ namespace {
 using test::record;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// The figures of `make` over these runs.
 template <class F>

@@ -25,7 +25,7 @@ using test::write_run;
 using testing::HasSubstr;
 using testing::Not;
 using testing::ThrowsMessage;
-using Json = nlohmann::ordered_json;
+using Ordered = nlohmann::ordered_json;
 
 constexpr std::size_t kLimit = 2'000'000;
 
@@ -50,8 +50,9 @@ std::string between(const std::string& text, const std::string& begin, const std
   return text.substr(from + begin.size(), text.find(end, from) - from - begin.size());
 }
 
-Json data_of(const std::string& page) {
-  return Json::parse(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
+Ordered data_of(const std::string& page) {
+  return Ordered::parse(
+      between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -151,13 +152,13 @@ TEST(Report, arms_of_one_command_show_it_once) {
 
 TEST(Report, draws_the_logged_curves_with_spikes_and_divergence) {
   const ScratchDir dir;
-  const Json data = data_of(
+  const Ordered data = data_of(
       report_of(dir, {{.spike_at = 300}, {.name = "diff_v1", .steps = 500, .diverge_at = 400}}));
   EXPECT_EQ(data["arms"].dump(), R"(["softmax","diff_v1"])");
   EXPECT_EQ(data["conditions"][0]["diverged"].dump(), "[]");
   EXPECT_EQ(data["conditions"][1]["diverged"].dump(), "[400]");
   ASSERT_EQ(data["charts"].size(), 3u);
-  const Json &loss = data["charts"][0], &val = data["charts"][1], &grad = data["charts"][2];
+  const Ordered &loss = data["charts"][0], &val = data["charts"][1], &grad = data["charts"][2];
   EXPECT_EQ(loss["metric"], "train/loss");
   EXPECT_EQ(val["metric"], "val/loss");
   EXPECT_EQ(grad["metric"], "optim/grad_norm");
@@ -181,8 +182,8 @@ TEST(Report, stays_below_2_mb_for_many_long_runs_and_keeps_their_peaks) {
   }
   const std::string page = report_of(dir, runs);
   EXPECT_LT(page.size(), kLimit);
-  const Json data = data_of(page);
-  for (const Json& curve : data["charts"][2]["lines"]) {
+  const Ordered data = data_of(page);
+  for (const Ordered& curve : data["charts"][2]["lines"]) {
     EXPECT_THAT(curve["step"].get<std::vector<int>>(), testing::Contains(3456));
     EXPECT_THAT(curve["spike_step"].get<std::vector<int>>(), testing::Contains(3456));
   }
@@ -229,7 +230,7 @@ TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
   write_report(make_study(runs), dir / "report.html", "sweep");
   const std::string page = contents(dir / "report.html");
   EXPECT_LT(page.size(), kLimit);
-  const Json data = data_of(page);
+  const Ordered data = data_of(page);
   EXPECT_EQ(data["lrs"].dump(), R"(["3e-4","1e-3","3e-3","0.01","0.03","0.1","0.3"])");
   EXPECT_EQ(data["lr"], 2) << "where the baseline is best";
   EXPECT_EQ(data["charts"][0]["levels"].dump(), R"([{"name":"best achievable","y":1.9}])");
@@ -252,7 +253,7 @@ TEST(Report, says_that_attention_maps_cannot_be_read_and_goes_on) {
 TEST(Report, of_a_task_draws_accuracy_below_the_best_there_is_and_exact_matches) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{.answers = true, .best_accuracy = 0.96}});
-  const Json data = data_of(page);
+  const Ordered data = data_of(page);
   EXPECT_EQ(data["charts"][3]["levels"].dump(), R"([{"name":"best achievable","y":0.96}])");
   EXPECT_EQ(data["charts"][0]["levels"].dump(), "[]");
   EXPECT_THAT(page, HasSubstr("Validation accuracy <span class=\"muted\">share of scored targets"));

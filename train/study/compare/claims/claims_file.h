@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "core/names.h"
+#include "core/real.h"
 #include "train/run/config/yaml.h"
 #include "train/study/compare/quantities.h"
 
@@ -76,8 +77,8 @@ using Regime = std::vector<std::pair<std::string, std::vector<std::string>>>;
 struct Control {
   std::string arm;
   const Quantity* quantity = nullptr;
-  double from = -std::numeric_limits<double>::infinity();
-  double to = std::numeric_limits<double>::infinity();
+  double from = -kInfinity;
+  double to = kInfinity;
 };
 
 /// Two arms whose difference is meant.

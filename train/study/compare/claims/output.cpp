@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -82,7 +81,6 @@ const char* const kVerdictsHeader =
 
 stats::Limits difference_limits(const Measured& measured) {
   const stats::Interval& difference = measured.paired.difference;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return {measured.bound().may_be_lower ? -kInfinity : difference.low(),
           measured.bound().may_be_higher ? kInfinity : difference.high()};
 }

@@ -12,7 +12,7 @@ namespace {
 using test::make_task;
 using test::row_of;
 
-DataConfig config(Index seq_len = 64, Index symbols = 20, Index triggers = 3) {
+DataConfig backcopy_data(Index seq_len = 64, Index symbols = 20, Index triggers = 3) {
   return {.kind = DataKind::backcopy,
           .path = {},
           .seq_len = seq_len,
@@ -22,7 +22,7 @@ DataConfig config(Index seq_len = 64, Index symbols = 20, Index triggers = 3) {
 
 TEST(Backcopy, repeats_the_token_before_a_trigger) {
   const Bigrams bigrams = make_bigrams(20, 3);
-  const Batch batch = make_task(config())->train_batch(0, 0);
+  const Batch batch = make_task(backcopy_data())->train_batch(0, 0);
   Index copies = 0;
   for (Index b = 0; b < batch.batch; ++b) {
     const auto row = row_of(batch, b);
@@ -40,7 +40,7 @@ TEST(Backcopy, repeats_the_token_before_a_trigger) {
 
 TEST(Backcopy, follows_the_table_elsewhere) {
   const Bigrams bigrams = make_bigrams(8, 2);
-  const auto data = make_task(config(64, 8, 2));
+  const auto data = make_task(backcopy_data(64, 8, 2));
   std::vector<std::vector<double>> counts(8, std::vector<double>(8, 0.0));
   for (Index step = 0; step < 60; ++step) {
     const Batch batch = data->train_batch(step, 0);
@@ -68,7 +68,7 @@ TEST(Backcopy, shares_one_table_among_seeds_whose_triggers_are_its_most_frequent
   for (Index v = 0; v < 20; ++v) {
     EXPECT_NEAR(std::accumulate(bigrams.row(v), bigrams.row(v) + 20, 0.0), 1, 1e-12);
   }
-  EXPECT_EQ(make_task(config(), 1)->info(), make_task(config(), 2)->info());
+  EXPECT_EQ(make_task(backcopy_data(), 1)->info(), make_task(backcopy_data(), 2)->info());
   // A chain of the table alone visits each trigger more often than any other symbol.
   std::vector<double> p(20, 0.05);
   for (int i = 0; i < 1000; ++i) {
@@ -102,7 +102,7 @@ struct Mean {
 TEST(Backcopy, best_loss_and_accuracy_are_those_of_the_true_probabilities) {
   for (const Index seq_len : {5, 64}) {
     const Bigrams bigrams = make_bigrams(20, 3);
-    const auto data = make_task(config(seq_len));
+    const auto data = make_task(backcopy_data(seq_len));
     Mean loss, accuracy;  // of rows, which are independent
     for (Index step = 0; step < 100; ++step) {
       const Batch batch = data->train_batch(step, 0);
@@ -126,10 +126,10 @@ TEST(Backcopy, best_loss_and_accuracy_are_those_of_the_true_probabilities) {
 }
 
 TEST(Backcopy, needs_a_symbol_that_is_no_trigger) {
-  EXPECT_THAT(test::errors_of(config(64, 4, 4)),
+  EXPECT_THAT(test::errors_of(backcopy_data(64, 4, 4)),
               testing::HasSubstr("data.backcopy.triggers: 4 triggers of 4 symbols leave nothing to "
                                  "repeat; lower data.backcopy.triggers"));
-  const Batch batch = make_task(config(8, 4, 3))->train_batch(0, 0);
+  const Batch batch = make_task(backcopy_data(8, 4, 3))->train_batch(0, 0);
   EXPECT_EQ(row_of(batch, 0)[1], row_of(batch, 1)[1]) << "the one symbol that is left";
 }
 

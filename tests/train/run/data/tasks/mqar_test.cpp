@@ -12,7 +12,7 @@ using test::make_task;
 using test::row_of;
 using testing::HasSubstr;
 
-DataConfig config(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
+DataConfig mqar_data(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
   return {.kind = DataKind::mqar,
           .path = {},
           .seq_len = seq_len,
@@ -36,7 +36,7 @@ class MqarSizes : public testing::TestWithParam<std::pair<Index, Index>> {};
 
 TEST_P(MqarSizes, every_key_is_asked_for_once_and_only_its_value_is_scored) {
   const auto [seq_len, pairs] = GetParam();
-  const Batch batch = make_task(config(seq_len, pairs))->train_batch(0, 0);
+  const Batch batch = make_task(mqar_data(seq_len, pairs))->train_batch(0, 0);
   for (Index b = 0; b < 5; ++b) {
     const auto row = row_of(batch, b);
     std::map<std::int32_t, std::int32_t> value;
@@ -78,7 +78,7 @@ std::vector<double> law(Index count, double a) {
 
 TEST(Mqar, gaps_follow_the_power_law) {
   for (const double a : {0.01, 0.5, 1.0}) {
-    const auto data = make_task(config(64, 4, a));
+    const auto data = make_task(mqar_data(64, 4, a));
     const std::vector<double> p = law(28, a);
     std::vector<double> counts(28, 0.0), expected;
     for (Index step = 0; step < 120; ++step) {
@@ -91,7 +91,7 @@ TEST(Mqar, gaps_follow_the_power_law) {
 }
 
 TEST(Mqar, a_later_pair_draws_from_the_gaps_that_are_left) {
-  const auto data = make_task(config(64, 2));
+  const auto data = make_task(mqar_data(64, 2));
   const std::vector<double> p = law(30, 0.01);
   std::vector<double> counts(30, 0.0), expected(30, 0.0);
   for (Index step = 0; step < 120; ++step) {
@@ -107,7 +107,7 @@ TEST(Mqar, a_later_pair_draws_from_the_gaps_that_are_left) {
 }
 
 TEST(Mqar, answers_are_sorted_into_gaps_of_powers_of_two) {
-  const auto data = make_task(config());
+  const auto data = make_task(mqar_data());
   EXPECT_THAT(data->grid().rows, testing::ElementsAre("pairs4"));
   EXPECT_THAT(data->grid().columns,
               testing::ElementsAre("gap0", "gap1", "gap2-3", "gap4-7", "gap8-15", "gap16-31"));
@@ -121,10 +121,10 @@ TEST(Mqar, answers_are_sorted_into_gaps_of_powers_of_two) {
 }
 
 TEST(Mqar, impossible_sizes_say_what_to_change) {
-  EXPECT_THAT(test::errors_of(config(64, 17)),
+  EXPECT_THAT(test::errors_of(mqar_data(64, 17)),
               HasSubstr("data.mqar.pairs: 17 pairs and their queries take 68 tokens, seq_len is "
                         "64; lower data.mqar.pairs or raise data.seq_len"));
-  EXPECT_THAT(test::errors_of(config(1024, 85)),
+  EXPECT_THAT(test::errors_of(mqar_data(1024, 85)),
               HasSubstr("data.mqar.pairs: 85 pairs have different keys, but there are 80; raise "
                         "data.mqar.keys"));
 }

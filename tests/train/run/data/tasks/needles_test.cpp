@@ -11,7 +11,7 @@ using test::row_of;
 
 constexpr std::int32_t kMarker = 0, kDigit = 1, kCity = 11;
 
-DataConfig config() {
+DataConfig needles_data() {
   return {.kind = DataKind::needles,
           .path = {},
           .seq_len = 96,
@@ -41,7 +41,7 @@ Read read_facts(std::span<const std::int32_t> context) {
 Index questions_of(std::span<const std::int32_t> row) { return std::ranges::count(row, kMarker); }
 
 TEST(Needles, every_question_has_its_number_in_the_context_and_only_digits_are_scored) {
-  const auto data = make_task(config());
+  const auto data = make_task(needles_data());
   for (const Batch& batch : {data->train_batch(0, 0), data->val_batch(0)}) {
     for (Index b = 0; b < batch.batch; ++b) {
       const auto row = row_of(batch, b);
@@ -65,7 +65,7 @@ TEST(Needles, every_question_has_its_number_in_the_context_and_only_digits_are_s
 }
 
 TEST(Needles, a_query_points_to_its_fact_and_noise_is_the_rest_of_the_context) {
-  const Batch batch = make_task(config())->val_batch(0);
+  const Batch batch = make_task(needles_data())->val_batch(0);
   ASSERT_EQ(batch.queries.size(), static_cast<size_t>(batch.scored_targets()));
   for (const RetrievalTarget& query : batch.queries) {
     const auto row = row_of(batch, query.row);
@@ -83,7 +83,7 @@ TEST(Needles, a_query_points_to_its_fact_and_noise_is_the_rest_of_the_context) {
 }
 
 TEST(Needles, validation_covers_every_setting_at_every_depth_alike) {
-  const auto data = make_task(config());
+  const auto data = make_task(needles_data());
   const Batch batch = data->val_batch(0);
   EXPECT_THAT(data->grid().rows, testing::ElementsAre("n1", "n6"));
   EXPECT_THAT(data->grid().columns,
@@ -108,7 +108,7 @@ TEST(Needles, validation_covers_every_setting_at_every_depth_alike) {
 }
 
 TEST(Needles, training_places_facts_anywhere_with_the_same_probability) {
-  DataConfig one = config();
+  DataConfig one = needles_data();
   one.needles.facts = {6};
   one.needles.queries = {2};
   one.batch_size = 100;
@@ -131,7 +131,7 @@ TEST(Needles, training_places_facts_anywhere_with_the_same_probability) {
 }
 
 TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
-  const auto data = make_task(config());
+  const auto data = make_task(needles_data());
   std::map<std::int32_t, double> counts;
   for (Index step = 0; step < 30; ++step) {
     for (const std::int32_t token : data->train_batch(step, 0).tokens) ++counts[token];
@@ -154,7 +154,7 @@ TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
 
 TEST(Needles, impossible_sizes_say_what_to_change) {
   const auto says = [](const char* text) { return testing::HasSubstr(text); };
-  DataConfig wrong = config();
+  DataConfig wrong = needles_data();
   wrong.needles.queries = {1};
   EXPECT_THAT(test::errors_of(wrong),
               says("data.needles.queries: 2 numbers of facts and 1 of queries; need one of each "

@@ -9,7 +9,7 @@ using test::make_task;
 using test::row_of;
 
 // Tokens: 12 keys, 10 values from 12 on, 6 of noise from 22 on.
-DataConfig config(double noise, Index seq_len = 64) {
+DataConfig noisy_data(double noise, Index seq_len = 64) {
   return {.kind = DataKind::noisy_recall,
           .path = {},
           .seq_len = seq_len,
@@ -19,7 +19,7 @@ DataConfig config(double noise, Index seq_len = 64) {
 
 TEST(NoisyRecall, scores_the_values_of_keys_that_were_there_before) {
   for (const Index seq_len : {64, 63, 3}) {
-    const auto data = make_task(config(0.4, seq_len));
+    const auto data = make_task(noisy_data(0.4, seq_len));
     for (Index step = 0; step < 20; ++step) {
       const Batch batch = data->train_batch(step, 0);
       for (Index b = 0; b < batch.batch; ++b) {
@@ -42,7 +42,7 @@ TEST(NoisyRecall, scores_the_values_of_keys_that_were_there_before) {
 
 TEST(NoisyRecall, noise_takes_the_place_of_pairs_with_its_probability) {
   for (const double noise : {0.2, 0.5, 0.8}) {
-    const auto data = make_task(config(noise));
+    const auto data = make_task(noisy_data(noise));
     double noisy = 0;
     for (Index step = 0; step < 40; ++step) {
       const Batch batch = data->train_batch(step, 0);
@@ -62,7 +62,7 @@ TEST(NoisyRecall, noise_takes_the_place_of_pairs_with_its_probability) {
 }
 
 TEST(NoisyRecall, keys_values_and_noise_are_drawn_uniformly) {
-  const auto data = make_task(config(0.5));
+  const auto data = make_task(noisy_data(0.5));
   std::vector<double> first_keys(12, 0.0), first_values(10, 0.0), noise(6, 0.0);
   for (Index step = 0; step < 60; ++step) {
     const Batch batch = data->train_batch(step, 0);
@@ -84,7 +84,7 @@ TEST(NoisyRecall, keys_values_and_noise_are_drawn_uniformly) {
 }
 
 TEST(NoisyRecall, answers_are_sorted_by_the_slots_since_the_key_was_seen) {
-  const auto data = make_task(config(0.2));
+  const auto data = make_task(noisy_data(0.2));
   EXPECT_THAT(data->grid().rows, testing::ElementsAre("noise20"));
   const Batch batch = data->val_batch(0);
   ASSERT_EQ(static_cast<Index>(batch.answers.size()), batch.scored_targets());

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-ClaimsFile planned(const std::string& top) {
+ClaimsFile file_with(const std::string& top) {
   return claims_from_text(top + R"(claims:
   loss:
     sentence: s
@@ -41,7 +41,7 @@ ClaimsFile planned(const std::string& top) {
 }
 
 TEST(Power, of_planned_claims_is_that_of_the_worst_step_of_holm) {
-  const ClaimsFile file = planned("seeds: [1, 2, 3, 4, 5, 6, 7, 8]\n");
+  const ClaimsFile file = file_with("seeds: [1, 2, 3, 4, 5, 6, 7, 8]\n");
   EXPECT_EQ(planned_seeds(file), 8);
   const auto rows = power_table(file, 8).rows;
   ASSERT_EQ(rows.size(), 3u) << "exploratory claims have no plan";
@@ -75,11 +75,11 @@ TEST(Power, of_claims_that_expect_no_difference_is_that_of_finding_none) {
 }
 
 TEST(Power, of_fewer_seeds_than_are_planned_is_what_they_decide_now) {
-  const auto rows = power_table(planned("seeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"), 4).rows;
+  const auto rows = power_table(file_with("seeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"), 4).rows;
   EXPECT_EQ(rows[0][5], "0.00") << "nothing before all have ended";
   EXPECT_EQ(rows[0][8], "0.00");
   EXPECT_EQ(rows[0][3], "-");
-  const auto look = power_table(planned("looks: true\n"), 4).rows;
+  const auto look = power_table(file_with("looks: true\n"), 4).rows;
   // Two primary claims: half of the level of the first look for 0.05, 0.0005, or a little less.
   EXPECT_LE(std::stod(look[0][5]), stats::paired_power(0.025, 0.011, 4, 0.00025) + 0.005);
   EXPECT_GT(std::stod(look[0][5]), 0);
@@ -87,8 +87,8 @@ TEST(Power, of_fewer_seeds_than_are_planned_is_what_they_decide_now) {
 }
 
 TEST(Power, of_looks_is_that_of_the_last_one) {
-  EXPECT_EQ(planned_seeds(planned("looks: true\n")), 12);
-  EXPECT_EQ(planned_seeds(planned("")), 0);
+  EXPECT_EQ(planned_seeds(file_with("looks: true\n")), 12);
+  EXPECT_EQ(planned_seeds(file_with("")), 0);
 }
 
 TEST(Power, of_claims_without_a_primary_one_says_that_they_give_hints) {

@@ -75,6 +75,17 @@ function(difftape_sources variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
+# Compiles the sources of each folder as one: what they include is read once. Names that a file
+# keeps to itself are therefore one of their kind within a folder.
+function(difftape_by_folder target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # difftape_library(NAME PRECISION SOURCE...): a static library in a precision.
 function(difftape_library library precision)
   add_library(${library} STATIC ${ARGN})
@@ -152,6 +163,7 @@ function(difftape_program program precision main)
   list(REMOVE_ITEM computing ${plain})
   difftape_library(${library} ${precision} ${plain})
   difftape_use_headers(${library} difftape_headers_train ${precision})
+  difftape_by_folder(${library})
   difftape_library(${numbers} ${precision} ${computing})
   difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
   target_link_libraries(${library} PUBLIC difftape_kernel_${precision} ${numbers}
@@ -182,6 +194,6 @@ difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # In double: one model is trained, replayed and proven; many are compared by difftape alone.
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX
-  "/train/(study|app/analyze)/|/(study|report|runs|diff|analyze|config|init|data)_command|/app/commands_f32\\.")
+  "/train/(study|app/analyze)/|/(study|report|runs|diff|analyze|config|init|data)_command|/app/(commands_f32|watch)\\.")
 difftape_program(difftape-f64 f64 train/app/main.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

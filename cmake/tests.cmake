@@ -24,6 +24,7 @@ function(add_difftape_tests name prefix precision library)
   difftape_flags(${target})
   target_link_libraries(${target} PRIVATE ${library} GTest::gmock GTest::gtest_main rapidcheck)
   difftape_use_headers(${target} difftape_headers_tests ${precision})
+  difftape_by_folder(${target})
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Those of several threads, which set how many, have the machine to themselves: threads wait long
   # for one that has no core.

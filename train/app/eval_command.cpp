@@ -39,15 +39,20 @@ run::NamedModel open_with_data(const EvalArguments& a) {
     throw UsageError(fmt::format(
         "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N", to_string(data.kind)));
   }
-  data.val_path.clear();
-  for (const std::string& path : a.data) data.val_path.push_back(system::absolute_path(path));
-  data.path = data.val_path;
+  data.path.clear();
+  for (const std::string& path : a.data) data.path.push_back(system::absolute_path(path));
   return named;
 }
 
 /// The data; those that a checkpoint was trained on unless others are asked for.
-std::unique_ptr<run::Dataset> data_of(const EvalArguments& a, const run::NamedModel& named) {
-  auto data = make_dataset(named.config.data, named.config.model, named.config.run.seed);
+std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::NamedModel& named) {
+  const run::Config& config = named.config;
+  std::unique_ptr<run::ValidationData> data;
+  if (a.data.empty()) {
+    data = make_dataset(config.data, config.model, config.run.seed);
+  } else {
+    data = make_whole_data(config.data, config.model);
+  }
   const bool others = !a.data.empty() || std::ranges::any_of(a.overrides, [](const auto& text) {
     return text.starts_with("data.");
   });
@@ -62,7 +67,7 @@ std::unique_ptr<run::Dataset> data_of(const EvalArguments& a, const run::NamedMo
 }
 
 /// Bytes of the text that the scored targets of the first `batches` stand for; 0: not known.
-Index scored_bytes(const run::Dataset& data, const run::TokenizerFile& file, Index batches) {
+Index scored_bytes(const run::ValidationData& data, const run::TokenizerFile& file, Index batches) {
   if (!file.is_known()) return 0;
   const run::Tokenizer tokenizer = run::tokenizer_of(file);
   Index bytes = 0;
@@ -165,11 +170,10 @@ Command eval_command(Context&) {
           .options =
               {{.name = "RUN_OR_CKPT", .target = &a->model, .help = kModelHelp, .required = true},
                {"--data", &a->data,
-                "File, folder or glob to evaluate on as a whole (default: what the run held "
-                "out)"},
+                "File, folder or glob to evaluate on as a whole, each token that has one before it "
+                "once (default: what the run held out)"},
                {"--batches", &a->batches,
-                "So many batches (default: all that is held out; of generated data those of "
-                "a validation)"},
+                "So many batches (default: all; of generated data those of a validation)"},
                {"--positions", &a->positions,
                 "The loss at each place of a sequence too, for example of longer ones: --set "
                 "data.seq_len=512 --set model.max_seq_len=512"},

@@ -53,20 +53,34 @@ TEST_F(Inference, eval_repeats_the_last_validation_of_the_run) {
 }
 
 TEST_F(Inference, eval_reads_all_of_other_data) {
-  put(project / "other.txt", std::string(17 * 10 + 3, 'x'));
+  put(project / "other.txt", std::string(16 * 10 + 6, 'x'));
   const Json found = json({"eval", "run", "--data", "other.txt"});
-  EXPECT_EQ(found["tokens"], 16 * 10) << "ten windows, each with a token more than it predicts";
+  EXPECT_EQ(found["tokens"], 16 * 10 + 5) << "all but the first";
+  EXPECT_EQ(found["data"]["bytes"], 16 * 10 + 6);
+  EXPECT_FALSE(found["data"].contains("val_bytes"));
+  EXPECT_DOUBLE_EQ(found["bits_per_byte"], found["loss"].get<double>() / std::log(2.0));
   const Json in_fours = json({"eval", "run", "--data", "other.txt", "--set", "data.batch_size=4"});
-  EXPECT_EQ(in_fours["tokens"], 16 * 10) << "two whole batches, and half of one";
+  EXPECT_EQ(in_fours["tokens"], 16 * 10 + 5) << "two whole batches, half of one, and the rest";
   EXPECT_NEAR(in_fours["loss"], found["loss"], 1e-5);
   project.config.data.val_path = {(project / "text.txt").string()};
   ASSERT_EQ(project.train("with_own"), system::Exit::ok);
-  EXPECT_EQ(json({"eval", "with_own", "--data", "other.txt"})["tokens"], 16 * 10)
+  EXPECT_EQ(json({"eval", "with_own", "--data", "other.txt"})["tokens"], 16 * 10 + 5)
       << "in place of what validates";
   EXPECT_EQ(json({"eval", "run", "--data", "other.txt", "--batches", "2"})["tokens"], 2 * 2 * 16);
   EXPECT_GT(found["loss"], json({"eval", "run"})["loss"]);
   const double initial = json({"eval", "tiny.yaml"})["loss"];
   EXPECT_NEAR(initial, std::log(256), 0.1);
+}
+
+TEST_F(Inference, eval_takes_texts_that_fill_no_sequence) {
+  put(project / "short.txt", "the fox");
+  const Json found = json({"eval", "run", "--data", "short.txt", "--positions"});
+  EXPECT_EQ(found["tokens"], 6);
+  EXPECT_EQ(found["loss_by_position"].size(), 6u);
+  put(project / "shorter.txt", "th");
+  const Json one = json({"eval", "run", "--data", "shorter.txt"});
+  EXPECT_EQ(one["tokens"], 1);
+  EXPECT_NEAR(one["loss"], found["loss_by_position"][0], 1e-5);
 }
 
 TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
@@ -99,8 +113,9 @@ TEST_F(Inference, eval_says_what_is_wrong) {
               AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
   EXPECT_THAT(error(64, {"eval", "run", "--set", "model.d_ff=8"}),
               HasSubstr("only data.*, train.*, model.max_seq_len"));
-  put(project / "short.txt", "too short");
-  EXPECT_THAT(error(65, {"eval", "run", "--data", "short.txt"}), HasSubstr("is 9 bytes long"));
+  put(project / "short.txt", "x");
+  EXPECT_THAT(error(65, {"eval", "run", "--data", "short.txt"}),
+              HasSubstr("is 1 bytes long; need two"));
 }
 
 TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {

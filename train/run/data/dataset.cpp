@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/tasks/task.h"
+#include "train/run/data/whole_row.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
@@ -32,6 +33,12 @@ Make make_of(DataKind kind) {
       break;
   }
   return make_backcopy;
+}
+
+void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {
+  if (model.vocab_size >= data.vocab_size()) return;
+  throw ConfigError(fmt::format("model.vocab_size is {}; data.kind '{}' needs at least {}",
+                                model.vocab_size, to_string(kind), data.vocab_size()));
 }
 
 }  // namespace
@@ -74,14 +81,21 @@ DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed) {
   auto dataset = make_of(config.kind)(config, model.vocab_size, seed);
-  if (model.vocab_size < dataset->vocab_size()) {
-    throw ConfigError(fmt::format("model.vocab_size is {}; data.kind '{}' needs at least {}",
-                                  model.vocab_size, to_string(config.kind), dataset->vocab_size()));
-  }
+  require_vocab_size(*dataset, config.kind, model);
   return dataset;
 }
 
-void require_same_data(const Dataset& data, const nlohmann::json& recorded,
+std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
+                                                const ModelConfig& model) {
+  auto row = config.kind == DataKind::text
+                 ? read_text("data.path", config.path)
+                 : read_token_files("data.path", config.path, model.vocab_size);
+  auto data = make_whole_row(std::move(row), config.seq_len, config.batch_size);
+  require_vocab_size(*data, config.kind, model);
+  return data;
+}
+
+void require_same_data(const ValidationData& data, const nlohmann::json& recorded,
                        const std::filesystem::path& made) {
   const nlohmann::json now = data.info();
   if (recorded == now) return;

@@ -71,15 +71,10 @@ struct BestAchievable {
   double loss = 0, accuracy = 0;
 };
 
-/// A source of batches without state: each is a function of its arguments and the seed, so a run
-/// continues anywhere, and the order of the data does not depend on the model.
-class Dataset {
+/// Batches that a model is scored on.
+class ValidationData {
  public:
-  virtual ~Dataset() = default;
-
-  /// Micro-batch `micro` of an optimiser step. Its row b is sequence micro * batch_size + b of the
-  /// step: a step sees the same sequences however they are split into micro-batches.
-  virtual Batch train_batch(Index step, Index micro) const = 0;
+  virtual ~ValidationData() = default;
 
   /// Validation batch i of val_batches(), at least 1. The same for every seed.
   virtual Batch val_batch(Index i) const = 0;
@@ -94,10 +89,6 @@ class Dataset {
   /// Of a task, whose answers are right or wrong, so that accuracy is measured; else nothing.
   virtual std::optional<BestAchievable> best() const { return std::nullopt; }
 
-  /// The entropy of a token given the one before it, nats, from the pairs in what trains: a model
-  /// that does not get below it has learned less than a table of pairs. Of generated data nothing.
-  virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
-
   /// What made its tokens of text, if that is known.
   virtual TokenizerFile tokenizer() const { return {}; }
 
@@ -105,13 +96,31 @@ class Dataset {
   virtual AccuracyGrid grid() const { return {}; }
 };
 
+/// A source of batches without state: each is a function of its arguments and the seed, so a run
+/// continues anywhere, and the order of the data does not depend on the model.
+class Dataset : public ValidationData {
+ public:
+  /// Micro-batch `micro` of an optimiser step. Its row b is sequence micro * batch_size + b of the
+  /// step: a step sees the same sequences however they are split into micro-batches.
+  virtual Batch train_batch(Index step, Index micro) const = 0;
+
+  /// The entropy of a token given the one before it, nats, from the pairs in what trains: a model
+  /// that does not get below it has learned less than a table of pairs. Of generated data nothing.
+  virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+};
+
 /// Throws DataError unless `data` are those of which `made` recorded this info.
-void require_same_data(const Dataset& data, const nlohmann::json& recorded,
+void require_same_data(const ValidationData& data, const nlohmann::json& recorded,
                        const std::filesystem::path& made);
 
 /// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
 /// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens.
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed);
+
+/// The tokens of data.path, of kind text or tokens, all of them to be predicted: every token but
+/// the first is a target once, after the up to seq_len tokens of its sequence. Throws as
+/// make_dataset does, and DataError for fewer than two tokens.
+std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model);
 
 }  // namespace difftape::run

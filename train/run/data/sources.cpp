@@ -121,24 +121,26 @@ void require_text(const TokenFile& file, Index first, std::span<const std::int32
 
 }  // namespace
 
+std::shared_ptr<const TokenSource> read_text(const char* key,
+                                             std::span<const std::string> entries) {
+  const NameScope scope(key);
+  const auto files = find_sources(entries);
+  std::vector<TokenFile> stored;
+  for (const fs::path& path : files) {
+    system::StoredBytes bytes(path);
+    const auto size = static_cast<Index>(bytes.size());
+    stored.push_back({.path = path, .format = "text", .bytes = std::move(bytes), .size = size});
+  }
+  auto text = std::make_shared<StoredTokens>(std::move(stored), require_text);
+  text->kind = "text";
+  text->unit = "bytes";
+  text->vocab_size = kBytes;
+  text->from = "the text of " + one_or_number(files);
+  return text;
+}
+
 std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_t seed) {
-  const auto read = [](const char* key, std::span<const std::string> entries) {
-    const NameScope scope(key);
-    const auto files = find_sources(entries);
-    std::vector<TokenFile> stored;
-    for (const fs::path& path : files) {
-      system::StoredBytes bytes(path);
-      const auto size = static_cast<Index>(bytes.size());
-      stored.push_back({.path = path, .format = "text", .bytes = std::move(bytes), .size = size});
-    }
-    auto text = std::make_unique<StoredTokens>(std::move(stored), require_text);
-    text->kind = "text";
-    text->unit = "bytes";
-    text->vocab_size = kBytes;
-    text->from = "the text of " + one_or_number(files);
-    return text;
-  };
-  return make_windows_of(config, seed, read);
+  return make_windows_of(config, seed, read_text);
 }
 
 }  // namespace difftape::run

@@ -13,6 +13,8 @@
 
 namespace difftape::run {
 
+class TokenSource;
+
 /// The files that `entries` name, each once, in byte order of their paths whatever the order of the
 /// entries. An entry is a file, a directory (every file below it; names that begin with a dot are
 /// skipped), or a POSIX glob pattern of these, in which `~` is the home directory. Without entries:
@@ -33,14 +35,23 @@ std::string one_or_number(std::span<const std::filesystem::path> files);
 /// every machine that built difftape. Throws MissingInput if they are gone.
 std::vector<std::string> default_text();
 
-/// The text of the files of data.path. Throws MissingInput, and DataError if one of them is no text
-/// or all are too short for one sequence of each part.
+/// The text of the files that `entries` of the key `key` name. Throws MissingInput, and DataError
+/// if one of them is no text.
+std::shared_ptr<const TokenSource> read_text(const char* key, std::span<const std::string> entries);
+
+/// The tokens of such files, in the formats that token_data.cpp names, one file after the other in
+/// the order of find_sources. Throws MissingInput, and DataError for a file that cannot be used and
+/// for a token that is not in [0, vocab_size), with its place.
+std::shared_ptr<const TokenSource> read_token_files(const char* key,
+                                                    std::span<const std::string> entries,
+                                                    Index vocab_size);
+
+/// The text of the files of data.path. Throws as read_text does, and DataError if all are too short
+/// for one sequence of each part.
 std::unique_ptr<Dataset> make_text(const DataConfig& config, Index vocab_size, std::uint64_t seed);
 
-/// Reads the files of data.path, in the formats that token_data.cpp names, one after the other in
-/// the order of find_sources. Throws MissingInput, and DataError for a file that cannot be used, a
-/// token that is not in [0, vocab_size), with its place, and fewer tokens than one sequence of each
-/// part.
+/// The tokens of the files of data.path. Throws as read_token_files does, and DataError for fewer
+/// tokens than one sequence of each part.
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed);
 

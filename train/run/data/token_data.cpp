@@ -213,27 +213,32 @@ void require_known(const TokenFile& file, Index first, std::span<const std::int3
 
 }  // namespace
 
+std::shared_ptr<const TokenSource> read_token_files(const char* key,
+                                                    std::span<const std::string> entries,
+                                                    Index vocab_size) {
+  const NameScope scope(key);
+  const auto files = find_sources(entries);
+  std::vector<TokenFile> stored;
+  for (const auto& path : files) stored.push_back(open_token_file(path));
+  const TokenizerFile tokenizer = common_tokenizer(stored);
+  std::int32_t largest = 0;
+  auto tokens = std::make_shared<StoredTokens>(
+      std::move(stored), [&](const TokenFile& file, Index first, const auto& piece) {
+        require_known(file, first, piece, vocab_size);
+        largest = std::max(largest, std::ranges::max(piece));
+      });
+  tokens->kind = tokens->unit = "tokens";
+  tokens->vocab_size = largest + 1;
+  tokens->tokenizer = tokenizer;
+  tokens->from = "the row of tokens of " + one_or_number(files);
+  return tokens;
+}
+
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed) {
-  const auto read = [vocab_size](const char* key, std::span<const std::string> entries) {
-    const NameScope scope(key);
-    const auto files = find_sources(entries);
-    std::vector<TokenFile> stored;
-    for (const auto& path : files) stored.push_back(open_token_file(path));
-    const TokenizerFile tokenizer = common_tokenizer(stored);
-    std::int32_t largest = 0;
-    auto tokens = std::make_unique<StoredTokens>(
-        std::move(stored), [&](const TokenFile& file, Index first, const auto& piece) {
-          require_known(file, first, piece, vocab_size);
-          largest = std::max(largest, std::ranges::max(piece));
-        });
-    tokens->kind = tokens->unit = "tokens";
-    tokens->vocab_size = largest + 1;
-    tokens->tokenizer = tokenizer;
-    tokens->from = "the row of tokens of " + one_or_number(files);
-    return tokens;
-  };
-  return make_windows_of(config, seed, read);
+  return make_windows_of(config, seed, [vocab_size](const char* key, const auto& entries) {
+    return read_token_files(key, entries, vocab_size);
+  });
 }
 
 }  // namespace difftape::run

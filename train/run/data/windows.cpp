@@ -47,7 +47,7 @@ class Windows : public Dataset {
         window_(config.seq_len + 1),
         split_(own_val_source_ ? Split{{{0, source_->size()}}, {{0, own_val_source_->size()}}}
                                : split_by_blocks(source_->size(), window_, config.val_fraction)),
-        val_starts_(shuffled_windows(split_.val, window_)),
+        val_starts_(shuffled_windows(split_.val, window_, window_)),
         order_(seed, "data/train") {
     for (const Span& span : split_.train) {
       train_starts_ += std::max<Index>(span.size() - window_ + 1, 0);
@@ -58,7 +58,7 @@ class Windows : public Dataset {
   Batch train_batch(Index step, Index micro) const override {
     std::vector<Index> starts;
     for (Index b = 0; b < batch_; ++b) starts.push_back(train_start(step, micro * batch_ + b));
-    Batch batch = windows_at(*source_, starts);
+    Batch batch = windows_at(*source_, starts, window_);
     if (repeats_.every > 0 && (step + 1) % repeats_.every == 0) {
       repeat(batch, repeats_.sequences - micro * batch_);
     }
@@ -68,7 +68,8 @@ class Windows : public Dataset {
   Batch val_batch(Index i) const override {
     const auto first = val_starts_.begin() + i * val_rows();
     return windows_at(val_source(),
-                      {first, first + std::min(val_rows(), val_windows() - i * val_rows())});
+                      {first, first + std::min(val_rows(), val_windows() - i * val_rows())},
+                      window_);
   }
 
   /// Of files that only validate all windows count, in a smaller last batch where need be.
@@ -112,17 +113,6 @@ class Windows : public Dataset {
 
   const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
 
-  Batch windows_at(const TokenSource& source, const std::vector<Index>& starts) const {
-    Batch batch{static_cast<Index>(starts.size()), window_ - 1, {}};
-    batch.tokens.resize(starts.size() * static_cast<size_t>(window_));
-    std::span<std::int32_t> rest(batch.tokens);
-    for (Index start : starts) {
-      source.copy(start, rest.first(static_cast<size_t>(window_)));
-      rest = rest.subspan(static_cast<size_t>(window_));
-    }
-    return batch;
-  }
-
   /// The first tokens of the first `count` rows, over and over.
   void repeat(Batch& batch, Index count) const {
     for (Index b = 0; b < std::min(count, batch.batch); ++b) {
@@ -144,6 +134,17 @@ class Windows : public Dataset {
 };
 
 }  // namespace
+
+Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window) {
+  Batch batch{static_cast<Index>(starts.size()), window - 1, {}};
+  batch.tokens.resize(starts.size() * static_cast<size_t>(window));
+  std::span<std::int32_t> rest(batch.tokens);
+  for (const Index start : starts) {
+    source.copy(start, rest.first(static_cast<size_t>(window)));
+    rest = rest.subspan(static_cast<size_t>(window));
+  }
+  return batch;
+}
 
 namespace {
 
@@ -223,10 +224,10 @@ Split split_by_blocks(Index size, Index window, double val_fraction) {
   return split;
 }
 
-std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window) {
+std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window, Index stride) {
   std::vector<Index> starts;
   for (const Span& span : spans) {
-    for (Index begin = span.begin; begin + window <= span.end; begin += window) {
+    for (Index begin = span.begin; begin + window <= span.end; begin += stride) {
       starts.push_back(begin);
     }
   }

@@ -65,9 +65,12 @@ inline constexpr Index kCountedTokens = Index{1} << 24;
 /// set. A shorter last block trains. Needs size >= 2 * window (std::logic_error).
 Split split_by_blocks(Index size, Index window, double val_fraction);
 
-/// The windows of `window` tokens, one after the other, that fit into each of the spans: their
-/// first positions, in an order that is shuffled once and for all, so that the first few
-/// already come from everywhere.
-std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window);
+/// The windows of `window` tokens, each `stride` after the one before, that fit into each of the
+/// spans: their first positions, in an order that is shuffled once and for all, so that the first
+/// few already come from everywhere.
+std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window, Index stride);
+
+/// The rows of `window` tokens that begin at `starts`.
+Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window);
 
 }  // namespace difftape::run

@@ -42,7 +42,8 @@ double loss_of(LanguageModel& model, const Batch& batch, const ValidationRequest
 
 }  // namespace
 
-Validation validate(LanguageModel& model, const Dataset& data, const ValidationRequest& request) {
+Validation validate(LanguageModel& model, const ValidationData& data,
+                    const ValidationRequest& request) {
   Sums sums;
   if (data.best()) sums.score.emplace(data.grid());
   if (request.positions) sums.positions.emplace();
@@ -51,8 +52,7 @@ Validation validate(LanguageModel& model, const Dataset& data, const ValidationR
   const Index end = request.batches * (processes::rank() + 1) / processes::count();
   std::vector<double> losses(static_cast<size_t>(request.batches));
   for (Index i = begin; i < end; ++i) {
-    losses[static_cast<size_t>(i)] =
-        loss_of(model, data.val_batch(i), request, sums);
+    losses[static_cast<size_t>(i)] = loss_of(model, data.val_batch(i), request, sums);
   }
   processes::combine(losses);
   if (sums.score) sums.score->share();

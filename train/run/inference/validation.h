@@ -30,6 +30,7 @@ struct Validation {
 
 /// Means over the scored tokens of validation batches. batches >= 1. Processes that train together
 /// share the batches and must all call it.
-Validation validate(LanguageModel& model, const Dataset& data, const ValidationRequest& request);
+Validation validate(LanguageModel& model, const ValidationData& data,
+                    const ValidationRequest& request);
 
 }  // namespace difftape::run

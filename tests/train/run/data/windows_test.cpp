@@ -68,12 +68,16 @@ TEST(Split, refuses_less_than_two_windows) {
 }
 
 TEST(ShuffledWindows, do_not_overlap_stay_within_their_span_and_miss_none) {
-  std::vector<Index> starts = shuffled_windows({{0, 35}, {100, 109}, {200, 230}}, 10);
+  std::vector<Index> starts = shuffled_windows({{0, 35}, {100, 109}, {200, 230}}, 10, 10);
   EXPECT_THAT(starts, testing::UnorderedElementsAre(0, 10, 20, 200, 210, 220));
 }
 
+TEST(ShuffledWindows, share_tokens_where_the_stride_is_smaller) {
+  EXPECT_THAT(shuffled_windows({{0, 30}}, 10, 9), testing::UnorderedElementsAre(0, 9, 18));
+}
+
 TEST(ShuffledWindows, are_not_in_order) {
-  const std::vector<Index> starts = shuffled_windows({{0, 1000}}, 10);
+  const std::vector<Index> starts = shuffled_windows({{0, 1000}}, 10, 10);
   EXPECT_EQ(starts.size(), 100u);
   EXPECT_FALSE(std::ranges::is_sorted(starts));
 }

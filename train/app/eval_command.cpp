@@ -169,9 +169,11 @@ Command eval_command(Context&) {
           .help = "How well a model predicts: loss, perplexity, bits per byte, accuracy",
           .options =
               {{.name = "RUN_OR_CKPT", .target = &a->model, .help = kModelHelp, .required = true},
-               {"--data", &a->data,
-                "File, folder or glob to evaluate on as a whole, each token that has one before it "
-                "once (default: what the run held out)"},
+               {.name = "--data",
+                .target = &a->data,
+                .help = "File, folder or glob to evaluate on as a whole, each token that has one "
+                        "before it once (default: what the run held out)",
+                .key = "data.path"},
                {"--batches", &a->batches,
                 "So many batches (default: all; of generated data those of a validation)"},
                {"--positions", &a->positions,

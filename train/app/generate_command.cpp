@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,8 +29,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct GenerateArguments {
-  std::string model, prompt, prompts;
-  std::vector<Index> tokens;
+  std::string model, prompt, prompts, tokens;
   std::vector<std::string> stop;
   run::GenerateRequest request;
   Index seed = 1;
@@ -77,9 +78,23 @@ std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& toke
   return prompts;
 }
 
-Prompt prompt_of_tokens(const std::vector<Index>& tokens, Index vocab_size) {
+/// "1,2,3"; what is no number is refused.
+std::vector<Index> numbers_of(const std::string& text) {
+  std::vector<Index> numbers;
+  std::istringstream items(text + ",");
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto end = item.data() + item.size();
+    const auto [stop, error] = std::from_chars(item.data(), end, numbers.emplace_back());
+    if (stop != end || error != std::errc())
+      throw UsageError(
+          fmt::format("--tokens {}: '{}' is no token; need numbers such as 1,2,3", text, item));
+  }
+  return numbers;
+}
+
+Prompt prompt_of_tokens(const std::string& text, Index vocab_size) {
   Prompt prompt{{}, "--tokens"};
-  for (const Index token : tokens) {
+  for (const Index token : numbers_of(text)) {
     if (token < 0 || token >= vocab_size) {
       throw DataError(fmt::format("--tokens: there is no token {}; the model knows 0 to {}", token,
                                   vocab_size - 1));
@@ -89,12 +104,23 @@ Prompt prompt_of_tokens(const std::vector<Index>& tokens, Index vocab_size) {
   return prompt;
 }
 
+/// Of the options that say what to begin with one must be given.
+void require_one_beginning(const GenerateArguments& a) {
+  std::vector<const char*> given;
+  if (a.has_prompt) given.push_back("--prompt");
+  if (!a.prompts.empty()) given.push_back("--prompts");
+  if (!a.tokens.empty()) given.push_back("--tokens");
+  if (given.empty())
+    throw UsageError("say what to begin with: --prompt TEXT, --prompts FILE or --tokens 1,2,3");
+  if (given.size() > 1)
+    throw UsageError(
+        fmt::format("{} exclude each other: give one of them", fmt::join(given, " and ")));
+}
+
 /// The prompts, one text each, all of which the model can read.
 std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel& named,
                                const MaybeTokenizer& tokenizer) {
   const bool of_text = a.has_prompt || !a.prompts.empty();
-  if (int{a.has_prompt} + int{!a.prompts.empty()} + int{!a.tokens.empty()} != 1)
-    throw UsageError("say what to begin with: --prompt TEXT, --prompts FILE or --tokens 1,2,3");
   if ((of_text || !a.stop.empty()) && !tokenizer)
     throw UsageError(
         "the tokenizer of this model is not known, and --prompt, --prompts and --stop are text: "
@@ -116,7 +142,8 @@ void require_sampling(const run::Sampling& sampling, Index max_tokens) {
   const auto require = [](bool holds, const char* option, const char* need) {
     if (!holds) throw UsageError(fmt::format("{}: need {}", option, need));
   };
-  require(sampling.temperature >= 0, "--temperature", "0, which takes the likeliest, or more");
+  require(sampling.temperature >= 0 && std::isfinite(sampling.temperature), "--temperature",
+          "0, which takes the likeliest, or more, and finite");
   require(sampling.top_k >= 0, "--top-k", "0, which takes all, or more");
   require(sampling.top_p > 0 && sampling.top_p <= 1, "--top-p", "a share above 0, at most 1");
   require(sampling.min_p >= 0 && sampling.min_p <= 1, "--min-p", "a share from 0 to 1");
@@ -167,6 +194,7 @@ void print_json(LanguageModel& model, const run::GenerateRequest& request,
 }
 
 void write_texts(GenerateArguments& a) {
+  require_one_beginning(a);
   require_sampling(a.request.sampling, a.request.max_tokens);
   if (a.seed < 0) throw UsageError(fmt::format("--seed {}: need 0 or more", a.seed));
   const run::NamedModel named = run::open_model(a.model);
@@ -221,7 +249,10 @@ Command generate_command(Context&) {
                 .help = "Text to begin with",
                 .given = &a->has_prompt},
                {"--prompts", &a->prompts, "File with a prompt a line"},
-               list_option("--tokens", &a->tokens, "Tokens to begin with"),
+               {.name = "--tokens",
+                .target = &a->tokens,
+                .help = "Tokens to begin with, such as 1,2,3",
+                .refuse_empty = true},
                shown("--max-tokens", &request.max_tokens, "Tokens to write at most"),
                shown("--temperature", &request.sampling.temperature,
                      "Logits are divided by it; 0: the likeliest token"),

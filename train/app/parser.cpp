@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <limits>
+#include <span>
 
 #include "core/error.h"
 #include "train/system/suggest.h"
@@ -18,12 +20,14 @@ std::string refuse_empty(const std::string& text) {
   return text.empty() ? "need a value, not an empty text" : "";
 }
 
-/// CLI11 takes the nearest number that fits.
-std::string refuse_overflow(const std::string& text) {
+/// CLI11 takes the nearest number that fits, and nothing as 0.
+std::string refuse_no_index(const std::string& text) {
   Index number = 0;
   const auto end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end
+  if (stop != end || text.empty())
+    return fmt::format("need a whole number in digits, not '{}'", text);
+  return error == std::errc()
              ? ""
              : fmt::format("need a whole number of at most {}", std::numeric_limits<Index>::max());
 }
@@ -59,8 +63,9 @@ void add_option(CLI::App& app, const Option& option) {
   if (option.comma_separated) added->delimiter(',');
   if (option.refuse_empty) added->check(refuse_empty);
   if (std::holds_alternative<Index*>(option.target) ||
-      std::holds_alternative<std::optional<Index>*>(option.target))
-    added->check(refuse_overflow);
+      std::holds_alternative<std::optional<Index>*>(option.target) ||
+      std::holds_alternative<std::vector<Index>*>(option.target))
+    added->check(refuse_no_index);
   if (option.range) added->check(CLI::Range(option.range->first, option.range->second));
   if (!option.type_name.empty()) added->type_name(option.type_name);
   added->required(option.required);
@@ -83,7 +88,7 @@ void add_command(CLI::App& app, const Program& program, const Command& command) 
 /// What to write for the first of the words that a command does not know, or nothing: values of
 /// the configuration go through --set, and arguments have no dashes.
 std::string other_habit(const CLI::App& command, const Program& program,
-                        const std::vector<std::string>& unknown) {
+                        std::span<const Option> options, const std::vector<std::string>& unknown) {
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   const bool has_value = word.size() < unknown.front().size();
   if (!word.starts_with('-') && !has_value) return "";
@@ -95,12 +100,18 @@ std::string other_habit(const CLI::App& command, const Program& program,
   if (!program.advice || command.get_option_no_throw("--set") == nullptr) return "";
   std::string value = has_value ? unknown.front().substr(word.size() + 1) : "";
   if (!has_value && unknown.size() > 1 && !unknown[1].starts_with('-')) value = unknown[1];
-  const std::string advice = program.advice(word, value);
+  const auto write = [&](const std::string& key, const std::string& text) {
+    const auto own = std::ranges::find(options, key, &Option::key);
+    return own != options.end() ? fmt::format("{} {}", own->name, text)
+                                : fmt::format("--set {}={}", key, text);
+  };
+  const std::string advice = program.advice(word, value, write);
   return advice.empty() ? "" : "; " + advice;
 }
 
 /// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
-std::string usage_problem(CLI::App& command, const Program& program, const CLI::ParseError& error) {
+std::string usage_problem(CLI::App& command, const Program& program,
+                          std::span<const Option> described, const CLI::ParseError& error) {
   std::vector<std::string> commands, options;
   for (const CLI::App* sub : command.get_subcommands(nullptr)) {
     if (!sub->get_group().empty()) commands.push_back(sub->get_name());
@@ -112,7 +123,7 @@ std::string usage_problem(CLI::App& command, const Program& program, const CLI::
                             : fmt::format("give a command: {}", fmt::join(commands, ", "));
   }
   const std::string& word = unknown.front();
-  const std::string habit = other_habit(command, program, unknown);
+  const std::string habit = other_habit(command, program, described, unknown);
   if (word.starts_with('-')) {
     return fmt::format("unknown option '{}'{}", word,
                        habit.empty() ? system::did_you_mean(word, options) : habit);
@@ -127,12 +138,17 @@ std::string usage_problem(CLI::App& command, const Program& program, const CLI::
 UsageError usage_error(CLI::App& app, const Program& program, const CLI::ParseError& error) {
   CLI::App* command = &app;
   std::string name = app.get_name();
+  std::span<const Command> commands = program.commands;
+  std::span<const Option> options;
   while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
+    const auto described = std::ranges::find(commands, command->get_name(), &Command::name);
+    options = described->options;
+    commands = described->commands;
   }
-  return UsageError(
-      fmt::format("{}\n'{} --help' says more", usage_problem(*command, program, error), name));
+  return UsageError(fmt::format("{}\n'{} --help' says more",
+                                usage_problem(*command, program, options, error), name));
 }
 
 }  // namespace

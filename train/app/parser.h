@@ -32,6 +32,8 @@ struct Option {
   /// Of a text with dashes: what the option means alone; another word needs '=', "--resume=auto".
   std::string alone = {};
   bool* given = nullptr;  ///< set to true if the command line has this option
+  /// The key of the configuration in whose place it is given, "data.path"; empty: none.
+  std::string key = {};
 };
 
 /// Whether a value follows the name: of options that are no flags.
@@ -55,8 +57,12 @@ struct Program {
   std::vector<Command> commands;
   std::string start = {};  ///< the line of the help of the program that says how to begin
   /// For commands with --set: what to do instead of giving an option that is unknown, and its
-  /// value, "write --set train.steps=20"; empty: nothing is known of it.
-  std::function<std::string(const std::string& option, const std::string& value)> advice = {};
+  /// value, "write --set train.steps=20"; empty: nothing is known of it. `write` says how the
+  /// command is given a key and its value.
+  using Write = std::function<std::string(const std::string& key, const std::string& value)>;
+  std::function<std::string(const std::string& option, const std::string& value,
+                            const Write& write)>
+      advice = {};
 };
 
 /// A configuration file, the argument CONFIG.

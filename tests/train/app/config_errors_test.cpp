@@ -62,6 +62,17 @@ TEST_F(BrokenConfig, a_base_that_is_missing_is_an_error_at_its_place) {
             "a.yaml:1:7: error: base: tiny.yml: no such file; did you mean 'tiny.yaml'?\n");
 }
 
+TEST_F(BrokenConfig, a_file_that_cannot_be_looked_for_is_not_said_to_be_missing) {
+  const std::string longer_than_a_name(300, 'x');
+  EXPECT_EQ(
+      error("base: " + longer_than_a_name + "\n"),
+      "a.yaml:1:7: error: base: " + longer_than_a_name + ": cannot be read: File name too long\n");
+  std::filesystem::create_symlink("loop", project / "loop");
+  EXPECT_EQ(error("base: loop/a.yaml\n"),
+            "a.yaml:1:7: error: base: loop/a.yaml: cannot be read: Too many levels of symbolic "
+            "links\n");
+}
+
 TEST_F(BrokenConfig, nonsense_for_set_is_an_error_that_quotes_it) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"foo", "expected key=value, for example --set optim.lr=0.001"},

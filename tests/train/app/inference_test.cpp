@@ -163,7 +163,11 @@ TEST_F(Inference, generate_says_what_is_wrong) {
     return error(exit, arguments);
   };
   EXPECT_THAT(wrong(64, {}), HasSubstr("say what to begin with"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--tokens", "1"}), HasSubstr("say what to begin with"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--tokens", "1"}),
+              HasSubstr("--prompt and --tokens exclude each other: give one of them"));
+  EXPECT_THAT(wrong(64, {"--tokens", "1,,2"}),
+              HasSubstr("--tokens 1,,2: '' is no token; need numbers such as 1,2,3"));
+  EXPECT_THAT(wrong(64, {"--tokens", "1,x"}), HasSubstr("--tokens 1,x: 'x' is no token"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}), HasSubstr("--seed -1: need 0 or more"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "99999999999999999999"}),
               HasSubstr("need a whole number of at most 9223372036854775807"));
@@ -180,9 +184,12 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   put(project / "none.txt", "");
   EXPECT_THAT(wrong(65, {"--prompts", "none.txt"}), HasSubstr("none.txt: is empty"));
   EXPECT_THAT(wrong(64, {"--prompts", "none.txt", "--prompt", "a"}),
-              HasSubstr("say what to begin with"));
+              HasSubstr("--prompt and --prompts exclude each other"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}), HasSubstr("--stop: need a text"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("and finite"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "1e20"}),
+              HasSubstr("--max-tokens: need a whole number in digits, not '1e20'"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: need"));

@@ -144,6 +144,32 @@ TEST_F(RunsCommand, are_waited_for_and_left_on_a_signal) {
   EXPECT_EQ(difftape({"runs", "--out", "runs/b/status.json"}).exit, 74);
 }
 
+TEST_F(RunsCommand, say_why_a_directory_cannot_be_read) {
+  const std::string longer_than_a_name(300, 'x');
+  EXPECT_EQ(difftape({"runs", longer_than_a_name}).err,
+            "difftape: cannot read " + longer_than_a_name + ": File name too long\n");
+  fs::create_symlink("loop", dir / "loop");
+  EXPECT_EQ(difftape({"runs", "loop"}).err,
+            "difftape: cannot read loop: Too many levels of symbolic links\n");
+}
+
+TEST_F(RunsCommand, say_that_a_directory_is_not_theirs_to_read) {
+  write("closed/a", {.name = "a"});
+  // Root reads anything, so the program runs as somebody else, who may read and execute it.
+  const fs::path program = dir / "difftape";
+  fs::copy_file(DIFFTAPE_TEST_PROGRAM, program);
+  fs::permissions(program, fs::perms(0755));
+  fs::permissions(dir.path(), fs::perms(0755));
+  for (const int rights : {0, 0444, 0111}) {
+    fs::permissions(dir / "closed", fs::perms(rights));
+    const Outcome outcome = test::run(
+        {"runs", "closed"}, {.directory = dir.path(), .program = program, .unprivileged = true});
+    EXPECT_EQ(outcome.exit, 66);
+    EXPECT_EQ(outcome.err, "difftape: cannot read closed: Permission denied\n");
+  }
+  fs::permissions(dir / "closed", fs::perms(0755));
+}
+
 TEST_F(RunsCommand, refuses_a_directory_without_runs) {
   EXPECT_EQ(difftape({"runs"}).exit, 66);
   EXPECT_THAT(difftape({"runs"}).err, StartsWith("difftape: there is no directory runs; "));

@@ -140,6 +140,22 @@ TEST(Usage, a_key_that_is_given_as_an_option_goes_to_set) {
               HasSubstr("unknown option '--steps'\n"));
 }
 
+TEST(Usage, a_key_for_which_a_command_has_an_option_goes_there) {
+  EXPECT_THAT(usage_error({"eval", "run", "--dataset", "x"}),
+              HasSubstr("'--dataset'; it is data.path here: files or globs; write --data VALUE\n"));
+  EXPECT_THAT(usage_error({"eval", "run", "--path", "x.txt"}), HasSubstr("; write --data x.txt\n"));
+}
+
+TEST(Usage, an_arm_is_trained_by_sweep_or_made_a_configuration_of_its_own) {
+  for (const std::string command : {"train", "overfit"}) {
+    EXPECT_THAT(
+        usage_error({command, "sweep.yaml", "--arm", "v2"}),
+        HasSubstr("unknown option '--arm'; 'difftape sweep SWEEP --arms v2' trains the runs of an "
+                  "arm, 'difftape config show SWEEP --arm v2 > v2.yaml' makes a configuration of "
+                  "it\n"));
+  }
+}
+
 TEST(Usage, missing_arguments_are_named) {
   for (const std::string command : {"train", "plan"}) {
     EXPECT_EQ(usage_error({command}),

@@ -161,24 +161,32 @@ const ForeignName* find_foreign_name(std::string_view key, bool section) {
   return found == kForeign.end() ? nullptr : &*found;
 }
 
-std::string advice_for_option(const std::string& option, const std::string& value) {
+std::string advice_for_option(const std::string& option, const std::string& value,
+                              const WriteKey& write) {
   const auto begin = option.find_first_not_of('-');
   if (begin == option.npos) return "";
   const std::string name = normalised(option.substr(begin));
+  const std::string shown = value.empty() ? "VALUE" : value;
+  if (name == "arm") {  // run.arm only labels a run
+    return fmt::format(
+        "'difftape sweep SWEEP --arms {0}' trains the runs of an arm, 'difftape config show SWEEP "
+        "--arm {0} > {0}.yaml' makes a configuration of it",
+        shown);
+  }
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
-    const bool labels = field.key == "run.arm";  // and chooses none
-    if (field.key == name || (last_part(field.key) == name && !labels)) keys.push_back(field.key);
+    if (field.key == name || last_part(field.key) == name) keys.push_back(field.key);
   }
   if (const ForeignName* foreign = find_foreign_name(name, false); foreign && keys.empty()) {
     if (foreign->key.empty()) return std::string(foreign->note);
+    const std::string key(foreign->key);
     // What there has another meaning or form is not a value here.
     if (!foreign->note.empty())
-      return fmt::format("{}; write --set {}=VALUE", foreign->description(), foreign->key);
-    keys.emplace_back(foreign->key);
+      return fmt::format("{}; write {}", foreign->description(), write(key, "VALUE"));
+    keys.push_back(key);
   }
   if (keys.size() != 1) return "";
-  return fmt::format("write --set {}={}", keys.front(), value.empty() ? "VALUE" : value);
+  return "write " + write(keys.front(), shown);
 }
 
 }  // namespace difftape::run

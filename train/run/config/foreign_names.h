@@ -1,6 +1,7 @@
 #pragma once
 // What other programs call the keys of the configuration: an error names ours.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,9 +26,13 @@ std::span<const ForeignName> foreign_names();
 /// dashes count as they are in Python and on command lines: "Learning-Rate" is "learning_rate".
 const ForeignName* find_foreign_name(std::string_view key, bool section);
 
-/// What to do instead of giving an option that is the name of a key, here or elsewhere: "write
-/// --set train.steps=20" for "--steps" and "20", VALUE standing for an empty value. Empty if it is
-/// not.
-std::string advice_for_option(const std::string& option, const std::string& value);
+/// How a command is given a key and its value: "--set train.steps=20".
+using WriteKey = std::function<std::string(const std::string& key, const std::string& value)>;
+
+/// What to do instead of giving an option that is the name of a key, here or elsewhere, or of an
+/// arm of a sweep: "write --set train.steps=20" for "--steps" and "20", VALUE standing for an empty
+/// value. Empty if it is not.
+std::string advice_for_option(const std::string& option, const std::string& value,
+                              const WriteKey& write);
 
 }  // namespace difftape::run

@@ -63,6 +63,7 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
 std::string read_text(const std::string& path, bool named_by_a_file, std::string& text) {
   std::error_code error;
   const auto status = fs::status(path, error);
+  if (status.type() == fs::file_type::none) return "cannot be read: " + error.message();
   if (!fs::exists(status)) return "no such file" + system::did_you_mean_file(path);
   if (fs::is_directory(status)) return "is a folder; need a YAML file";
   if (named_by_a_file && !fs::is_regular_file(status))

@@ -117,6 +117,7 @@ void require_run_dir(const fs::path& dir) {
   if (fs::status(dir, error).type() == fs::file_type::not_found)
     throw MissingInput(fmt::format("there is no directory {}; give that of a run", dir.string()));
   if (!fs::exists(dir / "status.json", error)) {
+    if (error) throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
     throw MissingInput(
         fmt::format("{} is not a run directory: it has no status.json; give the directory of a run",
                     dir.string()));

@@ -171,6 +171,17 @@ void name_apart(std::vector<RunRecord>& runs) {
   }
 }
 
+namespace {
+
+/// Why what is in a folder cannot be known, or nothing.
+std::error_code why_closed(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::exists(dir / "status.json", error) && !error) fs::directory_iterator(dir, error);
+  return error;
+}
+
+}  // namespace
+
 std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   std::vector<fs::path> paths;
   std::set<fs::path> seen;
@@ -180,6 +191,8 @@ std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
     if (fs::is_directory(dir, ignored) && !fs::exists(dir / "status.json", ignored))
       runs = runs_below(dir);
     if (runs.empty()) {
+      if (const std::error_code error = why_closed(dir))
+        throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
       throw MissingInput(fmt::format(
           "{} is not a run directory, for it has no status.json, and holds none; give the "
           "directory of a run or of a sweep",

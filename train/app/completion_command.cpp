@@ -1,10 +1,12 @@
 // Completions for shells, made from the commands themselves. Each script follows the words typed so
 // far down the commands, as the text "difftape config show", and offers what that command has:
-// options after a dash, otherwise commands or, where there are none, files.
+// after an option the values that it can have, options after a dash, otherwise commands, values of
+// the argument or, where there are none, files.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <cctype>
+#include <map>
 
 #include "train/app/commands.h"
 
@@ -16,11 +18,17 @@ namespace {
 struct Offer {
   std::string word, help;
   bool takes_value = false;
+  std::string values = {};  ///< of an option, separated by spaces; empty: files
 };
 struct Place {
   std::string path;  ///< "difftape config"
   std::vector<Offer> commands, options;
+  std::string values = {};  ///< of the argument
 };
+
+std::string values_of(const Option& option) {
+  return option.choices ? fmt::format("{}", fmt::join(option.choices(), " ")) : "";
+}
 
 void add_places(std::vector<Place>& places, const std::string& path,
                 const std::vector<Command>& commands, const std::vector<Option>& options) {
@@ -29,8 +37,11 @@ void add_places(std::vector<Place>& places, const std::string& path,
     if (!command.hidden) place.commands.push_back({command.name, command.help});
   }
   for (const Option& option : options) {
-    if (option.name.starts_with('-'))
-      place.options.push_back({option.name, option.help, takes_value(option)});
+    if (option.name.starts_with('-')) {
+      place.options.push_back({option.name, option.help, takes_value(option), values_of(option)});
+    } else {
+      place.values += values_of(option);
+    }
   }
   place.options.push_back({"--help", "Print this help message and exit"});
   places.push_back(std::move(place));
@@ -87,6 +98,31 @@ std::string paths_below(const std::vector<Place>& places, const char* separator)
   return fmt::format("{}", fmt::join(paths, separator));
 }
 
+/// Values, with the places that they are offered at: "difftape train --set", of an argument
+/// "difftape init".
+std::map<std::string, std::vector<std::string>> places_by_values(const std::vector<Place>& places,
+                                                                 bool of_options) {
+  std::map<std::string, std::vector<std::string>> found;
+  for (const Place& place : places) {
+    if (!of_options && !place.values.empty()) found[place.values].push_back(in_quotes(place.path));
+    for (const Offer& option : place.options) {
+      if (of_options && option.takes_value)
+        found[option.values].push_back(in_quotes(place.path + " " + option.word));
+    }
+  }
+  return found;
+}
+
+/// Branches of a `case` over places, "'difftape init') commands='softmax diff_v1' ;;": `before` and
+/// `after` stand around the values.
+std::string branches(const std::vector<Place>& places, bool of_options, const char* before,
+                     const char* after) {
+  std::string text;
+  for (const auto& [values, at] : places_by_values(places, of_options))
+    text += fmt::format("    {}) {}{}{} ;;\n", fmt::join(at, "|"), before, values, after);
+  return text;
+}
+
 std::string bash(const std::string& name, const std::vector<Place>& places) {
   std::string cases;
   for (const Place& place : places) {
@@ -95,18 +131,25 @@ std::string bash(const std::string& name, const std::vector<Place>& places) {
   }
   return fmt::format(
       R"(_{1}() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} at={0} word commands options
+  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
+  local at={0} word commands options values
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     case "$at $word" in {2}) at="$at $word" ;; esac
   done
   case "$at" in
 {3}  esac
-  [[ $current == -* ]] && commands=$options
-  COMPREPLY=($(compgen -W "$commands" -- "$current"))
+  case "$at" in
+{4}  esac
+  [[ $current == -* ]] && commands=$options values=
+  case "$at $before" in
+{5}  esac
+  [[ $values == *= ]] && compopt -o nospace 2>/dev/null
+  COMPREPLY=($(compgen -W "${{values:-$commands}}" -- "$current"))
 }}
 complete -o default -F _{1} {0}
 )",
-      name, function_name(name), paths_below(places, "|"), cases);
+      name, function_name(name), paths_below(places, "|"), cases,
+      branches(places, false, "values='", "'"), branches(places, true, "values='", "'"));
 }
 
 std::string zsh(const std::string& name, const std::vector<Place>& places) {
@@ -124,14 +167,23 @@ std::string zsh(const std::string& name, const std::vector<Place>& places) {
   }
   return fmt::format(
       R"(#compdef {0}
-local current=$words[CURRENT] at={0} word
-local -a commands options
+local current=$words[CURRENT] before=$words[CURRENT-1] at={0} word
+local -a commands options values
 for word in ${{words[2,CURRENT-1]}}; do
   case "$at $word" in ({1}) at="$at $word" ;; esac
 done
 case "$at" in
 {2}esac
-if [[ $current == -* ]]; then
+case "$at" in
+{3}esac
+[[ $current == -* ]] && values=()
+case "$at $before" in
+{4}esac
+if [[ $values[1] == *= ]]; then
+  compadd -S '' -a values
+elif (( $#values )); then
+  compadd -a values
+elif [[ $current == -* ]]; then
   _describe option options
 elif (( $#commands )); then
   _describe command commands
@@ -139,7 +191,8 @@ else
   _files
 fi
 )",
-      name, paths_below(places, "|"), cases);
+      name, paths_below(places, "|"), cases, branches(places, false, "values=(", ")"),
+      branches(places, true, "values=(", ")"));
 }
 
 std::string fish(const std::string& name, const std::vector<Place>& places) {
@@ -159,9 +212,12 @@ end
     for (const Offer& offer : place.commands) {
       text += fmt::format("{} -f -a {} -d {}\n", here, offer.word, in_quotes(brief(offer.help)));
     }
+    if (!place.values.empty()) text += fmt::format("{} -f -a {}\n", here, in_quotes(place.values));
     for (const Offer& offer : place.options) {
-      text += fmt::format("{} -l {} {}-d {}\n", here, offer.word.substr(2),
-                          offer.takes_value ? "-r " : "", in_quotes(brief(offer.help)));
+      const std::string values =
+          offer.values.empty() ? "" : fmt::format("-f -a {} ", in_quotes(offer.values));
+      text += fmt::format("{} -l {} {}{}-d {}\n", here, offer.word.substr(2),
+                          offer.takes_value ? "-r " : "", values, in_quotes(brief(offer.help)));
     }
   }
   return text;

@@ -39,7 +39,8 @@ Command init_command(Context&) {
       .options = {{.name = "KIND",
                    .target = &a->kind,
                    .help = fmt::format("Attention kind: {}", fmt::join(attention_kinds(), ", ")),
-                   .show_default = true},
+                   .show_default = true,
+                   .choices = attention_kinds},
                   {"--out", &a->out, "File to write (default: KIND.yaml)"}},
       .run = [a] { write_starter(*a); },
       .examples = {"init", "init diff_v1 --out v1.yaml"}};

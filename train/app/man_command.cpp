@@ -24,9 +24,10 @@ std::string plain(std::string_view text) {
   return "\\&" + result;
 }
 
-/// "--out TEXT", "CONFIG"
+/// "--out TEXT", "--resume[=auto]", "CONFIG"
 std::string usage_of(const Option& option) {
   if (!option.name.starts_with('-')) return option.name;
+  if (!option.alone.empty()) return fmt::format("{}[={}]", option.name, option.type_name);
   if (!takes_value(option)) return option.name;
   return option.name + " " + (option.type_name.empty() ? "VALUE" : option.type_name);
 }

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "train/run/config/fields.h"
 #include "train/system/suggest.h"
 
 namespace difftape::app {
@@ -67,7 +68,7 @@ void add_option(CLI::App& app, const Option& option) {
       std::holds_alternative<std::vector<Index>*>(option.target))
     added->check(refuse_no_index);
   if (option.range) added->check(CLI::Range(option.range->first, option.range->second));
-  if (!option.type_name.empty()) added->type_name(option.type_name);
+  if (!option.type_name.empty() && option.alone.empty()) added->type_name(option.type_name);
   added->required(option.required);
   if (option.given != nullptr) added->each([given = option.given](const auto&) { *given = true; });
 }
@@ -166,7 +167,12 @@ Option set_option(std::vector<std::string>& overrides) {
   return {.name = "--set",
           .target = &overrides,
           .help = "Override one key of 'config keys' with a YAML value; repeat for more",
-          .type_name = "KEY=VALUE"};
+          .type_name = "KEY=VALUE",
+          .choices = [] {
+            std::vector<std::string> keys;
+            for (const run::Field& field : run::fields()) keys.push_back(field.key + "=");
+            return keys;
+          }};
 }
 
 Option list_option(const std::string& name, Target list, const std::string& help) {

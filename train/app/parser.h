@@ -29,11 +29,14 @@ struct Option {
   bool comma_separated = false;  ///< a list: one value may hold several items
   std::string type_name = {};    ///< what help shows for the value; empty: follows from the type
   std::optional<std::pair<int, int>> range = {};  ///< lowest and highest value accepted
-  /// Of a text with dashes: what the option means alone; another word needs '=', "--resume=auto".
+  /// Of a text with dashes: what the option means alone; another word, which type_name shows, needs
+  /// '=', "--resume=auto".
   std::string alone = {};
   bool* given = nullptr;  ///< set to true if the command line has this option
   /// The key of the configuration in whose place it is given, "data.path"; empty: none.
   std::string key = {};
+  /// What completions offer for the value; one that ends in '=' goes on. Empty: files.
+  std::function<std::vector<std::string>()> choices = {};
 };
 
 /// Whether a value follows the name: of options that are no flags.

@@ -92,6 +92,7 @@ Command train_command(Context& context) {
                        .target = &a->resume,
                        .help = "Continue from the latest checkpoint of the run; --resume=auto: "
                                "start it if there is none",
+                       .type_name = kResumeAuto,
                        .alone = kResume},
                       {.name = "--fork",
                        .target = &a->fork,

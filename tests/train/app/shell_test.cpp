@@ -38,6 +38,12 @@ TEST(Completion, of_bash_offers_commands_their_options_and_files) {
   EXPECT_EQ(offered("difftape train con", 2).out, "\n") << "files are what bash falls back to";
   EXPECT_THAT(offered("difftape ''", 1).out, AllOf(HasSubstr("sweep\n"), Not(HasSubstr("worker"))));
   EXPECT_EQ(offered("difftape tr", 1).err, "");
+  EXPECT_EQ(offered("difftape init diff_v", 2).out, "diff_v1\ndiff_v2\n");
+  EXPECT_EQ(offered("difftape init --o", 2).out, "--out\n");
+  EXPECT_EQ(offered("difftape init --out ''", 3).out, "\n");
+  EXPECT_EQ(offered("difftape export runs/mine --format ''", 4).out, "safetensors\nhf\n");
+  EXPECT_EQ(offered("difftape train a.yaml --set optim.wa", 4).out, "optim.warmup_steps=\n");
+  EXPECT_EQ(offered("difftape config show --set optim.wa", 4).out, "optim.warmup_steps=\n");
 }
 
 TEST(Completion, of_zsh_describes_what_it_offers) {
@@ -45,7 +51,8 @@ TEST(Completion, of_zsh_describes_what_it_offers) {
   const std::string script = completions(project, "zsh");
   const auto offered = [&](const std::string& words, int at) {
     return interpret(project, "zsh",
-                     "_describe() { print -l $1 ${(P)2}; }\n_files() { print files; }\nf() {\n" +
+                     "_describe() { print -l $1 ${(P)2}; }\n_files() { print files; }\n"
+                     "compadd() { print -l \"after:$2\" ${(P)@[-1]}; }\nf() {\n" +
                          script + "}\nwords=(" + words + ") CURRENT=" + std::to_string(at) +
                          "\nf\n");
   };
@@ -55,6 +62,12 @@ TEST(Completion, of_zsh_describes_what_it_offers) {
   EXPECT_THAT(offered("difftape train --", 3).out, HasSubstr("\n--out:Run directory"));
   EXPECT_EQ(offered("difftape train ''", 3).out, "files\n");
   EXPECT_EQ(offered("difftape train ''", 3).err, "");
+  EXPECT_THAT(offered("difftape init ''", 3).out, HasSubstr("\ndiff_v1\ndiff_v2\n"));
+  EXPECT_THAT(offered("difftape init --o", 3).out, HasSubstr("option\n--out"));
+  EXPECT_THAT(offered("difftape export runs/mine --format ''", 5).out,
+              HasSubstr("\nsafetensors\nhf\n"));
+  EXPECT_THAT(offered("difftape train a.yaml --set ''", 5).out,
+              AllOf(HasSubstr("after:\n"), HasSubstr("\noptim.lr=\n")));
 }
 
 TEST(Completion, of_fish_offers_commands_and_options_in_their_places) {
@@ -68,6 +81,11 @@ TEST(Completion, of_fish_offers_commands_and_options_in_their_places) {
   EXPECT_THAT(offered("difftape config sch").out, HasSubstr("schema\t"));
   EXPECT_THAT(offered("difftape config sch").out, Not(HasSubstr("train")));
   EXPECT_EQ(offered("difftape tr").err, "");
+  EXPECT_EQ(offered("difftape init diff_v").out, "diff_v1\ndiff_v2\n");
+  EXPECT_THAT(offered("difftape export runs/mine --format ").out,
+              AllOf(HasSubstr("hf\t"), HasSubstr("safetensors\t")));
+  EXPECT_THAT(offered("difftape train a.yaml --set optim.wa").out,
+              HasSubstr("optim.warmup_steps="));
 }
 
 TEST(Manual, is_read_by_groff_without_a_warning_and_names_every_command_and_option) {
@@ -80,7 +98,7 @@ TEST(Manual, is_read_by_groff_without_a_warning_and_names_every_command_and_opti
   EXPECT_EQ(text.exit, 0);
   EXPECT_EQ(text.err, "");
   EXPECT_THAT(text.out, AllOf(HasSubstr("difftape - find out which attention mechanism"),
-                              HasSubstr("difftape train CONFIG"), HasSubstr("--resume"),
+                              HasSubstr("difftape train CONFIG"), HasSubstr("[--resume[=auto]]"),
                               HasSubstr("difftape config show"), HasSubstr("130/143 after"),
                               Not(HasSubstr("difftape worker"))));
 }

@@ -91,6 +91,18 @@ TEST_F(TokenizedText, says_when_its_tokenizer_is_gone_or_another) {
   EXPECT_EQ(generate("run", {"--tokens", "5,6"}).exit, 0);
 }
 
+TEST_F(TokenizedText, evaluates_tokens_and_says_how_they_are_made_of_text) {
+  ASSERT_EQ(train("run").exit, 0);
+  fs::create_directory(project / "folder");
+  for (const char* short_text : {"short.txt", "folder/shorter.txt"})
+    put(project / short_text, "odd");
+  for (const char* text : {"corpus.txt", "short.txt", "folder"}) {
+    const Outcome refused = project.difftape({"eval", "run", "--data", text});
+    EXPECT_EQ(refused.exit, 65);
+    EXPECT_THAT(refused.err, HasSubstr("make tokens of it by `difftape data prepare`"));
+  }
+}
+
 TEST_F(TokenizedText, of_bytes_is_text_too) {
   ASSERT_EQ(data({"prepare", "corpus.txt", "--out", "b.h5"}).exit, 0);
   ASSERT_EQ(train("run", "b.h5").exit, 0);

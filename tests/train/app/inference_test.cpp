@@ -98,6 +98,14 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
   EXPECT_EQ(difftape({"generate", "task", "--tokens", "1,2", "--max-tokens", "3"}).exit, 0);
 }
 
+TEST_F(Inference, eval_of_other_data_cares_for_no_samples_of_the_training) {
+  project.config.log.sample_every = 6;
+  ASSERT_EQ(project.train("writing"), system::Exit::ok);
+  const Outcome found = difftape(
+      {"eval", "writing", "--set", "data.kind=mqar", "--set", "data.mqar.pairs=2", "--json"});
+  EXPECT_EQ(found.exit, 0) << found.err;
+}
+
 TEST_F(Inference, eval_knows_whether_the_data_are_those_of_the_run) {
   put(project / "text.txt", "changed " + test::tiny_text());
   EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("the data changed since it was made"));

@@ -107,11 +107,11 @@ TokenizerFile tokenizer_beside(const fs::path& path) {
 }
 
 /// Whether a file begins as no tokens do: with a page of bytes that are all printed, so that every
-/// number of it is above 8,000.
-bool begins_like_text(const system::StoredBytes& bytes) {
+/// number of it is above 8,000. Few bytes tell only where the name is not that of tokens.
+bool begins_like_text(const fs::path& path, const system::StoredBytes& bytes) {
   constexpr std::size_t kPage = 4096, kFewest = 64;
   std::vector<unsigned char> page(std::min(bytes.size(), kPage));
-  if (page.size() < kFewest) return false;
+  if (page.size() < (path.extension() == ".bin" ? kFewest : 1)) return false;
   bytes.read(0, std::as_writable_bytes(std::span(page)));
   return std::ranges::all_of(page, [](unsigned char byte) {
     return byte == '\n' || byte == '\r' || byte == '\t' || (byte >= ' ' && byte != 0x7f);
@@ -129,10 +129,11 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
     file.format = "llm.c .bin";
     file.offset = kHeaderBytes;
     file.width = format->width;
-  } else if (begins_like_text(file.bytes)) {
+  } else if (begins_like_text(path, file.bytes)) {
     throw DataError(fmt::format(
-        "{}: is text, not tokens; set data.kind to text, or make tokens of it by `difftape data "
-        "prepare`",
+        "{}: is text, not tokens; make tokens of it by `difftape data prepare`, with the tokenizer "
+        "of "
+        "the model if there is one, or set data.kind to text, whose tokens are its bytes",
         path.string()));
   } else if (file.bytes.size() % file.width != 0) {
     throw DataError(fmt::format(

@@ -48,8 +48,11 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
   if (names_checkpoint(where)) {
     require_keys_beside_the_model(overrides);
     weights.emplace(find_checkpoint(where));
+    std::vector<std::string> assignments = overrides;
+    // What other data would not allow, and only training does.
+    if (!overrides.empty()) assignments.emplace_back("log.sample_every=0");
     named.config =
-        config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);
+        config_from_yaml(weights->meta().config_yaml, weights->path().string(), assignments);
     named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
     named.tokenizer = weights->meta().tokenizer;
   } else {

@@ -87,6 +87,16 @@ TEST_F(Prepare, documents_end_with_their_token) {
   EXPECT_EQ(made.vocab_size, 257);
 }
 
+TEST_F(Prepare, refuses_an_end_of_documents_that_the_text_has_too) {
+  put(dir / "a.txt", "one\ntwo");
+  PrepareRequest asked = request({"a.txt"});
+  asked.eos_token_id = '\n';
+  fails<DataError>(asked, "--eos-token-id 10: the text has this token too");
+  EXPECT_FALSE(fs::exists(dir / "out.bin"));
+  put(dir / "a.txt", "one");
+  EXPECT_EQ(prepare_tokens(asked).tokens, 4) << "no text has it";
+}
+
 TEST_F(Prepare, says_where_the_tokens_come_from) {
   put(dir / "a.txt", "some text");
   const Prepared made = prepare_tokens(request({"a.txt"}));
@@ -208,6 +218,12 @@ TEST_F(SentencePiece, refuses_other_text_and_other_files) {
   EXPECT_THAT(
       [] { train_sentencepiece({"too little"}, 5000); },
       ThrowsMessage<DataError>(testing::StartsWith("SentencePiece: Vocabulary size too high")));
+  std::string signs;  // 500 of them
+  for (int i = 0; i < 500; ++i)
+    signs += {static_cast<char>(0xe4 + i / 64 / 64), static_cast<char>(0x80 + i / 64 % 64),
+              static_cast<char>(0x80 + i % 64)};
+  EXPECT_THAT([&] { train_sentencepiece({signs}, 300); },
+              ThrowsMessage<DataError>(testing::StartsWith("--vocab-size 300 is too few tokens")));
 }
 
 }  // namespace

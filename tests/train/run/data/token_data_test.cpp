@@ -208,7 +208,8 @@ TEST_F(TokenData, a_text_is_no_file_of_tokens) {
   put(dir / "even.bin", std::string(50, 'a') + "\n" + std::string(1001, 'b'));
   EXPECT_THAT([&] { make("even.bin"); },
               ThrowsMessage<DataError>(testing::HasSubstr(
-                  (dir / "even.bin").string() + ": is text, not tokens; set data.kind to text")));
+                  (dir / "even.bin").string() +
+                  ": is text, not tokens; make tokens of it by `difftape data prepare`")));
 }
 
 TEST_F(TokenData, too_few_tokens_and_no_path_say_what_is_needed) {

@@ -114,6 +114,14 @@ std::string provenance_of(const Prepared& prepared, const PrepareRequest& reques
   return system::json_text(json, 2) + "\n";
 }
 
+/// Documents would end where they do not.
+void require_no_end_within(const std::vector<std::int32_t>& text, Index eos_token_id) {
+  if (std::ranges::find(text, eos_token_id) == text.end()) return;
+  throw DataError(fmt::format(
+      "--eos-token-id {}: the text has this token too; give one that it cannot have, of bytes 256",
+      eos_token_id));
+}
+
 }  // namespace
 
 Prepared prepare_tokens(const PrepareRequest& request) {
@@ -129,7 +137,9 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   };
   prepared.files =
       read_documents(request.files, request.key, tokenizer.utf8, [&](const Piece& piece) {
-        write(tokenizer.encode(piece.text));
+        const std::vector<std::int32_t> tokens = tokenizer.encode(piece.text);
+        require_no_end_within(tokens, prepared.eos_token_id);
+        write(tokens);
         prepared.bytes += std::ssize(piece.text);
         if (piece.ends_document) ++prepared.documents;
         const auto eos = static_cast<std::int32_t>(prepared.eos_token_id);

@@ -31,7 +31,7 @@ struct Prepared {
 /// where they come from: in <out>.json, or in the attribute `provenance` of the HDF5 file. A model
 /// of SentencePiece is kept with them: as <out>.model, or as the dataset `tokenizer`. Each appears
 /// whole or not at all. Throws UsageError if tokens do not fit the format, MissingInput,
-/// DataError and OutputError.
+/// DataError, also if the text has the token that ends documents, and OutputError.
 Prepared prepare_tokens(const PrepareRequest& request);
 
 }  // namespace difftape::run

@@ -176,6 +176,11 @@ std::string train_sentencepiece(std::vector<std::string> lines, Index vocab_size
   if (status.ok()) return model;
   std::string_view problem = status.error_message();  // after the place in the library's sources
   problem.remove_prefix(problem.find("] ") == problem.npos ? 0 : problem.find("] ") + 2);
+  if (problem.find("required_chars") != problem.npos)  // what follows is advice on its own options
+    throw DataError(fmt::format(
+        "--vocab-size {} is too few tokens for the text, of which each character is one, beside "
+        "256 bytes: raise it",
+        vocab_size));
   throw DataError(fmt::format("SentencePiece: {}", problem));
 }
 

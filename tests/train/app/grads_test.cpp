@@ -145,6 +145,20 @@ TEST_F(Grads, tokens_out_of_range_are_named) {
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 0] is -1; "));
 }
 
+TEST_F(Grads, tokens_of_more_than_32_bits_are_named_as_they_are_and_fractions_refused) {
+  const auto stored = [&](const auto& values) {
+    run::h5::File file = run::h5::File::create(project / "tokens.h5");
+    file.write<typename std::decay_t<decltype(values)>::value_type>("tokens", {1, 3}, values);
+    file.save();
+  };
+  stored(std::vector<std::int64_t>{1, 5'000'000'000, 2});
+  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 1] is 5000000000; need a number of 32 bits"));
+  stored(std::vector<std::int64_t>{1, 2, std::numeric_limits<std::int64_t>::max()});
+  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more; "));
+  stored(std::vector<float>{1, 1.5F, 2});
+  EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens holds no whole numbers"));
+}
+
 TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
   batch({4}, {1, 2, 3, 4});
   EXPECT_EQ(error(65),

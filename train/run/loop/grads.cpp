@@ -1,5 +1,8 @@
 #include "train/run/loop/grads.h"
 
+#include <limits>
+#include <utility>
+
 #include "core/error.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/h5.h"
@@ -26,6 +29,20 @@ void check_tokens(const Batch& batch, const ModelConfig& config) {
   }
 }
 
+/// Tokens (B, T + 1). HDF5 would take the nearest number that fits.
+std::vector<std::int32_t> read_tokens(const h5::File& file, Index width) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int32_t> tokens;
+  for (const std::int64_t token : file.read<std::int64_t>("tokens")) {
+    const Index at = std::ssize(tokens);
+    if (!std::in_range<std::int32_t>(token))
+      throw DataError(fmt::format("/tokens[{}, {}] is {}{}; need a number of 32 bits", at / width,
+                                  at % width, token, token == kMost ? " or more" : ""));
+    tokens.push_back(static_cast<std::int32_t>(token));
+  }
+  return tokens;
+}
+
 }  // namespace
 
 Batch read_token_batch(const fs::path& path) {
@@ -35,7 +52,7 @@ Batch read_token_batch(const fs::path& path) {
     throw DataError(fmt::format("{}: /tokens is {}; need (B, T + 1) with at least one row of two",
                                 path.string(), shape.str()));
   }
-  Batch batch{shape[0], shape[1] - 1, file.read<std::int32_t>("tokens")};
+  Batch batch{shape[0], shape[1] - 1, read_tokens(file, shape[1])};
   if (file.exists("scored")) {
     const Shape scored = file.shape("scored");
     if (!(scored == Shape{batch.batch, batch.seq})) {

@@ -252,6 +252,7 @@ ResolvedConfig Assignments::resolve() const {
     }
   }
   shares.apply(resolved, broken, *errors_);
+  if (!texts_.empty()) broken.insert("data.path");  // a stored model may have none; who reads asks
   if (complete_) validate(resolved, broken, *errors_);
   return resolved;
 }

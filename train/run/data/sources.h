@@ -41,7 +41,7 @@ std::shared_ptr<const TokenSource> read_text(const char* key, std::span<const st
 
 /// The tokens of such files, in the formats that token_data.cpp names, one file after the other in
 /// the order of find_sources. Throws MissingInput, and DataError for a file that cannot be used and
-/// for a token that is not in [0, vocab_size), with its place.
+/// for a token that is not in [0, vocab_size), with its place; ConfigError without entries.
 std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size);

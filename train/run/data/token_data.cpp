@@ -218,6 +218,8 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size) {
   const NameScope scope(key);
+  if (entries.empty())
+    throw ConfigError("kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
   const auto files = find_sources(entries);
   std::vector<TokenFile> stored;
   for (const auto& path : files) stored.push_back(open_token_file(path));

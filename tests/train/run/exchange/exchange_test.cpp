@@ -121,7 +121,7 @@ TEST(HfLayout, o_proj_of_v1_is_multiplied_by_the_weights_of_its_norm) {
 /// Logits of a model of transformers, relative to the largest that it has itself.
 double difference_from_transformers(const std::string& name) {
   const fs::path at = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/train/run/exchange" / name;
-  const NamedModel named = import_model(at, {"data.path=of_its_vocabulary.bin"});
+  const NamedModel named = import_model(at, {});
   const Batch batch = read_token_batch(at / "logits.h5");
   const Tensor logits = forward_backward(*named.model, batch, -1).logits;
   const auto expected = h5::File::open(at / "logits.h5").read<double>("logits");

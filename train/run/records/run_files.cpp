@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "train/run/config/value.h"
+#include "train/run/config/yaml.h"
 #include "train/run/records/digests.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
@@ -46,28 +47,50 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
-/// A value of a configuration as YAML. A text stands for itself, unless it is empty.
-std::string yaml_of(const Json& value) {
-  if (value == "") return "\"\"";
-  if (value.is_string()) return value;
+/// Since version 2 every value of `config` is one of JSON; before, texts were those of YAML.
+constexpr Index kEnvVersion = 2;
+
+/// A value of a configuration in env.json as YAML.
+std::string yaml_of(const Json& value, Index version) {
+  const bool yaml = version == 1 && value != "";
+  if (value.is_string())
+    return yaml ? value.get<std::string>() : yaml_text(value.get<std::string>());
   if (value.is_number_float()) return exact_number(value);
   if (value.is_number() || value.is_boolean()) return system::json_text(value);
   if (!value.is_array()) throw std::domain_error("a value of config is an object or null");
+  if (!value.empty() && value[0].is_string())
+    return yaml_text(value.get<std::vector<std::string>>());
   std::vector<std::string> items;
-  for (const Json& item : value) items.push_back(yaml_of(item));
+  for (const Json& item : value) items.push_back(yaml_of(item, version));
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
-/// Numbers, booleans, lists of them and the empty text as such; what would not read back as the
-/// same YAML, as other texts do not, as the text that it is.
-Json as_json(const FlatConfig& config) {
+Json json_of(const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::list) {
+    Json list = Json::array();
+    for (const YamlNode& item : node.items) list.push_back(json_of(item));
+    return list;
+  }
+  const Json value = system::json_or_discarded(node.quoted ? "" : node.text);
+  return value.is_number() || value.is_boolean() ? value : Json(node.text);
+}
+
+Json json_of(const FlatConfig& config) {
   Json json = Json::object();
   for (const auto& [key, text] : config) {
-    const Json value = system::json_or_discarded(text);
-    const bool typed = value.is_number() || value.is_boolean() || value.is_array() || value == "";
-    json[key] = typed && yaml_of(value) == text ? value : Json(text);
+    ConfigErrors errors;
+    const auto node = parse_yaml(text, key, YamlSource::command_line, errors);
+    errors.throw_if_any();
+    json[key] = json_of(*node);
   }
   return json;
+}
+
+/// Writes what read_env gives, with another configuration.
+void store_env(const fs::path& dir, Json env, const FlatConfig& config) {
+  env["format_version"] = kEnvVersion;
+  env["config"] = json_of(config);
+  system::replace_text(dir / "env.json", system::json_text(env, 2) + "\n");
 }
 
 constexpr std::array<std::string_view, 7> kFirstFiles{
@@ -186,8 +209,7 @@ void write_env(const fs::path& dir, std::span<const std::string> command, const 
   json["machine"] = {{"cpu", cpu_model()},
                      {"threads", num_threads()},
                      {"flushes_subnormals", flushes_subnormals()}};
-  json["config"] = as_json(config);
-  system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
+  store_env(dir, std::move(json), config);
 }
 
 void rewrite_env(const fs::path& dir, const FlatConfig& config, const Json& continued) {
@@ -196,15 +218,20 @@ void rewrite_env(const fs::path& dir, const FlatConfig& config, const Json& cont
     return json["config"].value(each.first, "") == each.second;
   };
   if (std::ranges::all_of(config, is_there)) return;
-  json["config"] = as_json(config);
   json["continued"].push_back(continued);
-  system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
+  store_env(dir, std::move(json), config);
 }
 
 Json read_env(const fs::path& dir) {
   return parse_file(dir / "env.json", [](Json json) {
     json.at("command").get<std::vector<std::string>>();
-    for (auto& [key, value] : json.at("config").get_ref<Json::object_t&>()) value = yaml_of(value);
+    const Index version = json.value("format_version", Index{1});
+    if (version > kEnvVersion)
+      throw std::domain_error(
+          fmt::format("it is of format {}, this program reads up to {}", version, kEnvVersion));
+    for (auto& [key, value] : json.at("config").get_ref<Json::object_t&>())
+      value = yaml_of(value, version);
+    json.erase("format_version");
     return json;
   });
 }

@@ -92,8 +92,8 @@ void write_status(const std::filesystem::path& dir, RunStatus& status);
 RunStatus read_status(const std::filesystem::path& dir);
 
 /// Writes env.json: the command line, the time, the sections of the object `facts` (for example
-/// "build" and "data"), processor and threads, and `config`, in which numbers, booleans and lists
-/// of them are JSON's. Nothing added here names the user or the machine. Throws OutputError.
+/// "build" and "data"), processor and threads, and the values of `config` as those of JSON.
+/// Nothing added here names the user or the machine. Throws OutputError.
 void write_env(const std::filesystem::path& dir, std::span<const std::string> command,
                const nlohmann::ordered_json& facts, const FlatConfig& config);
 /// Replaces `config` of env.json and adds an object to its list `continued`, unless it has this
@@ -101,8 +101,9 @@ void write_env(const std::filesystem::path& dir, std::span<const std::string> co
 /// read_env throws, and OutputError.
 void rewrite_env(const std::filesystem::path& dir, const FlatConfig& config,
                  const nlohmann::ordered_json& continued);
-/// Every value of `config` as YAML again, a text. Throws MissingInput if there is no env.json and
-/// DataError if it is not a JSON object.
+/// Every value of `config` as YAML again, a text, also of files in which texts were those of YAML.
+/// Throws MissingInput if there is no env.json and DataError if it is not a JSON object or of a
+/// later format.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
 
 /// Throws DataError unless `precision`, in which `made` was computed, is that of this program.

@@ -180,7 +180,7 @@ TEST(Environment, records_command_facts_machine_and_config) {
       << "config keys stay in order";
 }
 
-TEST(Environment, has_numbers_and_booleans_and_reads_them_back_as_the_yaml_they_were) {
+TEST(Environment, has_the_values_of_json_and_reads_them_back_as_the_yaml_they_were) {
   const ScratchDir dir;
   const FlatConfig config{{"run.seed", "18446744073709551615"},
                           {"optim.lr", "1.0e-05"},
@@ -192,28 +192,52 @@ TEST(Environment, has_numbers_and_booleans_and_reads_them_back_as_the_yaml_they_
                           {"model.attention.kind", "diff_v2"},
                           {"run.name", "\"123\""},
                           {"run.arm", "\"\""},
-                          {"data.path", "[a.txt, \"7\"]"},
+                          {"data.path", "[a.txt, \"7\", \"a, b\"]"},
                           {"data.val_path", "[]"},
-                          {"odd", "1.50"},
-                          {"none", "null"},
-                          {"far", ".inf"}};
+                          {"run.out", "\"\\\"quoted\\\"\""},
+                          {"log.sample_prompt", "\"\\n\""}};
   write_env(dir.path(), {}, {}, config);
   const auto written = system::parse_json(test::contents(dir / "env.json"))["config"];
   EXPECT_EQ(written.dump(),
             R"({"run.seed":18446744073709551615,"optim.lr":1e-05,"optim.betas":[0.9,0.999],)"
             R"("train.keep_best":true,"train.steps":12,"optim.clip_norm":1,"sweep.steps":[1,3],)"
-            R"("model.attention.kind":"diff_v2","run.name":"\"123\"","run.arm":"",)"
-            R"("data.path":"[a.txt, \"7\"]","data.val_path":[],"odd":"1.50","none":"null",)"
-            R"("far":".inf"})");
+            R"("model.attention.kind":"diff_v2","run.name":"123","run.arm":"",)"
+            R"("data.path":["a.txt","7","a, b"],"data.val_path":[],"run.out":"\"quoted\"",)"
+            R"("log.sample_prompt":"\n"})");
   const auto read = read_env(dir.path())["config"];
   for (const auto& [key, text] : config) EXPECT_EQ(read[key], text) << key;
   ASSERT_EQ(read.size(), config.size());
 }
 
-TEST(Environment, of_a_configuration_of_texts_as_it_once_was_reads_the_same) {
+TEST(Environment, of_a_configuration_of_yaml_as_it_once_was_reads_the_same) {
   const ScratchDir dir;
-  put(dir / "env.json", R"({"command": [], "config": {"optim.lr": "1.0e-05", "run.name": "a"}})");
-  EXPECT_EQ(read_env(dir.path())["config"].dump(), R"({"optim.lr":"1.0e-05","run.name":"a"})");
+  const FlatConfig config{{"optim.lr", "1.0e-05"},
+                          {"run.seed", "1"},
+                          {"run.name", "\"7\""},
+                          {"run.arm", "\"\""},
+                          {"data.path", "[a.txt, \"7\"]"}};
+  put(dir / "env.json", R"({"command": [], "config": {"optim.lr": "1.0e-05", "run.seed": 1,)"
+                        R"("run.name": "\"7\"", "run.arm": "", "data.path": "[a.txt, \"7\"]"}})");
+  const auto require = [&] {
+    const auto read = read_env(dir.path());
+    for (const auto& [key, text] : config) EXPECT_EQ(read["config"][key], text) << key;
+    EXPECT_FALSE(read.contains("format_version"));
+  };
+  require();
+  FlatConfig longer = config;
+  longer.emplace_back("train.steps", "3");
+  rewrite_env(dir.path(), longer, {{"step", 2}});
+  EXPECT_THAT(contents(dir / "env.json"), HasSubstr(R"("run.name": "7",)"));
+  require();
+}
+
+TEST(Environment, of_a_later_format_is_refused) {
+  const ScratchDir dir;
+  put(dir / "env.json", R"({"format_version": 3, "command": [], "config": {}})");
+  EXPECT_THAT([&] { read_env(dir.path()); },
+              ThrowsMessage<DataError>((dir / "env.json").string() +
+                                       " is damaged: it is of format 3, this program reads up "
+                                       "to 2"));
 }
 
 TEST(Environment, survives_a_command_line_that_is_not_utf8) {

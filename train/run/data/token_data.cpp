@@ -131,9 +131,8 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
     file.width = format->width;
   } else if (begins_like_text(path, file.bytes)) {
     throw DataError(fmt::format(
-        "{}: is text, not tokens; make tokens of it by `difftape data prepare`, with the tokenizer "
-        "of "
-        "the model if there is one, or set data.kind to text, whose tokens are its bytes",
+        "{}: is text, not tokens; make tokens of it by `difftape data prepare`, with the model's "
+        "tokenizer if it has one, or set data.kind to text, whose tokens are its bytes",
         path.string()));
   } else if (file.bytes.size() % file.width != 0) {
     throw DataError(fmt::format(

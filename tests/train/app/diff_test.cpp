@@ -99,7 +99,7 @@ TEST_F(DiffCommand, refuses_what_is_no_run_or_is_damaged) {
 }
 
 TEST_F(DiffCommand, keeps_a_hostile_name_or_value_on_its_line) {
-  write("a", {.name = "a", .config = {{"k\x1b[1m", "x\ny"}}});
+  write("a", {.name = "a", .config = {{"k\x1b[1m", "\"x\\ny\""}}});
   const fs::path b = write("b", {.name = "a"});
   put(b / "metrics.jsonl", "{\"step\":1,\"evil\\u001b[2J\\nname\":1}\n");
   const Outcome outcome = difftape({"diff", "a", "b"});

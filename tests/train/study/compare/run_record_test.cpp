@@ -182,13 +182,14 @@ TEST(SpikeRule, comes_from_the_config_of_the_run) {
 }
 
 TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
+  using Json = nlohmann::ordered_json;
   const ScratchDir dir;
   const auto env_path = write_run(dir / "a", {.steps = 20}) / "env.json";
   const auto env = system::parse_json(test::contents(env_path));
-  const auto refused = [&](const char* key, const char* value, const char* more = nullptr) {
-    nlohmann::ordered_json damaged = env;
+  const auto refused = [&](const char* key, const Json& value, const Json& min_history = nullptr) {
+    Json damaged = env;
     damaged["config"][key] = value;
-    if (more != nullptr) damaged["config"]["log.spike_min_history"] = more;
+    if (!min_history.is_null()) damaged["config"]["log.spike_min_history"] = min_history;
     put(env_path, damaged.dump());
     try {
       load_run(dir / "a");
@@ -199,11 +200,12 @@ TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
   };
   EXPECT_THAT(refused("log.spike_rule", "nonsense"),
               HasSubstr("env.json: log.spike_rule is 'nonsense'"));
-  EXPECT_THAT(refused("log.spike_window", "5", "50"), HasSubstr("spike_window 5"));
-  for (const char* seed : {"-1", "1.5", "1e3", "", "18446744073709551616"}) {
+  EXPECT_THAT(refused("log.spike_window", 5, 50), HasSubstr("spike_window 5"));
+  for (const Json& seed :
+       {Json(-1), Json(1.5), Json("1e3"), Json(""), Json("18446744073709551616")}) {
     EXPECT_THAT(refused("run.seed", seed), HasSubstr("need a whole number")) << seed;
   }
-  EXPECT_EQ(refused("run.seed", "18446744073709551615"), "nothing");
+  EXPECT_EQ(refused("run.seed", 18446744073709551615u), "nothing");
   EXPECT_EQ(load_run(dir / "a").seed, 18446744073709551615u) << "exact, as no double is";
 }
 

@@ -21,10 +21,12 @@ double squared_deviations(std::span<const double> values) {
 
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return kNaN;
-  std::sort(values.begin(), values.end());
   const double position = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(position);
-  const double low = values[below], high = values[std::min(below + 1, values.size() - 1)];
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(values.begin(), at, values.end());
+  const double low = *at;
+  const double high = at + 1 == values.end() ? low : *std::min_element(at + 1, values.end());
   return low == high ? low : low + (position - static_cast<double>(below)) * (high - low);
 }
 

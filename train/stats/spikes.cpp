@@ -29,23 +29,8 @@ SpikeRule own_numbers(SpikeDefinition definition, Index window) {
   }
 }
 
-struct Moments {
-  double n, mean, squares;  // sum of the squared deviations
-};
-
-using Iterator = std::deque<double>::const_iterator;
-
-/// Of the values and `one_more`. Two passes each time: exact to rounding, where running sums would
-/// cancel.
-Moments moments_of(Iterator begin, Iterator end, std::optional<double> one_more = {}) {
-  const double n = static_cast<double>(end - begin + (one_more ? 1 : 0));
-  double sum = one_more.value_or(0);
-  for (Iterator x = begin; x != end; ++x) sum += *x;
-  const double mean = sum / n;
-  double squares = one_more ? (*one_more - mean) * (*one_more - mean) : 0;
-  for (Iterator x = begin; x != end; ++x) squares += (*x - mean) * (*x - mean);
-  return {n, mean, squares};
-}
+/// Values nearer than this share of the limit by rough moments are near by exact ones.
+constexpr double kSurelyNear = 0.9;
 
 }  // namespace
 
@@ -110,12 +95,11 @@ SpikeVerdict SpikeDetector::judge(double value) const {
 }
 
 SpikeVerdict SpikeDetector::judge_by_window(double value) const {
-  if (window_.empty() || std::ssize(window_) < rule_.min_history) return {};
+  if (window_.size() == 0 || window_.size() < rule_.min_history) return {};
   const bool with_it = rule_.definition == SpikeDefinition::llmc && std::isfinite(value);
-  const bool full = std::ssize(window_) == rule_.window;  // then the oldest makes room for it
-  const auto first = window_.begin() + (with_it && full ? 1 : 0);
+  const bool full = window_.size() == rule_.window;  // then the oldest makes room for it
   const Moments moments =
-      moments_of(first, window_.end(), with_it ? std::optional(value) : std::nullopt);
+      window_.moments(with_it && full ? 1 : 0, with_it ? std::optional(value) : std::nullopt);
   const bool sample = rule_.definition == SpikeDefinition::olmo_core;
   const double std = std::sqrt(moments.squares / (sample ? moments.n - 1 : moments.n));
   const double deviation = value - moments.mean;
@@ -139,11 +123,11 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
 /// The update of ZClip after a step: of a spike the clipped value enters the mean.
 void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   if (!moving_) {
-    window_.push_back(value);
-    if (std::ssize(window_) < rule_.min_history) return;
-    const Moments moments = moments_of(window_.begin(), window_.end());
+    window_.add(value);
+    if (window_.size() < rule_.min_history) return;
+    const Moments moments = window_.moments();
     moving_ = {moments.mean, moments.squares / moments.n};
-    window_.clear();
+    window_ = {};
     return;
   }
   if (verdict.spike) value = verdict.clipped;
@@ -152,18 +136,28 @@ void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   moving_->variance = kMemory * moving_->variance + (1 - kMemory) * deviation * deviation;
 }
 
-bool SpikeDetector::add(double value) {
-  const SpikeVerdict verdict = judge(value);
+/// Most values are: what they deviate by is known without a look at all of the window. A window
+/// that holds the value itself, as that of llm.c, says nothing of others.
+bool SpikeDetector::is_surely_near(double value) const {
+  if (rule_.definition == SpikeDefinition::llmc) return false;
+  const std::optional<Moments> rough = window_.rough_moments();
+  if (!rough) return false;
+  const double limit = rule_.threshold * std::sqrt(rough->squares / rough->n);
+  return std::abs(value - rough->mean) < kSurelyNear * limit;
+}
+
+SpikeVerdict SpikeDetector::take(double value) {
+  const SpikeVerdict verdict = is_surely_near(value) ? SpikeVerdict{} : judge(value);
   count_ += 1;
   spikes_ += verdict.spike ? 1 : 0;
-  if (!std::isfinite(value)) return true;
+  if (!std::isfinite(value)) return verdict;
   if (rule_.definition == SpikeDefinition::zclip) {
     move(value, verdict);
-    return verdict.spike;
+    return verdict;
   }
-  window_.push_back(value);
-  if (std::ssize(window_) > rule_.window) window_.pop_front();
-  return verdict.spike;
+  window_.add(value);
+  if (window_.size() > rule_.window) window_.drop_oldest();
+  return verdict;
 }
 
 double SpikeDetector::score() const {
@@ -175,7 +169,7 @@ void SpikeDetector::restore(std::span<const double> history, Index count, Index 
   const bool windowed = rule_.definition != SpikeDefinition::zclip;
   const std::size_t kept =
       windowed ? std::min(history.size(), static_cast<std::size_t>(rule_.window)) : history.size();
-  window_.assign(history.end() - static_cast<std::ptrdiff_t>(kept), history.end());
+  window_ = SlidingWindow(history.last(kept));
   count_ = count;
   spikes_ = spikes;
   moving_ = moving;

@@ -31,7 +31,6 @@
 //              mean <- 0.97 mean + 0.03 v
 //              var  <- 0.97 var + 0.03 (v - mean)^2, with the new mean
 
-#include <deque>
 #include <limits>
 #include <optional>
 #include <span>
@@ -40,6 +39,7 @@
 
 #include "core/names.h"
 #include "core/real.h"
+#include "train/stats/sliding_window.h"
 
 namespace difftape::stats {
 
@@ -102,7 +102,10 @@ class SpikeDetector {
   /// What add(value) would return, with its mean and std.
   SpikeVerdict judge(double value) const;
   /// Adds the next value; true if it is a spike.
-  bool add(double value);
+  bool add(double value) { return take(value).spike; }
+  /// The same, with what judge(value) says of a spike. Of other values mean and std may be NaN:
+  /// they cost as much as the window is long.
+  SpikeVerdict take(double value);
 
   /// Percentage of the values so far that were spikes, 0 to 100; 0 before the first value.
   double score() const;
@@ -117,7 +120,7 @@ class SpikeDetector {
   };
   /// The window, oldest value first; of zclip the first values, until there are enough for
   /// moving(). With moving(), count() and spikes() it is the whole state.
-  std::vector<double> history() const { return {window_.begin(), window_.end()}; }
+  std::vector<double> history() const { return {window_.values().begin(), window_.values().end()}; }
   const std::optional<Moving>& moving() const { return moving_; }
   /// Continues where the detector that exported these values stopped.
   void restore(std::span<const double> history, Index count, Index spikes,
@@ -126,10 +129,11 @@ class SpikeDetector {
  private:
   SpikeVerdict judge_by_window(double value) const;
   SpikeVerdict judge_by_moving(double value) const;
+  bool is_surely_near(double value) const;
   void move(double value, const SpikeVerdict& verdict);
 
   SpikeRule rule_;
-  std::deque<double> window_;
+  SlidingWindow window_;
   std::optional<Moving> moving_;
   Index count_ = 0;
   Index spikes_ = 0;

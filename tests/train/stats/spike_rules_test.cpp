@@ -161,5 +161,61 @@ TEST(SpikeRules, judging_changes_nothing) {
   }
 }
 
+/// What running sums have trouble with: a level far from 0, spreads that are rounding errors,
+/// spikes that enter the window, jumps of the level, infinities.
+double hard_to_judge(const RandomStream& stream, std::uint64_t i) {
+  constexpr std::array kLevels{0.0, 5.0, 1e9, -1e-3, 5.0, 1e200};
+  constexpr std::array kSpreads{1.0, 1e-7, 0.0, 1e-12};
+  const std::uint64_t part = i / 1500;
+  const double level = kLevels[part % kLevels.size()], spread = kSpreads[part % kSpreads.size()];
+  if (i % 777 == 776) return level + 1e12;
+  if (i % 901 == 900) return std::numeric_limits<double>::infinity();
+  const double far =
+      i % 40 == 39 ? 7 * (0.9 + 0.2 * stream.uniform(3 * i + 2)) : stream.normal(3 * i);
+  return level + spread * far;
+}
+
+TEST(SpikeRules, are_those_of_all_of_the_window_where_running_sums_decide) {
+  const RandomStream stream(1, "hard");
+  for (const SpikeDefinition definition : kAll) {
+    SpikeDetector detector(make_spike_rule(definition));
+    Index by_sums = 0;
+    for (std::uint64_t i = 0; i < 24 * 1500; ++i) {
+      const double value = hard_to_judge(stream, i);
+      const SpikeVerdict whole = detector.judge(value), found = detector.take(value);
+      ASSERT_EQ(found.spike, whole.spike) << to_string(definition) << " " << i << " " << value;
+      if (found.spike && !std::isnan(whole.mean)) {
+        EXPECT_EQ(found.mean, whole.mean);
+        EXPECT_EQ(found.std, whole.std);
+      }
+      by_sums += std::isnan(found.mean) && !std::isnan(whole.mean) ? 1 : 0;
+    }
+    EXPECT_GT(detector.spikes(), 20);
+    const bool windowed =
+        definition == SpikeDefinition::olmo2 || definition == SpikeDefinition::olmo_core;
+    EXPECT_EQ(by_sums > 5000, windowed) << to_string(definition) << " " << by_sums;
+  }
+}
+
+TEST(SlidingWindow, has_rough_moments_beside_the_exact_ones_or_none) {
+  const RandomStream stream(1, "window");
+  SlidingWindow window;
+  EXPECT_FALSE(window.rough_moments());
+  Index known = 0;
+  for (std::uint64_t i = 0; i < 12000; ++i) {
+    const double value = hard_to_judge(stream, i);
+    if (!std::isfinite(value)) continue;
+    window.add(value);
+    if (window.size() > 100) window.drop_oldest();
+    const std::optional<Moments> rough = window.rough_moments();
+    if (!rough) continue;
+    const Moments exact = window.moments();
+    known += 1;
+    EXPECT_NEAR(rough->squares / exact.squares, 1, 1e-3) << i;
+    EXPECT_LT(std::abs(rough->mean - exact.mean), 1e-3 * std::sqrt(exact.squares / exact.n)) << i;
+  }
+  EXPECT_GT(known, 3000);
+}
+
 }  // namespace
 }  // namespace difftape::stats

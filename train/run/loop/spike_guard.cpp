@@ -37,8 +37,7 @@ SpikeGuard::SpikeGuard(OnSpike on_spike)
 
 double SpikeGuard::scale(double loss, double grad_norm) {
   if (!active()) return 1;
-  const stats::SpikeVerdict norm = norms_.judge(grad_norm);
-  norms_.add(grad_norm);
+  const stats::SpikeVerdict norm = norms_.take(grad_norm);
   const bool loss_spikes = losses_.add(loss);
   if (on_spike_ == OnSpike::skip_step) return norm.spike || loss_spikes ? 0 : 1;
   return norm.spike ? clip_scale(grad_norm, norm.clipped) : 1;

@@ -77,8 +77,7 @@ void SpikeEvents::extend(SpikeRecord& record, Index step, double value) const {
 }
 
 void SpikeEvents::add(Index step, double value) {
-  const stats::SpikeVerdict verdict = detector_.judge(value);
-  detector_.add(value);
+  const stats::SpikeVerdict verdict = detector_.take(value);
   std::erase_if(open_, [&](std::size_t i) {
     if (!recovered(records_[i], value)) return false;
     records_[i].recovery = step - records_[i].step;

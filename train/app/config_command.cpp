@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <limits>
 #include <memory>
 
@@ -29,8 +30,16 @@ run::Config config_of_checkpoint(const ShowArguments& a) {
     throw UsageError(fmt::format(
         "{}: {} is a checkpoint, which holds the values of one run, not where they came from",
         a.origin ? "--origin" : "--arm", a.path));
-  const run::Checkpoint checkpoint(a.path);
-  return run::config_from_yaml(checkpoint.meta().config_yaml, a.path, a.overrides);
+  const run::Checkpoint checkpoint(run::find_checkpoint(a.path));
+  return run::config_from_yaml(checkpoint.meta().config_yaml, checkpoint.path().string(),
+                               a.overrides);
+}
+
+/// What eval takes for a checkpoint is one, but for a directory that has a configuration of its
+/// own.
+bool is_of_checkpoint(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return run::names_checkpoint(path) && !std::filesystem::exists(path / "config.yaml", ignored);
 }
 
 std::string shown(const ShowArguments& a) {
@@ -39,7 +48,7 @@ std::string shown(const ShowArguments& a) {
   const auto text = [&](const run::Config& config) {
     return a.json ? run::to_json(config) : to_yaml(config);
   };
-  if (run::is_checkpoint_file(a.path)) return text(config_of_checkpoint(a));
+  if (is_of_checkpoint(a.path)) return text(config_of_checkpoint(a));
   const run::ResolvedConfig resolved = study::config_of_arm(a.path, a.overrides, a.arm);
   return a.origin ? to_yaml_with_origins(resolved) : text(resolved.config);
 }
@@ -50,7 +59,8 @@ Command show_command() {
           .help = "Print the resolved configuration, or that of a checkpoint, which runs as is",
           .options = {{.name = "CONFIG_OR_CKPT",
                        .target = &a->path,
-                       .help = "Configuration file (YAML), run directory or sweep, or a checkpoint",
+                       .help = "Configuration file (YAML), run directory or sweep, or a "
+                               "checkpoint: what eval takes",
                        .required = true},
                       set_option(a->overrides),
                       arm_option(a->arm),

@@ -105,6 +105,23 @@ TEST(ConfigShow, prints_a_file_that_runs_as_is) {
   EXPECT_EQ(test::contents(project / "run/config.yaml"), show.out);
 }
 
+TEST(ConfigShow, takes_what_eval_takes_for_a_checkpoint) {
+  TinyProject project;
+  project.config.train.keep_best = true;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  for (const char* where : {"run", "run/checkpoints", "run/checkpoints/latest",
+                            "run/checkpoints/best", "run/checkpoints/step-00000012.h5"}) {
+    const Outcome show = project.difftape({"config", "show", where, "--set", "data.batch_size=1"});
+    EXPECT_EQ(show.exit, 0) << show.err;
+    run::Config expected = project.config;
+    expected.data.batch_size = 1;
+    EXPECT_EQ(show.out, run::to_yaml(expected)) << where;
+  }
+  EXPECT_EQ(project.difftape({"config", "show", "run/checkpoints", "--origin"}).exit, 64);
+  EXPECT_EQ(project.difftape({"config", "show", "."}).exit, 66) << "no checkpoint";
+}
+
 TEST(ConfigShow, origin_says_where_every_value_came_from) {
   const TinyProject project;
   test::put(project / "a.yaml", "base: tiny.yaml\noptim:\n  lr: 0.25\n");

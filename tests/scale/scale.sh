@@ -82,6 +82,12 @@ steps() {
   echo "$(wc -l <long/metrics.jsonl) steps are logged in $(seconds_since "$begin") s"
   [ "$(wc -l <long/metrics.jsonl)" -eq 1000000 ]
   at_most "memory of the run" "$(cat most)" 1 GB
+  mkdir early
+  cp long/{env,status}.json early
+  head -n 68000 long/metrics.jsonl >early/metrics.jsonl
+  begin=$(now)
+  "$bin/difftape" runs early >out
+  at_most "the line of a run of 68,000 steps" "$(seconds_since "$begin")" 0.3 s
   begin=$(now)
   "$bin/difftape" report long --out long.html >out
   at_most "its report is made" "$(seconds_since "$begin")" 30 s
@@ -131,6 +137,6 @@ checkpoint() {
 
 for part in $parts; do
   "$part"
-  rm -rf thousand long long.html tokens tokens.bin large
+  rm -rf thousand long early long.html tokens tokens.bin large
 done
 [ "$missed" -eq 0 ]

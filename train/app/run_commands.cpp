@@ -4,10 +4,13 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "core/processes.h"
 #include "train/app/commands.h"
+#include "train/run/checkpoint/directory.h"
 #include "train/run/config/reader.h"
+#include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
@@ -28,14 +31,29 @@ struct TrainArguments {
   bool forks = false, profile = false, digest = false;
 };
 
-/// What --resume means for a run that goes to `out`.
-bool resumes(const std::string& resume, const std::filesystem::path& out) {
-  if (resume == kResumeAuto) return run::has_run_to_resume(out);
-  if (resume.empty() || resume == kResume) return !resume.empty();
+/// Of --resume=CHECKPOINT: the file that is meant; nothing of other words.
+std::optional<std::filesystem::path> checkpoint_to_resume(const std::string& resume) {
+  if (resume.empty() || resume == kResume || resume == kResumeAuto) return std::nullopt;
+  if (run::names_checkpoint(resume)) return run::find_checkpoint(resume);
   throw UsageError(
       fmt::format("--resume={}: need --resume, or --resume=auto, which starts the run or continues "
-                  "it, whichever it needs",
+                  "it, whichever it needs, or --resume=CHECKPOINT",
                   resume));
+}
+
+/// Says in the request what --resume means for a run that goes to its directory. Of processes that
+/// train together the first has the directory.
+void ask_to_resume(const std::string& resume, const run::Config& config,
+                   run::TrainRequest& request) {
+  if (processes::rank() != 0 || resume.empty()) return;
+  if (const auto checkpoint = checkpoint_to_resume(resume)) {
+    branch_run(*checkpoint, config, request.out);
+    request.note = fmt::format("the steps before are those of {}", checkpoint->string());
+  }
+  request.resume = resume != kResumeAuto || run::has_run_to_resume(request.out);
+  if (!request.resume)
+    request.note = fmt::format("begins before step 1 of {}: there is no run to continue in {}",
+                               config.train.steps, request.out.string());
 }
 
 /// A run directory is a configuration of its own, and trains where it is.
@@ -44,8 +62,14 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
   const std::filesystem::path usual = std::filesystem::is_directory(a.config)
                                           ? std::filesystem::path(a.config)
                                           : default_out(config);
+  const bool branches = checkpoint_to_resume(a.resume).has_value();
+  if (branches && a.out.empty())
+    throw UsageError(fmt::format(
+        "--resume={}: goes on in a directory of its own, the run of the checkpoint stays as it is; "
+        "say where with --out",
+        a.resume));
   if (a.out.empty()) return usual;
-  if (!a.resume.empty())
+  if (!a.resume.empty() && !branches)
     throw UsageError("--out auto is a directory of a new run; --resume needs that of the old one");
   return run::free_run_dir(usual);
 }
@@ -68,8 +92,7 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   run::TrainRequest request;
   request.out = directory_of(a, config);
   outlive_reader();
-  // Of processes that train together the first has the directory.
-  request.resume = processes::rank() == 0 && resumes(a.resume, request.out);
+  ask_to_resume(a.resume, config, request);
   request.profile = a.profile;
   request.command = context.command_line;
   request.console = &std::cout;
@@ -91,8 +114,9 @@ Command train_command(Context& context) {
                       {.name = "--resume",
                        .target = &a->resume,
                        .help = "Continue from the latest checkpoint of the run; --resume=auto: "
-                               "start it if there is none",
-                       .type_name = kResumeAuto,
+                               "start it if there is none; --resume=CHECKPOINT: go on from "
+                               "there in a new directory, --out",
+                       .type_name = "auto or CKPT",
                        .alone = kResume},
                       {.name = "--fork",
                        .target = &a->fork,

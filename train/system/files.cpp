@@ -145,6 +145,7 @@ void truncate_file(const std::filesystem::path& path, std::size_t bytes) {
     errno = ELOOP;
     throw cannot_write(path);
   }
+  if (file_size(path, ignored) == bytes) return;
   if (uninterrupted([&] { return truncate(path.c_str(), size); }) != 0) throw cannot_write(path);
 }
 

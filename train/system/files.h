@@ -75,7 +75,7 @@ class NewFile {
 /// The same for text at hand. Throws OutputError; the previous contents then still stand.
 void replace_text(const std::filesystem::path& path, std::string_view text);
 
-/// Makes a file shorter. Throws OutputError.
+/// Makes a file shorter; one of that size stays as it is. Throws OutputError.
 void truncate_file(const std::filesystem::path& path, std::size_t bytes);
 
 /// Makes renames within a directory survive a power failure, where the file system can.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <vector>
 
 #include "core/error.h"
 #include "train/system/files.h"
@@ -30,18 +29,6 @@ std::string name_in(const fs::path& path) {
   return name;
 }
 
-/// Steps and files of the checkpoints of a directory, the newest first.
-std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory) {
-  std::vector<std::pair<Index, fs::path>> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
-  }
-  std::ranges::sort(found, std::greater());
-  return found;
-}
-
 bool names_another(const fs::path& where) {
   return where.filename() == kLatest || where.filename() == kBest;
 }
@@ -60,6 +47,17 @@ std::optional<Index> step_of_file(const fs::path& file) {
   const auto [stopped, error] = std::from_chars(name.data() + kStepPrefix.size(), end, step);
   const bool whole = error == std::errc() && stopped == end && step >= 0;
   return whole ? std::optional(step) : std::nullopt;
+}
+
+std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory) {
+  std::vector<std::pair<Index, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
+  }
+  std::ranges::sort(found, std::greater());
+  return found;
 }
 
 void name_best_checkpoint(const fs::path& directory, Index step) {

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/real.h"
 
@@ -31,6 +33,10 @@ bool is_checkpoint_file(const std::filesystem::path& path);
 /// Whether `where` is, by its name, something of which find_checkpoint finds one: a directory, a
 /// .h5 file, or a file `latest` or `best`.
 bool names_checkpoint(const std::filesystem::path& where);
+
+/// Steps and files of the checkpoints in a directory, the newest first.
+std::vector<std::pair<Index, std::filesystem::path>> checkpoints_in(
+    const std::filesystem::path& directory);
 
 /// Whether there is a checkpoint in the directory of a run.
 bool has_checkpoint(const std::filesystem::path& run);

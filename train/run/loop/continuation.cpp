@@ -8,13 +8,19 @@
 
 #include "core/error.h"
 #include "optim/schedule.h"
+#include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
+#include "train/run/records/digests.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::array kDecideNoResult{"run.out",
                                      "run.claims",
@@ -93,6 +99,67 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
     }
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+namespace {
+
+/// What can be done about it, behind the reason.
+std::string earlier_checkpoint(const Config& made, const Config& wanted, const fs::path& where) {
+  const fs::path directory = where.parent_path();
+  for (const auto& [step, file] : checkpoints_in(directory)) {
+    if (!why_not_continued(made, wanted, step).empty()) continue;
+    return fmt::format(
+        "; its checkpoint of step {} can go on so, in a directory of its own: difftape train {} "
+        "--resume={} --set train.steps={} --out DIR",
+        step, directory.parent_path().string(), file.string(), wanted.train.steps);
+  }
+  return "; resume with the run's own config.yaml, or start a new run with another --out";
+}
+
+void copy_one(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (fs::copy_file(from, to, error)) return;
+  throw OutputError(
+      fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
+}
+
+}  // namespace
+
+void require_continued(const Config& made, const Config& wanted, Index steps,
+                       const fs::path& where) {
+  const std::string why = why_not_continued(made, wanted, steps);
+  if (why.empty()) return;
+  throw ConfigError(fmt::format("{}: was made with another configuration: {}{}", where.string(),
+                                why, earlier_checkpoint(made, wanted, where)));
+}
+
+void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path& out) {
+  const fs::path run = fs::absolute(checkpoint).parent_path().parent_path();
+  require_run_dir(run);
+  const Checkpoint saved(checkpoint);
+  const Index step = saved.meta().step;
+  require_continued(config_from_yaml(saved.meta().config_yaml, checkpoint.string()), wanted, step,
+                    checkpoint);
+  std::error_code ignored;  // of what is missing then, the next line tells
+  fs::create_directories(out.parent_path(), ignored);
+  system::StagedDirectory staged(out);
+  const fs::path& made = staged.path();
+  for (const char* file : {"config.yaml", "env.json", "metrics.jsonl", kDigestsFile}) {
+    if (fs::exists(run / file)) copy_one(run / file, made / file);
+  }
+  for (const char* file : {"metrics.jsonl", kDigestsFile}) {
+    if (fs::exists(made / file)) truncate_metrics(made / file, step);
+  }
+  fs::create_directory(made / "checkpoints");
+  copy_one(checkpoint, made / "checkpoints" / step_file_name(step));
+  system::replace_text(made / "checkpoints" / kLatest, step_file_name(step) + "\n");
+  RunStatus status = read_status(run);
+  status.state = RunState::stopped;
+  status.step = step;
+  status.diverged.reset();
+  status.exit_code.reset();
+  write_status(made, status);
+  staged.publish();
 }
 
 Config config_of_run(const std::filesystem::path& dir) {

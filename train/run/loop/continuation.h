@@ -29,6 +29,19 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
 /// what is in them is compared by whoever reads them.
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
 
+/// Throws ConfigError with that reason if there is one. `where`, a checkpoint or a run directory,
+/// has done the steps. If an earlier checkpoint beside it can go on so, the error says by which
+/// command.
+void require_continued(const Config& made, const Config& wanted, Index steps,
+                       const std::filesystem::path& where);
+
+/// Makes a new run directory of a checkpoint of another run: that run as it was after the step of
+/// the checkpoint, ready to be resumed as `wanted`. The other run stays as it is. Throws
+/// MissingInput if the file is none of a run, what Checkpoint and require_continued throw, and
+/// OutputError if there is anything at `out`.
+void branch_run(const std::filesystem::path& checkpoint, const Config& wanted,
+                const std::filesystem::path& out);
+
 /// The configuration that a run directory was made with. Throws MissingInput and ConfigError.
 Config config_of_run(const std::filesystem::path& dir);
 

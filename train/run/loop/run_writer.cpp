@@ -92,14 +92,22 @@ void settle_checkpoints(const TrainState& state, const fs::path& dir) {
     prune_checkpoints(dir / "checkpoints", config.keep_last, config.keep_every);
 }
 
-void open_directory(TrainState& state, const TrainRequest& request) {
+/// Whether the run has ended as it is asked for, and wrote all it had to.
+bool has_finished(const TrainState& state, const fs::path& dir) {
+  return state.step == state.config.train.steps && read_status(dir).state == RunState::finished &&
+         flat_config(config_of_run(dir)) == flat_config(state.config);
+}
+
+/// False if there is nothing to do there.
+bool open_directory(TrainState& state, const TrainRequest& request) {
   const fs::path& dir = request.out;
   if (request.resume) {
     remove_temporary_files(dir);
     restore(state, dir);
+    if (has_finished(state, dir)) return false;
     settle_checkpoints(state, dir);  // the process may have ended before it did
     record_continuation(state, request);
-    return;
+    return true;
   }
   system::replace_text(dir / "config.yaml", to_yaml(state.config));
   Json facts{{"build", describe_build()}, {"data", describe_data(*state.data)}};
@@ -109,6 +117,7 @@ void open_directory(TrainState& state, const TrainRequest& request) {
                           {"xxh3_128", origin->digest}};
   }
   write_env(dir, request.command, facts, flat_config(state.config));
+  return true;
 }
 
 /// Discards what is written to it, for runs without a console.
@@ -120,8 +129,12 @@ std::ostream& null_stream() {
 }  // namespace
 
 RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
-    : samples_(samples_of(state)), dir_(request.out), lock_(take_directory(request)) {
-  open_directory(state, request);
+    : samples_(samples_of(state)),
+      dir_(request.out),
+      lock_(take_directory(request)),
+      console_(request.console ? *request.console : null_stream()) {
+  had_finished_ = !open_directory(state, request);
+  if (had_finished_) return;
   if (request.resume) maps_ = maps_before(dir_, state.step);
   const Config& config = state.config;
   flops_per_token_ = model_cost(config.model, config.data.seq_len).train_flops_per_token;
@@ -130,11 +143,12 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
   if (config.log.digest) digests_ = std::make_unique<DigestWriter>(dir_ / kDigestsFile);
   if (config.log.tensorboard) events_ = std::make_unique<EventWriter>(dir_, to_yaml(config));
   progress_ = std::make_unique<Progress>(
-      request.console ? *request.console : null_stream(),
+      console_,
       request.console_descriptor >= 0 ? console_style(request.console_descriptor) : ConsoleStyle{},
       dir_ / "stdout.log", config.train.steps, state.step);
   if (request.resume)
     progress_->note(fmt::format("continues after step {} of {}", state.step, config.train.steps));
+  if (!request.note.empty()) progress_->note(request.note);
   if (const std::optional<BestAchievable> best = state.data->best()) {
     progress_->note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
                                 100 * best->accuracy));
@@ -212,6 +226,18 @@ void RunWriter::end(const TrainState& state, RunState run_state, system::Exit ex
   write_state(state, run_state);
   if (!spikes.empty()) progress_->note(spikes);
   progress_->note(line);
+}
+
+void RunWriter::end_finished(const TrainState& state, bool done) {
+  const std::string line =
+      done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer",
+                         dir_.string())
+           : fmt::format("finished; results are in {}", dir_.string());
+  if (had_finished_) {
+    console_ << line << std::endl;
+  } else {
+    end(state, RunState::finished, system::Exit::ok, line);
+  }
 }
 
 void RunWriter::end_diverged(const TrainState& state, const Step& step) {

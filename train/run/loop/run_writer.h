@@ -53,7 +53,8 @@ class RunWriter {
  public:
   /// Starts a new directory with config.yaml and env.json, or, to resume, restores `state` from
   /// the latest checkpoint (or leaves it at step 0 if there is none) and drops the metrics after
-  /// it. Throws what these throw, and OutputError if another process trains in the directory.
+  /// it; a finished run that is asked for as it is stays untouched. Throws what these throw, and
+  /// OutputError if another process trains in the directory.
   RunWriter(TrainState& state, const TrainRequest& request);
 
   /// Logs a step, and shows it.
@@ -68,6 +69,9 @@ class RunWriter {
   /// Ends the records with state, exit code and, for the console, a line. Writes metrics.h5 and
   /// spikes.csv.
   void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
+  /// The same for a run that has all its steps, of which none were left to do if it was `done`
+  /// before. One that had ended so is left as it is: only the console says it.
+  void end_finished(const TrainState& state, bool done);
   /// The same for a run that diverged at this step; writes its crash dump.
   void end_diverged(const TrainState& state, const Step& step);
   /// Records that the run broke off with an error; throws nothing.
@@ -85,10 +89,12 @@ class RunWriter {
   std::unique_ptr<DigestWriter> digests_;  ///< null without log.digest
   std::unique_ptr<EventWriter> events_;    ///< null without log.tensorboard
   std::unique_ptr<Progress> progress_;
+  std::ostream& console_;
+  bool had_finished_ = false;          ///< and is asked for no more: nothing is written
   Index tables_step_ = 0;              ///< at which metrics.h5 and spikes.csv were written
   std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
-  double flops_per_token_;             ///< in training
-  double peak_;                        ///< FLOP/s
+  double flops_per_token_ = 0;         ///< in training
+  double peak_ = 0;                    ///< FLOP/s
 };
 
 }  // namespace difftape::run

@@ -103,19 +103,11 @@ void TrainState::save(const fs::path& directory) const {
   save_checkpoint(directory, model.parameters(), &optimizer, meta(step));
 }
 
-void TrainState::require_continued(const Config& made, Index steps, const fs::path& where) const {
-  const std::string why = why_not_continued(made, config, steps);
-  if (why.empty()) return;
-  throw ConfigError(
-      fmt::format("{}: was made with another configuration: {}; resume with the run's own "
-                  "config.yaml, or start a new run with another --out",
-                  where.string(), why));
-}
-
 void TrainState::restore(const fs::path& checkpoint) {
   const Checkpoint saved(checkpoint);
   const CheckpointMeta& meta = saved.meta();
-  require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), meta.step, checkpoint);
+  require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), config, meta.step,
+                    checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
   if (meta.step > config.train.steps) {
     throw DataError(fmt::format("checkpoint {} is of step {}; its run has {}", checkpoint.string(),
@@ -200,17 +192,17 @@ void restore(TrainState& state, const fs::path& dir) {
   if (has_checkpoint(dir)) {
     state.restore(find_checkpoint(dir));
   } else {
-    state.require_continued(config_of_run(dir), 0, dir);
+    require_continued(config_of_run(dir), state.config, 0, dir);
     require_same_files(state, dir);
     restore_initial_weights(state, dir);
   }
   if (fs::exists(dir / kDigestsFile)) truncate_metrics(dir / kDigestsFile, state.step);
   if (!fs::exists(dir / "metrics.jsonl")) return;
   // Every step logs its norm, so a checkpoint need not hold them.
-  for (const auto& [step, norm] :
-       truncate_metrics(dir / "metrics.jsonl", state.step, metric("optim/grad_norm"))) {
-    if (step >= 1) state.grad_norms[static_cast<size_t>(step - 1)] = norm;
+  for (const auto& [step, norm] : read_metric(dir / "metrics.jsonl", metric("optim/grad_norm"))) {
+    if (step >= 1 && step <= state.step) state.grad_norms[static_cast<size_t>(step - 1)] = norm;
   }
+  truncate_metrics(dir / "metrics.jsonl", state.step);
 }
 
 std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {

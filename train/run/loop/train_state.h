@@ -68,9 +68,6 @@ struct TrainState {
   /// The state of processes that train together becomes that of process 0. All must call it;
   /// process 0 holds all of the optimizer's.
   void scatter();
-  /// Throws ConfigError, naming `where`, if a run that was `made` so and has done `steps` steps
-  /// cannot go on with this configuration.
-  void require_continued(const Config& made, Index steps, const std::filesystem::path& where) const;
 
   Config config;
   FlushSubnormals flush_subnormals;  ///< as train.flush_subnormals says, as long as this lives

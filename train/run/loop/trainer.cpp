@@ -97,14 +97,7 @@ system::Exit train(const Config& config, const TrainRequest& request) {
   try {
     state.scatter();
     const system::Exit exit = run_steps(state, writer.get(), request.profile, stop);
-    if (writer && exit == system::Exit::ok) {
-      const std::string where = request.out.string();
-      writer->end(
-          state, RunState::finished, exit,
-          done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer",
-                             where)
-               : fmt::format("finished; results are in {}", where));
-    }
+    if (writer && exit == system::Exit::ok) writer->end_finished(state, done);
     return exit;
   } catch (...) {
     if (writer) writer->failed();

@@ -12,18 +12,20 @@
 namespace difftape::run {
 
 struct TrainRequest {
-  std::filesystem::path out;         ///< the run directory
-  bool resume = false;               ///< continue from its latest checkpoint
-  std::vector<std::string> command;  ///< recorded in env.json
-  std::ostream* console = nullptr;   ///< null: silent
-  int console_descriptor = -1;       ///< what decides whether the console is a terminal; -1: not
-  bool profile = false;              ///< also write trace.json and profile.txt of some steps
+  std::filesystem::path out;  ///< the run directory
+  bool resume = false;        ///< continue from its latest checkpoint
+  std::string note = {};      ///< a line to show and log before the first step; may be empty
+  std::vector<std::string> command = {};  ///< recorded in env.json
+  std::ostream* console = nullptr;        ///< null: silent
+  int console_descriptor = -1;  ///< what decides whether the console is a terminal; -1: not
+  bool profile = false;         ///< also write trace.json and profile.txt of some steps
 };
 
 /// Trains and writes the run directory: config.yaml, env.json, status.json, metrics.jsonl,
 /// metrics.h5, stdout.log, checkpoints/; with `profile` also trace.json and profile.txt. Returns
 /// ok, diverged (a result: everything is written), or sigint / sigterm after a checkpoint was
-/// written. Throws Error; status.json then says failed.
+/// written. Throws Error; status.json then says failed. A finished run that is resumed as it is
+/// stays as it is, to the last byte.
 system::Exit train(const Config& config, const TrainRequest& request);
 
 /// Whether `dir` holds a run to resume. If a process left nothing there but the beginning of one,

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/real.h"
 #include "train/system/json.h"
+#include "train/system/last_lines.h"
 
 namespace difftape::run {
 
@@ -68,34 +69,44 @@ bool add(MetricsTable& table, std::string_view name, MetricValue&& value) {
   return put(table.lists, table.columns, std::get<std::vector<double>>(std::move(value)));
 }
 
-Index step_of(const simdjson::simdjson_result<dom::element>& row, Index previous,
-              const auto& place) {
+using ParsedLine = simdjson::simdjson_result<dom::element>;
+
+Index step_of(const ParsedLine& row, const auto& place) {
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;  // columns are of doubles
   std::uint64_t found = 0;
   if (row["step"].get(found) != simdjson::SUCCESS || found > kLargest) {
     throw DataError(place() + ": not a line of metrics; need a JSON object with a whole \"step\"");
   }
-  const auto step = static_cast<Index>(found);
-  if (step <= previous) {
-    throw DataError(
-        fmt::format("{}: step {} follows step {}; steps must increase", place(), step, previous));
-  }
-  return step;
+  return static_cast<Index>(found);
 }
 
-/// Calls f(step, row, place, end) for every complete line; `end` is the offset behind it and
-/// place() is file:line.
+void require_order(Index previous, Index step, const auto& place) {
+  if (step > previous) return;
+  throw DataError(
+      fmt::format("{}: step {} follows step {}; steps must increase", place(), step, previous));
+}
+
+/// Calls f(step, row, place) for every complete line; place() is file:line.
 template <class F>
 void for_each_line(const std::filesystem::path& path, F&& f) {
   dom::parser parser;
   Index previous = std::numeric_limits<Index>::min(), line = 0;
   const auto place = [&] { return fmt::format("{}:{}", path.string(), line); };
-  system::for_each_line(path, [&](std::string_view text, std::size_t end) {
+  system::for_each_line(path, [&](std::string_view text, std::size_t) {
     line += 1;
     const auto row = parser.parse(text.data(), text.size());
-    previous = step_of(row, previous, place);
-    f(previous, dom::object(row), place, end);
+    const Index step = step_of(row, place);
+    require_order(previous, step, place);
+    previous = step;
+    f(step, dom::object(row), place);
   });
+}
+
+/// file:line of the line that ends at an offset.
+std::string place_of(const std::filesystem::path& path, std::size_t end) {
+  Index line = 0;
+  system::for_each_line(path, [&](std::string_view, std::size_t at) { line += at <= end ? 1 : 0; });
+  return fmt::format("{}:{}", path.string(), line);
 }
 
 }  // namespace
@@ -114,7 +125,7 @@ void MetricsWriter::write(Index step, const Metrics& metrics) {
 
 MetricsTable read_metrics(const std::filesystem::path& path) {
   MetricsTable table;
-  for_each_line(path, [&](Index step, const dom::object& row, const auto& place, std::size_t) {
+  for_each_line(path, [&](Index step, const dom::object& row, const auto& place) {
     table.step.push_back(static_cast<double>(step));
     for (const auto& [name, value] : row) {
       if (name == "step") continue;
@@ -136,19 +147,31 @@ MetricsTable read_metrics(const std::filesystem::path& path) {
   return table;
 }
 
-std::vector<std::pair<Index, double>> truncate_metrics(const std::filesystem::path& path,
-                                                       Index last_step, std::string_view metric) {
-  std::size_t keep = 0;
-  std::vector<std::pair<Index, double>> kept;
-  for_each_line(path, [&](Index step, const dom::object& row, const auto&, std::size_t end) {
-    if (step > last_step) return;
-    keep = end;
+std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& path,
+                                                  std::string_view metric) {
+  std::vector<std::pair<Index, double>> found;
+  for_each_line(path, [&](Index step, const dom::object& row, const auto&) {
     dom::element value;
-    if (metric.empty() || row[metric].get(value) != simdjson::SUCCESS) return;
-    if (const std::optional<double> number = to_number(value)) kept.emplace_back(step, *number);
+    if (row[metric].get(value) != simdjson::SUCCESS) return;
+    if (const std::optional<double> number = to_number(value)) found.emplace_back(step, *number);
+  });
+  return found;
+}
+
+void truncate_metrics(const std::filesystem::path& path, Index last_step) {
+  dom::parser parser;
+  std::size_t keep = 0, later_end = 0;
+  std::optional<Index> later;
+  system::for_each_line_from_the_end(path, [&](std::string_view text, std::size_t end) {
+    const auto row = parser.parse(text.data(), text.size());
+    const Index step = step_of(row, [&] { return place_of(path, end); });
+    if (later) require_order(step, *later, [&] { return place_of(path, later_end); });
+    later = step;
+    later_end = end;
+    keep = step <= last_step ? end : 0;
+    return keep == 0;
   });
   system::truncate_file(path, keep);
-  return kept;
 }
 
 }  // namespace difftape::run

@@ -60,12 +60,16 @@ struct MetricsTable {
 /// anything that MetricsWriter does not write.
 MetricsTable read_metrics(const std::filesystem::path& path);
 
+/// What each step logged of the number `metric`, by step: one column, faster than the table. Every
+/// line is checked to be one of metrics. Throws as read_metrics does.
+std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& path,
+                                                  std::string_view metric);
+
 /// Drops every step after `last_step`, and a line that a crash cut off: what a resumed run does
-/// before it appends, to any file of one JSON object with a "step" a line. Gives what the steps
-/// that stay logged of the number `metric`, by step. Throws as read_metrics does, and OutputError.
-std::vector<std::pair<Index, double>> truncate_metrics(const std::filesystem::path& path,
-                                                       Index last_step,
-                                                       std::string_view metric = {});
+/// before it appends, to any file of one JSON object with a "step" a line. It looks at what it
+/// drops and at the last line that stays, not at those before. Throws as read_metrics does, and
+/// OutputError.
+void truncate_metrics(const std::filesystem::path& path, Index last_step);
 
 /// The maps of the first measured sequence, one tensor a layer: (output heads, S, T, T), rows
 /// queries and columns keys, 0 where a query is masked. S is 1, or 3 with two maps: A1, A2, and
@@ -78,10 +82,10 @@ struct AttentionMaps {
 /// Replaces the file at `path`: /step (int64) and one double dataset a metric, as long as /step,
 /// NaN where a step did not log it; of a long run that is compressed. A list metric is
 /// (length of /step, n), n its longest list, NaN beyond the end of a shorter one. A `/` in a
-/// metric's name makes a group, so `attn/lambda/3` is dataset 3 of group /attn/lambda. Metrics that extend the name of another one, as
-/// `optim/grad_norm/<parameter>` that of `optim/grad_norm`, are in a group beside it,
-/// /optim/grad_norm_of/<parameter>. Maps are float datasets /attention_maps/<layer>; the group has
-/// the attribute `step`. Throws OutputError.
+/// metric's name makes a group, so `attn/lambda/3` is dataset 3 of group /attn/lambda. Metrics that
+/// extend the name of another one, as `optim/grad_norm/<parameter>` that of `optim/grad_norm`, are
+/// in a group beside it, /optim/grad_norm_of/<parameter>. Maps are float datasets
+/// /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps = std::nullopt);
 

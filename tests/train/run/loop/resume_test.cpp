@@ -98,6 +98,8 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
   test::put(project / "run/config.yaml", "what a process left that was killed at its start\n");
   {
     Process process(command, project.here());
+    ASSERT_TRUE(
+        process.read_until("begins before step 1 of 150: there is no run to continue in run\n"));
     ASSERT_TRUE(process.read_until("step  25/150"));
     process.signal(SIGTERM);
     ASSERT_EQ(process.wait().exit, 143);
@@ -115,6 +117,34 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
   const Outcome word = project.difftape({"train", "run", "--resume=soon"});
   EXPECT_EQ(word.exit, 64);
   EXPECT_THAT(word.err, HasSubstr("--resume=soon: need --resume, or --resume=auto"));
+}
+
+TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
+  project.config.log.digest = true;
+  project.config.log.tensorboard = true;
+  project.config.train.steps = 20;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto files = [&] {
+    std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(project / "run")) {
+      if (!entry.is_regular_file()) continue;
+      found[entry.path().string()] = {contents(entry.path()), entry.last_write_time()};
+    }
+    return found;
+  };
+  const auto before = files();
+  EXPECT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_THAT(project.console.str(), testing::EndsWith("trains longer\n"));
+  EXPECT_TRUE(files() == before);
+
+  std::filesystem::remove(project / "run/metrics.h5");
+  RunStatus ended = read_status(project / "run");
+  ended.state = RunState::running;
+  write_status(project / "run", ended);
+  EXPECT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5")) << "it was killed at its end";
+  EXPECT_EQ(read_status(project / "run").state, RunState::finished);
 }
 
 TEST_F(Resume, keeps_the_checkpoints_it_is_told_to) {

@@ -237,7 +237,7 @@ TEST(Trainer, allocates_no_tensor_after_the_second_step_with_1_or_2_threads) {
       const auto before = pool::stats().system_allocations;
       AllocationsByLine lines;
       std::ostream console(&lines);
-      ASSERT_EQ(train(config, {project / "run", false, {}, &console}), system::Exit::ok);
+      ASSERT_EQ(train(config, {.out = project / "run", .console = &console}), system::Exit::ok);
       ASSERT_EQ(lines.seen.size(), 14u) << "of the data, a line a step, and the last word";
       EXPECT_GT(lines.seen[2], before + 50) << "the pool was empty before";
       EXPECT_EQ(lines.seen[2], lines.seen.back()) << kind << ", threads " << threads;

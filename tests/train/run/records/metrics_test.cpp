@@ -178,6 +178,41 @@ TEST(TruncateMetrics, keeps_the_steps_up_to_the_last_and_drops_a_torn_line) {
   EXPECT_EQ(contents(dir / "m"), "");
 }
 
+TEST(TruncateMetrics, finds_a_damaged_tail_and_leaves_it_alone) {
+  const ScratchDir dir;
+  const std::string whole = "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n";
+  const auto refuses = [&](const std::string& text, Index last, const std::string& message) {
+    put(dir / "m", text);
+    EXPECT_THAT([&] { truncate_metrics(dir / "m", last); },
+                ThrowsMessage<DataError>((dir / "m").string() + message));
+    EXPECT_EQ(contents(dir / "m"), text);
+  };
+  const std::string no_line = ": not a line of metrics; need a JSON object with a whole \"step\"";
+  refuses(whole + "{\"st\n{\"step\":5}\n", 2, ":4" + no_line);
+  refuses(whole + std::string(20, '\0') + "\n", 3, ":4" + no_line);
+  refuses("{\"step\":1}\nx\n{\"step\":3}\n", 2, ":2" + no_line);
+  refuses(whole + "{\"step\":3}\n", 2, ":4: step 3 follows step 3; steps must increase");
+}
+
+TEST(TruncateMetrics, does_not_look_at_lines_before_the_last_that_stays) {
+  const ScratchDir dir;
+  put(dir / "m", "x\n{\"step\":2}\n{\"step\":3}\n");
+  truncate_metrics(dir / "m", 2);
+  EXPECT_EQ(contents(dir / "m"), "x\n{\"step\":2}\n");
+}
+
+TEST(ReadMetric, is_a_column_of_the_table_and_checks_every_line) {
+  const ScratchDir dir;
+  MetricsWriter writer(dir / "m");
+  for (const Index step : {10, 20, 30}) writer.write(step, {{"a", 1.0}, {"b", 0.5 * step}});
+  writer.write(40, {{"a", 2.0}});
+  put(dir / "m", contents(dir / "m") + "{\"st");
+  const auto found = read_metric(dir / "m", "b");
+  EXPECT_EQ(found, (std::vector<std::pair<Index, double>>{{10, 5}, {20, 10}, {30, 15}}));
+  put(dir / "m", "x\n" + contents(dir / "m"));
+  EXPECT_THROW(read_metric(dir / "m", "b"), DataError);
+}
+
 TEST(TruncateMetrics, refuses_a_file_that_is_not_metrics_and_leaves_it_alone) {
   const ScratchDir dir;
   put(dir / "m", "dear diary\n");

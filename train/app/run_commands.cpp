@@ -116,7 +116,7 @@ Command train_command(Context& context) {
                        .help = "Continue from the latest checkpoint of the run; --resume=auto: "
                                "start it if there is none; --resume=CHECKPOINT: go on from "
                                "there in a new directory, --out",
-                       .type_name = "auto or CKPT",
+                       .type_name = "auto|CKPT",
                        .alone = kResume},
                       {.name = "--fork",
                        .target = &a->fork,

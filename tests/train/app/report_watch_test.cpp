@@ -104,8 +104,7 @@ TEST_F(ReportWatch, of_complete_runs_is_a_report_and_of_no_directory_an_error) {
   EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
   const Outcome none = test::run({"report", "swep", "--watch"}, {.directory = dir.path()});
   EXPECT_EQ(none.exit, 66);
-  EXPECT_EQ(none.err,
-            "difftape: --watch: swep is no directory; need that of a run or a sweep\n");
+  EXPECT_EQ(none.err, "difftape: --watch: swep is no directory; need that of a run or a sweep\n");
 }
 
 }  // namespace

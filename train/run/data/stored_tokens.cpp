@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 #include "core/digest.h"
 
@@ -15,15 +15,17 @@ namespace {
 
 constexpr Index kPiece = Index{1} << 18;  ///< tokens that are looked at together
 
+/// The token, or -1 if 31 bits do not hold it.
+std::int32_t token_of(auto stored) {
+  return std::in_range<std::int32_t>(stored) ? static_cast<std::int32_t>(stored) : -1;
+}
+
 template <class T>
 void widen(std::span<const std::byte> bytes, std::span<std::int32_t> into) {
   for (size_t i = 0; i < into.size(); ++i) {
     T token;
     std::memcpy(&token, bytes.data() + i * sizeof(T), sizeof(T));
-    constexpr bool kMayNotFit = sizeof(T) > sizeof(std::int32_t);
-    into[i] = kMayNotFit && token > std::numeric_limits<std::int32_t>::max()
-                  ? -1
-                  : static_cast<std::int32_t>(token);
+    into[i] = token_of(token);
   }
 }
 
@@ -39,7 +41,10 @@ void widen(std::span<const std::byte> bytes, std::size_t width, std::span<std::i
 std::vector<std::byte> read_tokens(const TokenFile& file, Index begin,
                                    std::span<std::int32_t> into) {
   if (file.pieces) {
-    file.pieces->read_range("tokens", begin, into);
+    std::vector<std::int64_t> stored(into.size());
+    file.pieces->read_range("tokens", begin, stored);
+    std::ranges::transform(stored, into.begin(),
+                           [](std::int64_t token) { return token_of(token); });
     const auto as_read = std::as_bytes(into);
     return {as_read.begin(), as_read.end()};
   }

@@ -207,8 +207,9 @@ void require_known(const TokenFile& file, Index first, std::span<const std::int3
   throw DataError(fmt::format(
       "{}: token {} is {} (read as {}); need 0 to {}, as model.vocab_size is {}: raise it, or "
       "give a file of another vocabulary",
-      file.path.string(), first + (unknown - tokens.begin()), static_cast<std::uint32_t>(*unknown),
-      file.format, vocab_size - 1, vocab_size));
+      file.path.string(), first + (unknown - tokens.begin()),
+      *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown), file.format,
+      vocab_size - 1, vocab_size));
 }
 
 }  // namespace

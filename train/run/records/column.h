@@ -60,7 +60,9 @@ class Column {
     if (rows_.empty()) return std::min(row, values_.size());
     return static_cast<std::size_t>(std::ranges::lower_bound(rows_, row) - rows_.begin());
   }
-  bool is_at(std::size_t at, std::size_t row) const { return at < values_.size() && this->row(at) == row; }
+  bool is_at(std::size_t at, std::size_t row) const {
+    return at < values_.size() && this->row(at) == row;
+  }
 
   std::vector<T> values_;
   std::vector<std::uint32_t> rows_;  ///< of the values; empty: they are of the rows from 0 on

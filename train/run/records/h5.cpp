@@ -227,14 +227,14 @@ void File::read(const std::string& dataset, std::span<T> into) const {
   }
 }
 
-void File::read_range(const std::string& dataset, Index begin, std::span<std::int32_t> into) const {
+void File::read_range(const std::string& dataset, Index begin, std::span<std::int64_t> into) const {
   const Handle opened = state_->open_dataset(dataset);
   require_whole_numbers(opened, state_->path, dataset);
   const Handle space(H5Dget_space(opened), H5Sclose);
   const hsize_t first = static_cast<hsize_t>(begin), count = into.size();
   const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);
   if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &count, nullptr) < 0 ||
-      H5Dread(opened, H5T_NATIVE_INT32, memory, space, H5P_DEFAULT, into.data()) < 0) {
+      H5Dread(opened, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, into.data()) < 0) {
     throw state_->cannot_read(dataset);
   }
 }

@@ -71,8 +71,9 @@ class File {
   /// The same into memory of the right size.
   template <Element T>
   void read(const std::string& dataset, std::span<T> into) const;
-  /// Elements [begin, begin + into.size()) of a dataset of one axis.
-  void read_range(const std::string& dataset, Index begin, std::span<std::int32_t> into) const;
+  /// Elements [begin, begin + into.size()) of a dataset of one axis. HDF5 makes the nearest number
+  /// that fits of one that does not: unsigned ones of 64 bits above the largest signed.
+  void read_range(const std::string& dataset, Index begin, std::span<std::int64_t> into) const;
   /// Where in the file whole numbers lie one after the other, little-endian, of so many bytes each;
   /// nothing if they do not: in chunks, compressed, or of another order.
   struct Contiguous {

@@ -134,7 +134,8 @@ TEST_F(Slurm, a_preempted_run_saves_itself_and_goes_on) {
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0; }));
   const std::string array = contents(project / "out/slurm/jobs");
   slurm("scontrol", {"requeue", array.substr(0, array.size() - 1) + "_0"});
-  EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); })) << state_of_cluster();
+  EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); }))
+      << state_of_cluster();
   EXPECT_NE(contents(project / "out/softmax/stdout.log").find("continues after step"),
             std::string::npos);
   expect_the_bits_of_one_machine();
@@ -145,7 +146,8 @@ TEST_F(Slurm, a_node_that_fails_loses_nothing) {
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
   cluster("fail", "n2");
-  EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); })) << state_of_cluster();
+  EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); }))
+      << state_of_cluster();
   const std::string logs =
       contents(project / "out/softmax/stdout.log") + contents(project / "out/diff_v2/stdout.log");
   EXPECT_NE(logs.find("continues after step"), std::string::npos);

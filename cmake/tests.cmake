@@ -74,14 +74,14 @@ set(examples ${PROJECT_BINARY_DIR}/examples)
 add_test(NAME installed.cmake_install COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
   -DPREFIX=${prefix} -P ${PROJECT_SOURCE_DIR}/tests/examples/install.cmake)
 add_test(NAME installed.find_package COMMAND ${CMAKE_CTEST_COMMAND}
-  --build-and-test ${PROJECT_SOURCE_DIR}/examples ${examples} --build-generator Ninja
+  --build-and-test ${PROJECT_SOURCE_DIR}/examples ${examples} --build-generator ${CMAKE_GENERATOR}
   --build-options -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE})
 set_tests_properties(installed.cmake_install PROPERTIES FIXTURES_SETUP prefix)
 set_tests_properties(installed.find_package PROPERTIES FIXTURES_SETUP examples
   FIXTURES_REQUIRED prefix TIMEOUT ${timeout})
 # Without one of the libraries that it needs, difftape is not found, which is no error with QUIET.
 set(consumer ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR}/tests/examples/optional
-  -DCMAKE_PREFIX_PATH=${prefix} -B ${PROJECT_BINARY_DIR}/optional --fresh)
+  -DCMAKE_PREFIX_PATH=${prefix} -B ${PROJECT_BINARY_DIR}/optional -G ${CMAKE_GENERATOR} --fresh)
 add_test(NAME installed.is_found COMMAND ${consumer})
 add_test(NAME installed.is_not_found_without_yaml COMMAND ${consumer}
   -DCMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=TRUE)

@@ -49,11 +49,13 @@ CONF
   done
   slurmctld -c
   for ((node = 1; node <= nodes; ++node)); do slurmd -N "n$node"; done
-  for ((i = 0; i < 100; ++i)); do
-    [ "$(sinfo --noheader --Node --states=idle 2>/dev/null | wc -l)" -eq "$nodes" ] && break
+  for ((i = 0; i < 600; ++i)); do
+    [ "$(sinfo --noheader --Node --states=idle 2>/dev/null | wc -l)" -eq "$nodes" ] &&
+      echo "$SLURM_CONF" && return
     sleep 0.1
   done
-  echo "$SLURM_CONF"
+  echo "slurm.sh: the $nodes nodes were not idle within a minute; $dir has the logs" >&2
+  exit 1
 }
 
 # The jobs of a node and, first, what would tell the controller of their end.

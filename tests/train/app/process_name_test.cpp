@@ -1,6 +1,5 @@
 // What ps and top call the program, and the workers of a sweep.
 #include <csignal>
-#include <thread>
 
 #include "tests/train/run/loop/tiny.h"
 
@@ -34,11 +33,8 @@ TEST(ProcessName, of_the_workers_of_a_sweep_is_difftape) {
   project.save();
   test::put(project / "sweep.yaml", "base: tiny.yaml\nsweep: {arms: {a: {}}}\n");
   test::Process process({"sweep", "sweep.yaml", "--out", "sweep", "--jobs", "1"}, project.here());
-  std::vector<pid_t> workers;
-  for (int tries = 0; tries < 600 && !fs::exists(project / "sweep/a/metrics.jsonl"); ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  workers = children_of(process.id());
+  ASSERT_TRUE(test::becomes_true([&] { return fs::exists(project / "sweep/a/metrics.jsonl"); }));
+  const std::vector<pid_t> workers = children_of(process.id());
   EXPECT_EQ(workers.size(), 1U);
   for (const pid_t worker : workers) EXPECT_EQ(name_of(worker), "difftape\n");
   process.signal(SIGTERM);

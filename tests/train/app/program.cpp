@@ -4,15 +4,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <stdexcept>
+#include <thread>
 
 namespace difftape::test {
 
 namespace {
 
 constexpr int kSmallestPipe = 4096;
-constexpr unsigned kSeconds = 60;
+constexpr unsigned kSeconds = 240;
 
 /// While it lives, a child is born with the default actions of these signals: under nohup the test
 /// itself ignores some.
@@ -70,6 +72,16 @@ Outcome Process::wait() {
   const system::ExitStatus& exit_status = child_->wait();
   return {exit_status.signal != 0 ? -exit_status.signal : exit_status.exit, printed_,
           system::contents_of(err_.get())};
+}
+
+bool becomes_true(const std::function<bool()>& holds) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::minutes(2);
+  while (!holds()) {
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
 }
 
 }  // namespace difftape::test

@@ -2,6 +2,7 @@
 // Runs difftape as a user does: as a process of its own, in a directory of its own.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct Conditions {
 };
 
 /// A running program. What it prints waits in a pipe of one page: a program that prints more
-/// than that stands still until somebody reads. It is killed if it takes a minute, or at the end.
+/// than that stands still until somebody reads. It is killed after four minutes, or at the end.
 class Process {
  public:
   Process(const std::vector<std::string>& arguments, const Conditions& conditions);
@@ -50,5 +51,9 @@ class Process {
 inline Outcome run(const std::vector<std::string>& arguments, const Conditions& conditions = {}) {
   return Process(arguments, conditions).wait();
 }
+
+/// Waits until `holds()` is true, which may take two minutes on a busy machine. False if it is not
+/// true then.
+bool becomes_true(const std::function<bool()>& holds);
 
 }  // namespace difftape::test

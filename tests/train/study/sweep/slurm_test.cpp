@@ -4,14 +4,13 @@
 
 #include <gmock/gmock.h>
 
-#include <thread>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
 
 namespace difftape::study {
 namespace {
 
+using test::becomes_true;
 using test::contents;
 using test::Outcome;
 using testing::HasSubstr;
@@ -71,14 +70,6 @@ class Slurm : public testing::Test {
   Outcome slurm(const std::string& program, const Words& arguments) const {
     return test::run(arguments, {.program = "/usr/bin/" + program,
                                  .environment = {{"SLURM_CONF", *dir / "slurm.conf"}}});
-  }
-  /// Waits until it holds, a minute at most.
-  static bool becomes_true(const std::function<bool()>& holds) {
-    for (int i = 0; i < 600; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return false;
   }
   bool both_runs_are_complete() const {
     return run::is_complete(run::read_status(project / "out/softmax").state) &&

@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <map>
-#include <thread>
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
@@ -48,10 +47,8 @@ class Sweep : public testing::Test {
   /// Waits until a run has logged a step.
   void wait_for(const std::string& arm) {
     const fs::path metrics = project / ("out/" + arm + "/metrics.jsonl");
-    for (int i = 0; i < 20000 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_GT(fs::file_size(metrics), 0u);
+    ASSERT_TRUE(
+        test::becomes_true([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
   }
 
   Outcome sweep(std::vector<std::string> more = {}) {
@@ -227,9 +224,7 @@ TEST_F(Sweep, killed_itself_tells_its_workers_to_save_their_state) {
     process.signal(SIGKILL);
     EXPECT_EQ(process.wait().exit, -SIGKILL);
   }
-  for (int i = 0; i < 10000 && state("diff_v1") == run::RunState::running; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  test::becomes_true([&] { return state("diff_v1") != run::RunState::running; });
   EXPECT_EQ(state("diff_v1"), run::RunState::stopped);
   EXPECT_TRUE(exists("out/diff_v1/checkpoints/latest"));
   while (exists("out") && sweep().exit == 74) {  // until the worker has let go of its directory

@@ -2,7 +2,6 @@
 #include <csignal>
 #include <fstream>
 #include <map>
-#include <thread>
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
@@ -52,10 +51,8 @@ class Workers : public testing::Test {
   /// Waits until a run has logged a step.
   void wait_for(const std::string& run) {
     const fs::path metrics = project / ("out/" + run + "/metrics.jsonl");
-    for (int i = 0; i < 20000 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_GT(fs::file_size(metrics), 0u);
+    ASSERT_TRUE(
+        test::becomes_true([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
   }
   /// The cells of index.csv, row by row; nothing here is quoted.
   std::vector<std::map<std::string, std::string>> index() {

@@ -17,6 +17,8 @@ Preset preset_of(InitPreset preset) {
   switch (preset) {
     case InitPreset::torch:
       return {1, {1 / std::sqrt(3.0), true}, false};
+    case InitPreset::lecun:
+      return {1, {1, true}, true};
     default:
       return {0.02, {0.02}, true};
   }

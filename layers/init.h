@@ -13,11 +13,13 @@ inline constexpr double kLambdaStd = 0.1;
 
 /// house: N(0, 0.02^2), residual projections scaled. torch: the standard deviations of PyTorch's
 /// nn.Linear, 1 / sqrt(3 fan_in), and nn.Embedding, 1. gpt2: those of nanoGPT, which are the
-/// house's (Radford et al. 2019).
-enum class InitPreset { house, torch, gpt2 };
+/// house's (Radford et al. 2019). lecun: projections of variance 1 / fan_in, which keep the scale of
+/// their input (LeCun et al. 1998), unit embeddings, residual projections scaled.
+enum class InitPreset { house, torch, gpt2, lecun };
 template <>
 inline constexpr auto kNames<InitPreset> = std::to_array<Named<InitPreset>>(
-    {{"house", InitPreset::house}, {"torch", InitPreset::torch}, {"gpt2", InitPreset::gpt2}});
+    {{"house", InitPreset::house}, {"torch", InitPreset::torch}, {"gpt2", InitPreset::gpt2},
+     {"lecun", InitPreset::lecun}});
 
 /// Standard deviation of a projection: a number, or one over the root of its inputs.
 struct ProjectionStd {

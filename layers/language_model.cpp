@@ -102,6 +102,7 @@ LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const To
 }
 
 ModelConfig matched(const ModelConfig& config) {
+  constexpr Index kStep = 4;
   if (!config.match_params) return config;
   ModelConfig plain = config, baseline = config;
   plain.match_params = baseline.match_params = false;
@@ -110,11 +111,11 @@ ModelConfig matched(const ModelConfig& config) {
       LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
   const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers);
   const double exact = static_cast<double>(config.d_ff) - static_cast<double>(surplus) / per_unit;
-  const Index shrunk = 8 * static_cast<Index>(std::llround(exact / 8));
+  const Index shrunk = kStep * static_cast<Index>(std::llround(exact / kStep));
   const bool nearer = std::abs(static_cast<double>(shrunk) - exact) <
                       std::abs(static_cast<double>(config.d_ff) - exact);
   if (nearer && shrunk < config.d_ff) plain.d_ff = shrunk;
-  if (nearer && shrunk < 8) {
+  if (nearer && shrunk < kStep) {
     throw ConfigError(fmt::format(
         "model.match_params: {} has {} parameters more than softmax, more than a d_ff of {} "
         "can give up; raise model.d_ff or set model.match_params: false",

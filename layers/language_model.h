@@ -71,7 +71,7 @@ class LanguageModel {
   Parameter* head_;
 };
 
-/// The configuration with `match_params` carried out: d_ff shrinks to the multiple of 8 that brings
+/// The configuration with `match_params` carried out: d_ff shrinks to the multiple of 4 that brings
 /// the number of parameters nearest to that of the softmax kind, unless it is nearest as it is.
 /// Throws ConfigError if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);

@@ -79,6 +79,11 @@ TEST(Init, torch_has_the_deviations_of_its_linear_and_embedding) {
   expect_drawn({.preset = InitPreset::torch}, {1, a, b, a, b});
 }
 
+TEST(Init, lecun_keeps_the_scale_of_its_inputs_and_scales_residual_projections) {
+  const double a = 1 / std::sqrt(96.0), b = 1 / std::sqrt(160.0);
+  expect_drawn({.preset = InitPreset::lecun}, {1, a, b, a / 4, b / 4});
+}
+
 TEST(Init, what_is_set_replaces_what_the_preset_says) {
   const double a = 1 / std::sqrt(96.0), b = 1 / std::sqrt(160.0);
   const ProjectionStd fan_in{1, true};

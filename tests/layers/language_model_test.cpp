@@ -166,20 +166,20 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
   const Index matched_count = LanguageModel(config).parameters().count();
   const Index target = LanguageModel(baseline).parameters().count();
   EXPECT_EQ(LanguageModel(baseline).config().d_ff, 344);
-  EXPECT_EQ(LanguageModel(config).config().d_ff % 8, 0);
-  EXPECT_LE(std::abs(matched_count - target), 4 * 3 * 128 * 2);
+  EXPECT_EQ(LanguageModel(config).config().d_ff % 4, 0);
+  EXPECT_LE(std::abs(matched_count - target), 2 * 3 * 128 * 2);
 }
 
 TEST(Match, keeps_a_d_ff_that_is_nearest_as_it_is) {
   ModelConfig config = config_of("sink");
-  config.d_ff = 84;  // sinks are 8 numbers, a unit of d_ff 192
+  config.d_ff = 82;  // sinks are 8 numbers, a unit of d_ff 192
   config.match_params = true;
-  EXPECT_EQ(LanguageModel(config).config().d_ff, 84);
+  EXPECT_EQ(LanguageModel(config).config().d_ff, 82);
 }
 
 TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
   ModelConfig config = config_of("diff_v2");
-  config.d_ff = 8;
+  config.d_ff = 4;
   config.match_params = true;
   try {
     LanguageModel model(config);

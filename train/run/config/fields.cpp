@@ -41,8 +41,8 @@ std::vector<Field> data_fields() {
                           "Files, folders or globs, seen from the file that says so; empty means "
                           "the Eigen headers."),
       field<at, &D::val_path>("data.val_path", paths(), "",
-                              "The same, to validate on as a whole; empty means a share of "
-                              "data.path."),
+                              "The same, to validate on as a whole and by file or folder; empty "
+                              "means a share of data.path."),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",

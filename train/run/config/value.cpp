@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "train/run/config/former_names.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {
@@ -118,11 +117,9 @@ class ValueReader {
     if (names.empty() || std::find(names.begin(), names.end(), node.text) != names.end()) {
       return node.text;
     }
-    const std::string now = value_now(key_, node.text);
-    const std::string guess =
-        now.empty() ? system::did_you_mean(node.text, names) : fmt::format("; it is now '{}'", now);
     throw BadValue{node, fmt::format("'{}' is not one of {}{}{}", node.text, fmt::join(names, ", "),
-                                     spec_.constraint.or_number ? ", or a number" : "", guess)};
+                                     spec_.constraint.or_number ? ", or a number" : "",
+                                     system::did_you_mean(node.text, names))};
   }
 
   template <class T>

@@ -117,9 +117,8 @@ std::vector<Field> init_section() {
   using I = InitConfig;
   return {
       field<at, in, &I::preset>("model.init.preset", any_value(), "",
-                                "Initial weights, a preset of the keys below: house, PyTorch's "
-                                "defaults, nanoGPT's, which are those of house, or LeCun's with "
-                                "unit embeddings."),
+                                "Initial weights, a preset of the keys below: nanoGPT's, PyTorch's "
+                                "defaults, or LeCun's with unit embeddings."),
       field<at, in, &I::embedding_std>("model.init.embedding_std", above(0), "",
                                        "Standard deviation of the embeddings."),
       field<at, in, &I::projection_std>(

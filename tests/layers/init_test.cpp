@@ -97,7 +97,7 @@ TEST(Init, what_is_set_replaces_what_the_preset_says) {
 
 TEST(Init, of_tied_embeddings_is_that_of_embeddings) {
   ModelConfig config = config_of("softmax", {.embedding_std = 0.5});
-  config.tie_embeddings = true;
+  config.tie_word_embeddings = true;
   LanguageModel model(config);
   EXPECT_EQ(model.parameters().find("lm_head.weight"), nullptr);
   EXPECT_EQ(model.parameters().find("model.embed_tokens.weight")->init.value, 0.5);

@@ -37,8 +37,8 @@ T number(const nlohmann::ordered_json& config, const std::string& who, const cha
   } else {
     if (whole) return value;
   }
-  throw DataError(fmt::format("{}: {} is \"{}\"; need a {}number", who, key, text,
-                              std::is_integral_v<T> ? "whole " : ""));
+  throw DataError(fmt::format("{}: {} is \"{}\"; need {}", who, key, text,
+                              std::is_integral_v<T> ? "an integer" : "a number"));
 }
 
 /// What a study reads of "data" is as difftape writes it.

@@ -43,7 +43,7 @@ std::vector<RunRecord> three_runs() {
                                                {"grad_norm_median", 0.4241},
                                                {"grad_norm_p99", 2.408},
                                                {"grad_norm_max", 15718},
-                                               {"grad_norm_variation_before_decay", 0.328},
+                                               {"grad_norm_sd_over_median", 0.328},
                                                {"tokens_per_sec", 41018}});
   RunRecord v1 = softmax, v2 = softmax;
   v1.name = v1.arm = "diff_v1";

@@ -43,7 +43,7 @@ TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place)
             "a.yaml:4:7: error: optim.lr: expected a number, got 'fast'\n"
             "a.yaml:5:16: error: optim.betas: 1.5 is out of range; need in [0, 1)\n"
             "a.yaml:7:16: error: train.steps: 0 is out of range; need >= 1\n"
-            "a.yaml:7:31: error: train.eval_interval: expected an integer, got '2.5'\n");
+            "a.yaml:7:34: error: train.eval_interval: expected an integer, got '2.5'\n");
 }
 
 TEST_F(BrokenConfig, a_head_count_that_does_not_divide_is_an_error) {

@@ -81,13 +81,16 @@ TEST_F(ConfigMessages, numbers_that_words_may_stand_for_are_told_both) {
 TEST_F(ConfigMessages, mistyped_values_of_other_types_say_what_was_expected) {
   EXPECT_EQ(error("optim.lr: fast\n"),
             "a.yaml:1:11: error: optim.lr: expected a number, got 'fast'");
-  EXPECT_EQ(error("optim.lr: '1'\n"),
-            "a.yaml:1:11: error: optim.lr: expected a number, got the string '1'; remove the quotes");
+  EXPECT_EQ(
+      error("optim.lr: '1'\n"),
+      "a.yaml:1:11: error: optim.lr: expected a number, got the string '1'; remove the quotes");
   EXPECT_EQ(error("model.tie_word_embeddings: yes\n"),
-            "a.yaml:1:23: error: model.tie_word_embeddings: expected true or false, got 'yes'");
-  EXPECT_EQ(error("run.name: [a]\n"), "a.yaml:1:11: error: run.name: expected a string, got a list");
-  EXPECT_EQ(error("run.out:\n"),
-            "a.yaml:1:1: error: run.out: expected a string, got nothing; write \"\" for an empty string");
+            "a.yaml:1:28: error: model.tie_word_embeddings: expected true or false, got 'yes'");
+  EXPECT_EQ(error("run.name: [a]\n"),
+            "a.yaml:1:11: error: run.name: expected a string, got a list");
+  EXPECT_EQ(
+      error("run.out:\n"),
+      "a.yaml:1:1: error: run.out: expected a string, got nothing; write \"\" for an empty string");
   EXPECT_EQ(error("optim.schedule: [a]\n"),
             "a.yaml:1:17: error: optim.schedule: expected a word, got a list");
   EXPECT_EQ(error("optim.betas: 0.9\n"),

@@ -140,25 +140,25 @@ TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
       error("model: {final_logit_softcap: 1.0e-50, attention.attn_logit_softcap: 0.0001}\n"),
       "a.yaml:1:9: error: model.final_logit_softcap: 1e-50 is too small; need 0 (no cap) or at "
       "least 0.001\n"
-      "a.yaml:1:33: error: model.attention.attn_logit_softcap: 0.0001 is too small; need 0 (no "
+      "a.yaml:1:39: error: model.attention.attn_logit_softcap: 0.0001 is too small; need 0 (no "
       "cap) or at least 0.001");
   EXPECT_EQ(config("model: {final_logit_softcap: 30}\n").model.final_logit_softcap, 30);
 }
 
 TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) {
   EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, qk_norm: true}\n"),
-            "a.yaml:1:33: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "
+            "a.yaml:1:43: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "
             "weights of queries and keys, and bounds their logits itself; leave out one of them");
   EXPECT_EQ(
       error("model.attention: {qk_clip_threshold: 100, attn_logit_softcap: 50}\n"),
-      "a.yaml:1:33: error: model.attention.attn_logit_softcap: QK-clip needs the logits as they "
+      "a.yaml:1:43: error: model.attention.attn_logit_softcap: QK-clip needs the logits as they "
       "are, and attn_logit_softcap bounds them; leave out one of them");
   EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, kind: sink}\n"),
-            "a.yaml:1:33: error: model.attention.kind: the largest logit of a row is known "
+            "a.yaml:1:43: error: model.attention.kind: the largest logit of a row is known "
             "together with its learned sink only; write softmax_denominator: softmax or softmax1, "
             "or leave out qk_clip_threshold");
   EXPECT_EQ(error("model.attention.qk_clip_threshold: -1\n"),
-            "a.yaml:1:26: error: model.attention.qk_clip_threshold: -1 is out of range; need >= 0");
+            "a.yaml:1:36: error: model.attention.qk_clip_threshold: -1 is out of range; need >= 0");
   EXPECT_EQ(config("model.attention: {qk_clip_threshold: 100, kind: softmax1}\n")
                 .model.attention.qk_clip_threshold,
             100);
@@ -166,7 +166,7 @@ TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) 
 
 TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_what_is_set) {
   EXPECT_EQ(error("model.rope_scaling: {rope_type: yarn, factor: 0.5}\n"),
-            "a.yaml:1:42: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");
+            "a.yaml:1:47: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");
   EXPECT_EQ(error("model.rope_scaling.rope_type: yarn\n"),
             "a.yaml:1:1: error: model.rope_scaling.rope_type: a factor of 1 scales nothing; write "
             "how much longer sequences are than those of training, such as 4");
@@ -176,7 +176,7 @@ TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_wha
             "a.yaml:1:33: error: model.rope_scaling.attention_factor: is used with a kind of "
             "scaling; leave it out");
   EXPECT_EQ(error("model: {rope_scaling: {rope_type: ntk, factor: 4, original_seq_len: 64}}\n"),
-            "a.yaml:1:46: error: model.rope_scaling.original_seq_len: is used with "
+            "a.yaml:1:51: error: model.rope_scaling.original_seq_len: is used with "
             "model.rope_scaling.rope_type: yarn only; leave it out");
   EXPECT_EQ(
       error("model: {rope: false, rope_scaling: {rope_type: ntk, factor: 4}}\n"),

@@ -1,6 +1,6 @@
 #pragma once
-// Which files data.path means, what they hold, and what is made of them: data.kind text, whose
-// tokens are their bytes, and data.kind tokens, which other programs wrote.
+// Which files data.path means, what they hold, and what is made of them: data.type text, whose
+// tokens are their bytes, and data.type tokens, which other programs wrote.
 
 #include <filesystem>
 #include <memory>

@@ -17,7 +17,7 @@ namespace {
 
 std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::uint64_t seed,
                               Index micro_batches) {
-  switch (config.kind) {
+  switch (config.type) {
     case DataKind::text:
       return make_text(config, seed, micro_batches);
     case DataKind::tokens:
@@ -80,7 +80,7 @@ DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed, Index micro_batches) {
   auto dataset = make(config, model.vocab_size, seed, micro_batches);
-  require_vocab_size(*dataset, config.kind, model);
+  require_vocab_size(*dataset, config.type, model);
   return dataset;
 }
 

@@ -30,7 +30,7 @@ struct SourceFile {
 };
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
-/// Tokens of data.kind text: bytes.
+/// Tokens of data.type text: bytes.
 inline constexpr Index kBytes = 256;
 std::vector<std::int32_t> bytes_of(std::string_view text);
 /// The text of tokens in [0, kBytes).

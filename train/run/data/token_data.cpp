@@ -219,7 +219,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     Index vocab_size) {
   const NameScope scope(key);
   if (entries.empty())
-    throw ConfigError("kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
+    throw ConfigError("type tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
   const std::vector<SourceFile> files = find_source_files(entries);
   std::vector<TokenFile> stored;
   for (const auto& [path, domain] : files) {

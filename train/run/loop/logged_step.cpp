@@ -53,7 +53,7 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
     metrics.emplace_back(metric("val/group_loss"), step.group_losses.loss);
     metrics.emplace_back(metric("val/group_tokens"), step.group_losses.tokens);
   }
-  const bool each = due(step.step, log.parameters_every, state.config.train.steps);
+  const bool each = due(step.step, log.param_grad_norms_interval, state.config.train.steps);
   size_t i = 0;
   for (const Parameter& parameter : state.model.parameters()) {
     if (step.diverged || each) {

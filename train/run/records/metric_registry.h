@@ -30,11 +30,11 @@ constexpr bool is_list(Per per) {
 /// Which steps log it. The last step of a run that finishes logs all.
 enum class When {
   step,         ///< every one
-  validation,   ///< where train.eval_every divides the step
-  parameters,   ///< where log.parameters_every divides the step
-  diagnostics,  ///< the first, unless log.diagnostics_every is 0; where that divides the step; and
-                ///< the step that diverged
-  last          ///< no other
+  validation,   ///< where train.eval_interval divides the step
+  parameters,   ///< where log.param_grad_norms_interval divides the step
+  diagnostics,  ///< the first, unless log.diagnostics_interval is 0; where that divides the step;
+                ///< and the step that diverged
+  last  ///< no other
 };
 
 /// Which runs log it.

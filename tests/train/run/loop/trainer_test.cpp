@@ -68,8 +68,8 @@ TEST(Trainer, leaves_a_complete_run_directory) {
 std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   const ModelConfig& config = model.config();
   const bool logged = metric.of == Of::any || metric.of == Of::text || metric.of == Of::two_maps ||
-                      (metric.of == Of::z_loss && config.z_loss > 0) ||
-                      (metric.of == Of::qk_clip && config.attention.qk_clip > 0);
+                      (metric.of == Of::z_loss && config.z_loss_weight > 0) ||
+                      (metric.of == Of::qk_clip && config.attention.qk_clip_threshold > 0);
   if (!logged) return {};
   std::set<std::string> names;
   if (!has_parts(metric.per)) {

@@ -23,7 +23,8 @@ train() {
 mkdir -p "$runs/size_ladder"
 for part in "$@"; do
   case $part in
-    screen) train screen screen ;;
+    screen_d32) train "$part" screen 'zip={model.d_model: [32], model.d_ff: [88], train.steps: [653]}' ;;
+    screen_d64) train "$part" screen 'zip={model.d_model: [64], model.d_ff: [176], train.steps: [2286]}' ;;
     a1_1) train a1_1 a1 'seeds=[101, 102]' ;;
     a1_2) train a1_2 a1 'seeds=[103, 104]' ;;
     a1_3) train a1_3 a1 'seeds=[105, 106]' ;;

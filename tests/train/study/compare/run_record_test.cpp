@@ -39,8 +39,8 @@ std::filesystem::path counting_run(const std::filesystem::path& dir, Index steps
     run::Metrics metrics = {{"train/loss", value},
                             {"optim/grad_norm", 2 * value},
                             {"throughput/tokens_per_sec", 100 * value},
-                            {"spike/score_loss", value / 10},
-                            {"spike/score_grad", value / 5}};
+                            {"spike_score/loss", value / 10},
+                            {"spike_score/grad_norm", value / 5}};
     if (step % 10 == 0) metrics.emplace_back("val/loss", value / 100);
     writer.write(step, metrics);
   }
@@ -95,6 +95,27 @@ TEST(Quantities, of_a_diverged_run_have_no_final_loss) {
   EXPECT_TRUE(std::isnan(run.number("train_loss")));
   EXPECT_TRUE(std::isnan(run.number("val_loss")));
   EXPECT_EQ(run.status.diverged->step, 400);
+}
+
+TEST(LoadRun, has_the_losses_of_groups_of_documents_if_the_last_step_logged_them) {
+  const ScratchDir dir;
+  const auto groups_of = [&](const std::string& name, Index steps) {
+    const auto run = write_run(dir / name, {});
+    std::filesystem::remove(run / "metrics.jsonl");
+    run::MetricsWriter writer(run / "metrics.jsonl");
+    writer.write(1, {{"train/loss", 3.0}});
+    if (steps > 1) {
+      writer.write(2, {{"val/group_loss", std::vector<double>{1.25, kNaN}},
+                       {"val/group_tokens", std::vector<double>{32, 0}}});
+    }
+    if (steps > 2) writer.write(3, {{"train/loss", 2.0}});
+    return load_run(run).group_losses();
+  };
+  const run::GroupLosses groups = groups_of("whole", 2);
+  EXPECT_THAT(groups.loss, testing::ElementsAre(1.25, testing::IsNan()));
+  EXPECT_THAT(groups.tokens, testing::ElementsAre(32, 0));
+  EXPECT_TRUE(groups_of("older", 1).loss.empty());
+  EXPECT_TRUE(groups_of("goes_on", 3).loss.empty()) << "of an earlier last step";
 }
 
 TEST(LoadRun, refuses_what_is_not_a_run) {
@@ -176,9 +197,8 @@ TEST(SpikeRule, comes_from_the_config_of_the_run) {
   EXPECT_EQ(spike_rule(zclip).definition, stats::SpikeDefinition::zclip);
   EXPECT_EQ(spike_rule(zclip).threshold, 2.5);
   env["config"]["log.spike_window"] = "wide";
-  EXPECT_THAT(
-      [&] { spike_rule(env); },
-      ThrowsMessage<DataError>("env.json: log.spike_window is \"wide\"; need a whole number"));
+  EXPECT_THAT([&] { spike_rule(env); },
+              ThrowsMessage<DataError>("env.json: log.spike_window is \"wide\"; need an integer"));
 }
 
 TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
@@ -203,7 +223,7 @@ TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
   EXPECT_THAT(refused("log.spike_window", 5, 50), HasSubstr("spike_window 5"));
   for (const Json& seed :
        {Json(-1), Json(1.5), Json("1e3"), Json(""), Json("18446744073709551616")}) {
-    EXPECT_THAT(refused("run.seed", seed), HasSubstr("need a whole number")) << seed;
+    EXPECT_THAT(refused("run.seed", seed), HasSubstr("need an integer")) << seed;
   }
   EXPECT_EQ(refused("run.seed", 18446744073709551615u), "nothing");
   EXPECT_EQ(load_run(dir / "a").seed, 18446744073709551615u) << "exact, as no double is";

@@ -47,15 +47,30 @@ TEST(Charts, are_those_with_a_picture_that_were_logged_unless_named) {
 
 TEST(Charts, may_be_of_any_quantity_that_was_logged) {
   const Charts found =
-      charts({"spike/score_loss", "attn/entropy", "attn/entropy/2", "attn/head/entropy",
-              "attn/head/entropy/1", "spike/score_loss", "optim/update_ratio", "val/old_name"});
+      charts({"spike_score/loss", "attn/entropy", "attn/entropy/2", "attn/head/entropy",
+              "attn/head/entropy/1", "spike_score/loss", "optim/update_ratio", "val/old_name"});
   EXPECT_THAT(names_of(found.curves),
-              ElementsAre("spike/score_loss", "attn/entropy/2", "val/old_name"));
+              ElementsAre("spike_score/loss", "attn/entropy/2", "val/old_name"));
   EXPECT_THAT(names_of(found.maps), ElementsAre("attn/entropy", "attn/head/entropy",
                                                 "attn/head/entropy/1", "optim/update_ratio"));
   EXPECT_EQ(found.curves[0].caption, "%: steps so far whose loss was a spike by log.spike_rule");
   EXPECT_EQ(found.curves[1].title, "attn/entropy, layer 2");
   EXPECT_TRUE(found.notes.empty());
+}
+
+TEST(Charts, may_be_of_domains_and_of_groups_of_documents) {
+  RunRecord run = logging();
+  const std::size_t rows = run.metrics.step.size();
+  run.metrics.columns["val/loss/code"] = std::vector<double>(rows, 2);
+  run.metrics.lists["val/group_loss"] = std::vector(rows, std::vector<double>{1, 2});
+  const std::vector<RunRecord> runs{run};
+  const std::vector<std::string> names{"val/loss", "val/group_loss", "val/loss/code"};
+  const Charts found = select_charts(make_study(runs), names);
+  EXPECT_THAT(names_of(found.curves), ElementsAre("val/loss", "val/loss/code"));
+  EXPECT_EQ(found.curves[1].title, "val/loss, code");
+  EXPECT_THAT(names_of(found.maps), ElementsAre("val/loss", "val/group_loss"));
+  EXPECT_EQ(map_rows(run.metrics, "val/loss").at(0).name, "code");
+  EXPECT_EQ(map_rows(run.metrics, "val/group_loss").size(), 2u);
 }
 
 TEST(Charts, of_what_no_run_logged_are_said_and_of_no_quantity_refused) {

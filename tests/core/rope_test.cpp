@@ -34,7 +34,7 @@ TEST(Rope, turning_back_gives_the_input) {
 std::vector<double> scaled(RopeScalingKind kind) {
   return rope_frequencies(
       {.theta = 10000,
-       .scaling = {.kind = kind, .factor = 4, .original_seq_len = 256, .attention_factor = 0}},
+       .scaling = {.rope_type = kind, .factor = 4, .original_seq_len = 256, .attention_factor = 0}},
       16);
 }
 

@@ -212,7 +212,7 @@ void check_families(const ClaimsFile& file, ConfigErrors& errors) {
 }  // namespace
 
 double Claim::on_axis(double difference) const {
-  return quantity->scale == Scale::ratio ? std::log(difference) : difference;
+  return metric->scale == Scale::ratio ? std::log(difference) : difference;
 }
 
 std::vector<std::string> Claim::arms() const {

@@ -179,7 +179,7 @@ Measured measure_pair(const Claim& claim, const ClaimsFile& file,
   measured.reference = reference.name;
   measured.reason = why_not(arm, reference, *claim.metric);
   if (!measured.reason.empty()) return measured;
-  const BySeed a = by_seed(arm, measured.reason), b = by_seed(against, measured.reason);
+  const BySeed a = by_seed(arm, measured.reason), b = by_seed(reference, measured.reason);
   if (measured.reason.empty()) compare(a, b, claim, file, seeds, measured);
   for (const Control& control : claim.controls) {
     if (measured.failed_control.empty() && measured.reason.empty())

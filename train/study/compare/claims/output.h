@@ -43,7 +43,7 @@ std::vector<std::string> untested(std::span<const ClaimResult> results);
 /// runs; a sentence each.
 std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const ClaimResult> results);
 
-/// One row a claim that is tested: claim, source, rank, measured, verdict.
+/// One row a claim that is tested: claim, source, endpoint, measured, verdict.
 system::Table verdict_table(std::span<const ClaimResult> results);
 /// For the terminal: a paragraph each, then the untested ones and the notes.
 std::string claims_text(const JudgedClaims& claims, std::size_t width);

@@ -41,7 +41,7 @@ TEST(MeasureDifferences, are_compared_seed_by_seed) {
   EXPECT_EQ(found.arm, "a less b");
   EXPECT_EQ(found.reference, "c less d");
   EXPECT_NEAR(found.arm_mean, 0.4, 1e-12);
-  EXPECT_NEAR(found.against_mean, 0.2, 1e-12);
+  EXPECT_NEAR(found.reference_mean, 0.2, 1e-12);
   EXPECT_NEAR(found.paired.difference.mean, 0.2, 1e-12);
   EXPECT_NEAR(found.a[2] - found.b[2], 0.3, 1e-12);
   const Measured ratio =

@@ -25,11 +25,11 @@ TEST(Measure, pairs_the_runs_of_a_seed_and_averages_its_learning_rates) {
   EXPECT_EQ(all.reason, "");
   EXPECT_EQ(all.seeds, (std::vector<std::uint64_t>{1, 2, 3}));
   EXPECT_NEAR(all.paired.difference.mean, -0.1, 1e-12);
-  EXPECT_NEAR(all.against_mean, 2.2 + (0.01 + 0.1) / 2, 1e-12);
+  EXPECT_NEAR(all.reference_mean, 2.2 + (0.01 + 0.1) / 2, 1e-12);
   EXPECT_EQ(all.where, "lr 0.001, 0.01");
   const Measured one =
       measured(claims("    metric: val_loss\n    where: {optim.lr: 1.0e-2}\n"), two_arms());
-  EXPECT_NEAR(one.against_mean, 2.3, 1e-12);
+  EXPECT_NEAR(one.reference_mean, 2.3, 1e-12);
   EXPECT_EQ(one.where, "lr 0.01");
 }
 
@@ -39,7 +39,7 @@ TEST(Measure, compares_ratios_by_their_logarithms) {
   });
   const Measured found = measured(claims("    metric: attention_logit\n"), runs);
   EXPECT_NEAR(found.paired.difference.mean, std::log(2), 1e-12);
-  EXPECT_NEAR(found.against_mean, std::cbrt(6), 1e-12) << "the geometric mean";
+  EXPECT_NEAR(found.reference_mean, std::cbrt(6), 1e-12) << "the geometric mean";
 }
 
 TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which files data.path means, what they hold, and what is made of them: data.kind text, whose
-// tokens are their bytes, and data.kind tokens, which other programs wrote.
+// Which files data.path means, what they hold, and what is made of them: data.type text, whose
+// tokens are their bytes, and data.type tokens, which other programs wrote.
 
 #include <filesystem>
 #include <memory>
@@ -30,7 +30,7 @@ struct SourceFile {
 };
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
-/// Tokens of data.kind text: bytes.
+/// Tokens of data.type text: bytes.
 inline constexpr Index kBytes = 256;
 std::vector<std::int32_t> bytes_of(std::string_view text);
 /// The text of tokens in [0, kBytes).

@@ -31,7 +31,7 @@ class OneBatch : public Dataset {
 Config learning_by_heart(Config config, const OverfitRequest& request) {
   config.data.batch_size = request.sequences;
   config.data.repeats = {};
-  config.train.grad_accumulation = 1;
+  config.train.gradient_accumulation_steps = 1;
   config.train.init_from.clear();
   config.train.steps = request.steps;
   config.optim = {.lr = kLr,
@@ -39,7 +39,7 @@ Config learning_by_heart(Config config, const OverfitRequest& request) {
                   .schedule = ScheduleKind::linear,
                   .warmup_steps = request.steps / 10,
                   .weight_decay = 0};
-  config.log.diagnostics_every = 0;
+  config.log.diagnostics_interval = 0;
   return config;
 }
 
@@ -48,8 +48,8 @@ Config learning_by_heart(Config config, const OverfitRequest& request) {
 Overfit overfit(Config config, const OverfitRequest& request,
                 const std::function<void(Index step, double loss)>& watch) {
   config = learning_by_heart(std::move(config), request);
-  const auto data =
-      make_dataset(config.data, config.model, config.run.seed, config.train.grad_accumulation);
+  const auto data = make_dataset(config.data, config.model, config.run.seed,
+                                 config.train.gradient_accumulation_steps);
   TrainState state(config, std::make_unique<OneBatch>(data->train_batch(0, 0), data->vocab_size()));
   Overfit result;
   while (result.step < request.steps && !result.reached && !result.diverged) {

@@ -36,8 +36,8 @@ const char* suffix(Per per) {
 }
 
 std::string when_of(const Metric& metric) {
-  const char* const when[] = {"step", "validation", "log.parameters_every", "log.diagnostics_every",
-                              "last step"};
+  const char* const when[] = {"step", "validation", "log.param_grad_norms_interval",
+                              "log.diagnostics_interval", "last step"};
   const char* const of[] = {"",
                             ", tasks",
                             ", text",

@@ -81,7 +81,7 @@ TEST_F(ReportCommand, judges_the_claims_of_the_sweep_and_none_without_them) {
   put(dir / "wrong.yaml", "claims: {a: {arm: x}}");
   const Outcome wrong = report({"sweep", "--claims", "wrong.yaml"});
   EXPECT_EQ(wrong.exit, 78);
-  EXPECT_THAT(wrong.err, HasSubstr("wrong.yaml:1:13: error: claims.a: has no 'sentence'"));
+  EXPECT_THAT(wrong.err, HasSubstr("wrong.yaml:1:13: error: claims.a: has no 'statement'"));
   EXPECT_EQ(report({"sweep", "--claims", "none.yaml"}).exit, 66);
 }
 

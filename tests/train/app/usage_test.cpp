@@ -134,8 +134,10 @@ TEST(Usage, a_key_that_is_given_as_an_option_goes_to_set) {
   EXPECT_THAT(advice({"--beta1", "0.9"}), HasSubstr("write --set optim.betas=VALUE"));
   for (const char* nothing : {"---", "--=3", "=5"})
     EXPECT_EQ(test::run({"train", "a.yaml", nothing}).exit, 64) << nothing;
-  EXPECT_EQ(advice({"--kind", "diff_v2"}), "difftape: unknown option '--kind'")
-      << "three keys have that name";
+  EXPECT_EQ(advice({"--kind", "diff_v2"}),
+            "difftape: unknown option '--kind'; write --set model.attention.kind=diff_v2");
+  EXPECT_EQ(advice({"--name", "mine"}), "difftape: unknown option '--name'")
+      << "two keys have that name";
   EXPECT_THAT(usage_error({"report", "runs", "--steps", "3"}),
               HasSubstr("unknown option '--steps'\n"));
 }

@@ -69,7 +69,7 @@ TEST_F(WrittenPaths, are_below_the_run_directory_whatever_the_texts_of_a_configu
   for (const nlohmann::ordered_json& key :
        system::parse_json(difftape({"config", "keys", "--json"}).out)) {
     const auto name = key["key"].get<std::string>();
-    if (key["type"] != "text" || name == "run.out" || name.starts_with("sweep.")) continue;
+    if (key["type"] != "string" || name == "run.out" || name.starts_with("sweep.")) continue;
     SCOPED_TRACE(name);
     for (const std::string& text : texts) {
       const std::string out = "run" + std::to_string(trained);

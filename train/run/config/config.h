@@ -166,9 +166,9 @@ struct LogConfig {
   Index sample_tokens = 100;
   bool tensorboard = false;  ///< event files beside metrics.jsonl
   bool digest = false;       ///< digests.jsonl beside it
-  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::automatic;
+  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::median;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
-  double spike_threshold = 0;  ///< standard deviations
+  double spike_threshold = 0;  ///< standard deviations; median takes no other than its own
   Index spike_min_history = 0;
 };
 
@@ -191,11 +191,10 @@ inline Index batches_to_validate(const Config& config, Index step, Index availab
   return std::min(step == train.steps ? last : train.eval_batches, available);
 }
 
-/// What counts as a spike in a run of `steps` steps; whether the rule is possible,
-/// stats::unsupported_reason says.
-inline stats::SpikeRule spike_rule_of(const LogConfig& log, Index steps) {
-  return stats::make_spike_rule(stats::definition_for(log.spike_rule, steps), log.spike_window,
-                                log.spike_threshold, log.spike_min_history);
+/// What counts as a spike; whether the rule is possible, stats::unsupported_reason says.
+inline stats::SpikeRule spike_rule_of(const LogConfig& log) {
+  return stats::make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
+                                log.spike_min_history);
 }
 
 }  // namespace difftape::run

@@ -33,6 +33,7 @@ std::span<const FormerValue> former_values() {
       {"model.attention.kind", "off_by_one", "softmax1"},
       {"model.attention.softmax_denominator", "off_by_one", "softmax1"},
       {"data.kind", "recall", "mqar"},
+      {"log.spike_rule", "auto", "median"},
   };
   return values;
 }

@@ -66,9 +66,9 @@ bool has_metric(const run::MetricsTable& metrics, const std::string& name) {
                      [&](const auto& column) { return names_metric(column.first, name); });
 }
 
-Series spikes(const Series& curve, const stats::SpikeRule& rule) {
+Series spikes(const Series& curve, const stats::SpikeRule& rule, stats::SpikeSeries holds) {
   Series result;
-  stats::SpikeDetector detector(rule);
+  stats::SpikeDetector detector(rule, holds);
   for (std::size_t i = 0; i < curve.step.size(); ++i) {
     if (!detector.add(curve.value[i])) continue;
     result.step.push_back(curve.step[i]);

@@ -30,8 +30,8 @@ std::vector<double> last_layers(const run::MetricsTable& metrics, const std::str
 /// Whether there is a column of that name, or of that metric in any layer.
 bool has_metric(const run::MetricsTable& metrics, const std::string& name);
 
-/// The points of a curve that are spikes by a rule.
-Series spikes(const Series& curve, const stats::SpikeRule& rule);
+/// The points of a curve of losses or gradient norms that are spikes by a rule.
+Series spikes(const Series& curve, const stats::SpikeRule& rule, stats::SpikeSeries holds);
 
 /// At most about `points` points of a curve: its first, its last, and the smallest and the largest
 /// of each of points / 2 equal stretches, so that no peak is lost.

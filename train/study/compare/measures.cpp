@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
@@ -25,14 +26,6 @@ std::size_t first_failure(std::span<const RunRecord* const> runs) {
   const auto first = std::find_if(runs.begin(), runs.end(), trains);
   if (first == runs.end()) return 0;
   return static_cast<std::size_t>(std::find_if_not(first, runs.end(), trains) - runs.begin());
-}
-
-/// The rule of the run; where it is OLMo 2's and the run too short for it, OLMo-core's.
-stats::SpikeRule scoring_rule(const RunRecord& run) {
-  const stats::SpikeRule rule = spike_rule(run.env);
-  const bool fires =
-      rule.definition != stats::SpikeDefinition::olmo2 || rule.window <= run.status.steps / 3;
-  return fires ? rule : stats::make_spike_rule(stats::SpikeDefinition::olmo_core);
 }
 
 /// The steps of a run that count: those after its first 10 %.
@@ -185,28 +178,34 @@ int beyond_lrs(std::span<const RunRecord* const> runs) {
 }
 
 Series counted_spikes(const RunRecord& run, const char* name) {
-  const Series found = spikes(logged(run.metrics, name), scoring_rule(run));
+  const auto holds = name == std::string_view(metric("optim/grad_norm"))
+                         ? stats::SpikeSeries::grad_norm
+                         : stats::SpikeSeries::loss;
+  const Series found = spikes(logged(run.metrics, name), spike_rule(run.env), holds);
   const auto first = std::ranges::upper_bound(found.step, first_scored(run)) - found.step.begin();
   return {{found.step.begin() + first, found.step.end()},
           {found.value.begin() + first, found.value.end()}};
 }
 
-double spike_count(const RunRecord& run, const char* name) {
+double spike_fraction(const RunRecord& run, const char* name) {
   const std::vector<double> steps = logged(run.metrics, name).step;
-  const auto scored =
-      static_cast<double>(steps.end() - std::ranges::upper_bound(steps, first_scored(run)));
-  if (scored == 0) return kNaN;
-  const auto counted = static_cast<double>(counted_spikes(run, name).step.size());
-  return counted * (static_cast<double>(run.status.steps) - first_scored(run)) / scored;
+  const Index after = std::ranges::upper_bound(steps, first_scored(run)) - steps.begin();
+  const Index scored = std::ssize(steps) - std::max(after, spike_rule(run.env).min_history);
+  const Index counted = std::ssize(counted_spikes(run, name).step);
+  return scored > 0 ? static_cast<double>(counted) / static_cast<double>(scored) : kNaN;
 }
 
-double excursion(const RunRecord& run, const char* name) {
+double spike_count(const RunRecord& run, const char* name) {
+  return spike_fraction(run, name) * (static_cast<double>(run.status.steps) - first_scored(run));
+}
+
+double tail(const RunRecord& run, const char* name) {
   const Series series = curve(run.metrics, name);
   std::vector<double> values;
   for (std::size_t i = 0; i < series.step.size(); ++i) {
     if (series.step[i] > first_scored(run)) values.push_back(series.value[i]);
   }
-  return stats::quantile(values, 1) / stats::quantile(values, 0.5);
+  return stats::quantile(values, 0.99) / stats::quantile(values, 0.5);
 }
 
 double late_growth(const RunRecord& run) {

@@ -41,15 +41,16 @@ double training_seconds(const RunRecord& run);
 double tokens_until(const RunRecord& run, const char* metric, double value);
 double context_rms_after_first_step(const RunRecord& run);
 
-/// The spikes that count: those after the first 10 % of the steps, by the rule of the run; where
-/// that is OLMo 2's and its window longer than a third of the run, by OLMo-core's. Infinities are
-/// among them.
+/// The spikes of train/loss or optim/grad_norm that count: those after the first 10 % of the steps,
+/// by the rule of the run. Infinities are among them.
 stats::Series counted_spikes(const RunRecord& run, const char* metric);
-/// How many they are. Of a run that diverged what a whole one would have at that rate; NaN if it
-/// did within the 10 %.
+/// Their share of the scored steps: those after the first 10 % for which the rule had its
+/// min_history. NaN if there are none.
+double spike_fraction(const RunRecord& run, const char* metric);
+/// That share of all steps after the first 10 %.
 double spike_count(const RunRecord& run, const char* metric);
-/// After the first 10 % of the steps: the largest value over the median.
-double excursion(const RunRecord& run, const char* metric);
+/// After the first 10 % of the steps: the 99th percentile over the median.
+double tail(const RunRecord& run, const char* metric);
 /// The gradient norm over the second half of the steps, up to the last one before the learning rate
 /// falls: the exponent a of norm ~ step^a; its standard deviation over its median. NaN for fewer
 /// than 50 such steps.

@@ -67,10 +67,8 @@ stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string
       throw DataError(fmt::format("{}: log.spike_rule is '{}'; need one of {}", who, word,
                                   fmt::join(names<stats::SpikeDefinition>(), ", ")));
     }
-    const stats::SpikeDefinition definition =
-        stats::definition_for(*named, number<Index>(config, who, "train.steps", "0"));
     const stats::SpikeRule rule =
-        stats::make_spike_rule(definition, number<Index>(config, who, "log.spike_window", "0"),
+        stats::make_spike_rule(*named, number<Index>(config, who, "log.spike_window", "0"),
                                number<double>(config, who, "log.spike_threshold", "0"),
                                number<Index>(config, who, "log.spike_min_history", "0"));
     return stats::SpikeDetector(rule).rule();

@@ -28,7 +28,7 @@ TEST_F(FormerNames, of_keys_are_errors_that_name_the_new_ones) {
 }
 
 TEST_F(FormerNames, of_values_are_errors_that_name_the_new_ones) {
-  ASSERT_EQ(former_values().size(), 3u);
+  ASSERT_EQ(former_values().size(), 4u);
   for (const FormerValue& former : former_values()) {
     const Field* field = find_field(former.key);
     ASSERT_NE(field, nullptr) << former.key;

@@ -154,6 +154,7 @@ struct TrainConfig {
   Precision precision = Precision::full;
   Engine engine = Engine::fast;
   bool flush_subnormals = true;  ///< in f32; f64 never does
+  double gradient_ramp = 1;      ///< a positive control: gradient_ramp_at()
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).
@@ -180,6 +181,13 @@ struct Config {
   TrainConfig train;
   LogConfig log;
 };
+
+/// What the gradient of a step is multiplied by: 1 up to half of the steps, from there on a line
+/// that reaches train.gradient_ramp at the last step. The loss that is logged is not.
+inline double gradient_ramp_at(const TrainConfig& train, Index step) {
+  const double past_half = 2 * static_cast<double>(step) / static_cast<double>(train.steps) - 1;
+  return 1 + (train.gradient_ramp - 1) * std::max(past_half, 0.0);
+}
 
 /// How many batches the validation after a step reads, of `available` ones: train.eval_batches;
 /// after the last step train.final_eval_batches or, where that is 0, kFinalEvalBatches, of a task

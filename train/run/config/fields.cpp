@@ -199,6 +199,11 @@ std::vector<Field> train_fields() {
           "train.flush_subnormals", any_value(), "",
           "Arithmetic in f32 takes numbers below 1.2e-38 for 0, which is faster at large learning "
           "rates; f64 never does."),
+      field<at, &T::gradient_ramp>(
+          "train.gradient_ramp", above(0), "",
+          "An instrument for positive controls, 1 in any other run: multiply the loss, and so the "
+          "gradient, by a factor that grows from 1 at half of the steps to this at the last one. "
+          "The gradient norm that is logged grows alike, while AdamW and clipping hardly see it."),
   };
 }
 

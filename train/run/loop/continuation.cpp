@@ -88,6 +88,10 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
       reasons.push_back(fmt::format(
           "train.steps is {}, not {}: by then the learning rate of step {} would have been another",
           each.made, each.wanted, other + 1));
+    } else if (made.train.gradient_ramp != 1) {
+      reasons.push_back(fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, which "
+                                    "another number of steps stretches",
+                                    each.made, each.wanted, made.train.gradient_ramp));
     }
   }
   return fmt::format("{}", fmt::join(reasons, "; "));

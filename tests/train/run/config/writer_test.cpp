@@ -79,7 +79,8 @@ Config unusual() {
              .activation_checkpointing = ActivationCheckpointing::blocks,
              .precision = Precision::bf16_emulated,
              .engine = Engine::portable,
-             .flush_subnormals = false};
+             .flush_subnormals = false,
+             .gradient_ramp = 2.5};
   c.log = {.parameters_every = 3,
            .diagnostics_every = 7,
            .diagnostics_sequences = 5,

@@ -23,14 +23,14 @@ double mean_of_layers(const RunRecord& run, const char* metric);
 /// The largest over all layers and all steps that logged any.
 double largest_of_run(const RunRecord& run, const char* metric);
 
-/// Nats per token. NaN for a diverged run; capped: then RunRecord::failing_loss.
+/// Nats per token. NaN for a diverged run.
 double train_loss(const RunRecord& run);
 double val_loss(const RunRecord& run);
-double capped_val_loss(const RunRecord& run);
+/// The last validation loss, at most the loss at init (RunRecord::initial_loss), which stands for a
+/// diverged run.
+double final_loss(const RunRecord& run);
 
-/// 1 or 0: whether the run finished below the loss of failure; whether it diverged. NaN of a run
-/// without steps, and of a finished one that was never validated.
-double trained(const RunRecord& run);
+/// 1 or 0: whether the run diverged. NaN of a run without steps.
 double diverged(const RunRecord& run);
 
 /// Seconds of training when a step had ended, over all resumes; no points if no speed was logged.
@@ -60,15 +60,9 @@ double late_variation(const RunRecord& run);
 /// step: nats a doubling. NaN for fewer than four validations.
 double loss_slope(const RunRecord& run);
 
-/// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023, NaN if none
-/// trained; and the learning rate at which the loss first crosses that of failure, interpolated
-/// over its logarithm between the first one that failed after one that trained and the one before
-/// it; where there is no such pair, the highest of those that were trained, or the lowest if none
-/// trained.
+/// Of complete runs of one seed, ascending lr, at least two: the sensitivity of Wortsman et al.
+/// 2023. NaN if all diverged.
 double lr_sensitivity(std::span<const RunRecord* const> runs);
-double critical_lr(std::span<const RunRecord* const> runs);
-/// Where that is no crossing: -1 if none trained, 1 if none failed after one that trained; else 0.
-int beyond_lrs(std::span<const RunRecord* const> runs);
 
 }  // namespace measures
 }  // namespace difftape::study

@@ -145,18 +145,6 @@ double RunRecord::initial_loss() const {
   return std::isfinite(found->second[0]) ? found->second[0] : kNaN;
 }
 
-double RunRecord::bigram_entropy() const {
-  const auto data = env.find("data");
-  const bool known = data != env.end() && data->is_object() && data->contains("bigram_entropy");
-  return known ? data->at("bigram_entropy").get<double>() : kNaN;
-}
-
-double RunRecord::failing_loss() const {
-  return std::isnan(bigram_entropy()) ? initial_loss() : bigram_entropy();
-}
-
-bool RunRecord::trained() const { return finished() && measures::val_loss(*this) < failing_loss(); }
-
 double RunRecord::number(const Quantity& quantity) const {
   return numbers.at(static_cast<std::size_t>(&quantity - quantities().data()));
 }

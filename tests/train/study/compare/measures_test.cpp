@@ -16,42 +16,29 @@ namespace {
 using test::record;
 using test::Result;
 
-/// Runs of one seed with these final losses at 1e-3, 1e-2, ...; NaN: diverged. The loss of failure
-/// is 2.6.
-double critical(const std::vector<double>& losses) {
+/// The sensitivity of runs of one seed with these final losses at 1e-3, 1e-2, ...; NaN: diverged.
+double sensitivity(const std::vector<double>& losses) {
   std::vector<RunRecord> runs;
   double lr = 1e-4;
   for (const double loss : losses) {
     Result result{.lr = lr *= 10, .loss = loss};
     if (std::isnan(loss)) result.state = run::RunState::diverged;
     runs.push_back(record(result));
-    runs.back().env["data"] = {{"bigram_entropy", 2.6}};
   }
-  std::vector<const RunRecord*> pointers;
-  for (const RunRecord& run : runs) pointers.push_back(&run);
-  return measures::critical_lr(pointers);
+  return measures::lr_sensitivity(test::pointers(runs));
 }
 
-TEST(CriticalLr, is_where_the_loss_crosses_that_of_failure) {
-  EXPECT_NEAR(critical({2.2, 2.4, 2.8}), std::pow(10, -1.5), 1e-12) << "half way in log(lr)";
-  EXPECT_NEAR(critical({2.2, 2.5, 2.9}), std::pow(10, -1.75), 1e-12);
-  const double capped = (2.6 - 2.4) / (test::kInitialLoss - 2.4);
-  EXPECT_NEAR(critical({2.2, 2.4, std::nan("")}), std::pow(10, -2 + capped), 1e-12)
-      << "a diverged run has its initial loss";
-  EXPECT_NEAR(critical({2.4, 2.8, 2.2}), std::pow(10, -2.5), 1e-12) << "the first crossing";
-  EXPECT_NEAR(critical({2.8, 2.4, 2.8}), std::pow(10, -1.5), 1e-12) << "the lowest is too slow";
-  EXPECT_EQ(critical({2.2, 2.4}), 1e-2) << "at least";
-  EXPECT_EQ(critical({2.7, 2.8}), 1e-3) << "at most";
+TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_at_init) {
+  EXPECT_NEAR(sensitivity({2.2, 2.0, 2.5}), (0.2 + 0 + 0.5) / 3, 1e-12);
+  EXPECT_NEAR(sensitivity({2.2, 2.0, std::nan("")}), (0.2 + 0 + 3.5) / 3, 1e-12);
+  EXPECT_NEAR(sensitivity({2.2, 2.0, 9}), (0.2 + 0 + 3.5) / 3, 1e-12);
+  EXPECT_TRUE(std::isnan(sensitivity({std::nan(""), std::nan("")})));
 }
 
-TEST(FailingLoss, is_the_bigram_entropy_of_the_data_or_the_initial_loss) {
-  RunRecord run = record({.loss = 3});
-  EXPECT_EQ(run.failing_loss(), test::kInitialLoss);
-  EXPECT_TRUE(run.trained());
-  run.env["data"] = {{"bigram_entropy", 2.6}};
-  EXPECT_EQ(run.failing_loss(), 2.6);
-  EXPECT_FALSE(run.trained());
-  EXPECT_EQ(measures::capped_val_loss(run), 2.6);
+TEST(FinalLoss, is_at_most_the_loss_at_init_which_stands_for_a_diverged_run) {
+  EXPECT_EQ(measures::final_loss(record({.loss = 3})), 3);
+  EXPECT_EQ(measures::final_loss(record({.loss = 9})), test::kInitialLoss);
+  EXPECT_EQ(measures::final_loss(record({.state = run::RunState::diverged})), test::kInitialLoss);
 }
 
 /// A run of `steps` whose gradient norm is a little noise about 1 but for spikes at these steps.

@@ -20,7 +20,7 @@ constexpr std::array kColumns{"arm",  "model.d_model", "parameters", "lr_star", 
                               "high", "loss",          "seeds",      "reason"};
 enum Column : std::size_t { kArm, kDModel, kParameters, kLr, kLow, kHigh, kLoss, kSeeds, kReason };
 
-std::string digits(double value) { return std::isnan(value) ? "" : fmt::format("{:.4g}", value); }
+std::string digits(double value) { return std::isnan(value) ? "" : fmt::format("{:.3g}", value); }
 
 /// Whether another curve would have the same line.
 const LrCurve* double_of(std::span<const LrCurve> curves, const LrCurve& curve) {

@@ -19,7 +19,7 @@ inline constexpr const char* kLrOptimumFile = "lr_optimum.csv";
 /// One line an arm and size that ran at several learning rates: arm (run.arm), model.d_model,
 /// parameters, lr_star, its 95 % limits low and high, loss (nats per token, of the parabola),
 /// seeds (those that chose it, between spaces), reason (why there is none). lr_star and limits have
-/// four significant digits. Two curves of one arm and size, as of two tasks, have a reason each.
+/// three significant digits. Two curves of one arm and size, as of two tasks, have a reason each.
 std::string lr_optima_csv(std::span<const LrCurve> curves);
 
 /// An arm of a size in lr_optimum.csv.

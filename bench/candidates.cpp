@@ -79,10 +79,10 @@ run::Config torch_config(const run::Config& config) {
                  .vocab_size = model.vocab_size,
                  .rope_theta = model.rope_theta,
                  .norm_eps = model.norm_eps,
-                 .tie_embeddings = model.tie_embeddings,
+                 .tie_word_embeddings = model.tie_word_embeddings,
                  .match_params = model.match_params,
                  .attention = torch_attention(model.attention)};
-  taken.data = {.kind = is_task(data.kind) ? taken.data.kind : data.kind,  // it scores every token
+  taken.data = {.type = is_task(data.type) ? taken.data.type : data.type,  // it scores every token
                 .path = data.path,
                 .seq_len = data.seq_len,
                 .batch_size = data.batch_size,
@@ -96,12 +96,12 @@ run::Config torch_config(const run::Config& config) {
                  .decay_embeddings = optim.decay_embeddings,
                  .betas = optim.betas,
                  .eps = optim.eps,
-                 .clip_norm = optim.clip_norm};
+                 .max_grad_norm = optim.max_grad_norm};
   taken.train = {.steps = train.steps,
-                 .eval_every = train.eval_every,
+                 .eval_interval = train.eval_interval,
                  .eval_batches = train.eval_batches,
                  .final_eval_batches = train.final_eval_batches,
-                 .checkpoint_every = train.checkpoint_every,
+                 .checkpoint_interval = train.checkpoint_interval,
                  .precision = train.precision,
                  .flush_subnormals = train.flush_subnormals};
   return taken;
@@ -141,7 +141,7 @@ Command torch_model(const run::Config& config, const Selection& selection, const
                       "--kind",         std::string(m.attention.kind.name()),
                       "--rope-theta",   fmt::format("{}", m.rope_theta),
                       "--norm-eps",     fmt::format("{}", m.norm_eps)};
-  return fixed + sizes(config) + (m.tie_embeddings ? Command{"--tied"} : Command{});
+  return fixed + sizes(config) + (m.tie_word_embeddings ? Command{"--tied"} : Command{});
 }
 
 Command torch_training(const run::Config& config, const Selection& selection) {

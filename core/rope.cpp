@@ -65,7 +65,7 @@ std::vector<double> rope_frequencies(const RopeRule& rule, Index head_dim) {
 
 double attention_factor_of(const RopeScaling& scaling) {
   if (scaling.attention_factor != 0) return scaling.attention_factor;
-  return scaling.kind == RopeScalingKind::yarn ? 0.1 * std::log(scaling.factor) + 1 : 1;
+  return scaling.rope_type == RopeScalingKind::yarn ? 0.1 * std::log(scaling.factor) + 1 : 1;
 }
 
 RopeTable::RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule)

@@ -29,7 +29,7 @@ inline constexpr auto kNames<RopeScalingKind> =
                                            {"yarn", RopeScalingKind::yarn}});
 
 struct RopeScaling {
-  RopeScalingKind kind = RopeScalingKind::none;
+  RopeScalingKind rope_type = RopeScalingKind::none;
   double factor = 1;           ///< how much longer sequences are, 1 or more
   Index original_seq_len = 0;  ///< tokens in training; read by yarn alone
   /// Queries and keys are multiplied by it, and so logits by its square; 0: 0.1 ln(factor) + 1 with

@@ -12,7 +12,7 @@ namespace detail {
 /// How exp splits its argument in this precision: x = n ln 2 + f, |f| <= ln 2 / 2.
 struct ExpConstants {
   real lowest;              ///< below it the result is no normal number: 0
-  real shift;               ///< adding it rounds to a whole number and leaves that in the low bits
+  real shift;               ///< adding it rounds to an integer and leaves that in the low bits
   real ln2_high, ln2_low;   ///< their sum is ln 2, n * ln2_high is exact
   int mantissa_bits, bias;  ///< of the exponent field
   int degree;               ///< of the Taylor polynomial; the next term is below the last digit

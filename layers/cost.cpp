@@ -65,7 +65,7 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
     products += static_cast<double>(size);
     if (in_attention) attention_products += static_cast<double>(size);
   }
-  if (used.tie_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);
+  if (used.tie_word_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);
 
   const Attention& attention = model.attention();
   const HeadMapping& mapping = attention.mapping();

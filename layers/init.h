@@ -11,15 +11,14 @@ namespace difftape {
 /// Standard deviation of V1's lambda vectors (Ye et al. 2024), whatever the preset.
 inline constexpr double kLambdaStd = 0.1;
 
-/// house: N(0, 0.02^2), residual projections scaled. torch: the standard deviations of PyTorch's
-/// nn.Linear, 1 / sqrt(3 fan_in), and nn.Embedding, 1. gpt2: those of nanoGPT, which are the
-/// house's (Radford et al. 2019). lecun: projections of variance 1 / fan_in, which keep the scale of
-/// their input (LeCun et al. 1998), unit embeddings, residual projections scaled.
-enum class InitPreset { house, torch, gpt2, lecun };
+/// gpt2: N(0, 0.02^2), residual projections scaled, as in nanoGPT (Radford et al. 2019). torch: the
+/// standard deviations of PyTorch's nn.Linear, 1 / sqrt(3 fan_in), and nn.Embedding, 1. lecun:
+/// projections of variance 1 / fan_in, which keep the scale of their input (LeCun et al. 1998),
+/// unit embeddings, residual projections scaled.
+enum class InitPreset { gpt2, torch, lecun };
 template <>
 inline constexpr auto kNames<InitPreset> = std::to_array<Named<InitPreset>>(
-    {{"house", InitPreset::house}, {"torch", InitPreset::torch}, {"gpt2", InitPreset::gpt2},
-     {"lecun", InitPreset::lecun}});
+    {{"gpt2", InitPreset::gpt2}, {"torch", InitPreset::torch}, {"lecun", InitPreset::lecun}});
 
 /// Standard deviation of a projection: a number, or one over the root of its inputs.
 struct ProjectionStd {
@@ -32,7 +31,7 @@ struct ProjectionStd {
 
 /// A value that is not set is that of the preset.
 struct InitConfig {
-  InitPreset preset = InitPreset::house;
+  InitPreset preset = InitPreset::gpt2;
   std::optional<double> embedding_std{};
   std::optional<ProjectionStd> projection_std{};
   std::optional<bool> residual_scaling{};

@@ -25,7 +25,7 @@ LanguageModel::LanguageModel(const ModelConfig& config)
     blocks_.emplace_back(parameters_, config_, layer, rope);
   }
   norm_ = std::make_unique<RmsNorm>(parameters_, "model.norm", config_.d_model, config_.norm_eps);
-  head_ = config_.tie_embeddings
+  head_ = config_.tie_word_embeddings
               ? embedding_
               : &parameters_.declare("lm_head.weight", {config_.vocab_size, config_.d_model},
                                      Role::output,
@@ -48,7 +48,7 @@ Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
 
 Var LanguageModel::logits_of(const Var& x, const Var& weight) {
   const Var logits = linear(x, weight);
-  return config_.logit_softcap > 0 ? softcap(logits, config_.logit_softcap) : logits;
+  return config_.final_logit_softcap > 0 ? softcap(logits, config_.final_logit_softcap) : logits;
 }
 
 Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,

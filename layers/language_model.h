@@ -60,7 +60,7 @@ class LanguageModel {
              Observer* observer = nullptr, ModelKvCache* cache = nullptr);
   Var head(Tape& tape);                            // (V, C)
   Var logits_of(const Var& x, const Var& weight);  // (B, T, V)
-  LossOptions loss_options() const { return {config_.z_loss, config_.logit_softcap}; }
+  LossOptions loss_options() const { return {config_.z_loss_weight, config_.final_logit_softcap}; }
 
   ModelConfig config_;
   ParameterSet parameters_;

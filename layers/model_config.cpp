@@ -73,19 +73,20 @@ class Errors {
   void check_qk_clip(const AttentionFields& fields) {
     if (fields.qk_clip == 0) return;
     if (fields.qk_norm) {
-      add({"attention.qk_clip", "attention.qk_norm"},
+      add({"attention.qk_clip_threshold", "attention.qk_norm"},
           "qk_norm undoes what QK-clip does to the weights of queries and keys, and bounds their "
           "logits itself; leave out one of them");
     }
     if (fields.logit_softcap > 0) {
-      add({"attention.qk_clip", "attention.logit_softcap"},
-          "QK-clip needs the logits as they are, and logit_softcap bounds them; leave out one of "
+      add({"attention.qk_clip_threshold", "attention.attn_logit_softcap"},
+          "QK-clip needs the logits as they are, and attn_logit_softcap bounds them; leave out one "
+          "of "
           "them");
     }
     if (fields.softmax_denominator == SoftmaxDenominator::sink) {
-      add({"attention.qk_clip", "attention.softmax_denominator"},
+      add({"attention.qk_clip_threshold", "attention.softmax_denominator"},
           "the largest logit of a row is known together with its learned sink only; write "
-          "softmax_denominator: softmax or softmax1, or leave out qk_clip");
+          "softmax_denominator: softmax or softmax1, or leave out qk_clip_threshold");
     }
   }
 
@@ -97,8 +98,8 @@ class Errors {
                              fields.context, std::string_view(key).substr(10)));
     };
     if (model_.attention.softmax_denominator) refuse("attention.softmax_denominator");
-    if (fields.logit_softcap > 0) refuse("attention.logit_softcap");
-    if (fields.qk_clip > 0) refuse("attention.qk_clip");
+    if (fields.logit_softcap > 0) refuse("attention.attn_logit_softcap");
+    if (fields.qk_clip > 0) refuse("attention.qk_clip_threshold");
   }
 
   void check_heads(const AttentionFields& fields) {
@@ -137,22 +138,23 @@ RopeRule rope_rule(const ModelConfig& config) {
 
 std::vector<ConfigConflict> rope_errors(const ModelConfig& config) {
   const RopeScaling& scaling = config.rope_scaling;
-  const bool none = scaling.kind == RopeScalingKind::none;
+  const bool none = scaling.rope_type == RopeScalingKind::none;
   std::vector<ConfigConflict> errors;
   const auto refuse = [&](bool bad, const char* key, const std::string& message) {
     const std::string section = "model.rope_scaling.";
-    if (bad) errors.push_back({{section + key, section + "kind"}, message});
+    if (bad) errors.push_back({{section + key, section + "rope_type"}, message});
   };
-  refuse(!none && !config.rope, "kind",
+  refuse(!none && !config.rope, "rope_type",
          "without RoPE there are no frequencies to scale; leave it out, or write model.rope: true");
   refuse(!none && scaling.factor == 1, "factor",
          "a factor of 1 scales nothing; write how much longer sequences are than those of "
          "training, such as 4");
-  refuse(none && scaling.factor != 1, "factor",
-         "is used with a kind of scaling; write model.rope_scaling.kind: linear, ntk or yarn, or "
-         "leave it out");
-  refuse(scaling.kind != RopeScalingKind::yarn && scaling.original_seq_len != 0, "original_seq_len",
-         "is used with model.rope_scaling.kind: yarn only; leave it out");
+  refuse(
+      none && scaling.factor != 1, "factor",
+      "is used with a kind of scaling; write model.rope_scaling.rope_type: linear, ntk or yarn, or "
+      "leave it out");
+  refuse(scaling.rope_type != RopeScalingKind::yarn && scaling.original_seq_len != 0,
+         "original_seq_len", "is used with model.rope_scaling.rope_type: yarn only; leave it out");
   refuse(none && scaling.attention_factor != 0, "attention_factor",
          "is used with a kind of scaling; leave it out");
   return errors;

@@ -36,11 +36,11 @@ struct ModelConfig {
   double rope_theta = 10000;
   RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
-  bool tie_embeddings = false;
+  bool tie_word_embeddings = false;
   bool match_params = false;    ///< d_ff shrinks until the number of parameters is that of softmax
   bool embedding_norm = false;  ///< RMSNorm of the embeddings before the first block
-  double z_loss = 0;            ///< its weight in the loss that is trained on (autograd/ops.h)
-  double logit_softcap = 0;     ///< c: output logits are c tanh(logits / c); 0: as they are
+  double z_loss_weight = 0;     ///< its weight in the loss that is trained on (autograd/ops.h)
+  double final_logit_softcap = 0;  ///< c: output logits are c tanh(logits / c); 0: as they are
   AttentionConfig attention{};
   InitConfig init{};
 };

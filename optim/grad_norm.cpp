@@ -51,8 +51,8 @@ GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards) {
   return norms;
 }
 
-double clip_scale(double norm, double clip_norm) {
-  return clip_norm > 0 ? std::min(1.0, clip_norm / (norm + 1e-6)) : 1.0;
+double clip_scale(double norm, double max_grad_norm) {
+  return max_grad_norm > 0 ? std::min(1.0, max_grad_norm / (norm + 1e-6)) : 1.0;
 }
 
 const Parameter* first_non_finite(const ParameterSet& parameters, const Shards& shards) {

@@ -29,9 +29,9 @@ struct GradNorms {
 /// of the gradients of owners; it is the same in all.
 GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards = {});
 
-/// Factor that brings a gradient of the given finite norm to at most `clip_norm`, as PyTorch's
-/// clip_grad_norm_ has it: min(1, clip_norm / (norm + 1e-6)). clip_norm 0: always 1.
-double clip_scale(double norm, double clip_norm);
+/// Factor that brings a gradient of the given finite norm to at most `max_grad_norm`, as PyTorch's
+/// clip_grad_norm_ has it: min(1, max_grad_norm / (norm + 1e-6)). max_grad_norm 0: always 1.
+double clip_scale(double norm, double max_grad_norm);
 
 /// Where a NaN or infinity came in: the first parameter, in the order of declaration, whose value
 /// is not finite; else the last one whose gradient is not, which the backward pass reached first;

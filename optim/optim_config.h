@@ -37,7 +37,7 @@ inline constexpr auto kNames<OnSpike> = std::to_array<Named<OnSpike>>(
     {{"none", OnSpike::none}, {"zclip", OnSpike::zclip}, {"skip_step", OnSpike::skip_step}});
 
 struct OptimConfig {
-  OptimizerKind kind = OptimizerKind::adamw;
+  OptimizerKind name = OptimizerKind::adamw;
   double lr = 1e-3;  ///< peak learning rate
   double min_lr = 1e-4;
   ScheduleKind schedule = ScheduleKind::cosine;
@@ -48,8 +48,8 @@ struct OptimConfig {
   bool decay_embeddings = false;
   std::array<double, 2> betas{0.9, 0.95};
   double eps = 1e-8;
-  double momentum = 0.95;  ///< of muon and sgd
-  double clip_norm = 1.0;  ///< 0: no clipping
+  double momentum = 0.95;      ///< of muon and sgd
+  double max_grad_norm = 1.0;  ///< 0: no clipping
   OnSpike on_spike = OnSpike::none;
 };
 

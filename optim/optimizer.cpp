@@ -83,7 +83,7 @@ UpdateNorms norms_of(std::span<const GradientBlock> blocks, std::span<const Upda
 Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
     : parameters_(parameters), shards_(parameters, processes::count()) {
   if (config.independent_weight_decay) peak_lr_ = config.lr;
-  rules_.push_back(make_rule(config.kind, config));
+  rules_.push_back(make_rule(config.name, config));
   rules_.push_back(make_rule(OptimizerKind::adamw, config));
   for (Parameter& p : parameters) {
     const UpdateRule& rule = *rules_[rules_[0]->takes(p) ? 0 : 1];

@@ -1,5 +1,5 @@
 #pragma once
-// What changes parameters by their gradients: a rule for each of them (optim.kind), weight decay,
+// What changes parameters by their gradients: a rule for each of them (optim.name), weight decay,
 // and what the rules keep from step to step.
 
 #include <memory>
@@ -31,7 +31,7 @@ class Optimizer {
     std::vector<StateTensor> tensors;  ///< without memory where another process keeps them
   };
 
-  /// By the rule of config.kind; parameters it is not made for have AdamW's. Weight decay applies
+  /// By the rule of config.name; parameters it is not made for have AdamW's. Weight decay applies
   /// to projections and the output, to embeddings if `decay_embeddings`, never to norm weights,
   /// lambda vectors and sinks. `parameters` is initialised and outlives this. Processes that train
   /// together share the parameters.

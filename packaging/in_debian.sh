@@ -18,7 +18,7 @@ useradd --create-home user
 run() { su user -c "cd && $*"; }
 run difftape --version
 run difftape sweep configs/sweeps/quickstart.yaml --out sweep --jobs 1 --set train.steps=4 \
-  --set train.eval_every=4 --set train.final_eval_batches=1 \
+  --set train.eval_interval=4 --set train.final_eval_batches=1 \
   --set data.batch_size=2 | tail -6
 [ -s /home/user/sweep/report.html ] || fail "no report"
 [ "$(grep -c ',finished,' /home/user/sweep/index.csv)" = 3 ] || fail "not three runs that finished"

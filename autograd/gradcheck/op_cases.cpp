@@ -17,7 +17,7 @@ const std::vector<std::int32_t> kSomeIgnored{3, kIgnoreIndex, 6, 3, kIgnoreIndex
 
 const RopeRule kRope{.theta = 100, .scaling = {}};
 const RopeRule kYarn{.theta = 100,
-                     .scaling = {.kind = RopeScalingKind::yarn,
+                     .scaling = {.rope_type = RopeScalingKind::yarn,
                                  .factor = 2.5,
                                  .original_seq_len = 60,
                                  .attention_factor = 0}};

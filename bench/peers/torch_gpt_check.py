@@ -15,7 +15,7 @@ import torch_gpt
 GATE = 1e-12
 KEYS = dict(d_model="d_model", layers="num_layers", heads="num_heads", kv_heads="num_kv_heads",
             head_dim="head_dim", d_ff="d_ff", vocab="vocab_size", seq_len="max_seq_len",
-            rope_theta="rope_theta", norm_eps="norm_eps", tied="tie_embeddings")
+            rope_theta="rope_theta", norm_eps="norm_eps", tied="tie_word_embeddings")
 
 
 def is_covered(path: pathlib.Path) -> bool:

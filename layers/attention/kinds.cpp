@@ -116,8 +116,8 @@ AttentionFields fields_of(const AttentionConfig& config) {
   fields.subln = config.subln.value_or(fields.subln);
   fields.gate = config.gate.value_or(fields.gate);
   fields.qk_norm = config.qk_norm;
-  fields.logit_softcap = config.logit_softcap;
-  fields.qk_clip = config.qk_clip;
+  fields.logit_softcap = config.attn_logit_softcap;
+  fields.qk_clip = config.qk_clip_threshold;
   fields.sliding_window = config.sliding_window;
   const bool is_used = fields.maps() == 2 && fields.lambda == LambdaKind::exponential &&
                        fields.lambda_init == LambdaInit::constant;
@@ -128,8 +128,8 @@ AttentionFields fields_of(const AttentionConfig& config) {
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config) {
   return {.kind = kind,
           .qk_norm = config.qk_norm,
-          .logit_softcap = config.logit_softcap,
-          .qk_clip = config.qk_clip,
+          .attn_logit_softcap = config.attn_logit_softcap,
+          .qk_clip_threshold = config.qk_clip_threshold,
           .sliding_window = config.sliding_window};
 }
 

@@ -73,8 +73,8 @@ struct AttentionConfig {
   std::optional<bool> subln{};
   std::optional<Gate> gate{};
   bool qk_norm = false;
-  double logit_softcap = 0;
-  double qk_clip = 0;
+  double attn_logit_softcap = 0;
+  double qk_clip_threshold = 0;
   Index sliding_window = 0;
 };
 

@@ -21,10 +21,10 @@ std::vector<std::string> left_out(const std::vector<std::string>& overrides) {
 TEST(TorchCandidate, takes_sizes_its_kinds_and_numbers_that_cost_no_time) {
   EXPECT_THAT(left_out({}), IsEmpty());
   EXPECT_THAT(left_out({"model.d_model=128", "model.head_dim=32", "model.num_kv_heads=2",
-                        "model.tie_embeddings=true", "model.rope_theta=500000.0"}),
+                        "model.tie_word_embeddings=true", "model.rope_theta=500000.0"}),
               IsEmpty());
   EXPECT_THAT(left_out({"optim.lr=0.1", "optim.schedule=wsd", "optim.weight_decay=0",
-                        "train.steps=60", "log.diagnostics_every=0", "run.seed=2"}),
+                        "train.steps=60", "log.diagnostics_interval=0", "run.seed=2"}),
               IsEmpty());
   EXPECT_THAT(left_out({"model.attention.kind=diff_v2", "model.match_params=true"}), IsEmpty());
   EXPECT_THAT(left_out({"model.attention.kind=diff_v1", "model.attention.subln=true"}), IsEmpty())
@@ -33,13 +33,13 @@ TEST(TorchCandidate, takes_sizes_its_kinds_and_numbers_that_cost_no_time) {
 
 TEST(TorchCandidate, is_left_out_with_the_first_key_that_its_script_does_not_have) {
   for (const std::string with :
-       {"model.rope=false", "model.embedding_norm=true", "model.z_loss=0.5",
-        "model.logit_softcap=30", "model.attention.kind=gated", "model.attention.gate=head",
-        "model.attention.qk_norm=true", "model.attention.logit_softcap=50",
-        "model.attention.qk_clip=100", "model.attention.sliding_window=64",
-        "model.init.preset=torch", "data.kind=mqar", "data.eos_token_id=10", "data.repeats.every=5",
-        "optim.kind=muon", "optim.independent_weight_decay=true", "optim.on_spike=zclip",
-        "train.grad_accumulation=2", "train.activation_checkpointing=blocks"}) {
+       {"model.rope=false", "model.embedding_norm=true", "model.z_loss_weight=0.5",
+        "model.final_logit_softcap=30", "model.attention.kind=gated", "model.attention.gate=head",
+        "model.attention.qk_norm=true", "model.attention.attn_logit_softcap=50",
+        "model.attention.qk_clip_threshold=100", "model.attention.sliding_window=64",
+        "model.init.preset=torch", "data.type=mqar", "data.eos_token_id=10", "data.repeats.every=5",
+        "optim.name=muon", "optim.independent_weight_decay=true", "optim.on_spike=zclip",
+        "train.gradient_accumulation_steps=2", "train.activation_checkpointing=blocks"}) {
     std::string reason = with;
     reason.replace(with.find('='), 1, ": ");
     EXPECT_THAT(left_out({with}), ElementsAre("PyTorch: its script has no " + reason));

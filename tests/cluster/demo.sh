@@ -14,7 +14,7 @@ cat >sweep.yaml <<YAML
 base: $here/../../configs/base/text_0.2m.yaml
 model: {num_layers: 2, d_model: 32, d_ff: 64}
 data: {seq_len: 64, batch_size: 8}
-train: {steps: 200, eval_every: 0, checkpoint_every: 50}
+train: {steps: 200, eval_interval: 0, checkpoint_interval: 50}
 sweep:
   name: cluster
   seeds: [$(seq -s, 30)]

@@ -34,7 +34,7 @@ TEST(Rope, turning_back_gives_the_input) {
 std::vector<double> scaled(RopeScalingKind kind) {
   return rope_frequencies(
       {.theta = 10000,
-       .scaling = {.kind = kind, .factor = 4, .original_seq_len = 256, .attention_factor = 0}},
+       .scaling = {.rope_type = kind, .factor = 4, .original_seq_len = 256, .attention_factor = 0}},
       16);
 }
 
@@ -58,11 +58,12 @@ TEST(RopeScaling, by_a_larger_theta_keeps_the_fastest_plane_and_divides_the_slow
 }
 
 TEST(RopeScaling, by_yarn_makes_queries_and_keys_longer) {
-  const RopeScaling yarn{.kind = RopeScalingKind::yarn, .factor = 4, .original_seq_len = 256};
+  const RopeScaling yarn{.rope_type = RopeScalingKind::yarn, .factor = 4, .original_seq_len = 256};
   EXPECT_NEAR(attention_factor_of(yarn), 1.138629436111989, 1e-15);
-  EXPECT_EQ(attention_factor_of({.kind = RopeScalingKind::linear, .factor = 4}), 1);
+  EXPECT_EQ(attention_factor_of({.rope_type = RopeScalingKind::linear, .factor = 4}), 1);
   EXPECT_EQ(
-      attention_factor_of({.kind = RopeScalingKind::yarn, .factor = 4, .attention_factor = 1}), 1);
+      attention_factor_of({.rope_type = RopeScalingKind::yarn, .factor = 4, .attention_factor = 1}),
+      1);
   const RopeTable table(8, 4, {.scaling = yarn});
   const Tensor x = Tensor::from({1, 2, 1, 4}, std::vector<real>{1, 2, 3, 4, 1, 2, 3, 4});
   Tensor y = Tensor::like(x);

@@ -100,8 +100,8 @@ TEST_F(OwnAttention, has_its_gradients_proven) {
 }
 
 TEST_F(OwnAttention, refuses_what_its_rule_does_not_know) {
-  for (const std::string set :
-       {"logit_softcap=30", "qk_clip=100", "softmax_denominator=sink", "lambda=sigmoid"}) {
+  for (const std::string set : {"attn_logit_softcap=30", "qk_clip_threshold=100",
+                                "softmax_denominator=sink", "lambda=sigmoid"}) {
     const Outcome outcome = own({"config", "show", "tiny.yaml", "--set", "model.attention." + set});
     EXPECT_EQ(outcome.exit, 78) << set;
     EXPECT_THAT(outcome.err, HasSubstr("leave ")) << set;

@@ -27,7 +27,7 @@ T turn(int number) {
 }
 
 void use_data(run::Config& config, DataKind kind, const fs::path& tokens) {
-  config.data.kind = kind;
+  config.data.type = kind;
   if (kind == DataKind::text) return;
   config.data.path.clear();
   if (kind == DataKind::tokens) config.data.path = {tokens.string()};
@@ -103,7 +103,7 @@ DisturbedRun::DisturbedRun(int number) {
   run::Config& c = project_.config;
   const std::vector<std::string> kinds = attention_kinds();
   c.model.attention.kind = kinds[static_cast<std::size_t>(number) % kinds.size()];
-  c.optim.kind = turn<OptimizerKind>(number);
+  c.optim.name = turn<OptimizerKind>(number);
   std::string tokens;  // of 16 bits
   for (const char byte : tiny_text()) tokens += {byte, '\0'};
   put(project_ / "tokens.bin", tokens);
@@ -111,16 +111,16 @@ DisturbedRun::DisturbedRun(int number) {
   c.train.precision = number % 3 == 1 ? Precision::bf16_emulated : Precision::full;
   program_ = f64 ? DIFFTAPE_TEST_PROGRAM_F64 : DIFFTAPE_TEST_PROGRAM;
   c.train.steps = 6;
-  c.train.eval_every = 2;
+  c.train.eval_interval = 2;
   c.train.eval_batches = 1;
   c.train.final_eval_batches = 1;
   use_data(c, turn<DataKind>(number), project_ / "tokens.bin");
-  c.train.checkpoint_every = 2;
+  c.train.checkpoint_interval = 2;
   c.train.keep_last = 1;
   c.train.keep_best = true;
   c.log.digest = c.log.tensorboard = true;
-  name_ = fmt::format("{}, {}, {}, {}", c.model.attention.kind.name(), to_string(c.data.kind),
-                      to_string(c.optim.kind), f64 ? "f64" : to_string(c.train.precision));
+  name_ = fmt::format("{}, {}, {}, {}", c.model.attention.kind.name(), to_string(c.data.type),
+                      to_string(c.optim.name), f64 ? "f64" : to_string(c.train.precision));
   project_.save();
   prepare();
   const double begin = now();

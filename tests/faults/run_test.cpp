@@ -163,8 +163,8 @@ TEST(Folder, that_cannot_be_written_is_said_and_what_is_there_stays) {
 TEST(Tables, are_made_again_at_checkpoints_where_they_grew_by_a_tenth) {
   TinyProject project;
   project.config.train.steps = 40;
-  project.config.train.eval_every = 0;
-  project.config.train.checkpoint_every = 1;
+  project.config.train.eval_interval = 0;
+  project.config.train.checkpoint_interval = 1;
   project.save();
   Conditions with = project.here();
   with.environment.insert(with.environment.end(),

@@ -18,9 +18,9 @@ class SweepFaults : public testing::Test {
   SweepFaults() {
     run::Config& c = project.config;
     c.train.steps = 4;
-    c.train.eval_every = 0;
+    c.train.eval_interval = 0;
     c.optim.warmup_steps = 1;
-    c.train.checkpoint_every = 2;
+    c.train.checkpoint_interval = 2;
     c.log.digest = true;
     project.save();
     put(project / "s.yaml",

@@ -24,8 +24,8 @@ void write_raw(const std::filesystem::path& path, std::string_view bytes) {
 /// Of the run that is continued.
 constexpr const char* kConfig =
     "model: {d_model: 4, num_layers: 1, num_heads: 2, d_ff: 4, max_seq_len: 8, vocab_size: 9, "
-    "tie_embeddings: true}\n"
-    "data: {kind: backcopy, seq_len: 8, batch_size: 1, backcopy: {symbols: 4, triggers: 1}}\n"
+    "tie_word_embeddings: true}\n"
+    "data: {type: backcopy, seq_len: 8, batch_size: 1, backcopy: {symbols: 4, triggers: 1}}\n"
     "train: {steps: 4}\n";
 
 }  // namespace

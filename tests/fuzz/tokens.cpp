@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     ModelConfig model;
     model.vocab_size = 60000;
     const auto tokens = run::make_dataset(
-        {.kind = run::DataKind::tokens, .path = {path}, .seq_len = 4, .batch_size = 2}, model, 1);
+        {.type = run::DataKind::tokens, .path = {path}, .seq_len = 4, .batch_size = 2}, model, 1);
     for (const run::Batch& batch : {tokens->train_batch(7, 0), tokens->val_batch(0)}) {
       for (const std::int32_t token : batch.tokens)
         if (token < 0 || token >= model.vocab_size) throw std::logic_error("a token of no word");

@@ -264,6 +264,6 @@ def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor
     lam = LAMBDAS[rule](spec, layer, w, x, len(heads_read)) if rule else None
     sinks = w("sinks") if denominator == "sink" else None
     context = contexts(heads_read, q, k, v, visible, lam, DENOMINATORS[denominator], sinks,
-                       spec.score_softcap)
+                       spec.attn_logit_softcap)
     context = gated(spec, w, x, normed(spec, layer, w, context))
     return context.flatten(2) @ w("o_proj.weight").T

@@ -15,7 +15,7 @@ CASES = {
     "softmax_gqa": dict(kind="softmax", seq_len=17, d_model=32, num_heads=4, num_kv_heads=2,
                         vocab_size=37, rope_theta=100.0),
     "softmax_tied": dict(kind="softmax", seq_len=11, d_model=24, num_heads=3, vocab_size=64,
-                         d_ff=37, tie_embeddings=True),
+                         d_ff=37, tie_word_embeddings=True),
     "diff_v1_mha": dict(kind="diff_v1", seq_len=13, d_model=24, num_layers=3, num_heads=4,
                         vocab_size=31, norm_eps=1e-3),
     "diff_v1_gqa": dict(kind="diff_v1", seq_len=16, d_model=32, num_heads=8, num_kv_heads=4,
@@ -81,26 +81,27 @@ CASES = {
         batch_size=1, seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
         d_ff=5, data={"eos_token_id": 8}),
     "softmax_softcaps_gqa": dict(
-        kind="softmax", attention={"logit_softcap": 0.75}, batch_size=3, seq_len=14, d_model=12,
-        num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=11, d_ff=7, logit_softcap=1.5),
+        kind="softmax", attention={"attn_logit_softcap": 0.75}, batch_size=3, seq_len=14,
+        d_model=12, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=11, d_ff=7, final_logit_softcap=1.5),
     "v1_embedding_norm_z_loss": dict(
-        kind="diff_v1", attention={"logit_softcap": 1.25}, batch_size=1, seq_len=17, d_model=13,
-        num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=12, d_ff=9, norm_eps=1e-2,
-        tie_embeddings=True, embedding_norm=True, z_loss=0.1),
+        kind="diff_v1", attention={"attn_logit_softcap": 1.25}, batch_size=1, seq_len=17,
+        d_model=13, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=12, d_ff=9, norm_eps=1e-2,
+        tie_word_embeddings=True, embedding_norm=True, z_loss_weight=0.1),
     "v2_all_remedies_sink_packed": dict(
         kind="diff_v2", attention={"softmax_denominator": "sink", "qk_norm": True,
-                                   "logit_softcap": 1.0},
+                                   "attn_logit_softcap": 1.0},
         batch_size=1, seq_len=66, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
-        d_ff=5, embedding_norm=True, z_loss=0.25, logit_softcap=1.25, data={"eos_token_id": 6}),
+        d_ff=5, embedding_norm=True, z_loss_weight=0.25, final_logit_softcap=1.25,
+        data={"eos_token_id": 6}),
     "v2_yarn_mqa": dict(
-        kind="diff_v2", rope_scaling={"kind": "yarn", "factor": 3.0, "original_seq_len": 40},
+        kind="diff_v2", rope_scaling={"rope_type": "yarn", "factor": 3.0, "original_seq_len": 40},
         batch_size=1, seq_len=61, d_model=9, num_heads=2, num_kv_heads=1, head_dim=8,
         vocab_size=11, d_ff=7, rope_theta=300.0),
-    "v1_ntk": dict(kind="diff_v1", rope_scaling={"kind": "ntk", "factor": 2.5,
+    "v1_ntk": dict(kind="diff_v1", rope_scaling={"rope_type": "ntk", "factor": 2.5,
                                                  "attention_factor": 0.75},
                    batch_size=3, seq_len=13, d_model=8, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
                    d_ff=6, rope_theta=100.0),
-    "softmax_linear": dict(kind="softmax", rope_scaling={"kind": "linear", "factor": 4.0},
+    "softmax_linear": dict(kind="softmax", rope_scaling={"rope_type": "linear", "factor": 4.0},
                            batch_size=3, seq_len=12, d_model=9, num_heads=3, head_dim=4,
                            vocab_size=8, d_ff=7, rope_theta=10.0),
 }
@@ -110,7 +111,7 @@ SEED = 2026
 def config(name: str) -> str:
     """The config of one case as YAML, every size explicit."""
     model = {"num_layers": 2, "d_ff": 40, "rope_theta": 10000.0, "norm_eps": 1e-5,
-             "tie_embeddings": False} | CASES[name]
+             "tie_word_embeddings": False} | CASES[name]
     attention = {"kind": model.pop("kind")} | model.pop("attention", {})
     data = {"seq_len": model.pop("seq_len"), "batch_size": model.pop("batch_size", 2)}
     data |= model.pop("data", {})

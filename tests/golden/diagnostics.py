@@ -152,10 +152,10 @@ def expected_attention(case, wired, x):
     out = {
         "context_rms": rms.mean(), "context_rms_min": rms.min(), "context_rms_max": rms.max(),
         "context_rms_outside": (~inside[keys > 1]).double().mean(),
-        "sink_rate": (first > 0.3).double().mean(), "first_token": first.mean(),
+        "sink_rate": (first > 0.3).double().mean(), "first_token_mass": first.mean(),
         "entropy": entropy.mean(), "sparsity": small.double().mean(), "logit_max": pooled[0],
-        "logit_median": pooled[5], "logit_top": pooled,
-        "head/context_rms": rms.mean((0, 1)), "head/first_token": first, "head/entropy": entropy,
+        "logit_median": pooled[5], "logit_topk": pooled,
+        "head/context_rms": rms.mean((0, 1)), "head/first_token_mass": first, "head/entropy": entropy,
         "head/logit_max": seen.amax(1),
     }
     if count == 2:
@@ -167,7 +167,7 @@ def expected_attention(case, wired, x):
             out["lambda_rms_correlation"] = np.mean([pair[0, 1] for pair in pairs])
         for m in (0, 1):
             paid = maps[:, :, m, :early, 0].mean((0, 2))
-            out |= {f"map{m + 1}/first_token": paid, f"map{m + 1}/logit_max": seen[:, m],
+            out |= {f"map{m + 1}/first_token_mass": paid, f"map{m + 1}/logit_max": seen[:, m],
                     f"map{m + 1}/sink_rate": (paid > 0.3).double().mean()}
     kept = torch.stack([*maps[0].unbind(1)] + ([whole[0]] if count == 2 else []), 1)
     return {"attn/" + key: value for key, value in out.items()}, kept[..., :early, :early], context
@@ -177,7 +177,7 @@ def expected_activations(hidden):
     flat = hidden.reshape(-1, hidden.shape[-1])
     second = np.diag(flat.T @ flat / len(flat))  # of the feature Gram matrix (He et al. 2024)
     pooled = top(hidden)
-    return {"act/max": pooled[0], "act/max_over_median": pooled[0] / pooled[5], "act/top": pooled,
+    return {"act/max": pooled[0], "act/max_over_median": pooled[0] / pooled[5], "act/topk": pooled,
             "act/kurtosis": np.mean(second ** 2) / np.mean(second) ** 2}
 
 

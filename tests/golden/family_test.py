@@ -34,7 +34,7 @@ class Family(unittest.TestCase):
         shape = dict(d_model=7, num_heads=4, num_kv_heads=2, head_dim=2, lambda_init_value=0.35)
         others = (dict(), dict(qk_norm=True, rope=False, norm_eps=1e-2),
                   dict(qk_norm=True, rope_theta=9.0, sliding_window=3, eos_token_id=1),
-                  dict(score_softcap=1.5, sliding_window=3, eos_token_id=1))
+                  dict(attn_logit_softcap=1.5, sliding_window=3, eos_token_id=1))
         tokens, x = torch.tensor([[0, 0, 1, 0, 0, 0, 0, 1, 1], [0] * 9]), random(2, 9, 7)
         checked = 0
         for fields, other in itertools.product(combinations(), others):
@@ -68,12 +68,13 @@ class Family(unittest.TestCase):
                        dict(kind="gated", lambda_rule="none"), dict(lambda_init="constant"),
                        dict(kind="diff_v2", lambda_init="schedule"), dict(gate="heads"),
                        dict(kind="diff_v1", lambda_rule="sigmoid", lambda_init="constant"),
-                       dict(score_softcap=-1.0), dict(logit_softcap=-1.0), dict(z_loss=-1.0)):
+                       dict(attn_logit_softcap=-1.0), dict(final_logit_softcap=-1.0),
+                       dict(z_loss_weight=-1.0)):
             with self.assertRaises(ValueError, msg=fields):
                 ModelSpec(**fields)
         for text, said in (("model: {attention: {kind: diff_v2, windows: 3}}", "windows"),
                            ("model: {attention: {d_model: 8}}", "d_model"),
-                           ("model: {score_softcap: 2}", "score_softcap"),
+                           ("model: {final_logit_softcap: 2}", "final_logit_softcap"),
                            ("model: {embedding_scale: 3}", "embedding_scale"),
                            ('model: {embedding_norm: "false"}', "boolean")):
             with self.assertRaisesRegex(ValueError, said):
@@ -81,13 +82,13 @@ class Family(unittest.TestCase):
 
     def test_keys_that_change_nothing_for_given_weights_are_left_out(self):
         text = ("model: {max_seq_len: 9, match_params: true, init: {preset: torch}, "
-                "attention: {qk_clip: 100}}")
+                "attention: {qk_clip_threshold: 100}}")
         self.assertEqual(ModelSpec.from_yaml(text), ModelSpec())
 
     def test_the_soft_caps_of_model_and_attention_are_two(self):
-        text = "model: {logit_softcap: 30, attention: {logit_softcap: 50}}"
+        text = "model: {final_logit_softcap: 30, attention: {attn_logit_softcap: 50}}"
         self.assertEqual(ModelSpec.from_yaml(text),
-                         ModelSpec(logit_softcap=30.0, score_softcap=50.0))
+                         ModelSpec(final_logit_softcap=30.0, attn_logit_softcap=50.0))
 
     def test_words_that_yaml_takes_for_booleans_are_words(self):
         text = "model: {rope: false, attention: {kind: diff_v2, lambda: none, subln: %s}}"
@@ -136,7 +137,8 @@ class Remedies(unittest.TestCase):
             assert_same(p, e / (e.sum(-1, keepdim=True) + added), 1e-15)
 
     def test_a_soft_cap_far_above_all_scores_changes_nothing_and_a_small_one_does(self):
-        for kind, field in itertools.product(PRESETS, ("score_softcap", "logit_softcap")):
+        for kind, field in itertools.product(PRESETS,
+                                             ("attn_logit_softcap", "final_logit_softcap")):
             spec, weights, tokens = model(kind=kind)
             plain = oracle.logits(spec, weights, tokens)
             for cap, same in ((1e6, True), (0.3, False)):
@@ -145,16 +147,16 @@ class Remedies(unittest.TestCase):
 
     def test_capped_output_logits_are_those_of_the_model_without_the_cap(self):
         for tied in (False, True):
-            spec, weights, tokens = model(tie_embeddings=tied, logit_softcap=2.0)
+            spec, weights, tokens = model(tie_word_embeddings=tied, final_logit_softcap=2.0)
             capped = oracle.logits(spec, weights, tokens)
-            plain = dataclasses.replace(spec, logit_softcap=0.0)
+            plain = dataclasses.replace(spec, final_logit_softcap=0.0)
             self.assertLess(capped.abs().max(), 2)
             assert_same(2 * torch.atanh(capped / 2), oracle.logits(plain, weights, tokens), 1e-12)
 
     def test_the_embedding_norm_is_a_normed_table_that_the_output_does_not_share(self):
         spec, weights, tokens = model(embedding_norm=True)
         plain = dataclasses.replace(spec, embedding_norm=False)
-        tied = dataclasses.replace(spec, tie_embeddings=True)
+        tied = dataclasses.replace(spec, tie_word_embeddings=True)
         weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
         table = torch.nn.functional.rms_norm(weights["model.embed_tokens.weight"], (16,),
                                              weights["model.embedding_norm.weight"], spec.norm_eps)
@@ -166,7 +168,7 @@ class Remedies(unittest.TestCase):
 
     def test_the_z_loss_multiplies_the_probabilities_in_the_gradient_of_the_logits(self):
         scores, targets = random(2, 5, 7).requires_grad_(), torch.tensor([[0, 3, 3, 6, 1]] * 2)
-        total = oracle.loss(ModelSpec(z_loss=0.2), scores, targets)
+        total = oracle.loss(ModelSpec(z_loss_weight=0.2), scores, targets)
         total.backward()
         with torch.no_grad():
             log_z = scores.exp().sum(-1, keepdim=True).log()
@@ -178,8 +180,8 @@ class Remedies(unittest.TestCase):
             assert_same(scores.grad, ((1 + 2 * 0.2 * log_z) * p - one_hot) / 10, 1e-15)
 
     def test_the_z_loss_leaves_the_logits_as_they_are_and_reads_them_capped(self):
-        spec, weights, tokens = model(logit_softcap=0.5)
-        with_z = dataclasses.replace(spec, z_loss=0.3)
+        spec, weights, tokens = model(final_logit_softcap=0.5)
+        with_z = dataclasses.replace(spec, z_loss_weight=0.3)
         plain, other = (oracle.evaluate(s, weights, tokens) for s in (spec, with_z))
         assert_same(plain.logits, other.logits, 0)
         log_z = plain.logits.exp().sum(-1).log()

@@ -32,7 +32,7 @@ def parameter_shapes(spec: ModelSpec) -> dict:
         shapes[layer + "mlp.up_proj.weight"] = (f, c)
         shapes[layer + "mlp.down_proj.weight"] = (c, f)
     shapes["model.norm.weight"] = (c,)
-    if not spec.tie_embeddings:
+    if not spec.tie_word_embeddings:
         shapes["lm_head.weight"] = (spec.vocab_size, c)
     return shapes
 
@@ -58,8 +58,8 @@ def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
         normed = rms_norm(x, w("post_attention_layernorm.weight"), spec.norm_eps)
         x = x + swiglu(lambda name: w("mlp." + name), normed)
     x = rms_norm(x, weights["model.norm.weight"], spec.norm_eps)
-    head = "model.embed_tokens.weight" if spec.tie_embeddings else "lm_head.weight"
-    return softcap(x @ weights[head].T, spec.logit_softcap)
+    head = "model.embed_tokens.weight" if spec.tie_word_embeddings else "lm_head.weight"
+    return softcap(x @ weights[head].T, spec.final_logit_softcap)
 
 
 def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
 def loss(spec: ModelSpec, scores: Tensor, targets: Tensor) -> Tensor:
     """What is trained on: the cross-entropy and the z-loss, a mean over the same positions."""
     log_z = torch.logsumexp(scores, dim=-1)
-    return cross_entropy(scores, targets) + spec.z_loss * (log_z * log_z).mean()
+    return cross_entropy(scores, targets) + spec.z_loss_weight * (log_z * log_z).mean()
 
 
 class Result(NamedTuple):

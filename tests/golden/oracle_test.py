@@ -263,8 +263,8 @@ class GoldenFiles(unittest.TestCase):
     def test_no_case_would_agree_if_a_field_were_ignored(self):
         """Each field at another value that needs no other weights."""
         others = {"sliding_window": 0, "eos_token_id": -1, "rope": True, "pairing": "interleaved",
-                  "lambda_init": "schedule", "score_softcap": 0.0, "logit_softcap": 0.0,
-                  "embedding_norm": False, "z_loss": 0.0}
+                  "lambda_init": "schedule", "attn_logit_softcap": 0.0, "final_logit_softcap": 0.0,
+                  "embedding_norm": False, "z_loss_weight": 0.0}
         tried = set()
 
         def results(spec, weights, tokens):
@@ -299,18 +299,18 @@ class GoldenFiles(unittest.TestCase):
 
     def test_soft_caps_bend_the_logits_of_their_cases(self):
         """Some logit without its cap is above it, in every layer that has one."""
-        capped = {"score_softcap": 0, "logit_softcap": 0}
+        capped = {"attn_logit_softcap": 0, "final_logit_softcap": 0}
         for name in cases.CASES:
             spec, weights, tokens, _ = read(name)
-            if spec.score_softcap:
+            if spec.attn_logit_softcap:
                 largest = largest_scores(spec, weights, tokens[:, :-1])
-                self.assertGreater(min(largest), spec.score_softcap, name)
-            if spec.logit_softcap:
+                self.assertGreater(min(largest), spec.attn_logit_softcap, name)
+            if spec.final_logit_softcap:
                 largest = oracle.logits(spec, weights, tokens[:, :-1]).abs().max()
-                self.assertGreater(largest, math.tanh(1) * spec.logit_softcap, name)
+                self.assertGreater(largest, math.tanh(1) * spec.final_logit_softcap, name)
             for field in capped:
                 capped[field] += getattr(spec, field) > 0
-        self.assertEqual(capped, {"score_softcap": 3, "logit_softcap": 2})
+        self.assertEqual(capped, {"attn_logit_softcap": 3, "final_logit_softcap": 2})
 
     def test_files_of_the_family_stay_small(self):
         for name in list(cases.CASES)[8:]:

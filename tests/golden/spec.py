@@ -18,14 +18,15 @@ ROPE_SCALINGS = ("none", "linear", "ntk", "yarn")
 # Key of a config -> field of ModelSpec. None: the key changes nothing for given weights.
 ATTENTION_KEYS = {name: name for name in (
     "kind", "pairing", "lambda_init", "lambda_init_value", "softmax_denominator", "subln", "gate",
-    "qk_norm", "sliding_window")}
-ATTENTION_KEYS |= {"lambda": "lambda_rule", "logit_softcap": "score_softcap", "qk_clip": None}
+    "qk_norm", "attn_logit_softcap", "sliding_window")}
+ATTENTION_KEYS |= {"lambda": "lambda_rule", "qk_clip_threshold": None}
 MODEL_KEYS = {name: name for name in (
     "d_model", "num_layers", "num_heads", "num_kv_heads", "head_dim", "d_ff", "vocab_size", "rope",
-    "rope_theta", "norm_eps", "tie_embeddings", "embedding_norm", "z_loss", "logit_softcap")}
+    "rope_theta", "norm_eps", "tie_word_embeddings", "embedding_norm", "z_loss_weight",
+    "final_logit_softcap")}
 MODEL_KEYS |= {"max_seq_len": None, "match_params": None, "init": None}
-ROPE_KEYS = {"kind": "rope_scaling", "factor": "rope_factor", "original_seq_len": "rope_original",
-             "attention_factor": "rope_attention_factor"}
+ROPE_KEYS = {"rope_type": "rope_scaling", "factor": "rope_factor",
+             "original_seq_len": "rope_original", "attention_factor": "rope_attention_factor"}
 
 
 class Preset(NamedTuple):
@@ -54,9 +55,8 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Flat. The fields are called as in the config, save `lambda`, a word of Python's, and the
-    `logit_softcap` of attention, a name the model has too. 0 in num_kv_heads and head_dim means the
-    documented default; a soft cap of 0 is none."""
+    """Flat. The fields are called as in the config, save `lambda`, a word of Python's. 0 in
+    num_kv_heads and head_dim means the documented default; a soft cap of 0 is none."""
 
     kind: str = "softmax"
     pairing: str = "preset"
@@ -67,7 +67,7 @@ class ModelSpec:
     subln: str = "preset"
     gate: str = "preset"
     qk_norm: bool = False
-    score_softcap: float = 0.0
+    attn_logit_softcap: float = 0.0
     sliding_window: int = 0
     d_model: int = 128
     num_layers: int = 4
@@ -83,10 +83,10 @@ class ModelSpec:
     rope_original: int = 0  # needed by yarn
     rope_attention_factor: float = 0.0
     norm_eps: float = 1e-5
-    tie_embeddings: bool = False
+    tie_word_embeddings: bool = False
     embedding_norm: bool = False
-    z_loss: float = 0.0
-    logit_softcap: float = 0.0
+    z_loss_weight: float = 0.0
+    final_logit_softcap: float = 0.0
     eos_token_id: int = -1
 
     def __post_init__(self):
@@ -105,7 +105,7 @@ class ModelSpec:
             raise ValueError("yarn needs the original length")
         if self.lambda_init != "preset" and self.chosen("lambda_rule") != "exponential":
             raise ValueError("lambda_init needs the exponential lambda")
-        for field in ("score_softcap", "logit_softcap", "z_loss"):
+        for field in ("attn_logit_softcap", "final_logit_softcap", "z_loss_weight"):
             if getattr(self, field) < 0:
                 raise ValueError(f"{field} is {getattr(self, field)}; need 0 or more")
 

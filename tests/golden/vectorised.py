@@ -64,10 +64,10 @@ def layer_output(spec, layer, w, x, visible):
     if spec.kind == "diff_v1":
         v = heads("v_proj.weight", 2 * d)
         first, second = (attend(q[:, i::2], k[:, i::2], v, visible,
-                                None if sinks is None else sinks[i::2], spec.score_softcap)
+                                None if sinks is None else sinks[i::2], spec.attn_logit_softcap)
                          for i in (0, 1))
     else:
-        context = attend(q, k, heads("v_proj.weight", d), visible, sinks, spec.score_softcap)
+        context = attend(q, k, heads("v_proj.weight", d), visible, sinks, spec.attn_logit_softcap)
     if spec.kind == "diff_v2":
         halves = spec.chosen("pairing") == "split_half"
         first, second = context.chunk(2, 1) if halves else (context[:, ::2], context[:, 1::2])

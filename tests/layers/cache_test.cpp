@@ -98,7 +98,7 @@ TEST(KvCache, goes_with_all_that_a_layer_can_have) {
   EXPECT_LT(worst([](ModelConfig& c) { c.attention.sliding_window = 1; }), kTolerance);
   EXPECT_LT(worst([](ModelConfig& c) { c.attention.sliding_window = 20; }), kTolerance);
   EXPECT_LT(worst([](ModelConfig& c) { c.attention.qk_norm = true; }), kTolerance);
-  EXPECT_LT(worst([](ModelConfig& c) { c.attention.logit_softcap = 2; }), kTolerance);
+  EXPECT_LT(worst([](ModelConfig& c) { c.attention.attn_logit_softcap = 2; }), kTolerance);
   EXPECT_LT(worst([](ModelConfig& c) { c.attention.gate = Gate::elementwise; }), kTolerance);
   EXPECT_LT(worst([](ModelConfig& c) { c.rope = false; }), kTolerance);
   EXPECT_LT(worst([](ModelConfig& c) { c.num_kv_heads = 4; }), kTolerance);
@@ -145,8 +145,8 @@ TEST(ModelKvCache, gives_the_logits_of_the_model) {
     config.num_layers = 3;
     config.vocab_size = 50;
     config.d_ff = 12;
-    config.embedding_norm = config.tie_embeddings = with_all;
-    config.logit_softcap = with_all ? 3 : 0;
+    config.embedding_norm = config.tie_word_embeddings = with_all;
+    config.attn_logit_softcap = with_all ? 3 : 0;
     LanguageModel model(config);
     model.parameters().initialize(1);
     for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));

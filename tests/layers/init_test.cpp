@@ -67,10 +67,8 @@ void expect_drawn(const InitConfig& init, const Expected& expected) {
   }
 }
 
-TEST(Init, house_and_gpt2_scale_residual_projections_by_sqrt_2l) {
-  for (const InitPreset preset : {InitPreset::house, InitPreset::gpt2}) {
-    expect_drawn({.preset = preset}, {0.02, 0.02, 0.02, 0.005, 0.005});
-  }
+TEST(Init, gpt2_scales_residual_projections_by_sqrt_2l) {
+  expect_drawn({.preset = InitPreset::gpt2}, {0.02, 0.02, 0.02, 0.005, 0.005});
   expect_drawn({}, {0.02, 0.02, 0.02, 0.005, 0.005});
 }
 
@@ -99,19 +97,18 @@ TEST(Init, what_is_set_replaces_what_the_preset_says) {
 
 TEST(Init, of_tied_embeddings_is_that_of_embeddings) {
   ModelConfig config = config_of("softmax", {.embedding_std = 0.5});
-  config.tie_embeddings = true;
+  config.tie_word_embeddings = true;
   LanguageModel model(config);
   EXPECT_EQ(model.parameters().find("lm_head.weight"), nullptr);
   EXPECT_EQ(model.parameters().find("model.embed_tokens.weight")->init.value, 0.5);
 }
 
 TEST(Init, leaves_shared_tensors_of_other_deviations_proportional) {
-  LanguageModel house(config_of("diff_v2", {})),
+  LanguageModel gpt2(config_of("diff_v2", {})),
       larger(config_of("diff_v2", {.projection_std = ProjectionStd{0.04}}));
-  for (LanguageModel* model : {&house, &larger}) model->parameters().initialize(3);
+  for (LanguageModel* model : {&gpt2, &larger}) model->parameters().initialize(3);
   const std::string name = "model.layers.1.self_attn.q_proj.weight";
-  const Tensor &a = house.parameters().find(name)->value,
-               &b = larger.parameters().find(name)->value;
+  const Tensor &a = gpt2.parameters().find(name)->value, &b = larger.parameters().find(name)->value;
   for (Index i = 0; i < a.size(); ++i) EXPECT_NEAR(b.data()[i], 2 * a.data()[i], 1e-7);
 }
 

@@ -229,7 +229,7 @@ TEST(Cost, counts_the_parts_of_attention_of_each_kind_by_hand) {
 
 TEST(Cost, of_tied_embeddings_has_no_head_and_keeps_the_components_in_order) {
   ModelConfig config = config_of("softmax");
-  config.tie_embeddings = true;
+  config.tie_word_embeddings = true;
   const ModelCost::Counts expected{{"embedding", 50 * 32},
                                    {"attention", 2 * (32 * 32 * 2 + 16 * 32 * 2)},
                                    {"mlp", 2 * 3 * 88 * 32},

@@ -41,7 +41,7 @@ Tensor logits_of(LanguageModel& model) {
 TEST(Remedies, soft_capped_logits_are_those_of_the_definition_and_so_is_their_loss) {
   Drawn plain(config_of());
   ModelConfig config = config_of();
-  config.logit_softcap = 0.7;
+  config.final_logit_softcap = 0.7;
   Drawn capped(config);
   const Tensor a = logits_of(plain), b = logits_of(capped);
   double loss = 0;
@@ -65,7 +65,7 @@ TEST(Remedies, soft_capped_logits_are_those_of_the_definition_and_so_is_their_lo
 TEST(Remedies, the_z_loss_is_the_mean_square_of_log_z_beside_the_cross_entropy) {
   ModelConfig config = config_of();
   Drawn plain(config);
-  config.z_loss = 0.25;
+  config.z_loss_weight = 0.25;
   Drawn model(config);
   const Tensor logits = logits_of(model);
   double squares = 0;

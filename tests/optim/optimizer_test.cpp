@@ -38,7 +38,7 @@ TEST(Optimizer, a_measured_step_gives_the_same_bits_and_the_norms_of_what_it_cha
         fill_normal(p.grad, RandomStream(2, p.name), 1);
         p.has_gradient = true;
       }
-      Optimizer optimizer(set, {.kind = value, .weight_decay = 0.1});
+      Optimizer optimizer(set, {.name = value, .weight_decay = 0.1});
       optimizer.step(0.01, 0.5);
       if (&set == &sets[0]) {
         optimizer.step(0.01, 0.5);
@@ -92,7 +92,7 @@ TEST(Optimizer, independent_weight_decay_follows_the_schedule_and_not_the_peak) 
       Parameter& p = set.declare("w", {1, 1}, Role::projection, Init::constant(1));
       set.initialize(1);
       Optimizer optimizer(
-          set, {.kind = value, .lr = peak, .weight_decay = 0.25, .independent_weight_decay = true});
+          set, {.name = value, .lr = peak, .weight_decay = 0.25, .independent_weight_decay = true});
       set_gradient(p, {0});
       optimizer.step(peak);
       EXPECT_DOUBLE_EQ(p.value.item(), 0.75) << kind;
@@ -107,7 +107,7 @@ TEST(Optimizer, coupled_weight_decay_of_stable_adamw_follows_its_own_learning_ra
     ParameterSet set;
     Parameter& p = set.declare("w", {1}, Role::projection, Init::constant(0));
     set.initialize(1);
-    Optimizer optimizer(set, {.kind = OptimizerKind::stable_adamw,
+    Optimizer optimizer(set, {.name = OptimizerKind::stable_adamw,
                               .lr = 1,
                               .weight_decay = 0.5,
                               .independent_weight_decay = independent,
@@ -155,7 +155,7 @@ TEST(Optimizer, continues_bitwise_equal_from_its_states_and_step_count) {
       set->declare("vector", {3}, Role::norm_weight, Init::constant(1));
       set->initialize(1);
     }
-    const OptimConfig config{.kind = value};
+    const OptimConfig config{.name = value};
     Optimizer straight(whole, config), first(resumed, config), second(resumed, config);
     run(7, straight, whole);
     run(4, first, resumed);

@@ -66,7 +66,7 @@ TEST(UpdateRule, three_steps_of_every_kind_are_those_of_pytorch_or_of_the_paper)
     }
     Optimizer optimizer(
         set,
-        {.kind = value, .weight_decay = 0.3, .betas = {0.9, 0.95}, .eps = 1e-8, .momentum = 0.95});
+        {.name = value, .weight_decay = 0.3, .betas = {0.9, 0.95}, .eps = 1e-8, .momentum = 0.95});
     const double lr[] = {0.1, 0.2, 0.05}, scale[] = {1, 0.5, 4};
     for (int step = 0; step < 3; ++step) {
       for (Parameter& p : set) {
@@ -99,7 +99,7 @@ TEST(UpdateRule, names_what_it_keeps_and_starts_it_at_zero) {
     ParameterSet set;
     set.declare("matrix", {2, 3}, Role::projection, Init::constant(1));
     set.initialize(1);
-    const Optimizer optimizer(set, {.kind = value});
+    const Optimizer optimizer(set, {.name = value});
     std::vector<std::string> names;
     for (const StateTensor& tensor : optimizer.states()[0].tensors) {
       names.emplace_back(tensor.name);
@@ -151,7 +151,7 @@ TEST(Lion, a_momentum_and_gradient_that_cancel_move_nothing) {
   ParameterSet set;
   Parameter& p = set.declare("w", {1}, Role::norm_weight, Init::constant(1));
   set.initialize(1);
-  Optimizer lion(set, {.kind = OptimizerKind::lion, .betas = {0.5, 0.5}});
+  Optimizer lion(set, {.name = OptimizerKind::lion, .betas = {0.5, 0.5}});
   set_gradient(p, {2});
   lion.step(0.25);
   EXPECT_EQ(p.value.item(), 0.75);
@@ -168,7 +168,7 @@ TEST(StableAdamW, a_gradient_that_v_does_not_know_yet_moves_a_tensor_less_than_a
       ParameterSet set;
       Parameter& p = set.declare("w", {1}, Role::norm_weight, Init::constant(0));
       set.initialize(1);
-      Optimizer optimizer(set, {.kind = kind, .betas = {0, 0.5}, .eps = 1e-12});
+      Optimizer optimizer(set, {.name = kind, .betas = {0, 0.5}, .eps = 1e-12});
       set_gradient(p, {1});
       optimizer.step(1);  // v / (1 - beta2) = 1 = g^2
       EXPECT_NEAR(p.value.item(), -1, 1e-11);
@@ -190,7 +190,7 @@ TEST(Muon, brings_the_singular_values_of_an_update_near_one) {
     set.initialize(1);
     fill_normal(p.grad, RandomStream(5, "gradient"), 1e-3);
     p.has_gradient = true;
-    Optimizer(set, {.kind = OptimizerKind::muon}).step(1);
+    Optimizer(set, {.name = OptimizerKind::muon}).step(1);
     using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const Eigen::Map<const Matrix> change(p.value.data(), shape[0], shape[1]),
         gradient(p.grad.data(), shape[0], shape[1]);
@@ -218,7 +218,7 @@ TEST(Muon, leaves_all_but_the_projections_to_adamw) {
       fill_normal(p.grad, RandomStream(2, p.name), 1);
       p.has_gradient = true;
     }
-    Optimizer(set, {.kind = kinds[i]}).step(0.1);
+    Optimizer(set, {.name = kinds[i]}).step(0.1);
   }
   for (const Parameter& p : sets[0]) {
     const bool equal = std::ranges::equal(p.value.values(), sets[1].find(p.name)->value.values());
@@ -232,7 +232,7 @@ TEST(Muon, a_gradient_of_zeros_moves_nothing) {
   set.initialize(1);
   p.grad.fill(0);
   p.has_gradient = true;
-  Optimizer(set, {.kind = OptimizerKind::muon, .weight_decay = 0}).step(0.1);
+  Optimizer(set, {.name = OptimizerKind::muon, .weight_decay = 0}).step(0.1);
   for (const real x : p.value.values()) EXPECT_EQ(x, 1);
 }
 

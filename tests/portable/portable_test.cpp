@@ -1,4 +1,4 @@
-// With train.engine: portable a run gives these bits on every processor with fused multiply-add,
+// With train.gemm: portable a run gives these bits on every processor with fused multiply-add,
 // whatever its vector registers (./dev portable builds this for several).
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 std::string trained(const std::function<void(Config&)>& change) {
   Config config;
   config.model = {.d_model = 24, .num_layers = 2, .num_heads = 2, .d_ff = 40};
-  config.data.kind = DataKind::backcopy;
+  config.data.type = DataKind::backcopy;
   config.data.seq_len = 37;
   config.data.batch_size = 3;
   config.data.backcopy.symbols = 69;
@@ -28,7 +28,7 @@ std::string trained(const std::function<void(Config&)>& change) {
   config.optim.lr = 1e-2;
   config.optim.warmup_steps = 2;
   config.train.steps = 6;
-  config.train.engine = Engine::portable;
+  config.train.gemm = Engine::portable;
   change(config);
   TrainState state(config);
   EXPECT_STREQ(gemm_backend(), "portable") << "or it is the fast one that has these bits here";
@@ -59,18 +59,18 @@ INSTANTIATE_TEST_SUITE_P(Portable, Kind, testing::ValuesIn(attention_kinds()),
 
 TEST(Portable, every_optimizer_trains_to_the_committed_bits) {
   for (const auto& [name, kind] : kNames<OptimizerKind>)
-    expect_committed(fmt::format("optim.kind {}", name),
-                     [of = kind](Config& c) { c.optim.kind = of; });
+    expect_committed(fmt::format("optim.name {}", name),
+                     [of = kind](Config& c) { c.optim.name = of; });
 }
 
 TEST(Portable, what_a_model_may_have_beside_trains_to_the_committed_bits) {
   expect_committed("softcap, z_loss, qk_norm, window", [](Config& c) {
     c.model.attention.kind = "diff_v2";
-    c.model.attention.logit_softcap = 5;
+    c.model.attention.attn_logit_softcap = 5;
     c.model.attention.qk_norm = true;
     c.model.attention.sliding_window = 11;
-    c.model.logit_softcap = 10;
-    c.model.z_loss = 1e-4;
+    c.model.final_logit_softcap = 10;
+    c.model.z_loss_weight = 1e-4;
   });
 }
 
@@ -94,7 +94,7 @@ TEST(Portable, multiplies_as_long_as_it_is_asked_for) {
 
 TEST(Portable, multiplies_no_bfloat16) {
   Config config;
-  config.train.engine = Engine::portable;
+  config.train.gemm = Engine::portable;
   config.train.precision = Precision::bf16;
   try {
     engine_of(config);

@@ -36,7 +36,7 @@ open_page() {
     --dump-dom "file://$work/$1" >page.dom 2>page.log
 }
 tiny=(--set model.d_model=8 --set model.num_heads=1 --set model.num_layers=1 --set model.d_ff=8
-  --set model.max_seq_len=8 --set data.seq_len=8 --set data.batch_size=1 --set train.eval_every=0
+  --set model.max_seq_len=8 --set data.seq_len=8 --set data.batch_size=1 --set train.eval_interval=0
   --set train.final_eval_batches=1)
 
 runs() {
@@ -44,7 +44,7 @@ runs() {
 base: $configs/base/text_0.2m.yaml
 model: {d_model: 8, num_heads: 2, num_layers: 1, d_ff: 8, max_seq_len: 8}
 data: {seq_len: 8, batch_size: 1}
-train: {steps: 40, eval_every: 20, eval_batches: 1, final_eval_batches: 1}
+train: {steps: 40, eval_interval: 20, eval_batches: 1, final_eval_batches: 1}
 sweep:
   name: thousand
   seeds: [$(seq -s, 250)]
@@ -74,8 +74,8 @@ steps() {
   local begin run
   begin=$(now)
   "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out long "${tiny[@]}" --digest \
-    --set train.steps=1000000 --set train.checkpoint_every=100000 --set optim.schedule=constant \
-    --set log.diagnostics_every=1000 >out &
+    --set train.steps=1000000 --set train.checkpoint_interval=100000 --set optim.schedule=constant \
+    --set log.diagnostics_interval=1000 >out &
   run=$!
   watch_memory "$run"
   wait "$run"
@@ -108,7 +108,7 @@ tokens() {
   truncate -s 64G tokens.bin
   begin=$(now)
   "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out tokens "${tiny[@]}" --set train.steps=1000 \
-    --set data.kind=tokens --set data.path=tokens.bin --set model.vocab_size=256 >out &
+    --set data.type=tokens --set data.path=tokens.bin --set model.vocab_size=256 >out &
   run=$!
   watch_memory "$run"
   wait "$run"
@@ -121,8 +121,8 @@ checkpoint() {
   begin=$(now)
   "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out large --set model.d_model=2048 \
     --set model.num_heads=16 --set model.num_layers=8 --set model.d_ff=5632 --set data.seq_len=8 \
-    --set data.batch_size=1 --set train.steps=2 --set train.checkpoint_every=1 \
-    --set train.final_eval_batches=1 --set train.eval_every=0 --set train.keep_last=2 --digest >out &
+    --set data.batch_size=1 --set train.steps=2 --set train.checkpoint_interval=1 \
+    --set train.final_eval_batches=1 --set train.eval_interval=0 --set train.keep_last=2 --digest >out &
   run=$!
   watch_memory "$run"
   wait "$run"

@@ -14,9 +14,9 @@ for variant in "$here"/../../configs/variants/*.yaml; do
     --show-leak-kinds=definite --suppressions="$here/libraries.supp" \
     "$bin/difftape" train "$variant" --out "$work/$name" --digest --set model.d_model=32 \
     --set model.num_heads=4 --set model.num_layers=2 --set model.d_ff=64 --set model.max_seq_len=24 \
-    --set data.seq_len=24 --set data.batch_size=2 --set train.steps=2 --set train.eval_every=1 \
-    --set train.eval_batches=1 --set train.final_eval_batches=1 --set train.checkpoint_every=1 \
-    --set train.keep_best=true --set log.diagnostics_every=1 --set log.tensorboard=true >"$work/out" ||
+    --set data.seq_len=24 --set data.batch_size=2 --set train.steps=2 --set train.eval_interval=1 \
+    --set train.eval_batches=1 --set train.final_eval_batches=1 --set train.checkpoint_interval=1 \
+    --set train.keep_best=true --set log.diagnostics_interval=1 --set log.tensorboard=true >"$work/out" ||
     { echo "$name: exit code $?"; exit 1; }
   echo "$name: $(wc -l <"$work/$name/metrics.jsonl") steps, no error"
 done

@@ -108,8 +108,8 @@ std::string portable_line() {
   const std::string why = unsupported_reason(Engine::portable);
   if (!why.empty()) return "no other program: " + why;
   return product_bits(Engine::fast) == product_bits(Engine::portable)
-             ? "train.engine: portable"
-             : "runs on processors like this one; on any with train.engine: portable";
+             ? "train.gemm: portable"
+             : "runs on processors like this one; on any with train.gemm: portable";
 }
 
 void print_doctor() {

@@ -35,9 +35,9 @@ run::NamedModel open_with_data(const EvalArguments& a) {
   run::NamedModel named = run::open_model(a.model, a.overrides);
   if (a.data.empty()) return named;
   run::DataConfig& data = named.config.data;
-  if (is_task(data.kind)) {
+  if (is_task(data.type)) {
     throw UsageError(fmt::format(
-        "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N", to_string(data.kind)));
+        "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N", to_string(data.type)));
   }
   data.path.clear();
   for (const std::string& path : a.data) data.path.push_back(system::absolute_path(path));
@@ -81,7 +81,7 @@ Index scored_bytes(const run::ValidationData& data, const run::TokenizerFile& fi
 Index batches_of(const EvalArguments& a, const run::Config& config, Index available) {
   if (a.batches && *a.batches < 1) throw UsageError("--batches: need at least 1");
   if (a.batches) return std::min(*a.batches, available);
-  return is_task(config.data.kind) ? batches_to_validate(config, config.train.steps, available)
+  return is_task(config.data.type) ? batches_to_validate(config, config.train.steps, available)
                                    : available;
 }
 

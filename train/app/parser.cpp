@@ -26,11 +26,10 @@ std::string refuse_no_index(const std::string& text) {
   Index number = 0;
   const auto end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (stop != end || text.empty())
-    return fmt::format("need a whole number in digits, not '{}'", text);
+  if (stop != end || text.empty()) return fmt::format("need an integer in digits, not '{}'", text);
   return error == std::errc()
              ? ""
-             : fmt::format("need a whole number of at most {}", std::numeric_limits<Index>::max());
+             : fmt::format("need an integer of at most {}", std::numeric_limits<Index>::max());
 }
 
 template <class T>

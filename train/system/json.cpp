@@ -104,7 +104,7 @@ template <class Json>
 std::int64_t whole_number_of(const Json& json) {
   const bool fits = json.is_number_integer() && (!json.is_number_unsigned() ||
                                                  json <= std::numeric_limits<std::int64_t>::max());
-  if (!fits) throw DataError(fmt::format("{} is no whole number of 64 bits", text_of(json, -1)));
+  if (!fits) throw DataError(fmt::format("{} is no integer of 64 bits", text_of(json, -1)));
   return json.template get<std::int64_t>();
 }
 

@@ -20,7 +20,7 @@ nlohmann::ordered_json json_or_discarded(std::string_view text);
 /// parsers take one, and nlohmann::json::parse_error.
 nlohmann::json parse_json_without_duplicates(std::string_view text);
 
-/// A whole number, where that of nlohmann::json takes any number, and one too large for 64 bits has
+/// An integer, where that of nlohmann::json takes any number, and one too large for 64 bits has
 /// no defined result. Throws DataError.
 std::int64_t whole_number(const nlohmann::ordered_json& json);
 std::int64_t whole_number(const nlohmann::json& json);

@@ -31,7 +31,7 @@ ModelConfig model_of(const AttentionConfig& attention, const Sizes& sizes) {
 struct StepShape {
   Index batch, seq;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
-  Index grad_accumulation = 1;
+  Index gradient_accumulation_steps = 1;
   Precision precision = Precision::full;
 };
 
@@ -48,12 +48,12 @@ Measured measure(const ModelConfig& config, const StepShape& shape) {
   const std::vector<std::int32_t> tokens(static_cast<size_t>(shape.batch * shape.seq), 7);
   std::vector<std::int32_t> targets = tokens;
   targets[1] = kIgnoreIndex;
-  const real cotangent = real(1) / static_cast<real>(shape.grad_accumulation);
+  const real cotangent = real(1) / static_cast<real>(shape.gradient_accumulation_steps);
   Measured measured;
   for (const int step : {1, 2}) {
     if (step == 2) pool::reset_peak();
     for (Parameter& p : model.parameters()) p.zero_grad();
-    for (Index micro = 0; micro < shape.grad_accumulation; ++micro) {
+    for (Index micro = 0; micro < shape.gradient_accumulation_steps; ++micro) {
       const auto at_rest = pool::stats().bytes_in_use;
       Tape tape(Tape::Mode::training, shape.precision);
       const Var loss = model.loss(tape, {tokens, shape.batch, shape.seq},
@@ -119,7 +119,7 @@ TEST(DryRunOfAStep, counts_what_every_variant_adds) {
     for (const ActivationCheckpointing recompute : kRecompute) {
       ModelConfig config = model_of(variant.attention, sizes);
       expect_counted(config, {sizes.batch, sizes.seq, recompute}, variant.name);
-      config.attention.qk_norm = config.tie_embeddings = true;
+      config.attention.qk_norm = config.tie_word_embeddings = true;
       config.attention.sliding_window = 40;
       expect_counted(config, {sizes.batch, sizes.seq, recompute, 2}, variant.name + " qk_norm");
     }

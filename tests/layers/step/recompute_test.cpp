@@ -75,7 +75,7 @@ TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_
     ModelConfig config = small(variant.attention);
     expect_same(gradients(config, ActivationCheckpointing::none),
                 gradients(config, ActivationCheckpointing::blocks), variant.name);
-    config.tie_embeddings = config.attention.qk_norm = true;
+    config.tie_word_embeddings = config.attention.qk_norm = true;
     config.attention.sliding_window = 40;
     const DocumentOffsets documents = app::packed_documents(kBatch, kSeq);
     expect_same(gradients(config, ActivationCheckpointing::none, documents),

@@ -103,7 +103,7 @@ TEST_F(Analyze, gradient_flow_of_several_seeds_gives_means_with_intervals) {
 
 TEST_F(Analyze, gradient_flow_that_diverges_says_so_in_its_exit_code_and_goes_on) {
   const Outcome outcome =
-      analyze(with(flow, {"--set", "optim.lr=1e30", "--set", "optim.clip_norm=0", "--set",
+      analyze(with(flow, {"--set", "optim.lr=1e30", "--set", "optim.max_grad_norm=0", "--set",
                           "optim.warmup_steps=0", "--out", "flow.h5"}));
   EXPECT_EQ(outcome.exit, 86);
   EXPECT_THAT(outcome.out, HasSubstr("diff_v2, seed 1: diverged at step 2, train/loss is not"));
@@ -122,8 +122,7 @@ TEST_F(Analyze, gradient_flow_refuses_what_cannot_be_measured) {
   EXPECT_EQ(refused({"--steps", "0,13"}),
             "difftape: --steps: 13 is beyond train.steps 12; raise it with --set\n");
   EXPECT_THAT(refused({"--steps", "3,0"}), HasSubstr("need 0 or more, ascending"));
-  EXPECT_EQ(refused({"--seeds", "2,2"}),
-            "difftape: --seeds: need whole numbers from 0, each once\n");
+  EXPECT_EQ(refused({"--seeds", "2,2"}), "difftape: --seeds: need integers from 0, each once\n");
   EXPECT_THAT(refused({"--kinds", "diff_v3"}),
               HasSubstr("--kinds: 'diff_v3' is not one of diff_v1"));
   EXPECT_EQ(refused({"--kinds", "softmax"}),
@@ -192,7 +191,7 @@ TEST_F(Analyze, snr_refuses_what_cannot_be_measured) {
   EXPECT_THAT(refused("--signal", "inf"), HasSubstr("--signal and --second-signal are scores"));
   EXPECT_THAT(refused("--lambdas", "1"), HasSubstr("--lambdas is 1; need 2 to 1001"));
   EXPECT_THAT(refused("--trials", "1"), HasSubstr("--trials is 1; need 2 to 100000"));
-  EXPECT_THAT(refused("--seed", "-1"), HasSubstr("--seed is -1; need a whole number"));
+  EXPECT_THAT(refused("--seed", "-1"), HasSubstr("--seed is -1; need an integer"));
   EXPECT_THAT(refused("--threshold", "0"), HasSubstr("--threshold is 0; need a ratio above 0"));
   EXPECT_THAT(error(64, {"snr", "--trials", ""}), HasSubstr("need a value, not an empty text"));
   EXPECT_EQ(refused("--out", "snr.txt"), "difftape: --out: snr.txt is neither .csv nor .h5\n");

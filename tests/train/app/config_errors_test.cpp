@@ -34,7 +34,7 @@ TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place)
                   "  lr: fast\n"
                   "  betas: [0.9, 1.5]\n"
                   "  lr: 0.1\n"
-                  "train: {steps: 0, eval_every: 2.5}\n",
+                  "train: {steps: 0, eval_interval: 2.5}\n",
                   {"--set", "data.bach_size=4"}),
             "a.yaml:2:9: error: unknown key 'model.d_modl'; did you mean 'model.d_model'?\n"
             "a.yaml:6:3: error: duplicate key 'optim.lr'; first given in line 4\n"
@@ -43,7 +43,7 @@ TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place)
             "a.yaml:4:7: error: optim.lr: expected a number, got 'fast'\n"
             "a.yaml:5:16: error: optim.betas: 1.5 is out of range; need in [0, 1)\n"
             "a.yaml:7:16: error: train.steps: 0 is out of range; need >= 1\n"
-            "a.yaml:7:31: error: train.eval_every: expected a whole number, got '2.5'\n");
+            "a.yaml:7:34: error: train.eval_interval: expected an integer, got '2.5'\n");
 }
 
 TEST_F(BrokenConfig, a_head_count_that_does_not_divide_is_an_error) {
@@ -98,7 +98,7 @@ TEST_F(BrokenConfig, nonsense_for_set_is_an_error_that_quotes_it) {
 
 TEST_F(BrokenConfig, a_vocabulary_smaller_than_the_bytes_of_text_is_an_error) {
   EXPECT_EQ(error("base: tiny.yaml\nmodel.vocab_size: 100\n"),
-            "model.vocab_size is 100; data.kind 'text' needs at least 256\n");
+            "model.vocab_size is 100; data.type 'text' needs at least 256\n");
 }
 
 TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_say_which_command_to_use) {

@@ -33,7 +33,7 @@ struct TokenizedText : DataCommand {
     prepared = data({"prepare", "corpus.txt", "--tokenizer", "my.model", "--out", "t.bin"});
   }
   Outcome train(const std::string& out, const std::string& tokens = "t.bin") {
-    return project.difftape({"train", "tiny.yaml", "--out", out, "--set", "data.kind=tokens",
+    return project.difftape({"train", "tiny.yaml", "--out", out, "--set", "data.type=tokens",
                              "--set", "data.path=" + tokens, "--set", "data.eos_token_id=2",
                              "--set", "model.vocab_size=600"});
   }
@@ -48,7 +48,7 @@ struct TokenizedText : DataCommand {
 TEST_F(TokenizedText, trains) {
   ASSERT_EQ(made.exit, 0) << made.err;
   ASSERT_EQ(prepared.exit, 0) << prepared.err;
-  EXPECT_THAT(prepared.out, HasSubstr("  data: {kind: tokens, path: t.bin, eos_token_id: 2}\n"
+  EXPECT_THAT(prepared.out, HasSubstr("  data: {type: tokens, path: t.bin, eos_token_id: 2}\n"
                                       "  model: {vocab_size: 600}\n"));
   EXPECT_EQ(test::contents(project / "t.bin.model"), test::contents(project / "my.model"));
   const Outcome run = train("run");

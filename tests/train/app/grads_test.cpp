@@ -156,7 +156,7 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_as_they_are_and_fractions_re
   stored(std::vector<std::int64_t>{1, 2, std::numeric_limits<std::int64_t>::max()});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more; "));
   stored(std::vector<float>{1, 1.5F, 2});
-  EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens holds no whole numbers"));
+  EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens holds no integers"));
 }
 
 TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {

@@ -51,14 +51,14 @@ class HelpExamples : public testing::Test {
   HelpExamples() {
     project.config.run.name = "mine";
     project.config.model.d_model = 64;
-    project.config.log.parameters_every = 1;
-    project.config.train.checkpoint_every = 6;
+    project.config.log.param_grad_norms_interval = 1;
+    project.config.train.checkpoint_interval = 6;
     std::ofstream(project / "my.yaml") << run::to_yaml(project.config);
     std::ofstream(project / "sweep.yaml") << "base: my.yaml\nsweep: {arms: {softmax: {}, diff_v2: "
                                              "{model.attention.kind: diff_v2}}}\n";
     project.config.run.name = "diverged";
     project.config.optim.lr = 1e30;
-    project.config.optim.clip_norm = 0;
+    project.config.optim.max_grad_norm = 0;
     project.config.optim.warmup_steps = 0;
     project.save();
     project.difftape({"train", "tiny.yaml"});

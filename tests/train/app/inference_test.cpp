@@ -45,7 +45,7 @@ TEST_F(Inference, eval_repeats_the_last_validation_of_the_run) {
   EXPECT_EQ(found["step"], 12);
   EXPECT_DOUBLE_EQ(found["perplexity"], std::exp(logged));
   EXPECT_DOUBLE_EQ(found["bits_per_byte"], logged / std::log(2.0));
-  EXPECT_EQ(found["data"]["kind"], "text");
+  EXPECT_EQ(found["data"]["type"], "text");
   EXPECT_EQ(json({"eval", "run/checkpoints/latest"})["loss"], logged);
   const Outcome text = difftape({"eval", "run"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("step-00000012.h5, step 12\nloss "),
@@ -99,10 +99,10 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
 }
 
 TEST_F(Inference, eval_of_other_data_cares_for_no_samples_of_the_training) {
-  project.config.log.sample_every = 6;
+  project.config.log.sample_interval = 6;
   ASSERT_EQ(project.train("writing"), system::Exit::ok);
   const Outcome found = difftape(
-      {"eval", "writing", "--set", "data.kind=mqar", "--set", "data.mqar.pairs=2", "--json"});
+      {"eval", "writing", "--set", "data.type=mqar", "--set", "data.mqar.pairs=2", "--json"});
   EXPECT_EQ(found.exit, 0) << found.err;
 }
 
@@ -178,7 +178,7 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(64, {"--tokens", "1,x"}), HasSubstr("--tokens 1,x: 'x' is no token"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}), HasSubstr("--seed -1: need 0 or more"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "99999999999999999999"}),
-              HasSubstr("need a whole number of at most 9223372036854775807"));
+              HasSubstr("need an integer of at most 9223372036854775807"));
   EXPECT_THAT(wrong(65, {"--prompt", ""}), HasSubstr("the prompt is empty"));
   EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
               HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
@@ -197,7 +197,7 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("and finite"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "1e20"}),
-              HasSubstr("--max-tokens: need a whole number in digits, not '1e20'"));
+              HasSubstr("--max-tokens: need an integer in digits, not '1e20'"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: need"));

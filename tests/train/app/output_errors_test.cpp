@@ -87,7 +87,7 @@ TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
 }
 
 TEST_F(Output, a_disk_too_full_for_a_checkpoint_leaves_the_metrics_and_the_status) {
-  project.config.train.checkpoint_every = 5;
+  project.config.train.checkpoint_interval = 5;
   project.save();
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   test::Conditions conditions;

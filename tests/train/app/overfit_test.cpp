@@ -25,7 +25,7 @@ TEST(Overfit, every_kind_learns_a_batch_within_300_steps) {
 TEST(Overfit, of_generated_data_learns_the_answers) {
   TinyProject project("diff_v2");
   project.config.model.d_model = 64;
-  project.config.data.kind = run::DataKind::mqar;
+  project.config.data.type = run::DataKind::mqar;
   project.config.data.mqar = {.keys = 8, .values = 8, .pairs = 2};
   project.save();
   const Outcome outcome = project.difftape({"overfit", "tiny.yaml", "--sequences", "2"});

@@ -74,8 +74,8 @@ TEST_F(WrittenPaths, are_below_the_run_directory_whatever_the_texts_of_a_configu
     for (const std::string& text : texts) {
       const std::string out = "run" + std::to_string(trained);
       const Outcome outcome =
-          difftape({"train", config, "--set", "log.sample_every=1", "--set", "log.tensorboard=true",
-                    "--set", name + "=" + text, "--out", out});
+          difftape({"train", config, "--set", "log.sample_interval=1", "--set",
+                    "log.tensorboard=true", "--set", name + "=" + text, "--out", out});
       EXPECT_THAT(outcome.exit, testing::AnyOf(0, 66, 78)) << outcome.err;
       EXPECT_THAT(changed(outcome.exit == 0 ? out : "nothing"), IsEmpty());
       (outcome.exit == 0 ? trained : refused) += 1;
@@ -118,8 +118,8 @@ TEST_F(WrittenPaths, are_none_of_those_that_a_run_directory_of_somebody_else_nam
 }
 
 TEST_F(WrittenPaths, of_a_run_that_goes_on_are_not_where_its_symbolic_links_lead) {
-  ASSERT_EQ(difftape({"train", config, "--set", "train.checkpoint_every=4", "--out", "run"}).exit,
-            0);
+  ASSERT_EQ(
+      difftape({"train", config, "--set", "train.checkpoint_interval=4", "--out", "run"}).exit, 0);
   const fs::path run = project / "a/b/run";
   put(project / "mine", "precious");
   for (const char* name : {"metrics.jsonl", "stdout.log", "lock", "status.json.tmp"}) {
@@ -130,7 +130,7 @@ TEST_F(WrittenPaths, of_a_run_that_goes_on_are_not_where_its_symbolic_links_lead
     fs::create_symlink(project / "mine", project / "a/b/other" / name);
     changed("");
     const Outcome outcome = difftape(
-        {"train", config, "--set", "train.checkpoint_every=4", "--out", "other", "--resume"});
+        {"train", config, "--set", "train.checkpoint_interval=4", "--out", "other", "--resume"});
     const bool removed = std::string(name) == "status.json.tmp";  // with what was left half written
     EXPECT_EQ(outcome.exit, removed ? 0 : 74) << outcome.err;
     EXPECT_THAT(changed("other"), IsEmpty());

@@ -20,10 +20,10 @@ TEST(DidYouMean, offers_the_nearest_word_and_nothing_far) {
 }
 
 TEST(NearestKey, the_name_counts_first_and_then_the_section) {
-  const std::vector<std::string> keys = {"data.kind", "model.attention.kind", "optim.lr"};
-  EXPECT_EQ(nearest_key("attention.kind", keys), "data.kind");
-  EXPECT_EQ(nearest_key("modl.attention.kind", keys), "model.attention.kind");
-  EXPECT_EQ(nearest_key("dta.kin", keys), "data.kind");
+  const std::vector<std::string> keys = {"run.name", "optim.name", "optim.lr"};
+  EXPECT_EQ(nearest_key("opt.name", keys), "optim.name");
+  EXPECT_EQ(nearest_key("rn.name", keys), "run.name");
+  EXPECT_EQ(nearest_key("rn.nam", keys), "run.name");
   EXPECT_EQ(nearest_key("lr", keys), "optim.lr");
   EXPECT_EQ(nearest_key("train.lr", keys), "optim.lr");
   EXPECT_EQ(nearest_key("optim.momentum", keys), "");

@@ -98,7 +98,7 @@ void require_possible(const run::Config& config, const FlowRequest& request) {
   std::vector<Index> seeds = request.seeds;
   std::ranges::sort(seeds);
   if (seeds.empty() || seeds.front() < 0 || !ascending(seeds)) {
-    throw UsageError("--seeds: need whole numbers from 0, each once");
+    throw UsageError("--seeds: need integers from 0, each once");
   }
   for (const std::string& kind : request.kinds) {
     const std::string why_invalid = unsupported_reason(with_kind(config.model, kind));

@@ -112,7 +112,7 @@ void require_measurable(const SnrRequest& r) {
           fmt::format("--lambdas is {}; need 2 to 1001 values from 0 to 1", r.lambdas));
   require(r.trials >= 2 && r.trials <= 100000,
           fmt::format("--trials is {}; need 2 to 100000: one trial has no interval", r.trials));
-  require(r.seed >= 0, fmt::format("--seed is {}; need a whole number from 0", r.seed));
+  require(r.seed >= 0, fmt::format("--seed is {}; need an integer from 0", r.seed));
   require(std::isfinite(r.threshold) && r.threshold > 0,
           fmt::format("--threshold is {}; need a ratio above 0", r.threshold));
 }

@@ -242,13 +242,13 @@ void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
     config.norm_eps = 0.1;  // as for the layers
     const std::string name = fmt::format("{}/{}", group, heads.name);
     cases.push_back({group, name, [config] { return check_model(config); }});
-    config.tie_embeddings = config.attention.qk_norm = true;
+    config.tie_word_embeddings = config.attention.qk_norm = true;
     cases.push_back({group, name + "/tied/packed/qk_norm",
                      [config] { return check_model(config, packed_documents(2, 4)); }});
-    config.tie_embeddings = config.attention.qk_norm = false;
+    config.tie_word_embeddings = config.attention.qk_norm = false;
     config.embedding_norm = true;
-    config.logit_softcap = 5;
-    config.z_loss = 0.1;
+    config.final_logit_softcap = 5;
+    config.z_loss_weight = 0.1;
     cases.push_back(
         {group, name + "/embedding_norm/softcap/z_loss", [config] { return check_model(config); }});
   }

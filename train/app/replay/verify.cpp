@@ -209,7 +209,7 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   }
   std::vector<Index> threads = request.threads;
   if (threads.empty()) threads.push_back(num_threads());
-  Verification found{dir, "", 0, 0, other_engine(dir, recorded.run.config.train.engine), {}};
+  Verification found{dir, "", 0, 0, other_engine(dir, recorded.run.config.train.gemm), {}};
   found.digests = static_cast<Index>(recorded.digests.size());
   found.checkpoints = std::ranges::count_if(recorded.checkpoints, [&](const auto& file) {
     return file.first > request.from && file.first <= recorded.run.last_step();

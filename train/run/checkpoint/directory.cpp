@@ -64,14 +64,14 @@ void name_best_checkpoint(const fs::path& directory, Index step) {
   system::replace_text(directory / kBest, step_file_name(step) + "\n");
 }
 
-void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_every) {
+void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_interval) {
   const auto found = checkpoints_in(directory);
   std::error_code error;
   const std::vector<std::string> named{name_in(directory / kLatest), name_in(directory / kBest)};
   for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
     const auto& [step, path] = found[i];
     const bool stays = std::ranges::find(named, path.filename().string()) != named.end() ||
-                       (keep_every > 0 && step % keep_every == 0);
+                       (keep_interval > 0 && step % keep_interval == 0);
     if (!stays) fs::remove(path, error);
   }
 }

@@ -23,9 +23,10 @@ inline constexpr const char *kLatest = "latest", *kBest = "best";
 void name_best_checkpoint(const std::filesystem::path& directory, Index step);
 
 /// Removes the checkpoints of a directory but the `keep_last` newest, those of steps that
-/// `keep_every` divides, if it is not 0, and those that `latest` and `best` name. What cannot be
+/// `keep_interval` divides, if it is not 0, and those that `latest` and `best` name. What cannot be
 /// removed stays. keep_last >= 1.
-void prune_checkpoints(const std::filesystem::path& directory, Index keep_last, Index keep_every);
+void prune_checkpoints(const std::filesystem::path& directory, Index keep_last,
+                       Index keep_interval);
 
 /// Whether a path is, by its name, that of a checkpoint itself: it ends in .h5.
 bool is_checkpoint_file(const std::filesystem::path& path);

@@ -20,17 +20,17 @@ Precision precision_of(const Config& config) {
 }
 
 Engine engine_of(const Config& config) {
-  const Engine engine = config.train.engine;
+  const Engine engine = config.train.gemm;
   const std::string unsupported = unsupported_reason(engine);
   if (!unsupported.empty()) {
-    throw ConfigError(fmt::format("train.engine: {} cannot be had here: {}; or use fast",
+    throw ConfigError(fmt::format("train.gemm: {} cannot be had here: {}; or use auto",
                                   to_string(engine), unsupported));
   }
   const Precision precision = config.train.precision;
   if (engine == Engine::portable && precision != Precision::full && !is_emulated(precision)) {
     throw ConfigError(fmt::format(
-        "train.engine: portable multiplies no bfloat16, whose units add in an order of their own; "
-        "set train.precision to {}_emulated or full, or train.engine to fast",
+        "train.gemm: portable multiplies no bfloat16, whose units add in an order of their own; "
+        "set train.precision to {}_emulated or full, or train.gemm to auto",
         to_string(precision)));
   }
   return engine;

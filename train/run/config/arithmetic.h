@@ -5,7 +5,7 @@
 
 namespace difftape::run {
 
-/// The engine of train.engine. Throws ConfigError if it cannot be had in this program or with this
+/// The engine of train.gemm. Throws ConfigError if it cannot be had in this program or with this
 /// precision.
 Engine engine_of(const Config& config);
 

@@ -28,7 +28,7 @@ inline constexpr auto kNames<Precision> =
 
 template <>
 inline constexpr auto kNames<Engine> =
-    std::to_array<Named<Engine>>({{"fast", Engine::fast}, {"portable", Engine::portable}});
+    std::to_array<Named<Engine>>({{"auto", Engine::fast}, {"portable", Engine::portable}});
 
 }  // namespace difftape
 
@@ -122,7 +122,7 @@ struct RepeatsConfig {
 };
 
 struct DataConfig {
-  DataKind kind = DataKind::text;
+  DataKind type = DataKind::text;
   std::vector<std::string> path;  ///< files or globs; empty: the Eigen headers of the build
   std::vector<std::string> val_path = {};  ///< likewise, to validate on; empty: a part of `path`
   Index seq_len = 256;
@@ -141,28 +141,28 @@ inline constexpr Index kFinalEvalBatches = 1000;
 
 struct TrainConfig {
   Index steps = 500;
-  Index eval_every = 100;  ///< 0: only at the end
+  Index eval_interval = 100;  ///< 0: only at the end
   Index eval_batches = 8;
-  Index final_eval_batches = 0;  ///< after the last step; 0: kFinalEvalBatches or eval_batches
-  Index checkpoint_every = 0;    ///< 0: only at the end
-  Index keep_last = 0;           ///< checkpoints; 0: all
-  Index keep_every = 0;          ///< steps whose checkpoints stay beside them; 0: none
-  bool keep_best = false;        ///< write and keep that of the lowest validation loss
-  std::string init_from = {};    ///< checkpoint or run whose weights it begins with; empty: drawn
-  Index grad_accumulation = 1;
+  Index final_eval_batches = 0;   ///< after the last step; 0: kFinalEvalBatches or eval_batches
+  Index checkpoint_interval = 0;  ///< 0: only at the end
+  Index keep_last = 0;            ///< checkpoints; 0: all
+  Index keep_interval = 0;        ///< steps whose checkpoints stay beside them; 0: none
+  bool keep_best = false;         ///< write and keep that of the lowest validation loss
+  std::string init_from = {};     ///< checkpoint or run whose weights it begins with; empty: drawn
+  Index gradient_accumulation_steps = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;
-  Engine engine = Engine::fast;
+  Engine gemm = Engine::fast;
   bool flush_subnormals = true;  ///< in f32; f64 never does
   double gradient_ramp = 1;      ///< a positive control: gradient_ramp_at()
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).
 struct LogConfig {
-  Index parameters_every = 10;      ///< gradient norm of each parameter; 0: only at the end
-  Index diagnostics_every = 50;     ///< 0: only at the end
-  Index diagnostics_sequences = 2;  ///< validation sequences they measure
-  Index sample_every = 0;           ///< steps; 0: no text is written
+  Index param_grad_norms_interval = 10;  ///< gradient norm of each parameter; 0: only at the end
+  Index diagnostics_interval = 50;       ///< 0: only at the end
+  Index diagnostics_sequences = 2;       ///< validation sequences they measure
+  Index sample_interval = 0;             ///< steps; 0: no text is written
   std::string sample_prompt = "\n";
   Index sample_tokens = 100;
   bool tensorboard = false;  ///< event files beside metrics.jsonl
@@ -194,7 +194,7 @@ inline double gradient_ramp_at(const TrainConfig& train, Index step) {
 /// train.eval_batches.
 inline Index batches_to_validate(const Config& config, Index step, Index available) {
   const TrainConfig& train = config.train;
-  const Index by_default = is_task(config.data.kind) ? train.eval_batches : kFinalEvalBatches;
+  const Index by_default = is_task(config.data.type) ? train.eval_batches : kFinalEvalBatches;
   const Index last = train.final_eval_batches > 0 ? train.final_eval_batches : by_default;
   return std::min(step == train.steps ? last : train.eval_batches, available);
 }

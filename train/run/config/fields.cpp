@@ -34,8 +34,8 @@ std::vector<Field> data_fields() {
   constexpr auto at = &Config::data;
   using D = DataConfig;
   return {
-      field<at, &D::kind>(
-          "data.kind", any_value(), "",
+      field<at, &D::type>(
+          "data.type", any_value(), "",
           "What the tokens are: the bytes of files, token files, or a task that is generated."),
       field<at, &D::path>("data.path", paths(), "",
                           "Files, folders or globs, seen from the file that says so; empty means "
@@ -51,7 +51,7 @@ std::vector<Field> data_fields() {
           "data.eos_token_id", between(-1, kMaxSize), "token",
           "This token ends a document, and attention stays within each; -1: no documents."),
       field<at, &D::val_fraction>(
-          "data.val_fraction", strictly_between(0, 1), "share",
+          "data.val_fraction", strictly_between(0, 1), "fraction",
           "Share of the data held out for validation, without data.val_path."),
   };
 }
@@ -102,7 +102,7 @@ std::vector<Field> task_fields() {
       field<at, noisy, &R::values>("data.noisy_recall.values", size, "tokens", "Different values."),
       field<at, noisy, &R::filler>("data.noisy_recall.filler", size, "tokens",
                                    "Different tokens of noise."),
-      field<at, noisy, &R::noise>("data.noisy_recall.noise", from_to_below(0, 1), "share",
+      field<at, noisy, &R::noise>("data.noisy_recall.noise", from_to_below(0, 1), "fraction",
                                   "Probability that noise takes the place of a pair."),
       field<at, backcopy, &B::symbols>("data.backcopy.symbols", between(2, 1024), "tokens",
                                        "Different tokens after the first."),
@@ -116,7 +116,7 @@ std::vector<Field> optim_fields() {
   using O = OptimConfig;
   return {
       field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
-      field<at, &O::kind>("optim.kind", any_value(), "",
+      field<at, &O::name>("optim.name", any_value(), "",
                           "How a step follows from the gradient; muon is for the projections of "
                           "the blocks and leaves the rest to AdamW."),
       field<at, &O::min_lr>("optim.min_lr", at_least(0).or_share_of("optim.lr", 10), "",
@@ -126,7 +126,7 @@ std::vector<Field> optim_fields() {
                               "warmup-stable-decay."),
       field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0).or_share_of("train.steps", 10),
                                   "steps", "Steps in which the learning rate rises to its peak."),
-      field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "share",
+      field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "fraction",
                                     "wsd only: share of the steps in the final decay."),
       field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
                                   "Decoupled weight decay of the projections."),
@@ -141,11 +141,13 @@ std::vector<Field> optim_fields() {
       field<at, &O::eps>("optim.eps", at_least(1e-30), "", "AdamW's addition to the denominator."),
       field<at, &O::momentum>("optim.momentum", from_to_below(0, 1), "",
                               "Momentum of muon and sgd."),
-      field<at, &O::clip_norm>("optim.clip_norm", at_least(0), "",
-                               "Global L2 norm to which gradients are clipped; 0 clips nothing."),
-      field<at, &O::on_spike>("optim.on_spike", any_value(), "",
-                              "Beside clip_norm: clip a spike of the gradient norm as ZClip does, "
-                              "or skip the step of a spike of loss or norm as OLMo-core does."),
+      field<at, &O::max_grad_norm>(
+          "optim.max_grad_norm", at_least(0), "",
+          "Global L2 norm to which gradients are clipped; 0 clips nothing."),
+      field<at, &O::on_spike>(
+          "optim.on_spike", any_value(), "",
+          "Beside max_grad_norm: clip a spike of the gradient norm as ZClip does, "
+          "or skip the step of a spike of loss or norm as OLMo-core does."),
   };
 }
 
@@ -155,8 +157,8 @@ std::vector<Field> train_fields() {
   return {
       field<at, &T::steps>("train.steps", at_least(1), "steps",
                            "Optimiser steps of the whole run."),
-      field<at, &T::eval_every>("train.eval_every", at_least(0), "steps",
-                                "Validate this often; 0 means only at the end."),
+      field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
+                                   "Validate this often; 0 means only at the end."),
       field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
                                   "Batches in one validation."),
       field<at, &T::final_eval_batches>(
@@ -165,22 +167,23 @@ std::vector<Field> train_fields() {
                       "means all of them up to {}, or train.eval_batches of data that are "
                       "generated.",
                       kFinalEvalBatches)),
-      field<at, &T::checkpoint_every>("train.checkpoint_every", at_least(0), "steps",
-                                      "Write a checkpoint this often; 0 means only at the end."),
+      field<at, &T::checkpoint_interval>("train.checkpoint_interval", at_least(0), "steps",
+                                         "Write a checkpoint this often; 0 means only at the end."),
       field<at, &T::keep_last>("train.keep_last", at_least(0), "checkpoints",
                                "Keep so many checkpoints, the newest, and remove older ones; 0 "
                                "keeps all."),
-      field<at, &T::keep_every>("train.keep_every", at_least(0), "steps",
-                                "Keep the checkpoints of these steps too; 0 keeps none but "
-                                "train.keep_last."),
+      field<at, &T::keep_interval>("train.keep_interval", at_least(0), "steps",
+                                   "Keep the checkpoints of these steps too; 0 keeps none but "
+                                   "train.keep_last."),
       field<at, &T::keep_best>("train.keep_best", any_value(), "",
                                "Write a checkpoint after each validation whose loss is the lowest "
                                "since this was set, let checkpoints/best name it, and keep it."),
       field<at, &T::init_from>("train.init_from", paths(), "",
                                "Checkpoint or run directory whose weights the run begins with; "
                                "empty means weights drawn from run.seed."),
-      field<at, &T::grad_accumulation>("train.grad_accumulation", between(1, kMaxSize), "batches",
-                                       "Micro-batches whose gradients are averaged in one step."),
+      field<at, &T::gradient_accumulation_steps>(
+          "train.gradient_accumulation_steps", between(1, kMaxSize), "batches",
+          "Micro-batches whose gradients are averaged in one step."),
       field<at, &T::activation_checkpointing>(
           "train.activation_checkpointing", any_value(), "",
           "What backward computes again instead of keeping it: nothing, or "
@@ -191,10 +194,10 @@ std::vector<Field> train_fields() {
           "norms, softmax and losses stay as they are), or the sum of two or three bfloat16s, "
           "bf16x3 and bf16x6, the latter as exact as full; bf16 needs a processor that multiplies "
           "bfloat16, what ends in _emulated rounds alike anywhere."),
-      field<at, &T::engine>("train.engine", any_value(), "",
-                            "What multiplies matrices: what is fastest on this machine, or loops "
-                            "that give the same bits on every processor with fused multiply-add "
-                            "(not with train.precision bf16)."),
+      field<at, &T::gemm>("train.gemm", any_value(), "",
+                          "What multiplies matrices: what is fastest on this machine, or loops "
+                          "that give the same bits on every processor with fused multiply-add "
+                          "(not with train.precision bf16)."),
       field<at, &T::flush_subnormals>(
           "train.flush_subnormals", any_value(), "",
           "Arithmetic in f32 takes numbers below 1.2e-38 for 0, which is faster at large learning "
@@ -223,19 +226,20 @@ std::vector<Field> log_fields() {
   using L = LogConfig;
   using Rule = stats::SpikeRule;
   return {
-      field<at, &L::parameters_every>(
-          "log.parameters_every", at_least(0), "steps",
+      field<at, &L::param_grad_norms_interval>(
+          "log.param_grad_norms_interval", at_least(0), "steps",
           "Log the gradient norm of every parameter this often; 0 means only at the end."),
-      field<at, &L::diagnostics_every>(
-          "log.diagnostics_every", at_least(0), "steps",
+      field<at, &L::diagnostics_interval>(
+          "log.diagnostics_interval", at_least(0), "steps",
           "Measure attention, activations and updates layer by layer this often, and after the "
           "first step; 0 means only at the end."),
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
                                            "Validation sequences that diagnostics measure."),
-      field<at, &L::sample_every>("log.sample_every", at_least(0), "steps",
-                                  "Write a line of text that the model generates to the log this "
-                                  "often; 0 means never."),
+      field<at, &L::sample_interval>(
+          "log.sample_interval", at_least(0), "steps",
+          "Write a line of text that the model generates to the log this "
+          "often; 0 means never."),
       field<at, &L::sample_prompt>("log.sample_prompt", any_value(), "",
                                    "What that text begins with."),
       field<at, &L::sample_tokens>("log.sample_tokens", between(1, kMaxSize), "tokens",

@@ -10,7 +10,7 @@
 namespace difftape::run {
 namespace {
 
-constexpr std::string_view kShare = "a number of steps, or a share of them such as 10%";
+constexpr std::string_view kShare = "a number of steps, or a fraction of them such as 10%";
 constexpr std::string_view kAlways = "it is always so; leave it out";
 constexpr std::string_view kEveryStep = "every step is logged; leave it out";
 constexpr std::string_view kCpu = "training is on the CPU; leave it out";
@@ -23,8 +23,8 @@ constexpr auto kForeign = std::to_array<ForeignName>({
     {"learning_rate", "optim.lr", ""},
     {"max_lr", "optim.lr", ""},
     {"lr_min", "optim.min_lr", ""},
-    {"optimizer", "optim.kind", ""},
-    {"optim", "optim.kind", ""},
+    {"optimizer", "optim.name", ""},
+    {"optim", "optim.name", ""},
     {"scheduler", "optim.schedule", ""},
     {"lr_scheduler", "optim.schedule", ""},
     {"lr_scheduler_type", "optim.schedule", ""},
@@ -41,9 +41,8 @@ constexpr auto kForeign = std::to_array<ForeignName>({
     {"adam_beta2", "optim.betas", kBetas},
     {"adam_epsilon", "optim.eps", ""},
     {"epsilon", "optim.eps", ""},
-    {"grad_clip", "optim.clip_norm", ""},
-    {"max_grad_norm", "optim.clip_norm", ""},
-    {"gradient_clip_val", "optim.clip_norm", ""},
+    {"grad_clip", "optim.max_grad_norm", ""},
+    {"gradient_clip_val", "optim.max_grad_norm", ""},
     {"max_iters", "train.steps", ""},
     {"max_steps", "train.steps", ""},
     {"num_steps", "train.steps", ""},
@@ -55,14 +54,12 @@ constexpr auto kForeign = std::to_array<ForeignName>({
     {"num_epochs", "train.steps", kPasses},
     {"max_epochs", "train.steps", kPasses},
     {"num_train_epochs", "train.steps", kPasses},
-    {"eval_interval", "train.eval_every", ""},
-    {"eval_steps", "train.eval_every", ""},
+    {"eval_steps", "train.eval_interval", ""},
     {"eval_iters", "train.eval_batches", ""},
-    {"save_steps", "train.checkpoint_every", ""},
-    {"save_interval", "train.checkpoint_every", ""},
+    {"save_steps", "train.checkpoint_interval", ""},
+    {"save_interval", "train.checkpoint_interval", ""},
     {"save_total_limit", "train.keep_last", ""},
-    {"gradient_accumulation_steps", "train.grad_accumulation", ""},
-    {"accumulate_grad_batches", "train.grad_accumulation", ""},
+    {"accumulate_grad_batches", "train.gradient_accumulation_steps", ""},
     {"gradient_checkpointing", "train.activation_checkpointing", "none or blocks"},
     {"dtype", "train.precision", kBf16},
     {"torch_dtype", "train.precision", kBf16},
@@ -90,7 +87,6 @@ constexpr auto kForeign = std::to_array<ForeignName>({
     {"n_positions", "model.max_seq_len", ""},
     {"rms_norm_eps", "model.norm_eps", ""},
     {"layer_norm_eps", "model.norm_eps", ""},
-    {"tie_word_embeddings", "model.tie_embeddings", ""},
     {"initializer_range", "model.init.projection_std", ""},
     {"attn_implementation", "model.attention.kind", ""},
     {"window_size", "model.attention.sliding_window", ""},

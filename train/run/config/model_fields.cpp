@@ -36,19 +36,21 @@ std::vector<Field> size_fields() {
                                 "Base of the rotary position frequencies."),
       field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
                               "Added to the mean square in RMSNorm."),
-      field<at, &M::tie_embeddings>("model.tie_embeddings", any_value(), "",
-                                    "Use the embedding matrix as the output projection too."),
+      field<at, &M::tie_word_embeddings>("model.tie_word_embeddings", any_value(), "",
+                                         "Use the embedding matrix as the output projection too."),
       field<at, &M::match_params>(
           "model.match_params", any_value(), "",
           "d_ff shrinks until the number of parameters is that of the softmax baseline."),
       field<at, &M::embedding_norm>("model.embedding_norm", any_value(), "",
                                     "RMSNorm of the embeddings before the first block."),
-      field<at, &M::z_loss>("model.z_loss", at_least(0), "",
-                            "Weight of the mean of log(sum exp(logits))^2 in the loss that is "
-                            "trained on; PaLM has 1e-4, and 0 means none."),
-      field<at, &M::logit_softcap>("model.logit_softcap", at_least(0), "",
-                                   "c: output logits are c tanh(logits / c); Gemma 2 has 30, and "
-                                   "0 leaves them as they are."),
+      field<at, &M::z_loss_weight>(
+          "model.z_loss_weight", at_least(0), "",
+          "Weight of the mean of log(sum exp(logits))^2 in the loss that is "
+          "trained on; PaLM has 1e-4, and 0 means none."),
+      field<at, &M::final_logit_softcap>(
+          "model.final_logit_softcap", at_least(0), "",
+          "c: output logits are c tanh(logits / c); Gemma 2 has 30, and "
+          "0 leaves them as they are."),
   };
 }
 
@@ -57,9 +59,10 @@ std::vector<Field> rope_section() {
   constexpr auto in = &ModelConfig::rope_scaling;
   using R = RopeScaling;
   return {
-      field<at, in, &R::kind>("model.rope_scaling.kind", any_value(), "",
-                              "How rotary frequencies change for sequences longer than those of "
-                              "training."),
+      field<at, in, &R::rope_type>(
+          "model.rope_scaling.rope_type", any_value(), "",
+          "How rotary frequencies change for sequences longer than those of "
+          "training."),
       field<at, in, &R::factor>("model.rope_scaling.factor", at_least(1), "",
                                 "How much longer they are."),
       field<at, in, &R::original_seq_len>(
@@ -98,11 +101,11 @@ std::vector<Field> attention_section() {
           "Sigmoid gate of the input on each element of the result, or on each head."),
       field<at, in, &A::qk_norm>("model.attention.qk_norm", any_value(), "",
                                  "RMSNorm of every query and key head, before RoPE."),
-      field<at, in, &A::logit_softcap>(
-          "model.attention.logit_softcap", at_least(0), "",
+      field<at, in, &A::attn_logit_softcap>(
+          "model.attention.attn_logit_softcap", at_least(0), "",
           "c: scaled scores become c tanh(score / c); Gemma 2 has 50, and 0 leaves them."),
-      field<at, in, &A::qk_clip>(
-          "model.attention.qk_clip", at_least(0), "",
+      field<at, in, &A::qk_clip_threshold>(
+          "model.attention.qk_clip_threshold", at_least(0), "",
           "Largest attention logit that a head may have in a step: above it, its query and key "
           "weights are scaled down after the update; Kimi K2 has 100, and 0 clips nothing."),
       field<at, in, &A::sliding_window>(
@@ -117,9 +120,8 @@ std::vector<Field> init_section() {
   using I = InitConfig;
   return {
       field<at, in, &I::preset>("model.init.preset", any_value(), "",
-                                "Initial weights, a preset of the keys below: house, PyTorch's "
-                                "defaults, nanoGPT's, which are those of house, or LeCun's with "
-                                "unit embeddings."),
+                                "Initial weights, a preset of the keys below: nanoGPT's, PyTorch's "
+                                "defaults, or LeCun's with unit embeddings."),
       field<at, in, &I::embedding_std>("model.init.embedding_std", above(0), "",
                                        "Standard deviation of the embeddings."),
       field<at, in, &I::projection_std>(

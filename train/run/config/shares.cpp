@@ -8,7 +8,7 @@
 namespace difftape::run {
 namespace {
 
-constexpr double kMaxPart = 1e15;  // where each whole number still has a double of its own
+constexpr double kMaxPart = 1e15;  // where each integer still has a double of its own
 
 double number_of(const ConfigValue& value) {
   const Index* whole = std::get_if<Index>(&value);

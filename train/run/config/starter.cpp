@@ -24,22 +24,22 @@ constexpr auto kShown = std::to_array<std::string_view>({"run.name",
                                                          "model.d_ff",
                                                          "model.match_params",
                                                          "model.attention.kind",
-                                                         "data.kind",
+                                                         "data.type",
                                                          "data.path",
                                                          "data.seq_len",
                                                          "data.batch_size",
-                                                         "optim.kind",
+                                                         "optim.name",
                                                          "optim.lr",
                                                          "optim.min_lr",
                                                          "optim.schedule",
                                                          "optim.warmup_steps",
                                                          "optim.weight_decay",
-                                                         "optim.clip_norm",
+                                                         "optim.max_grad_norm",
                                                          "train.steps",
-                                                         "train.eval_every",
-                                                         "train.checkpoint_every",
+                                                         "train.eval_interval",
+                                                         "train.checkpoint_interval",
                                                          "train.keep_best",
-                                                         "log.sample_every"});
+                                                         "log.sample_interval"});
 
 std::string section_of(std::string_view key) { return std::string(key.substr(0, key.rfind('.'))); }
 std::string name_of(std::string_view key) { return std::string(key.substr(key.rfind('.') + 1)); }

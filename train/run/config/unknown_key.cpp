@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "train/run/config/foreign_names.h"
-#include "train/run/config/former_names.h"
 #include "train/run/config/reader.h"
 #include "train/system/suggest.h"
 
@@ -21,12 +20,6 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
                                : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
                                              key, location.source));
     complete_ = false;
-    return;
-  }
-  if (const FormerKey* former = find_former_key(key)) {
-    suspects_.insert(former->now.begin(), former->now.end());
-    errors_->add(location,
-                 fmt::format("unknown key '{}'; it is now {}", key, former->description()));
     return;
   }
   const bool section = value.kind == YamlNode::Kind::map;

@@ -73,8 +73,8 @@ void validate_softcaps(const ModelConfig& m, const Rules& rules) {
     rules.check(cap == 0 || cap >= kLeast, {key}, "{} is too small; need 0 (no cap) or at least {}",
                 cap, kLeast);
   };
-  check("model.logit_softcap", m.logit_softcap);
-  check("model.attention.logit_softcap", m.attention.logit_softcap);
+  check("model.final_logit_softcap", m.final_logit_softcap);
+  check("model.attention.attn_logit_softcap", m.attention.attn_logit_softcap);
 }
 
 void validate_sequences(const DataConfig& data, const ModelConfig& model, const Rules& rules) {
@@ -88,30 +88,31 @@ void validate_sequences(const DataConfig& data, const ModelConfig& model, const 
 }
 
 void validate_tokens(const Config& c, const Rules& rules) {
-  rules.check(!c.data.path.empty(), {"data.path", "data.kind"},
+  rules.check(!c.data.path.empty(), {"data.path", "data.type"},
               "kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
 }
 
 void validate_checkpoints(const TrainConfig& train, const Rules& rules) {
-  rules.check(train.keep_every == 0 || train.keep_last > 0, {"train.keep_every", "train.keep_last"},
-              "keep_every {} says what stays beside the newest train.keep_last checkpoints, and "
+  rules.check(train.keep_interval == 0 || train.keep_last > 0,
+              {"train.keep_interval", "train.keep_last"},
+              "keep_interval {} says what stays beside the newest train.keep_last checkpoints, and "
               "without train.keep_last all of them stay; set train.keep_last, such as 2",
-              train.keep_every);
+              train.keep_interval);
 }
 
 void validate_val_path(const DataConfig& data, const Rules& rules) {
-  rules.check(data.val_path.empty() || !is_task(data.kind), {"data.val_path", "data.kind"},
-              "data.kind {} is generated, for validation too; remove data.val_path",
-              to_string(data.kind));
+  rules.check(data.val_path.empty() || !is_task(data.type), {"data.val_path", "data.type"},
+              "data.type {} is generated, for validation too; remove data.val_path",
+              to_string(data.type));
 }
 
 void validate_samples(const Config& c, const Rules& rules) {
-  if (c.log.sample_every == 0) return;
-  rules.check(!is_task(c.data.kind), {"log.sample_every", "data.kind"},
-              "samples are text; the tokens of data.kind {} have none", to_string(c.data.kind));
-  rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_every"},
+  if (c.log.sample_interval == 0) return;
+  rules.check(!is_task(c.data.type), {"log.sample_interval", "data.type"},
+              "samples are text; the tokens of data.type {} have none", to_string(c.data.type));
+  rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_interval"},
               "is empty; need at least one byte to begin with");
-  if (c.data.kind != DataKind::text) return;  // how many tokens it is, the data say
+  if (c.data.type != DataKind::text) return;  // how many tokens it is, the data say
   const auto length = static_cast<Index>(c.log.sample_prompt.size());
   rules.check(length <= c.model.max_seq_len, {"log.sample_prompt", "model.max_seq_len"},
               "is {} tokens long; the context of the model ends at {}", length,
@@ -167,7 +168,7 @@ void validate_mqar(const Config& c, const Rules& rules) {
 }
 
 void validate_noisy_recall(const Config& c, const Rules& rules) {
-  rules.check(c.data.seq_len >= 3, {"data.seq_len", "data.kind"},
+  rules.check(c.data.seq_len >= 3, {"data.seq_len", "data.type"},
               "noisy_recall needs room for two pairs; need a seq_len of at least 3");
 }
 
@@ -178,14 +179,14 @@ void validate_backcopy(const Config& c, const Rules& rules) {
               task.triggers, task.symbols);
 }
 
-/// The rules of one data.kind, and the tokens that a generated one needs.
+/// The rules of one data.type, and the tokens that a generated one needs.
 void validate_kind(const Config& c, const Rules& rules) {
   const auto needs = [&](Index tokens) {
-    rules.check(tokens <= c.model.vocab_size, {"model.vocab_size", "data.kind"},
-                "vocab_size is {}; data.kind '{}' with these sizes needs at least {}",
-                c.model.vocab_size, to_string(c.data.kind), tokens);
+    rules.check(tokens <= c.model.vocab_size, {"model.vocab_size", "data.type"},
+                "vocab_size is {}; data.type '{}' with these sizes needs at least {}",
+                c.model.vocab_size, to_string(c.data.type), tokens);
   };
-  switch (c.data.kind) {
+  switch (c.data.type) {
     case DataKind::text:
       return;
     case DataKind::tokens:
@@ -209,18 +210,19 @@ void validate_repeats(const Config& c, const Rules& rules) {
   const RepeatsConfig& repeats = c.data.repeats;
   if (repeats.every == 0) return;
   const std::string every = "data.repeats.every", ngram = "data.repeats.ngram";
-  rules.check(!is_task(c.data.kind), {every, "data.kind"},
-              "data.kind '{}' is generated; only text and tokens can repeat. Leave out {}",
-              to_string(c.data.kind), every);
+  rules.check(!is_task(c.data.type), {every, "data.type"},
+              "data.type '{}' is generated; only text and tokens can repeat. Leave out {}",
+              to_string(c.data.type), every);
   rules.check(2 * repeats.ngram <= c.data.seq_len + 1, {ngram, "data.seq_len", every},
               "{} tokens fit into a sequence of {} less than twice; lower {} or raise data.seq_len",
               repeats.ngram, c.data.seq_len + 1, ngram);
-  const Index sequences = c.data.batch_size * c.train.grad_accumulation;
-  rules.check(repeats.sequences <= sequences,
-              {"data.repeats.sequences", "data.batch_size", "train.grad_accumulation", every},
-              "{} sequences of a step repeat, but it has {}; lower data.repeats.sequences or raise "
-              "data.batch_size",
-              repeats.sequences, sequences);
+  const Index sequences = c.data.batch_size * c.train.gradient_accumulation_steps;
+  rules.check(
+      repeats.sequences <= sequences,
+      {"data.repeats.sequences", "data.batch_size", "train.gradient_accumulation_steps", every},
+      "{} sequences of a step repeat, but it has {}; lower data.repeats.sequences or raise "
+      "data.batch_size",
+      repeats.sequences, sequences);
 }
 
 void validate_data(const Config& c, const Rules& rules) {

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "train/run/config/former_names.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {
@@ -52,7 +51,7 @@ class ValueReader {
                     const std::string& advice = "") const {
     const std::string& whole = spec_.constraint.share_of;
     const std::string or_share =
-        whole.empty() ? "" : fmt::format(", or a share of {} such as 10%", whole);
+        whole.empty() ? "" : fmt::format(", or a fraction of {} such as 10%", whole);
     return {node,
             fmt::format("expected {}{}, got {}{}", expected, or_share, node.describe(), advice)};
   }
@@ -76,7 +75,7 @@ class ValueReader {
   }
 
   Index read_as(const YamlNode& node, Index) const {
-    const std::string& text = plain_scalar(node, "a whole number");
+    const std::string& text = plain_scalar(node, "an integer");
     Index value = 0;
     const std::errc status = parse_all(text, value);
     if (status == std::errc::result_out_of_range) {
@@ -86,7 +85,7 @@ class ValueReader {
       double number = 0;
       const bool whole = parse_all(text, number) == std::errc() &&
                          std::nearbyint(number) == number && std::abs(number) < 1e15;
-      throw mistyped(node, "a whole number", whole ? fmt::format("; write {:.0f}", number) : "");
+      throw mistyped(node, "an integer", whole ? fmt::format("; write {:.0f}", number) : "");
     }
     check_range(node, static_cast<double>(value));
     return value;
@@ -112,17 +111,15 @@ class ValueReader {
     const auto& names = spec_.constraint.names;
     if (node.kind != YamlNode::Kind::scalar) {
       const bool empty = names.empty() && node.kind == YamlNode::Kind::null;
-      throw mistyped(node, names.empty() ? "text" : "a word",
-                     empty ? "; write \"\" for empty text" : "");
+      throw mistyped(node, names.empty() ? "a string" : "a word",
+                     empty ? "; write \"\" for an empty string" : "");
     }
     if (names.empty() || std::find(names.begin(), names.end(), node.text) != names.end()) {
       return node.text;
     }
-    const std::string now = value_now(key_, node.text);
-    const std::string guess =
-        now.empty() ? system::did_you_mean(node.text, names) : fmt::format("; it is now '{}'", now);
     throw BadValue{node, fmt::format("'{}' is not one of {}{}{}", node.text, fmt::join(names, ", "),
-                                     spec_.constraint.or_number ? ", or a number" : "", guess)};
+                                     spec_.constraint.or_number ? ", or a number" : "",
+                                     system::did_you_mean(node.text, names))};
   }
 
   template <class T>
@@ -198,17 +195,17 @@ std::string ValueSpec::type() const {
     case 0:
       return "boolean";
     case 1:
-      return constraint.share_of.empty() ? "whole number" : "whole number or share";
+      return constraint.share_of.empty() ? "integer" : "integer or fraction";
     case 2:
-      return constraint.share_of.empty() ? "number" : "number or share";
+      return constraint.share_of.empty() ? "number" : "number or fraction";
     case 3:
-      return constraint.or_number ? "number or word" : constraint.names.empty() ? "text" : "word";
+      return constraint.or_number ? "number or word" : constraint.names.empty() ? "string" : "word";
     case 4:
-      return fmt::format("list of {}whole numbers", count);
+      return fmt::format("list of {}integers", count);
     case 5:
       return fmt::format("list of {}numbers", count);
     default:
-      return fmt::format("list of {}texts", count);
+      return fmt::format("list of {}strings", count);
   }
 }
 

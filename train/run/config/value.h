@@ -60,7 +60,7 @@ struct ValueSpec {
   size_t length = 0;      ///< exact number of items of a list; 0: any number
   std::string form = {};  ///< what a value that no ConfigValue can hold looks like
 
-  /// "whole number", "list of 2 numbers", ...: how messages and `config keys` call the type.
+  /// "integer", "list of 2 numbers", ...: how messages and `config keys` call the type.
   std::string type() const;
   /// What holds if nothing is given: a share as text, "10%".
   ConfigValue standard() const;

@@ -172,7 +172,7 @@ std::string YamlNode::describe() const {
     case Kind::scalar:
       break;
   }
-  return fmt::format("{}'{}'", quoted ? "the text " : "", text);
+  return fmt::format("{}'{}'", quoted ? "the string " : "", text);
 }
 
 std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& source,

@@ -37,7 +37,7 @@ Make make_of(DataKind kind) {
 
 void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {
   if (model.vocab_size >= data.vocab_size()) return;
-  throw ConfigError(fmt::format("model.vocab_size is {}; data.kind '{}' needs at least {}",
+  throw ConfigError(fmt::format("model.vocab_size is {}; data.type '{}' needs at least {}",
                                 model.vocab_size, to_string(kind), data.vocab_size()));
 }
 
@@ -80,18 +80,18 @@ DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
 
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed) {
-  auto dataset = make_of(config.kind)(config, model.vocab_size, seed);
-  require_vocab_size(*dataset, config.kind, model);
+  auto dataset = make_of(config.type)(config, model.vocab_size, seed);
+  require_vocab_size(*dataset, config.type, model);
   return dataset;
 }
 
 std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
                                                 const ModelConfig& model) {
-  auto row = config.kind == DataKind::text
+  auto row = config.type == DataKind::text
                  ? read_text("data.path", config.path)
                  : read_token_files("data.path", config.path, model.vocab_size);
   auto data = make_whole_row(std::move(row), config.seq_len, config.batch_size);
-  require_vocab_size(*data, config.kind, model);
+  require_vocab_size(*data, config.type, model);
   return data;
 }
 

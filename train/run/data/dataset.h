@@ -83,7 +83,7 @@ class ValidationData {
   /// Tokens are in [0, vocab_size()).
   virtual Index vocab_size() const = 0;
 
-  /// What env.json records: kind, size and digest, or the numbers that make a task.
+  /// What env.json records: type, size and digest, or the numbers that make a task.
   virtual nlohmann::ordered_json info() const = 0;
 
   /// Of a task, whose answers are right or wrong, so that accuracy is measured; else nothing.

@@ -115,7 +115,7 @@ void require_text(const TokenFile& file, Index first, std::span<const std::int32
   if (zero == bytes.end()) return;
   throw DataError(fmt::format(
       "{}: is no text, byte {} of it is 0. Files of tokens, .bin of nanoGPT or llm.c and .h5, need "
-      "data.kind tokens; other files have to be left out",
+      "data.type tokens; other files have to be left out",
       file.path.string(), first + (zero - bytes.begin())));
 }
 
@@ -132,7 +132,7 @@ std::shared_ptr<const TokenSource> read_text(const char* key,
     stored.push_back({.path = path, .format = "text", .bytes = std::move(bytes), .size = size});
   }
   auto text = std::make_shared<StoredTokens>(std::move(stored), require_text);
-  text->kind = "text";
+  text->type = "text";
   text->unit = "bytes";
   text->vocab_size = kBytes;
   text->from = "the text of " + one_or_number(files);

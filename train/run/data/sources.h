@@ -1,6 +1,6 @@
 #pragma once
-// Which files data.path means, what they hold, and what is made of them: data.kind text, whose
-// tokens are their bytes, and data.kind tokens, which other programs wrote.
+// Which files data.path means, what they hold, and what is made of them: data.type text, whose
+// tokens are their bytes, and data.type tokens, which other programs wrote.
 
 #include <filesystem>
 #include <memory>
@@ -22,7 +22,7 @@ class TokenSource;
 /// Throws MissingInput for an entry that matches nothing, DataError for one that is no file.
 std::vector<std::filesystem::path> find_sources(std::span<const std::string> entries);
 
-/// Tokens of data.kind text: bytes.
+/// Tokens of data.type text: bytes.
 inline constexpr Index kBytes = 256;
 std::vector<std::int32_t> bytes_of(std::string_view text);
 /// The text of tokens in [0, kBytes).

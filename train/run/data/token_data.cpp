@@ -1,4 +1,4 @@
-// data.kind tokens: files of tokens that other programs wrote.
+// data.type tokens: files of tokens that other programs wrote.
 //
 //   nanoGPT .bin   uint16, nothing else
 //   llm.c .bin     256 int32: magic 20240520, version 1, number of tokens; then uint16
@@ -132,7 +132,7 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
   } else if (begins_like_text(path, file.bytes)) {
     throw DataError(fmt::format(
         "{}: is text, not tokens; make tokens of it by `difftape data prepare`, with the model's "
-        "tokenizer if it has one, or set data.kind to text, whose tokens are its bytes",
+        "tokenizer if it has one, or set data.type to text, whose tokens are its bytes",
         path.string()));
   } else if (file.bytes.size() % file.width != 0) {
     throw DataError(fmt::format(
@@ -219,7 +219,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     Index vocab_size) {
   const NameScope scope(key);
   if (entries.empty())
-    throw ConfigError("kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
+    throw ConfigError("type tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
   const auto files = find_sources(entries);
   std::vector<TokenFile> stored;
   for (const auto& path : files) stored.push_back(open_token_file(path));
@@ -230,7 +230,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
         require_known(file, first, piece, vocab_size);
         largest = std::max(largest, std::ranges::max(piece));
       });
-  tokens->kind = tokens->unit = "tokens";
+  tokens->type = tokens->unit = "tokens";
   tokens->vocab_size = largest + 1;
   tokens->tokenizer = tokenizer;
   tokens->from = "the row of tokens of " + one_or_number(files);

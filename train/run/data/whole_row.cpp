@@ -30,7 +30,7 @@ class WholeRow : public ValidationData {
   Index vocab_size() const override { return source_->vocab_size; }
   TokenizerFile tokenizer() const override { return source_->tokenizer; }
   nlohmann::ordered_json info() const override {
-    return {{"kind", source_->kind},
+    return {{"type", source_->type},
             {"files", source_->files},
             {source_->unit, source_->size()},
             {"xxh3_128", source_->digest}};

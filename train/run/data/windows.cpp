@@ -87,7 +87,7 @@ class Windows : public Dataset {
   nlohmann::ordered_json info() const override {
     Index val_tokens = 0;
     for (const Span& span : split_.val) val_tokens += span.size();
-    nlohmann::ordered_json info{{"kind", source_->kind},
+    nlohmann::ordered_json info{{"type", source_->type},
                                 {"files", source_->files},
                                 {source_->unit, source_->size()},
                                 {"val_" + source_->unit, val_tokens},

@@ -17,7 +17,7 @@ class TokenSource {
   /// Tokens [begin, begin + into.size()).
   virtual void copy(Index begin, std::span<std::int32_t> into) const = 0;
 
-  std::string kind;      ///< data.kind
+  std::string type;      ///< data.type
   std::string unit;      ///< what a token is called, "bytes"
   std::string from;      ///< what it is, in messages: "the text of a.txt"
   Index files = 0;       ///< it comes from

@@ -43,9 +43,9 @@ void add_two_maps(LayerMetrics& to, const AttentionMeasures& m) {
   to.add_heads(metric("attn/head/lambda"), m.heads, [](const Head& h) { return h.lambda; });
   to.add(metric("attn/map1/sink_rate"), m.map_sink_rate[0]);
   to.add(metric("attn/map2/sink_rate"), m.map_sink_rate[1]);
-  to.add_heads(metric("attn/map1/first_token"), m.heads,
+  to.add_heads(metric("attn/map1/first_token_mass"), m.heads,
                [](const Head& h) { return h.map_first_token[0]; });
-  to.add_heads(metric("attn/map2/first_token"), m.heads,
+  to.add_heads(metric("attn/map2/first_token_mass"), m.heads,
                [](const Head& h) { return h.map_first_token[1]; });
   to.add_heads(metric("attn/map1/logit_max"), m.heads,
                [](const Head& h) { return h.map_logit_max[0]; });
@@ -102,16 +102,16 @@ Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
   to.add(metric("attn/context_rms_max"), m.context_rms.max);
   to.add(metric("attn/context_rms_outside"), m.context_outside);
   to.add(metric("attn/sink_rate"), m.sink_rate);
-  to.add(metric("attn/first_token"), m.first_token);
+  to.add(metric("attn/first_token_mass"), m.first_token);
   to.add(metric("attn/entropy"), m.entropy);
   to.add(metric("attn/sparsity"), m.sparsity);
   if (m.output_cosine) to.add(metric("attn/output_cosine"), *m.output_cosine);
   to.add(metric("attn/logit_max"), m.logits.top1);
   to.add(metric("attn/logit_median"), m.logits.median);
-  to.add(metric("attn/logit_top"), list_of(m.logits));
+  to.add(metric("attn/logit_topk"), list_of(m.logits));
   to.add_heads(metric("attn/head/context_rms"), m.heads,
                [](const Head& h) { return h.context_rms; });
-  to.add_heads(metric("attn/head/first_token"), m.heads,
+  to.add_heads(metric("attn/head/first_token_mass"), m.heads,
                [](const Head& h) { return h.first_token; });
   to.add_heads(metric("attn/head/entropy"), m.heads, [](const Head& h) { return h.entropy; });
   to.add_heads(metric("attn/head/logit_max"), m.heads, [](const Head& h) { return h.logit_max; });
@@ -127,7 +127,7 @@ Metrics activation_metrics(Index layer, const Tensor& hidden) {
   to.add(metric("act/max"), top.top1);
   to.add(metric("act/max_over_median"), top.top1 / top.median);
   to.add(metric("act/kurtosis"), kurtosis(hidden));
-  to.add(metric("act/top"), list_of(top));
+  to.add(metric("act/topk"), list_of(top));
   return to.take();
 }
 

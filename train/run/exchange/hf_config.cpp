@@ -53,7 +53,7 @@ namespace {
 nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
   const RopeRule rule = rope_rule(model);
   const RopeScaling& scaling = rule.scaling;
-  switch (scaling.kind) {
+  switch (scaling.rope_type) {
     case RopeScalingKind::linear:
       return {{"rope_type", "linear"}, {"rope_theta", rule.theta}, {"factor", scaling.factor}};
     case RopeScalingKind::yarn:
@@ -79,18 +79,18 @@ std::vector<std::string> why_not_hf(const ModelConfig& model) {
   reasons.unless(fields.context.empty(),
                  "model.attention.kind: no Llama makes its context by a rule of its own");
   reasons.unless(model.rope, "model.rope: every Llama turns queries and keys");
-  reasons.unless(model.rope_scaling.kind == RopeScalingKind::yarn ||
+  reasons.unless(model.rope_scaling.rope_type == RopeScalingKind::yarn ||
                      attention_factor_of(model.rope_scaling) == 1,
                  "model.rope_scaling.attention_factor: no Llama has one without yarn");
   reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
-  reasons.unless(model.logit_softcap == 0, "model.logit_softcap: no Llama caps logits");
+  reasons.unless(model.final_logit_softcap == 0, "model.final_logit_softcap: no Llama caps logits");
   check_heads(fields, model, reasons);
   reasons.unless(fields.softmax_denominator == SoftmaxDenominator::softmax,
                  "model.attention.softmax_denominator: every Llama has a plain softmax");
   reasons.unless(fields.gate == Gate::none, "model.attention.gate: no Llama has gates");
   reasons.unless(!fields.qk_norm, "model.attention.qk_norm: no Llama norms queries and keys");
   reasons.unless(fields.logit_softcap == 0,
-                 "model.attention.logit_softcap: no Llama caps attention logits");
+                 "model.attention.attn_logit_softcap: no Llama caps attention logits");
   reasons.unless(fields.sliding_window == 0,
                  "model.attention.sliding_window: every Llama sees all tokens");
   return reasons.list;
@@ -116,7 +116,7 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
                               {"max_position_embeddings", model.max_seq_len},
                               {"rms_norm_eps", model.norm_eps},
                               {"rope_theta", model.rope_theta},
-                              {"tie_word_embeddings", model.tie_embeddings},
+                              {"tie_word_embeddings", model.tie_word_embeddings},
                               {"attention_bias", false},
                               {"mlp_bias", false},
                               {"attention_dropout", 0.0},

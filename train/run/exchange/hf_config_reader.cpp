@@ -79,14 +79,14 @@ void read_rope(HfReader& reader, ModelConfig& model) {
     RopeScaling& scaling = model.rope_scaling;
     const Json* type = inner.find(inner.find("rope_type") != nullptr ? "rope_type" : "type");
     if (type != nullptr && (*type == "linear" || *type == "yarn")) {
-      scaling.kind = *type == "yarn" ? RopeScalingKind::yarn : RopeScalingKind::linear;
+      scaling.rope_type = *type == "yarn" ? RopeScalingKind::yarn : RopeScalingKind::linear;
       scaling.factor = inner.number("factor", 0);
       inner.reasons.unless(scaling.factor > 1, "factor: need a number above 1");
     } else {
       inner.only("rope_type", "default");
       inner.only("type", "default");
     }
-    if (scaling.kind == RopeScalingKind::yarn) {
+    if (scaling.rope_type == RopeScalingKind::yarn) {
       scaling.original_seq_len = inner.size("original_max_position_embeddings", model.max_seq_len);
       scaling.attention_factor = inner.number("attention_factor", 0);
       inner.only("beta_fast", 32);
@@ -148,7 +148,7 @@ Config read_config(HfReader& reader) {
   const Json* tied = reader.find("tie_word_embeddings");
   reader.reasons.unless(tied == nullptr || tied->is_boolean(),
                         "tie_word_embeddings: need true or false");
-  model.tie_embeddings = tied != nullptr && *tied == Json(true);
+  model.tie_word_embeddings = tied != nullptr && *tied == Json(true);
   read_attention(reader, model);
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
@@ -157,7 +157,7 @@ Config read_config(HfReader& reader) {
   reader.reasons.unless(reader.find("quantization_config") == nullptr,
                         "quantization_config: difftape has no quantised weights");
   config.data.seq_len = std::min(config.data.seq_len, model.max_seq_len);
-  if (model.vocab_size != kBytes) config.data.kind = DataKind::tokens;
+  if (model.vocab_size != kBytes) config.data.type = DataKind::tokens;
   return config;
 }
 

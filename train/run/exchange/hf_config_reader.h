@@ -10,7 +10,7 @@
 namespace difftape::run {
 
 /// What a config.json says of its model, with `overrides` of data.* and train.*. A vocabulary of
-/// another size than that of bytes is of data.kind tokens. Throws MissingInput; DataError with all
+/// another size than that of bytes is of data.type tokens. Throws MissingInput; DataError with all
 /// that difftape has not; ConfigError.
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 

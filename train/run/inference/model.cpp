@@ -50,7 +50,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     weights.emplace(find_checkpoint(where));
     std::vector<std::string> assignments = overrides;
     // What other data would not allow, and only training does.
-    if (!overrides.empty()) assignments.emplace_back("log.sample_every=0");
+    if (!overrides.empty()) assignments.emplace_back("log.sample_interval=0");
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), assignments);
     named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
@@ -63,7 +63,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
       named.tokenizer = weights->meta().tokenizer;
     }
   }
-  if (named.config.data.kind == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
+  if (named.config.data.type == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
   if (weights) require_layers(*weights, named.config.model.num_layers);
   named.engine = std::make_unique<EngineScope>(engine_of(named.config));
   named.model = std::make_unique<LanguageModel>(named.config.model);

@@ -20,7 +20,7 @@ struct NamedModel {
   Index step = 0;                    ///< that it was trained for
   nlohmann::json data;               ///< what the checkpoint says of the data; null without one
   TokenizerFile tokenizer = {};      ///< of text, or as the checkpoint has it
-  /// Of train.engine, as long as this lives.
+  /// Of train.gemm, as long as this lives.
   std::unique_ptr<EngineScope> engine = {};
 };
 

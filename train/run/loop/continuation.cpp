@@ -25,11 +25,11 @@ namespace fs = std::filesystem;
 constexpr std::array kDecideNoResult{"run.out",
                                      "run.claims",
                                      "train.activation_checkpointing",
-                                     "train.checkpoint_every",
+                                     "train.checkpoint_interval",
                                      "train.keep_last",
-                                     "train.keep_every",
+                                     "train.keep_interval",
                                      "train.keep_best",
-                                     "log.sample_every",
+                                     "log.sample_interval",
                                      "log.sample_prompt",
                                      "log.sample_tokens",
                                      "log.tensorboard",
@@ -89,9 +89,10 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
           "train.steps is {}, not {}: by then the learning rate of step {} would have been another",
           each.made, each.wanted, other + 1));
     } else if (made.train.gradient_ramp != 1) {
-      reasons.push_back(fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, which "
-                                    "another number of steps stretches",
-                                    each.made, each.wanted, made.train.gradient_ramp));
+      reasons.push_back(
+          fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, which "
+                      "another number of steps stretches",
+                      each.made, each.wanted, made.train.gradient_ramp));
     }
   }
   return fmt::format("{}", fmt::join(reasons, "; "));

@@ -16,7 +16,7 @@ struct KeyDifference {
 
 /// The keys that decide results of a run and that a configuration `wanted` gives other values than
 /// it was `made` with. These decide none: run.out, run.claims, train.activation_checkpointing,
-/// train.checkpoint_every, train.keep_*, log.sample_* and log.tensorboard.
+/// train.checkpoint_interval, train.keep_*, log.sample_* and log.tensorboard.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
 /// Why what `dir` holds is no run that can be continued with `config`, the same steps following:

@@ -13,7 +13,7 @@ std::vector<Batch> batches_behind(const TrainState& state, const Step& step, boo
   const Config& config = state.config;
   std::vector<Batch> batches;
   const Index count = validation ? batches_to_validate(config, step.step, state.data->val_batches())
-                                 : config.train.grad_accumulation;
+                                 : config.train.gradient_accumulation_steps;
   for (Index i = 0; i < count; ++i) {
     batches.push_back(validation ? state.data->val_batch(i)
                                  : state.data->train_batch(step.step - 1, i));

@@ -10,7 +10,7 @@ namespace difftape::run {
 Step take_logged_step(TrainState& state) {
   const TrainConfig& config = state.config.train;
   Step step = train_step(state);
-  if (!step.diverged && due(step.step, config.eval_every, config.steps)) {
+  if (!step.diverged && due(step.step, config.eval_interval, config.steps)) {
     Validation validation = state.validate();
     step.val_loss = validation.loss;
     step.val_metrics = std::move(validation.metrics);
@@ -33,10 +33,10 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   Metrics metrics{{metric("train/loss"), step.loss},
                   {metric("optim/lr"), step.lr},
                   {metric("optim/grad_norm"), step.norms.global},
-                  {metric("spike/score_loss"), state.loss_spikes.score()},
-                  {metric("spike/score_grad"), state.grad_spikes.score()}};
+                  {metric("spike_score/loss"), state.loss_spikes.score()},
+                  {metric("spike_score/grad_norm"), state.grad_spikes.score()}};
   metrics.insert(metrics.end(), speed.begin(), speed.end());
-  if (const double weight = state.config.model.z_loss; weight > 0) {
+  if (const double weight = state.config.model.z_loss_weight; weight > 0) {
     metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
   }
   if (step.qk_clip) {
@@ -46,7 +46,7 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
-  const bool each = due(step.step, log.parameters_every, state.config.train.steps);
+  const bool each = due(step.step, log.param_grad_norms_interval, state.config.train.steps);
   size_t i = 0;
   for (const Parameter& parameter : state.model.parameters()) {
     if (step.diverged || each) {

@@ -31,7 +31,7 @@ class OneBatch : public Dataset {
 Config learning_by_heart(Config config, const OverfitRequest& request) {
   config.data.batch_size = request.sequences;
   config.data.repeats = {};
-  config.train.grad_accumulation = 1;
+  config.train.gradient_accumulation_steps = 1;
   config.train.init_from.clear();
   config.train.steps = request.steps;
   config.optim = {.lr = kLr,
@@ -39,7 +39,7 @@ Config learning_by_heart(Config config, const OverfitRequest& request) {
                   .schedule = ScheduleKind::linear,
                   .warmup_steps = request.steps / 10,
                   .weight_decay = 0};
-  config.log.diagnostics_every = 0;
+  config.log.diagnostics_interval = 0;
   return config;
 }
 

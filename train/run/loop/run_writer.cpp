@@ -56,7 +56,7 @@ Json describe_data(const Dataset& data) {
 }
 
 std::optional<TextSamples> samples_of(const TrainState& state) {
-  if (state.config.log.sample_every == 0) return std::nullopt;
+  if (state.config.log.sample_interval == 0) return std::nullopt;
   return TextSamples(state);
 }
 
@@ -89,7 +89,7 @@ void settle_checkpoints(const TrainState& state, const fs::path& dir) {
   const TrainConfig& config = state.config.train;
   if (state.best.step > 0) name_best_checkpoint(dir / "checkpoints", state.best.step);
   if (config.keep_last > 0)
-    prune_checkpoints(dir / "checkpoints", config.keep_last, config.keep_every);
+    prune_checkpoints(dir / "checkpoints", config.keep_last, config.keep_interval);
 }
 
 /// Whether the run has ended as it is asked for, and wrote all it had to.

@@ -81,7 +81,7 @@ class RunWriter {
   void write_state(const TrainState& state, RunState run_state);
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
-  std::optional<TextSamples> samples_;  ///< nothing without log.sample_every
+  std::optional<TextSamples> samples_;  ///< nothing without log.sample_interval
   std::filesystem::path dir_;
   system::DirectoryLock lock_;
   RunStatus status_;

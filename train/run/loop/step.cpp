@@ -80,7 +80,7 @@ void update(TrainState& state, Step& step) {
       return;
     }
     if (diagnoses(config, step.step)) step.update.emplace();
-    const double scale = clip_scale(step.norms.global, config.optim.clip_norm);
+    const double scale = clip_scale(step.norms.global, config.optim.max_grad_norm);
     state.optimizer.step(step.lr, std::min(scale, step.spike_scale),
                          step.update ? &*step.update : nullptr);
     if (state.qk_clip) step.qk_clip = state.qk_clip->clip(state.model.parameters());
@@ -100,14 +100,14 @@ bool due(Index step, Index interval, Index steps) {
 }
 
 bool diagnoses(const Config& config, Index step) {
-  const Index every = config.log.diagnostics_every;
+  const Index every = config.log.diagnostics_interval;
   return (step == 1 && every > 0) || due(step, every, config.train.steps);
 }
 
 Index batches_left_to_validate(const Config& config, Index done, Index available) {
   Index batches = 0;
   for (Index step = done + 1; step <= config.train.steps; ++step) {
-    if (!due(step, config.train.eval_every, config.train.steps)) continue;
+    if (!due(step, config.train.eval_interval, config.train.steps)) continue;
     batches += batches_to_validate(config, step, available);
   }
   return batches;
@@ -123,7 +123,7 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook) {
   const TrainConfig& config = state.config.train;
-  const Index micros = config.grad_accumulation, share = micros / processes::count();
+  const Index micros = config.gradient_accumulation_steps, share = micros / processes::count();
   const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
   ParameterSet& parameters = state.model.parameters();
   std::optional<GradientExchange> exchange;
@@ -184,7 +184,7 @@ Step train_step(TrainState& state, const Tape::Hook& hook) {
 }
 
 Index tokens_per_step(const Config& config) {
-  return config.data.batch_size * config.data.seq_len * config.train.grad_accumulation;
+  return config.data.batch_size * config.data.seq_len * config.train.gradient_accumulation_steps;
 }
 
 namespace {

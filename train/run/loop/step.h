@@ -21,7 +21,7 @@ struct Step {
   double val_loss = kNaN;    ///< after the update, if validated
   std::vector<std::pair<std::string, double>> val_metrics;  ///< of a task, with val_loss
   GradNorms norms;                                          ///< before clipping
-  std::optional<QkClipped> qk_clip;                         ///< of model.attention.qk_clip
+  std::optional<QkClipped> qk_clip;        ///< of model.attention.qk_clip_threshold
   double spike_scale = 1;                  ///< of optim.on_spike; 0: nothing was changed
   std::optional<UpdateNorms> update;       ///< of a step at which diagnostics are due
   std::optional<Diagnostics> diagnostics;  ///< after the update, if they were due
@@ -33,7 +33,7 @@ struct Step {
 /// True at every `interval`-th step and at the last one; interval 0 means only at the last.
 bool due(Index step, Index interval, Index steps);
 /// Whether diagnostics are measured after this step: the first, when the model is almost as
-/// initialised, every log.diagnostics_every-th, and the last.
+/// initialised, every log.diagnostics_interval-th, and the last.
 bool diagnoses(const Config& config, Index step);
 /// How many batches all validations read together from now to the end of the run, if `done` steps
 /// are done and `available` batches are held out.
@@ -49,11 +49,12 @@ struct StepTerms {
   double loss = 0;           ///< cross-entropy in nats per token, without a z-loss
   double squared_log_z = 0;  ///< log(sum exp(logits))^2 a token
 };
-/// Terms of the loss of train.grad_accumulation micro-batches; their mean gradients, those of the
-/// z-loss among them, are left in the parameters that this process answers for (optim/shards.h).
-/// Nothing else changes. `hook` sees all tapes of this process. Each process that trains computes
-/// its share of the micro-batches, which follow one another; their gradients are added up in the
-/// order of a tree over all of them (optim/tree_sum.h), so that it does not matter how many do.
+/// Terms of the loss of train.gradient_accumulation_steps micro-batches; their mean gradients,
+/// those of the z-loss among them, are left in the parameters that this process answers for
+/// (optim/shards.h). Nothing else changes. `hook` sees all tapes of this process. Each process that
+/// trains computes its share of the micro-batches, which follow one another; their gradients are
+/// added up in the order of a tree over all of them (optim/tree_sum.h), so that it does not matter
+/// how many do.
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook = {});
 

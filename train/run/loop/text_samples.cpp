@@ -8,11 +8,12 @@ namespace difftape::run {
 namespace {
 
 Tokenizer tokenizer_of_data(const TrainState& state) {
-  if (state.config.data.kind == DataKind::text) return byte_tokenizer();
+  if (state.config.data.type == DataKind::text) return byte_tokenizer();
   const TokenizerFile file = state.data->tokenizer();
   if (!file.is_known()) {
     throw ConfigError(
-        "log.sample_every: samples are text, and the tokenizer of data.path is not known; train on "
+        "log.sample_interval: samples are text, and the tokenizer of data.path is not known; train "
+        "on "
         "tokens that have theirs with them, as `difftape data prepare` writes it, or write 0");
   }
   return tokenizer_of(file);

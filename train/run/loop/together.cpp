@@ -18,23 +18,25 @@
 namespace difftape::run {
 
 void require_shares(const Config& config, Index processes) {
-  const Index micros = config.train.grad_accumulation;
+  const Index micros = config.train.gradient_accumulation_steps;
   if (cuts_into_subtrees(micros, processes)) return;
   std::vector<Index> able;
   for (Index n = 1; n <= micros; ++n) {
     if (cuts_into_subtrees(micros, n)) able.push_back(n);
   }
   const Index sequences = config.data.batch_size * micros;
-  throw ConfigError(fmt::format(
-      "{} processes cannot share a step of train.grad_accumulation: {} ({} can); start another "
-      "number of processes, or {}",
-      processes, micros, fmt::join(able, " or "),
-      sequences % processes == 0
-          ? fmt::format("set train.grad_accumulation to {} and data.batch_size to {}, for the same "
-                        "{} sequences",
-                        processes, sequences / processes, sequences)
-          : fmt::format("change data.batch_size: {} sequences are no {} equal parts", sequences,
-                        processes)));
+  throw ConfigError(
+      fmt::format("{} processes cannot share a step of train.gradient_accumulation_steps: {} ({} "
+                  "can); start another "
+                  "number of processes, or {}",
+                  processes, micros, fmt::join(able, " or "),
+                  sequences % processes == 0
+                      ? fmt::format("set train.gradient_accumulation_steps to {} and "
+                                    "data.batch_size to {}, for the same "
+                                    "{} sequences",
+                                    processes, sequences / processes, sequences)
+                      : fmt::format("change data.batch_size: {} sequences are no {} equal parts",
+                                    sequences, processes)));
 }
 
 namespace {
@@ -84,9 +86,8 @@ void require_same(const TrainState& state) {
   const std::string engine = fmt::format("{}, bfloat16 {}, vectors {}", gemm_backend(),
                                          bf16_backend_name(), build_info().vectors);
   if (const Other other = first_other(engine); other.process > 0) {
-    refuse<UsageError>(
-        other, "multiplies with another engine",
-        fmt::format(": {}, not {}; set train.engine to portable", other.text, engine));
+    refuse<UsageError>(other, "multiplies with another engine",
+                       fmt::format(": {}, not {}; set train.gemm to portable", other.text, engine));
   }
   if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {
     refuse<ConfigError>(other, "has another configuration",

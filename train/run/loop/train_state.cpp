@@ -28,7 +28,7 @@ ParameterSet& initialized(ParameterSet& parameters, std::uint64_t seed) {
 }
 
 std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
-  const double threshold = model.attention.qk_clip;
+  const double threshold = model.attention.qk_clip_threshold;
   return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
 }
 
@@ -48,7 +48,7 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       qk_clip(qk_clip_of(config.model)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       gradient_sums(model.parameters().size(),
-                    TreeSum(config.train.grad_accumulation / processes::count())),
+                    TreeSum(config.train.gradient_accumulation_steps / processes::count())),
       schedule(make_schedule(config.optim, config.train.steps)),
       loss_spikes(spike_rule_of(config.log)),
       grad_spikes(loss_spikes.rule(), stats::SpikeSeries::grad_norm),

@@ -71,11 +71,11 @@ struct TrainState {
 
   Config config;
   FlushSubnormals flush_subnormals;  ///< as train.flush_subnormals says, as long as this lives
-  EngineScope engine;                ///< likewise as train.engine says
+  EngineScope engine;                ///< likewise as train.gemm says
   Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;
-  std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip
+  std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip_threshold
   Optimizer optimizer;
   std::vector<TreeSum> gradient_sums;  ///< of each parameter, over this process's micro-batches
   std::unique_ptr<Schedule> schedule;

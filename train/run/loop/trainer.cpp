@@ -32,12 +32,12 @@ RunEnd step_and_log(TrainState& state, RunWriter* writer, const system::StopRequ
   const system::Exit signal =
       state.step < config.steps ? received_by_any(stop.received()) : system::Exit::ok;
   const bool saves = !step.diverged && (signal != system::Exit::ok || is_best ||
-                                        due(step.step, config.checkpoint_every, config.steps));
+                                        due(step.step, config.checkpoint_interval, config.steps));
   const WholeOptimizer whole(state.optimizer, saves || state.config.log.digest);
   if (writer) {
     writer->step(state, step);
-    const Index sample_every = state.config.log.sample_every;
-    const bool samples = sample_every > 0 && due(step.step, sample_every, config.steps);
+    const Index sample_interval = state.config.log.sample_interval;
+    const bool samples = sample_interval > 0 && due(step.step, sample_interval, config.steps);
     if (samples && !step.diverged) writer->sample(state);
     if (saves) writer->checkpoint(state);
   }

@@ -209,7 +209,7 @@ void require_whole_numbers(const Handle& dataset, const std::filesystem::path& p
                            const std::string& name) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
   if (H5Tget_class(type) != H5T_INTEGER)
-    throw DataError(fmt::format("{}: {} holds no whole numbers", path.string(), name));
+    throw DataError(fmt::format("{}: {} holds no integers", path.string(), name));
 }
 
 }  // namespace

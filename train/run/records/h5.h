@@ -74,7 +74,7 @@ class File {
   /// Elements [begin, begin + into.size()) of a dataset of one axis. HDF5 makes the nearest number
   /// that fits of one that does not: unsigned ones of 64 bits above the largest signed.
   void read_range(const std::string& dataset, Index begin, std::span<std::int64_t> into) const;
-  /// Where in the file whole numbers lie one after the other, little-endian, of so many bytes each;
+  /// Where in the file integers lie one after the other, little-endian, of so many bytes each;
   /// nothing if they do not: in chunks, compressed, or of another order.
   struct Contiguous {
     std::size_t offset, width;

@@ -22,10 +22,10 @@ enum class Per {
 /// Which steps log it. The last step of a run that finishes logs all.
 enum class When {
   step,         ///< every one
-  validation,   ///< where train.eval_every divides the step
-  parameters,   ///< where log.parameters_every divides the step
-  diagnostics,  ///< the first, unless log.diagnostics_every is 0; where that divides the step; and
-                ///< the step that diverged
+  validation,   ///< where train.eval_interval divides the step
+  parameters,   ///< where log.param_grad_norms_interval divides the step
+  diagnostics,  ///< the first, unless log.diagnostics_interval is 0; where that divides the step;
+                ///< and the step that diverged
 };
 
 /// Which runs log it.
@@ -37,8 +37,8 @@ enum class Of {
   two_maps,       ///< differential attention
   token_lambda,   ///< whose lambda is one a token and head
   shared_values,  ///< whose output heads share value heads
-  z_loss,         ///< model.z_loss above 0
-  qk_clip,        ///< model.attention.qk_clip above 0
+  z_loss,         ///< model.z_loss_weight above 0
+  qk_clip,        ///< model.attention.qk_clip_threshold above 0
   on_spike        ///< optim.on_spike is not none
 };
 
@@ -76,7 +76,8 @@ inline constexpr Metric kMetrics[] = {
      Of::any,
      {"Training loss", "nats per token", false, true, Bound::loss}},
     {"train/z_loss", "nats per token",
-     "model.z_loss times the mean of log(sum exp(logits))^2 in the same step, which train/loss and "
+     "model.z_loss_weight times the mean of log(sum exp(logits))^2 in the same step, which "
+     "train/loss and "
      "val/loss leave out",
      Per::run, When::step, Of::z_loss},
     {"val/loss",
@@ -95,20 +96,20 @@ inline constexpr Metric kMetrics[] = {
      Of::any,
      {"Gradient norm", "global L2 before clipping", true, true}},
     {"val/accuracy",
-     "share",
+     "fraction",
      "scored targets whose logit is above all others",
      Per::run,
      When::validation,
      Of::task,
      {"Validation accuracy", "share of scored targets", false, false, Bound::accuracy}},
     {"task/exact_match",
-     "share",
+     "fraction",
      "answers of which every token is right",
      Per::run,
      When::validation,
      Of::exact_match,
      {"Exact match", "share of answers that are right in full"}},
-    {"task/accuracy", "share",
+    {"task/accuracy", "fraction",
      "answers that are right, by difficulty; rows and columns are those of the task", Per::grid,
      When::validation, Of::task},
     {"optim/lr", "1", "learning rate of the step"},
@@ -132,10 +133,11 @@ inline constexpr Metric kMetrics[] = {
     {"optim/spike_scale", "1",
      "factor of optim.on_spike on the gradient: 1 without a spike, less clips it, 0 skips the step",
      Per::run, When::step, Of::on_spike},
-    {"spike/score_loss", "%", "steps so far whose loss was a spike by log.spike_rule"},
-    {"spike/score_grad", "%", "steps so far whose gradient norm was a spike by log.spike_rule"},
+    {"spike_score/loss", "%", "steps so far whose loss was a spike by log.spike_rule"},
+    {"spike_score/grad_norm", "%",
+     "steps so far whose gradient norm was a spike by log.spike_rule"},
     {"throughput/tokens_per_sec", "tokens per second", "of batch, forward, backward and update"},
-    {"throughput/mfu", "share",
+    {"throughput/mfu", "fraction",
      "of the multiply-add peak, which is measured for 10 ms when the program starts; "
      "operations are counted by layers/cost"},
     {"attn/context_rms",
@@ -149,7 +151,7 @@ inline constexpr Metric kMetrics[] = {
      When::diagnostics},
     {"attn/context_rms_max", "1", "the largest over tokens and heads", Per::layer,
      When::diagnostics},
-    {"attn/context_rms_outside", "share",
+    {"attn/context_rms_outside", "fraction",
      "tokens and heads outside [1/sqrt(n), 1) (softmax of n keys), (0, 1) (a sink, "
      "softmax1, a gate), (0, sqrt 2) (two maps)",
      Per::layer, When::diagnostics},
@@ -170,23 +172,23 @@ inline constexpr Metric kMetrics[] = {
      "Pearson's correlation of lambda and context RMS over the tokens of a head: mean over heads",
      Per::layer, When::diagnostics, Of::token_lambda},
     {"attn/sink_rate",
-     "share",
+     "fraction",
      "heads whose map gives token 1 more than 0.3 (Gu et al. 2024)",
      Per::layer,
      When::diagnostics,
      Of::any,
      {"Sink rate", "share of heads that give the first token more than 0.3"}},
-    {"attn/map1/sink_rate", "share", "heads whose A1 gives token 1 more than 0.3", Per::layer,
+    {"attn/map1/sink_rate", "fraction", "heads whose A1 gives token 1 more than 0.3", Per::layer,
      When::diagnostics, Of::two_maps},
-    {"attn/map2/sink_rate", "share", "heads whose A2 gives token 1 more than 0.3", Per::layer,
+    {"attn/map2/sink_rate", "fraction", "heads whose A2 gives token 1 more than 0.3", Per::layer,
      When::diagnostics, Of::two_maps},
-    {"attn/first_token", "share",
+    {"attn/first_token_mass", "fraction",
      "what the map gives token 1: mean over heads and the first 64 tokens", Per::layer,
      When::diagnostics},
     {"attn/entropy", "nats",
      "entropy of a row of the map, without what a sink took: mean over tokens and heads",
      Per::layer, When::diagnostics},
-    {"attn/sparsity", "share",
+    {"attn/sparsity", "fraction",
      "visible pairs of query and key whose weight in the map is below 0.001", Per::layer,
      When::diagnostics},
     {"attn/output_cosine", "1",
@@ -206,23 +208,24 @@ inline constexpr Metric kMetrics[] = {
      Of::any,
      {"Largest attention logit", "absolute value, before softmax"}},
     {"attn/logit_median", "1", "their median", Per::layer, When::diagnostics},
-    {"attn/logit_top", "1", "[top 1, 2, 3, 10, 100, median] of them", Per::rank, When::diagnostics},
-    {"attn/answer", "share",
+    {"attn/logit_topk", "1", "[top 1, 2, 3, 10, 100, median] of them", Per::rank,
+     When::diagnostics},
+    {"attn/answer", "fraction",
      "what query tokens give the answer, by the map: mean over queries and heads (Ye et al. "
      "2024: at 3B .03-.09 with softmax, .27-.40 with V1)",
      Per::layer, When::diagnostics, Of::retrieval},
-    {"attn/noise", "share", "what query tokens give the other tokens of the context", Per::layer,
+    {"attn/noise", "fraction", "what query tokens give the other tokens of the context", Per::layer,
      When::diagnostics, Of::retrieval},
     {"attn/head/context_rms", "1", "attn/context_rms of each head", Per::head, When::diagnostics},
-    {"attn/head/first_token", "share", "attn/first_token of each head", Per::head,
+    {"attn/head/first_token_mass", "fraction", "attn/first_token_mass of each head", Per::head,
      When::diagnostics},
     {"attn/head/entropy", "nats", "attn/entropy of each head", Per::head, When::diagnostics},
     {"attn/head/logit_max", "1", "attn/logit_max of each head", Per::head, When::diagnostics},
     {"attn/head/lambda", "1", "attn/lambda of each head", Per::head, When::diagnostics,
      Of::two_maps},
-    {"attn/map1/first_token", "share", "what A1 of each head gives token 1", Per::head,
+    {"attn/map1/first_token_mass", "fraction", "what A1 of each head gives token 1", Per::head,
      When::diagnostics, Of::two_maps},
-    {"attn/map2/first_token", "share", "what A2 of each head gives token 1", Per::head,
+    {"attn/map2/first_token_mass", "fraction", "what A2 of each head gives token 1", Per::head,
      When::diagnostics, Of::two_maps},
     {"attn/map1/logit_max", "1", "the largest |logit| of A1 of each head", Per::head,
      When::diagnostics, Of::two_maps},
@@ -245,7 +248,7 @@ inline constexpr Metric kMetrics[] = {
      When::diagnostics,
      Of::any,
      {"Kurtosis", "of hidden states; 1 is none of them stands out"}},
-    {"act/top", "1", "[top 1, 2, 3, 10, 100, median] of the |hidden states|", Per::rank,
+    {"act/topk", "1", "[top 1, 2, 3, 10, 100, median] of the |hidden states|", Per::rank,
      When::diagnostics}};
 
 /// The name of a metric of the registry. Any other string does not compile.

@@ -33,7 +33,7 @@ struct Quantity {
   const char* name;
   const char* label;  ///< in words, in verdicts
   const char* unit;
-  const char* what;    ///< one sentence: how a run, or the runs of a seed, become one number
+  const char* what;    ///< one statement: how a run, or the runs of a seed, become one number
   const char* metric;  ///< the logged metric it is made of, for "no run logged ..."
   /// One of the two. NaN: there is no such number.
   double (*of_run)(const RunRecord& run) = nullptr;

@@ -12,7 +12,6 @@
 
 #include "core/error.h"
 #include "core/real.h"
-#include "train/run/config/former_names.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/measures.h"
@@ -38,8 +37,8 @@ T number(const nlohmann::ordered_json& config, const std::string& who, const cha
   } else {
     if (whole) return value;
   }
-  throw DataError(fmt::format("{}: {} is \"{}\"; need a {}number", who, key, text,
-                              std::is_integral_v<T> ? "whole " : ""));
+  throw DataError(fmt::format("{}: {} is \"{}\"; need {}", who, key, text,
+                              std::is_integral_v<T> ? "an integer" : "a number"));
 }
 
 /// What a study reads of "data" is as difftape writes it.
@@ -77,18 +76,6 @@ stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string
   }
 }
 
-/// The config with the names of today (train/run/config/former_names.h).
-nlohmann::ordered_json under_new_names(const nlohmann::ordered_json& recorded) {
-  const auto text = [&](const char* key) { return recorded.value(key, ""); };
-  const auto kind = run::under_new_names("data.kind", text("data.kind"), "");
-  nlohmann::ordered_json config = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : recorded.items()) {
-    const auto now = run::under_new_names(key, value.get<std::string>(), kind->second);
-    if (now) config[now->first] = now->second;
-  }
-  return config;
-}
-
 /// Read as any configuration is.
 std::optional<AttentionConfig> attention_of(const nlohmann::ordered_json& config) {
   std::string text;
@@ -114,7 +101,7 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
   run.metrics = std::move(metrics);
   const std::string who = (dir / "env.json").string();
   require_data(run.env, who);
-  const auto config = under_new_names(run.env.value("config", nlohmann::ordered_json::object()));
+  const auto config = run.env.value("config", nlohmann::ordered_json::object());
   run.env["config"] = config;
   run.attention = attention_of(config);
   run.lr = number<double>(config, who, "optim.lr", "");

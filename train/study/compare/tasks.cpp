@@ -38,7 +38,7 @@ Keys::const_iterator difference(const Keys& a, const Keys& b) {
 std::string in_words(const std::string& key, const std::string& value) {
   constexpr std::size_t kDigits = 8;  // of the digest; enough to tell files apart
   if (value.empty()) return "unknown " + key;
-  if (key == "data.kind") return value;
+  if (key == "data.type") return value;
   if (key == kDigest) return "data " + value.substr(0, kDigits);
   if (key == "train.steps") return value + " steps";
   if (key == "data.batch_size") return "batches of " + value;
@@ -49,7 +49,7 @@ std::string in_words(const std::string& key, const std::string& value) {
 /// The keys in the order in which they are tried: what says most to a reader first, the digest
 /// last.
 std::vector<std::string> ordered_keys(const std::vector<Keys>& tasks) {
-  std::vector<std::string> order = {"data.kind", "train.steps", "data.batch_size", "data.seq_len"};
+  std::vector<std::string> order = {"data.type", "train.steps", "data.batch_size", "data.seq_len"};
   std::set<std::string> others;
   for (const Keys& task : tasks) {
     for (const auto& [key, value] : task) others.insert(key);
@@ -82,7 +82,7 @@ bool names_data(const std::string& key) { return key == "data.path" || key == "d
 
 bool is_of_task(const std::string& key) {
   return (key.starts_with("data.") && !names_data(key)) || key == "model.vocab_size" ||
-         key == "train.steps" || key == "train.grad_accumulation";
+         key == "train.steps" || key == "train.gradient_accumulation_steps";
 }
 
 std::vector<std::string> distinguishing_keys(

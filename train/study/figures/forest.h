@@ -20,8 +20,8 @@ struct ForestRow {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   std::string label = {};  ///< the claim in words
-  /// "supported", "contradicted", "equivalent", each perhaps after "hint: ", "undecided" or
-  /// "not testable", then a reason
+  /// "supported", "contradicted", "equivalent", each perhaps after "exploratory: ", "inconclusive"
+  /// or "not testable", then a reason
   std::string verdict = {};
   double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval, or a bound
   double margin = kNone;                                 ///< equal is within +-margin
@@ -52,7 +52,7 @@ struct VerdictLook {
 };
 
 /// No two have the same shape and filling: supported, contradicted, equivalent, each also as a
-/// hint, which is the outline of its shape; undecided, not testable.
+/// exploratory verdict, which is the outline of its shape; inconclusive, not testable.
 std::span<const VerdictLook> verdict_looks();
 /// The look of the words that a verdict begins with; that of not testable if it is none of them.
 const VerdictLook& look_of(std::string_view verdict);

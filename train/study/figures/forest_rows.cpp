@@ -28,7 +28,7 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
       return std::isnan(value) ? kNone : claim.on_axis(value);
     };
     ForestRow& row = rows.emplace_back();
-    row.label = claim.sentence;
+    row.label = claim.statement;
     row.verdict = verdict_words(result);
     row.effect = result.measured.paired.difference.mean;
     row.low = low;
@@ -36,10 +36,10 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
     row.margin = on_axis(claim.margin);
     row.published_low = on_axis(claim.published_low);
     row.published_high = on_axis(claim.published_high);
-    row.ratio = claim.quantity->scale == Scale::ratio;
+    row.ratio = claim.metric->scale == Scale::ratio;
     row.numbers = numbers_of(result);
-    if (!row.ratio) row.unit = claim.quantity->unit;
-    if (claim.quantity->scale == Scale::root) row.unit = "square roots of counts";
+    if (!row.ratio) row.unit = claim.metric->unit;
+    if (claim.metric->scale == Scale::root) row.unit = "square roots of counts";
   }
   return rows;
 }
@@ -53,10 +53,10 @@ namespace {
 constexpr VerdictLook kLooks[] = {{"supported", Marker::circle, 1, true},
                                   {"contradicted", Marker::diamond, 2, true},
                                   {"equivalent", Marker::square, 3, true},
-                                  {"hint: supported", Marker::circle, 1, false},
-                                  {"hint: contradicted", Marker::diamond, 2, false},
-                                  {"hint: equivalent", Marker::square, 3, false},
-                                  {"undecided", Marker::triangle, -1, false},
+                                  {"exploratory: supported", Marker::circle, 1, false},
+                                  {"exploratory: contradicted", Marker::diamond, 2, false},
+                                  {"exploratory: equivalent", Marker::square, 3, false},
+                                  {"inconclusive", Marker::triangle, -1, false},
                                   {"not testable", Marker::dash, -1, false}};
 constexpr double kRadius = 5.2, kIcon = 14;
 

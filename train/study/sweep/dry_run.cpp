@@ -27,7 +27,7 @@ std::string shape_of(run::Config config) {
   config.optim = {};
   config.log = {};
   config.train = {};
-  config.train.grad_accumulation = train.grad_accumulation;
+  config.train.gradient_accumulation_steps = train.gradient_accumulation_steps;
   config.train.precision = train.precision;
   config.train.activation_checkpointing = train.activation_checkpointing;
   return to_yaml(config);
@@ -71,7 +71,8 @@ class Estimates {
     if (found == times_.end()) return std::nan("");
     const StepTime& time = found->second;
     const Index batches = batches_left_to_validate(config, done, time.val_batches);
-    const double micro_batch = time.step / static_cast<double>(config.train.grad_accumulation);
+    const double micro_batch =
+        time.step / static_cast<double>(config.train.gradient_accumulation_steps);
     return time.start + time.step * static_cast<double>(config.train.steps - done) +
            micro_batch / 3 * static_cast<double>(batches);
   }

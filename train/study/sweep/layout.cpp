@@ -26,7 +26,7 @@ std::string sizes_of(const run::Config& config) {
   std::string text;
   for (const auto& [key, value] : run::flat_config(config)) {
     const bool counts = key.starts_with("model.") || key.starts_with("data.") ||
-                        key.starts_with("train.") || key == "optim.kind";
+                        key.starts_with("train.") || key == "optim.name";
     if (counts) text += fmt::format("{}: {}\n", key, value);
   }
   return text;

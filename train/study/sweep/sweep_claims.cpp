@@ -46,22 +46,22 @@ class Check {
         errors_->add(claim.location, fmt::format("claims.{}: {}", claim.id, no_arm_of(arm)));
     }
     if (claim.has_value()) return;
-    tasks_of(claim, claim.arm, claim.against);
+    tasks_of(claim, claim.arm, claim.reference);
     if (claim.compared_with)
-      tasks_of(claim, claim.compared_with->arm, claim.compared_with->against);
+      tasks_of(claim, claim.compared_with->arm, claim.compared_with->reference);
   }
 
  private:
   /// Two arms compare if they are trained on the same data, as long. All runs of an arm are.
-  void tasks_of(const Claim& claim, const std::string& arm, const std::string& against) const {
-    const auto first = first_of(arm), second = first_of(against);
+  void tasks_of(const Claim& claim, const std::string& arm, const std::string& reference) const {
+    const auto first = first_of(arm), second = first_of(reference);
     if (first == runs_->end() || second == runs_->end()) return;
     const std::string difference = setting_difference(first->config(), second->config());
     if (difference.empty()) return;
     errors_->add(
         claim.location,
         fmt::format("claims.{}: {} and {} do not compare: {}; a claim needs arms of one task",
-                    claim.id, arm, against, difference));
+                    claim.id, arm, reference, difference));
   }
 
   std::vector<SweepRun>::const_iterator first_of(const std::string& arm) const {
@@ -104,11 +104,10 @@ void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                                      claims.path, fmt::join(claims.seeds, ", ")));
   }
   if (claims_elsewhere(claims, runs).size() == claims.claims.size()) {
-    errors.add(
-        named_at,
-        fmt::format("sweep.claims: no run of this sweep is in the regime of any claim of {}; "
-                    "change the regimes or what is swept",
-                    claims.path));
+    errors.add(named_at,
+               fmt::format("sweep.claims: no run of this sweep matches 'where' of any claim of {}; "
+                           "change it or what is swept",
+                           claims.path));
   }
 }
 
@@ -121,7 +120,7 @@ std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
     const run::FlatConfig flat = flat_config(run.config());
     const std::map<std::string, std::string> config(flat.begin(), flat.end());
     std::erase_if(left, [&](const Claim* claim) {
-      return matches(claim->regime, [&](const std::string& key) { return config.at(key); });
+      return matches(claim->where, [&](const std::string& key) { return config.at(key); });
     });
   }
   std::vector<std::string> ids;

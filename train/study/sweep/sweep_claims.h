@@ -16,7 +16,7 @@ namespace difftape::study {
 void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                   const run::SourceLocation& named_at, run::ConfigErrors& errors);
 
-/// The ids of claims whose regime none of the runs is in: they are of other sweeps.
+/// The ids of claims whose `where` none of the runs matches: they are of other sweeps.
 std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
                                           const std::vector<SweepRun>& runs);
 

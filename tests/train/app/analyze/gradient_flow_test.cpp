@@ -49,7 +49,7 @@ TEST(GradientGroup, is_read_from_the_name_of_the_parameter) {
 
 TEST(GradientFlow, norms_are_those_of_a_training_run_of_the_same_kind) {
   TinyProject project("diff_v1");
-  project.config.log.parameters_every = 1;
+  project.config.log.param_grad_norms_interval = 1;
   const GradientFlow flow = measure_gradient_flow(project.config, request({0, 4}));
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto columns = run::read_metrics(project / "run/metrics.jsonl").columns;
@@ -117,7 +117,7 @@ TEST(GradientFlow, each_seed_gives_the_numbers_it_gives_alone) {
 TEST(GradientFlow, a_run_that_diverges_is_a_result) {
   TinyProject project;
   project.config.optim.lr = 1e30;
-  project.config.optim.clip_norm = 0;
+  project.config.optim.max_grad_norm = 0;
   project.config.optim.warmup_steps = 0;
   const GradientFlow flow = measure_gradient_flow(project.config, request({0, 1}));
   ASSERT_EQ(flow.baseline.diverged.size(), 1u);

@@ -21,9 +21,9 @@ class CrashDumpOf : public testing::Test {
  protected:
   explicit CrashDumpOf(const std::string& kind = "softmax") : project(kind) {
     project.config.optim.lr = 1e30;
-    project.config.optim.clip_norm = 0;
+    project.config.optim.max_grad_norm = 0;
     project.config.optim.warmup_steps = 0;
-    project.config.train.eval_every = 0;
+    project.config.train.eval_interval = 0;
   }
 
   void diverge() {
@@ -38,7 +38,7 @@ class CrashDumpOf : public testing::Test {
 };
 
 TEST_F(CrashDumpOf, a_diverged_step_repeats_bit_for_bit_without_the_data) {
-  project.config.train.grad_accumulation = 2;
+  project.config.train.gradient_accumulation_steps = 2;
   diverge();
   fs::remove(project / "text.txt");
   const CrashReplay replay = replay_crash(project / kDump);
@@ -55,14 +55,14 @@ TEST_F(CrashDumpOf, every_attention_kind_repeats) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject other(kind);
     other.config.optim = project.config.optim;
-    other.config.train.eval_every = 0;
+    other.config.train.eval_interval = 0;
     ASSERT_EQ(other.train("run"), system::Exit::diverged);
     EXPECT_TRUE(replay_crash(other / kDump).identical()) << kind;
   }
 }
 
 TEST_F(CrashDumpOf, a_validation_repeats) {
-  project.config.train.eval_every = 1;
+  project.config.train.eval_interval = 1;
   diverge();
   fs::remove(project / "text.txt");
   const CrashReplay replay = replay_crash(project / "run/diverged/step-00000001.h5");
@@ -87,7 +87,7 @@ TEST_F(CrashDumpOf, the_last_validation_has_all_the_batches_that_it_read) {
 }
 
 TEST_F(CrashDumpOf, a_step_is_also_a_checkpoint_of_the_state_before_it) {
-  project.config.train.checkpoint_every = 1;
+  project.config.train.checkpoint_interval = 1;
   diverge();
   LanguageModel dumped(project.config.model), saved(project.config.model);
   dumped.parameters().initialize(5);
@@ -141,7 +141,7 @@ TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
 }
 
 TEST_F(CrashDumpOf, what_cannot_be_replayed_is_said) {
-  project.config.train.checkpoint_every = 1;
+  project.config.train.checkpoint_interval = 1;
   diverge();
   const auto error = [&](const std::string& where, int exit) {
     const auto outcome = replay(where);

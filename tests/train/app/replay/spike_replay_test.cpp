@@ -48,8 +48,8 @@ class Spike : public testing::Test {
     }
     test::put(project / "text.txt", text);
     project.config.train.steps = 150;
-    project.config.train.eval_every = 0;
-    project.config.train.checkpoint_every = 20;
+    project.config.train.eval_interval = 0;
+    project.config.train.checkpoint_interval = 20;
     project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
     project.config.log.spike_min_history = 20;
     project.config.log.spike_threshold = 4;
@@ -106,7 +106,7 @@ TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
                           .schedule = ScheduleKind::constant,
                           .warmup_steps = 0,
                           .betas = {0.9, 0.9999},
-                          .clip_norm = 0};
+                          .max_grad_norm = 0};
   project.config.train.steps = 110;
   int states = 0;
   for (const std::uint64_t seed : {1, 2, 3}) {
@@ -139,7 +139,7 @@ TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
 
 TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {
   project.config.optim.lr = 1e30;
-  project.config.optim.clip_norm = 0;
+  project.config.optim.max_grad_norm = 0;
   project.config.optim.warmup_steps = 0;
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::diverged);

@@ -23,7 +23,7 @@ struct TwoSteps : TinyProject {
     config = test::wider(config);
     config.train.steps = 2;
     config.optim.warmup_steps = 1;
-    config.train.eval_every = 2;
+    config.train.eval_interval = 2;
     config.log.digest = true;
     save();
   }
@@ -67,8 +67,8 @@ INSTANTIATE_TEST_SUITE_P(Attention, VerifyEvery, testing::ValuesIn(attention_kin
 class Verify : public testing::Test {
  protected:
   Verify() {
-    project.config.train.checkpoint_every = 6;
-    project.config.log.parameters_every = 1;
+    project.config.train.checkpoint_interval = 6;
+    project.config.log.param_grad_norms_interval = 1;
     project.config.log.digest = true;
     project.save();
   }
@@ -165,7 +165,7 @@ TEST_F(Verify, holds_for_a_run_that_was_resumed_and_made_longer) {
 
 TEST_F(Verify, holds_for_a_run_that_diverged) {
   project.config.optim.lr = 1e30;
-  project.config.optim.clip_norm = 0;
+  project.config.optim.max_grad_norm = 0;
   project.config.optim.warmup_steps = 0;
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const Verification found = verify_run(run());

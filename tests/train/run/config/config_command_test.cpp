@@ -93,7 +93,7 @@ TEST_F(ConfigCommand, keys_fit_the_width_that_columns_says) {
       EXPECT_TRUE(line.size() <= width || line[0] != ' ' || !breaks) << line;
     }
     EXPECT_GT(count, 200);
-    EXPECT_THAT(text, testing::HasSubstr("\noptim.warmup_steps: 10%\n    whole number or share"));
+    EXPECT_THAT(text, testing::HasSubstr("\noptim.warmup_steps: 10%\n    integer or fraction"));
   }
 }
 

@@ -45,20 +45,20 @@ TEST_F(ConfigMessages, duplicate_keys_are_found_in_every_spelling) {
 
 TEST_F(ConfigMessages, mistyped_whole_numbers_say_what_was_expected) {
   const std::string at = "a.yaml:1:14: error: train.steps: ";
-  EXPECT_EQ(error("train.steps: abc\n"), at + "expected a whole number, got 'abc'");
-  EXPECT_EQ(error("train.steps: 1.5\n"), at + "expected a whole number, got '1.5'");
-  EXPECT_EQ(error("train.steps: 1e3\n"), at + "expected a whole number, got '1e3'; write 1000");
-  EXPECT_EQ(error("train.steps: 12 3\n"), at + "expected a whole number, got '12 3'");
+  EXPECT_EQ(error("train.steps: abc\n"), at + "expected an integer, got 'abc'");
+  EXPECT_EQ(error("train.steps: 1.5\n"), at + "expected an integer, got '1.5'");
+  EXPECT_EQ(error("train.steps: 1e3\n"), at + "expected an integer, got '1e3'; write 1000");
+  EXPECT_EQ(error("train.steps: 12 3\n"), at + "expected an integer, got '12 3'");
   EXPECT_EQ(error("train.steps: '100'\n"),
-            at + "expected a whole number, got the text '100'; remove the quotes");
-  EXPECT_EQ(error("train.steps: [1]\n"), at + "expected a whole number, got a list");
-  EXPECT_EQ(error("train.steps: {a: 1}\n"), at + "expected a whole number, got a map");
+            at + "expected an integer, got the string '100'; remove the quotes");
+  EXPECT_EQ(error("train.steps: [1]\n"), at + "expected an integer, got a list");
+  EXPECT_EQ(error("train.steps: {a: 1}\n"), at + "expected an integer, got a map");
   EXPECT_EQ(error("train.steps: 99999999999999999999\n"),
             at + "99999999999999999999 is out of range; need a 64-bit integer");
   EXPECT_EQ(error("train.steps:\n"),
-            "a.yaml:1:1: error: train.steps: expected a whole number, got nothing");
+            "a.yaml:1:1: error: train.steps: expected an integer, got nothing");
   EXPECT_EQ(error("train.steps: ~\n"),
-            "a.yaml:1:1: error: train.steps: expected a whole number, got nothing");
+            "a.yaml:1:1: error: train.steps: expected an integer, got nothing");
 }
 
 TEST_F(ConfigMessages, numbers_that_words_may_stand_for_are_told_both) {
@@ -81,13 +81,16 @@ TEST_F(ConfigMessages, numbers_that_words_may_stand_for_are_told_both) {
 TEST_F(ConfigMessages, mistyped_values_of_other_types_say_what_was_expected) {
   EXPECT_EQ(error("optim.lr: fast\n"),
             "a.yaml:1:11: error: optim.lr: expected a number, got 'fast'");
-  EXPECT_EQ(error("optim.lr: '1'\n"),
-            "a.yaml:1:11: error: optim.lr: expected a number, got the text '1'; remove the quotes");
-  EXPECT_EQ(error("model.tie_embeddings: yes\n"),
-            "a.yaml:1:23: error: model.tie_embeddings: expected true or false, got 'yes'");
-  EXPECT_EQ(error("run.name: [a]\n"), "a.yaml:1:11: error: run.name: expected text, got a list");
-  EXPECT_EQ(error("run.out:\n"),
-            "a.yaml:1:1: error: run.out: expected text, got nothing; write \"\" for empty text");
+  EXPECT_EQ(
+      error("optim.lr: '1'\n"),
+      "a.yaml:1:11: error: optim.lr: expected a number, got the string '1'; remove the quotes");
+  EXPECT_EQ(error("model.tie_word_embeddings: yes\n"),
+            "a.yaml:1:28: error: model.tie_word_embeddings: expected true or false, got 'yes'");
+  EXPECT_EQ(error("run.name: [a]\n"),
+            "a.yaml:1:11: error: run.name: expected a string, got a list");
+  EXPECT_EQ(
+      error("run.out:\n"),
+      "a.yaml:1:1: error: run.out: expected a string, got nothing; write \"\" for an empty string");
   EXPECT_EQ(error("optim.schedule: [a]\n"),
             "a.yaml:1:17: error: optim.schedule: expected a word, got a list");
   EXPECT_EQ(error("optim.betas: 0.9\n"),
@@ -97,7 +100,7 @@ TEST_F(ConfigMessages, mistyped_values_of_other_types_say_what_was_expected) {
   EXPECT_EQ(error("optim.betas: [0.9, x]\n"),
             "a.yaml:1:20: error: optim.betas: expected a number, got 'x'");
   EXPECT_EQ(error("data.path: {a: b}\n"),
-            "a.yaml:1:12: error: data.path: expected a list of texts, got a map");
+            "a.yaml:1:12: error: data.path: expected a list of strings, got a map");
   EXPECT_EQ(error("optim: 5\n"),
             "a.yaml:1:8: error: optim is a section, got '5'; give its keys, for example optim.lr");
 }
@@ -124,8 +127,8 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
   EXPECT_THAT(message, testing::StartsWith(
                            "a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
   EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
-  EXPECT_EQ(error("data.kind: txt\n"),
-            "a.yaml:1:12: error: data.kind: 'txt' is not one of text, tokens, needles, mqar, "
+  EXPECT_EQ(error("data.type: txt\n"),
+            "a.yaml:1:12: error: data.type: 'txt' is not one of text, tokens, needles, mqar, "
             "noisy_recall, backcopy; did you mean 'text'?");
   EXPECT_EQ(error("train.activation_checkpointing: block\n"),
             "a.yaml:1:33: error: train.activation_checkpointing: 'block' is not one of none, "
@@ -167,9 +170,9 @@ TEST_F(ConfigMessages, a_bad_base_is_named_where_it_is_written) {
   write("tiny.yaml", "");
   EXPECT_EQ(error("run.seed: 1\nbase: [tiny.yaml, tinny.yaml]\n"),
             "a.yaml:2:19: error: base: tinny.yaml: no such file; did you mean 'tiny.yaml'?");
-  EXPECT_EQ(error("base:\n"), "a.yaml:1:1: error: base: expected a list of texts, got nothing");
+  EXPECT_EQ(error("base:\n"), "a.yaml:1:1: error: base: expected a list of strings, got nothing");
   EXPECT_EQ(error("base: {a: b}\n"),
-            "a.yaml:1:7: error: base: expected a list of texts, got a map");
+            "a.yaml:1:7: error: base: expected a list of strings, got a map");
   EXPECT_EQ(error("base: .\n"), "a.yaml:1:7: error: base: .: is a folder; need a YAML file");
 }
 
@@ -202,7 +205,7 @@ TEST_F(ConfigMessages, one_pass_reports_all_errors_of_all_files_and_overrides) {
             "b.yaml:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys\n"
             "b.yaml:1:11: error: optim.lr: expected a number, got 'fast'\n"
             "a.yaml:2:14: error: train.steps: 0 is out of range; need >= 1\n"
-            "--set run.seed=x: error: run.seed: expected a whole number, got 'x'\n"
+            "--set run.seed=x: error: run.seed: expected an integer, got 'x'\n"
             "--set model.num_heads=5: error: model.num_heads: num_heads 5 does not divide d_model "
             "128; change one of them, or set model.head_dim");
 }

@@ -24,7 +24,7 @@ TEST_F(ConfigReader, nested_and_dotted_keys_mix) {
       "optim:\n  betas: [0.5, 0.6]\n"
       "data: {path: [a.txt, 'b*.txt']}\n"
       "run: {name: \"7\", seed: 9}\n"
-      "model.tie_embeddings: true\n");
+      "model.tie_word_embeddings: true\n");
   EXPECT_EQ(c.model.attention.kind, "diff_v1");
   EXPECT_EQ(c.model.d_model, 64);
   EXPECT_EQ(c.model.d_ff, 100);
@@ -32,7 +32,7 @@ TEST_F(ConfigReader, nested_and_dotted_keys_mix) {
   EXPECT_EQ(c.data.path, (std::vector<std::string>{here("a.txt"), here("b*.txt")}));
   EXPECT_EQ(c.run.name, "7");
   EXPECT_EQ(c.run.seed, 9u);
-  EXPECT_TRUE(c.model.tie_embeddings);
+  EXPECT_TRUE(c.model.tie_word_embeddings);
 }
 
 TEST_F(ConfigReader, a_single_path_may_stand_alone) {

@@ -59,10 +59,11 @@ TEST_F(ConfigShares, runs_of_a_sweep_have_shares_of_their_own) {
 
 TEST_F(ConfigShares, what_is_no_share_or_too_large_a_one_is_an_error_where_it_is_written) {
   EXPECT_EQ(error("optim.warmup_steps: ten\n"),
-            "a.yaml:1:21: error: optim.warmup_steps: expected a whole number, or a share of "
+            "a.yaml:1:21: error: optim.warmup_steps: expected an integer, or a fraction of "
             "train.steps such as 10%, got 'ten'");
-  EXPECT_THAT(error("optim.min_lr: -1%\n"), HasSubstr("expected a number, or a share of optim.lr"));
-  EXPECT_THAT(error("train.steps: 10%\n"), HasSubstr("expected a whole number, got '10%'"));
+  EXPECT_THAT(error("optim.min_lr: -1%\n"),
+              HasSubstr("expected a number, or a fraction of optim.lr"));
+  EXPECT_THAT(error("train.steps: 10%\n"), HasSubstr("expected an integer, got '10%'"));
   EXPECT_EQ(error("model.max_seq_len: 0%\n"),
             "a.yaml:1:1: error: model.max_seq_len: 0% of data.seq_len, 256, is 0 and out of range; "
             "need in [1, 1048576]");

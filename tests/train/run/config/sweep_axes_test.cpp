@@ -149,7 +149,7 @@ TEST_F(SweepAxes, lists_of_a_zip_have_one_length) {
 TEST_F(SweepAxes, values_of_the_wrong_type_and_out_of_range_are_all_reported) {
   EXPECT_EQ(error_of("grid: {model.d_ff: [64, wide, 0]}", {"sweep.lr=[-1]"}),
             "--set sweep.lr=[-1]: error: optim.lr: -1 is out of range; need > 0\n"
-            "s.yaml:3:27: error: model.d_ff: expected a whole number, got 'wide'\n"
+            "s.yaml:3:27: error: model.d_ff: expected an integer, got 'wide'\n"
             "s.yaml:3:33: error: model.d_ff: 0 is out of range; need in [1, 1048576]");
 }
 

@@ -114,7 +114,7 @@ TEST_F(SweepFile, seeds_are_whole_numbers_given_once) {
   EXPECT_EQ(sweep_error("sweep: {seeds: [1, 2, 1], arms: {a: }}\n"),
             "s.yaml:1:16: error: sweep.seeds: 1 is given twice");
   EXPECT_EQ(sweep_error("sweep: {seeds: 3, arms: {a: }}\n"),
-            "s.yaml:1:16: error: sweep.seeds: expected a list of whole numbers, got '3'");
+            "s.yaml:1:16: error: sweep.seeds: expected a list of integers, got '3'");
   EXPECT_EQ(sweep_error("sweep: {seeds: [-3], arms: {a: }}\n"),
             "s.yaml:1:17: error: sweep.seeds: -3 is out of range; need >= 0");
 }

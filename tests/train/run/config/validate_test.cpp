@@ -72,21 +72,22 @@ TEST_F(ConfigRules, independent_weight_decay_takes_a_share) {
 }
 
 TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
-  EXPECT_EQ(error("train: {keep_every: 100}\n"),
-            "a.yaml:1:9: error: train.keep_every: keep_every 100 says what stays beside the newest "
-            "train.keep_last checkpoints, and without train.keep_last all of them stay; set "
-            "train.keep_last, such as 2");
-  EXPECT_EQ(config("train: {keep_last: 2, keep_every: 100}\n").train.keep_every, 100);
+  EXPECT_EQ(
+      error("train: {keep_interval: 100}\n"),
+      "a.yaml:1:9: error: train.keep_interval: keep_interval 100 says what stays beside the newest "
+      "train.keep_last checkpoints, and without train.keep_last all of them stay; set "
+      "train.keep_last, such as 2");
+  EXPECT_EQ(config("train: {keep_last: 2, keep_interval: 100}\n").train.keep_interval, 100);
 }
 
 TEST_F(ConfigRules, samples_are_of_models_that_read_text) {
   EXPECT_THAT(
-      error("log.sample_every: 5\ndata.kind: mqar\nmodel.vocab_size: 256\n"),
-      testing::HasSubstr("data.kind: samples are text; the tokens of data.kind mqar have none"));
+      error("log.sample_interval: 5\ndata.kind: mqar\nmodel.vocab_size: 256\n"),
+      testing::HasSubstr("data.type: samples are text; the tokens of data.type mqar have none"));
   EXPECT_EQ(
-      error("log: {sample_every: 5, sample_prompt: \"\"}\n"),
+      error("log: {sample_interval: 5, sample_prompt: \"\"}\n"),
       "a.yaml:1:24: error: log.sample_prompt: is empty; need at least one byte to begin with");
-  EXPECT_EQ(config("log.sample_every: 5\n").log.sample_prompt, "\n");
+  EXPECT_EQ(config("log.sample_interval: 5\n").log.sample_prompt, "\n");
 }
 
 TEST_F(ConfigRules, sequences_fit_the_model) {
@@ -97,28 +98,28 @@ TEST_F(ConfigRules, sequences_fit_the_model) {
 }
 
 TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_given) {
-  EXPECT_EQ(error("data: {kind: mqar, mqar.pairs: 65}\nmodel.vocab_size: 127\n"),
+  EXPECT_EQ(error("data: {type: mqar, mqar.pairs: 65}\nmodel.vocab_size: 127\n"),
             "a.yaml:1:20: error: data.mqar.pairs: 65 pairs and their queries take 260 tokens, "
             "seq_len is 256; lower data.mqar.pairs or raise data.seq_len\n"
             "a.yaml:1:20: error: data.mqar.pairs: 65 pairs have different keys, but there are 64; "
             "raise data.mqar.keys\n"
             "a.yaml:1:20: error: data.mqar.pairs: 65 pairs have different values, but there are "
             "64; raise data.mqar.values\n"
-            "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.kind 'mqar' with these "
+            "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.type 'mqar' with these "
             "sizes needs at least 128");
-  EXPECT_EQ(error("data: {kind: noisy_recall, seq_len: 2}\n"),
+  EXPECT_EQ(error("data: {type: noisy_recall, seq_len: 2}\n"),
             "a.yaml:1:28: error: data.seq_len: noisy_recall needs room for two pairs; need a "
             "seq_len of at least 3");
-  EXPECT_EQ(error("data.kind: tokens\n"),
-            "a.yaml:1:1: error: data.kind: kind tokens reads token files; name them: .bin of "
+  EXPECT_EQ(error("data.type: tokens\n"),
+            "a.yaml:1:1: error: data.type: kind tokens reads token files; name them: .bin of "
             "nanoGPT or llm.c, or .h5");
-  EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.kind, DataKind::text)
+  EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.type, DataKind::text)
       << "keys of other kinds are free";
 }
 
 TEST_F(ConfigRules, repeats_are_of_text_and_fit_a_sequence_and_a_step) {
-  EXPECT_EQ(error("data: {kind: mqar, repeats.every: 5}\nmodel.vocab_size: 200\n"),
-            "a.yaml:1:20: error: data.repeats.every: data.kind 'mqar' is generated; only text and "
+  EXPECT_EQ(error("data: {type: mqar, repeats.every: 5}\nmodel.vocab_size: 200\n"),
+            "a.yaml:1:20: error: data.repeats.every: data.type 'mqar' is generated; only text and "
             "tokens can repeat. Leave out data.repeats.every");
   EXPECT_EQ(error("data: {seq_len: 8, repeats: {every: 5, ngram: 5}}\n"),
             "a.yaml:1:40: error: data.repeats.ngram: 5 tokens fit into a sequence of 9 less than "
@@ -127,7 +128,7 @@ TEST_F(ConfigRules, repeats_are_of_text_and_fit_a_sequence_and_a_step) {
             "a.yaml:1:43: error: data.repeats.sequences: 5 sequences of a step repeat, but it has "
             "4; lower data.repeats.sequences or raise data.batch_size");
   EXPECT_EQ(config("data: {batch_size: 2, repeats: {every: 5, sequences: 4}}\n"
-                   "train.grad_accumulation: 2\n")
+                   "train.gradient_accumulation_steps: 2\n")
                 .data.repeats.sequences,
             4);
   EXPECT_EQ(config("data: {seq_len: 4, repeats.ngram: 5}\n").data.repeats.every, 0)
@@ -135,58 +136,62 @@ TEST_F(ConfigRules, repeats_are_of_text_and_fit_a_sequence_and_a_step) {
 }
 
 TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
-  EXPECT_EQ(error("model: {logit_softcap: 1.0e-50, attention.logit_softcap: 0.0001}\n"),
-            "a.yaml:1:9: error: model.logit_softcap: 1e-50 is too small; need 0 (no cap) or at "
-            "least 0.001\n"
-            "a.yaml:1:33: error: model.attention.logit_softcap: 0.0001 is too small; need 0 (no "
-            "cap) or at least 0.001");
-  EXPECT_EQ(config("model: {logit_softcap: 30}\n").model.logit_softcap, 30);
+  EXPECT_EQ(
+      error("model: {final_logit_softcap: 1.0e-50, attention.attn_logit_softcap: 0.0001}\n"),
+      "a.yaml:1:9: error: model.final_logit_softcap: 1e-50 is too small; need 0 (no cap) or at "
+      "least 0.001\n"
+      "a.yaml:1:39: error: model.attention.attn_logit_softcap: 0.0001 is too small; need 0 (no "
+      "cap) or at least 0.001");
+  EXPECT_EQ(config("model: {final_logit_softcap: 30}\n").model.final_logit_softcap, 30);
 }
 
 TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) {
-  EXPECT_EQ(error("model.attention: {qk_clip: 100, qk_norm: true}\n"),
-            "a.yaml:1:33: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "
+  EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, qk_norm: true}\n"),
+            "a.yaml:1:43: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "
             "weights of queries and keys, and bounds their logits itself; leave out one of them");
-  EXPECT_EQ(error("model.attention: {qk_clip: 100, logit_softcap: 50}\n"),
-            "a.yaml:1:33: error: model.attention.logit_softcap: QK-clip needs the logits as they "
-            "are, and logit_softcap bounds them; leave out one of them");
-  EXPECT_EQ(error("model.attention: {qk_clip: 100, kind: sink}\n"),
-            "a.yaml:1:33: error: model.attention.kind: the largest logit of a row is known "
+  EXPECT_EQ(
+      error("model.attention: {qk_clip_threshold: 100, attn_logit_softcap: 50}\n"),
+      "a.yaml:1:43: error: model.attention.attn_logit_softcap: QK-clip needs the logits as they "
+      "are, and attn_logit_softcap bounds them; leave out one of them");
+  EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, kind: sink}\n"),
+            "a.yaml:1:43: error: model.attention.kind: the largest logit of a row is known "
             "together with its learned sink only; write softmax_denominator: softmax or softmax1, "
-            "or leave out qk_clip");
-  EXPECT_EQ(error("model.attention.qk_clip: -1\n"),
-            "a.yaml:1:26: error: model.attention.qk_clip: -1 is out of range; need >= 0");
-  EXPECT_EQ(config("model.attention: {qk_clip: 100, kind: softmax1}\n").model.attention.qk_clip,
+            "or leave out qk_clip_threshold");
+  EXPECT_EQ(error("model.attention.qk_clip_threshold: -1\n"),
+            "a.yaml:1:36: error: model.attention.qk_clip_threshold: -1 is out of range; need >= 0");
+  EXPECT_EQ(config("model.attention: {qk_clip_threshold: 100, kind: softmax1}\n")
+                .model.attention.qk_clip_threshold,
             100);
 }
 
 TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_what_is_set) {
-  EXPECT_EQ(error("model.rope_scaling: {kind: yarn, factor: 0.5}\n"),
-            "a.yaml:1:42: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");
-  EXPECT_EQ(error("model.rope_scaling.kind: yarn\n"),
-            "a.yaml:1:1: error: model.rope_scaling.kind: a factor of 1 scales nothing; write "
+  EXPECT_EQ(error("model.rope_scaling: {rope_type: yarn, factor: 0.5}\n"),
+            "a.yaml:1:47: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");
+  EXPECT_EQ(error("model.rope_scaling.rope_type: yarn\n"),
+            "a.yaml:1:1: error: model.rope_scaling.rope_type: a factor of 1 scales nothing; write "
             "how much longer sequences are than those of training, such as 4");
   EXPECT_EQ(error("model.rope_scaling: {factor: 4, attention_factor: 2}\n"),
             "a.yaml:1:22: error: model.rope_scaling.factor: is used with a kind of scaling; write "
-            "model.rope_scaling.kind: linear, ntk or yarn, or leave it out\n"
+            "model.rope_scaling.rope_type: linear, ntk or yarn, or leave it out\n"
             "a.yaml:1:33: error: model.rope_scaling.attention_factor: is used with a kind of "
             "scaling; leave it out");
-  EXPECT_EQ(error("model: {rope_scaling: {kind: ntk, factor: 4, original_seq_len: 64}}\n"),
-            "a.yaml:1:46: error: model.rope_scaling.original_seq_len: is used with "
-            "model.rope_scaling.kind: yarn only; leave it out");
-  EXPECT_EQ(error("model: {rope: false, rope_scaling: {kind: ntk, factor: 4}}\n"),
-            "a.yaml:1:37: error: model.rope_scaling.kind: without RoPE there are no frequencies to "
-            "scale; leave it out, or write model.rope: true");
+  EXPECT_EQ(error("model: {rope_scaling: {rope_type: ntk, factor: 4, original_seq_len: 64}}\n"),
+            "a.yaml:1:51: error: model.rope_scaling.original_seq_len: is used with "
+            "model.rope_scaling.rope_type: yarn only; leave it out");
+  EXPECT_EQ(
+      error("model: {rope: false, rope_scaling: {rope_type: ntk, factor: 4}}\n"),
+      "a.yaml:1:37: error: model.rope_scaling.rope_type: without RoPE there are no frequencies to "
+      "scale; leave it out, or write model.rope: true");
   const ModelConfig model =
-      config("model: {max_seq_len: 1000, rope_scaling: {kind: yarn, factor: 4}}\n").model;
+      config("model: {max_seq_len: 1000, rope_scaling: {rope_type: yarn, factor: 4}}\n").model;
   EXPECT_EQ(rope_rule(model).scaling.original_seq_len, 250);
 }
 
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {
-  EXPECT_EQ(error("data: {kind: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
+  EXPECT_EQ(error("data: {type: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
             "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "
             "20 for each of 4 settings at each depth; raise train.eval_batches or data.batch_size");
-  EXPECT_EQ(config("data: {kind: needles, batch_size: 5}\ntrain.eval_batches: 4\n").data.kind,
+  EXPECT_EQ(config("data: {type: needles, batch_size: 5}\ntrain.eval_batches: 4\n").data.type,
             DataKind::needles);
 }
 
@@ -222,7 +227,7 @@ TEST_F(ConfigRules, the_numbers_of_a_spike_fit_its_rule) {
 
 TEST_F(ConfigRules, a_rule_stays_silent_while_one_of_its_keys_cannot_be_read) {
   EXPECT_EQ(error("model: {num_heads: 7, d_model: x}\n"),
-            "a.yaml:1:32: error: model.d_model: expected a whole number, got 'x'");
+            "a.yaml:1:32: error: model.d_model: expected an integer, got 'x'");
   EXPECT_EQ(error("model: {num_heads: 7, d_modl: 70}\n"),
             "a.yaml:1:23: error: unknown key 'model.d_modl'; did you mean 'model.d_model'?");
   EXPECT_EQ(error("base: gone.yaml\nmodel: {num_heads: 7}\n"),

@@ -29,11 +29,11 @@ Config unusual() {
              .rope = false,
              .rope_theta = 1e300,
              .norm_eps = 1.0 / 3,
-             .tie_embeddings = true,
+             .tie_word_embeddings = true,
              .match_params = true,
              .embedding_norm = true,
-             .z_loss = 1e-4,
-             .logit_softcap = 30,
+             .z_loss_weight = 1e-4,
+             .final_logit_softcap = 30,
              .attention = {.kind = "diff_v2",
                            .pairing = Pairing::split_half,
                            .lambda = LambdaKind::exponential,
@@ -43,7 +43,7 @@ Config unusual() {
                            .subln = false,
                            .gate = Gate::head,
                            .qk_norm = true,
-                           .logit_softcap = 50,
+                           .attn_logit_softcap = 50,
                            .sliding_window = 77},
              .init = {InitPreset::torch, 0.7, ProjectionStd{1, true}, false}};
   c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, {"v.txt"}, 299, 7, 5, 0.1 + 0.2};
@@ -52,7 +52,7 @@ Config unusual() {
   c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};
   c.data.noisy_recall = {.keys = 61, .values = 66, .filler = 18, .noise = 0.8};
   c.data.backcopy = {.symbols = 20, .triggers = 1};
-  c.optim = {.kind = OptimizerKind::lion,
+  c.optim = {.name = OptimizerKind::lion,
              .lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
              .schedule = ScheduleKind::wsd,
@@ -64,27 +64,27 @@ Config unusual() {
              .betas = {0, 0.999999999999999},
              .eps = 1.2345678901234567e-30,
              .momentum = 0,
-             .clip_norm = DBL_MAX,
+             .max_grad_norm = DBL_MAX,
              .on_spike = OnSpike::zclip};
   c.train = {.steps = 1000000,
-             .eval_every = 0,
+             .eval_interval = 0,
              .eval_batches = 1,
              .final_eval_batches = 7,
-             .checkpoint_every = 3,
+             .checkpoint_interval = 3,
              .keep_last = 2,
-             .keep_every = 30,
+             .keep_interval = 30,
              .keep_best = true,
              .init_from = "/runs/old: one",
-             .grad_accumulation = 2,
+             .gradient_accumulation_steps = 2,
              .activation_checkpointing = ActivationCheckpointing::blocks,
              .precision = Precision::bf16_emulated,
-             .engine = Engine::portable,
+             .gemm = Engine::portable,
              .flush_subnormals = false,
              .gradient_ramp = 2.5};
-  c.log = {.parameters_every = 3,
-           .diagnostics_every = 7,
+  c.log = {.param_grad_norms_interval = 3,
+           .diagnostics_interval = 7,
            .diagnostics_sequences = 5,
-           .sample_every = 9,
+           .sample_interval = 9,
            .sample_prompt = "#: \"x\n",
            .sample_tokens = 3,
            .tensorboard = true,
@@ -101,7 +101,7 @@ TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
   const Config after = config_from_yaml(to_yaml(before), "a.yaml");
   for (const Field& field : fields()) {
     EXPECT_EQ(field.get(before), field.get(after)) << field.key;
-    if (field.key != "data.kind" && field.key != "model.attention.qk_clip" &&
+    if (field.key != "data.type" && field.key != "model.attention.qk_clip_threshold" &&
         !field.key.starts_with("model.rope_scaling.")) {
       EXPECT_NE(field.get(before), field.get(Config())) << field.key << " is not tested";
     }
@@ -110,8 +110,8 @@ TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
 
 TEST_F(ConfigWriter, yaml_of_what_excludes_other_keys_reads_back_too) {
   Config before;
-  before.model.attention.qk_clip = 100.5;
-  before.model.rope_scaling = {.kind = RopeScalingKind::yarn,
+  before.model.attention.qk_clip_threshold = 100.5;
+  before.model.rope_scaling = {.rope_type = RopeScalingKind::yarn,
                                .factor = 2.5,
                                .original_seq_len = 100,
                                .attention_factor = 1.25};
@@ -146,14 +146,12 @@ TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
             static_cast<long>(fields().size() + sweep_fields().size()) + 1);
   EXPECT_THAT(text, testing::StartsWith("KEY "));
-  EXPECT_THAT(text,
-              testing::ContainsRegex("model.num_layers +whole number +4 +in .1, 1024. +layers "
-                                     "+Number of transformer blocks.\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("model.num_layers +integer +4 +in .1, 1024. +layers "
+                                           "+Number of transformer blocks.\n"));
   EXPECT_THAT(text, testing::ContainsRegex("optim.betas +list of 2 numbers +.0.9, 0.95. +in .0, 1. "
                                            "+- +AdamW"));
-  EXPECT_THAT(text, testing::ContainsRegex("data.path +list of texts +.. +any "));
-  EXPECT_THAT(text,
-              testing::ContainsRegex("sweep.seeds +list of whole numbers +.. +>= 0 +- +Seed"));
+  EXPECT_THAT(text, testing::ContainsRegex("data.path +list of strings +.. +any "));
+  EXPECT_THAT(text, testing::ContainsRegex("sweep.seeds +list of integers +.. +>= 0 +- +Seed"));
   EXPECT_THAT(text, testing::ContainsRegex("sweep.lr +list of numbers +- +> 0 +- +Values"));
   EXPECT_THAT(text, testing::ContainsRegex("model.init.projection_std +number or word +preset "
                                            "+preset . fan_in . > 0 +- +Standard"));

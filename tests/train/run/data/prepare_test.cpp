@@ -66,7 +66,7 @@ TEST_F(Prepare, bytes_train_like_the_text_itself) {
   EXPECT_EQ(made.eos_token_id, -1);
   DataConfig config{.path = {(dir / "text").string()}, .seq_len = 16, .batch_size = 4};
   const auto direct = make_dataset(config, ModelConfig{}, 1);
-  config.kind = DataKind::tokens;
+  config.type = DataKind::tokens;
   config.path = {(dir / "out.bin").string()};
   const auto prepared = make_dataset(config, ModelConfig{}, 1);
   for (Index step = 0; step < 20; ++step)
@@ -191,7 +191,7 @@ TEST_F(SentencePiece, is_kept_with_the_tokens_and_gives_back_their_text) {
     ModelConfig model;
     model.vocab_size = 600;
     const DataConfig config{
-        .kind = DataKind::tokens, .path = {(dir / out).string()}, .seq_len = 8, .batch_size = 1};
+        .type = DataKind::tokens, .path = {(dir / out).string()}, .seq_len = 8, .batch_size = 1};
     const TokenizerFile kept = make_dataset(config, model, 1)->tokenizer();
     EXPECT_EQ(kept.name, "bpe.model");
     EXPECT_EQ(kept.model, contents(dir / "bpe.model"));

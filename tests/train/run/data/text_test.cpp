@@ -186,7 +186,7 @@ TEST_F(TextData, the_shortest_text_has_one_smaller_validation_batch) {
 TEST_F(TextData, info_tells_size_and_digest_of_the_bytes) {
   put(dir / "text", counting_text(500));
   const auto info = make(config())->info();
-  EXPECT_EQ(info["kind"], "text");
+  EXPECT_EQ(info["type"], "text");
   EXPECT_EQ(info["files"], 1);
   EXPECT_EQ(info["bytes"], 1000);
   EXPECT_EQ(info["val_bytes"], 50);
@@ -214,7 +214,7 @@ TEST_F(TextData, what_is_no_text_is_refused_with_the_key_to_set) {
               ThrowsMessage<DataError>(
                   (dir / "text").string() +
                   ": is no text, byte 500 of it is 0. Files of tokens, .bin of nanoGPT or llm.c "
-                  "and .h5, need data.kind tokens; other files have to be left out\nin data.path"));
+                  "and .h5, need data.type tokens; other files have to be left out\nin data.path"));
 }
 
 TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
@@ -246,7 +246,7 @@ TEST_F(TextData, a_small_vocabulary_is_a_config_error) {
   small.vocab_size = 255;
   EXPECT_THAT(
       [&] { make_dataset(config(), small, 1); },
-      ThrowsMessage<ConfigError>("model.vocab_size is 255; data.kind 'text' needs at least 256"));
+      ThrowsMessage<ConfigError>("model.vocab_size is 255; data.type 'text' needs at least 256"));
 }
 
 TEST(TextDataDefault, is_the_headers_of_eigen) {

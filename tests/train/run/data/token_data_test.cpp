@@ -53,7 +53,7 @@ struct TokenData : testing::Test {
                                 Index seq_len = 16) const {
     ModelConfig model;
     model.vocab_size = vocab_size;
-    return make_dataset({.kind = DataKind::tokens,
+    return make_dataset({.type = DataKind::tokens,
                          .path = {(dir / name).string()},
                          .seq_len = seq_len,
                          .batch_size = 4},
@@ -72,7 +72,7 @@ TEST_F(TokenData, all_formats_give_the_same_batches) {
   put_h5("t.h5", {500}, tokens<std::int32_t>(500));
   const auto nano = make("nano.bin");
   EXPECT_EQ(nano->vocab_size(), 997) << "one more than the largest token";
-  EXPECT_EQ(nano->info()["kind"], "tokens");
+  EXPECT_EQ(nano->info()["type"], "tokens");
   EXPECT_EQ(nano->info()["tokens"], 500);
   EXPECT_EQ(nano->info()["val_tokens"], 25);
   const auto train = nano->train_batch(3, 0).tokens, val = nano->val_batch(0).tokens;
@@ -202,7 +202,7 @@ TEST_F(TokenData, numbers_with_fractions_are_no_tokens) {
   file.write<float>("tokens", {200}, std::vector<float>(200, 1.7F));
   file.save();
   EXPECT_THAT([&] { make("float.h5"); },
-              ThrowsMessage<DataError>(testing::HasSubstr("tokens holds no whole numbers")));
+              ThrowsMessage<DataError>(testing::HasSubstr("tokens holds no integers")));
 }
 
 TEST_F(TokenData, a_text_is_no_file_of_tokens) {
@@ -220,9 +220,9 @@ TEST_F(TokenData, too_few_tokens_and_no_path_say_what_is_needed) {
                   "the row of tokens of " + (dir / "nano.bin").string() +
                   " is 33 tokens long; data.seq_len 16 needs at least 34, one sequence of seq_len "
                   "+ 1 to train and one to validate\nin data.path"));
-  const Config stored = config_from_yaml("data.kind: tokens\n", "config");  // of a model alone
+  const Config stored = config_from_yaml("data.type: tokens\n", "config");  // of a model alone
   EXPECT_THAT([&] { make_dataset(stored.data, stored.model, 1); },
-              ThrowsMessage<ConfigError>("kind tokens reads token files; name them: .bin of "
+              ThrowsMessage<ConfigError>("type tokens reads token files; name them: .bin of "
                                          "nanoGPT or llm.c, or .h5\nin data.path"));
 }
 

@@ -16,7 +16,7 @@ namespace {
 /// Token i is i.
 struct Counting : TokenSource {
   explicit Counting(Index size) : size_(size) {
-    kind = unit = "tokens";
+    type = unit = "tokens";
     from = "the row";
     vocab_size = size;
   }

@@ -102,7 +102,7 @@ TEST(AnswerAttention, has_the_same_bits_for_every_number_of_threads) {
 
 TEST(AnswerAttention, of_a_diagnostic_batch_has_the_queries_of_the_sequences_it_keeps) {
   DataConfig config;
-  config.kind = DataKind::needles;
+  config.type = DataKind::needles;
   config.seq_len = 64;
   config.batch_size = 2;
   config.needles.facts = {2};

@@ -33,7 +33,7 @@ TEST(V2Article, twice_the_heads_do_not_learn_opposite_output_projections) {
   project.config.model.num_heads = 2;
   project.config.model.num_kv_heads = 1;
   project.config.train.steps = 300;
-  project.config.train.eval_every = 0;
+  project.config.train.eval_interval = 0;
   project.save();
   ASSERT_EQ(project.train("out"), system::Exit::ok);
   const auto lines = test::metrics_lines(project / "out");

@@ -29,7 +29,7 @@ NamedModel some_model(const AttentionConfig& attention, bool tied = false) {
                         .num_kv_heads = 2,
                         .d_ff = 20,
                         .max_seq_len = 32,
-                        .tie_embeddings = tied,
+                        .tie_word_embeddings = tied,
                         .attention = attention};
   named.config.data.seq_len = 32;
   named.model = std::make_unique<LanguageModel>(named.config.model);
@@ -39,7 +39,7 @@ NamedModel some_model(const AttentionConfig& attention, bool tied = false) {
       p.value.data()[i] += static_cast<real>(0.3 * std::sin(static_cast<double>(i) + 0.1));
   }
   named.step = 123;
-  named.data = {{"kind", "text"}, {"files", 3}};
+  named.data = {{"type", "text"}, {"files", 3}};
   return named;
 }
 

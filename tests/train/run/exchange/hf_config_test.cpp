@@ -36,8 +36,8 @@ TEST(WhyNotHf, plain_kinds_of_one_or_two_maps_can_be_computed) {
   for (const char* kind : {"softmax", "softmax_2h", "diff_v1", "diff_v2"})
     EXPECT_THAT(why_not_hf(of_kind(kind)), testing::IsEmpty()) << kind;
   ModelConfig trained = of_kind("diff_v2");
-  trained.z_loss = 1e-4;
-  trained.attention.qk_clip = 100;
+  trained.z_loss_weight = 1e-4;
+  trained.attention.qk_clip_threshold = 100;
   trained.attention.pairing = Pairing::split_half;
   trained.attention.lambda = LambdaKind::raw;
   EXPECT_THAT(why_not_hf(trained), testing::IsEmpty()) << "the first two matter in training only";
@@ -53,8 +53,9 @@ TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
     const auto of = [&](auto change) { return changed(kind, change); };
     EXPECT_EQ(of([](auto& m) { m.rope = false; }), "model.rope");
     EXPECT_EQ(of([](auto& m) { m.embedding_norm = true; }), "model.embedding_norm");
-    EXPECT_EQ(of([](auto& m) { m.logit_softcap = 30; }), "model.logit_softcap");
-    EXPECT_EQ(of([](auto& m) { m.attention.logit_softcap = 50; }), "model.attention.logit_softcap");
+    EXPECT_EQ(of([](auto& m) { m.final_logit_softcap = 30; }), "model.final_logit_softcap");
+    EXPECT_EQ(of([](auto& m) { m.attention.attn_logit_softcap = 50; }),
+              "model.attention.attn_logit_softcap");
     EXPECT_EQ(of([](auto& m) { m.attention.qk_norm = true; }), "model.attention.qk_norm");
     EXPECT_EQ(of([](auto& m) { m.attention.sliding_window = 8; }),
               "model.attention.sliding_window");
@@ -139,7 +140,7 @@ class HfConfigReader : public testing::Test {
 TEST_F(HfConfigReader, gives_the_model_that_was_written) {
   ModelConfig model = of_kind("diff_v2");
   model.num_kv_heads = 2;
-  model.tie_embeddings = true;
+  model.tie_word_embeddings = true;
   model.norm_eps = 1e-3;
   model.attention.pairing = Pairing::split_half;
   model.attention.lambda = LambdaKind::one;
@@ -147,27 +148,27 @@ TEST_F(HfConfigReader, gives_the_model_that_was_written) {
   EXPECT_EQ(fields_of(found.attention), fields_of(model.attention));
   EXPECT_EQ(found.num_kv_heads, 2);
   EXPECT_EQ(found.norm_eps, 1e-3);
-  EXPECT_TRUE(found.tie_embeddings);
+  EXPECT_TRUE(found.tie_word_embeddings);
   EXPECT_EQ(hf_config(found, -1), hf_config(model, -1));
 }
 
 TEST_F(HfConfigReader, gives_the_scaling_of_rope_that_was_written) {
   for (const RopeScaling& scaling :
-       {RopeScaling{.kind = RopeScalingKind::linear, .factor = 8},
-        RopeScaling{.kind = RopeScalingKind::yarn, .factor = 2.5, .original_seq_len = 40},
-        RopeScaling{.kind = RopeScalingKind::yarn, .factor = 4, .attention_factor = 1.5}}) {
+       {RopeScaling{.rope_type = RopeScalingKind::linear, .factor = 8},
+        RopeScaling{.rope_type = RopeScalingKind::yarn, .factor = 2.5, .original_seq_len = 40},
+        RopeScaling{.rope_type = RopeScalingKind::yarn, .factor = 4, .attention_factor = 1.5}}) {
     ModelConfig model = of_kind("diff_v1");
     model.rope_scaling = scaling;
     const RopeScaling found = read(hf_config(model, -1)).model.rope_scaling;
-    EXPECT_EQ(found.kind, scaling.kind);
+    EXPECT_EQ(found.rope_type, scaling.rope_type);
     EXPECT_EQ(found.factor, scaling.factor);
-    EXPECT_EQ(found.original_seq_len, scaling.kind == RopeScalingKind::yarn
+    EXPECT_EQ(found.original_seq_len, scaling.rope_type == RopeScalingKind::yarn
                                           ? rope_rule(model).scaling.original_seq_len
                                           : 0);
     EXPECT_EQ(attention_factor_of(found), attention_factor_of(scaling));
   }
   ModelConfig ntk = of_kind("softmax");
-  ntk.rope_scaling = {.kind = RopeScalingKind::ntk, .factor = 4};
+  ntk.rope_scaling = {.rope_type = RopeScalingKind::ntk, .factor = 4};
   const ModelConfig found = read(hf_config(ntk, -1)).model;
   EXPECT_EQ(rope_frequencies(rope_rule(found), 32), rope_frequencies(rope_rule(ntk), 32));
 }
@@ -220,7 +221,7 @@ TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
 TEST_F(HfConfigReader, a_vocabulary_of_no_bytes_is_of_tokens) {
   Json json = hf_config(of_kind("softmax"), -1);
   json["vocab_size"] = 300;
-  EXPECT_EQ(read(json).data.kind, DataKind::tokens) << "without any, which only who reads needs";
+  EXPECT_EQ(read(json).data.type, DataKind::tokens) << "without any, which only who reads needs";
   EXPECT_THAT(config_of_hf(dir / "config.json", {"data.path=tokens.bin"}).data.path,
               testing::SizeIs(1));
   json["num_key_value_heads"] = 3;

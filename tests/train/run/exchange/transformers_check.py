@@ -26,24 +26,24 @@ HERE = pathlib.Path(__file__).parent
 TOLERANCE = 1e-5  # of the largest logit
 CASES = {
     "softmax": {},
-    "softmax_gqa_tied": {"num_kv_heads": 2, "tie_embeddings": True, "rope_theta": 500},
+    "softmax_gqa_tied": {"num_kv_heads": 2, "tie_word_embeddings": True, "rope_theta": 500},
     "softmax_head_dim": {"head_dim": 16, "norm_eps": 1e-3},
     "softmax_2h_gqa": {"attention.kind": "softmax_2h", "num_kv_heads": 2},
     "diff_v1": {"attention.kind": "diff_v1"},
-    "diff_v1_gqa_tied": {"attention.kind": "diff_v1", "num_kv_heads": 2, "tie_embeddings": True},
+    "diff_v1_gqa_tied": {"attention.kind": "diff_v1", "num_kv_heads": 2, "tie_word_embeddings": True},
     "diff_v1_gqa_wide": {"attention.kind": "diff_v1", "num_kv_heads": 4, "head_dim": 10},
     "diff_v2": {"attention.kind": "diff_v2"},
-    "diff_v2_gqa_tied": {"attention.kind": "diff_v2", "num_kv_heads": 2, "tie_embeddings": True},
+    "diff_v2_gqa_tied": {"attention.kind": "diff_v2", "num_kv_heads": 2, "tie_word_embeddings": True},
     "diff_v2_mqa": {"attention.kind": "diff_v2", "num_kv_heads": 1},
     "diff_v2_split_half": {"attention.kind": "diff_v2", "attention.pairing": "split_half",
                            "num_kv_heads": 4},
     "diff_v2_raw": {"attention.kind": "diff_v2", "attention.lambda": "raw"},
-    "softmax_linear": {"rope_scaling": {"kind": "linear", "factor": 2.5}},
-    "softmax_ntk": {"rope_scaling": {"kind": "ntk", "factor": 4}, "rope_theta": 100},
+    "softmax_linear": {"rope_scaling": {"rope_type": "linear", "factor": 2.5}},
+    "softmax_ntk": {"rope_scaling": {"rope_type": "ntk", "factor": 4}, "rope_theta": 100},
     "diff_v1_yarn": {"attention.kind": "diff_v1",
-                     "rope_scaling": {"kind": "yarn", "factor": 4, "original_seq_len": 16}},
+                     "rope_scaling": {"rope_type": "yarn", "factor": 4, "original_seq_len": 16}},
     "diff_v2_yarn": {"attention.kind": "diff_v2", "num_kv_heads": 2, "head_dim": 16,
-                     "rope_scaling": {"kind": "yarn", "factor": 2, "attention_factor": 1.2}},
+                     "rope_scaling": {"rope_type": "yarn", "factor": 2, "attention_factor": 1.2}},
     "diff_v2_none": {"attention.kind": "diff_v2", "attention.lambda": "none", "match_params": True},
 }
 MODEL = {"d_model": 48, "num_layers": 3, "num_heads": 8, "d_ff": 72, "max_seq_len": 64}
@@ -59,7 +59,7 @@ def difftape(program, *words):
 def train(program, run, model):
     settings = {f"model.{key}": value for key, value in (MODEL | model).items()}
     settings |= {"data.seq_len": 64, "data.batch_size": 8, "train.steps": 40, "optim.lr": 0.02,
-                 "optim.warmup_steps": 5, "train.eval_every": 0, "log.diagnostics_every": 0}
+                 "optim.warmup_steps": 5, "train.eval_interval": 0, "log.diagnostics_interval": 0}
     config = run.parent / "config.yaml"
     config.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in settings.items()))
     difftape(program, "train", config, "--out", run)

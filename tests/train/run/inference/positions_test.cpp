@@ -49,7 +49,7 @@ TEST(Eval, says_the_loss_at_each_place_of_longer_sequences_with_scaled_positions
   EXPECT_NEAR(sum / static_cast<double>(losses.size()), plain["loss"].get<double>(), 1e-5);
   EXPECT_EQ(longer["loss_by_position"].size(), 64u);
   const auto yarn = eval({"--set", "data.seq_len=64", "--set", "model.max_seq_len=64", "--set",
-                          "model.rope_scaling={kind: yarn, factor: 4}"});
+                          "model.rope_scaling={rope_type: yarn, factor: 4}"});
   EXPECT_NE(yarn["loss"], longer["loss"]);
   const Outcome table = project.difftape({"eval", "run", "--positions"});
   EXPECT_THAT(table.out, HasSubstr("\npositions    loss\n0 "));

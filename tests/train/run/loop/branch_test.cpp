@@ -18,7 +18,7 @@ class Branch : public testing::Test {
     project.config.optim.schedule = ScheduleKind::wsd;
     project.config.optim.decay_fraction = 0.5;
     project.config.train.steps = 20;
-    project.config.train.checkpoint_every = 8;
+    project.config.train.checkpoint_interval = 8;
     project.config.log.digest = true;
     project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
     project.save();

@@ -33,7 +33,7 @@ TEST(OtherRun, is_one_that_differs_in_what_changes_a_result) {
               c.train.steps = 99;
             }),
             "optim.lr is 0.01 there, not 0.5; train.steps is 12 there, not 99");
-  EXPECT_NE(why([](Config& c) { c.log.diagnostics_every += 1; }), "");
+  EXPECT_NE(why([](Config& c) { c.log.diagnostics_interval += 1; }), "");
   EXPECT_THAT(why_other_run(project / "nowhere", project.config),
               testing::EndsWith("nowhere/config.yaml: No such file or directory"));
 }
@@ -49,7 +49,7 @@ TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {
   };
   const auto longer = [](Config& c) { c.train.steps = 200; };
   EXPECT_EQ(why(100, longer), "");
-  EXPECT_EQ(why(50, [](Config& c) { c.train.checkpoint_every = 7, c.train.keep_last = 2; }), "");
+  EXPECT_EQ(why(50, [](Config& c) { c.train.checkpoint_interval = 7, c.train.keep_last = 2; }), "");
   EXPECT_EQ(why(100, [](Config& c) { c.train.steps = 99; }), "train.steps is 100, not 99");
   EXPECT_EQ(why(0, [](Config& c) { c.optim.lr = 0.5, c.run.seed = 9; }),
             "run.seed is 1, not 9; optim.lr is 0.001, not 0.5");

@@ -15,7 +15,7 @@ class Determinism : public testing::TestWithParam<std::string> {};
 TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threads) {
   TinyProject project(GetParam());
   project.config.train.steps = 8;
-  project.config.log.parameters_every = 1;
+  project.config.log.param_grad_norms_interval = 1;
   test::expect_the_same_bits_with_threads(project);
 }
 
@@ -63,27 +63,27 @@ TEST(Engine, is_recorded_and_no_run_goes_on_with_another) {
   if (!unsupported_reason(Engine::portable).empty()) GTEST_SKIP() << "no fused multiply-add";
   const std::string before = gemm_backend();
   TinyProject project;
-  project.config.train.engine = Engine::portable;
+  project.config.train.gemm = Engine::portable;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(gemm_backend(), before);
   const auto env = system::parse_json(test::contents(project / "run/env.json"));
   EXPECT_EQ(env["build"]["gemm_backend"], "portable");
-  EXPECT_EQ(env["config"]["train.engine"], "portable");
+  EXPECT_EQ(env["config"]["train.gemm"], "portable");
   {
     const NamedModel named = open_model(project / "run");
     EXPECT_STREQ(gemm_backend(), "portable") << "of eval, generate and export too";
   }
   EXPECT_EQ(gemm_backend(), before);
   const auto resumed = project.difftape(
-      {"train", "run", "--resume", "--set", "train.engine=fast", "--set", "train.steps=20"});
+      {"train", "run", "--resume", "--set", "train.gemm=auto", "--set", "train.steps=20"});
   EXPECT_EQ(resumed.exit, 78);
-  EXPECT_THAT(resumed.err, testing::HasSubstr("train.engine"));
+  EXPECT_THAT(resumed.err, testing::HasSubstr("train.gemm"));
 }
 
 TEST(Engine, of_bfloat16_units_cannot_be_portable) {
   TinyProject project;
   const auto outcome = project.difftape(
-      {"train", "tiny.yaml", "--set", "train.engine=portable", "--set", "train.precision=bf16"});
+      {"train", "tiny.yaml", "--set", "train.gemm=portable", "--set", "train.precision=bf16"});
   EXPECT_EQ(outcome.exit, 78);
   EXPECT_THAT(outcome.err, testing::HasSubstr("train."));
 }

@@ -33,7 +33,7 @@ TEST_P(Diagnosed, training_has_the_bits_of_one_that_nobody_looked_at) {
   TinyProject project(GetParam());
   project.config.train.precision = Precision::bf16_emulated;
   for (const Index every : {1, 0}) {
-    project.config.log.diagnostics_every = every;
+    project.config.log.diagnostics_interval = every;
     ASSERT_EQ(project.train(std::to_string(every)), system::Exit::ok);
   }
   EXPECT_EQ(training_of(project / "1"), training_of(project / "0"));
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Attention, Diagnosed, testing::ValuesIn(attention_kinds
 
 TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_parameter) {
   TinyProject project("diff_v2");
-  project.config.log.diagnostics_every = 5;
+  project.config.log.diagnostics_interval = 5;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   for (const char* name : {"attn/context_rms/0",
@@ -68,7 +68,7 @@ TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_param
                            "attn/context_rms_max/1",
                            "attn/context_rms_outside/1",
                            "attn/sink_rate/1",
-                           "attn/first_token/1",
+                           "attn/first_token_mass/1",
                            "attn/entropy/1",
                            "attn/logit_max/1",
                            "attn/logit_median/1",
@@ -89,13 +89,13 @@ TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_param
     EXPECT_EQ(steps_with(project / "run", name), (std::vector<Index>{1, 5, 10, 12})) << name;
     EXPECT_TRUE(std::isfinite(table.columns.at(name).values().back())) << name;
   }
-  for (const char* name : {"attn/head/context_rms/1", "attn/head/first_token/1",
+  for (const char* name : {"attn/head/context_rms/1", "attn/head/first_token_mass/1",
                            "attn/head/entropy/1", "attn/head/logit_max/1", "attn/head/lambda/1",
-                           "attn/map1/first_token/1", "attn/map2/first_token/1"}) {
+                           "attn/map1/first_token_mass/1", "attn/map2/first_token_mass/1"}) {
     EXPECT_EQ(table.lists.at(name).values().back().size(), 2u) << name << ": output heads";
   }
-  EXPECT_EQ(table.lists.at("attn/logit_top/0").values().back().size(), 6u);
-  EXPECT_EQ(table.lists.at("act/top/0").values().back().size(), 6u);
+  EXPECT_EQ(table.lists.at("attn/logit_topk/0").values().back().size(), 6u);
+  EXPECT_EQ(table.lists.at("act/topk/0").values().back().size(), 6u);
   EXPECT_FALSE(table.columns.contains("attn/context_rms/2"));
   const h5::File file = h5::File::open(project / "run/metrics.h5");
   EXPECT_EQ(file.shape("attn/head/lambda/1"), (Shape{12, 2}));
@@ -109,8 +109,8 @@ TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_param
 
 TEST(Diagnostics, the_update_ratio_is_that_of_the_weights_before_and_after_the_step) {
   TinyProject project;
-  project.config.log.diagnostics_every = 1;
-  project.config.train.checkpoint_every = 1;
+  project.config.log.diagnostics_interval = 1;
+  project.config.train.checkpoint_interval = 1;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto weights = [&](int step) {
     return h5::File::open(project / fmt::format("run/checkpoints/step-{:08}.h5", step))
@@ -143,8 +143,8 @@ TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
   project.config.optim.lr = project.config.optim.min_lr = 1e30;
   project.config.optim.warmup_steps = 0;
   project.config.optim.schedule = ScheduleKind::constant;
-  project.config.optim.clip_norm = 0;
-  project.config.train.eval_every = 0;
+  project.config.optim.max_grad_norm = 0;
+  project.config.train.eval_interval = 0;
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const auto last = metrics_lines(project / "run").back();
   EXPECT_FALSE(last.contains("optim/update_ratio/lm_head.weight")) << "there was no update";
@@ -155,8 +155,8 @@ TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
 
 TEST(Diagnostics, of_a_resumed_run_keep_the_maps_seen_before_it) {
   TinyProject project("diff_v1");
-  project.config.log.diagnostics_every = 5;
-  project.config.train.checkpoint_every = 6;
+  project.config.log.diagnostics_interval = 5;
+  project.config.train.checkpoint_interval = 6;
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   // As a run that was killed after its checkpoint at step 6 and some steps more.
   std::filesystem::copy(project / "whole", project / "cut",
@@ -171,7 +171,7 @@ TEST(Diagnostics, of_needles_have_attention_to_answer_and_noise_and_of_texts_hav
   TinyProject project("diff_v2");
   ASSERT_EQ(project.train("text"), system::Exit::ok);
   EXPECT_FALSE(metrics_lines(project / "text").back().contains("attn/answer/0"));
-  project.config.data.kind = DataKind::needles;
+  project.config.data.type = DataKind::needles;
   project.config.data.path.clear();
   project.config.data.needles.facts = {2};
   project.config.data.needles.queries = {1};

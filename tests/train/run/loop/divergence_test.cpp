@@ -16,9 +16,9 @@ using testing::HasSubstr;
 /// A learning rate that blows up every parameter in the first step.
 TinyProject& explosive(TinyProject& project) {
   project.config.optim.lr = 1e30;
-  project.config.optim.clip_norm = 0;
+  project.config.optim.max_grad_norm = 0;
   project.config.optim.warmup_steps = 0;
-  project.config.train.eval_every = 0;
+  project.config.train.eval_interval = 0;
   project.save();
   return project;
 }
@@ -57,7 +57,7 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
     const auto& value = lines[1].at(name);
     EXPECT_TRUE(value == "NaN" || value == "Infinity") << name << " is " << value;
   }
-  EXPECT_EQ(lines[1]["spike/score_loss"], 50);
+  EXPECT_EQ(lines[1]["spike_score/loss"], 50);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").values().back()));
   EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5"));
@@ -65,7 +65,7 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
 
 TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
   TinyProject project;
-  explosive(project).config.train.eval_every = 1;
+  explosive(project).config.train.eval_interval = 1;
   EXPECT_EQ(project.train("run"), system::Exit::diverged);
   const RunStatus status = read_status(project / "run");
   ASSERT_TRUE(status.diverged.has_value());

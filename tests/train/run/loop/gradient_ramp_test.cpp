@@ -20,7 +20,7 @@ TEST(GradientRamp, is_one_up_to_half_of_the_steps_and_reaches_its_number_on_a_li
 
 TEST(GradientRamp, multiplies_the_gradient_and_not_the_loss_that_is_logged) {
   TinyProject project;
-  project.config.optim.clip_norm = 0;
+  project.config.optim.max_grad_norm = 0;
   ASSERT_EQ(project.train("plain"), system::Exit::ok);
   project.config.train.gradient_ramp = 2;
   ASSERT_EQ(project.train("ramp"), system::Exit::ok);
@@ -41,7 +41,7 @@ TEST(GradientRamp, is_found_by_the_growth_of_the_gradient_norm_and_no_ramp_is_no
     project.config.run.seed = seed;
     project.config.data.batch_size = 8;
     project.config.train.steps = 400;
-    project.config.train.eval_every = 0;
+    project.config.train.eval_interval = 0;
     project.config.optim.schedule = ScheduleKind::wsd;
     project.config.optim.decay_fraction = 0.2;
     const auto growth_of = [&](const std::string& out, double ramp) {

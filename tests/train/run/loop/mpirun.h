@@ -16,13 +16,13 @@ class Mpirun : public testing::Test {
  protected:
   explicit Mpirun(const std::string& kind = "diff_v2") : project(kind) {
     project.config.data.batch_size = 1;
-    project.config.train.grad_accumulation = 4;
+    project.config.train.gradient_accumulation_steps = 4;
     project.config.train.steps = 6;
-    project.config.train.eval_every = 3;
+    project.config.train.eval_interval = 3;
     project.config.train.eval_batches = 3;
-    project.config.train.checkpoint_every = 2;
-    project.config.log.parameters_every = 1;
-    project.config.log.diagnostics_every = 3;
+    project.config.train.checkpoint_interval = 2;
+    project.config.log.param_grad_norms_interval = 1;
+    project.config.log.diagnostics_interval = 3;
     project.config.log.digest = true;
     project.config.run.out = "run";
   }

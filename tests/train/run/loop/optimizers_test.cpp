@@ -14,7 +14,7 @@ using test::TinyProject;
 
 class EveryOptimizer : public testing::TestWithParam<std::string> {
  protected:
-  EveryOptimizer() { project.config.optim.kind = from_string<OptimizerKind>(GetParam()).value(); }
+  EveryOptimizer() { project.config.optim.name = from_string<OptimizerKind>(GetParam()).value(); }
 
   TinyProject project{"diff_v2"};
 };
@@ -22,7 +22,7 @@ class EveryOptimizer : public testing::TestWithParam<std::string> {
 TEST_P(EveryOptimizer, learns) {
   const std::map<OptimizerKind, double> lr{{OptimizerKind::lion, 3e-3}, {OptimizerKind::sgd, 3e-2}};
   OptimConfig& optim = project.config.optim;
-  if (lr.contains(optim.kind)) optim.lr = lr.at(optim.kind);
+  if (lr.contains(optim.name)) optim.lr = lr.at(optim.name);
   project.config.train.steps = 60;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto lines = test::metrics_lines(project / "run");
@@ -32,12 +32,12 @@ TEST_P(EveryOptimizer, learns) {
 
 TEST_P(EveryOptimizer, gives_the_same_bits_for_1_2_and_4_threads) {
   project.config.train.steps = 4;
-  project.config.log.parameters_every = project.config.log.diagnostics_every = 1;
+  project.config.log.param_grad_norms_interval = project.config.log.diagnostics_interval = 1;
   test::expect_the_same_bits_with_threads(project);
 }
 
 TEST_P(EveryOptimizer, resumes_to_the_bits_of_an_uninterrupted_run) {
-  project.config.train.checkpoint_every = 6;
+  project.config.train.checkpoint_interval = 6;
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   // As a run that was killed after its checkpoint at step 6 and some steps more.
   std::filesystem::copy(project / "whole", project / "cut",
@@ -98,7 +98,7 @@ TEST(Optimizers, keep_two_numbers_a_parameter_in_adamw_and_one_in_the_others_but
   Config config = TinyProject().config;
   const Index parameters = LanguageModel(config.model).parameters().count();
   const auto kept = [&](OptimizerKind kind) {
-    config.optim.kind = kind;
+    config.optim.name = kind;
     return step_memory(config).moments / static_cast<Index>(sizeof(real));
   };
   EXPECT_EQ(kept(OptimizerKind::adamw), 2 * parameters);

@@ -60,7 +60,7 @@ std::vector<double> numbers_of(const std::string& text, const std::string& name)
 
 TEST(TrainProfile, writes_a_trace_whose_events_nest) {
   TinyProject project("diff_v2");
-  project.config.train.checkpoint_every = 4;
+  project.config.train.checkpoint_interval = 4;
   project.save();
   ASSERT_EQ(profile(project, "run").exit, 0);
   const std::vector<Json> all = events(project / "run");
@@ -170,7 +170,7 @@ TEST(TrainProfile, covers_steps_3_to_12_or_what_there_is_of_them) {
 
 TEST(TrainProfile, of_a_resumed_run_replaces_the_one_before) {
   TinyProject project;
-  project.config.train.checkpoint_every = 8;
+  project.config.train.checkpoint_interval = 8;
   project.save();
   ASSERT_EQ(profile(project, "run").exit, 0);
   EXPECT_EQ(steps(project / "run").front(), "3");
@@ -185,7 +185,7 @@ TEST(TrainProfile, of_a_resumed_run_replaces_the_one_before) {
 TEST(TrainProfile, of_a_run_that_diverges_before_step_3_does_not_exist) {
   TinyProject project;
   project.config.optim.lr = 1e30;
-  project.config.optim.clip_norm = 0;
+  project.config.optim.max_grad_norm = 0;
   project.config.optim.warmup_steps = 0;
   project.save();
   const Outcome outcome = profile(project, "run");

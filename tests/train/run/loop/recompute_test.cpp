@@ -25,10 +25,10 @@ std::vector<Tensor> trained(const Config& config, const std::filesystem::path& r
 TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
-    project.config.model.tie_embeddings = project.config.model.attention.qk_norm = true;
+    project.config.model.tie_word_embeddings = project.config.model.attention.qk_norm = true;
     project.config.data.eos_token_id = '\n';
-    project.config.train.grad_accumulation = 2;
-    project.config.log.parameters_every = 1;
+    project.config.train.gradient_accumulation_steps = 2;
+    project.config.log.param_grad_norms_interval = 1;
     ASSERT_EQ(project.train("kept"), system::Exit::ok);
     project.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
     ASSERT_EQ(project.train("recomputed"), system::Exit::ok);

@@ -11,12 +11,12 @@ using test::TinyProject;
 /// A run with all of them that can be had together.
 Config treated(Config config) {
   config.model.embedding_norm = true;
-  config.model.logit_softcap = 20;
-  config.model.z_loss = 1e-3;
-  config.model.attention.qk_clip = 0.05;
+  config.model.final_logit_softcap = 20;
+  config.model.z_loss_weight = 1e-3;
+  config.model.attention.qk_clip_threshold = 0.05;
   config.model.init = {.preset = InitPreset::torch, .embedding_std = 0.5};
   config.data.repeats = {.every = 3, .ngram = 2, .sequences = 1};
-  config.train.grad_accumulation = 2;
+  config.train.gradient_accumulation_steps = 2;
   return config;
 }
 
@@ -25,7 +25,7 @@ TEST(Remedies, are_bitwise_equal_for_1_2_and_4_threads) {
     TinyProject project(kind);
     project.config = treated(project.config);
     project.config.train.steps = 8;
-    project.config.log.parameters_every = 1;
+    project.config.log.param_grad_norms_interval = 1;
     test::expect_the_same_bits_with_threads(project);
   }
 }
@@ -63,7 +63,7 @@ TEST(Remedies, give_the_same_bits_with_activation_checkpointing) {
 TEST(ZLoss, is_logged_beside_losses_that_leave_it_out) {
   TinyProject project;
   TrainState plain(project.config);
-  project.config.model.z_loss = 0.5;
+  project.config.model.z_loss_weight = 0.5;
   TrainState state(project.config);
   EXPECT_EQ(state.validate().loss, plain.validate().loss);
   const Step with = train_step(state), without = train_step(plain);
@@ -82,7 +82,7 @@ TEST(ZLoss, is_logged_beside_losses_that_leave_it_out) {
 TEST(ZLoss, keeps_log_z_smaller_than_it_would_be) {
   TinyProject project;
   TrainState plain(project.config);
-  project.config.model.z_loss = 0.5;
+  project.config.model.z_loss_weight = 0.5;
   TrainState state(project.config);
   Step with, without;
   for (int i = 0; i < 60; ++i) with = train_step(state), without = train_step(plain);
@@ -95,7 +95,7 @@ TEST(QkClip, bounds_the_logits_of_the_next_step_and_logs_what_it_did) {
   project.config.train.steps = 20;
   ASSERT_EQ(project.train("free"), system::Exit::ok);
   EXPECT_FALSE(metrics_lines(project / "free").back().contains("optim/qk_clip_heads"));
-  project.config.model.attention.qk_clip = 0.25;
+  project.config.model.attention.qk_clip_threshold = 0.25;
   ASSERT_EQ(project.train("clipped"), system::Exit::ok);
   const auto lines = metrics_lines(project / "clipped");
   bool clipped = false;

@@ -24,9 +24,9 @@ class Resume : public testing::Test {
  protected:
   Resume() {
     project.config.train.steps = 150;
-    project.config.train.eval_every = 1;
+    project.config.train.eval_interval = 1;
     project.config.train.eval_batches = 1;
-    project.config.train.checkpoint_every = 20;
+    project.config.train.checkpoint_interval = 20;
     project.config.log.spike_min_history = 4;
     project.config.log.spike_threshold = 2.5;  // spikes happen, and their window is restored
     project.save();
@@ -86,7 +86,7 @@ TEST_F(Resume, after_a_closed_terminal_gives_the_bits_of_an_uninterrupted_run) {
 }
 
 TEST_F(Resume, after_a_kill_before_the_first_checkpoint_begins_again) {
-  project.config.train.checkpoint_every = 0;
+  project.config.train.checkpoint_interval = 0;
   project.save();
   interrupt_and_resume(SIGKILL, -SIGKILL);
   EXPECT_EQ(status.step, 0);
@@ -149,7 +149,7 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
 
 TEST_F(Resume, keeps_the_checkpoints_it_is_told_to) {
   project.config.train.keep_last = 2;
-  project.config.train.keep_every = 60;
+  project.config.train.keep_interval = 60;
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   std::vector<std::string> kept;
@@ -163,7 +163,7 @@ TEST_F(Resume, keeps_the_checkpoints_it_is_told_to) {
 TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   project.config.train.keep_best = true;
   project.config.train.keep_last = 1;
-  project.config.train.checkpoint_every = 0;
+  project.config.train.checkpoint_interval = 0;
   project.config.optim.lr = 0.3;  // the loss goes up and down
   project.config.optim.min_lr = 0.3;
   project.save();
@@ -250,7 +250,7 @@ TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
 }
 
 TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterrupted_run) {
-  project.config.log.parameters_every = 1;
+  project.config.log.param_grad_norms_interval = 1;
   project.save();
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   const std::uint64_t others = std::max(last_checkpoint(project / "whole").size(),
@@ -272,7 +272,8 @@ TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterr
 }
 
 TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_run) {
-  project.config.log = {.parameters_every = 10, .spike_rule = stats::SpikeDefinition::zclip};
+  project.config.log = {.param_grad_norms_interval = 10,
+                        .spike_rule = stats::SpikeDefinition::zclip};
   project.save();
   interrupt_and_resume(SIGTERM, 143);
   EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));

@@ -99,7 +99,7 @@ TEST(OnSpike, skip_step_leaves_weights_and_optimizer_as_they_were) {
   const TinyProject project;
   for (const auto& [kind, value] : kNames<OptimizerKind>) {
     Config config = project.config;
-    config.optim.kind = value;
+    config.optim.name = value;
     const auto state = before_the_spike(config, OnSpike::skip_step);
     const std::vector<real> before = numbers_of(*state);
     const Index taken = state->optimizer.steps();
@@ -118,8 +118,8 @@ TEST(OnSpike, skip_step_leaves_weights_and_optimizer_as_they_were) {
 
 TEST(OnSpike, zclip_is_a_step_with_a_gradient_so_much_smaller) {
   TinyProject project;
-  for (const double clip_norm : {0.0, 0.01}) {
-    project.config.optim.clip_norm = clip_norm;
+  for (const double max_grad_norm : {0.0, 0.01}) {
+    project.config.optim.max_grad_norm = max_grad_norm;
     const auto state = before_the_spike(project.config, OnSpike::zclip);
     const std::vector<real> before = numbers_of(*state);
     const TinyProject again;
@@ -134,8 +134,8 @@ TEST(OnSpike, zclip_is_a_step_with_a_gradient_so_much_smaller) {
     accumulate_gradients(by_hand, batches_of(by_hand, kDisturbed));
     const double norm = grad_norms(by_hand.model.parameters()).global;
     EXPECT_EQ(norm, step.norms.global) << "before clipping";
-    const double scale = std::min(step.spike_scale, clip_scale(norm, clip_norm));
-    EXPECT_EQ(scale<step.spike_scale, clip_norm> 0) << "the smaller of both";
+    const double scale = std::min(step.spike_scale, clip_scale(norm, max_grad_norm));
+    EXPECT_EQ(scale<step.spike_scale, max_grad_norm> 0) << "the smaller of both";
     by_hand.optimizer.step(step.lr, scale);
     EXPECT_EQ(numbers_of(by_hand), numbers_of(*state));
   }
@@ -158,7 +158,7 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
   TinyProject project;
   project.config.data.repeats = {.every = 30, .ngram = 1, .sequences = 2};  // norms spike there
   project.config.train.steps = 90;
-  project.config.train.checkpoint_every = 45;
+  project.config.train.checkpoint_interval = 45;
   for (const OnSpike value : {OnSpike::zclip, OnSpike::skip_step}) {
     const std::string whole(to_string(value)), cut = whole + " cut";
     project.config.optim.on_spike = value;

@@ -15,7 +15,7 @@ using test::TinyProject;
 TEST(SpikesOfARun, of_loss_and_gradient_norm_are_counted_at_every_step) {
   TinyProject project;
   project.config.train.steps = 40;
-  project.config.train.eval_every = 0;
+  project.config.train.eval_interval = 0;
   project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
   project.config.log.spike_min_history = 4;
   project.config.log.spike_threshold = 2.5;
@@ -25,8 +25,8 @@ TEST(SpikesOfARun, of_loss_and_gradient_norm_are_counted_at_every_step) {
   for (const auto& line : metrics_lines(project / "all")) {
     const bool loss = loss_spikes.add(line["train/loss"]);
     const bool grad = grad_spikes.add(line["optim/grad_norm"]);
-    EXPECT_EQ(line["spike/score_loss"], loss_spikes.score());
-    EXPECT_EQ(line["spike/score_grad"], grad_spikes.score());
+    EXPECT_EQ(line["spike_score/loss"], loss_spikes.score());
+    EXPECT_EQ(line["spike_score/grad_norm"], grad_spikes.score());
     if (loss || grad) expected.push_back(line["step"]);
   }
   EXPECT_GT(expected.size(), 0u) << "the text should give at least one spike";

@@ -107,9 +107,9 @@ TEST(StepMemory, counts_what_every_variant_adds) {
       Config config = config_of(variant.attention, {32, 4, 128, 100});
       config.train.activation_checkpointing = recompute;
       expect_counted(config, variant.name);
-      config.model.attention.qk_norm = config.model.tie_embeddings = true;
+      config.model.attention.qk_norm = config.model.tie_word_embeddings = true;
       config.model.attention.sliding_window = 40;
-      config.train.grad_accumulation = 2;
+      config.train.gradient_accumulation_steps = 2;
       expect_counted(config, variant.name + " qk_norm");
     }
   }

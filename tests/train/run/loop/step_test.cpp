@@ -13,7 +13,7 @@ TEST(Step, two_micro_batches_of_two_are_a_batch_of_four) {
     Config whole = project.config, parts = project.config;
     whole.data.batch_size = 4;
     parts.data.batch_size = 2;
-    parts.train.grad_accumulation = 2;
+    parts.train.gradient_accumulation_steps = 2;
     EXPECT_EQ(tokens_per_step(whole), tokens_per_step(parts));
     TrainState a(whole), b(parts);
     for (int i = 0; i < 5; ++i) {
@@ -67,7 +67,7 @@ TEST(Validation, reads_more_batches_after_the_last_step_unless_they_are_generate
   EXPECT_EQ(batches_to_validate(config, 99, 3), 3);
   EXPECT_EQ(batches_to_validate(config, 100, kAvailable), kFinalEvalBatches);
   EXPECT_EQ(batches_to_validate(config, 100, 30), 30) << "all that is held out";
-  config.data.kind = DataKind::mqar;
+  config.data.type = DataKind::mqar;
   EXPECT_EQ(batches_to_validate(config, 100, kAvailable), 8);
   config.train.final_eval_batches = 9;
   EXPECT_EQ(batches_to_validate(config, 100, kAvailable), 9);
@@ -76,13 +76,13 @@ TEST(Validation, reads_more_batches_after_the_last_step_unless_they_are_generate
 
 TEST(Validation, of_all_that_is_left_counts_the_last_step_once) {
   Config config;
-  config.train = {.steps = 100, .eval_every = 25, .eval_batches = 8};
+  config.train = {.steps = 100, .eval_interval = 25, .eval_batches = 8};
   EXPECT_EQ(batches_left_to_validate(config, 0, 50), 3 * 8 + 50) << "steps 25, 50, 75 and 100";
   EXPECT_EQ(batches_left_to_validate(config, 25, 50), 2 * 8 + 50);
   EXPECT_EQ(batches_left_to_validate(config, 99, 50), 50);
-  config.train.eval_every = 30;
+  config.train.eval_interval = 30;
   EXPECT_EQ(batches_left_to_validate(config, 0, 50), 3 * 8 + 50) << "steps 30, 60, 90 and 100";
-  config.train.eval_every = 0;
+  config.train.eval_interval = 0;
   EXPECT_EQ(batches_left_to_validate(config, 0, 50), 50);
 }
 
@@ -95,7 +95,7 @@ TEST(Validation, of_a_run_reads_as_many_batches_as_are_counted_beforehand) {
     losses += op == "cross_entropy" ? 1 : 0;
   };
   for (state.step = 1; state.step <= project.config.train.steps; ++state.step) {
-    if (due(state.step, project.config.train.eval_every, project.config.train.steps)) {
+    if (due(state.step, project.config.train.eval_interval, project.config.train.steps)) {
       state.validate(count);
     }
   }

@@ -91,7 +91,7 @@ TEST_F(Tensorboard, changes_nothing_else) {
 
 TEST_F(Tensorboard, sees_no_step_twice_after_a_kill) {
   project.config.train.steps = 60;
-  project.config.train.checkpoint_every = 10;
+  project.config.train.checkpoint_interval = 10;
   project.save();
   {
     test::Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
@@ -122,7 +122,7 @@ TEST_F(Tensorboard, may_be_asked_for_when_a_run_is_resumed) {
 }
 
 TEST_F(Tensorboard, on_a_full_disk_ends_the_run_with_an_error) {
-  project.config.log.diagnostics_every = project.config.log.parameters_every = 0;
+  project.config.log.diagnostics_interval = project.config.log.param_grad_norms_interval = 0;
   project.save();  // the configuration is then most of what is written
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   const std::uint64_t room = test::contents(project / "whole/env.json").size() + 100;

@@ -12,7 +12,7 @@ using test::TinyProject;
 TEST(TextSamples, go_to_the_log_and_change_no_bit) {
   TinyProject project;
   ASSERT_EQ(project.train("without"), system::Exit::ok);
-  project.config.log.sample_every = 5;
+  project.config.log.sample_interval = 5;
   project.config.log.sample_prompt = "the ";
   project.config.log.sample_tokens = 8;
   ASSERT_EQ(project.train("with"), system::Exit::ok);
@@ -36,9 +36,9 @@ struct TokenProject : TinyProject {
     request.tokenizer = sentencepiece_tokenizer(*this / "bpe.model");
     prepare_tokens(request);
     config.model.vocab_size = 300;
-    config.data.kind = DataKind::tokens;
+    config.data.type = DataKind::tokens;
     config.data.path = {(*this / "tokens.bin").string()};
-    config.log.sample_every = 12;
+    config.log.sample_interval = 12;
     config.log.sample_prompt = "the quick";
   }
 };
@@ -55,8 +55,8 @@ TEST(TextSamples, of_tokens_whose_text_nobody_knows_are_refused_before_anything_
   for (const char* beside : {"tokens.bin.json", "tokens.bin.model"})
     std::filesystem::remove(project / beside);
   EXPECT_THAT([&] { project.train("run"); },
-              testing::ThrowsMessage<ConfigError>(
-                  testing::HasSubstr("log.sample_every: samples are text, and the tokenizer of")));
+              testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
+                  "log.sample_interval: samples are text, and the tokenizer of")));
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 

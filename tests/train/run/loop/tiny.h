@@ -46,7 +46,7 @@ class TinyProject {
     config.optim.min_lr = 1e-3;
     config.optim.warmup_steps = 5;
     config.train.steps = 12;
-    config.train.eval_every = 5;
+    config.train.eval_interval = 5;
     config.train.eval_batches = 2;
     save();
   }

@@ -16,8 +16,8 @@ class TogetherEnds : public test::Mpirun {
  protected:
   TogetherEnds() {
     Config& config = project.config;
-    config.train.grad_accumulation = 2;
-    config.log.diagnostics_every = config.train.eval_every = 0;
+    config.train.gradient_accumulation_steps = 2;
+    config.log.diagnostics_interval = config.train.eval_interval = 0;
     config.optim.schedule = ScheduleKind::constant;  // so that it can be made shorter
     config.log.spike_rule = stats::SpikeDefinition::olmo_core;
     project.save();
@@ -83,14 +83,16 @@ TEST_F(TogetherEnds, after_the_same_step_whichever_process_is_asked_to) {
 }
 
 TEST_F(TogetherEnds, where_the_processes_cannot_share_the_micro_batches) {
-  expect_one_error(together(3, {"train", "tiny.yaml"}), 78,
-                   "3 processes cannot share a step of train.grad_accumulation: 2 (1 or 2 can); "
-                   "start another number of processes, or change data.batch_size: 2 sequences are "
-                   "no 3 equal parts");
-  expect_one_error(together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
-                   "(1 or 2 can); start another number of processes, or set "
-                   "train.grad_accumulation to 4 and data.batch_size to 3, for the same 12 "
-                   "sequences");
+  expect_one_error(
+      together(3, {"train", "tiny.yaml"}), 78,
+      "3 processes cannot share a step of train.gradient_accumulation_steps: 2 (1 or 2 can); "
+      "start another number of processes, or change data.batch_size: 2 sequences are "
+      "no 3 equal parts");
+  expect_one_error(
+      together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
+      "(1 or 2 can); start another number of processes, or set "
+      "train.gradient_accumulation_steps to 4 and data.batch_size to 3, for the same 12 "
+      "sequences");
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Attention, EveryKindTogether, testing::ValuesIn(attenti
 class EveryOptimizerTogether : public Mpirun, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryOptimizerTogether, has_the_bits_of_one_process_in_two) {
-  project.config.optim.kind = from_string<OptimizerKind>(GetParam()).value();
+  project.config.optim.name = from_string<OptimizerKind>(GetParam()).value();
   expect_the_bits_of_one(2);
 }
 
@@ -60,20 +60,20 @@ TEST_F(Together, has_the_bits_of_one_process_in_double_precision) {
 
 TEST_F(Together, has_the_bits_of_one_process_with_all_that_depends_on_whole_steps) {
   Config& config = project.config;
-  config.model.tie_embeddings = true;
-  config.model.z_loss = 1e-3;
-  config.model.attention.qk_clip = 0.05;
+  config.model.tie_word_embeddings = true;
+  config.model.z_loss_weight = 1e-3;
+  config.model.attention.qk_clip_threshold = 0.05;
   config.optim.on_spike = OnSpike::zclip;
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   config.train.keep_best = true;
-  config.train.grad_accumulation = 12;  // three micro-batches in each of four processes
+  config.train.gradient_accumulation_steps = 12;  // three micro-batches in each of four processes
   expect_the_bits_of_one(4);
   EXPECT_GT(test::metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
 }
 
 TEST_F(Together, has_the_bits_of_one_process_where_answers_are_counted) {
   project.config.model.vocab_size = 256;
-  project.config.data = {.kind = DataKind::mqar,
+  project.config.data = {.type = DataKind::mqar,
                          .path = {},
                          .seq_len = 8,
                          .batch_size = 2,

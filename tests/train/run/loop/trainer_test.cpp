@@ -68,8 +68,8 @@ TEST(Trainer, leaves_a_complete_run_directory) {
 std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   const ModelConfig& config = model.config();
   const bool logged = metric.of == Of::any || metric.of == Of::two_maps ||
-                      (metric.of == Of::z_loss && config.z_loss > 0) ||
-                      (metric.of == Of::qk_clip && config.attention.qk_clip > 0);
+                      (metric.of == Of::z_loss && config.z_loss_weight > 0) ||
+                      (metric.of == Of::qk_clip && config.attention.qk_clip_threshold > 0);
   if (!logged) return {};
   std::set<std::string> names;
   if (metric.per == Per::run) {
@@ -84,7 +84,7 @@ std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
 
 /// Trains a run with two maps.
 void expect_the_metrics_of_the_registry(TinyProject& project) {
-  project.config.log.parameters_every = 6;
+  project.config.log.param_grad_norms_interval = 6;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   LanguageModel model(project.config.model);
   ASSERT_GT(model.parameters().count(), 20);
@@ -116,15 +116,15 @@ void expect_the_metrics_of_the_registry(TinyProject& project) {
 
 TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
   TinyProject plain("diff_v1"), with_remedies("diff_v1");
-  with_remedies.config.model.z_loss = 1e-4;
-  with_remedies.config.model.attention.qk_clip = 100;
+  with_remedies.config.model.z_loss_weight = 1e-4;
+  with_remedies.config.model.attention.qk_clip_threshold = 100;
   expect_the_metrics_of_the_registry(plain);
   expect_the_metrics_of_the_registry(with_remedies);
 }
 
 TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) {
   TinyProject project;
-  project.config.log.parameters_every = 1;
+  project.config.log.param_grad_norms_interval = 1;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   for (const auto& line : metrics_lines(project / "run")) {
     double sum = 0;
@@ -174,7 +174,7 @@ TEST(Trainer, validates_at_the_interval_and_at_the_end) {
   TinyProject project;
   ASSERT_EQ(project.train("both"), system::Exit::ok);
   EXPECT_THAT(steps_with(project / "both", "val/loss"), ElementsAre(5, 10, 12));
-  project.config.train.eval_every = 0;
+  project.config.train.eval_interval = 0;
   ASSERT_EQ(project.train("end"), system::Exit::ok);
   EXPECT_THAT(steps_with(project / "end", "val/loss"), ElementsAre(12));
   EXPECT_EQ(metrics_lines(project / "both").back()["val/loss"],
@@ -184,7 +184,7 @@ TEST(Trainer, validates_at_the_interval_and_at_the_end) {
 
 TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
   TinyProject project;
-  project.config.train.checkpoint_every = 5;
+  project.config.train.checkpoint_interval = 5;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(names_in(project / "run/checkpoints"),
             (std::set<std::string>{"latest", "step-00000005.h5", "step-00000010.h5",
@@ -230,9 +230,9 @@ TEST(Trainer, allocates_no_tensor_after_the_second_step_with_1_or_2_threads) {
       TinyProject project(kind);
       const test::Threads use(threads);
       Config config = threads == 1 ? test::wider(project.config) : project.config;
-      config.train.grad_accumulation = 2;
-      config.train.eval_every = config.train.checkpoint_every = 2;
-      config.log.diagnostics_every = 1;  // from the second on two of them are there at a time
+      config.train.gradient_accumulation_steps = 2;
+      config.train.eval_interval = config.train.checkpoint_interval = 2;
+      config.log.diagnostics_interval = 1;  // from the second on two of them are there at a time
       pool::trim();
       const auto before = pool::stats().system_allocations;
       AllocationsByLine lines;

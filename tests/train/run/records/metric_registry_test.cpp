@@ -32,8 +32,8 @@ const char* suffix(Per per) {
 }
 
 std::string when_of(const Metric& metric) {
-  const char* const when[] = {"step", "validation", "log.parameters_every",
-                              "log.diagnostics_every"};
+  const char* const when[] = {"step", "validation", "log.param_grad_norms_interval",
+                              "log.diagnostics_interval"};
   const char* const of[] = {"",
                             ", tasks",
                             ", tasks of long answers",

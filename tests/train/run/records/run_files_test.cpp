@@ -187,7 +187,7 @@ TEST(Environment, has_the_values_of_json_and_reads_them_back_as_the_yaml_they_we
                           {"optim.betas", "[0.9, 0.999]"},
                           {"train.keep_best", "true"},
                           {"train.steps", "12"},
-                          {"optim.clip_norm", "1"},
+                          {"optim.max_grad_norm", "1"},
                           {"sweep.steps", "[1, 3]"},
                           {"model.attention.kind", "diff_v2"},
                           {"run.name", "\"123\""},
@@ -198,12 +198,13 @@ TEST(Environment, has_the_values_of_json_and_reads_them_back_as_the_yaml_they_we
                           {"log.sample_prompt", "\"\\n\""}};
   write_env(dir.path(), {}, {}, config);
   const auto written = system::parse_json(test::contents(dir / "env.json"))["config"];
-  EXPECT_EQ(written.dump(),
-            R"({"run.seed":18446744073709551615,"optim.lr":1e-05,"optim.betas":[0.9,0.999],)"
-            R"("train.keep_best":true,"train.steps":12,"optim.clip_norm":1,"sweep.steps":[1,3],)"
-            R"("model.attention.kind":"diff_v2","run.name":"123","run.arm":"",)"
-            R"("data.path":["a.txt","7","a, b"],"data.val_path":[],"run.out":"\"quoted\"",)"
-            R"("log.sample_prompt":"\n"})");
+  EXPECT_EQ(
+      written.dump(),
+      R"({"run.seed":18446744073709551615,"optim.lr":1e-05,"optim.betas":[0.9,0.999],)"
+      R"("train.keep_best":true,"train.steps":12,"optim.max_grad_norm":1,"sweep.steps":[1,3],)"
+      R"("model.attention.kind":"diff_v2","run.name":"123","run.arm":"",)"
+      R"("data.path":["a.txt","7","a, b"],"data.val_path":[],"run.out":"\"quoted\"",)"
+      R"("log.sample_prompt":"\n"})");
   const auto read = read_env(dir.path())["config"];
   for (const auto& [key, text] : config) EXPECT_EQ(read[key], text) << key;
   ASSERT_EQ(read.size(), config.size());

@@ -39,8 +39,8 @@ std::filesystem::path counting_run(const std::filesystem::path& dir, Index steps
     run::Metrics metrics = {{"train/loss", value},
                             {"optim/grad_norm", 2 * value},
                             {"throughput/tokens_per_sec", 100 * value},
-                            {"spike/score_loss", value / 10},
-                            {"spike/score_grad", value / 5}};
+                            {"spike_score/loss", value / 10},
+                            {"spike_score/grad_norm", value / 5}};
     if (step % 10 == 0) metrics.emplace_back("val/loss", value / 100);
     writer.write(step, metrics);
   }
@@ -177,9 +177,8 @@ TEST(SpikeRule, comes_from_the_config_of_the_run) {
   EXPECT_EQ(spike_rule(zclip).definition, stats::SpikeDefinition::zclip);
   EXPECT_EQ(spike_rule(zclip).threshold, 2.5);
   env["config"]["log.spike_window"] = "wide";
-  EXPECT_THAT(
-      [&] { spike_rule(env); },
-      ThrowsMessage<DataError>("env.json: log.spike_window is \"wide\"; need a whole number"));
+  EXPECT_THAT([&] { spike_rule(env); },
+              ThrowsMessage<DataError>("env.json: log.spike_window is \"wide\"; need an integer"));
 }
 
 TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
@@ -204,7 +203,7 @@ TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
   EXPECT_THAT(refused("log.spike_window", 5, 50), HasSubstr("spike_window 5"));
   for (const Json& seed :
        {Json(-1), Json(1.5), Json("1e3"), Json(""), Json("18446744073709551616")}) {
-    EXPECT_THAT(refused("run.seed", seed), HasSubstr("need a whole number")) << seed;
+    EXPECT_THAT(refused("run.seed", seed), HasSubstr("need an integer")) << seed;
   }
   EXPECT_EQ(refused("run.seed", 18446744073709551615u), "nothing");
   EXPECT_EQ(load_run(dir / "a").seed, 18446744073709551615u) << "exact, as no double is";

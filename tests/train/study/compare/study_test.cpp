@@ -48,10 +48,11 @@ std::size_t column(const system::Table& table, const std::string& group, const s
 
 TEST(Study, takes_no_arm_apart_for_a_key_that_older_runs_do_not_know) {
   const std::vector<RunRecord> runs =
-      records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss", "0"}}}});
+      records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
   EXPECT_EQ(make_study(runs).arms.size(), 1u);
-  const std::vector<RunRecord> other = records({{.seed = 1, .config = {{"model.z_loss", "1"}}},
-                                                {.seed = 2, .config = {{"model.z_loss", "0"}}}});
+  const std::vector<RunRecord> other =
+      records({{.seed = 1, .config = {{"model.z_loss_weight", "1"}}},
+               {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
   EXPECT_EQ(make_study(other).arms.size(), 2u);
 }
 
@@ -85,14 +86,14 @@ TEST(Study, has_the_baseline_that_is_named_and_says_which_arms_there_are) {
 
 TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own) {
   const std::vector<RunRecord> runs =
-      records({{.config = {{"optim.clip_norm", "1"}}},
-               {.seed = 2, .config = {{"optim.clip_norm", "0.5"}}},
+      records({{.config = {{"optim.max_grad_norm", "1"}}},
+               {.seed = 2, .config = {{"optim.max_grad_norm", "0.5"}}},
                {.seed = 3, .config = {{"log.every", "7"}, {"optim.min_lr", "1e-5"}}}});
   const Study study = make_study(runs);
   ASSERT_EQ(study.arms.size(), 2u);
-  EXPECT_EQ(study.arms[0].name, "softmax optim.clip_norm=1");
+  EXPECT_EQ(study.arms[0].name, "softmax optim.max_grad_norm=1");
   EXPECT_EQ(study.arms[0].conditions[0].runs.size(), 2u);
-  EXPECT_EQ(study.arms[1].name, "softmax optim.clip_norm=0.5");
+  EXPECT_EQ(study.arms[1].name, "softmax optim.max_grad_norm=0.5");
 }
 
 TEST(Study, a_repetition_with_the_same_seed_is_no_second_sample) {

@@ -27,7 +27,7 @@ struct SyntheticRun {
   Index seed = 1;
   std::string arm = "", lr = "0.001";             ///< as in the config
   run::RunState state = run::RunState::finished;  ///< unless it diverges
-  std::string data = "text";                      ///< data.kind
+  std::string data = "text";                      ///< data.type
   int layers = 0;                                 ///< that log diagnostics, every 20 steps
   Index maps = 0;        ///< attention maps a head: 0 none, 1, or 3 for two maps
   bool answers = false;  ///< logs accuracy, with a grid of it
@@ -101,8 +101,8 @@ inline void write_metrics(const std::filesystem::path& path, const SyntheticRun&
                             {"optim/grad_norm", grad},
                             {"optim/lr", 1e-3 * (1 - progress)},
                             {"throughput/tokens_per_sec", 41000 + 500 * noise.normal(i)},
-                            {"spike/score_loss", loss_spikes.score()},
-                            {"spike/score_grad", grad_spikes.score()}};
+                            {"spike_score/loss", loss_spikes.score()},
+                            {"spike_score/grad_norm", grad_spikes.score()}};
     if (step % (run.steps / 10) == 0) {
       metrics.emplace_back("val/loss", run.floor + 3.3 * std::exp(-8 * progress) + 0.03);
       if (run.answers) add_answers(metrics, progress);
@@ -115,14 +115,14 @@ inline void write_metrics(const std::filesystem::path& path, const SyntheticRun&
 
 inline std::filesystem::path write_run(const std::filesystem::path& dir, const SyntheticRun& run) {
   run::create_run_dir(dir);
-  nlohmann::ordered_json data = {{"kind", run.data},
+  nlohmann::ordered_json data = {{"type", run.data},
                                  {"files", {"a.txt", "b.txt", "c.txt", "d.txt", "e.txt"}}};
   if (!std::isnan(run.best_loss)) data["best_loss"] = run.best_loss;
   if (!std::isnan(run.best_accuracy)) data["best_accuracy"] = run.best_accuracy;
   run::FlatConfig config = {
       {"run.name", run.name},   {"run.arm", run.arm},      {"run.seed", std::to_string(run.seed)},
       {"model.d_model", "128"}, {"model.num_layers", "4"}, {"model.attention.kind", run.kind},
-      {"data.kind", run.data},  {"optim.lr", run.lr},      {"log.spike_threshold", "7"}};
+      {"data.type", run.data},  {"optim.lr", run.lr},      {"log.spike_threshold", "7"}};
   config.insert(config.end(), run.config.begin(), run.config.end());
   run::write_env(
       dir, run.command,

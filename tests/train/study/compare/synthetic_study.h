@@ -38,10 +38,10 @@ inline study::RunRecord record(const Result& result) {
                                    {"optim.lr", fmt::format("{:g}", result.lr)},
                                    {"model.d_ff", "344"},
                                    {"model.vocab_size", "256"},
-                                   {"data.kind", "text"},
+                                   {"data.type", "text"},
                                    {"data.seq_len", "256"},
                                    {"train.steps", "20"},
-                                   {"optim.clip_norm", "1"},
+                                   {"optim.max_grad_norm", "1"},
                                    {"model.attention.kind", "softmax"}};
   for (const auto& [key, value] : result.attention) config["model.attention." + key] = value;
   for (const auto& [key, value] : result.config) config[key] = value;
@@ -60,8 +60,8 @@ inline study::RunRecord record(const Result& result) {
     set("train/loss", diverged && step == done ? kNaN : train);
     set("optim/grad_norm",
         (1 + 0.1 * (step % 3)) * std::pow(std::max(t, 10.0), result.late_growth));
-    set("spike/score_loss", result.spike_score);
-    set("spike/score_grad", 2 * result.spike_score);
+    set("spike_score/loss", result.spike_score);
+    set("spike_score/grad_norm", 2 * result.spike_score);
     set("throughput/tokens_per_sec", 40000);
     if (step == 1) {
       for (const auto& [name, value] : result.first) set(name, value);

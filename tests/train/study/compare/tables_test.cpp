@@ -43,7 +43,7 @@ std::vector<RunRecord> three_runs() {
                                                {"grad_norm_median", 0.4241},
                                                {"grad_norm_p99", 2.408},
                                                {"grad_norm_max", 15718},
-                                               {"grad_norm_variation_before_decay", 0.328},
+                                               {"grad_norm_sd_over_median", 0.328},
                                                {"tokens_per_sec", 41018}});
   RunRecord v1 = softmax, v2 = softmax;
   v1.name = v1.arm = "diff_v1";
@@ -79,11 +79,11 @@ TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
 lowest validation loss: diff_v2 2.3100, 0.0211 below softmax; one seed, so no
 evidence; left out: diff_v1 (1 of 1 runs diverged)
 
-                     ------------ loss ------------  - spikes -  -------------- grad_norm --------------
-run      parameters   train     val  val vs softmax  loss  grad  median    p99       max  late sd/median  tokens/s  state
-softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04           0.328    41,018  finished
-diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04           0.328    41,018  diverged at step 400 (train/loss)
-diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04           0.328    41,018  finished
+                     ------------ loss ------------  - spikes -  ----------- grad_norm ------------
+run      parameters   train     val  val vs softmax  loss  grad  median    p99       max  sd/median  tokens/s  state
+softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
+diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  diverged at step 400 (train/loss)
+diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
 Each row is one run: one seed gives no interval and decides nothing, however
 large the difference.
 )");

@@ -33,7 +33,7 @@ TEST(Tasks, are_said_in_the_fewest_keys_that_tell_them_apart) {
   EXPECT_THAT(words_of({{}, {{"model.vocab_size", "300"}}}),
               ElementsAre("model.vocab_size=256", "model.vocab_size=300"));
   EXPECT_THAT(
-      words_of({{}, {{"data.kind", "needles"}, {"data.seq_len", "64"}, {"train.steps", "40"}}}),
+      words_of({{}, {{"data.type", "needles"}, {"data.seq_len", "64"}, {"train.steps", "40"}}}),
       ElementsAre("text", "needles"));
   const Config four = {{"data.batch_size", "4"}};
   EXPECT_THAT(

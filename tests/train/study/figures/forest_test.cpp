@@ -33,7 +33,7 @@ std::vector<ForestRow> rows() {
            .numbers = "-0.035 (-0.050 to -0.019), n 3",
            .unit = "nats per token"},
           {.label = "V1's norm costs loss & more",
-           .verdict = "undecided: 8 seeds would decide",
+           .verdict = "inconclusive: 8 seeds would decide",
            .effect = 0.1374,
            .low = 0.0250,
            .high = 0.2498,
@@ -81,14 +81,14 @@ TEST(Forest, has_an_axis_a_unit_and_one_of_factors) {
 TEST(Forest, marks_each_verdict_by_shape_word_and_colour_and_explains_those_that_are_there) {
   const std::string svg = forest_svg(rows(), SvgKind::inlined);
   EXPECT_EQ(count(svg, "font-weight=\"600\">"), 4u);
-  EXPECT_THAT(svg, HasSubstr("font-weight=\"600\">undecided: 8 seeds would decide</text>"));
-  for (const char* word : {"supported", "undecided", "equivalent", "not testable"}) {
+  EXPECT_THAT(svg, HasSubstr("font-weight=\"600\">inconclusive: 8 seeds would decide</text>"));
+  for (const char* word : {"supported", "inconclusive", "equivalent", "not testable"}) {
     EXPECT_THAT(svg, HasSubstr("font-size=\"11\">" + std::string(word) + "</text>"));
   }
   EXPECT_THAT(svg, Not(HasSubstr(">contradicted</text>")));
   EXPECT_EQ(count(svg, "<circle"), 3u) << "supported: legend, plot, word";
   EXPECT_EQ(count(svg, "<polygon"), 3u * (1 + 2))
-      << "equivalent is a square, undecided the outline of a triangle";
+      << "equivalent is a square, inconclusive the outline of a triangle";
   EXPECT_EQ(count(svg, "<path"), 2u) << "not testable is a dash, without a place in the plot";
   EXPECT_EQ(count(svg, "<title>equal within this margin: 0.01</title>"), 2u);
   EXPECT_EQ(count(svg, "<title>equal within this factor: 1.2</title>"), 1u)
@@ -122,7 +122,7 @@ TEST(Forest, equal_ratios_have_equal_lengths_and_a_wide_interval_ends_in_an_arro
                                        .high = 0,
                                        .ratio = true},
                                       {.label = "of two seeds",
-                                       .verdict = "undecided",
+                                       .verdict = "inconclusive",
                                        .effect = std::log(2),
                                        .low = -30,
                                        .high = 30,
@@ -140,10 +140,10 @@ TEST(Forest, equal_ratios_have_equal_lengths_and_a_wide_interval_ends_in_an_arro
 }
 
 TEST(Forest, shows_a_hint_as_the_outline_of_its_verdict) {
-  std::vector<ForestRow> hints = rows();
-  hints[0].verdict = "hint: supported";
-  const std::string svg = forest_svg(hints, SvgKind::inlined);
-  EXPECT_THAT(svg, HasSubstr("font-size=\"11\">hint: supported</text>"));
+  std::vector<ForestRow> exploratory = rows();
+  exploratory[0].verdict = "exploratory: supported";
+  const std::string svg = forest_svg(exploratory, SvgKind::inlined);
+  EXPECT_THAT(svg, HasSubstr("font-size=\"11\">exploratory: supported</text>"));
   EXPECT_EQ(count(svg, "<circle"), 3u * 2) << "the outline over its white inside";
   EXPECT_EQ(count(svg, "class=\"stroke-1\" stroke=\"#0072b2\" stroke-width=\"1.8\""), 3u);
 }
@@ -156,10 +156,10 @@ TEST(Forest, breaks_a_legend_that_is_too_long) {
     }
     return forest_svg(all, SvgKind::inlined);
   };
-  EXPECT_THAT(texts({"supported", "undecided"}), Not(HasSubstr(" y=\"36\"")));
+  EXPECT_THAT(texts({"supported", "inconclusive"}), Not(HasSubstr(" y=\"36\"")));
   const std::string svg =
-      texts({"supported", "contradicted", "equivalent", "undecided", "not testable",
-             "hint: supported", "hint: contradicted", "hint: equivalent"});
+      texts({"supported", "contradicted", "equivalent", "inconclusive", "not testable",
+             "exploratory: supported", "exploratory: contradicted", "exploratory: equivalent"});
   EXPECT_THAT(svg, HasSubstr(" y=\"36\""));
   EXPECT_THAT(svg, HasSubstr(">margin of equivalence</text>"));
 }

@@ -26,7 +26,7 @@ TEST_F(TablesInBrowser, tables_of_really_trained_runs_equal_their_metrics) {
   put(dir / "sweep.yaml", "base: " + root + R"(/configs/base/text_0.9m.yaml
 model: {d_model: 16, num_layers: 1, num_heads: 2, d_ff: 32, max_seq_len: 32}
 data: {seq_len: 32, batch_size: 2}
-train: {steps: 60, eval_every: 10, checkpoint_every: 60}
+train: {steps: 60, eval_interval: 10, checkpoint_interval: 60}
 sweep:
   arms:
     softmax: {model.attention.kind: softmax}

@@ -128,7 +128,7 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selecte
                                             .diverge_at = name == "clip2-lr0.01" ? 60 : 0,
                                             .arm = std::string("clip") + clip,
                                             .lr = lr,
-                                            .config = {{"optim.clip_norm", clip}}}));
+                                            .config = {{"optim.max_grad_norm", clip}}}));
     }
   }
   const std::string page = page_of(dirs);
@@ -142,9 +142,9 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selecte
     const seen = {lines: lines.map(line => line.textContent), colours: strokes.size,
       hidden: document.getElementById('parallel').hidden,
       axes: [...document.querySelectorAll('#parallel .name')].map(name => name.textContent)};
-    brushes['optim.clip_norm']([10, 140]);  // the largest value stands highest
+    brushes['optim.max_grad_norm']([10, 140]);  // the largest value stands highest
     seen.faded = faded();
-    brushes['optim.clip_norm'](null);
+    brushes['optim.max_grad_norm'](null);
     seen.again = faded();
     const pre = document.createElement('pre');
     pre.id = 'results';
@@ -153,11 +153,11 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selecte
     })js"));
   EXPECT_THAT(visited.console, IsEmpty());
   const Json seen = results(visited);
-  EXPECT_EQ(seen["axes"], Json({"lr", "clip_norm", "val loss"}));
+  EXPECT_EQ(seen["axes"], Json({"lr", "max_grad_norm", "val loss"}));
   EXPECT_EQ(seen["lines"].size(), 6u);
   EXPECT_EQ(seen["colours"], 6) << "five losses, and one that none finished";
   EXPECT_FALSE(seen["hidden"]);
-  EXPECT_THAT(seen["lines"], testing::Contains("clip2, optim.lr 0.01, optim.clip_norm 2, none "
+  EXPECT_THAT(seen["lines"], testing::Contains("clip2, optim.lr 0.01, optim.max_grad_norm 2, none "
                                                "finished"));
   ASSERT_EQ(seen["faded"].size(), 4u) << seen["faded"];
   for (const Json& line : seen["faded"]) EXPECT_THAT(line, testing::Not(HasSubstr("clip2")));

@@ -47,10 +47,10 @@ TEST(Charts, are_those_with_a_picture_that_were_logged_unless_named) {
 
 TEST(Charts, may_be_of_any_quantity_that_was_logged) {
   const Charts found =
-      charts({"spike/score_loss", "attn/entropy", "attn/entropy/2", "attn/head/entropy",
-              "attn/head/entropy/1", "spike/score_loss", "optim/update_ratio", "val/old_name"});
+      charts({"spike_score/loss", "attn/entropy", "attn/entropy/2", "attn/head/entropy",
+              "attn/head/entropy/1", "spike_score/loss", "optim/update_ratio", "val/old_name"});
   EXPECT_THAT(names_of(found.curves),
-              ElementsAre("spike/score_loss", "attn/entropy/2", "val/old_name"));
+              ElementsAre("spike_score/loss", "attn/entropy/2", "val/old_name"));
   EXPECT_THAT(names_of(found.maps), ElementsAre("attn/entropy", "attn/head/entropy",
                                                 "attn/head/entropy/1", "optim/update_ratio"));
   EXPECT_EQ(found.curves[0].caption, "%: steps so far whose loss was a spike by log.spike_rule");

@@ -24,7 +24,7 @@ std::vector<Result> grid() {
                              .lr = lr,
                              .seed = seed,
                              .loss = 2 + lr + 0.1 * seed + (clip == std::string("1") ? 0 : 0.5),
-                             .config = {{"optim.clip_norm", clip}, {"optim.min_lr", "7"}}});
+                             .config = {{"optim.max_grad_norm", clip}, {"optim.min_lr", "7"}}});
         }
       }
     }
@@ -42,7 +42,7 @@ GridSection section_of(const std::vector<Result>& results) {
 TEST(Grid, has_an_axis_a_key_and_a_line_a_condition) {
   const GridSection section = section_of(grid());
   EXPECT_EQ(section.data["keys"].dump(),
-            R"(["model.attention.kind","optim.lr","optim.clip_norm"])");
+            R"(["model.attention.kind","optim.lr","optim.max_grad_norm"])");
   EXPECT_EQ(section.data["values"][1].dump(), R"(["0.0001","0.001","0.01"])") << "by size";
   EXPECT_EQ(section.data["values"][2].dump(), R"(["0.5","1"])");
   ASSERT_EQ(section.data["lines"].size(), 12u);
@@ -58,9 +58,9 @@ TEST(Grid, has_an_axis_a_key_and_a_line_a_condition) {
 TEST(Grid, is_a_map_of_the_mean_loss_over_two_keys_for_each_kind_of_attention) {
   const GridSection section = section_of(grid());
   EXPECT_THAT(section.html, HasSubstr("<p class=\"arm\">softmax</p><svg"));
-  EXPECT_THAT(section.html, HasSubstr("arm,clip_norm,lr,value%0A"
+  EXPECT_THAT(section.html, HasSubstr("arm,max_grad_norm,lr,value%0A"
                                       "softmax,0.5,0.0001,2.6501%0A"));
-  EXPECT_THAT(section.html, HasSubstr("<title>clip_norm 1, lr 0.01: 2.16</title>"));
+  EXPECT_THAT(section.html, HasSubstr("<title>max_grad_norm 1, lr 0.01: 2.16</title>"));
   EXPECT_THAT(section.html, testing::Not(HasSubstr("lowest over all other keys")));
 }
 
@@ -69,10 +69,10 @@ TEST(Grid, of_three_keys_shows_the_lowest_over_the_third) {
   for (const char* ff : {"64", "128"}) {
     for (const char* clip : {"1", "0.5"}) {
       for (const char* decay : {"0", "0.1"}) {
-        results.push_back(
-            {.loss = decay == std::string("0") ? 2.0 : 3.0,
-             .config = {
-                 {"model.d_ff", ff}, {"optim.clip_norm", clip}, {"optim.weight_decay", decay}}});
+        results.push_back({.loss = decay == std::string("0") ? 2.0 : 3.0,
+                           .config = {{"model.d_ff", ff},
+                                      {"optim.max_grad_norm", clip},
+                                      {"optim.weight_decay", decay}}});
       }
     }
   }

@@ -41,7 +41,7 @@ TEST(ArmTable, finds_the_arm_of_a_row_by_the_longest_name_it_begins_with) {
 TEST(VerdictCards, give_each_verdict_its_words_and_the_mark_of_the_forest_plot) {
   const system::Table table{{{"", "claim", true}, {"", "measured", true}, {"", "verdict", true}},
                             {{"a", "supported by 1 < 2", "supported"},
-                             {"b", "", "hint: contradicted"},
+                             {"b", "", "exploratory: contradicted"},
                              {"c", "", "equivalent: no difference larger than 0.01"},
                              {"d", "", "not tested: no such arm"}}};
   const std::string html = verdict_cards(table);

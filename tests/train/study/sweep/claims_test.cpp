@@ -17,11 +17,11 @@ using testing::Not;
 
 constexpr const char* kPrimary = R"(claims:
   v2_loss:
-    sentence: V2's loss is lower than the baseline's
-    rank: primary
+    statement: V2's loss is lower than the baseline's
+    endpoint: primary
     arm: diff_v2
-    against: softmax
-    quantity: val_loss
+    reference: softmax
+    metric: val_loss
     expect: lower
     margin: 0.01
     plan: {spread: 0.01, effect: -0.02}
@@ -63,8 +63,9 @@ TEST_F(SweepWithClaims, states_them_in_every_run_and_judges_them_at_its_end) {
     EXPECT_EQ(env["config"]["run.claims"], digest);
   }
   EXPECT_EQ(contents(project / "out/claims.yaml"), kPrimary);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("V2's loss is lower than the baseline's"),
-                                 HasSubstr("(xxh3 " + digest + ")"), Not(HasSubstr("a hint"))));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("V2's loss is lower than the baseline's"),
+                    HasSubstr("(xxh3 " + digest + ")"), Not(HasSubstr("exploratory"))));
   EXPECT_THAT(contents(project / "out/verdicts.csv"), HasSubstr("\nv2_loss,"));
   EXPECT_THAT(contents(project / "out/forest.svg"), HasSubstr("V2"));
 }
@@ -136,7 +137,7 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   std::string text = kPrimary;
   text.replace(text.find("diff_v2"), 7, "diff_v2-d_ff24");
   text.replace(text.find("softmax"), 7, "softmax-d_ff32");
-  put(project / "mine.yaml", text + "    controls: [{arm: sofmax, quantity: val_loss, from: 1}]\n");
+  put(project / "mine.yaml", text + "    controls: [{arm: sofmax, metric: val_loss, from: 1}]\n");
   const Outcome control = difftape({"sweep", "s.yaml", "--dry-run"});
   EXPECT_EQ(control.exit, 78);
   EXPECT_THAT(control.err, AllOf(HasSubstr("'sofmax' is not an arm"), Not(HasSubstr("'diff"))));
@@ -144,22 +145,21 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
 }
 
-TEST_F(SweepWithClaims, of_other_regimes_are_no_claims_of_this_sweep) {
-  put(project / "mine.yaml", std::string(kPrimary) + "    regime: {optim.lr: 0.5}\n");
+TEST_F(SweepWithClaims, of_other_runs_are_no_claims_of_this_sweep) {
+  put(project / "mine.yaml", std::string(kPrimary) + "    where: {optim.lr: 0.5}\n");
   const Outcome none = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(none.exit, 78);
-  EXPECT_THAT(none.err,
-              HasSubstr("s.yaml:4:11: error: sweep.claims: no run of this sweep is in the "
-                        "regime of any claim of mine.yaml"));
+  EXPECT_THAT(none.err, HasSubstr("s.yaml:4:11: error: sweep.claims: no run of this sweep matches "
+                                  "'where' of any claim of mine.yaml"));
   std::string other = kPrimary;
   other.replace(0, other.find('\n') + 1, "");
   other.replace(other.find("v2_loss"), 7, "v2_fast");
-  put(project / "mine.yaml", std::string(kPrimary) + other + "    regime: {optim.lr: 0.5}\n");
+  put(project / "mine.yaml", std::string(kPrimary) + other + "    where: {optim.lr: 0.5}\n");
   const Outcome one = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(one.exit, 0) << one.err;
   EXPECT_THAT(one.out,
               AllOf(HasSubstr("\nv2_loss "), Not(HasSubstr("\nv2_fast ")),
-                    HasSubstr("Of other sweeps, no run here is in their regime: v2_fast.")));
+                    HasSubstr("Of other sweeps, no run here matches their 'where': v2_fast.")));
 }
 
 TEST_F(SweepWithClaims, have_the_power_of_the_seeds_that_are_trained) {
@@ -181,7 +181,7 @@ TEST_F(SweepWithClaims, refuses_claims_about_arms_of_different_tasks) {
 
 TEST_F(SweepWithClaims, knows_the_arms_of_both_differences) {
   put(project / "mine.yaml",
-      std::string(kPrimary) + "    compared_with: {arm: diff_v2, against: sofmax}\n");
+      std::string(kPrimary) + "    compared_with: {arm: diff_v2, reference: sofmax}\n");
   const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
   EXPECT_EQ(outcome.exit, 78);
   EXPECT_THAT(outcome.err, HasSubstr("'sofmax' is not an arm of this sweep (softmax, diff_v2)"));

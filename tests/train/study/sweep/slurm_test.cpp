@@ -57,7 +57,7 @@ class Slurm : public testing::Test {
     for (Index seed = 1; seed <= seeds; ++seed)
       list += fmt::format("{}{}", seed > 1 ? ", " : "", seed);
     test::put(project / "s.yaml", fmt::format("base: tiny.yaml\n"
-                                              "train: {{steps: {}, checkpoint_every: 100}}\n"
+                                              "train: {{steps: {}, checkpoint_interval: 100}}\n"
                                               "sweep:\n"
                                               "  seeds: [{}]\n"
                                               "  arms:\n"

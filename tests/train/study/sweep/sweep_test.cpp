@@ -42,7 +42,7 @@ class Sweep : public testing::Test {
   /// Arms that take long enough to be interrupted.
   void make_long() {
     project.config.train.steps = 600;
-    project.config.train.eval_every = 1;
+    project.config.train.eval_interval = 1;
     project.save();
   }
   /// Waits until a run has logged a step.
@@ -169,7 +169,7 @@ TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
 }
 
 TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_go_on) {
-  last_arm("softmax: {optim: {lr: 1.0e30, clip_norm: 0, warmup_steps: 0}}");
+  last_arm("softmax: {optim: {lr: 1.0e30, max_grad_norm: 0, warmup_steps: 0}}");
   const Outcome outcome = sweep();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(state("softmax"), run::RunState::diverged);

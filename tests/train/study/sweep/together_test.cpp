@@ -16,10 +16,10 @@ using testing::HasSubstr;
 class SweepTogether : public test::Mpirun {
  protected:
   void sweep(Index steps) {
-    project.config.train.checkpoint_every = 50;
-    project.config.train.eval_every = 0;
-    project.config.log.parameters_every = 0;
-    project.config.log.diagnostics_every = 0;
+    project.config.train.checkpoint_interval = 50;
+    project.config.train.eval_interval = 0;
+    project.config.log.param_grad_norms_interval = 0;
+    project.config.log.diagnostics_interval = 0;
     project.save();
     test::put(project / "s.yaml", fmt::format("base: tiny.yaml\n"
                                               "train: {{steps: {}}}\n"

@@ -42,7 +42,7 @@ class Workers : public testing::Test {
 
   void make_long() {
     project.config.train.steps = 600;
-    project.config.train.eval_every = 1;
+    project.config.train.eval_interval = 1;
     project.save();
   }
   Outcome sweep(std::vector<std::string> more) {
@@ -138,7 +138,7 @@ TEST_F(Workers, the_index_has_a_row_a_run_in_the_order_of_the_sweep_with_exact_n
     for (const auto& line : test::metrics_lines(project / "out" / kRuns[i])) {
       seconds += 32 / line["throughput/tokens_per_sec"].get<double>();
     }
-    EXPECT_NEAR(std::stod(row["seconds"]), seconds, 1e-9);
+    EXPECT_NEAR(std::stod(row["train_seconds"]), seconds, 1e-9);
   }
 }
 

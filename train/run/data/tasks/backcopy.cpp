@@ -1,4 +1,4 @@
-// data.kind backcopy: a Markov chain, interrupted by triggers that repeat the token before them.
+// data.type backcopy: a Markov chain, interrupted by triggers that repeat the token before them.
 // Bigram-backcopy; Guo et al. 2024. Token 0, then a symbol that is no trigger, uniform. After a
 // trigger comes the symbol before it, after another symbol v a draw from row v of the table,
 // softmax_w(a_w + 1.5 z_vw), with a and z standard normal from the stream `data/bigrams` of seed 0:

@@ -1,4 +1,4 @@
-// data.kind mqar: multi-query associative recall.
+// data.type mqar: multi-query associative recall.
 // Multi-query associative recall; Arora et al. 2023, `multiquery_ar` of Zoology. D distinct keys
 // and D distinct values; pair i at token 2i. Its query is the key at token 2D + 2g, g its gap, the
 // value follows. Gaps in [0, (T - 2D) / 2) are drawn pair by pair without replacement,

@@ -1,4 +1,4 @@
-// data.kind needles: facts hidden in filler.
+// data.type needles: facts hidden in filler.
 // Needle-in-a-haystack; V1 paper, section 3.4. A setting (N, R) is one of `facts`, `queries`, all
 // equally likely. The context is cut into slots of 1 + `digits` tokens; what is left over stands
 // first and is filler. N facts [city, digits] about different cities are in N different slots, all

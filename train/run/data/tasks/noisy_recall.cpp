@@ -1,4 +1,4 @@
-// data.kind noisy_recall: in-context recall among noise.
+// data.type noisy_recall: in-context recall among noise.
 // MAD; Poli et al. 2024, with several queries. T + 1 tokens are slots of two; an odd token, the
 // first, is noise. A slot is noise with probability `noise` or else a pair: a key, uniform with
 // replacement, and its value, drawn when the key first comes. One slot, drawn at random, is a pair

@@ -67,7 +67,7 @@ Batch Task::val_batch(Index i) const {
 Index Task::val_batches() const { return std::max<Index>(1, kValSequences / config_.batch_size); }
 
 nlohmann::ordered_json Task::base_info() const {
-  return {{"kind", to_string(config_.kind)}, {"vocab_size", vocab_size()}};
+  return {{"type", to_string(config_.type)}, {"vocab_size", vocab_size()}};
 }
 
 std::vector<std::string> gap_columns(Index count) {

@@ -74,7 +74,7 @@ class Task : public Dataset {
   virtual Sequence val_sequence(Sampler& sampler, Index /*n*/) const {
     return train_sequence(sampler);
   }
-  /// kind and vocab_size; a task adds its own numbers.
+  /// type and vocab_size; a task adds its own numbers.
   nlohmann::ordered_json base_info() const;
 
  private:
@@ -87,7 +87,7 @@ class Task : public Dataset {
 std::vector<std::string> gap_columns(Index count);
 Index gap_column(Index gap);
 
-/// The fixed table of data.kind backcopy: transition probabilities of the symbols 0 to S - 1, the
+/// The fixed table of data.type backcopy: transition probabilities of the symbols 0 to S - 1, the
 /// same for every run of these sizes.
 struct Bigrams {
   Index symbols = 0;                   ///< S

@@ -32,14 +32,14 @@ bool same_value(const std::string& a, const std::string& b) {
 
 std::string number_text(double value) { return fmt::format("{:g}", value); }
 
-bool in_regime(const RunRecord& run, const Regime& regime) {
-  return matches(regime, [&](const std::string& key) { return run.config(key); });
+bool is_meant(const RunRecord& run, const Regime& where) {
+  return matches(where, [&](const std::string& key) { return run.config(key); });
 }
 
-std::vector<ArmRuns> arms_in(const Regime& regime, std::span<const RunRecord* const> runs) {
+std::vector<ArmRuns> arms_in(const Regime& where, std::span<const RunRecord* const> runs) {
   std::vector<ArmRuns> arms;
   for (const RunRecord* run : runs) {
-    if (!in_regime(*run, regime)) continue;
+    if (!is_meant(*run, where)) continue;
     auto arm = std::ranges::find(arms, run->arm, &ArmRuns::name);
     if (arm == arms.end()) arm = arms.insert(arm, {run->arm, {}});
     arm->runs.push_back(run);
@@ -79,7 +79,7 @@ std::string words(const run::YamlNode& attention) {
 
 std::string none_called(const std::string& name, const ArmName* rule,
                         const std::vector<ArmRuns>& arms) {
-  if (arms.empty()) return "no run is of this regime";
+  if (arms.empty()) return "no run matches 'where'";
   std::vector<std::string> names, unknown;
   for (const ArmRuns& arm : arms) {
     names.push_back(arm.name);
@@ -123,9 +123,9 @@ std::optional<std::string> other_difference(const ArmRuns& a, const ArmRuns& b) 
 
 }  // namespace
 
-bool matches(const Regime& regime,
+bool matches(const Regime& where,
              const std::function<std::string(const std::string& key)>& value_of) {
-  return std::ranges::all_of(regime, [&](const auto& entry) {
+  return std::ranges::all_of(where, [&](const auto& entry) {
     const std::string found = value_of(entry.first);
     return std::ranges::any_of(entry.second,
                                [&](const std::string& each) { return same_value(each, found); });
@@ -133,9 +133,9 @@ bool matches(const Regime& regime,
 }
 
 std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file,
-                                 const Regime& regime, std::span<const RunRecord* const> runs,
+                                 const Regime& where, std::span<const RunRecord* const> runs,
                                  std::string& reason) {
-  const std::vector<ArmRuns> arms = arms_in(regime, runs);
+  const std::vector<ArmRuns> arms = arms_in(where, runs);
   const ArmName* rule = rule_of(name, file);
   std::vector<ArmRuns> found;
   for (const ArmRuns& arm : arms) {
@@ -150,12 +150,12 @@ std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file
 std::optional<std::pair<ArmRuns, ArmRuns>> find_arms(const Claim& claim, const ClaimsFile& file,
                                                      std::span<const RunRecord* const> runs,
                                                      std::string& reason) {
-  const auto arms = arms_called(claim.arm, file, claim.regime, runs, reason);
+  const auto arms = arms_called(claim.arm, file, claim.where, runs, reason);
   if (arms.empty()) return std::nullopt;
   if (claim.has_value()) return std::pair(arms.front(), ArmRuns{number_text(claim.value), {}});
-  const auto others = arms_called(claim.against, file, claim.regime, runs, reason);
+  const auto others = arms_called(claim.reference, file, claim.where, runs, reason);
   if (others.empty()) return std::nullopt;
-  const ArmName *rule = rule_of(claim.arm, file), *other_rule = rule_of(claim.against, file);
+  const ArmName *rule = rule_of(claim.arm, file), *other_rule = rule_of(claim.reference, file);
   const bool by_attention = rule && rule->attention && other_rule && other_rule->attention;
   for (const ArmRuns& arm : arms) {
     for (const ArmRuns& other : others) {
@@ -174,7 +174,7 @@ std::string mixture(const ArmRuns& arm) {
     std::erase_if(keys, is_shared);
     const std::string data = task_difference(first, *run);
     if (keys.empty() && data.empty()) continue;
-    return fmt::format("runs of {} differ in {}: {} and {}; let the regime say which are meant",
+    return fmt::format("runs of {} differ in {}: {} and {}; let 'where' say which are meant",
                        arm.name,
                        keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
                        first.dir.string(), run->dir.string());

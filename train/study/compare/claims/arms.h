@@ -1,5 +1,5 @@
 #pragma once
-// Which runs of a study a claim is about: the arms it names, within its regime.
+// Which runs of a study a claim is about: the arms it names, and what its 'where' says.
 
 #include <functional>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace difftape::study {
 
-/// Whether a configuration, read by its keys, is in a regime.
-bool matches(const Regime& regime,
+/// Whether a configuration, read by its keys, is what a claim's `where` says.
+bool matches(const Regime& where,
              const std::function<std::string(const std::string& key)>& value_of);
 
 /// Runs of one run.arm; or a number that an arm is compared with, which has none.
@@ -23,10 +23,10 @@ struct ArmRuns {
   std::vector<const RunRecord*> runs;
 };
 
-/// The arms within a regime that a name of the file stands for: by their attention, or by their own
-/// name. Says in `reason` why there are none.
+/// The arms, of the runs that `where` means, that a name of the file stands for: by their
+/// attention, or by their own name. Says in `reason` why there are none.
 std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file,
-                                 const Regime& regime, std::span<const RunRecord* const> runs,
+                                 const Regime& where, std::span<const RunRecord* const> runs,
                                  std::string& reason);
 
 /// The two arms of a claim. Of arms that are found by their attention the first two that differ in

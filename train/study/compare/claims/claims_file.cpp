@@ -23,19 +23,19 @@ namespace {
 using run::ConfigErrors;
 using run::YamlNode;
 
-Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
+Regime read_where(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
   std::vector<std::string> known;
   for (const run::Field& field : run::fields()) known.push_back(field.key);
   const YamlMap map(node, name, known, errors);
-  Regime regime;
-  if (node.kind != YamlNode::Kind::map) return regime;
+  Regime where;
+  if (node.kind != YamlNode::Kind::map) return where;
   for (const auto& [key, value] : node.pairs) {
-    auto& [of, values] = regime.emplace_back(key.text, std::vector<std::string>{});
+    auto& [of, values] = where.emplace_back(key.text, std::vector<std::string>{});
     if (value.kind == YamlNode::Kind::scalar) values.push_back(value.text);
     for (const YamlNode& item : value.items) values.push_back(item.text);
     if (values.empty()) map.wrong(key.text, "expected a value or a list of values");
   }
-  return regime;
+  return where;
 }
 
 /// The attention that stands for a name, checked as any configuration is.
@@ -72,28 +72,28 @@ class ClaimReader {
 
   Claim read(const std::string& id, const YamlNode& node) const {
     const YamlMap map(node, "claims." + id,
-                      {"sentence", "source", "family", "rank", "arm", "against", "value",
-                       "compared_with", "quantity", "regime", "expect", "margin", "published",
+                      {"statement", "source", "family", "endpoint", "arm", "reference", "value",
+                       "compared_with", "metric", "where", "expect", "margin", "published",
                        "controls", "plan", "if_supported", "if_contradicted"},
                       *errors_);
     Claim claim;
     claim.id = id;
     claim.location = node.location;
     if (node.kind != YamlNode::Kind::map) return claim;
-    claim.sentence = map.required("sentence");
+    claim.statement = map.required("statement");
     claim.source = map.get<std::string>("source", "");
     claim.family = map.get<std::string>("family", id);
-    claim.rank = map.word("rank", Rank::exploratory);
+    claim.endpoint = map.word("endpoint", Rank::exploratory);
     claim.arm = arm(map, "arm");
-    if (map.find("value") == nullptr) claim.against = arm(map, "against");
+    if (map.find("value") == nullptr) claim.reference = arm(map, "reference");
     if (const YamlNode* pair = map.find("compared_with")) {
-      const YamlMap other(*pair, map.dotted("compared_with"), {"arm", "against"}, *errors_);
-      claim.compared_with = ArmPair{arm(other, "arm"), arm(other, "against")};
+      const YamlMap other(*pair, map.dotted("compared_with"), {"arm", "reference"}, *errors_);
+      claim.compared_with = ArmPair{arm(other, "arm"), arm(other, "reference")};
       check_pair(map, claim);
     }
-    claim.quantity = map.quantity("quantity");
-    if (const YamlNode* regime = map.find("regime"))
-      claim.regime = read_regime(*regime, map.dotted("regime"), *errors_);
+    claim.metric = map.metric("metric");
+    if (const YamlNode* where = map.find("where"))
+      claim.where = read_where(*where, map.dotted("where"), *errors_);
     claim.expect = map.word("expect", Expect::lower);
     read_numbers(map, claim);
     if (const YamlNode* controls = map.find("controls")) read_controls(*controls, map, claim);
@@ -119,20 +119,20 @@ class ClaimReader {
     const auto& [first, second] = *claim.compared_with;
     if (first.empty() || second.empty()) return;
     if (first == second) map.wrong("compared_with", "names one arm twice");
-    if (first == claim.arm && second == claim.against)
+    if (first == claim.arm && second == claim.reference)
       map.wrong("compared_with", "names the two arms of the claim itself");
   }
 
   /// The numbers of a claim and whether they fit together.
   void read_numbers(const YamlMap& map, Claim& claim) const {
-    const bool ratio = claim.quantity && claim.quantity->scale == Scale::ratio;
+    const bool ratio = claim.metric && claim.metric->scale == Scale::ratio;
     const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
     claim.margin = map.get("margin", kNone, run::above(ratio ? 1 : 0));
     claim.value = map.get("value", kNone);
-    if (map.find("value") && map.find("against"))
-      map.wrong("value", "stands instead of 'against'; keep one of them");
+    if (map.find("value") && map.find("reference"))
+      map.wrong("value", "stands instead of 'reference'; keep one of them");
     if (map.find("value") && map.find("compared_with"))
-      map.wrong("compared_with", "needs 'against', not 'value': it compares two differences");
+      map.wrong("compared_with", "needs 'reference', not 'value': it compares two differences");
     if (map.find("value") && !is_number(claim.value)) map.wrong("value", kNeedsFactor);
     const auto published = map.get<std::vector<double>>("published", {});
     if (!std::ranges::all_of(published, is_number)) {
@@ -164,14 +164,14 @@ class ClaimReader {
       return;
     }
     for (const YamlNode& node : list.items) {
-      const YamlMap map(node, of.dotted("controls"), {"arm", "quantity", "from", "to"}, *errors_);
+      const YamlMap map(node, of.dotted("controls"), {"arm", "metric", "from", "to"}, *errors_);
       if (node.kind != YamlNode::Kind::map) continue;
-      Control control{arm(map, "arm"), map.quantity("quantity")};
+      Control control{arm(map, "arm"), map.metric("metric")};
       control.from = map.get("from", control.from);
       control.to = map.get("to", control.to);
       if (!(control.from <= control.to)) map.wrong("from", "is above 'to'");
-      if (control.quantity && control.quantity->of_run == nullptr)
-        map.wrong("quantity", "is one of all learning rates; a control needs one of a run");
+      if (control.metric && control.metric->of_run == nullptr)
+        map.wrong("metric", "is one of all learning rates; a control needs one of a run");
       claim.controls.push_back(control);
     }
   }
@@ -196,29 +196,29 @@ void check_families(const ClaimsFile& file, ConfigErrors& errors) {
   std::set<std::string> primaries;
   for (const Claim& claim : file.claims) {
     const bool has = primaries.contains(claim.family);
-    if (claim.rank == Rank::primary && has) {
+    if (claim.endpoint == Rank::primary && has) {
       errors.add(claim.location, fmt::format("claims.{}: family '{}' has a primary claim already; "
                                              "one is decided, the others are secondary",
                                              claim.id, claim.family));
-    } else if (claim.rank == Rank::secondary && !has) {
+    } else if (claim.endpoint == Rank::secondary && !has) {
       errors.add(claim.location,
                  fmt::format("claims.{}: secondary, but family '{}' has no primary claim before it",
                              claim.id, claim.family));
     }
-    if (claim.rank == Rank::primary) primaries.insert(claim.family);
+    if (claim.endpoint == Rank::primary) primaries.insert(claim.family);
   }
 }
 
 }  // namespace
 
 double Claim::on_axis(double difference) const {
-  return quantity->scale == Scale::ratio ? std::log(difference) : difference;
+  return metric->scale == Scale::ratio ? std::log(difference) : difference;
 }
 
 std::vector<std::string> Claim::arms() const {
   std::vector<std::string> names{arm};
-  if (!has_value()) names.push_back(against);
-  if (compared_with) names.insert(names.end(), {compared_with->arm, compared_with->against});
+  if (!has_value()) names.push_back(reference);
+  if (compared_with) names.insert(names.end(), {compared_with->arm, compared_with->reference});
   return names;
 }
 

@@ -9,20 +9,20 @@
 //     wide:                      # or called so
 //   claims:
 //     v2_loss:
-//       sentence: V2's loss is lower than the baseline's
+//       statement: V2's loss is lower than the baseline's
 //       source: V2 article
 //       family: loss             # default: the claim's own name
-//       rank: primary            # primary, secondary or exploratory (default)
+//       endpoint: primary        # primary, secondary or exploratory (default)
 //       arm: v2
-//       against: softmax         # or value: 0, a number instead of an arm
-//       compared_with: {arm: v2_unit, against: softmax_unit}  # optional: is the difference of the
-//                                # first two larger or smaller than that of these?
-//       quantity: val_loss       # train/study/compare/README.md
-//       regime: {optim.lr: 0.01} # the runs it is about, by their configuration; a list: any of it
+//       reference: softmax       # or value: 0, a number instead of an arm
+//       compared_with: {arm: v2_unit, reference: softmax_unit}  # optional: is the first difference
+//                                # larger or smaller than that of these two?
+//       metric: val_loss         # train/study/compare/README.md
+//       where: {optim.lr: 0.01}  # the runs it is about, by their configuration; a list: any of it
 //       expect: lower            # lower, higher, equivalent, not_higher
 //       margin: 0.010            # differences this small are none; a factor if compared by ratio
 //       published: [-0.03, -0.02]
-//       controls: [{arm: softmax, quantity: grad_spikes, from: 5, to: 30}]
+//       controls: [{arm: softmax, metric: grad_spikes, from: 5, to: 30}]
 //       plan: {spread: 0.011, effect: -0.025}  # for power: of a pilot, differences of single seeds
 //       if_supported: as the article says
 //       if_contradicted: the opposite holds
@@ -44,7 +44,7 @@ namespace difftape::study {
 /// What a claim says of an arm beside another. `not_higher`: no more than the margin above it.
 enum class Expect { lower, higher, equivalent, not_higher };
 /// A family has one primary claim. Its secondary ones are tested, in order, once that is decided;
-/// exploratory ones are hints at best.
+/// exploratory ones are corrected within it.
 enum class Rank { primary, secondary, exploratory };
 
 }  // namespace difftape::study
@@ -76,25 +76,25 @@ using Regime = std::vector<std::pair<std::string, std::vector<std::string>>>;
 /// axis.
 struct Control {
   std::string arm;
-  const Quantity* quantity = nullptr;
+  const Quantity* metric = nullptr;
   double from = -kInfinity;
   double to = kInfinity;
 };
 
 /// Two arms whose difference is meant.
 struct ArmPair {
-  std::string arm, against;
+  std::string arm, reference;
 };
 
 /// Margin, published difference and plan are as written: factors if the quantity is a ratio.
 struct Claim {
-  std::string id, sentence, source, family;
-  Rank rank = Rank::exploratory;
-  std::string arm, against;
-  const Quantity* quantity = nullptr;
-  Regime regime;
+  std::string id, statement, source, family;
+  Rank endpoint = Rank::exploratory;
+  std::string arm, reference;
+  const Quantity* metric = nullptr;
+  Regime where;
   Expect expect = Expect::lower;
-  double value = kNone;  ///< what the arm is compared with instead of `against`, as written
+  double value = kNone;  ///< what the arm is compared with instead of `reference`, as written
   std::optional<ArmPair> compared_with;  ///< the claim is of two differences; this is the second
   double margin = kNone;
   double published_low = kNone, published_high = kNone;
@@ -106,7 +106,7 @@ struct Claim {
   /// A difference as written, on the axis on which it is compared: the logarithm of a factor.
   double on_axis(double difference) const;
   double margin_on_axis() const;  ///< NaN without a margin
-  bool has_value() const { return against.empty(); }
+  bool has_value() const { return reference.empty(); }
   std::vector<std::string> arms() const;  ///< all that it names, without those of its controls
 };
 

@@ -78,14 +78,14 @@ double value_of(const std::vector<const RunRecord*>& runs, const Quantity& quant
     if (counts || !reason.empty()) continue;
     reason = fmt::format("{} with seed {} at lr {:g} {} and has no {}", run->arm, run->seed,
                          run->lr, describe_state(run->status), quantity.label);
-    if (runs.size() > 1) reason += "; let the regime name learning rates at which no run diverges";
+    if (runs.size() > 1) reason += "; let 'where' name learning rates at which no run diverges";
   }
   return sum / static_cast<double>(runs.size());
 }
 
 /// Why the two arms cannot be compared although both are there; empty if they can.
-std::string why_not(const ArmRuns& arm, const ArmRuns& against, const Quantity& quantity) {
-  for (const ArmRuns* each : {&arm, &against}) {
+std::string why_not(const ArmRuns& arm, const ArmRuns& reference, const Quantity& quantity) {
+  for (const ArmRuns* each : {&arm, &reference}) {
     if (each->runs.empty()) continue;  // a number
     const auto complete = std::ranges::count_if(each->runs, &RunRecord::complete);
     if (complete == 0) return fmt::format("no run of {} has ended", each->name);
@@ -97,7 +97,7 @@ std::string why_not(const ArmRuns& arm, const ArmRuns& against, const Quantity& 
       return fmt::format("no run of {} logged {}", each->name, quantity.metric);
     if (std::string mixed = mixture(*each); !mixed.empty()) return mixed;
   }
-  return against.runs.empty() ? "" : task_difference(*arm.runs.front(), *against.runs.front());
+  return reference.runs.empty() ? "" : task_difference(*arm.runs.front(), *reference.runs.front());
 }
 
 /// The seeds that may count, in the order in which they were named; all if none was.
@@ -111,13 +111,13 @@ std::vector<std::uint64_t> candidates(const std::vector<std::uint64_t>& named, c
 /// Fills the pairs, of `seeds` if they are named.
 void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsFile& file,
              const std::vector<std::uint64_t>& seeds, Measured& measured) {
-  const Quantity& quantity = *claim.quantity;
+  const Quantity& quantity = *claim.metric;
   const std::set<double> of_a = lrs_of(a), of_b = claim.has_value() ? of_a : lrs_of(b);
   std::set<double> lrs;
   std::ranges::set_intersection(of_a, of_b, std::inserter(lrs, lrs.end()));
   if (lrs.empty()) {
     measured.reason = fmt::format("{} and {} share no learning rate ({} and {})", measured.arm,
-                                  measured.against, list(of_a), list(of_b));
+                                  measured.reference, list(of_a), list(of_b));
   } else if (quantity.of_seed != nullptr && lrs.size() < 2) {
     measured.reason =
         fmt::format("{} needs two learning rates or more; there is {}", quantity.label, list(lrs));
@@ -144,9 +144,9 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
   if (measured.seeds.empty() && measured.reason.empty()) {
     measured.reason =
         seeds.empty()
-            ? fmt::format("{} and {} have no seed in common", measured.arm, measured.against)
+            ? fmt::format("{} and {} have no seed in common", measured.arm, measured.reference)
             : fmt::format("none of the seeds {} was trained in both {} and {}",
-                          fmt::join(seeds, ", "), measured.arm, measured.against);
+                          fmt::join(seeds, ", "), measured.arm, measured.reference);
   }
 }
 
@@ -158,12 +158,12 @@ Measured measure_pair(const Claim& claim, const ClaimsFile& file,
   measured.planned = std::ssize(file.seeds);
   const auto pair = find_arms(claim, file, runs, measured.reason);
   if (!pair) return measured;
-  const auto& [arm, against] = *pair;
+  const auto& [arm, reference] = *pair;
   measured.arm = arm.name;
-  measured.against = against.name;
-  measured.reason = why_not(arm, against, *claim.quantity);
+  measured.reference = reference.name;
+  measured.reason = why_not(arm, reference, *claim.metric);
   if (!measured.reason.empty()) return measured;
-  const BySeed a = by_seed(arm, measured.reason), b = by_seed(against, measured.reason);
+  const BySeed a = by_seed(arm, measured.reason), b = by_seed(reference, measured.reason);
   if (measured.reason.empty()) compare(a, b, claim, file, seeds, measured);
   for (const Control& control : claim.controls) {
     if (measured.failed_control.empty() && measured.reason.empty())
@@ -178,26 +178,27 @@ Measured measure_pair(const Claim& claim, const ClaimsFile& file,
   const auto failed = [](const ArmRuns& each) {
     return std::ranges::none_of(each.runs, &RunRecord::finished);
   };
-  if (failed(arm) && failed(against)) {
+  if (failed(arm) && failed(reference)) {
     measured.failed_control = fmt::format("all runs of {}{} diverged", arm.name,
-                                          claim.has_value() ? "" : " and " + against.name);
+                                          claim.has_value() ? "" : " and " + reference.name);
   }
   return measured;
 }
 
 std::string name_of_difference(const Measured& pair, Scale scale) {
-  return scale == Scale::ratio  ? fmt::format("{} over {}", pair.arm, pair.against)
-         : scale == Scale::root ? fmt::format("root of {} less that of {}", pair.arm, pair.against)
-                                : fmt::format("{} less {}", pair.arm, pair.against);
+  return scale == Scale::ratio ? fmt::format("{} over {}", pair.arm, pair.reference)
+         : scale == Scale::root
+             ? fmt::format("root of {} less that of {}", pair.arm, pair.reference)
+             : fmt::format("{} less {}", pair.arm, pair.reference);
 }
 
 /// The differences of two pairs with the same seeds, the first beside the second.
 Measured compare_differences(const Measured& first, const Measured& second, Scale scale) {
   Measured both = first;
   both.arm = name_of_difference(first, scale);
-  both.against = name_of_difference(second, scale);
+  both.reference = name_of_difference(second, scale);
   if (first.where != second.where) {
-    both.reason = fmt::format("{} is known at {}, {} at {}", both.arm, first.where, both.against,
+    both.reason = fmt::format("{} is known at {}, {} at {}", both.arm, first.where, both.reference,
                               second.where);
     both.seeds.clear();
     both.a.clear();
@@ -221,11 +222,11 @@ Measured measure_arms(const Claim& claim, const ClaimsFile& file,
   if (!claim.compared_with || !first.reason.empty()) return first;
   Claim other = claim;
   other.arm = claim.compared_with->arm;
-  other.against = claim.compared_with->against;
+  other.reference = claim.compared_with->reference;
   Measured second = measure_pair(other, file, first.seeds, runs);
   if (!second.reason.empty()) return second;
   first = measure_pair(claim, file, second.seeds, runs);  // the seeds of both
-  return compare_differences(first, second, claim.quantity->scale);
+  return compare_differences(first, second, claim.metric->scale);
 }
 
 }  // namespace
@@ -240,19 +241,18 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs) {
   Measured measured = measure_arms(claim, file, runs);
   if (measured.seeds.empty()) return measured;
-  const Scale scale = claim.quantity->scale;
+  const Scale scale = claim.metric->scale;
   if (measured.failed_control.empty() && measured.a == measured.b) {
     measured.failed_control =
         claim.compared_with
-            ? fmt::format("{}: both differences of every seed are the same", claim.quantity->label)
-            : fmt::format("{}: both runs of every pair have the same number",
-                          claim.quantity->label);
+            ? fmt::format("{}: both differences of every seed are the same", claim.metric->label)
+            : fmt::format("{}: both runs of every pair have the same number", claim.metric->label);
   }
   measured.paired = stats::paired_difference(measured.a, measured.b);
   // A difference of roots is no root of anything.
   const Scale read = claim.compared_with && scale == Scale::root ? Scale::difference : scale;
   measured.arm_mean = mean_from_scale(measured.a, read);
-  measured.against_mean = mean_from_scale(measured.b, read);
+  measured.reference_mean = mean_from_scale(measured.b, read);
   return measured;
 }
 

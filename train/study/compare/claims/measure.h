@@ -24,12 +24,12 @@ struct Bound {
 /// compares two differences, the first one is in the place of the arm, the second in that of what
 /// it is compared with.
 struct Measured {
-  std::string arm, against;          ///< names of the arms, as the runs have them
+  std::string arm, reference;        ///< names of the arms, as the runs have them
   std::vector<std::uint64_t> seeds;  ///< of the pairs, in the order of the claims file
-  std::vector<double> a, b;          ///< of `arm` and `against`, a number a seed, on the axis
+  std::vector<double> a, b;          ///< of `arm` and `reference`, a number a seed, on the axis
   stats::PairedDifference paired;    ///< of a and b
   /// Means: of counts those of the counts; of what is compared by ratios geometric ones.
-  double arm_mean = kNone, against_mean = kNone;
+  double arm_mean = kNone, reference_mean = kNone;
   std::string where;           ///< "lr 0.01"
   Index planned = 0;           ///< seeds of the file; 0: as many as there are
   bool stated_before = false;  ///< every run of the pairs knew this claims file
@@ -42,7 +42,7 @@ struct Measured {
   Bound bound() const { return bound(a.size()); }
 };
 
-/// Uses complete runs, and of them those whose configuration the regime describes. A seed is one
+/// Uses complete runs, and of them those whose configuration `where` describes. A seed is one
 /// pair: its numbers at several learning rates are averaged on the axis of the quantity. No run is
 /// left out because it failed: one without a number is a reason to compare nothing.
 Measured measure(const Claim& claim, const ClaimsFile& file,

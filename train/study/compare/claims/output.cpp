@@ -75,7 +75,8 @@ JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> 
     : file(std::move(claims)), results(evaluate(file, runs)) {}
 
 const char* const kVerdictsHeader =
-    "claim,family,rank,treated_as,quantity,scale,arm,against,arm_mean,against_mean,difference,"
+    "claim,family,endpoint,treated_as,metric,scale,arm,reference,arm_mean,reference_mean,"
+    "difference,"
     "half_width,margin,seeds,p,p_signs,p_corrected,p_other,p_other_corrected,verdict,"
     "seeds_to_decide,reason";
 
@@ -86,7 +87,7 @@ stats::Limits difference_limits(const Measured& measured) {
 }
 
 std::string difference_text(const ClaimResult& result) {
-  const Quantity& quantity = *result.claim->quantity;
+  const Quantity& quantity = *result.claim->metric;
   const Measured& found = result.measured;
   const stats::Interval& difference = found.paired.difference;
   const auto [may_be_lower, may_be_higher] = found.bound();
@@ -102,14 +103,14 @@ std::string difference_text(const ClaimResult& result) {
 }
 
 std::string verdict_words(const ClaimResult& result) {
-  const bool hint = is_decided(result.verdict) && result.rank == Rank::exploratory;
-  return fmt::format("{}{}", hint ? "hint: " : "", to_string(result.verdict));
+  const bool exploratory = is_decided(result.verdict) && result.endpoint == Rank::exploratory;
+  return fmt::format("{}{}", exploratory ? "exploratory: " : "", to_string(result.verdict));
 }
 
 std::string numbers_text(const ClaimResult& result) {
   const Measured& found = result.measured;
   if (found.seeds.empty()) return "";
-  const Quantity& quantity = *result.claim->quantity;
+  const Quantity& quantity = *result.claim->metric;
   const bool of_differences = result.claim->compared_with.has_value();
   const auto mean = [&](double value) {
     if (!of_differences) return number(value, quantity);
@@ -117,8 +118,8 @@ std::string numbers_text(const ClaimResult& result) {
   };
   const std::string other =
       result.claim->has_value()
-          ? fmt::format("; {} to {}", what_differs(quantity.scale), found.against)
-          : fmt::format(", {} {}; {}", found.against, mean(found.against_mean),
+          ? fmt::format("; {} to {}", what_differs(quantity.scale), found.reference)
+          : fmt::format(", {} {}; {}", found.reference, mean(found.reference_mean),
                         what_differs(quantity.scale));
   const auto exact = std::ranges::count_if(found.bounds, &Bound::exact);
   const auto ends = std::ssize(found.bounds) - exact;
@@ -147,11 +148,11 @@ std::string verdict_text(const ClaimResult& result) {
     case Verdict::contradicted:
       return with(claim.if_contradicted) + size;
     case Verdict::equivalent:
-      return with(claim.quantity->scale == Scale::ratio
+      return with(claim.metric->scale == Scale::ratio
                       ? fmt::format("no factor larger than {:g}", claim.margin)
-                      : fmt::format("no {} larger than {:g}", what_differs(claim.quantity->scale),
+                      : fmt::format("no {} larger than {:g}", what_differs(claim.metric->scale),
                                     claim.margin));
-    case Verdict::undecided:
+    case Verdict::inconclusive:
       if (!result.reason.empty()) return with(result.reason);
       if (const Index seeds = seeds_to_decide(result); seeds > 0)
         return with(fmt::format("about {} seeds would decide", seeds));
@@ -181,33 +182,34 @@ std::vector<std::string> untested(std::span<const ClaimResult> results) {
 std::vector<std::string> claims_notes(const ClaimsFile& file,
                                       std::span<const ClaimResult> results) {
   std::vector<std::string> notes;
-  const auto count = [&](Rank rank) {
-    return std::ranges::count_if(results, [rank](const ClaimResult& each) {
-      return each.rank == rank && is_open_or_decided(each);
+  const auto count = [&](Rank endpoint) {
+    return std::ranges::count_if(results, [endpoint](const ClaimResult& each) {
+      return each.endpoint == endpoint && is_open_or_decided(each);
     });
   };
   const auto primaries = count(Rank::primary);
   const auto changed = std::ranges::count_if(results, [](const ClaimResult& each) {
-    return is_tested(each) && each.claim->rank != Rank::exploratory && !each.measured.stated_before;
+    return is_tested(each) && each.claim->endpoint != Rank::exploratory &&
+           !each.measured.stated_before;
   });
   notes.push_back(fmt::format("Claims of {} (xxh3 {}).", file.path, file.digest));
   if (changed > 0) {
     notes.push_back(fmt::format(
         "{} of them {} not stated before the runs, which know another claims file or none: what "
-        "they say is exploratory, a hint.",
+        "they say is exploratory.",
         changed, changed == 1 ? "was" : "were"));
   }
   if (primaries > 0) {
     notes.push_back(fmt::format(
         "p values of primary claims are corrected by Holm over {}, those of secondary ones count "
         "once their primary one is decided; level {:g}.",
-        std::ranges::count(results, Rank::primary, &ClaimResult::rank), file.alpha));
+        std::ranges::count(results, Rank::primary, &ClaimResult::endpoint), file.alpha));
   }
   if (count(Rank::exploratory) > 0) {
     notes.push_back(
-        fmt::format("A hint is an exploratory claim that passes Benjamini and Hochberg's "
+        fmt::format("An exploratory claim has a verdict if it passes Benjamini and Hochberg's "
                     "correction in its family at {:g}.",
-                    kFalseHints));
+                    kFalseDiscoveryRate));
   }
   notes.emplace_back("Intervals are of 95 %, over pairs of runs with the same seed.");
   return notes;
@@ -215,13 +217,13 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
 
 system::Table verdict_table(std::span<const ClaimResult> results) {
   system::Table table;
-  for (const char* head : {"claim", "source", "rank", "measured", "verdict"}) {
+  for (const char* head : {"claim", "source", "endpoint", "measured", "verdict"}) {
     table.columns.push_back({"", head, true});
   }
   for (const ClaimResult& result : results) {
     if (!is_tested(result)) continue;
-    table.rows.push_back({result.claim->sentence, result.claim->source,
-                          std::string(to_string(result.rank)), numbers_text(result),
+    table.rows.push_back({result.claim->statement, result.claim->source,
+                          std::string(to_string(result.endpoint)), numbers_text(result),
                           verdict_text(result)});
   }
   return table;
@@ -234,7 +236,7 @@ std::string claims_text(const JudgedClaims& claims, std::size_t width) {
     if (!is_tested(result)) continue;
     const Claim& claim = *result.claim;
     const std::string source = claim.source.empty() ? "" : fmt::format(" ({})", claim.source);
-    text += system::wrapped(claim.sentence + source + ".", width, "");
+    text += system::wrapped(claim.statement + source + ".", width, "");
     text += system::wrapped(numbers_text(result) + ".", width, "    ");
     text += system::wrapped("-> " + verdict_text(result), width, "    ");
   }
@@ -258,15 +260,15 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
     const Measured& found = result.measured;
     std::vector<std::string> fields{claim.id,
                                     claim.family,
-                                    std::string(to_string(claim.rank)),
-                                    std::string(to_string(result.rank)),
-                                    claim.quantity->name,
-                                    std::string(to_string(claim.quantity->scale)),
+                                    std::string(to_string(claim.endpoint)),
+                                    std::string(to_string(result.endpoint)),
+                                    claim.metric->name,
+                                    std::string(to_string(claim.metric->scale)),
                                     found.arm,
-                                    found.against};
+                                    found.reference};
     const auto add = [&fields](double value) { fields.push_back(system::csv_number(value)); };
     const stats::Interval& difference = found.paired.difference;
-    for (const double value : {found.arm_mean, found.against_mean, difference.mean,
+    for (const double value : {found.arm_mean, found.reference_mean, difference.mean,
                                difference.half_width, claim.margin_on_axis()}) {
       add(value);
     }
@@ -276,7 +278,7 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
       add(value);
     }
     fields.emplace_back(to_string(result.verdict));
-    const bool more_would = result.verdict == Verdict::undecided && !result.bounded;
+    const bool more_would = result.verdict == Verdict::inconclusive && !result.bounded;
     const Index needed = more_would ? seeds_to_decide(result) : 0;
     fields.push_back(needed > 0 ? fmt::to_string(needed) : "");
     fields.push_back(result.reason);

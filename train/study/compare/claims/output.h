@@ -29,13 +29,13 @@ struct JudgedClaims {
 std::string difference_text(const ClaimResult& result);
 /// The ends of its interval; infinite where a bound is all that is known.
 stats::Limits difference_limits(const Measured& measured);
-/// The verdict alone: "supported", "hint: equivalent".
+/// The verdict alone: "supported", "exploratory: equivalent".
 std::string verdict_words(const ClaimResult& result);
 /// "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01; p
 /// 0.0002, corrected 0.0012, by signs 0.0078"; the interval is of 95 %. "" without numbers.
 std::string numbers_text(const ClaimResult& result);
-/// "supported", "equivalent: no difference larger than 0.01", "undecided: about 23 seeds would
-/// decide", "hint: contradicted", "not testable here: ...".
+/// "supported", "equivalent: no difference larger than 0.01", "inconclusive: about 23 seeds would
+/// decide", "exploratory: contradicted", "not testable here: ...".
 std::string verdict_text(const ClaimResult& result);
 /// The claims that are not tested, by reason: "no arm is called v1: v1_loss, v1_norm", a line each.
 std::vector<std::string> untested(std::span<const ClaimResult> results);
@@ -43,7 +43,7 @@ std::vector<std::string> untested(std::span<const ClaimResult> results);
 /// runs; a sentence each.
 std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const ClaimResult> results);
 
-/// One row a claim that is tested: claim, source, rank, measured, verdict.
+/// One row a claim that is tested: claim, source, endpoint, measured, verdict.
 system::Table verdict_table(std::span<const ClaimResult> results);
 /// For the terminal: a paragraph each, then the untested ones and the notes.
 std::string claims_text(const JudgedClaims& claims, std::size_t width);

@@ -36,8 +36,8 @@ double level_after(const ClaimsFile& file, Index seeds) {
 }
 
 std::string shown(const Claim& claim, double on_axis) {
-  return claim.quantity->scale == Scale::ratio ? fmt::format("x{:.3g}", std::exp(on_axis))
-                                               : fmt::format("{:.3g}", on_axis);
+  return claim.metric->scale == Scale::ratio ? fmt::format("x{:.3g}", std::exp(on_axis))
+                                             : fmt::format("{:.3g}", on_axis);
 }
 
 std::string share(double power) { return std::isnan(power) ? "-" : fmt::format("{:.2f}", power); }
@@ -82,7 +82,7 @@ std::vector<std::string> row_of(const Claim& claim, const ClaimsFile& file, Inde
   const Index needed = has_effect ? stats::fewest_pairs(power_of, kPower) : 0;
   const std::string size = planned ? shown(claim, found) : fmt::format("{:.2f} SD", found);
   return {claim.id,
-          std::string(to_string(claim.rank)),
+          std::string(to_string(claim.endpoint)),
           planned ? shown(claim, spread) : "-",
           asks_difference(claim) && level > 0 ? size : "-",
           has_effect ? shown(claim, effect) : "-",
@@ -101,7 +101,7 @@ std::vector<std::string> row_of(const Claim& claim, const ClaimsFile& file, Inde
 system::Table power_table(const ClaimsFile& file, Index seeds,
                           std::span<const std::string> elsewhere) {
   system::Table table{{{"", "claim", true},
-                       {"", "rank", true},
+                       {"", "endpoint", true},
                        {"", "SD"},
                        {"", "found at power .8"},
                        {"planned", "effect"},
@@ -112,7 +112,8 @@ system::Table power_table(const ClaimsFile& file, Index seeds,
                       {}};
   for (const Claim& claim : file.claims) {
     const bool here = std::ranges::find(elsewhere, claim.id) == elsewhere.end();
-    if (here && claim.rank != Rank::exploratory) table.rows.push_back(row_of(claim, file, seeds));
+    if (here && claim.endpoint != Rank::exploratory)
+      table.rows.push_back(row_of(claim, file, seeds));
   }
   return table;
 }
@@ -122,12 +123,12 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
   const system::Table table = power_table(file, seeds, elsewhere);
   const std::string others =
       elsewhere.empty() ? ""
-                        : system::wrapped(fmt::format("Of other sweeps, no run here is in their "
-                                                      "regime: {}.",
+                        : system::wrapped(fmt::format("Of other sweeps, no run here matches their "
+                                                      "'where': {}.",
                                                       fmt::join(elsewhere, ", ")),
                                           width, "");
   if (table.rows.empty())
-    return fmt::format("{} has no primary claim{}: what it says will be hints\n{}", file.path,
+    return fmt::format("{} has no primary claim{}: all are exploratory\n{}", file.path,
                        elsewhere.empty() ? "" : " about these runs", others);
   return to_text(table) +
          system::wrapped(

@@ -38,9 +38,9 @@ Index missing_seeds(const ClaimsFile& file, const Measured& measured) {
 }
 
 ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured) {
-  ClaimResult result{&claim, std::move(measured), claim.rank};
+  ClaimResult result{&claim, std::move(measured), claim.endpoint};
   const Measured& found = result.measured;
-  if (!found.seeds.empty() && !found.stated_before) result.rank = Rank::exploratory;
+  if (!found.seeds.empty() && !found.stated_before) result.endpoint = Rank::exploratory;
   result.reason = found.reason;
   if (!result.reason.empty()) return result;
   const Index seeds = std::ssize(found.seeds);
@@ -55,7 +55,7 @@ ClaimResult with_p(const Claim& claim, const ClaimsFile& file, Measured measured
     result.verdict = Verdict::not_testable;
     return result;
   }
-  result.verdict = Verdict::undecided;
+  result.verdict = Verdict::inconclusive;
   result.lower = found.paired.difference.mean < 0;
   std::vector<double> differences;
   for (std::size_t i = 0; i < found.a.size(); ++i) differences.push_back(found.a[i] - found.b[i]);
@@ -87,7 +87,7 @@ Verdict verdict_of(const ClaimResult& result, double level) {
   switch (result.claim->expect) {
     case Expect::equivalent:
     case Expect::not_higher:
-      return own ? Verdict::supported : other ? Verdict::contradicted : Verdict::undecided;
+      return own ? Verdict::supported : other ? Verdict::contradicted : Verdict::inconclusive;
     case Expect::lower:
     case Expect::higher:
       break;
@@ -96,7 +96,7 @@ Verdict verdict_of(const ClaimResult& result, double level) {
     const bool as_expected = result.lower == (result.claim->expect == Expect::lower);
     return as_expected ? Verdict::supported : Verdict::contradicted;
   }
-  return other ? Verdict::equivalent : Verdict::undecided;
+  return other ? Verdict::equivalent : Verdict::inconclusive;
 }
 
 /// A primary claim that is not tested here counts all the same: it will be once its seeds have
@@ -107,7 +107,7 @@ void decide_primaries(std::vector<ClaimResult>& results, double alpha,
                       std::map<std::string, double>& factors) {
   std::vector<double> p, other;
   for (const ClaimResult& each : results) {
-    const bool counts = each.rank == Rank::primary;
+    const bool counts = each.endpoint == Rank::primary;
     p.push_back(counts ? holm_p(each.p) : kNone);
     const bool asks_other = !std::isnan(each.p_other) || !std::isnan(each.claim->margin);
     other.push_back(counts && asks_other ? holm_p(each.p_other) : kNone);
@@ -115,7 +115,7 @@ void decide_primaries(std::vector<ClaimResult>& results, double alpha,
   const Corrected corrected = holm_with_factors(p), corrected_other = holm_with_factors(other);
   for (std::size_t i = 0; i < results.size(); ++i) {
     ClaimResult& each = results[i];
-    if (each.rank != Rank::primary || each.verdict != Verdict::undecided) continue;
+    if (each.endpoint != Rank::primary || each.verdict != Verdict::inconclusive) continue;
     if (!std::isnan(each.p)) each.p_corrected = corrected.p[i];
     if (!std::isnan(each.p_other)) each.p_other_corrected = corrected_other.p[i];
     each.verdict = verdict_of(each, alpha);
@@ -130,14 +130,14 @@ void decide_secondaries(std::vector<ClaimResult>& results, double alpha,
                         const std::map<std::string, double>& factors) {
   std::map<std::string, double> before;
   for (ClaimResult& each : results) {
-    if (each.rank != Rank::secondary) continue;
+    if (each.endpoint != Rank::secondary) continue;
     const auto factor = factors.find(each.claim->family);
     double& least = before[each.claim->family];
     if (factor == factors.end() || least > alpha) {
-      each.rank = Rank::exploratory;  // the gate is closed
+      each.endpoint = Rank::exploratory;  // the gate is closed
       continue;
     }
-    if (each.verdict != Verdict::undecided) continue;
+    if (each.verdict != Verdict::inconclusive) continue;
     const auto corrected = [&](double p) {
       return std::max(least, std::min(1.0, p * factor->second));
     };
@@ -153,7 +153,7 @@ void decide_exploratory(std::vector<ClaimResult>& results) {
   std::map<std::string, std::vector<std::size_t>> families;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ClaimResult& each = results[i];
-    if (each.rank == Rank::exploratory && each.verdict == Verdict::undecided)
+    if (each.endpoint == Rank::exploratory && each.verdict == Verdict::inconclusive)
       families[each.claim->family].push_back(i);
   }
   for (const auto& [family, members] : families) {
@@ -168,7 +168,7 @@ void decide_exploratory(std::vector<ClaimResult>& results) {
       ClaimResult& each = results[members[k]];
       each.p_corrected = p[k];
       each.p_other_corrected = other[k];
-      each.verdict = verdict_of(each, kFalseHints);
+      each.verdict = verdict_of(each, kFalseDiscoveryRate);
     }
   }
 }
@@ -181,11 +181,11 @@ bool is_decided(Verdict verdict) {
 }
 
 bool is_open_or_decided(const ClaimResult& result) {
-  return result.verdict == Verdict::undecided || is_decided(result.verdict);
+  return result.verdict == Verdict::inconclusive || is_decided(result.verdict);
 }
 
 double worst_level(const ClaimsFile& file) {
-  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::rank);
+  const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::endpoint);
   return file.alpha / static_cast<double>(std::max<Index>(1, primaries));
 }
 
@@ -199,9 +199,9 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   decide_secondaries(results, file.alpha, factors);
   decide_exploratory(results);
   for (ClaimResult& each : results) {
-    each.alpha = each.rank == Rank::exploratory ? kFalseHints : file.alpha;
+    each.alpha = each.endpoint == Rank::exploratory ? kFalseDiscoveryRate : file.alpha;
     each.level = worst_level(file);
-    if (each.verdict == Verdict::undecided && each.bounded && each.reason.empty())
+    if (each.verdict == Verdict::inconclusive && each.bounded && each.reason.empty())
       each.reason = "the swept learning rates end too early";
   }
   return results;

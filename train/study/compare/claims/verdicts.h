@@ -12,7 +12,7 @@
 namespace difftape::study {
 
 /// What an answer can be; and `not_tested` where there are no numbers.
-enum class Verdict { supported, contradicted, equivalent, undecided, not_testable, not_tested };
+enum class Verdict { supported, contradicted, equivalent, inconclusive, not_testable, not_tested };
 
 }  // namespace difftape::study
 
@@ -23,7 +23,7 @@ inline constexpr auto kNames<study::Verdict> =
     std::to_array<Named<study::Verdict>>({{"supported", study::Verdict::supported},
                                           {"contradicted", study::Verdict::contradicted},
                                           {"equivalent", study::Verdict::equivalent},
-                                          {"undecided", study::Verdict::undecided},
+                                          {"inconclusive", study::Verdict::inconclusive},
                                           {"not testable here", study::Verdict::not_testable},
                                           {"not tested", study::Verdict::not_tested}});
 
@@ -33,8 +33,8 @@ namespace difftape::study {
 
 /// Fewer seeds decide nothing.
 constexpr Index kSeedsForVerdict = 3;
-/// The share of false hints among those that exploratory claims give (Benjamini and Hochberg).
-constexpr double kFalseHints = 0.10;
+/// The false discovery rate among the verdicts on exploratory claims (Benjamini and Hochberg).
+constexpr double kFalseDiscoveryRate = 0.10;
 
 /// A claim with its numbers and its verdict. Its own question has the p value `p`: of a difference,
 /// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
@@ -48,7 +48,7 @@ constexpr double kFalseHints = 0.10;
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
-  Rank rank;  ///< as it is treated: exploratory if runs were made under other claims
+  Rank endpoint;  ///< as it is treated: exploratory if runs were made under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
   bool lower = false;    ///< the difference is below 0; with looks, at the one that decides

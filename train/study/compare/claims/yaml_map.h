@@ -74,7 +74,7 @@ class YamlMap {
     return get<std::string>(key, "");
   }
   /// The quantity that a key names; null after an error.
-  const Quantity* quantity(const std::string& key) const {
+  const Quantity* metric(const std::string& key) const {
     const std::string name = required(key);
     if (name.empty()) return nullptr;
     const Quantity* found = find_quantity(name);
@@ -82,7 +82,7 @@ class YamlMap {
       std::vector<std::string> all;
       for (const Quantity& each : quantities()) all.emplace_back(each.name);
       errors_->add(find(key)->location,
-                   fmt::format("{}: no quantity is called '{}'{}; there are {}", dotted(key), name,
+                   fmt::format("{}: no metric is called '{}'{}; there are {}", dotted(key), name,
                                system::did_you_mean(name, all), fmt::join(all, ", ")));
     }
     return found;

@@ -13,7 +13,7 @@ using test::make_task;
 using test::row_of;
 
 DataConfig backcopy_data(Index seq_len = 64, Index symbols = 20, Index triggers = 3) {
-  return {.kind = DataKind::backcopy,
+  return {.type = DataKind::backcopy,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,

@@ -13,7 +13,7 @@ using test::make_task;
 class EveryTask : public testing::TestWithParam<std::string> {
  protected:
   static DataConfig config(Index batch_size = 4) {
-    return {.kind = from_string<DataKind>(GetParam()).value(),
+    return {.type = from_string<DataKind>(GetParam()).value(),
             .path = {},
             .seq_len = 64,
             .batch_size = batch_size};
@@ -98,7 +98,7 @@ TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
 
 TEST_P(EveryTask, info_tells_kind_and_vocabulary) {
   const auto data = make_task(config());
-  EXPECT_EQ(data->info()["kind"], GetParam());
+  EXPECT_EQ(data->info()["type"], GetParam());
   EXPECT_EQ(data->info()["vocab_size"], data->vocab_size());
 }
 
@@ -106,7 +106,7 @@ TEST_P(EveryTask, a_small_vocabulary_is_a_config_error) {
   ModelConfig small;
   small.vocab_size = make_task(config())->vocab_size() - 1;
   EXPECT_THAT(test::errors_of(config(), small),
-              testing::HasSubstr(fmt::format("vocab_size is {}; data.kind '{}' with these sizes "
+              testing::HasSubstr(fmt::format("vocab_size is {}; data.type '{}' with these sizes "
                                              "needs at least {}",
                                              small.vocab_size, GetParam(), small.vocab_size + 1)));
 }
@@ -117,7 +117,7 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   project.config.model.max_seq_len = 32;
   project.config.data = config(10);
   project.config.data.seq_len = 32;
-  project.config.train.checkpoint_every = 5;
+  project.config.train.checkpoint_interval = 5;
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   ASSERT_EQ(project.train("cut"), system::Exit::ok);
   std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask,
 
 TEST(TaskDigests, of_the_first_batches_never_change) {
   const auto digest = [](DataKind kind) {
-    return test::digest_of({.kind = kind, .path = {}, .seq_len = 64, .batch_size = 4});
+    return test::digest_of({.type = kind, .path = {}, .seq_len = 64, .batch_size = 4});
   };
   EXPECT_EQ(digest(DataKind::needles), "8f774ee248a06946fb2598a9cafce2d2");
   EXPECT_EQ(digest(DataKind::mqar), "a246060868b65150840165e0b18d1b54");

@@ -13,7 +13,7 @@ using test::row_of;
 using testing::HasSubstr;
 
 DataConfig mqar_data(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
-  return {.kind = DataKind::mqar,
+  return {.type = DataKind::mqar,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,
@@ -137,7 +137,7 @@ TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
                   .d_ff = 64,
                   .max_seq_len = 8,
                   .vocab_size = 12};
-  config.data = {.kind = DataKind::mqar,
+  config.data = {.type = DataKind::mqar,
                  .path = {},
                  .seq_len = 8,
                  .batch_size = 64,

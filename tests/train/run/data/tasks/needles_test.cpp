@@ -12,7 +12,7 @@ using test::row_of;
 constexpr std::int32_t kMarker = 0, kDigit = 1, kCity = 11;
 
 DataConfig needles_data() {
-  return {.kind = DataKind::needles,
+  return {.type = DataKind::needles,
           .path = {},
           .seq_len = 96,
           .batch_size = 40,

@@ -10,7 +10,7 @@ using test::row_of;
 
 // Tokens: 12 keys, 10 values from 12 on, 6 of noise from 22 on.
 DataConfig noisy_data(double noise, Index seq_len = 64) {
-  return {.kind = DataKind::noisy_recall,
+  return {.type = DataKind::noisy_recall,
           .path = {},
           .seq_len = seq_len,
           .batch_size = 50,

@@ -42,8 +42,8 @@ TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
 
 TEST(ArmsOfClaims, are_the_first_that_differ_in_nothing_else) {
   const Result v2{.arm = "v2", .attention = {{"kind", "diff_v2"}}};
-  const Result wide{.arm = "wide", .config = {{"optim.clip_norm", "0"}}};
-  EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.clip_norm");
+  const Result wide{.arm = "wide", .config = {{"optim.max_grad_norm", "0"}}};
+  EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.max_grad_norm");
   EXPECT_EQ(pair({wide, {.arm = "plain"}, v2}), "v2 against plain");
   EXPECT_EQ(pair({{.arm = "plain", .config = {{"model.d_ff", "300"}}}, v2}), "v2 against plain");
 }

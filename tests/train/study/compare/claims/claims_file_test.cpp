@@ -22,29 +22,29 @@ arms:
   wide:
 claims:
   loss:
-    sentence: V2 is lower
+    statement: V2 is lower
     source: an article
     family: losses
-    rank: primary
+    endpoint: primary
     arm: v2
-    against: softmax
-    quantity: val_loss
-    regime: {optim.lr: [0.01, 3.0e-2], optim.schedule: cosine}
+    reference: softmax
+    metric: val_loss
+    where: {optim.lr: [0.01, 3.0e-2], optim.schedule: cosine}
     expect: lower
     margin: 0.01
     published: [-0.03, -0.02]
     controls:
-      - {arm: softmax, quantity: grad_spikes, from: 5, to: 30}
+      - {arm: softmax, metric: grad_spikes, from: 5, to: 30}
     plan: {spread: 0.011, effect: -0.025}
     if_supported: it is
     if_contradicted: it is not
   scale:
-    sentence: the same scale
+    statement: the same scale
     family: losses
-    rank: secondary
+    endpoint: secondary
     arm: wide
-    against: softmax
-    quantity: grad_norm_median
+    reference: softmax
+    metric: grad_norm_median
     expect: equivalent
     margin: 1.2
 )";
@@ -61,10 +61,9 @@ TEST(ClaimsFile, is_read_in_full) {
   ASSERT_EQ(file.claims.size(), 2u);
   const Claim& loss = file.claims[0];
   EXPECT_EQ(loss.id, "loss");
-  EXPECT_EQ(loss.rank, Rank::primary);
-  EXPECT_EQ(loss.quantity, &quantity("val_loss"));
-  EXPECT_EQ(loss.regime,
-            (Regime{{"optim.lr", {"0.01", "3.0e-2"}}, {"optim.schedule", {"cosine"}}}));
+  EXPECT_EQ(loss.endpoint, Rank::primary);
+  EXPECT_EQ(loss.metric, &quantity("val_loss"));
+  EXPECT_EQ(loss.where, (Regime{{"optim.lr", {"0.01", "3.0e-2"}}, {"optim.schedule", {"cosine"}}}));
   EXPECT_EQ(loss.on_axis(loss.margin), 0.01);
   EXPECT_EQ(loss.published_low, -0.03);
   EXPECT_EQ(loss.published_high, -0.02);
@@ -97,8 +96,8 @@ std::string error(const std::string& text, const std::string& by) {
 }
 
 TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_there_is) {
-  EXPECT_THAT(error("quantity: val_loss", "quantity: val_los"),
-              HasSubstr("c.yaml:16:15: error: claims.loss.quantity: no quantity is called "
+  EXPECT_THAT(error("metric: val_loss", "metric: val_los"),
+              HasSubstr("c.yaml:16:15: error: claims.loss.metric: no metric is called "
                         "'val_los'; did you mean 'val_loss'?; there are train_loss, val_loss"));
   EXPECT_THAT(error("arm: v2", "arm: v3"),
               HasSubstr("c.yaml:14:10: error: claims.loss.arm: 'v3' is not in arms (softmax, v2, "
@@ -108,18 +107,18 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
   EXPECT_THAT(error("expect: lower", "expect: smaller"),
               HasSubstr("claims.loss.expect: 'smaller' is not one of lower, higher"));
   EXPECT_THAT(error("optim.schedule: cosine", "optim.shedule: cosine"),
-              HasSubstr("unknown key 'claims.loss.regime.optim.shedule'; did you mean "
+              HasSubstr("unknown key 'claims.loss.where.optim.shedule'; did you mean "
                         "'optim.schedule'?"));
   EXPECT_THAT(error("    if_supported: it is\n", "    if_suported: it is\n"),
               HasSubstr("unknown key 'claims.loss.if_suported'; did you mean 'if_supported'?"));
   EXPECT_THAT(error("lambda: none", "lambda: nothing"), HasSubstr("c.yaml:6:"));
-  EXPECT_THAT(error("    quantity: val_loss",
-                    "    compared_with: {arm: v2, against: v3}\n"
-                    "    quantity: val_loss"),
-              HasSubstr("claims.loss.compared_with.against: 'v3' is not in arms"));
-  EXPECT_THAT(error("    quantity: val_loss",
-                    "    compared_with: {arm: v2, against: softmax}\n"
-                    "    quantity: val_loss"),
+  EXPECT_THAT(error("    metric: val_loss",
+                    "    compared_with: {arm: v2, reference: v3}\n"
+                    "    metric: val_loss"),
+              HasSubstr("claims.loss.compared_with.reference: 'v3' is not in arms"));
+  EXPECT_THAT(error("    metric: val_loss",
+                    "    compared_with: {arm: v2, reference: softmax}\n"
+                    "    metric: val_loss"),
               HasSubstr("claims.loss.compared_with: names the two arms of the claim itself"));
 }
 
@@ -135,17 +134,17 @@ TEST(ClaimsFile, with_numbers_that_do_not_fit_is_refused) {
 }
 
 TEST(ClaimsFile, has_one_primary_claim_a_family_before_its_secondary_ones) {
-  EXPECT_THAT(error("rank: secondary", "rank: primary"),
+  EXPECT_THAT(error("endpoint: secondary", "endpoint: primary"),
               HasSubstr("claims.scale: family 'losses' has a primary claim already"));
   EXPECT_THAT(
-      error("    rank: primary\n", ""),
+      error("    endpoint: primary\n", ""),
       HasSubstr("claims.scale: secondary, but family 'losses' has no primary claim before"));
 }
 
 TEST(ClaimsFile, without_claims_or_with_other_than_a_map_is_refused) {
   for (const char* text : {"", "a", "[1]", "alpha: 0.1", "claims: {}", "claims: [a]",
                            "claims: {a: 1}", "claims: {a: {}}", "claims: {a: {arm: x}}",
-                           "claims: {a: {sentence: s, arm: x, against: y}}", "{", "a: 1"}) {
+                           "claims: {a: {statement: s, arm: x, reference: y}}", "{", "a: 1"}) {
     EXPECT_THROW(claims_from_text(text, "c.yaml"), ConfigError) << text;
   }
   EXPECT_THROW(load_claims("/nowhere/claims.yaml"), MissingInput);

@@ -35,17 +35,17 @@ std::vector<RunRecord> four_arms() {
 
 TEST(MeasureDifferences, are_compared_seed_by_seed) {
   const ClaimsFile loss =
-      claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n");
+      claims("    metric: val_loss\n    compared_with: {arm: c, reference: d}\n");
   const Measured found = measured(loss, four_arms());
   EXPECT_EQ(found.reason, "");
   EXPECT_EQ(found.arm, "a less b");
-  EXPECT_EQ(found.against, "c less d");
+  EXPECT_EQ(found.reference, "c less d");
   EXPECT_NEAR(found.arm_mean, 0.4, 1e-12);
-  EXPECT_NEAR(found.against_mean, 0.2, 1e-12);
+  EXPECT_NEAR(found.reference_mean, 0.2, 1e-12);
   EXPECT_NEAR(found.paired.difference.mean, 0.2, 1e-12);
   EXPECT_NEAR(found.a[2] - found.b[2], 0.3, 1e-12);
   const Measured ratio =
-      measured(claims("    quantity: attention_logit\n    compared_with: {arm: c, against: d}\n"),
+      measured(claims("    metric: attention_logit\n    compared_with: {arm: c, reference: d}\n"),
                four_arms());
   EXPECT_EQ(ratio.arm, "a over b");
   EXPECT_NEAR(ratio.paired.difference.mean, std::log(3), 1e-12) << "a ratio of ratios";
@@ -56,16 +56,16 @@ TEST(MeasureDifferences, are_compared_seed_by_seed) {
 }
 
 TEST(MeasureDifferences, need_two_that_differ) {
-  const std::string with = "    compared_with: {arm: c, against: d}\n";
-  EXPECT_EQ(measured(claims("    quantity: attention_logit\n" + with), four_arms()).failed_control,
+  const std::string with = "    compared_with: {arm: c, reference: d}\n";
+  EXPECT_EQ(measured(claims("    metric: attention_logit\n" + with), four_arms()).failed_control,
             "")
       << "one of the two may be none";
-  EXPECT_EQ(measured(claims("    quantity: tokens_per_sec\n" + with), four_arms()).failed_control,
+  EXPECT_EQ(measured(claims("    metric: tokens_per_sec\n" + with), four_arms()).failed_control,
             "speed: both differences of every seed are the same");
 }
 
 TEST(MeasureDifferences, count_the_seeds_of_both) {
-  const std::string lines = "    quantity: val_loss\n    compared_with: {arm: c, against: d}\n";
+  const std::string lines = "    metric: val_loss\n    compared_with: {arm: c, reference: d}\n";
   const ClaimsFile file = claims(lines);
   auto results = test::records({});
   for (const char* arm : {"a", "b", "c", "d"}) {
@@ -89,18 +89,18 @@ TEST(MeasureDifferences, known_at_different_learning_rates_are_not_compared) {
     for (const int seed : {1, 2, 3}) runs.push_back(test::record({.arm = arm, .seed = seed}));
   }
   const Measured found =
-      measured(claims("    quantity: val_loss\n    compared_with: {arm: c, against: d}\n"), runs);
+      measured(claims("    metric: val_loss\n    compared_with: {arm: c, reference: d}\n"), runs);
   EXPECT_EQ(found.reason, "a less b is known at lr 0.001, 0.01, c less d at lr 0.001");
   EXPECT_TRUE(found.seeds.empty() && found.a.empty() && found.b.empty());
 }
 
 TEST(MeasureDifferences, one_of_which_is_not_there_are_not_compared) {
-  const std::string loss = "    quantity: val_loss\n    compared_with: ";
-  EXPECT_THAT(measured(claims(loss + "{arm: c, against: x}\n"), four_arms()).reason,
+  const std::string loss = "    metric: val_loss\n    compared_with: ";
+  EXPECT_THAT(measured(claims(loss + "{arm: c, reference: x}\n"), four_arms()).reason,
               HasSubstr("no arm is called x"));
   auto runs = four_arms();
   std::erase_if(runs, [](const RunRecord& run) { return run.arm == "d" && run.seed == 2; });
-  EXPECT_EQ(measured(claims(loss + "{arm: c, against: d}\n"), runs).seeds,
+  EXPECT_EQ(measured(claims(loss + "{arm: c, reference: d}\n"), runs).seeds,
             (std::vector<std::uint64_t>{1, 3}));
 }
 

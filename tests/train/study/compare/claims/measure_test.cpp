@@ -21,15 +21,15 @@ using test::two_arms;
 using testing::HasSubstr;
 
 TEST(Measure, pairs_the_runs_of_a_seed_and_averages_its_learning_rates) {
-  const Measured all = measured(claims("    quantity: val_loss\n"), two_arms());
+  const Measured all = measured(claims("    metric: val_loss\n"), two_arms());
   EXPECT_EQ(all.reason, "");
   EXPECT_EQ(all.seeds, (std::vector<std::uint64_t>{1, 2, 3}));
   EXPECT_NEAR(all.paired.difference.mean, -0.1, 1e-12);
-  EXPECT_NEAR(all.against_mean, 2.2 + (0.01 + 0.1) / 2, 1e-12);
+  EXPECT_NEAR(all.reference_mean, 2.2 + (0.01 + 0.1) / 2, 1e-12);
   EXPECT_EQ(all.where, "lr 0.001, 0.01");
   const Measured one =
-      measured(claims("    quantity: val_loss\n    regime: {optim.lr: 1.0e-2}\n"), two_arms());
-  EXPECT_NEAR(one.against_mean, 2.3, 1e-12);
+      measured(claims("    metric: val_loss\n    where: {optim.lr: 1.0e-2}\n"), two_arms());
+  EXPECT_NEAR(one.reference_mean, 2.3, 1e-12);
   EXPECT_EQ(one.where, "lr 0.01");
 }
 
@@ -37,13 +37,13 @@ TEST(Measure, compares_ratios_by_their_logarithms) {
   const auto runs = two_arms([](Result& result) {
     result.last = {{"attn/logit_max/0", result.arm == "a" ? 2.0 * result.seed : 1.0 * result.seed}};
   });
-  const Measured found = measured(claims("    quantity: attention_logit\n"), runs);
+  const Measured found = measured(claims("    metric: attention_logit\n"), runs);
   EXPECT_NEAR(found.paired.difference.mean, std::log(2), 1e-12);
-  EXPECT_NEAR(found.against_mean, std::cbrt(6), 1e-12) << "the geometric mean";
+  EXPECT_NEAR(found.reference_mean, std::cbrt(6), 1e-12) << "the geometric mean";
 }
 
 TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
-  const std::string quantity = "    quantity: val_loss\n";
+  const std::string quantity = "    metric: val_loss\n";
   const Measured some = measured(claims(quantity, "seeds: [3, 1]\n"), two_arms());
   EXPECT_EQ(some.seeds, (std::vector<std::uint64_t>{3, 1}));
   EXPECT_EQ(some.planned, 2);
@@ -61,12 +61,12 @@ TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_ou
     if (result.arm == "a" && result.seed == 2 && result.lr > 5e-3)
       result.state = run::RunState::diverged;
   });
-  EXPECT_EQ(measured(claims("    quantity: val_loss\n"), runs).reason,
+  EXPECT_EQ(measured(claims("    metric: val_loss\n"), runs).reason,
             "a with seed 2 at lr 0.01 diverged at step 12 (train/loss) and has no validation loss; "
-            "let the regime name learning rates at which no run diverges");
-  EXPECT_EQ(
-      measured(claims("    quantity: val_loss\n    regime: {optim.lr: 0.001}\n"), runs).reason, "");
-  const Measured capped = measured(claims("    quantity: final_loss\n"), runs);
+            "let 'where' name learning rates at which no run diverges");
+  EXPECT_EQ(measured(claims("    metric: val_loss\n    where: {optim.lr: 0.001}\n"), runs).reason,
+            "");
+  const Measured capped = measured(claims("    metric: final_loss\n"), runs);
   EXPECT_EQ(capped.reason, "");
   EXPECT_EQ(capped.seeds.size(), 3u);
 }
@@ -75,18 +75,18 @@ TEST(Measure, says_what_is_missing) {
   const auto why = [](const std::string& lines, const std::vector<RunRecord>& runs) {
     return measured(claims(lines), runs).reason;
   };
-  const std::string loss = "    quantity: val_loss\n";
+  const std::string loss = "    metric: val_loss\n";
   EXPECT_EQ(why(loss, test::records({{.arm = "a"}, {.arm = "other"}})),
             "no arm is called b; did you mean 'a'?; there are a, other");
-  EXPECT_EQ(why("    quantity: sink_rate\n", two_arms()), "no run of a logged attn/sink_rate");
-  EXPECT_EQ(why(loss + "    regime: {optim.lr: 0.5}\n", two_arms()), "no run is of this regime");
+  EXPECT_EQ(why("    metric: sink_rate\n", two_arms()), "no run of a logged attn/sink_rate");
+  EXPECT_EQ(why(loss + "    where: {optim.lr: 0.5}\n", two_arms()), "no run matches 'where'");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .lr = 1e-3}, {.arm = "b", .lr = 1e-2}})),
             "a and b share no learning rate (0.001 and 0.01)");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .seed = 1}, {.arm = "b", .seed = 2}})),
             "a and b have no seed in common");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .state = run::RunState::running}, {.arm = "b"}})),
             "no run of a has ended");
-  EXPECT_EQ(why("    quantity: lr_sensitivity\n", test::records({{.arm = "a"}, {.arm = "b"}})),
+  EXPECT_EQ(why("    metric: lr_sensitivity\n", test::records({{.arm = "a"}, {.arm = "b"}})),
             "lr sensitivity needs two learning rates or more; there is 0.001");
   EXPECT_EQ(
       why(loss, test::records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
@@ -96,47 +96,46 @@ TEST(Measure, says_what_is_missing) {
 }
 
 TEST(Measure, refuses_arms_whose_runs_are_no_samples_of_one_population) {
-  const std::string loss = "    quantity: val_loss\n";
-  const auto clipped = test::records({{.arm = "a", .config = {{"optim.clip_norm", "1"}}},
-                                      {.arm = "a", .seed = 2, .config = {{"optim.clip_norm", "0"}}},
-                                      {.arm = "b"}});
+  const std::string loss = "    metric: val_loss\n";
+  const auto clipped =
+      test::records({{.arm = "a", .config = {{"optim.max_grad_norm", "1"}}},
+                     {.arm = "a", .seed = 2, .config = {{"optim.max_grad_norm", "0"}}},
+                     {.arm = "b"}});
   EXPECT_THAT(measured(claims(loss), clipped).reason,
-              HasSubstr("runs of a differ in optim.clip_norm: "));
-  EXPECT_EQ(measured(claims(loss + "    regime: {optim.clip_norm: 1}\n"), clipped).reason, "");
+              HasSubstr("runs of a differ in optim.max_grad_norm: "));
+  EXPECT_EQ(measured(claims(loss + "    where: {optim.max_grad_norm: 1}\n"), clipped).reason, "");
 }
 
 TEST(Measure, compares_an_arm_with_a_number) {
   const auto against = [](const std::string& lines) {
-    return claims_from_text("claims:\n  c:\n    sentence: s\n    arm: a\n" + lines, "c.yaml");
+    return claims_from_text("claims:\n  c:\n    statement: s\n    arm: a\n" + lines, "c.yaml");
   };
-  const Measured found =
-      measured(against("    value: 2.5\n    quantity: val_loss\n    regime: {optim.lr: 0.01}\n"),
-               two_arms());
+  const Measured found = measured(
+      against("    value: 2.5\n    metric: val_loss\n    where: {optim.lr: 0.01}\n"), two_arms());
   EXPECT_EQ(found.reason, "");
-  EXPECT_EQ(found.against, "2.5");
+  EXPECT_EQ(found.reference, "2.5");
   EXPECT_EQ(found.seeds.size(), 3u);
   EXPECT_NEAR(found.paired.difference.mean, 2.2 - 2.5, 1e-12);
   const auto ratio = two_arms([](Result& result) { result.last = {{"attn/logit_max/0", 8}}; });
   EXPECT_NEAR(
-      measured(against("    value: 2\n    quantity: attention_logit\n"), ratio).a[0] - std::log(2),
+      measured(against("    value: 2\n    metric: attention_logit\n"), ratio).a[0] - std::log(2),
       std::log(4), 1e-12);
   EXPECT_THAT(
-      measured(against("    value: 8\n    quantity: attention_logit\n"), ratio).failed_control,
+      measured(against("    value: 8\n    metric: attention_logit\n"), ratio).failed_control,
       HasSubstr("have the same number"));
 }
 
 TEST(Measure, of_a_control_that_cannot_be_told_compares_nothing) {
   const auto why = [](const std::string& control) {
-    return measured(claims("    quantity: val_loss\n    controls: [{" + control + "}]\n"),
-                    two_arms())
+    return measured(claims("    metric: val_loss\n    controls: [{" + control + "}]\n"), two_arms())
         .reason;
   };
-  EXPECT_EQ(why("arm: a, quantity: sink_rate, from: 0"), "control: a run of a has no sink rate");
-  EXPECT_THAT(why("arm: c, quantity: val_loss, from: 0"), HasSubstr("no arm is called c"));
+  EXPECT_EQ(why("arm: a, metric: sink_rate, from: 0"), "control: a run of a has no sink rate");
+  EXPECT_THAT(why("arm: c, metric: val_loss, from: 0"), HasSubstr("no arm is called c"));
 }
 
 TEST(Measure, knows_whether_the_claims_were_stated_before_the_runs) {
-  const ClaimsFile file = claims("    quantity: val_loss\n");
+  const ClaimsFile file = claims("    metric: val_loss\n");
   const auto with = [&](const std::string& first, const std::string& second) {
     return measured(file, test::records({{.arm = "a", .config = {{"run.claims", first}}},
                                          {.arm = "b", .config = {{"run.claims", second}}}}))
@@ -149,7 +148,7 @@ TEST(Measure, knows_whether_the_claims_were_stated_before_the_runs) {
 
 TEST(Measure, needs_what_the_controls_say) {
   const auto failed = [](const std::string& control) {
-    return measured(claims("    quantity: val_loss\n    controls: [{arm: b, quantity: val_loss, " +
+    return measured(claims("    metric: val_loss\n    controls: [{arm: b, metric: val_loss, " +
                            control + "}]\n"),
                     two_arms())
         .failed_control;
@@ -158,7 +157,7 @@ TEST(Measure, needs_what_the_controls_say) {
   EXPECT_EQ(failed("from: 3"), "validation loss: b has 2.26 on average; need 3 or more");
   EXPECT_EQ(failed("to: 2"), "validation loss: b has 2.26 on average; need 2 or less");
   const auto same = two_arms([](Result& result) { result.loss = 2.3; });
-  EXPECT_EQ(measured(claims("    quantity: val_loss\n"), same).failed_control,
+  EXPECT_EQ(measured(claims("    metric: val_loss\n"), same).failed_control,
             "validation loss: both runs of every pair have the same number");
 }
 

@@ -14,28 +14,28 @@ using testing::HasSubstr;
 ClaimsFile file_with(const std::string& top) {
   return claims_from_text(top + R"(claims:
   loss:
-    sentence: s
-    rank: primary
+    statement: s
+    endpoint: primary
     arm: a
-    against: b
-    quantity: val_loss
+    reference: b
+    metric: val_loss
     margin: 0.01
     plan: {spread: 0.011, effect: -0.025}
   logit:
-    sentence: s
-    rank: primary
+    statement: s
+    endpoint: primary
     arm: a
-    against: b
-    quantity: attention_logit
+    reference: b
+    metric: attention_logit
     plan: {spread: 1.14, effect: 0.74}
   unplanned:
-    sentence: s
+    statement: s
     family: logit
-    rank: secondary
+    endpoint: secondary
     arm: a
-    against: b
-    quantity: sink_rate
-  open: {sentence: s, arm: a, against: b, quantity: val_loss}
+    reference: b
+    metric: sink_rate
+  open: {statement: s, arm: a, reference: b, metric: val_loss}
 )",
                           "c.yaml");
 }
@@ -60,9 +60,9 @@ TEST(Power, of_planned_claims_is_that_of_the_worst_step_of_holm) {
 
 TEST(Power, of_claims_that_expect_no_difference_is_that_of_finding_none) {
   const ClaimsFile file = claims_from_text(R"(claims:
-  same: {sentence: s, rank: primary, arm: a, against: b, quantity: val_loss, expect: equivalent,
+  same: {statement: s, endpoint: primary, arm: a, reference: b, metric: val_loss, expect: equivalent,
          margin: 0.02, plan: {spread: 0.011, effect: 0.005}}
-  worse: {sentence: s, rank: primary, arm: a, against: b, quantity: val_loss, expect: not_higher,
+  worse: {statement: s, endpoint: primary, arm: a, reference: b, metric: val_loss, expect: not_higher,
           margin: 0.02, plan: {spread: 0.011, effect: -0.01}}
 )",
                                            "c.yaml");
@@ -93,8 +93,8 @@ TEST(Power, of_looks_is_that_of_the_last_one) {
 
 TEST(Power, of_claims_without_a_primary_one_says_that_they_give_hints) {
   const ClaimsFile file = claims_from_text(
-      "claims: {a: {sentence: s, arm: a, against: b, quantity: val_loss}}", "c.yaml");
-  EXPECT_EQ(power_text(file, 8, 80), "c.yaml has no primary claim: what it says will be hints\n");
+      "claims: {a: {statement: s, arm: a, reference: b, metric: val_loss}}", "c.yaml");
+  EXPECT_EQ(power_text(file, 8, 80), "c.yaml has no primary claim: all are exploratory\n");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class Studies : public testing::TestWithParam<const char*> {
  private:
   /// Wrong is a difference where there is none, and equivalence where the difference is the margin.
   static bool is_wrong(const ClaimResult& result, double truth) {
-    if (!is_decided(result.verdict) || result.rank == Rank::exploratory) return false;
+    if (!is_decided(result.verdict) || result.endpoint == Rank::exploratory) return false;
     const Expect expect = result.claim->expect;
     const bool of_margin = expect == Expect::equivalent || expect == Expect::not_higher;
     const bool says_equal = result.verdict == Verdict::equivalent ||
@@ -85,7 +85,7 @@ class Studies : public testing::TestWithParam<const char*> {
     for (const ClaimResult& each : results) {
       counted.decided[each.claim->id] += is_decided(each.verdict) ? kOne : 0;
       if (!is_wrong(each, truth(*each.claim))) continue;
-      primary = primary || each.rank == Rank::primary;
+      primary = primary || each.endpoint == Rank::primary;
       families.insert(each.claim->family);
     }
     counted.wrong_primary += primary ? kOne : 0;
@@ -116,7 +116,7 @@ TEST_P(Studies, at_the_margin_call_a_false_equivalence_in_at_most_one_of_twenty)
 TEST_P(Studies, with_the_effects_of_the_pilot_decide_as_often_as_planned) {
   const Counted counted = simulate(planned, 8);
   for (const Claim& claim : file.claims) {
-    if (claim.rank != Rank::primary || std::isnan(claim.planned_effect)) continue;
+    if (claim.endpoint != Rank::primary || std::isnan(claim.planned_effect)) continue;
     // At the first and at the last step of Holm's correction.
     const auto power = [&](double level) {
       return stats::paired_power(planned(claim), spread_of(claim), 8, level);

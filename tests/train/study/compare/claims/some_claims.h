@@ -11,26 +11,26 @@ inline constexpr const char* kClaims = R"(arms:
   v2: {kind: diff_v2}
 claims:
   v2_loss:
-    sentence: V2's loss is lower than the baseline's
+    statement: V2's loss is lower than the baseline's
     source: V2 article
     arm: v2
-    against: softmax
-    quantity: final_loss
+    reference: softmax
+    metric: final_loss
     expect: lower
     margin: 0.01
     published: [-0.03, -0.02]
   v1_loss:
-    sentence: V1's loss is lower than the baseline's
+    statement: V1's loss is lower than the baseline's
     source: V1 paper
     arm: v1
-    against: softmax
-    quantity: final_loss
+    reference: softmax
+    metric: final_loss
     expect: lower
   v2_sinks:
-    sentence: V2 has a lower sink rate than the baseline
+    statement: V2 has a lower sink rate than the baseline
     arm: v2
-    against: softmax
-    quantity: sink_rate
+    reference: softmax
+    metric: sink_rate
     expect: lower
 )";
 

@@ -14,7 +14,7 @@ namespace difftape::test {
 /// A claim with these lines, about arms a and b.
 inline study::ClaimsFile claims(const std::string& lines, const std::string& top = "") {
   return study::claims_from_text(
-      top + "claims:\n  c:\n    sentence: s\n    arm: a\n    against: b\n" + lines, "c.yaml");
+      top + "claims:\n  c:\n    statement: s\n    arm: a\n    reference: b\n" + lines, "c.yaml");
 }
 
 inline study::Measured measured(const study::ClaimsFile& file,

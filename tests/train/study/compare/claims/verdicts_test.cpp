@@ -21,9 +21,9 @@ Claim claim(const std::string& id, Rank rank = Rank::primary, Expect expect = Ex
             double margin = kNone) {
   Claim made;
   made.id = made.family = id;
-  made.sentence = "a claim";
-  made.rank = rank;
-  made.quantity = &quantity("val_loss");
+  made.statement = "a claim";
+  made.endpoint = rank;
+  made.metric = &quantity("val_loss");
   made.expect = expect;
   made.margin = margin;
   return made;
@@ -33,7 +33,7 @@ Claim claim(const std::string& id, Rank rank = Rank::primary, Expect expect = Ex
 Measured pairs(double mean, double deviation = 0.01, int count = 8) {
   Measured made;
   made.arm = "a";
-  made.against = "b";
+  made.reference = "b";
   made.stated_before = true;
   made.where = "lr 0.01";
   for (int i = 0; i < count; ++i) {
@@ -55,7 +55,7 @@ TEST(Verdicts, count_every_primary_claim_of_the_file_also_those_of_other_sweeps)
   ClaimsFile file;
   file.claims = {claim("here"), claim("elsewhere"), claim("elsewhere too")};
   Measured none;
-  none.reason = "no run is in the regime";
+  none.reason = "no run matches 'where'";
   const auto results = decide(file, {pairs(-0.1), none, none});
   EXPECT_EQ(results[1].verdict, Verdict::not_tested);
   EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
@@ -70,17 +70,17 @@ TEST(Verdicts, of_a_bound_are_those_that_hold_beyond_it_too) {
   };
   const Claim made = claim("c", Rank::primary, Expect::lower, 0.02);
   EXPECT_EQ(verdict(made, bounded(-0.1, true, false)), supported);
-  EXPECT_EQ(verdict(made, bounded(-0.1, false, true)), undecided);
+  EXPECT_EQ(verdict(made, bounded(-0.1, false, true)), inconclusive);
   EXPECT_EQ(verdict(made, bounded(0.1, false, true)), contradicted);
-  EXPECT_EQ(verdict(made, bounded(0.1, true, false)), undecided);
-  EXPECT_EQ(verdict(made, bounded(-0.1, true, true)), undecided);
-  EXPECT_EQ(verdict(made, bounded(0, true, false)), undecided) << "not equivalent";
+  EXPECT_EQ(verdict(made, bounded(0.1, true, false)), inconclusive);
+  EXPECT_EQ(verdict(made, bounded(-0.1, true, true)), inconclusive);
+  EXPECT_EQ(verdict(made, bounded(0, true, false)), inconclusive) << "not equivalent";
   const Claim above = claim("c", Rank::primary, Expect::not_higher, 0.02);
   EXPECT_EQ(verdict(above, bounded(0, true, false)), supported);
-  EXPECT_EQ(verdict(above, bounded(0, false, true)), undecided);
+  EXPECT_EQ(verdict(above, bounded(0, false, true)), inconclusive);
   EXPECT_EQ(verdict(above, bounded(0.1, false, true)), contradicted);
   const Claim same = claim("c", Rank::primary, Expect::equivalent, 0.02);
-  EXPECT_EQ(verdict(same, bounded(0, true, false)), undecided);
+  EXPECT_EQ(verdict(same, bounded(0, true, false)), inconclusive);
   EXPECT_EQ(verdict(same, bounded(0.1, false, true)), contradicted);
 }
 
@@ -91,8 +91,8 @@ TEST(Verdicts, say_a_bound_as_one) {
   made.bounds.assign(made.a.size(), {.may_be_lower = true});
   const ClaimResult at_most = decide(file, {made}).front();
   EXPECT_THAT(difference_text(at_most), testing::MatchesRegex("at most \\+0.1000 \\(to .*\\)"));
-  EXPECT_EQ(verdict_text(at_most), "undecided: the swept learning rates end too early");
-  EXPECT_THAT(verdicts_csv({{at_most}}), HasSubstr("undecided,,the swept"));
+  EXPECT_EQ(verdict_text(at_most), "inconclusive: the swept learning rates end too early");
+  EXPECT_THAT(verdicts_csv({{at_most}}), HasSubstr("inconclusive,,the swept"));
   made.bounds[0].may_be_higher = true;
   EXPECT_EQ(difference_text(decide(file, {made}).front()), "not known");
 }
@@ -108,9 +108,10 @@ TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
     EXPECT_EQ(verdict(made, pairs(-0.1)), lower) << to_string(expect);
     EXPECT_EQ(verdict(made, pairs(0.1)), higher) << to_string(expect);
     EXPECT_EQ(verdict(made, pairs(0.0)), none) << to_string(expect);
-    EXPECT_EQ(verdict(made, pairs(0.0, 0.1)), undecided) << to_string(expect);
+    EXPECT_EQ(verdict(made, pairs(0.0, 0.1)), inconclusive) << to_string(expect);
   }
-  EXPECT_EQ(verdict(claim("c"), pairs(0)), undecided) << "without a margin nothing is equivalent";
+  EXPECT_EQ(verdict(claim("c"), pairs(0)), inconclusive)
+      << "without a margin nothing is equivalent";
   const Claim above = claim("c", Rank::primary, Expect::not_higher, 0.02);
   EXPECT_EQ(verdict(above, pairs(0.01, 0.001)), supported) << "above 0, and not above the margin";
 }
@@ -119,13 +120,13 @@ TEST(Verdicts, of_equal_differences_are_no_surer_than_signs) {
   using enum Verdict;
   for (const Expect expect : {Expect::lower, Expect::equivalent, Expect::not_higher}) {
     const Claim made = claim("c", Rank::primary, expect, 0.02);
-    EXPECT_EQ(verdict(made, pairs(-0.01, 0, 3)), undecided) << to_string(expect);
-    EXPECT_NE(verdict(made, pairs(-0.01, 0, 6)), undecided) << to_string(expect);
+    EXPECT_EQ(verdict(made, pairs(-0.01, 0, 3)), inconclusive) << to_string(expect);
+    EXPECT_NE(verdict(made, pairs(-0.01, 0, 6)), inconclusive) << to_string(expect);
   }
   ClaimsFile file;
   file.claims = {claim("c")};
   EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0, 3)}).front()),
-            "undecided: about 6 seeds would decide");
+            "inconclusive: about 6 seeds would decide");
 }
 
 TEST(Verdicts, of_a_difference_that_is_smaller_than_the_margin_say_so) {
@@ -155,11 +156,11 @@ TEST(Verdicts, wait_for_the_seeds_of_the_plan) {
   Measured few = pairs(-0.1, 0.001, 5);
   few.planned = 8;
   const ClaimResult result = decide(file, {few}).front();
-  EXPECT_EQ(result.verdict, Verdict::undecided);
-  EXPECT_EQ(verdict_text(result), "undecided: 5 of 8 seeds have ended");
+  EXPECT_EQ(result.verdict, Verdict::inconclusive);
+  EXPECT_EQ(verdict_text(result), "inconclusive: 5 of 8 seeds have ended");
   EXPECT_TRUE(std::isnan(result.p));
   few.failed_control = "too few spikes so far";
-  EXPECT_EQ(verdict_text(decide(file, {few}).front()), "undecided: 5 of 8 seeds have ended");
+  EXPECT_EQ(verdict_text(decide(file, {few}).front()), "inconclusive: 5 of 8 seeds have ended");
 }
 
 TEST(Verdicts, at_looks_decide_early_only_where_it_is_clear) {
@@ -170,10 +171,10 @@ TEST(Verdicts, at_looks_decide_early_only_where_it_is_clear) {
     return decide(file, {pairs(mean, deviation, count)}).front().verdict;
   };
   EXPECT_EQ(at(-0.1, 0.001, 4), Verdict::supported);
-  EXPECT_EQ(at(-0.1, 0.03, 4), Verdict::undecided) << "p is above 0.0005";
-  EXPECT_EQ(at(-0.1, 0.03, 7), Verdict::undecided) << "between looks nothing is looked at";
+  EXPECT_EQ(at(-0.1, 0.03, 4), Verdict::inconclusive) << "p is above 0.0005";
+  EXPECT_EQ(at(-0.1, 0.03, 7), Verdict::inconclusive) << "between looks nothing is looked at";
   EXPECT_EQ(at(-0.1, 0.03, 8), Verdict::supported);
-  EXPECT_EQ(at(0, 0.01, 8), Verdict::undecided) << "equivalence waits for the last look";
+  EXPECT_EQ(at(0, 0.01, 8), Verdict::inconclusive) << "equivalence waits for the last look";
   EXPECT_EQ(at(0, 0.01, 12), Verdict::equivalent);
   Measured turned = pairs(-0.1, 0.001, 12);
   for (size_t i = 4; i < 12; ++i) turned.a[i] = 2.4;
@@ -191,11 +192,11 @@ TEST(Verdicts, of_primary_claims_are_corrected_by_holm_of_others_by_their_rank) 
       decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
   EXPECT_DOUBLE_EQ(results[0].p_corrected, 2 * results[0].p);
   EXPECT_EQ(results[0].verdict, Verdict::supported);
-  EXPECT_EQ(results[1].verdict, Verdict::undecided);
+  EXPECT_EQ(results[1].verdict, Verdict::inconclusive);
   EXPECT_DOUBLE_EQ(results[2].p_corrected, 2 * results[2].p) << "the level its primary won";
   EXPECT_EQ(results[2].verdict, Verdict::supported);
-  EXPECT_EQ(results[3].verdict, Verdict::undecided);
-  EXPECT_EQ(verdict_text(results[4]), "hint: supported");
+  EXPECT_EQ(results[3].verdict, Verdict::inconclusive);
+  EXPECT_EQ(verdict_text(results[4]), "exploratory: supported");
   EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
 }
 
@@ -204,10 +205,10 @@ TEST(Verdicts, of_secondary_claims_are_hints_where_the_gate_is_closed) {
   file.claims = {claim("first"), claim("second", Rank::secondary), claim("third", Rank::secondary)};
   file.claims[1].family = file.claims[2].family = "first";
   const auto closed = decide(file, {pairs(0, 0.1), pairs(-0.1), pairs(-0.1)});
-  EXPECT_EQ(verdict_text(closed[1]), "hint: supported");
+  EXPECT_EQ(verdict_text(closed[1]), "exploratory: supported");
   const auto half = decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
-  EXPECT_EQ(half[1].verdict, Verdict::undecided);
-  EXPECT_EQ(verdict_text(half[2]), "hint: supported") << "the one before it was not decided";
+  EXPECT_EQ(half[1].verdict, Verdict::inconclusive);
+  EXPECT_EQ(verdict_text(half[2]), "exploratory: supported") << "the one before it was not decided";
 }
 
 TEST(Verdicts, on_claims_that_were_not_stated_before_are_hints) {
@@ -216,7 +217,7 @@ TEST(Verdicts, on_claims_that_were_not_stated_before_are_hints) {
   Measured late = pairs(-0.1);
   late.stated_before = false;
   const auto results = decide(file, {late});
-  EXPECT_EQ(verdict_text(results[0]), "hint: supported");
+  EXPECT_EQ(verdict_text(results[0]), "exploratory: supported");
   EXPECT_THAT(claims_notes(file, results)[1],
               HasSubstr("1 of them was not stated before the runs"));
 }
@@ -226,7 +227,7 @@ TEST(Verdicts, that_are_open_say_how_many_seeds_would_decide) {
   ClaimsFile file;
   file.claims = {made};
   const ClaimResult open = decide(file, {pairs(-0.02, 0.03)}).front();
-  ASSERT_EQ(open.verdict, Verdict::undecided);
+  ASSERT_EQ(open.verdict, Verdict::inconclusive);
   const double spread = open.measured.paired.error * std::sqrt(8.0);
   const Index differs =
       stats::fewest_pairs([&](Index n) { return stats::paired_power(0.02, spread, n, 0.05); }, 0.8);
@@ -234,7 +235,7 @@ TEST(Verdicts, that_are_open_say_how_many_seeds_would_decide) {
   EXPECT_LE(seeds_to_decide(open), differs);
   EXPECT_GT(seeds_to_decide(open), 8);
   EXPECT_EQ(verdict_text(open),
-            fmt::format("undecided: about {} seeds would decide", seeds_to_decide(open)));
+            fmt::format("inconclusive: about {} seeds would decide", seeds_to_decide(open)));
 }
 
 }  // namespace

@@ -66,10 +66,11 @@ struct LossOptions {
   /// c: logits become c tanh(logits / c) first (Gemma Team 2024); 0: they stay.
   double softcap = 0;
 };
-/// Means over the scored rows.
+/// Means over the scored rows, and what those are of.
 struct LossTerms {
-  real cross_entropy = 0;    ///< nats: the loss without its z-loss
-  double squared_log_z = 0;  ///< log(sum exp(logits))^2
+  real cross_entropy = 0;               ///< nats: the loss without its z-loss
+  double squared_log_z = 0;             ///< log(sum exp(logits))^2
+  std::vector<double> row_losses = {};  ///< N cross-entropies, 0 where a row is not scored
 };
 /// Mean over the scored ones of N rows of -log softmax(hidden weight^T)[target], in nats. hidden
 /// (..., C) with N rows, weight (V, C), N targets in [0, V) or kIgnoreIndex: such a row is

@@ -5,6 +5,8 @@
 #include <Random123/philox.h>
 #include <Random123/u01fixedpt.h>
 #include <Random123/boxmuller.hpp>
+#include <algorithm>
+#include <bit>
 
 #include "core/parallel.h"
 
@@ -46,6 +48,30 @@ std::uint64_t RandomStream::below(std::uint64_t index, std::uint64_t bound) cons
   // The high half of a 64 x 64 bit product; its bias is below bound / 2^64.
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(static_cast<Wide>(bits(index)) * bound >> 64);
+}
+
+RandomPermutation::RandomPermutation(std::uint64_t size, std::uint64_t seed, std::string_view name)
+    : size_(size),
+      half_bits_(std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2)),
+      round_(seed, name) {}
+
+std::uint64_t RandomPermutation::network(std::uint64_t i) const {
+  constexpr std::uint64_t kRounds = 8;
+  const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+  std::uint64_t left = i >> half_bits_, right = i & mask;
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    const std::uint64_t next = left ^ (round_.bits(round << 32 | right) & mask);
+    left = right;
+    right = next;
+  }
+  return left << half_bits_ | right;
+}
+
+std::uint64_t RandomPermutation::operator()(std::uint64_t i) const {
+  do {
+    i = network(i);
+  } while (i >= size_);
+  return i;
 }
 
 void fill_normal(Tensor& tensor, const RandomStream& stream, double std) {

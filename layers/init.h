@@ -31,7 +31,7 @@ struct ProjectionStd {
 
 /// A value that is not set is that of the preset.
 struct InitConfig {
-  InitPreset preset = InitPreset::gpt2;
+  InitPreset preset = InitPreset::lecun;
   std::optional<double> embedding_std{};
   std::optional<ProjectionStd> projection_std{};
   std::optional<bool> residual_scaling{};

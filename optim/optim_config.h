@@ -39,12 +39,12 @@ inline constexpr auto kNames<OnSpike> = std::to_array<Named<OnSpike>>(
 struct OptimConfig {
   OptimizerKind name = OptimizerKind::adamw;
   double lr = 1e-3;  ///< peak learning rate
-  double min_lr = 1e-4;
-  ScheduleKind schedule = ScheduleKind::cosine;
+  double min_lr = 0;
+  ScheduleKind schedule = ScheduleKind::wsd;
   Index warmup_steps = 50;
   double decay_fraction = 0.2;  ///< wsd: share of the steps in the final decay
-  double weight_decay = 0.1;
-  bool independent_weight_decay = false;  ///< of lr: it follows the schedule alone
+  double weight_decay = 1e-4;
+  bool independent_weight_decay = true;  ///< of lr: it follows the schedule alone
   bool decay_embeddings = false;
   std::array<double, 2> betas{0.9, 0.95};
   double eps = 1e-8;

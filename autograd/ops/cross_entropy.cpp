@@ -11,6 +11,8 @@
 //   fails     inner sizes differ, as many targets as rows are not given, a target is neither in
 //             [0, V) nor kIgnoreIndex, all are kIgnoreIndex
 // Rows whose target is kIgnoreIndex are left out before anything is computed of them.
+#include <optional>
+
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -123,9 +125,10 @@ Tensor scattered(const Tensor& x, const std::vector<Index>& rows, const Shape& s
   return out;
 }
 
-/// Mean terms, and the gradients of the loss if they are wanted.
+/// Mean terms, those of each row, and the gradients of the loss if they are wanted.
 struct LossAndGradients {
   RowTerms terms{};
+  std::vector<RowTerms> of_rows{};
   Tensor dhidden{}, dweight{};
 };
 LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
@@ -141,7 +144,8 @@ LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
   }
   Tensor logits = Tensor::empty({std::min(kChunkRows, rows), vocab});
   if (gradient && of.options.softcap > 0) of.slopes = Tensor::empty({num_threads(), vocab});
-  std::vector<RowTerms> terms(targets.size());
+  std::vector<RowTerms>& terms = result.of_rows;
+  terms.resize(targets.size());
   for (Index begin = 0; begin < rows; begin += kChunkRows) {
     const Index count = std::min(kChunkRows, rows - begin);
     const Operand h = matrix(hidden.data() + begin * width, count, width);
@@ -160,6 +164,15 @@ LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
   result.terms.cross_entropy /= static_cast<double>(rows);
   result.terms.squared_log_z /= static_cast<double>(rows);
   return result;
+}
+
+/// N cross-entropies of the terms of the scored rows.
+std::vector<double> row_losses(const std::vector<RowTerms>& terms, const Scored* scored, Index n) {
+  std::vector<double> losses(static_cast<size_t>(n));
+  for (size_t i = 0; i < terms.size(); ++i) {
+    losses[scored ? static_cast<size_t>(scored->rows[i]) : i] = terms[i].cross_entropy;
+  }
+  return losses;
 }
 
 /// gradient += dy saved.
@@ -190,16 +203,20 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   const RowsOf of{options, count, gradient};
   const Precision precision = hidden.tape().precision();
   LossAndGradients result;
+  std::optional<Scored> scored;
   if (count == rows) {
     result = mean_loss(hidden.value(), weight.value(), targets, of, precision);
   } else {
-    const Scored scored = scored_of(targets);
-    result = mean_loss(gathered(hidden.value(), scored.rows), weight.value(), scored.targets, of,
+    scored = scored_of(targets);
+    result = mean_loss(gathered(hidden.value(), scored->rows), weight.value(), scored->targets, of,
                        precision);
-    if (gradient) result.dhidden = scattered(result.dhidden, scored.rows, sh);
+    if (gradient) result.dhidden = scattered(result.dhidden, scored->rows, sh);
   }
   const RowTerms& mean = result.terms;
-  if (terms) *terms = {static_cast<real>(mean.cross_entropy), mean.squared_log_z};
+  if (terms) {
+    *terms = {static_cast<real>(mean.cross_entropy), mean.squared_log_z,
+              row_losses(result.of_rows, scored ? &*scored : nullptr, rows)};
+  }
   const double loss =
       mean.cross_entropy + (options.z_loss > 0 ? options.z_loss * mean.squared_log_z : 0);
   return record("cross_entropy", Tensor::scalar(static_cast<real>(loss)), {hidden, weight},

@@ -136,6 +136,37 @@ TEST(LargeSizes, cross_entropy_of_scattered_rows_over_several_chunks_equals_its_
       [&](std::vector<Var>& v) { return composition::cross_entropy(v[0], v[1], targets); });
 }
 
+TEST(LargeSizes, cross_entropy_tells_the_loss_of_each_row_and_0_where_none_is_scored) {
+  for (const int every : {1, 3}) {
+    std::vector<std::int32_t> targets;
+    for (int i = 0; i < 1200; ++i) targets.push_back(i % every == 0 ? i % 7 : kIgnoreIndex);
+    const Tensor hidden = drawn({1200, 5}, "hidden"), weight = drawn({7, 5}, "weight");
+    Tape tape;
+    LossTerms terms;
+    cross_entropy(tape.input(hidden), tape.input(weight), targets, {}, &terms);
+    ASSERT_EQ(terms.row_losses.size(), 1200u);
+    double sum = 0;
+    for (Index row = 0; row < 1200; ++row) {
+      const double loss = terms.row_losses[static_cast<size_t>(row)];
+      sum += loss;
+      const std::int32_t target = targets[static_cast<size_t>(row)];
+      if (target == kIgnoreIndex) {
+        EXPECT_EQ(loss, 0);
+        continue;
+      }
+      double exponentials = 0, of_target = 0;
+      for (Index v = 0; v < 7; ++v) {
+        double z = 0;
+        for (Index c = 0; c < 5; ++c) z += hidden.row(row)[c] * weight.row(v)[c];
+        exponentials += std::exp(z);
+        if (v == target) of_target = z;
+      }
+      EXPECT_NEAR(loss, std::log(exponentials) - of_target, 1e-12) << row;
+    }
+    EXPECT_NEAR(sum / (1200 / every), terms.cross_entropy, 1e-12);
+  }
+}
+
 TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
   std::vector<std::int32_t> targets;
   for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);

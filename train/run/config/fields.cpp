@@ -41,8 +41,8 @@ std::vector<Field> data_fields() {
                           "Files, folders or globs, seen from the file that says so; empty means "
                           "the Eigen headers."),
       field<at, &D::val_path>("data.val_path", paths(), "",
-                              "The same, to validate on as a whole; empty means a share of "
-                              "data.path."),
+                              "The same, to validate on as a whole and by file or folder; empty "
+                              "means a share of data.path."),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
@@ -119,12 +119,12 @@ std::vector<Field> optim_fields() {
       field<at, &O::name>("optim.name", any_value(), "",
                           "How a step follows from the gradient; muon is for the projections of "
                           "the blocks and leaves the rest to AdamW."),
-      field<at, &O::min_lr>("optim.min_lr", at_least(0).or_share_of("optim.lr", 10), "",
+      field<at, &O::min_lr>("optim.min_lr", at_least(0).or_share_of("optim.lr", 0), "",
                             "Learning rate at the last step."),
       field<at, &O::schedule>("optim.schedule", any_value(), "",
                               "Course of the learning rate after warm-up; wsd is "
                               "warmup-stable-decay."),
-      field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0).or_share_of("train.steps", 10),
+      field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0).or_share_of("train.steps", 5),
                                   "steps", "Steps in which the learning rate rises to its peak."),
       field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "fraction",
                                     "wsd only: share of the steps in the final decay."),

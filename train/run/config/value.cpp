@@ -184,7 +184,7 @@ std::string Constraint::range() const {
 }
 
 ConfigValue ValueSpec::standard() const {
-  if (constraint.share_of.empty()) return initial;
+  if (constraint.default_percent == 0) return initial;
   return fmt::format("{}%", constraint.default_percent);
 }
 

@@ -15,24 +15,23 @@ namespace difftape::run {
 
 namespace {
 
-using Make = std::unique_ptr<Dataset> (*)(const DataConfig&, Index vocab_size, std::uint64_t seed);
-
-Make make_of(DataKind kind) {
-  switch (kind) {
+std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::uint64_t seed,
+                              Index micro_batches) {
+  switch (config.type) {
     case DataKind::text:
-      return make_text;
+      return make_text(config, seed, micro_batches);
     case DataKind::tokens:
-      return make_token_data;
+      return make_token_data(config, vocab_size, seed, micro_batches);
     case DataKind::needles:
-      return make_needles;
+      return make_needles(config, vocab_size, seed);
     case DataKind::mqar:
-      return make_mqar;
+      return make_mqar(config, vocab_size, seed);
     case DataKind::noisy_recall:
-      return make_noisy_recall;
+      return make_noisy_recall(config, vocab_size, seed);
     case DataKind::backcopy:
       break;
   }
-  return make_backcopy;
+  return make_backcopy(config, vocab_size, seed);
 }
 
 void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {
@@ -79,8 +78,8 @@ DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
 }
 
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
-                                      std::uint64_t seed) {
-  auto dataset = make_of(config.type)(config, model.vocab_size, seed);
+                                      std::uint64_t seed, Index micro_batches) {
+  auto dataset = make(config, model.vocab_size, seed, micro_batches);
   require_vocab_size(*dataset, config.type, model);
   return dataset;
 }

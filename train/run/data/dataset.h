@@ -71,6 +71,15 @@ struct BestAchievable {
   double loss = 0, accuracy = 0;
 };
 
+/// The loss on held-out text is also measured in so many groups of neighboring documents.
+inline constexpr Index kLossGroups = 64;
+
+/// Which part of held-out text a validation sequence is from: that of its first token.
+struct RowOrigin {
+  Index domain = 0;  ///< number in domains()
+  Index group = 0;   ///< in [0, kLossGroups)
+};
+
 /// Batches that a model is scored on.
 class ValidationData {
  public:
@@ -79,6 +88,11 @@ class ValidationData {
   /// Validation batch i of val_batches(), at least 1. The same for every seed.
   virtual Batch val_batch(Index i) const = 0;
   virtual Index val_batches() const = 0;
+
+  /// Where the rows of that batch are from; empty of data that are no held-out part of a text.
+  virtual std::vector<RowOrigin> val_origins(Index /*i*/) const { return {}; }
+  /// The names of the domains of held-out text; empty if they are not told apart.
+  virtual std::vector<std::string> domains() const { return {}; }
 
   /// Tokens are in [0, vocab_size()).
   virtual Index vocab_size() const = 0;
@@ -96,8 +110,9 @@ class ValidationData {
   virtual AccuracyGrid grid() const { return {}; }
 };
 
-/// A source of batches without state: each is a function of its arguments and the seed, so a run
-/// continues anywhere, and the order of the data does not depend on the model.
+/// A source of batches without state: each is a function of its arguments, the seed and the number
+/// of sequences of a step, so a run continues anywhere, and the order of the data does not depend
+/// on the model.
 class Dataset : public ValidationData {
  public:
   /// Micro-batch `micro` of an optimiser step. Its row b is sequence micro * batch_size + b of the
@@ -114,9 +129,11 @@ void require_same_data(const ValidationData& data, const nlohmann::json& recorde
                        const std::filesystem::path& made);
 
 /// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
-/// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens.
+/// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens. A step
+/// has `micro_batches` (train.gradient_accumulation_steps), so that the next one goes on behind
+/// their sequences.
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
-                                      std::uint64_t seed);
+                                      std::uint64_t seed, Index micro_batches = 1);
 
 /// The tokens of data.path, of kind text or tokens, all of them to be predicted: every token but
 /// the first is a target once, after the up to seq_len tokens of its sequence. Throws as

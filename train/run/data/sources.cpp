@@ -59,23 +59,38 @@ std::vector<fs::path> files_at(const fs::path& path) {
   return files;
 }
 
+/// What the files at a path that an entry names are called together.
+std::string domain_of(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path.stem().string();
+  return fs::canonical(path).filename().string();
+}
+
 }  // namespace
 
-std::vector<fs::path> find_sources(std::span<const std::string> entries) {
+std::vector<SourceFile> find_source_files(std::span<const std::string> entries) {
   std::vector<std::string> fallback;
   if (entries.empty()) entries = fallback = default_text();
 
-  std::map<fs::path, fs::path>
+  std::map<fs::path, SourceFile>
       named;  // by canonical path: a file that two entries name counts once
   for (const std::string& entry : entries) {
     for (const fs::path& match : expand(entry)) {
-      for (const fs::path& file : files_at(match)) named.emplace(fs::canonical(file), file);
+      const std::string domain = domain_of(match);
+      for (const fs::path& file : files_at(match))
+        named.emplace(fs::canonical(file), SourceFile{file, domain});
     }
   }
-  std::vector<fs::path> files;
-  for (const auto& [canonical, file] : named) files.push_back(file);
-  std::ranges::sort(files, {}, [](const fs::path& file) { return file.native(); });
+  std::vector<SourceFile> files;
+  for (auto& [canonical, file] : named) files.push_back(std::move(file));
+  std::ranges::sort(files, {}, [](const SourceFile& file) { return file.path.native(); });
   return files;
+}
+
+std::vector<fs::path> find_sources(std::span<const std::string> entries) {
+  std::vector<fs::path> paths;
+  for (SourceFile& file : find_source_files(entries)) paths.push_back(std::move(file.path));
+  return paths;
 }
 
 std::vector<std::int32_t> bytes_of(std::string_view text) {
@@ -90,8 +105,8 @@ std::string text_of(std::span<const std::int32_t> bytes) {
   return text;
 }
 
-std::string one_or_number(std::span<const fs::path> files) {
-  return files.size() == 1 ? files[0].string() : fmt::format("{} files", files.size());
+std::string one_or_number(std::span<const SourceFile> files) {
+  return files.size() == 1 ? files[0].path.string() : fmt::format("{} files", files.size());
 }
 
 std::vector<std::string> default_text() {
@@ -124,12 +139,16 @@ void require_text(const TokenFile& file, Index first, std::span<const std::int32
 std::shared_ptr<const TokenSource> read_text(const char* key,
                                              std::span<const std::string> entries) {
   const NameScope scope(key);
-  const auto files = find_sources(entries);
+  const std::vector<SourceFile> files = find_source_files(entries);
   std::vector<TokenFile> stored;
-  for (const fs::path& path : files) {
+  for (const auto& [path, domain] : files) {
     system::StoredBytes bytes(path);
     const auto size = static_cast<Index>(bytes.size());
-    stored.push_back({.path = path, .format = "text", .bytes = std::move(bytes), .size = size});
+    stored.push_back({.path = path,
+                      .format = "text",
+                      .bytes = std::move(bytes),
+                      .size = size,
+                      .domain = domain});
   }
   auto text = std::make_shared<StoredTokens>(std::move(stored), require_text);
   text->type = "text";
@@ -139,8 +158,9 @@ std::shared_ptr<const TokenSource> read_text(const char* key,
   return text;
 }
 
-std::unique_ptr<Dataset> make_text(const DataConfig& config, Index, std::uint64_t seed) {
-  return make_windows_of(config, seed, read_text);
+std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,
+                                   Index micro_batches) {
+  return make_windows_of(config, seed, micro_batches, read_text);
 }
 
 }  // namespace difftape::run

@@ -22,6 +22,14 @@ class TokenSource;
 /// Throws MissingInput for an entry that matches nothing, DataError for one that is no file.
 std::vector<std::filesystem::path> find_sources(std::span<const std::string> entries);
 
+/// The same, and the domain of each: its name without the extension, or that of the directory if an
+/// entry, or what its pattern matches, is one.
+struct SourceFile {
+  std::filesystem::path path;
+  std::string domain;
+};
+std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
+
 /// Tokens of data.type text: bytes.
 inline constexpr Index kBytes = 256;
 std::vector<std::int32_t> bytes_of(std::string_view text);
@@ -29,7 +37,7 @@ std::vector<std::int32_t> bytes_of(std::string_view text);
 std::string text_of(std::span<const std::int32_t> bytes);
 
 /// The path of one file, of more their number: "12 files".
-std::string one_or_number(std::span<const std::filesystem::path> files);
+std::string one_or_number(std::span<const SourceFile> files);
 
 /// The directories whose files are the text of a run that names none: real C++, about 8.7 MB, on
 /// every machine that built difftape. Throws MissingInput if they are gone.
@@ -48,11 +56,12 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
 
 /// The text of the files of data.path. Throws as read_text does, and DataError if all are too short
 /// for one sequence of each part.
-std::unique_ptr<Dataset> make_text(const DataConfig& config, Index vocab_size, std::uint64_t seed);
+std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,
+                                   Index micro_batches);
 
 /// The tokens of the files of data.path. Throws as read_token_files does, and DataError for fewer
 /// tokens than one sequence of each part.
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
-                                         std::uint64_t seed);
+                                         std::uint64_t seed, Index micro_batches);
 
 }  // namespace difftape::run

@@ -70,6 +70,9 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
       payload.add(read_tokens(file, at, tokens));
       check(file, at, tokens);
     }
+    if (domains.empty() || domains.back().domain != file.domain)
+      domains.push_back({file.domain, {size(), size()}});
+    domains.back().span.end += file.size;
     ends_.push_back(size() + file.size);
   }
   files = std::ssize(files_);

@@ -18,6 +18,7 @@ struct TokenFile {
   std::size_t width = 1;   ///< bytes a token: 1, 2, 4 or 8
   Index size = 0;          ///< tokens
   TokenizerFile tokenizer = {};
+  std::string domain = {};  ///< it is one of
   /// Of HDF5 that stores them in another way, in chunks for example, the open file: /tokens is read
   /// piece by piece, `bytes` is not.
   std::shared_ptr<const h5::File> pieces = nullptr;

@@ -220,9 +220,12 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   const NameScope scope(key);
   if (entries.empty())
     throw ConfigError("type tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
-  const auto files = find_sources(entries);
+  const std::vector<SourceFile> files = find_source_files(entries);
   std::vector<TokenFile> stored;
-  for (const auto& path : files) stored.push_back(open_token_file(path));
+  for (const auto& [path, domain] : files) {
+    stored.push_back(open_token_file(path));
+    stored.back().domain = domain;
+  }
   const TokenizerFile tokenizer = common_tokenizer(stored);
   std::int32_t largest = 0;
   auto tokens = std::make_shared<StoredTokens>(
@@ -238,10 +241,11 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
 }
 
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
-                                         std::uint64_t seed) {
-  return make_windows_of(config, seed, [vocab_size](const char* key, const auto& entries) {
-    return read_token_files(key, entries, vocab_size);
-  });
+                                         std::uint64_t seed, Index micro_batches) {
+  return make_windows_of(config, seed, micro_batches,
+                         [vocab_size](const char* key, const auto& entries) {
+                           return read_token_files(key, entries, vocab_size);
+                         });
 }
 
 }  // namespace difftape::run

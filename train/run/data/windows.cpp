@@ -5,11 +5,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "train/run/data/epochs.h"
 
 namespace difftape::run {
 
@@ -36,28 +38,35 @@ void append(std::vector<Span>& spans, const Span& next) {
   }
 }
 
+/// Without any if they are not to be told apart.
+std::vector<DomainSpan> told_apart(const TokenSource& source) {
+  std::set<std::string> names;
+  for (const DomainSpan& each : source.domains) names.insert(each.domain);
+  const bool few = names.size() > 1 && std::ssize(names) <= kMostDomains;
+  return few ? source.domains : std::vector<DomainSpan>();
+}
+
 class Windows : public Dataset {
  public:
   Windows(std::shared_ptr<const TokenSource> source, std::shared_ptr<const TokenSource> val_source,
-          const DataConfig& config, std::uint64_t seed)
+          const DataConfig& config, std::uint64_t seed, Index micro_batches)
       : source_(std::move(source)),
         own_val_source_(std::move(val_source)),
         batch_(config.batch_size),
+        of_step_(config.batch_size * micro_batches),
         repeats_(config.repeats),
         window_(config.seq_len + 1),
         split_(own_val_source_ ? Split{{{0, source_->size()}}, {{0, own_val_source_->size()}}}
                                : split_by_blocks(source_->size(), window_, config.val_fraction)),
         val_starts_(shuffled_windows(split_.val, window_, window_)),
-        order_(seed, "data/train") {
-    for (const Span& span : split_.train) {
-      train_starts_ += std::max<Index>(span.size() - window_ + 1, 0);
-      starts_until_.push_back(train_starts_);
-    }
-  }
+        held_out_(split_.val,
+                  own_val_source_ ? told_apart(*own_val_source_) : std::vector<DomainSpan>()),
+        epochs_(split_.train, config.seq_len, seed) {}
 
   Batch train_batch(Index step, Index micro) const override {
     std::vector<Index> starts;
-    for (Index b = 0; b < batch_; ++b) starts.push_back(train_start(step, micro * batch_ + b));
+    const Index first = step * of_step_ + micro * batch_;
+    for (Index b = 0; b < batch_; ++b) starts.push_back(epochs_.start(first + b));
     Batch batch = windows_at(*source_, starts, window_);
     if (repeats_.every > 0 && (step + 1) % repeats_.every == 0) {
       repeat(batch, repeats_.sequences - micro * batch_);
@@ -66,11 +75,15 @@ class Windows : public Dataset {
   }
 
   Batch val_batch(Index i) const override {
-    const auto first = val_starts_.begin() + i * val_rows();
-    return windows_at(val_source(),
-                      {first, first + std::min(val_rows(), val_windows() - i * val_rows())},
-                      window_);
+    return windows_at(val_source(), val_starts(i), window_);
   }
+
+  std::vector<RowOrigin> val_origins(Index i) const override {
+    std::vector<RowOrigin> origins;
+    for (const Index start : val_starts(i)) origins.push_back(held_out_.origin(start));
+    return origins;
+  }
+  std::vector<std::string> domains() const override { return held_out_.domains(); }
 
   /// Of files that only validate all windows count, in a smaller last batch where need be.
   Index val_batches() const override {
@@ -91,6 +104,7 @@ class Windows : public Dataset {
                                 {"files", source_->files},
                                 {source_->unit, source_->size()},
                                 {"val_" + source_->unit, val_tokens},
+                                {"epoch_sequences", epochs_.largest()},
                                 {"xxh3_128", source_->digest}};
     if (own_val_source_) info["val_xxh3_128"] = own_val_source_->digest;
     return info;
@@ -101,14 +115,10 @@ class Windows : public Dataset {
   /// Of a batch; a text that cannot fill one has a smaller one.
   Index val_rows() const { return std::min(batch_, val_windows()); }
 
-  /// First token of sequence `row` of a step: uniform over all windows within a training span.
-  Index train_start(Index step, Index row) const {
-    const auto number = static_cast<std::uint64_t>(step) << 32 | static_cast<std::uint64_t>(row);
-    const auto nth =
-        static_cast<Index>(order_.below(number, static_cast<std::uint64_t>(train_starts_)));
-    const auto span = std::ranges::upper_bound(starts_until_, nth) - starts_until_.begin();
-    const Index before = span == 0 ? 0 : starts_until_[static_cast<size_t>(span - 1)];
-    return split_.train[static_cast<size_t>(span)].begin + nth - before;
+  /// First tokens of the rows of a validation batch.
+  std::span<const Index> val_starts(Index i) const {
+    const Index first = i * val_rows(), rows = std::min(val_rows(), val_windows() - first);
+    return std::span(val_starts_).subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
   }
 
   const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
@@ -124,13 +134,13 @@ class Windows : public Dataset {
   std::shared_ptr<const TokenSource> source_;
   std::shared_ptr<const TokenSource> own_val_source_;  // null: validation is a part of source_
   Index batch_;
+  Index of_step_;  ///< sequences
   RepeatsConfig repeats_;
   Index window_;
   Split split_;
   std::vector<Index> val_starts_;
-  std::vector<Index> starts_until_;  // windows in the training spans up to and including each
-  Index train_starts_ = 0;
-  RandomStream order_;
+  HeldOut held_out_;
+  Epochs epochs_;
 };
 
 }  // namespace
@@ -240,7 +250,8 @@ std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window
 
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                       std::shared_ptr<const TokenSource> val_source,
-                                      const DataConfig& config, std::uint64_t seed) {
+                                      const DataConfig& config, std::uint64_t seed,
+                                      Index micro_batches) {
   const Index window = config.seq_len + 1;
   const auto require = [&](const char* key, const TokenSource& of, Index windows,
                            const char* what) {
@@ -262,7 +273,8 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
   } else {
     require("data.path", *source, 2, "one sequence of seq_len + 1 to train and one to validate");
   }
-  return std::make_unique<Windows>(std::move(source), std::move(val_source), config, seed);
+  return std::make_unique<Windows>(std::move(source), std::move(val_source), config, seed,
+                                   micro_batches);
 }
 
 }  // namespace difftape::run

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/run/data/dataset.h"
+#include "train/run/data/held_out.h"
 
 namespace difftape::run {
 
@@ -24,28 +25,32 @@ class TokenSource {
   std::string digest;    ///< XXH3 of the tokens as they are stored
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
   TokenizerFile tokenizer;
+  std::vector<DomainSpan> domains;  ///< of all tokens, in order
 };
 
-/// Training sequences begin at random positions, drawn with replacement from the whole training
-/// part; validation sequences do not overlap. They come from `val_source`, if it is not null, else
-/// from a part of `source` that does not train. Throws DataError if there is not one sequence of
-/// each, or if two tokenizers made them.
+/// Training sequences come in the order of Epochs, each step behind the `micro_batches` of the one
+/// before; validation sequences do not overlap. They come from `val_source`, if it is not null,
+/// else from a part of `source` that does not train. Throws DataError if there is not one sequence
+/// of each, or if two tokenizers made them. Domains are those of `val_source`, if it has at least
+/// two and at most kMostDomains.
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                       std::shared_ptr<const TokenSource> val_source,
-                                      const DataConfig& config, std::uint64_t seed);
+                                      const DataConfig& config, std::uint64_t seed,
+                                      Index micro_batches);
+inline constexpr Index kMostDomains = 64;
 
 /// The same of what `read` makes of the entries of data.path and of data.val_path, given the key
 /// and them.
 template <class Read>
 std::unique_ptr<Dataset> make_windows_of(const DataConfig& config, std::uint64_t seed,
-                                         Read&& read) {
+                                         Index micro_batches, Read&& read) {
   const std::shared_ptr<const TokenSource> source = read("data.path", config.path);
   std::shared_ptr<const TokenSource> val_source;
   if (!config.val_path.empty()) {
     const bool same = config.val_path == config.path;
     val_source = same ? source : read("data.val_path", config.val_path);
   }
-  return make_windows(source, val_source, config, seed);
+  return make_windows(source, val_source, config, seed, micro_batches);
 }
 
 /// Stretches of consecutive tokens of one kind, in order; no window of training crosses into

@@ -22,9 +22,9 @@ struct Sums {
   }
 };
 
-/// Cross-entropy of a batch, which is added to the sums.
-double loss_of(LanguageModel& model, const Batch& batch, const ValidationRequest& request,
-               Sums& sums) {
+/// Terms of the loss of a batch, which is added to the sums.
+LossTerms terms_of(LanguageModel& model, const Batch& batch, const ValidationRequest& request,
+                   Sums& sums) {
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
   const TokenBatch tokens{inputs, batch.batch, batch.seq,
                           batch.document_offsets(request.eos_token_id)};
@@ -33,11 +33,11 @@ double loss_of(LanguageModel& model, const Batch& batch, const ValidationRequest
   LossTerms terms;
   if (!sums.need_logits()) {
     model.loss(tape, tokens, targets, ActivationCheckpointing::none, &terms);
-    return static_cast<double>(terms.cross_entropy);
+    return terms;
   }
-  const auto both = model.loss_and_logits(tape, tokens, targets);
+  auto both = model.loss_and_logits(tape, tokens, targets);
   sums.add(batch, both.logits.value());
-  return static_cast<double>(both.terms.cross_entropy);
+  return std::move(both.terms);
 }
 
 }  // namespace
@@ -51,23 +51,30 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   const Index begin = request.batches * processes::rank() / processes::count();
   const Index end = request.batches * (processes::rank() + 1) / processes::count();
   std::vector<double> losses(static_cast<size_t>(request.batches));
+  std::vector<Index> scored(losses.size());
+  OriginLosses origins(data, request.batches);
   for (Index i = begin; i < end; ++i) {
-    losses[static_cast<size_t>(i)] = loss_of(model, data.val_batch(i), request, sums);
+    const Batch batch = data.val_batch(i);
+    const LossTerms terms = terms_of(model, batch, request, sums);
+    losses[static_cast<size_t>(i)] = static_cast<double>(terms.cross_entropy);
+    scored[static_cast<size_t>(i)] = batch.scored_targets();
+    origins.add(i, batch, terms.row_losses);
   }
   processes::combine(losses);
+  processes::combine(scored);
+  origins.share();
   if (sums.score) sums.score->share();
-  double total = 0, weights = 0, first = 0;
-  for (Index i = 0; i < request.batches; ++i) {
-    const Batch batch = data.val_batch(i);
-    result.tokens += batch.scored_targets();
-    const auto targets = static_cast<double>(batch.scored_targets());
-    if (i == 0) first = targets;
-    const double weight = targets / first;  // 1 for batches of equal size: a plain mean
-    total += weight * losses[static_cast<size_t>(i)];
+  double total = 0, weights = 0;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    result.tokens += scored[i];
+    // 1 for batches of equal size: a plain mean
+    const double weight = static_cast<double>(scored[i]) / static_cast<double>(scored[0]);
+    total += weight * losses[i];
     weights += weight;
   }
   result.loss = total / weights;
-  if (sums.score) result.metrics = sums.score->metrics();
+  result.metrics = sums.score ? sums.score->metrics() : origins.domains();
+  result.groups = origins.groups();
   if (sums.positions) result.loss_by_position = sums.positions->means();
   return result;
 }

@@ -7,6 +7,7 @@
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
+#include "train/run/inference/origin_losses.h"
 
 namespace difftape::run {
 
@@ -21,9 +22,11 @@ struct ValidationRequest {
 
 /// What it measures.
 struct Validation {
-  double loss = 0;                                      ///< nats per scored token, without z-loss
-  std::vector<std::pair<std::string, double>> metrics;  ///< of a task: TaskAccuracy::metrics
-  Index tokens = 0;                                     ///< scored
+  double loss = 0;  ///< nats per scored token, without z-loss
+  /// Of a task TaskAccuracy::metrics, of several domains their losses.
+  std::vector<std::pair<std::string, double>> metrics;
+  Index tokens = 0;    ///< scored
+  GroupLosses groups;  ///< of held-out text
   /// Nats per scored token at each place of a sequence, from 0; NaN where none is scored.
   std::vector<double> loss_by_position = {};
 };

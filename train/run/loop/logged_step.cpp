@@ -1,5 +1,7 @@
 #include "train/run/loop/logged_step.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "core/processes.h"
@@ -14,6 +16,7 @@ Step take_logged_step(TrainState& state) {
     Validation validation = state.validate();
     step.val_loss = validation.loss;
     step.val_metrics = std::move(validation.metrics);
+    if (step.step == config.steps) step.group_losses = std::move(validation.groups);
     if (!std::isfinite(step.val_loss)) {
       const Parameter* first = first_non_finite(state.model.parameters(), state.optimizer.shards());
       step.diverged = {step.step, metric("val/loss"), first ? first->name : "",
@@ -46,6 +49,10 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
+  if (!step.group_losses.loss.empty()) {
+    metrics.emplace_back(metric("val/group_loss"), step.group_losses.loss);
+    metrics.emplace_back(metric("val/group_tokens"), step.group_losses.tokens);
+  }
   const bool each = due(step.step, log.param_grad_norms_interval, state.config.train.steps);
   size_t i = 0;
   for (const Parameter& parameter : state.model.parameters()) {
@@ -64,6 +71,16 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
     metrics.insert(metrics.end(), more.begin(), more.end());
   }
   return metrics;
+}
+
+std::string text_of_domains(const Step& step) {
+  std::string text;
+  const std::string before = metric_of(metric("val/loss"), "");
+  for (const auto& [name, loss] : step.val_metrics) {
+    if (!name.starts_with(before)) continue;
+    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", name.substr(before.size()), loss);
+  }
+  return text;
 }
 
 }  // namespace difftape::run

@@ -48,7 +48,8 @@ Config learning_by_heart(Config config, const OverfitRequest& request) {
 Overfit overfit(Config config, const OverfitRequest& request,
                 const std::function<void(Index step, double loss)>& watch) {
   config = learning_by_heart(std::move(config), request);
-  const auto data = make_dataset(config.data, config.model, config.run.seed);
+  const auto data = make_dataset(config.data, config.model, config.run.seed,
+                                 config.train.gradient_accumulation_steps);
   TrainState state(config, std::make_unique<OneBatch>(data->train_batch(0, 0), data->vocab_size()));
   Overfit result;
   while (result.step < request.steps && !result.reached && !result.diverged) {

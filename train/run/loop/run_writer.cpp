@@ -193,6 +193,9 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   // An attention kind with a context rule of its own shows none.
   if (step.diagnostics && !step.diagnostics->maps.layers.empty()) maps_ = step.diagnostics->maps;
   progress_->step(report);
+  const std::string domains = text_of_domains(step);
+  if (step.step == state.config.train.steps && !domains.empty())
+    progress_->note("validation loss by domain: " + domains);
 }
 
 void RunWriter::sample(TrainState& state) {

@@ -19,7 +19,8 @@ struct Step {
   double loss = 0;           ///< nats per token, mean over the batch, before the update
   double squared_log_z = 0;  ///< log(sum exp(logits))^2, likewise
   double val_loss = kNaN;    ///< after the update, if validated
-  std::vector<std::pair<std::string, double>> val_metrics;  ///< of a task, with val_loss
+  std::vector<std::pair<std::string, double>> val_metrics;  ///< Validation::metrics, with val_loss
+  GroupLosses group_losses;                                 ///< of held-out text, at the last step
   GradNorms norms;                                          ///< before clipping
   std::optional<QkClipped> qk_clip;        ///< of model.attention.qk_clip_threshold
   double spike_scale = 1;                  ///< of optim.on_spike; 0: nothing was changed

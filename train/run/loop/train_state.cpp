@@ -35,8 +35,8 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
 }  // namespace
 
 TrainState::TrainState(const Config& the_config)
-    : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed)) {
-}
+    : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed,
+                                          the_config.train.gradient_accumulation_steps)) {}
 
 TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_data)
     : config(the_config),

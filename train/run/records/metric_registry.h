@@ -16,8 +16,16 @@ enum class Per {
   head,       ///< "/<layer>": a list, one number a head
   rank,       ///< "/<layer>": a list, the numbers of TopValues
   parameter,  ///< "/<name of the parameter>", beside Per::run of the same name if there is one
-  grid        ///< "/<row>/<column>" of the accuracy grid of a task
+  grid,       ///< "/<row>/<column>" of the accuracy grid of a task
+  domain,     ///< "/<domain>" of held-out text, beside Per::run of the same name
+  group       ///< nothing follows: a list, one number a group of held-out documents
 };
+
+/// Whether something follows the name, and whether the value is a list.
+constexpr bool has_parts(Per per) { return per != Per::run && per != Per::group; }
+constexpr bool is_list(Per per) {
+  return per == Per::head || per == Per::rank || per == Per::group;
+}
 
 /// Which steps log it. The last step of a run that finishes logs all.
 enum class When {
@@ -26,12 +34,15 @@ enum class When {
   parameters,   ///< where log.param_grad_norms_interval divides the step
   diagnostics,  ///< the first, unless log.diagnostics_interval is 0; where that divides the step;
                 ///< and the step that diverged
+  last  ///< no other
 };
 
 /// Which runs log it.
 enum class Of {
   any,
   task,           ///< generated data
+  text,           ///< text and tokens
+  domains,        ///< several domains of data.val_path
   exact_match,    ///< tasks whose answers are longer than one token
   retrieval,      ///< data that knows where its answers are: needles
   two_maps,       ///< differential attention
@@ -88,6 +99,16 @@ inline constexpr Metric kMetrics[] = {
      When::validation,
      Of::any,
      {"Validation loss", "nats per token", false, false, Bound::loss}},
+    {"val/loss", "nats per token",
+     "the same of each domain: a file of data.val_path, or a directory that it names; logged where "
+     "there are 2 to 64",
+     Per::domain, When::validation, Of::domains},
+    {"val/group_loss", "nats per token",
+     "the same of 64 groups of neighboring held-out documents, the g-th 64th part of each domain; "
+     "NaN where no token was scored",
+     Per::group, When::last, Of::text},
+    {"val/group_tokens", "tokens", "scored in each of these groups", Per::group, When::last,
+     Of::text},
     {"optim/grad_norm",
      "L2",
      "norm of the gradient of all parameters, before clipping",

@@ -31,6 +31,13 @@ struct MetricValue : std::variant<double, std::vector<double>> {
 /// The metrics of one step by name, for example {"train/loss", 2.3}, in the order of the file.
 using Metrics = std::vector<std::pair<std::string, MetricValue>>;
 
+/// The validation loss in each of kLossGroups groups of held-out documents (val/group_loss,
+/// val/group_tokens). Empty lists: it was not measured.
+struct GroupLosses {
+  std::vector<double> loss;    ///< nats per scored token; NaN where none is scored
+  std::vector<double> tokens;  ///< scored
+};
+
 /// A number that reads back bit for bit, "NaN", "Infinity" or "-Infinity".
 std::string number_text(double value);
 

@@ -53,8 +53,8 @@ Json environment_of(const RunRecord& run) {
 /// The metric of the registry that is logged under a name, or its end if there is none.
 const run::Metric* registered(const std::string& name) {
   return std::ranges::find_if(run::kMetrics, [&](const run::Metric& metric) {
-    return metric.per == run::Per::run ? name == metric.name
-                                       : name.starts_with(run::metric_of(metric.name, ""));
+    return run::has_parts(metric.per) ? name.starts_with(run::metric_of(metric.name, ""))
+                                      : name == metric.name;
   });
 }
 
@@ -143,7 +143,7 @@ class Comparison {
 
 std::string family_of(const std::string& name) {
   const run::Metric* metric = registered(name);
-  const bool is_one = metric == std::end(run::kMetrics) || metric->per == run::Per::run;
+  const bool is_one = metric == std::end(run::kMetrics) || !run::has_parts(metric->per);
   return is_one ? name : run::metric_of(metric->name, "...");
 }
 

@@ -42,6 +42,10 @@ struct RunRecord {
   double number(std::string_view quantity_name) const;
   /// The loss at init: the first training loss, nats per token. NaN if it is not finite.
   double initial_loss() const;
+  /// The validation loss after the last step in groups of held-out documents, which are the same in
+  /// all runs on the same data. Empty lists if the last line of its metrics has none, as in a run
+  /// that is not finished, on a generated task, or of an older program.
+  run::GroupLosses group_losses() const;
   /// A key of the config in env.json, as text; empty if it is not there.
   std::string config(const std::string& key) const;
 };

@@ -34,6 +34,7 @@ struct Logged {
     const auto first = names.lower_bound(name + "/");
     return first != names.end() && first->starts_with(name + "/");
   }
+  bool has(const std::string& name) const { return numbers.contains(name) || lists.contains(name); }
   bool has_parts(const std::string& name) const {
     return has_part(numbers, name) || has_part(lists, name);
   }
@@ -73,8 +74,7 @@ MapChart map_chart(const Metric& metric, const std::string& name) {
 const Metric* metric_of(const std::string& name, bool list) {
   const Metric* found = nullptr;
   for (const Metric& metric : run::kMetrics) {
-    const bool is_list = metric.per == Per::head || metric.per == Per::rank;
-    if (is_list != list || metric.per == Per::run) continue;
+    if (run::is_list(metric.per) != list || !run::has_parts(metric.per)) continue;
     if (name.starts_with(std::string(metric.name) + "/")) found = &metric;
   }
   return found;
@@ -90,8 +90,7 @@ bool add_registered(Charts& charts, const Logged& logged, const std::string& nam
   for (const Metric& metric : run::kMetrics) {
     if (metric.name != name) continue;
     known = true;
-    const bool there =
-        metric.per == Per::run ? logged.numbers.contains(name) : logged.has_parts(name);
+    const bool there = run::has_parts(metric.per) ? logged.has_parts(name) : logged.has(name);
     drawn = drawn || there;
     if (!there) continue;
     if (metric.per == Per::run) {

@@ -55,6 +55,18 @@ TEST_F(Sources, a_file_whose_name_looks_like_a_pattern_is_found) {
   EXPECT_THAT(find({"[x].txt"}), ElementsAre("[x].txt"));
 }
 
+TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_folder_that_was_named) {
+  const auto domains = [this](std::vector<std::string> entries) {
+    for (std::string& entry : entries) entry = dir / entry;
+    std::vector<std::string> names;
+    for (const SourceFile& file : find_source_files(entries)) names.push_back(file.domain);
+    return names;
+  };
+  EXPECT_THAT(domains({"a.txt", "c.md", "src/"}), ElementsAre("a", "c", "src", "src"));
+  EXPECT_THAT(domains({"s*", "b.txt"}), ElementsAre("b", "src", "src"));
+  EXPECT_THAT(domains({"src/*"}), ElementsAre("deep", "z"));
+}
+
 TEST_F(Sources, what_matches_nothing_is_named) {
   EXPECT_THAT(
       [&] {

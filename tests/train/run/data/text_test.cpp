@@ -36,8 +36,9 @@ struct TextData : testing::Test {
   DataConfig config(Index seq_len = 16, Index batch_size = 4) const {
     return {.path = {(dir / "text").string()}, .seq_len = seq_len, .batch_size = batch_size};
   }
-  static std::unique_ptr<Dataset> make(const DataConfig& config, std::uint64_t seed = 1) {
-    return make_dataset(config, ModelConfig{}, seed);
+  static std::unique_ptr<Dataset> make(const DataConfig& config, std::uint64_t seed = 1,
+                                       Index micro_batches = 1) {
+    return make_dataset(config, ModelConfig{}, seed, micro_batches);
   }
 };
 
@@ -103,9 +104,9 @@ TEST_F(TextData, bytes_are_tokens_from_0_to_255) {
 TEST_F(TextData, a_batch_depends_on_seed_step_and_micro_batch_alone) {
   put(dir / "text", counting_text(2000));
   const auto tokens = [&](std::uint64_t seed, Index step, Index micro) {
-    return make(config(), seed)->train_batch(step, micro).tokens;
+    return make(config(), seed, 2)->train_batch(step, micro).tokens;
   };
-  const auto data = make(config(), 1);
+  const auto data = make(config(), 1, 2);
   data->train_batch(9, 1);
   EXPECT_EQ(data->train_batch(5, 0).tokens, tokens(1, 5, 0));
   EXPECT_NE(tokens(1, 5, 0), tokens(2, 5, 0));
@@ -115,19 +116,29 @@ TEST_F(TextData, a_batch_depends_on_seed_step_and_micro_batch_alone) {
 
 TEST_F(TextData, a_step_sees_the_same_sequences_however_it_is_split) {
   put(dir / "text", counting_text(2000));
-  const auto whole = make(config(16, 4))->train_batch(7, 0).tokens;
-  auto halves = make(config(16, 2))->train_batch(7, 0).tokens;
-  const auto second = make(config(16, 2))->train_batch(7, 1).tokens;
-  halves.insert(halves.end(), second.begin(), second.end());
-  EXPECT_EQ(whole, halves);
+  const auto sequences = [this](Index batch_size, Index micro_batches, Index steps) {
+    const auto data = make(config(16, batch_size), 1, micro_batches);
+    std::vector<std::string> all;
+    for (Index step = 0; step < steps; ++step) {
+      for (Index micro = 0; micro < micro_batches; ++micro) {
+        const std::vector<std::string> more = rows(data->train_batch(step, micro));
+        all.insert(all.end(), more.begin(), more.end());
+      }
+    }
+    return all;
+  };
+  const std::vector<std::string> whole = sequences(12, 1, 40);
+  EXPECT_EQ(sequences(4, 3, 40), whole);
+  EXPECT_EQ(sequences(1, 12, 40), whole);
+  EXPECT_EQ(sequences(3, 2, 80), whole) << "steps of half the size go on behind one another";
 }
 
 TEST_F(TextData, repeats_replace_the_first_sequences_of_their_steps_and_nothing_else) {
   put(dir / "text", counting_text(2000));
   DataConfig config = this->config(16, 2);
-  const auto plain = make(config);
+  const auto plain = make(config, 1, 2);
   config.repeats = {.every = 3, .ngram = 5, .sequences = 3};
-  const auto data = make(config);
+  const auto data = make(config, 1, 2);
   for (Index step = 0; step < 9; ++step) {
     for (Index micro = 0; micro < 2; ++micro) {
       std::vector<std::string> expected = rows(plain->train_batch(step, micro));
@@ -156,7 +167,8 @@ TEST_F(TextData, training_and_validation_share_no_byte_and_leave_none_out) {
       for (size_t i = 0; i < row.size(); ++i) seen.insert(at + i);
     }
   };
-  for (Index step = 0; step < 2000; ++step) mark(data->train_batch(step, 0), trained);
+  // Three epochs, so that a window begins at every place: at most 950 of them, four a step.
+  for (Index step = 0; step < 238; ++step) mark(data->train_batch(step, 0), trained);
   for (Index i = 0; i < data->val_batches(); ++i) mark(data->val_batch(i), validated);
   EXPECT_EQ(trained.size(), 950u);
   EXPECT_EQ(validated.size(), 48u) << "twelve windows of 4 fit into the 50 bytes of validation";
@@ -190,6 +202,7 @@ TEST_F(TextData, info_tells_size_and_digest_of_the_bytes) {
   EXPECT_EQ(info["files"], 1);
   EXPECT_EQ(info["bytes"], 1000);
   EXPECT_EQ(info["val_bytes"], 50);
+  EXPECT_EQ(info["epoch_sequences"], 59) << "of 16 of the 950 bytes that train";
   EXPECT_EQ(info["xxh3_128"].get<std::string>().size(), 32u);
   put(dir / "text", counting_text(501));
   EXPECT_NE(make(config())->info()["xxh3_128"], info["xxh3_128"]);

@@ -54,6 +54,16 @@ INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether, testing::ValuesIn([] {
 
 class Together : public Mpirun {};
 
+TEST_F(Together, has_the_validation_by_domain_and_group_of_one_process) {
+  test::put(project / "a.txt", test::tiny_text());
+  test::put(project / "b.txt", test::tiny_text().substr(0, 333));
+  project.config.data.val_path = {project / "a.txt", project / "b.txt"};
+  expect_the_bits_of_one(4);
+  const auto last = test::metrics_lines(project / "several").back();
+  EXPECT_TRUE(last.contains("val/loss/b"));
+  EXPECT_EQ(last["val/group_loss"].size(), 64u);
+}
+
 TEST_F(Together, has_the_bits_of_one_process_in_double_precision) {
   expect_the_bits_of_one(2, 0, DIFFTAPE_TEST_PROGRAM_F64);
 }

@@ -67,12 +67,12 @@ TEST(Trainer, leaves_a_complete_run_directory) {
 /// What a text run of `model`, which has two maps, logs of one metric of the registry.
 std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   const ModelConfig& config = model.config();
-  const bool logged = metric.of == Of::any || metric.of == Of::two_maps ||
+  const bool logged = metric.of == Of::any || metric.of == Of::text || metric.of == Of::two_maps ||
                       (metric.of == Of::z_loss && config.z_loss_weight > 0) ||
                       (metric.of == Of::qk_clip && config.attention.qk_clip_threshold > 0);
   if (!logged) return {};
   std::set<std::string> names;
-  if (metric.per == Per::run) {
+  if (!has_parts(metric.per)) {
     names.insert(metric.name);
   } else if (metric.per == Per::parameter) {
     for (const Parameter& p : model.parameters()) names.insert(metric_of(metric.name, p.name));
@@ -95,7 +95,8 @@ void expect_the_metrics_of_the_registry(TinyProject& project) {
     const std::map<When, bool> logs{{When::step, true},
                                     {When::validation, step % 5 == 0 || step == 12},
                                     {When::parameters, step % 6 == 0},
-                                    {When::diagnostics, step == 1 || step == 12}};
+                                    {When::diagnostics, step == 1 || step == 12},
+                                    {When::last, step == 12}};
     std::set<std::string> expected{"step"}, found;
     for (const Metric& metric : kMetrics) {
       if (logs.at(metric.when)) expected.merge(names_of(metric, model));
@@ -105,7 +106,7 @@ void expect_the_metrics_of_the_registry(TinyProject& project) {
     EXPECT_EQ(lines[i]["step"], step);
     EXPECT_GT(lines[i]["throughput/mfu"], 0);
     for (const Metric& metric : kMetrics) {
-      const bool list = metric.per == Per::head || metric.per == Per::rank;
+      const bool list = is_list(metric.per);
       for (const std::string& name : names_of(metric, model)) {
         if (!lines[i].contains(name)) continue;
         EXPECT_EQ(lines[i][name].is_array(), list) << name;

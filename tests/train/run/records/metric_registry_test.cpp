@@ -25,6 +25,10 @@ const char* suffix(Per per) {
       return "/<layer> (list)";
     case Per::parameter:
       return "/<parameter>";
+    case Per::domain:
+      return "/<domain>";
+    case Per::group:
+      return " (list)";
     case Per::grid:
       break;
   }
@@ -33,9 +37,11 @@ const char* suffix(Per per) {
 
 std::string when_of(const Metric& metric) {
   const char* const when[] = {"step", "validation", "log.param_grad_norms_interval",
-                              "log.diagnostics_interval"};
+                              "log.diagnostics_interval", "last step"};
   const char* const of[] = {"",
                             ", tasks",
+                            ", text",
+                            ", domains",
                             ", tasks of long answers",
                             ", needles",
                             ", two maps",

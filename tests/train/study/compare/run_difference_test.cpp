@@ -98,6 +98,8 @@ TEST(RunDifference, knows_what_a_logged_name_is_one_of) {
                                           {"optim/grad_norm/lm_head.weight", "optim/grad_norm/..."},
                                           {"attn/lambda/3", "attn/lambda/..."},
                                           {"attn/head/lambda/3[1]", "attn/head/lambda/..."},
+                                          {"val/loss/code", "val/loss/..."},
+                                          {"val/group_loss", "val/group_loss"},
                                           {"unknown/3", "unknown/3"}}) {
     EXPECT_EQ(family_of(name), family);
   }

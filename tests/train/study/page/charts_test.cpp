@@ -58,6 +58,21 @@ TEST(Charts, may_be_of_any_quantity_that_was_logged) {
   EXPECT_TRUE(found.notes.empty());
 }
 
+TEST(Charts, may_be_of_domains_and_of_groups_of_documents) {
+  RunRecord run = logging();
+  const std::size_t rows = run.metrics.step.size();
+  run.metrics.columns["val/loss/code"] = std::vector<double>(rows, 2);
+  run.metrics.lists["val/group_loss"] = std::vector(rows, std::vector<double>{1, 2});
+  const std::vector<RunRecord> runs{run};
+  const std::vector<std::string> names{"val/loss", "val/group_loss", "val/loss/code"};
+  const Charts found = select_charts(make_study(runs), names);
+  EXPECT_THAT(names_of(found.curves), ElementsAre("val/loss", "val/loss/code"));
+  EXPECT_EQ(found.curves[1].title, "val/loss, code");
+  EXPECT_THAT(names_of(found.maps), ElementsAre("val/loss", "val/group_loss"));
+  EXPECT_EQ(map_rows(run.metrics, "val/loss").at(0).name, "code");
+  EXPECT_EQ(map_rows(run.metrics, "val/group_loss").size(), 2u);
+}
+
 TEST(Charts, of_what_no_run_logged_are_said_and_of_no_quantity_refused) {
   EXPECT_THAT(charts({"attn/lambda", "attn/entropy/7"}).notes,
               ElementsAre("not drawn: no run logged attn/lambda",

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Trains the study part by part, each at most about half an hour on two cores, and keeps what a
+# part has found in results/size_ladder/PART. A part that was interrupted continues.
+# usage: configs/studies/size_ladder/run.sh PART...   (DIFFTAPE names the program)
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+program=${DIFFTAPE:-$here/../../../build/release/bin/difftape}
+runs=${RUNS:-runs}
+results=${RESULTS:-$here/../../../results}
+
+# train PART FILE [sweep setting]...
+train() {
+  local part=$1 file=$2 settings=()
+  shift 2
+  for setting in "$@"; do settings+=(--set "sweep.$setting"); done
+  echo "size_ladder: $part"
+  "$program" sweep "$here/$file.yaml" --out "$runs/size_ladder/$part" --jobs 2 "${settings[@]}" \
+    >"$runs/size_ladder/$part.log"
+  mkdir -p "$results/size_ladder/$part"
+  cp "$runs/size_ladder/$part"/*.csv "$results/size_ladder/$part/"
+}
+
+mkdir -p "$runs/size_ladder"
+for part in "$@"; do
+  case $part in
+    screen_d32) train "$part" screen 'zip={model.d_model: [32], model.d_ff: [88], train.steps: [653]}' ;;
+    screen_d64) train "$part" screen 'zip={model.d_model: [64], model.d_ff: [176], train.steps: [2286]}' ;;
+    a1_1) train a1_1 a1 'seeds=[101, 102]' ;;
+    a1_2) train a1_2 a1 'seeds=[103, 104]' ;;
+    a1_3) train a1_3 a1 'seeds=[105, 106]' ;;
+    a2_[1-4]) train "$part" a2 "seeds=[10${part#a2_}]" ;;
+    a3_1) train a3_1 a3 'seeds=[101]' 'lr=[2.0e-3, 4.0e-3]' ;;
+    a3_2) train a3_2 a3 'seeds=[101]' 'lr=[8.0e-3, 1.6e-2]' ;;
+    a3_3) train a3_3 a3 'seeds=[102]' 'lr=[2.0e-3, 4.0e-3]' ;;
+    a3_4) train a3_4 a3 'seeds=[102]' 'lr=[8.0e-3, 1.6e-2]' ;;
+    b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
+    b_d64_1) train b_d64_1 b_d64 'seeds=[201, 202, 203, 204, 205, 206]' ;;
+    b_d64_2) train b_d64_2 b_d64 'seeds=[207, 208, 209, 210, 211, 212]' ;;
+    b_d64_3) train b_d64_3 b_d64 'seeds=[213, 214, 215, 216, 217, 218]' 'only=[softmax, v2, gated]' ;;
+    b_d64_4) train b_d64_4 b_d64 'seeds=[219, 220, 221, 222, 223, 224]' 'only=[softmax, v2, gated]' ;;
+    b_d112_1) train b_d112_1 b_d112 'seeds=[201, 202]' ;;
+    b_d112_2) train b_d112_2 b_d112 'seeds=[203, 204]' ;;
+    b_d112_3) train b_d112_3 b_d112 'seeds=[205, 206]' ;;
+    c_1) train c_1 c 'seeds=[301]' ;;
+    c_2) train c_2 c 'seeds=[302]' ;;
+    d_1) train d_1 d 'grid={train.steps: [572]}' ;;
+    d_2) train d_2 d 'grid={train.steps: [9143]}' 'seeds=[401, 402]' ;;
+    d_3) train d_3 d 'grid={train.steps: [9143]}' 'seeds=[403, 404]' ;;
+    e_1) train e_1 e 'seeds=[501, 502]' ;;
+    e_2) train e_2 e 'seeds=[503, 504]' ;;
+    g_1) train g_1 g 'zip={data.seq_len: [64], data.batch_size: [32]}' ;;
+    g_2) train g_2 g 'zip={data.seq_len: [256], data.batch_size: [8]}' ;;
+    g_3) train g_3 g 'zip={data.seq_len: [1024], data.batch_size: [2]}' ;;
+    *)
+      echo "size_ladder: no part is called '$part'" >&2
+      exit 64
+      ;;
+  esac
+done

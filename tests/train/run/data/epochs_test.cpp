@@ -1,0 +1,143 @@
+#include "train/run/data/epochs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace difftape::run {
+namespace {
+
+constexpr std::uint64_t kSeed = 3;
+
+/// First tokens of all windows of an epoch at an offset.
+std::vector<Index> windows_of(const std::vector<Span>& spans, Index seq_len, Index offset) {
+  std::vector<Index> starts;
+  for (const Span& span : spans) {
+    for (Index at = span.begin + offset; at + seq_len + 1 <= span.end; at += seq_len)
+      starts.push_back(at);
+  }
+  return starts;
+}
+
+/// The first epochs of a run that have windows, as the class gives them: by brute force the windows
+/// of one offset each, whichever has the first sequence among them.
+struct Epoch {
+  Index offset = 0;
+  std::vector<Index> starts;
+};
+std::vector<Epoch> epochs_of(const std::vector<Span>& spans, Index seq_len, Index count,
+                             std::uint64_t seed = kSeed) {
+  const Epochs order(spans, seq_len, seed);
+  std::map<Index, std::vector<Index>> by_start;  // windows of the offset that has a window there
+  std::map<Index, Index> offset_of;
+  for (Index offset = 0; offset < seq_len; ++offset) {
+    const std::vector<Index> starts = windows_of(spans, seq_len, offset);
+    for (const Index start : starts) {
+      by_start[start] = starts;
+      offset_of[start] = offset;
+    }
+  }
+  std::vector<Epoch> epochs;
+  for (Index n = 0; std::ssize(epochs) < count;) {
+    const Index first = order.start(n);
+    Epoch epoch{offset_of.at(first), {}};
+    for (size_t i = 0; i < by_start.at(first).size(); ++i) epoch.starts.push_back(order.start(n++));
+    epochs.push_back(std::move(epoch));
+  }
+  return epochs;
+}
+
+/// Each epoch of two cycles has each window of its offset once, and a cycle has each offset once.
+void expect_each_window_once(const std::vector<Span>& spans, Index seq_len) {
+  Index offsets = 0;  // with windows
+  for (Index offset = 0; offset < seq_len; ++offset)
+    offsets += windows_of(spans, seq_len, offset).empty() ? 0 : 1;
+  std::set<Index> seen;
+  for (const Epoch& epoch : epochs_of(spans, seq_len, 2 * offsets)) {
+    EXPECT_THAT(epoch.starts,
+                testing::UnorderedElementsAreArray(windows_of(spans, seq_len, epoch.offset)));
+    if (std::ssize(seen) == offsets) seen.clear();
+    EXPECT_TRUE(seen.insert(epoch.offset).second) << epoch.offset;
+  }
+}
+
+TEST(Epochs, have_each_window_once_before_the_next_begins) {
+  expect_each_window_once({{0, 2}}, 1);    // one window
+  expect_each_window_once({{5, 8}}, 1);    // two
+  expect_each_window_once({{0, 17}}, 16);  // one, at one offset alone
+  expect_each_window_once({{0, 33}}, 16);  // two at offset 0, else one
+  expect_each_window_once({{0, 97}}, 1);   // a prime number of them
+  expect_each_window_once({{3, 3 + 7 * 13 + 1}}, 7);
+  expect_each_window_once({{0, 100}, {140, 165}, {200, 203}, {300, 304}, {310, 400}}, 3);
+  expect_each_window_once({{0, 1009}, {2000, 2005}, {2010, 2018}}, 5);
+}
+
+RC_GTEST_PROP(Epochs, have_each_window_once_whatever_the_spans, ()) {
+  const Index seq_len = *rc::gen::inRange<Index>(1, 12);
+  std::vector<Span> spans;
+  Index at = 0;
+  for (Index i = *rc::gen::inRange<Index>(1, 6); i > 0; --i) {
+    at += *rc::gen::inRange<Index>(1, 5);
+    const Index size = *rc::gen::inRange<Index>(1, 60);
+    spans.push_back({at, at + size});
+    at += size;
+  }
+  spans.push_back({at + 1, at + 2 + seq_len});
+  expect_each_window_once(spans, seq_len);
+}
+
+TEST(Epochs, differ_in_order_and_offset_from_one_another_and_by_seed) {
+  const std::vector<Span> spans{{0, 2001}};
+  const std::vector<Epoch> epochs = epochs_of(spans, 20, 20), others = epochs_of(spans, 20, 20, 4);
+  std::set<std::vector<Index>> orders;
+  const auto add = [&orders](const Epoch& epoch) {
+    std::vector<Index> windows;
+    for (const Index start : epoch.starts) windows.push_back((start - epoch.offset) / 20);
+    EXPECT_FALSE(std::ranges::is_sorted(windows));
+    EXPECT_TRUE(orders.insert(windows).second);
+  };
+  std::vector<Index> offsets, other_offsets;
+  for (size_t i = 0; i < epochs.size(); ++i) {
+    add(epochs[i]);
+    add(others[i]);
+    offsets.push_back(epochs[i].offset);
+    other_offsets.push_back(others[i].offset);
+  }
+  EXPECT_FALSE(std::ranges::is_sorted(offsets));
+  EXPECT_NE(offsets, other_offsets);
+}
+
+TEST(Epochs, repeat_their_offsets_in_another_order_of_windows) {
+  const std::vector<Epoch> epochs = epochs_of({{0, 400}}, 4, 8);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(epochs[i].offset, epochs[i + 4].offset);
+    EXPECT_NE(epochs[i].starts, epochs[i + 4].starts);
+  }
+}
+
+TEST(Epochs, of_more_tokens_than_memory_holds_are_computed_where_they_are_asked_for) {
+  const Index size = Index{1} << 40;
+  const Epochs order({{0, size / 2}, {size, size + size / 2}}, 1024, kSeed);
+  EXPECT_EQ(order.largest(), size / 1024 - 2);
+  std::set<Index> starts;
+  Index second_half = 0;
+  for (Index n = 0; n < 2000; ++n) {
+    const Index start = order.start(size / 2048 + n);
+    EXPECT_TRUE(start + 1025 <= size / 2 || (start >= size && start + 1025 <= size + size / 2));
+    EXPECT_TRUE(starts.insert(start).second);
+    second_half += start >= size ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(second_half), 1000, 120);
+}
+
+TEST(Epochs, refuse_spans_without_room_for_a_window) {
+  EXPECT_THROW(Epochs({{0, 16}, {20, 36}}, 16, kSeed), std::logic_error);
+}
+
+}  // namespace
+}  // namespace difftape::run

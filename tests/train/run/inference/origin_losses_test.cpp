@@ -1,0 +1,217 @@
+// The loss on held-out text by domain, and in groups of neighboring documents.
+#include "train/run/inference/origin_losses.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/train_state.h"
+
+namespace difftape::run {
+namespace {
+
+using test::put;
+using test::TinyProject;
+
+/// Numbers in base 200, two bytes each: where a sequence begins can be told from its text.
+std::string counting_text(int from, int numbers) {
+  std::string text;
+  for (int i = from; i < from + numbers; ++i) {
+    text += static_cast<char>(1 + i % 200);
+    text += static_cast<char>(201 + i / 200);
+  }
+  return text;
+}
+
+/// A project that validates on two files, of 3,000 and 700 bytes, and a folder with 400 in two.
+class OriginLossesOfARun : public testing::Test {
+ protected:
+  OriginLossesOfARun() {
+    std::filesystem::create_directories(project / "val/folder.d");
+    for (const auto& [name, text] : texts) put(project / ("val/" + name), text);
+    project.config.data.val_path = {project / "val/*"};
+    project.config.train.eval_batches = 5;
+    project.save();
+  }
+
+  const std::map<std::string, std::string> texts{{"book.txt", counting_text(0, 1500)},
+                                                 {"code.c", counting_text(2000, 350)},
+                                                 {"folder.d/1", counting_text(3000, 70)},
+                                                 {"folder.d/2", counting_text(4000, 130)}};
+  TinyProject project;
+};
+
+struct Sum {
+  double loss = 0, tokens = 0;
+  void add(double mean, double count) {
+    loss += mean * count;
+    tokens += count;
+  }
+  double mean() const { return loss / tokens; }
+};
+
+TEST_F(OriginLossesOfARun, are_those_of_the_sequences_that_begin_there) {
+  TrainState state(project.config);
+  state.step = state.config.train.steps;
+  const Validation found = state.validate();
+
+  const std::string row =
+      texts.at("book.txt") + texts.at("code.c") + texts.at("folder.d/1") + texts.at("folder.d/2");
+  const auto size = [&](const char* name) { return texts.at(name).size(); };
+  const std::size_t code = size("book.txt"), folder = code + size("code.c");
+  Sum all;
+  std::map<std::string, Sum> domains;
+  std::vector<Sum> groups(kLossGroups);
+  for (Index i = 0; i < state.data->val_batches(); ++i) {
+    const Batch batch = state.data->val_batch(i);
+    for (Index b = 0; b < batch.batch; ++b) {
+      const auto first = batch.tokens.begin() + b * 17;
+      const Batch one{1, 16, {first, first + 17}};
+      Tape tape(Tape::Mode::inference);
+      const double loss = static_cast<double>(state.loss(tape, one).value().item());
+      const std::size_t at = row.find(std::string(first, first + 17));
+      ASSERT_NE(at, std::string::npos);
+      const std::size_t begin = at < code ? 0 : at < folder ? code : folder;
+      const std::size_t end = at < code ? code : at < folder ? folder : row.size();
+      domains[at < code ? "book" : at < folder ? "code" : "folder.d"].add(loss, 16);
+      groups[64 * (at - begin) / (end - begin)].add(loss, 16);
+      all.add(loss, 16);
+    }
+  }
+  EXPECT_NEAR(found.loss, all.mean(), 1e-6);
+  ASSERT_EQ(found.metrics.size(), 3u);
+  for (const auto& [name, loss] : found.metrics)
+    EXPECT_NEAR(loss, domains.at(name.substr(std::string("val/loss/").size())).mean(), 1e-6);
+  ASSERT_EQ(found.groups.loss.size(), 64u);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    EXPECT_EQ(found.groups.tokens[g], groups[g].tokens);
+    EXPECT_NEAR(found.groups.loss[g], groups[g].mean(), 1e-6) << g;
+  }
+}
+
+TEST_F(OriginLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto lines = test::metrics_lines(project / "run");
+  EXPECT_EQ(test::steps_with(project / "run", "val/loss/book"), (std::vector<Index>{5, 10, 12}));
+  EXPECT_EQ(test::steps_with(project / "run", "val/group_loss"), (std::vector<Index>{12}));
+  const auto& last = lines.back();
+  // 4,100 bytes are 241 sequences; those that begin in the last 16 bytes of a domain are of it.
+  const double loss = last["val/loss"];
+  double domains = 0;
+  domains += 177 * last["val/loss/book"].get<double>();
+  domains += 41 * last["val/loss/code"].get<double>();
+  domains += 23 * last["val/loss/folder.d"].get<double>();
+  EXPECT_NEAR(domains / 241, loss, 1e-6);
+  Sum groups;
+  for (std::size_t g = 0; g < 64; ++g)
+    groups.add(last["val/group_loss"][g], last["val/group_tokens"][g]);
+  EXPECT_EQ(groups.tokens, 241 * 16);
+  EXPECT_NEAR(groups.mean(), loss, 1e-6);
+  EXPECT_THAT(test::contents(project / "run/stdout.log"),
+              testing::HasSubstr(fmt::format(
+                  "validation loss by domain: book {:.4f}, code {:.4f}, folder.d {:.4f}",
+                  last["val/loss/book"].get<double>(), last["val/loss/code"].get<double>(),
+                  last["val/loss/folder.d"].get<double>())));
+}
+
+TEST_F(OriginLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {
+  project.config = test::wider(project.config);
+  project.config.train.steps = 2;
+  for (const int threads : {1, 2, 3}) {
+    const Threads use(threads);
+    ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
+  }
+  test::expect_the_same_run(project / "1", project / "2");
+  test::expect_the_same_run(project / "1", project / "3");
+}
+
+TEST_F(OriginLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_model_alike) {
+  project.config.data.batch_size = 60;
+  const auto first_batch = [this] {
+    const TrainState state(project.config);
+    std::vector<Index> domains(3);
+    for (const RowOrigin& origin : state.data->val_origins(0))
+      ++domains[static_cast<std::size_t>(origin.domain)];
+    return std::pair(domains, state.data->val_batch(0).tokens);
+  };
+  const auto [domains, tokens] = first_batch();
+  EXPECT_NEAR(static_cast<double>(domains[0]), 44, 8) << "177 of 241 sequences";
+  EXPECT_NEAR(static_cast<double>(domains[1]), 10, 6);
+  EXPECT_NEAR(static_cast<double>(domains[2]), 6, 5);
+  project.config.run.seed = 9;
+  project.config.model.attention.kind = "diff_v2";
+  EXPECT_EQ(first_batch().second, tokens);
+}
+
+TEST_F(OriginLossesOfARun, of_one_file_or_of_a_part_of_the_text_have_no_domains) {
+  project.config.data.val_path = {project / "val/book.txt"};
+  ASSERT_EQ(project.train("one"), system::Exit::ok);
+  project.config.data.val_path = {};
+  ASSERT_EQ(project.train("part"), system::Exit::ok);
+  for (const std::string run : {"one", "part"}) {
+    const auto last = test::metrics_lines(project / run).back();
+    EXPECT_FALSE(last.contains("val/loss/book"));
+    EXPECT_EQ(last["val/group_loss"].size(), 64u);
+  }
+}
+
+TEST_F(OriginLossesOfARun, of_fewer_sequences_than_groups_are_NaN_where_there_is_none) {
+  project.config.data.val_path = {project / "val/folder.d/2"};  // 260 bytes, 15 sequences
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto last = test::metrics_lines(project / "run").back();
+  Index there = 0;
+  for (std::size_t g = 0; g < 64; ++g) {
+    const bool empty = last["val/group_tokens"][g] == 0;
+    EXPECT_EQ(last["val/group_loss"][g] == "NaN", empty);
+    there += empty ? 0 : 1;
+  }
+  EXPECT_EQ(there, 15);
+}
+
+TEST_F(OriginLossesOfARun,
+       go_on_in_the_middle_of_an_epoch_with_the_bits_of_a_run_that_never_ended) {
+  project.config.optim.schedule = ScheduleKind::constant;  // so that it can be made longer
+  project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
+  put(project / "short.txt", counting_text(0, 300));
+  project.config.data.path = {project / "short.txt"};
+  project.config.train.steps = 7;
+  ASSERT_EQ(project.train("cut"), system::Exit::ok);
+  project.config.train.steps = 40;  // 80 sequences of two at a time
+  ASSERT_EQ(TrainState(project.config).data->info()["epoch_sequences"], 37);
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  EXPECT_EQ(test::metrics_lines(project / "cut").back()["val/group_loss"],
+            test::metrics_lines(project / "whole").back()["val/group_loss"]);
+  EXPECT_EQ(test::last_checkpoint(project / "cut"), test::last_checkpoint(project / "whole"));
+}
+
+TEST(OriginLosses, of_a_sequence_count_what_is_scored_of_it) {
+  struct Data : ValidationData {
+    Batch val_batch(Index) const override { return {}; }
+    Index val_batches() const override { return 2; }
+    Index vocab_size() const override { return 2; }
+    nlohmann::ordered_json info() const override { return {}; }
+    std::vector<RowOrigin> val_origins(Index i) const override {
+      if (i == 1) return {{1, 7}};
+      return {{0, 5}, {1, 5}};
+    }
+    std::vector<std::string> domains() const override { return {"a", "b", "c"}; }
+  };
+  OriginLosses losses(Data(), 2);
+  const Batch two{2, 2, {0, 1, 0, 1, 1, 1}, {1, 1, 0, 1}}, one{1, 2, {0, 1, 1}};
+  losses.add(1, one, std::vector<double>{1, 2});
+  losses.add(0, two, std::vector<double>{4, 2, 0, 9});
+  losses.share();
+  EXPECT_THAT(losses.domains(),
+              testing::ElementsAre(testing::Pair("val/loss/a", 3), testing::Pair("val/loss/b", 4)));
+  const GroupLosses groups = losses.groups();
+  EXPECT_EQ(groups.loss[5], 5);
+  EXPECT_EQ(groups.tokens[5], 3);
+  EXPECT_EQ(groups.loss[7], 1.5);
+  EXPECT_TRUE(std::isnan(groups.loss[6]));
+}
+
+}  // namespace
+}  // namespace difftape::run

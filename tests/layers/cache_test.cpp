@@ -146,7 +146,7 @@ TEST(ModelKvCache, gives_the_logits_of_the_model) {
     config.vocab_size = 50;
     config.d_ff = 12;
     config.embedding_norm = config.tie_word_embeddings = with_all;
-    config.attn_logit_softcap = with_all ? 3 : 0;
+    config.final_logit_softcap = with_all ? 3 : 0;
     LanguageModel model(config);
     model.parameters().initialize(1);
     for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));

@@ -78,7 +78,7 @@ void prepare(PrepareArguments& a) {
              prepared.documents == 1 ? "1 document" : grouped(prepared.documents) + " documents",
              request.tokenizer.file.name);
   fmt::print(
-      "to train on it:\n  data: {{kind: tokens, path: {}{}}}\n  model: {{vocab_size: {}}}\n", a.out,
+      "to train on it:\n  data: {{type: tokens, path: {}{}}}\n  model: {{vocab_size: {}}}\n", a.out,
       prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),
       prepared.vocab_size);
 }

@@ -85,7 +85,7 @@ TEST_F(Inference, eval_takes_texts_that_fill_no_sequence) {
 
 TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
   put(project / "task.yaml",
-      "base: tiny.yaml\ndata: {kind: mqar, mqar: {pairs: 2, keys: 8, values: 8}}\n");
+      "base: tiny.yaml\ndata: {type: mqar, mqar: {pairs: 2, keys: 8, values: 8}}\n");
   ASSERT_EQ(difftape({"train", "task.yaml", "--out", "task"}).exit, 0);
   const Json last = test::metrics_lines(project / "task").back();
   const Json found = json({"eval", "task"});

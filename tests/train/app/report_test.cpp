@@ -65,7 +65,7 @@ TEST_F(ReportCommand,
   EXPECT_THAT(outcome.out, testing::EndsWith("\nreport: report.html\nverdicts: verdicts.csv\n"));
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<html"));
   EXPECT_THAT(contents(dir / "verdicts.csv"),
-              AllOf(HasSubstr("claim,family,rank"), HasSubstr("\nv2_loss,")));
+              AllOf(HasSubstr("claim,family,endpoint"), HasSubstr("\nv2_loss,")));
   put(dir / "mine.csv", "a,b\n");
   EXPECT_EQ(report({"sweep", "--claims", "mine.yaml", "--verdicts", "mine.csv"}).exit, 74);
   EXPECT_EQ(contents(dir / "mine.csv"), "a,b\n");

@@ -82,11 +82,11 @@ TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
 
 TEST_F(ConfigRules, samples_are_of_models_that_read_text) {
   EXPECT_THAT(
-      error("log.sample_interval: 5\ndata.kind: mqar\nmodel.vocab_size: 256\n"),
+      error("log.sample_interval: 5\ndata.type: mqar\nmodel.vocab_size: 256\n"),
       testing::HasSubstr("data.type: samples are text; the tokens of data.type mqar have none"));
   EXPECT_EQ(
       error("log: {sample_interval: 5, sample_prompt: \"\"}\n"),
-      "a.yaml:1:24: error: log.sample_prompt: is empty; need at least one byte to begin with");
+      "a.yaml:1:27: error: log.sample_prompt: is empty; need at least one byte to begin with");
   EXPECT_EQ(config("log.sample_interval: 5\n").log.sample_prompt, "\n");
 }
 

@@ -114,7 +114,7 @@ TEST(Optimizers, continue_from_a_checkpoint_that_knows_of_none_but_adamw) {
   TrainState saved(project.config), loaded(project.config);
   train_step(saved);
   CheckpointMeta meta = saved.meta(saved.step);
-  for (const char* key : {"  kind: adamw\n", "  momentum: 0.95\n"}) {
+  for (const char* key : {"  name: adamw\n", "  momentum: 0.95\n"}) {
     const size_t at = meta.config_yaml.find(key);
     ASSERT_NE(at, std::string::npos) << meta.config_yaml;
     meta.config_yaml.erase(at, std::strlen(key));

@@ -97,12 +97,12 @@ std::string error(const std::string& text, const std::string& by) {
 
 TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_there_is) {
   EXPECT_THAT(error("metric: val_loss", "metric: val_los"),
-              HasSubstr("c.yaml:16:15: error: claims.loss.metric: no metric is called "
+              HasSubstr("c.yaml:16:13: error: claims.loss.metric: no metric is called "
                         "'val_los'; did you mean 'val_loss'?; there are train_loss, val_loss"));
   EXPECT_THAT(error("arm: v2", "arm: v3"),
               HasSubstr("c.yaml:14:10: error: claims.loss.arm: 'v3' is not in arms (softmax, v2, "
                         "wide)"));
-  EXPECT_THAT(error("{arm: softmax, quantity", "{arm: softmx, quantity"),
+  EXPECT_THAT(error("{arm: softmax, metric", "{arm: softmx, metric"),
               HasSubstr("claims.loss.controls.arm: 'softmx' is not in arms"));
   EXPECT_THAT(error("expect: lower", "expect: smaller"),
               HasSubstr("claims.loss.expect: 'smaller' is not one of lower, higher"));

@@ -52,7 +52,9 @@ TEST(LrCurves, have_an_optimum_a_size_and_a_gap_of_the_ladder) {
     EXPECT_EQ(curve.is_baseline, base);
     EXPECT_EQ(curve.gap.difference.pairs, base ? 0 : 4);
     EXPECT_FALSE(curve.gap.fresh);
-    if (!base) EXPECT_NEAR(curve.gap.difference.difference.mean, -0.05, 1e-12);
+    if (!base) {
+      EXPECT_NEAR(curve.gap.difference.difference.mean, -0.05, 1e-12);
+    }
   }
   EXPECT_EQ(curves[0].d_model, "32");
   EXPECT_EQ(curves[3].d_model, "64");

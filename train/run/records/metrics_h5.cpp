@@ -6,6 +6,7 @@
 
 #include "core/real.h"
 #include "train/run/records/h5.h"
+#include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 
 namespace difftape::run {
@@ -53,6 +54,13 @@ void write_column(h5::File& file, const std::string& dataset, const Shape& shape
   file.write<double>(dataset, shape, values, gaps ? h5::Storage::compressed : h5::Storage::plain);
 }
 
+/// Whether a list is logged once: among NaN for all other steps it would be most of the file.
+bool is_of_last_step(std::string_view name) {
+  return std::ranges::any_of(kMetrics, [name](const Metric& metric) {
+    return metric.name == name && metric.when == When::last;
+  });
+}
+
 void write_maps(h5::File& file, const AttentionMaps& maps) {
   for (std::size_t layer = 0; layer < maps.layers.size(); ++layer) {
     const Tensor& map = maps.layers[layer];
@@ -74,6 +82,11 @@ void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& tab
   for (const auto& [name, column] : table.columns)
     write_column(file, dataset_of(name, names), length, column);
   for (const auto& [name, column] : table.lists) {
+    if (is_of_last_step(name)) {
+      const std::vector<double>& last = column.values().back();
+      file.write<double>(dataset_of(name, names), {std::ssize(last)}, last);
+      continue;
+    }
     std::size_t width = 0;
     for (const auto& list : column.values()) width = std::max(width, list.size());
     write_column(file, dataset_of(name, names), {length[0], static_cast<Index>(width)}, column);

@@ -120,7 +120,7 @@ TEST_F(OriginLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {
   project.config = test::wider(project.config);
   project.config.train.steps = 2;
   for (const int threads : {1, 2, 3}) {
-    const Threads use(threads);
+    const test::Threads use(threads);
     ASSERT_EQ(project.train(std::to_string(threads)), system::Exit::ok);
   }
   test::expect_the_same_run(project / "1", project / "2");

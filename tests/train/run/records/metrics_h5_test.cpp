@@ -62,6 +62,15 @@ TEST(MetricsH5, a_list_is_a_matrix_with_nan_where_there_is_nothing) {
   EXPECT_THAT(in.read<double>("attn/head/lambda"), ElementsAre(4, 5, 6));
 }
 
+TEST(MetricsH5, a_list_of_the_last_step_alone_has_no_axis_of_steps) {
+  const ScratchDir dir;
+  MetricsTable table{{1, 2, 3}, {}};
+  table.lists["val/group_loss"].set(2, {0.5, 0.25});
+  write_metrics_h5(dir / "metrics.h5", table);
+  EXPECT_THAT(h5::File::open(dir / "metrics.h5").read<double>("val/group_loss"),
+              ElementsAre(0.5, 0.25));
+}
+
 TEST(MetricsH5, keeps_attention_maps_of_any_number_of_layers_in_single_precision) {
   const ScratchDir dir;
   AttentionMaps maps{50, {}};

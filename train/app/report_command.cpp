@@ -13,6 +13,7 @@
 #include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
+#include "train/study/compare/lr_optima.h"
 #include "train/study/compare/run_record.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
@@ -129,6 +130,11 @@ void report(const ReportArguments& arguments) {
                 .claims = claims.judged.get()});
   fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims.judged.get()),
              arguments.out);
+  if (study.is_swept()) {
+    write_lr_optima(study, arguments.out);
+    fmt::print("learning rates: {}\n",
+               (fs::path(arguments.out).parent_path() / study::kLrOptimumFile).string());
+  }
   if (!arguments.svg.empty()) {
     write_lr_curve(study, arguments.svg);
     fmt::print("learning-rate curve: {}\n", arguments.svg);

@@ -30,6 +30,26 @@ double quantile(std::vector<double> values, double q) {
   return low == high ? low : low + (position - static_cast<double>(below)) * (high - low);
 }
 
+double median_of_sorted(std::span<const double> values) {
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle]
+                                : std::midpoint(values[middle - 1], values[middle]);
+}
+
+/// The distances grow to both sides of the median: the two sides are merged up to their middle.
+double median_deviation_of_sorted(std::span<const double> values) {
+  const double median = median_of_sorted(values);
+  std::size_t left = values.size() / 2, right = left;
+  double before = 0, distance = 0;
+  for (std::size_t taken = 0; taken <= values.size() / 2; ++taken) {
+    before = distance;
+    const bool goes_left =
+        left > 0 && (right == values.size() || median - values[left - 1] <= values[right] - median);
+    distance = goes_left ? median - values[--left] : values[right++] - median;
+  }
+  return values.size() % 2 == 1 ? distance : std::midpoint(before, distance);
+}
+
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }

@@ -12,6 +12,11 @@ namespace difftape::stats {
 /// the values.
 double quantile(std::vector<double> values, double q);
 
+/// The median of ascending values, and the median of their distances from it (MAD), in time that
+/// grows with their number. There must be one.
+double median_of_sorted(std::span<const double> values);
+double median_deviation_of_sorted(std::span<const double> values);
+
 /// Population mean and variance; NaN if `values` is empty.
 double mean(std::span<const double> values);
 double variance(std::span<const double> values);

@@ -6,18 +6,22 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "train/stats/descriptive.h"
 
 namespace difftape::stats {
 
 namespace {
 
-constexpr double kSmallestStd = 1e-10;
+constexpr double kSmallestSpread = 1e-10;
+constexpr double kLossDeviations = 8, kGradNormMedians = 5;
 constexpr double kMemory = 0.97;        // ZClip's alpha
 constexpr double kBesideTheStd = 1e-6;  // ZClip's eps
 
 /// The rule's own numbers; `window` is the one that is used.
 SpikeRule own_numbers(SpikeDefinition definition, Index window) {
   switch (definition) {
+    case SpikeDefinition::median:
+      return {128, 0, std::max<Index>(1, window / 2), definition};
     case SpikeDefinition::olmo_core:
       return {128, 6, std::max<Index>(20, window / 2) - 1, definition};
     case SpikeDefinition::llmc:
@@ -33,11 +37,6 @@ SpikeRule own_numbers(SpikeDefinition definition, Index window) {
 constexpr double kSurelyNear = 0.9;
 
 }  // namespace
-
-SpikeDefinition definition_for(SpikeDefinition definition, Index steps) {
-  if (definition != SpikeDefinition::automatic) return definition;
-  return steps < kLongRun ? SpikeDefinition::olmo_core : SpikeDefinition::olmo2;
-}
 
 SpikeRule make_spike_rule(SpikeDefinition definition, Index window, double threshold,
                           Index min_history) {
@@ -61,6 +60,12 @@ std::string unsupported_reason(const SpikeRule& rule) {
         "log.spike_min_history or raise log.spike_window",
         rule.min_history, rule.window);
   }
+  if (rule.definition == SpikeDefinition::median && rule.threshold != 0) {
+    return fmt::format(
+        "median has two thresholds of its own, {} medians of the gradient norm and {} median "
+        "absolute deviations of the loss, but log.spike_threshold is {}; leave it at 0",
+        kGradNormMedians, kLossDeviations, rule.threshold);
+  }
   // A value cannot be further than this from the mean of a window that holds it.
   const double furthest = std::sqrt(static_cast<double>(std::max<Index>(rule.window, 1) - 1));
   if (rule.definition == SpikeDefinition::llmc && !(rule.threshold < furthest)) {
@@ -72,10 +77,12 @@ std::string unsupported_reason(const SpikeRule& rule) {
   return "";
 }
 
-SpikeDetector::SpikeDetector(const SpikeRule& rule) : rule_(rule) {
+SpikeDetector::SpikeDetector(const SpikeRule& rule, SpikeSeries series)
+    : rule_(rule), series_(series) {
   const bool windowed = rule.definition != SpikeDefinition::zclip;
   const bool holds = rule.window >= 1 && rule.min_history <= rule.window;
-  if ((windowed && !holds) || !(rule.threshold > 0)) {
+  const bool has_threshold = rule.definition == SpikeDefinition::median || rule.threshold > 0;
+  if ((windowed && !holds) || !has_threshold) {
     throw ConfigError(fmt::format(
         "log: no value could ever be judged a spike: spike_window {}, spike_min_history {}, "
         "spike_threshold {}; need 1 <= spike_window, spike_min_history <= spike_window and "
@@ -88,10 +95,32 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule) : rule_(rule) {
 }
 
 SpikeVerdict SpikeDetector::judge(double value) const {
-  SpikeVerdict verdict =
-      rule_.definition == SpikeDefinition::zclip ? judge_by_moving(value) : judge_by_window(value);
+  SpikeVerdict verdict = judge_by_definition(value);
   if (!std::isfinite(value)) verdict.spike = true;
   return verdict;
+}
+
+SpikeVerdict SpikeDetector::judge_by_definition(double value) const {
+  switch (rule_.definition) {
+    case SpikeDefinition::median:
+      return judge_by_median(value);
+    case SpikeDefinition::zclip:
+      return judge_by_moving(value);
+    default:
+      return judge_by_window(value);
+  }
+}
+
+double SpikeDetector::threshold() const {
+  if (rule_.definition != SpikeDefinition::median) return rule_.threshold;
+  return series_ == SpikeSeries::loss ? kLossDeviations : kGradNormMedians - 1;
+}
+
+SpikeVerdict SpikeDetector::judge_by_median(double value) const {
+  if (sorted_.empty() || std::ssize(sorted_) < rule_.min_history) return {};
+  const double median = median_of_sorted(sorted_);
+  const double spread = series_ == SpikeSeries::loss ? median_deviation_of_sorted(sorted_) : median;
+  return {spread >= kSmallestSpread && value - median > threshold() * spread, median, spread};
 }
 
 SpikeVerdict SpikeDetector::judge_by_window(double value) const {
@@ -106,7 +135,7 @@ SpikeVerdict SpikeDetector::judge_by_window(double value) const {
   const double limit = rule_.threshold * std;
   const bool far =
       rule_.definition == SpikeDefinition::olmo2 ? std::abs(deviation) >= limit : deviation > limit;
-  return {std >= kSmallestStd && far, moments.mean, std};
+  return {std >= kSmallestSpread && far, moments.mean, std};
 }
 
 SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
@@ -137,9 +166,11 @@ void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
 }
 
 /// Most values are: what they deviate by is known without a look at all of the window. A window
-/// that holds the value itself, as that of llm.c, says nothing of others.
+/// that holds the value itself, as that of llm.c, says nothing of others; nor do moments of
+/// medians.
 bool SpikeDetector::is_surely_near(double value) const {
-  if (rule_.definition == SpikeDefinition::llmc) return false;
+  if (rule_.definition == SpikeDefinition::llmc || rule_.definition == SpikeDefinition::median)
+    return false;
   const std::optional<Moments> rough = window_.rough_moments();
   if (!rough) return false;
   const double limit = rule_.threshold * std::sqrt(rough->squares / rough->n);
@@ -155,9 +186,17 @@ SpikeVerdict SpikeDetector::take(double value) {
     move(value, verdict);
     return verdict;
   }
-  window_.add(value);
-  if (window_.size() > rule_.window) window_.drop_oldest();
+  remember(value);
   return verdict;
+}
+
+void SpikeDetector::remember(double value) {
+  const bool sorts = rule_.definition == SpikeDefinition::median;
+  window_.add(value);
+  if (sorts) sorted_.insert(std::ranges::upper_bound(sorted_, value), value);
+  if (window_.size() <= rule_.window) return;
+  if (sorts) sorted_.erase(std::ranges::lower_bound(sorted_, window_.values().front()));
+  window_.drop_oldest();
 }
 
 double SpikeDetector::score() const {
@@ -170,6 +209,11 @@ void SpikeDetector::restore(std::span<const double> history, Index count, Index 
   const std::size_t kept =
       windowed ? std::min(history.size(), static_cast<std::size_t>(rule_.window)) : history.size();
   window_ = SlidingWindow(history.last(kept));
+  sorted_.clear();
+  if (rule_.definition == SpikeDefinition::median) {
+    sorted_.assign(window_.values().begin(), window_.values().end());
+    std::ranges::sort(sorted_);
+  }
   count_ = count;
   spikes_ = spikes;
   moving_ = moving;

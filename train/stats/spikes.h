@@ -1,15 +1,21 @@
 #pragma once
-// Which values of a running series are spikes, judged one value at a time. The rules of others
-// are carried over as definitions; what is done about a spike, optim.on_spike says.
+// Which values of a running series are spikes, judged one value at a time: by a running median, or
+// as others define it. What is done about a spike, optim.on_spike says.
 //
-// n, mean and std are those of the window; x is the value; threshold, window and min_history as in
-// SpikeRule. In every rule
+// mean, std and median are those of the window; x is the value; threshold, window and min_history
+// as in SpikeRule. In every rule
 //   - NaN and infinity are a spike, from the first value on, and stay out of the window
 //   - a spike enters later windows (zclip: its clipped value does)
 //   - there is no verdict before the window holds min_history values
-//   - nor, but for zclip, while std is below 1e-10: on a constant series the literal rules would
-//     judge rounding errors
+//   - nor, but for zclip, while the spread (std, MAD, the median of gradient norms) is below 1e-10:
+//     on a constant series the literal rules would judge rounding errors
 //
+//   median     x > 5 median               of gradient norms, of the last 128 values before x
+//              x - median > 8 MAD         of losses; MAD = median of |w - median| over the same
+//              min_history max(1, W/2)    values w. difftape's own: spikes move a median only if
+//                                         they fill half of the window, so their number does not
+//                                         saturate, as that of rules by mean and std does
+//                                         (tests/train/stats/spike_calibration_test.cpp)
 //   olmo2      |x - mean| >= 7 std            population std of the last 1000 values before x;
 //              min_history 50                 OLMo 2 (arXiv 2501.00656), section 3.2; the details
 //                                             that it leaves open are fixed here
@@ -43,8 +49,9 @@
 
 namespace difftape::stats {
 
-/// `automatic` is no definition but stands for one: definition_for().
-enum class SpikeDefinition { automatic, olmo2, olmo_core, llmc, zclip };
+enum class SpikeDefinition { median, olmo2, olmo_core, llmc, zclip };
+/// What a series holds: median judges the two by different limits, the others do not.
+enum class SpikeSeries { loss, grad_norm };
 
 }  // namespace difftape::stats
 
@@ -52,7 +59,7 @@ namespace difftape {
 
 template <>
 inline constexpr auto kNames<stats::SpikeDefinition> =
-    std::to_array<Named<stats::SpikeDefinition>>({{"auto", stats::SpikeDefinition::automatic},
+    std::to_array<Named<stats::SpikeDefinition>>({{"median", stats::SpikeDefinition::median},
                                                   {"olmo2", stats::SpikeDefinition::olmo2},
                                                   {"olmo_core", stats::SpikeDefinition::olmo_core},
                                                   {"llmc", stats::SpikeDefinition::llmc},
@@ -65,46 +72,41 @@ namespace difftape::stats {
 /// A definition with its numbers; the defaults are those of olmo2.
 struct SpikeRule {
   Index window = 1000;     ///< values before this one that are used; zclip has none
-  double threshold = 7;    ///< standard deviations from their mean
+  double threshold = 7;    ///< standard deviations from their mean; 0: median, which has its own
   Index min_history = 50;  ///< values the window must hold before there is a verdict
   SpikeDefinition definition = SpikeDefinition::olmo2;
   bool operator==(const SpikeRule&) const = default;
 };
 
-/// The fewest steps of a run in which olmo2's window of 1000 is past the fall of the loss for most
-/// of the time. In 800 steps a loss would have to rise above that of the initial weights to count.
-inline constexpr Index kLongRun = 3000;
-/// What `automatic` stands for in a run of `steps`: olmo2, or below kLongRun olmo_core. Any other
-/// is itself.
-SpikeDefinition definition_for(SpikeDefinition definition, Index steps);
-
-/// A rule of the definition, which is not `automatic`; a number that is 0 becomes the definition's
-/// own. Numbers are not checked.
+/// A rule of the definition; a number that is 0 becomes the definition's own. Numbers are not
+/// checked.
 SpikeRule make_spike_rule(SpikeDefinition definition, Index window = 0, double threshold = 0,
                           Index min_history = 0);
 /// Why the rule could never judge a value a spike, and what to change, in terms of the keys
 /// log.spike_*; empty if it could.
 std::string unsupported_reason(const SpikeRule& rule);
 
-/// The result of a rule for one value. `mean` and `std` are NaN where there is no window yet.
+/// The result of a rule for one value. Of the window: its mean and standard deviation, by median
+/// its median and MAD (of gradient norms its median again, since the limit is a multiple of it).
+/// NaN where there is no window yet.
 struct SpikeVerdict {
   bool spike = false;
-  double mean = std::numeric_limits<double>::quiet_NaN();
-  double std = std::numeric_limits<double>::quiet_NaN();
+  double center = std::numeric_limits<double>::quiet_NaN();
+  double spread = std::numeric_limits<double>::quiet_NaN();
   double clipped = std::numeric_limits<double>::quiet_NaN();  ///< zclip: what it clips a spike to
 };
 
 class SpikeDetector {
  public:
   /// Throws ConfigError for a rule that could never judge a value.
-  explicit SpikeDetector(const SpikeRule& rule = {});
+  explicit SpikeDetector(const SpikeRule& rule = {}, SpikeSeries series = SpikeSeries::loss);
 
-  /// What add(value) would return, with its mean and std.
+  /// What add(value) would return, with its center and spread.
   SpikeVerdict judge(double value) const;
   /// Adds the next value; true if it is a spike.
   bool add(double value) { return take(value).spike; }
-  /// The same, with what judge(value) says of a spike. Of other values mean and std may be NaN:
-  /// they cost as much as the window is long.
+  /// The same, with what judge(value) says of a spike. Of other values center and spread may be
+  /// NaN: they cost as much as the window is long.
   SpikeVerdict take(double value);
 
   /// Percentage of the values so far that were spikes, 0 to 100; 0 before the first value.
@@ -112,6 +114,8 @@ class SpikeDetector {
   Index count() const { return count_; }    ///< values seen
   Index spikes() const { return spikes_; }  ///< how many of them are spikes
   const SpikeRule& rule() const { return rule_; }
+  /// Spreads from the center from which on a value is a spike.
+  double threshold() const;
 
   /// The moving mean and variance of zclip.
   struct Moving {
@@ -128,12 +132,17 @@ class SpikeDetector {
 
  private:
   SpikeVerdict judge_by_window(double value) const;
+  SpikeVerdict judge_by_median(double value) const;
   SpikeVerdict judge_by_moving(double value) const;
+  SpikeVerdict judge_by_definition(double value) const;
+  void remember(double value);
   bool is_surely_near(double value) const;
   void move(double value, const SpikeVerdict& verdict);
 
   SpikeRule rule_;
+  SpikeSeries series_;
   SlidingWindow window_;
+  std::vector<double> sorted_;  ///< the window's values, ascending; of median alone
   std::optional<Moving> moving_;
   Index count_ = 0;
   Index spikes_ = 0;

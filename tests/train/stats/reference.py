@@ -50,3 +50,8 @@ norms = numpy.array([1.0, 1.7, 2.9, 3.1])
 print("growth", repr(float(numpy.polyfit(numpy.log(steps), numpy.log(norms), 1)[0])))
 values = [3.1, -2.0, 7.5, 0.25, 4.0]
 print("quantiles", [float(numpy.quantile(values, q)) for q in (0.025, 0.1, 0.5, 0.975)])
+for rates, means in (([1e-3, 2e-3, 8e-3], [1.8, 1.5, 1.6]), ([4e-3, 8e-3, 1.6e-2, 3.2e-2], [1.736, 1.652, 1.644, 1.693])):
+    lowest = int(numpy.argmin(means))
+    near = slice(lowest - 1, lowest + 2)
+    a, b, c = numpy.polyfit(numpy.log(rates[near]), means[near], 2)
+    print("lr_optimum", repr(float(numpy.exp(-b / (2 * a)))), repr(float(c - b * b / (4 * a))))

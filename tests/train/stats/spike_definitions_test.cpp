@@ -1,6 +1,7 @@
 // Every definition of a spike on random series, against the definition read literally.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -13,8 +14,14 @@
 namespace difftape::stats {
 namespace {
 
-constexpr std::array kAll{SpikeDefinition::olmo2, SpikeDefinition::olmo_core, SpikeDefinition::llmc,
-                          SpikeDefinition::zclip};
+struct Judged {
+  SpikeDefinition definition;
+  SpikeSeries series = SpikeSeries::loss;
+};
+constexpr std::array kAll{
+    Judged{SpikeDefinition::olmo2},  Judged{SpikeDefinition::olmo_core},
+    Judged{SpikeDefinition::llmc},   Judged{SpikeDefinition::zclip},
+    Judged{SpikeDefinition::median}, Judged{SpikeDefinition::median, SpikeSeries::grad_norm}};
 
 /// The values of a series that are finite, before index `end`.
 std::vector<long double> finite_before(const std::vector<double>& series, std::size_t end) {
@@ -57,6 +64,25 @@ bool window_verdict(const std::vector<double>& series, std::size_t at, const Spi
                                                    : far > rule.threshold;
 }
 
+long double median_of(std::vector<long double> values) {
+  std::ranges::sort(values);
+  const std::size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/// That of median.
+bool median_verdict(const std::vector<double>& series, std::size_t at, const SpikeRule& rule,
+                    SpikeSeries holds) {
+  std::vector<long double> window = finite_before(series, at);
+  if (std::ssize(window) > rule.window) window.erase(window.begin(), window.end() - rule.window);
+  if (window.empty() || std::ssize(window) < rule.min_history) return false;
+  const long double median = median_of(window);
+  if (holds == SpikeSeries::grad_norm) return median >= 1e-10L && series[at] > 5 * median;
+  for (long double& value : window) value = std::abs(value - median);
+  const long double deviation = median_of(window);
+  return deviation >= 1e-10L && series[at] - median > 8 * deviation;
+}
+
 /// That of zclip, following all values from the first.
 bool moving_verdict(const std::vector<double>& series, std::size_t at, const SpikeRule& rule) {
   std::vector<long double> values = finite_before(series, at);
@@ -75,13 +101,16 @@ bool moving_verdict(const std::vector<double>& series, std::size_t at, const Spi
   return z(series[at]) > rule.threshold;
 }
 
-std::vector<bool> spikes_by_definition(const std::vector<double>& series, const SpikeRule& rule) {
+std::vector<bool> spikes_by_definition(const std::vector<double>& series, const SpikeRule& rule,
+                                       SpikeSeries holds) {
+  const auto verdict = [&](std::size_t at) {
+    if (rule.definition == SpikeDefinition::median) return median_verdict(series, at, rule, holds);
+    return rule.definition == SpikeDefinition::zclip ? moving_verdict(series, at, rule)
+                                                     : window_verdict(series, at, rule);
+  };
   std::vector<bool> spikes;
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    spikes.push_back(!std::isfinite(series[i]) ||
-                     (rule.definition == SpikeDefinition::zclip ? moving_verdict(series, i, rule)
-                                                                : window_verdict(series, i, rule)));
-  }
+  for (std::size_t i = 0; i < series.size(); ++i)
+    spikes.push_back(!std::isfinite(series[i]) || verdict(i));
   return spikes;
 }
 
@@ -125,7 +154,7 @@ SpikeRule random_rule(Draws& draws, SpikeDefinition definition) {
   const Index window = 12 + draws.below(20);
   const Index history =
       definition == SpikeDefinition::llmc ? window - draws.below(4) : 1 + draws.below(6);
-  return {window, threshold, history, definition};
+  return {window, definition == SpikeDefinition::median ? 0 : threshold, history, definition};
 }
 
 TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
@@ -135,12 +164,12 @@ TEST(SpikeRules, equal_their_definitions_on_a_hundred_thousand_random_series) {
     Draws draws(seed);
     const std::vector<double> series = random_series(draws);
     for (std::size_t d = 0; d < kAll.size(); ++d) {
-      const SpikeRule rule = random_rule(draws, kAll[d]);
-      const std::vector<bool> expected = spikes_by_definition(series, rule);
-      SpikeDetector detector(rule);
+      const SpikeRule rule = random_rule(draws, kAll[d].definition);
+      const std::vector<bool> expected = spikes_by_definition(series, rule, kAll[d].series);
+      SpikeDetector detector(rule, kAll[d].series);
       for (std::size_t i = 0; i < series.size(); ++i) {
         ASSERT_EQ(detector.add(series[i]), expected[i])
-            << to_string(kAll[d]) << ", series " << seed << ", value " << i;
+            << to_string(kAll[d].definition) << ", series " << seed << ", value " << i;
         judged[d] += std::isfinite(series[i]) && expected[i] ? 1 : 0;
       }
     }
@@ -152,10 +181,10 @@ TEST(SpikeRules, continue_from_their_exported_state_bit_for_bit) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Draws draws(seed);
     const std::vector<double> series = random_series(draws);
-    for (const SpikeDefinition definition : kAll) {
+    for (const auto& [definition, holds] : kAll) {
       const SpikeRule rule = random_rule(draws, definition);
       const auto cut = static_cast<std::size_t>(draws.below(std::ssize(series) + 1));
-      SpikeDetector whole(rule), after(rule);
+      SpikeDetector whole(rule, holds), after(rule, holds);
       for (std::size_t i = 0; i < cut; ++i) whole.add(series[i]);
       after.restore(whole.history(), whole.count(), whole.spikes(), whole.moving());
       for (std::size_t i = cut; i < series.size(); ++i) {

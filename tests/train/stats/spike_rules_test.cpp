@@ -16,8 +16,9 @@ namespace {
 
 using testing::ThrowsMessage;
 
-constexpr std::array kRules{SpikeDefinition::olmo2, SpikeDefinition::olmo_core,
-                            SpikeDefinition::llmc, SpikeDefinition::zclip};
+constexpr std::array kRules{SpikeDefinition::median, SpikeDefinition::olmo2,
+                            SpikeDefinition::olmo_core, SpikeDefinition::llmc,
+                            SpikeDefinition::zclip};
 
 /// After `count` values +1, -1, ...: mean 0, population std 1 if `count` is even.
 SpikeDetector warmed_up(const char* rule, int count) {
@@ -33,31 +34,14 @@ TEST(SpikeRules, have_the_numbers_of_their_sources) {
     const SpikeRule rule = make_spike_rule(from_string<SpikeDefinition>(word).value());
     return std::tuple(rule.window, rule.threshold, rule.min_history);
   };
+  EXPECT_EQ(numbers("median"), std::tuple(128, 0, 64));
   EXPECT_EQ(numbers("olmo2"), std::tuple(1000, 7, 50));
   EXPECT_EQ(numbers("olmo_core"), std::tuple(128, 6, 63));
   EXPECT_EQ(numbers("llmc"), std::tuple(128, 7, 128));
   EXPECT_EQ(numbers("zclip"), std::tuple(0, 2.5, 25));
   EXPECT_EQ(names<SpikeDefinition>(),
-            (std::vector<std::string>{"auto", "olmo2", "olmo_core", "llmc", "zclip"}));
+            (std::vector<std::string>{"median", "olmo2", "olmo_core", "llmc", "zclip"}));
   for (const SpikeDefinition each : kRules) EXPECT_EQ(make_spike_rule(each).definition, each);
-}
-
-TEST(SpikeRules, chosen_by_the_length_of_a_run_can_fire_in_a_short_one) {
-  using enum SpikeDefinition;
-  EXPECT_EQ(definition_for(automatic, 2999), olmo_core);
-  EXPECT_EQ(definition_for(automatic, 3000), olmo2);
-  for (const SpikeDefinition each : kRules) EXPECT_EQ(definition_for(each, 800), each);
-
-  // A loss that falls from 5.5 to 2 in 800 steps, with noise, and once rises by 0.6.
-  const RandomStream stream(1, "noise");
-  SpikeDetector chosen(make_spike_rule(definition_for(automatic, 800))),
-      of_long_runs(make_spike_rule(olmo2));
-  for (std::uint64_t step = 1; step <= 800; ++step) {
-    const double loss = 2 + 3.5 * std::exp(-static_cast<double>(step) / 100) +
-                        0.05 * stream.normal(2 * step) + (step == 600 ? 0.6 : 0);
-    EXPECT_EQ(chosen.add(loss), step == 600) << step;
-    EXPECT_FALSE(of_long_runs.add(loss)) << step;
-  }
 }
 
 TEST(SpikeRules, take_the_numbers_that_are_given) {
@@ -82,6 +66,34 @@ TEST(SpikeRules, that_can_never_judge_are_refused) {
   EXPECT_NO_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::llmc, 51, 7)));
   EXPECT_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::olmo_core, 10)), ConfigError)
       << "20 come first";
+}
+
+TEST(MedianRule, judges_a_loss_by_deviations_and_a_gradient_norm_by_multiples_of_the_median) {
+  // 1, 3, 1, 3, ...: median 2, MAD 1.
+  const auto after = [](SpikeSeries series, int count) {
+    SpikeDetector detector(make_spike_rule(SpikeDefinition::median), series);
+    for (int i = 0; i < count; ++i) EXPECT_FALSE(detector.add(i % 2 == 0 ? 1 : 3)) << i;
+    return detector;
+  };
+  EXPECT_FALSE(after(SpikeSeries::loss, 64).add(10)) << "2 + 8";
+  EXPECT_TRUE(after(SpikeSeries::loss, 64).add(above(10)));
+  EXPECT_FALSE(after(SpikeSeries::grad_norm, 64).add(10)) << "5 times 2";
+  EXPECT_TRUE(after(SpikeSeries::grad_norm, 64).add(above(10)));
+  for (const SpikeSeries series : {SpikeSeries::loss, SpikeSeries::grad_norm}) {
+    EXPECT_FALSE(after(series, 63).add(1000)) << "64 come first";
+    EXPECT_TRUE(after(series, 0).add(kInfinity));
+    SpikeDetector detector = after(series, 128);
+    for (int i = 0; i < 60; ++i) EXPECT_TRUE(detector.add(1000)) << i;
+    EXPECT_EQ(detector.judge(0).center, 3) << "60 of them move the median within the rest";
+  }
+}
+
+TEST(MedianRule, takes_no_other_threshold_than_its_own) {
+  EXPECT_THAT([] { SpikeDetector(make_spike_rule(SpikeDefinition::median, 0, 6)); },
+              ThrowsMessage<ConfigError>(
+                  "log: median has two thresholds of its own, 5 medians of the gradient norm and 8 "
+                  "median absolute deviations of the loss, but log.spike_threshold is 6; leave it "
+                  "at 0"));
 }
 
 TEST(OlmoCoreRule, judges_above_six_sample_deviations_and_only_above) {
@@ -116,7 +128,7 @@ TEST(LlmcRule, judges_a_value_by_a_window_that_holds_it) {
   EXPECT_GT(low, 8.5) << "further than 7 deviations of the window before it";
   EXPECT_FALSE(warmed_up("llmc", 128).add(low - 1e-9));
   EXPECT_TRUE(warmed_up("llmc", 128).add(high + 1e-9));
-  EXPECT_DOUBLE_EQ(warmed_up("llmc", 128).judge(9).mean, 8.0 / 128);
+  EXPECT_DOUBLE_EQ(warmed_up("llmc", 128).judge(9).center, 8.0 / 128);
 }
 
 TEST(ZclipRule, starts_after_25_values_and_judges_above_only) {
@@ -124,9 +136,9 @@ TEST(ZclipRule, starts_after_25_values_and_judges_above_only) {
   EXPECT_TRUE(warmed_up("zclip", 25).add(1000));
   EXPECT_FALSE(warmed_up("zclip", 25).add(-1000));
   const SpikeVerdict verdict = warmed_up("zclip", 25).judge(0);
-  EXPECT_DOUBLE_EQ(verdict.mean, 1.0 / 25);
-  EXPECT_DOUBLE_EQ(verdict.std, std::sqrt(1 - 1.0 / 625));
-  const double limit = verdict.mean + 2.5 * (verdict.std + 1e-6);
+  EXPECT_DOUBLE_EQ(verdict.center, 1.0 / 25);
+  EXPECT_DOUBLE_EQ(verdict.spread, std::sqrt(1 - 1.0 / 625));
+  const double limit = verdict.center + 2.5 * (verdict.spread + 1e-6);
   EXPECT_FALSE(warmed_up("zclip", 25).add(limit - 1e-12));
   EXPECT_TRUE(warmed_up("zclip", 25).add(limit + 1e-12));
 }
@@ -135,12 +147,12 @@ TEST(ZclipRule, remembers_a_spike_as_what_it_is_clipped_to) {
   SpikeDetector detector = warmed_up("zclip", 25);
   const SpikeVerdict before = detector.judge(0);
   ASSERT_TRUE(detector.add(1000));
-  const double z = (1000 - before.mean) / (before.std + 1e-6);
-  const double clipped = before.mean + 2.5 * before.std / (z / 2.5);
-  const double mean = 0.97 * before.mean + 0.03 * clipped;
+  const double z = (1000 - before.center) / (before.spread + 1e-6);
+  const double clipped = before.center + 2.5 * before.spread / (z / 2.5);
+  const double mean = 0.97 * before.center + 0.03 * clipped;
   EXPECT_DOUBLE_EQ(detector.moving()->mean, mean);
-  EXPECT_DOUBLE_EQ(detector.moving()->variance,
-                   0.97 * before.std * before.std + 0.03 * (clipped - mean) * (clipped - mean));
+  EXPECT_DOUBLE_EQ(detector.moving()->variance, 0.97 * before.spread * before.spread +
+                                                    0.03 * (clipped - mean) * (clipped - mean));
   EXPECT_TRUE(detector.add(1000)) << "it did not widen the deviation";
 }
 
@@ -177,18 +189,18 @@ double hard_to_judge(const RandomStream& stream, std::uint64_t i) {
 
 TEST(SpikeRules, are_those_of_all_of_the_window_where_running_sums_decide) {
   const RandomStream stream(1, "hard");
-  for (const SpikeDefinition definition : kAll) {
+  for (const SpikeDefinition definition : kRules) {
     SpikeDetector detector(make_spike_rule(definition));
     Index by_sums = 0;
     for (std::uint64_t i = 0; i < 24 * 1500; ++i) {
       const double value = hard_to_judge(stream, i);
       const SpikeVerdict whole = detector.judge(value), found = detector.take(value);
       ASSERT_EQ(found.spike, whole.spike) << to_string(definition) << " " << i << " " << value;
-      if (found.spike && !std::isnan(whole.mean)) {
-        EXPECT_EQ(found.mean, whole.mean);
-        EXPECT_EQ(found.std, whole.std);
+      if (found.spike && !std::isnan(whole.center)) {
+        EXPECT_EQ(found.center, whole.center);
+        EXPECT_EQ(found.spread, whole.spread);
       }
-      by_sums += std::isnan(found.mean) && !std::isnan(whole.mean) ? 1 : 0;
+      by_sums += std::isnan(found.center) && !std::isnan(whole.center) ? 1 : 0;
     }
     EXPECT_GT(detector.spikes(), 20);
     const bool windowed =

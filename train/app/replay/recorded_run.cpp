@@ -72,7 +72,7 @@ RecordedRun open_recorded(const fs::path& dir) {
   const fs::path yaml = dir / "config.yaml";
   RecordedRun run{dir, run::config_from_yaml(system::read_text(yaml), yaml.string()), {}, {}};
   require_same_config(dir, run.config, env);
-  run.rule = spike_rule_of(run.config.log, run.config.train.steps);
+  run.rule = spike_rule_of(run.config.log);
   run.metrics = run::read_metrics(dir / "metrics.jsonl");
   if (run.metrics.step.empty()) {
     throw DataError(fmt::format("{}: no step is logged yet; nothing can be replayed",

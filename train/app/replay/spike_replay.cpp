@@ -22,7 +22,8 @@ namespace {
 struct Detectors {
   stats::SpikeDetector loss, grad;
 
-  Detectors(const RecordedRun& run, Index before) : loss(run.rule), grad(run.rule) {
+  Detectors(const RecordedRun& run, Index before)
+      : loss(run.rule), grad(run.rule, stats::SpikeSeries::grad_norm) {
     for (const double step : run.metrics.step) {
       const auto number = static_cast<Index>(step);
       if (number >= before) return;
@@ -157,7 +158,7 @@ SpikeReplay replay_spike(const std::filesystem::path& dir, const SpikeReplayRequ
 namespace {
 
 std::string deviations(double value, const stats::SpikeVerdict& verdict) {
-  const double far = (value - verdict.mean) / verdict.std;
+  const double far = (value - verdict.center) / verdict.spread;
   return std::isfinite(far) ? fmt::format("{:+.1f}", far) : "-";
 }
 
@@ -170,9 +171,9 @@ system::Table table_of(const SpikeReplay& replay) {
   system::Table table{{{"of step", "state"},
                        {"of step", "batch"},
                        {"loss", "nats"},
-                       {"loss", "std"},
+                       {"loss", "deviations"},
                        {"grad_norm", "L2"},
-                       {"grad_norm", "std"},
+                       {"grad_norm", "deviations"},
                        {"", "spike", true}},
                       {}};
   for (const ReplayTrial& e : replay.trials) {
@@ -211,8 +212,9 @@ std::string to_text(const SpikeReplay& replay) {
                       "build or processor computes other bits than those of the run\n",
                       m.quantity, m.step, m.now, m.logged);
   }
-  return text + to_text(table_of(replay)) + "std: from the window before the step, by the rule " +
-         replay.rule + "\n" + "cause: " + conclusion(replay) + "\n";
+  return text + to_text(table_of(replay)) +
+         "deviations: from the window before the step, by the rule " + replay.rule + "\n" +
+         "cause: " + conclusion(replay) + "\n";
 }
 
 }  // namespace difftape::app

@@ -154,6 +154,7 @@ struct TrainConfig {
   Precision precision = Precision::full;
   Engine gemm = Engine::fast;
   bool flush_subnormals = true;  ///< in f32; f64 never does
+  double gradient_ramp = 1;      ///< a positive control: gradient_ramp_at()
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).
@@ -166,9 +167,9 @@ struct LogConfig {
   Index sample_tokens = 100;
   bool tensorboard = false;  ///< event files beside metrics.jsonl
   bool digest = false;       ///< digests.jsonl beside it
-  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::automatic;
+  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::median;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
-  double spike_threshold = 0;  ///< standard deviations
+  double spike_threshold = 0;  ///< standard deviations; median takes no other than its own
   Index spike_min_history = 0;
 };
 
@@ -181,6 +182,13 @@ struct Config {
   LogConfig log;
 };
 
+/// What the gradient of a step is multiplied by: 1 up to half of the steps, from there on a line
+/// that reaches train.gradient_ramp at the last step. The loss that is logged is not.
+inline double gradient_ramp_at(const TrainConfig& train, Index step) {
+  const double past_half = 2 * static_cast<double>(step) / static_cast<double>(train.steps) - 1;
+  return 1 + (train.gradient_ramp - 1) * std::max(past_half, 0.0);
+}
+
 /// How many batches the validation after a step reads, of `available` ones: train.eval_batches;
 /// after the last step train.final_eval_batches or, where that is 0, kFinalEvalBatches, of a task
 /// train.eval_batches.
@@ -191,11 +199,10 @@ inline Index batches_to_validate(const Config& config, Index step, Index availab
   return std::min(step == train.steps ? last : train.eval_batches, available);
 }
 
-/// What counts as a spike in a run of `steps` steps; whether the rule is possible,
-/// stats::unsupported_reason says.
-inline stats::SpikeRule spike_rule_of(const LogConfig& log, Index steps) {
-  return stats::make_spike_rule(stats::definition_for(log.spike_rule, steps), log.spike_window,
-                                log.spike_threshold, log.spike_min_history);
+/// What counts as a spike; whether the rule is possible, stats::unsupported_reason says.
+inline stats::SpikeRule spike_rule_of(const LogConfig& log) {
+  return stats::make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
+                                log.spike_min_history);
 }
 
 }  // namespace difftape::run

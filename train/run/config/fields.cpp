@@ -202,6 +202,11 @@ std::vector<Field> train_fields() {
           "train.flush_subnormals", any_value(), "",
           "Arithmetic in f32 takes numbers below 1.2e-38 for 0, which is faster at large learning "
           "rates; f64 never does."),
+      field<at, &T::gradient_ramp>(
+          "train.gradient_ramp", above(0), "",
+          "An instrument for positive controls, 1 in any other run: multiply the loss, and so the "
+          "gradient, by a factor that grows from 1 at half of the steps to this at the last one. "
+          "The gradient norm that is logged grows alike, while AdamW and clipping hardly see it."),
   };
 }
 
@@ -210,9 +215,8 @@ template <class T>
 std::string own_number(T stats::SpikeRule::*number) {
   std::vector<std::string> each;
   for (const auto& [name, definition] : kNames<stats::SpikeDefinition>) {
-    if (definition == stats::SpikeDefinition::automatic) continue;
     const T own = stats::make_spike_rule(definition).*number;
-    each.push_back(own == 0 ? fmt::format("{} none", name) : fmt::format("{} {}", name, own));
+    if (own != 0) each.push_back(fmt::format("{} {}", name, own));
   }
   return fmt::format("0 means the rule's own: {}", fmt::join(each, ", "));
 }
@@ -248,16 +252,17 @@ std::vector<Field> log_fields() {
                             "and of what the optimizer keeps of it, which verify compares."),
       field<at, &L::spike_rule>(
           "log.spike_rule", any_value(), "",
-          fmt::format("Which definition says what a spike is: OLMo 2's, OLMo-core's, llm.c's or "
-                      "ZClip's; auto is OLMo-core's below {} steps, where OLMo 2's window is too "
-                      "long, else OLMo 2's.",
-                      stats::kLongRun)),
+          "What a spike is. median: a gradient norm above 5 times the median of the steps before "
+          "it, or a loss more than 8 median absolute deviations above theirs, however many spikes "
+          "there are; or as OLMo 2, OLMo-core, llm.c or ZClip define it."),
       field<at, &L::spike_window>(
           "log.spike_window", at_least(0), "steps",
           fmt::format("Values a spike is judged by; {}.", own_number(&Rule::window))),
-      field<at, &L::spike_threshold>("log.spike_threshold", at_least(0), "standard deviations",
-                                     fmt::format("Distance from their mean that makes a spike; {}.",
-                                                 own_number(&Rule::threshold))),
+      field<at, &L::spike_threshold>(
+          "log.spike_threshold", at_least(0), "standard deviations",
+          fmt::format("Distance from their mean that makes a spike, not of "
+                      "median; {}.",
+                      own_number(&Rule::threshold))),
       field<at, &L::spike_min_history>("log.spike_min_history", at_least(0), "steps",
                                        fmt::format("Values needed before the first verdict; {}.",
                                                    own_number(&Rule::min_history))),

@@ -249,7 +249,7 @@ void validate_training(const Config& c, const Rules& rules) {
               "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps, to a share "
               "such as 10%, or raise train.steps",
               optim.warmup_steps, c.train.steps);
-  const std::string why_invalid = stats::unsupported_reason(spike_rule_of(c.log, c.train.steps));
+  const std::string why_invalid = stats::unsupported_reason(spike_rule_of(c.log));
   rules.check(
       why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",

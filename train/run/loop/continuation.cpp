@@ -35,10 +35,6 @@ constexpr std::array kDecideNoResult{"run.out",
                                      "log.tensorboard",
                                      "log.digest"};
 
-stats::SpikeRule rule_of(const Config& config) {
-  return spike_rule_of(config.log, config.train.steps);
-}
-
 /// The first of `steps` steps whose learning rate would have been another; `steps` if there is
 /// none.
 Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
@@ -56,7 +52,7 @@ bool names_data(const std::string& key) { return key == "data.path" || key == "d
 
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted) {
   const FlatConfig before = flat_config(made), now = flat_config(wanted);
-  const bool same_rule = rule_of(made) == rule_of(wanted);
+  const bool same_rule = spike_rule_of(made.log) == spike_rule_of(wanted.log);
   std::vector<KeyDifference> found;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const auto& [key, value] = before[i];
@@ -92,10 +88,11 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
       reasons.push_back(fmt::format(
           "train.steps is {}, not {}: by then the learning rate of step {} would have been another",
           each.made, each.wanted, other + 1));
-    } else if (rule_of(made) != rule_of(wanted)) {
+    } else if (made.train.gradient_ramp != 1) {
       reasons.push_back(
-          fmt::format("train.steps is {}, not {}: log.spike_rule is another one then; set it to {}",
-                      each.made, each.wanted, to_string(rule_of(made).definition)));
+          fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, which "
+                      "another number of steps stretches",
+                      each.made, each.wanted, made.train.gradient_ramp));
     }
   }
   return fmt::format("{}", fmt::join(reasons, "; "));

@@ -25,9 +25,9 @@ Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index mi
   return state.loss(tape, batches(micro), &terms, state.qk_clip ? &*state.qk_clip : nullptr);
 }
 
-void backward(Tape& tape, const Var& loss, Index micros) {
+void backward(Tape& tape, const Var& loss, double scale) {
   const profile::Span span(Category::pass, "backward");
-  tape.backward(loss, Tensor::scalar(real(1) / static_cast<real>(micros)));
+  tape.backward(loss, Tensor::scalar(static_cast<real>(scale)));
 }
 
 /// Hands on the gradient of each parameter once a backward pass adds nothing more to it: during the
@@ -122,8 +122,9 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Hook& hook) {
-  const Index micros = state.config.train.gradient_accumulation_steps,
-              share = micros / processes::count();
+  const TrainConfig& config = state.config.train;
+  const Index micros = config.gradient_accumulation_steps, share = micros / processes::count();
+  const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
   ParameterSet& parameters = state.model.parameters();
   std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
@@ -143,7 +144,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     terms_of[static_cast<size_t>(micro)] = {static_cast<double>(terms.cross_entropy),
                                             terms.squared_log_z};
     if (last) exchange.emplace(parameters, state.optimizer.shards());
-    backward(tape, loss, micros);
+    backward(tape, loss, scale);
     gradients.hand_on_the_rest();
   }
   {

@@ -50,8 +50,8 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       gradient_sums(model.parameters().size(),
                     TreeSum(config.train.gradient_accumulation_steps / processes::count())),
       schedule(make_schedule(config.optim, config.train.steps)),
-      loss_spikes(spike_rule_of(config.log, config.train.steps)),
-      grad_spikes(loss_spikes.rule()),
+      loss_spikes(spike_rule_of(config.log)),
+      grad_spikes(loss_spikes.rule(), stats::SpikeSeries::grad_norm),
       guard(config.optim.on_spike) {}
 
 ModelInput TrainState::input_of(const Batch& batch) const {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Index kLargestGap = 20;       // steps between two spikes of one event
 constexpr Index kLongestLead = 10;      // steps without a gradient spike before a loss spike
-constexpr double kRecoveredWithin = 2;  // standard deviations
+constexpr double kRecoveredWithin = 2;  // spreads
 constexpr const char* kLoss = "loss";
 constexpr const char* kGradNorm = "grad_norm";
 
@@ -24,11 +24,15 @@ std::string text_of(const std::optional<Index>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
+stats::SpikeSeries series_of(const std::string& quantity) {
+  return quantity == kGradNorm ? stats::SpikeSeries::grad_norm : stats::SpikeSeries::loss;
+}
+
 /// Further than any finite value, or further than another finite one.
 bool further(double value, const SpikeRecord& than) {
   if (!std::isfinite(than.value)) return false;
   if (!std::isfinite(value)) return true;
-  return std::abs(value - than.mean) > std::abs(than.value - than.mean);
+  return std::abs(value - than.center) > std::abs(than.value - than.center);
 }
 
 std::optional<Index> lead_of(const SpikeRecord& loss, std::span<const SpikeRecord> gradients) {
@@ -57,13 +61,13 @@ double size_of(const SpikeRecord& record) {
 }
 
 SpikeEvents::SpikeEvents(std::string quantity, const stats::SpikeRule& rule)
-    : quantity_(std::move(quantity)), detector_(rule) {}
+    : quantity_(std::move(quantity)), detector_(rule, series_of(quantity_)) {}
 
 bool SpikeEvents::recovered(const SpikeRecord& record, double value) const {
   if (!std::isfinite(value)) return false;
-  if (std::isnan(record.mean)) return true;
-  const double within = std::min(kRecoveredWithin, detector_.rule().threshold) * record.std;
-  return record.depth < 0 ? value >= record.mean - within : value <= record.mean + within;
+  if (std::isnan(record.center)) return true;
+  const double within = std::min(kRecoveredWithin, detector_.threshold()) * record.spread;
+  return record.depth < 0 ? value >= record.center - within : value <= record.center + within;
 }
 
 void SpikeEvents::extend(SpikeRecord& record, Index step, double value) const {
@@ -72,8 +76,8 @@ void SpikeEvents::extend(SpikeRecord& record, Index step, double value) const {
   if (record.spikes > 1 && !further(value, record)) return;
   record.peak_step = step;
   record.value = value;
-  record.depth = value - record.mean;
-  record.deviations = record.depth / record.std;
+  record.depth = value - record.center;
+  record.deviations = record.depth / record.spread;
 }
 
 void SpikeEvents::add(Index step, double value) {
@@ -90,8 +94,8 @@ void SpikeEvents::add(Index step, double value) {
     SpikeRecord record;
     record.quantity = quantity_;
     record.step = step;
-    record.mean = verdict.mean;
-    record.std = verdict.std;
+    record.center = verdict.center;
+    record.spread = verdict.spread;
     open_.push_back(records_.size());
     records_.push_back(std::move(record));
   }
@@ -123,12 +127,14 @@ std::vector<SpikeRecord> spike_records(const MetricsTable& metrics, const stats:
 
 void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRecord> records) {
   std::string text =
-      "quantity,step,last_step,spikes,peak_step,value,mean,std,depth,deviations,recovery,lead\n";
+      "quantity,step,last_step,spikes,peak_step,value,center,spread,depth,deviations,recovery,"
+      "lead\n";
   for (const SpikeRecord& r : records) {
     text += system::csv_line(std::vector<std::string>{
         r.quantity, fmt::to_string(r.step), fmt::to_string(r.last_step), fmt::to_string(r.spikes),
-        fmt::to_string(r.peak_step), number_text(r.value), number_text(r.mean), number_text(r.std),
-        number_text(r.depth), number_text(r.deviations), text_of(r.recovery), text_of(r.lead)});
+        fmt::to_string(r.peak_step), number_text(r.value), number_text(r.center),
+        number_text(r.spread), number_text(r.depth), number_text(r.deviations), text_of(r.recovery),
+        text_of(r.lead)});
   }
   system::replace_text(path, text);
 }
@@ -145,7 +151,7 @@ std::string spike_summary(std::span<const SpikeRecord> records) {
     }
     if (!largest) continue;
     const std::string size = std::isfinite(size_of(*largest))
-                                 ? fmt::format("{:.1f} std", size_of(*largest))
+                                 ? fmt::format("{:.1f} deviations", size_of(*largest))
                                  : "not finite";
     const std::string back = largest->recovery
                                  ? fmt::format("back after {} step{}", *largest->recovery,

@@ -3,14 +3,15 @@
 //
 // An event is a burst of spiking values of one quantity. It begins with a spike. Later spikes
 // belong to it while the quantity has not recovered and none comes more than 20 steps after the one
-// before; else they begin the next event. Mean and std are those by which its first value was
+// before; else they begin the next event. Center and spread are those by which its first value was
 // judged (the window of spikes.h) and stay: what comes after does not move the measure.
 //
-//   depth       the value furthest from that mean, minus the mean; a value that is not finite is
-//               further than any other
+//   depth       the value furthest from that center, minus the center; a value that is not finite
+//               is further than any other
 //   recovery    steps from the first spike to the first finite value after it that is no longer
-//               beyond mean + r std (mean - r std if the first spike lay below); r = 2, or the
-//               threshold of the rule if that is less. Without a window, any finite value will do
+//               beyond center + r spreads (center - r spreads if the first spike lay below); r = 2,
+//               or the threshold of the rule if that is less. Without a window, any finite value
+//               will do
 //   lead        of a loss event: steps by which a gradient event began before it (0: at the same
 //               step), the latest that began no later and whose last spike is at most 10 steps
 //               before
@@ -32,10 +33,10 @@ struct SpikeRecord {
   Index last_step = 0;            ///< of the last one
   Index spikes = 0;               ///< values that are spikes
   Index peak_step = 0;            ///< where the value is
-  double value = 0;               ///< the one furthest from the mean
-  double mean = 0, std = 0;       ///< NaN without a window
-  double depth = 0;               ///< value - mean, negative below; NaN without a window
-  double deviations = 0;          ///< depth / std
+  double value = 0;               ///< the one furthest from the center
+  double center = 0, spread = 0;  ///< NaN without a window
+  double depth = 0;               ///< value - center, negative below; NaN without a window
+  double deviations = 0;          ///< depth / spread
   std::optional<Index> recovery;  ///< in steps; none: not before the series ended
   std::optional<Index> lead;      ///< in steps; none: no gradient spike led, or this is one
 };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "train/stats/interval.h"
-#include "train/study/compare/curves.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/compare/tables.h"
 #include "train/system/text_table.h"
 
@@ -23,10 +23,14 @@ constexpr const char* kSingleRunsNote =
 constexpr const char* kStudyNote =
     "Means over the seeds that ended; losses of those that finished. +- is half of a 95 % "
     "t-interval, differences are paired by seed, p is corrected by Holm over the table.";
-constexpr const char* kSensitivityNote =
-    "lr sensitivity E: mean over the learning rates of [final validation loss - that of the best "
-    "one], nats per token; a diverged run counts with its initial loss. From, to: 95 % bootstrap "
-    "over seeds. Best: of the learning rates at which every run trained.";
+constexpr const char* kLrNote =
+    "lr*: vertex of a parabola in log lr through the lowest mean loss over the seeds and its two "
+    "neighbors. Gap: final loss at an arm's own lr* less the baseline's at its own, paired by "
+    "seed; of the ladder: at the lowest rungs, by the seeds that chose them. lr sensitivity E: "
+    "mean "
+    "over the learning rates of [final loss - the lowest]. Losses in nats per token; a diverged "
+    "run "
+    "counts with the loss at init. From, to: 95 %, bootstrap over seeds.";
 
 /// An arm at its best learning rate.
 struct Best {
@@ -37,8 +41,8 @@ struct Best {
 /// The runs of a task by what they let one say.
 struct TaskRuns {
   std::vector<const RunRecord*> runs;
-  std::vector<Best> best;             ///< of arms with a learning rate at which no run failed
-  std::vector<std::string> left_out;  ///< arms whose runs failed at every learning rate, in words
+  std::vector<Best> best;             ///< of arms with a learning rate at which no run diverged
+  std::vector<std::string> left_out;  ///< arms with diverged runs at every learning rate, in words
   bool swept = false;                 ///< an arm has more than one learning rate
 };
 
@@ -53,19 +57,11 @@ std::string at_rate(const Best& best) {
 }
 
 /// "v1 (3 of 16 runs diverged, some at every learning rate)".
-std::string failures(const std::string& arm, const std::vector<LrPoint>& points) {
-  int runs = 0, failed = 0, diverged = 0;
-  for (const LrPoint& point : points) {
-    runs += point.runs;
-    failed += point.failed;
-    diverged += point.diverged;
-  }
-  const char* above = "ended above the bigram entropy or the initial loss";
-  return fmt::format("{} ({} of {} runs {}{})", arm, failed, runs,
-                     failed == diverged ? "diverged"
-                     : diverged == 0    ? above
-                                        : fmt::format("diverged or {}", above),
-                     failed < runs && points.size() > 1 ? ", some at every learning rate" : "");
+std::string divergences(const std::string& arm, const std::vector<LrPoint>& points) {
+  int runs = 0, diverged = 0;
+  for (const LrPoint& point : points) runs += point.runs, diverged += point.diverged;
+  return fmt::format("{} ({} of {} runs diverged{})", arm, diverged, runs,
+                     diverged < runs && points.size() > 1 ? ", some at every learning rate" : "");
 }
 
 TaskRuns runs_of(const Study& study, std::size_t task) {
@@ -77,10 +73,10 @@ TaskRuns runs_of(const Study& study, std::size_t task) {
     found.swept = found.swept || arm.conditions.size() > 1;
     const std::vector<LrPoint> points = lr_points(arm);
     const LrPoint* point = best_point(points);
-    if (point != nullptr && point->failed == 0) {
+    if (point != nullptr && point->diverged == 0) {
       found.best.push_back({&arm, *point});
-    } else if (std::ranges::any_of(points, [](const LrPoint& each) { return each.failed > 0; })) {
-      found.left_out.push_back(failures(name_of(study, arm), points));
+    } else if (std::ranges::any_of(points, [](const LrPoint& each) { return each.diverged > 0; })) {
+      found.left_out.push_back(divergences(name_of(study, arm), points));
     }
   }
   std::ranges::stable_sort(found.best, {}, [](const Best& each) { return each.point.loss.mean; });
@@ -122,12 +118,12 @@ std::string comparison(const Study& study, const TaskRuns& found, const Best& ot
                      evidence(below, chosen, brief), brief ? ")" : "");
 }
 
-/// Where no arm has a learning rate at which no run failed.
+/// Where no arm has a learning rate at which no run diverged.
 std::string nothing_trained(const TaskRuns& found) {
   if (std::ranges::none_of(found.runs, &RunRecord::finished))
     return fmt::format("no run finished: {}", describe_states(found.runs));
   if (found.left_out.empty()) return "no run logged a validation loss";
-  return fmt::format("no arm is ranked, since runs of each did not train: {}",
+  return fmt::format("no arm is ranked, since runs of each diverged: {}",
                      fmt::join(found.left_out, ", "));
 }
 
@@ -151,23 +147,6 @@ std::string answer_of_task(const Study& study, std::size_t task) {
   if (!found.left_out.empty())
     text += fmt::format("; left out: {}", fmt::join(found.left_out, ", "));
   return text;
-}
-
-/// What runs of each task must stay below to have trained, where it is known.
-std::string entropy_note(const Study& study) {
-  std::vector<std::string> texts;
-  for (std::size_t task = 0; task < study.tasks.size(); ++task) {
-    const auto of_task = [&](const Arm& arm) { return arm.task == task; };
-    const auto arm = std::ranges::find_if(study.arms, of_task);
-    const double entropy =
-        arm == study.arms.end() ? std::nan("") : arm->runs()[0]->bigram_entropy();
-    if (std::isnan(entropy)) continue;
-    const std::string name = study.tasks.size() > 1 ? fmt::format(" ({})", study.tasks[task]) : "";
-    texts.push_back(fmt::format("{:.4f} nats per token{}", entropy, name));
-  }
-  if (texts.empty()) return "";
-  return fmt::format("Bigram entropy of the data: {}; a run that does not end below it failed.",
-                     fmt::join(texts, ", "));
 }
 
 bool is_single_runs(const Study& study) {
@@ -206,15 +185,17 @@ std::string tables_text(const Study& study, std::size_t width) {
   };
   std::string text = paragraphs(answer(study)) + '\n';
   if (is_single_runs(study)) {
-    return text + to_text(run_table(study)) + paragraphs(entropy_note(study)) +
+    return text + to_text(run_table(study)) +
            paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
   }
   text += to_text(study_table(study), width, 2) + paragraphs(kStudyNote) +
-          paragraphs(entropy_note(study)) + paragraphs(dropped_note(study)) +
-          paragraphs(tasks_note(study));
-  const system::Table sensitivity = sensitivity_table(study);
-  if (sensitivity.rows.empty()) return text;
-  return text + '\n' + to_text(sensitivity, width, 1) + paragraphs(kSensitivityNote);
+          paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
+  const std::vector<LrCurve> curves = lr_curves(study);
+  const system::Table rates = lr_table(curves);
+  if (rates.rows.empty()) return text;
+  text += '\n' + to_text(rates, width, 1) + paragraphs(kLrNote);
+  for (const std::string& refusal : lr_refusals(curves)) text += paragraphs(refusal);
+  return text;
 }
 
 }  // namespace difftape::study

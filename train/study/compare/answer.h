@@ -11,7 +11,7 @@ namespace difftape::study {
 /// Which arm reached the lowest validation loss, how far below the baseline (the baseline itself:
 /// below the next arm), and with which evidence: the 95 % interval of the difference paired by
 /// seed, not corrected for having chosen arm and learning rate. Each arm is taken at its best
-/// learning rate among those at which no complete run failed (LrPoint::failed); one that has no
+/// learning rate among those at which no complete run diverged; one that has no
 /// such rate is left out, and named as left out. Of several tasks a line each, shorter: without
 /// the learning rates, the interval in brackets (tasks_note says so). No newline at the end.
 std::string answer(const Study& study);

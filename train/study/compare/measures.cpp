@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
@@ -17,23 +18,6 @@ using run::metric;
 namespace {
 
 constexpr std::size_t kFewestSteps = 50;
-
-/// The position of the first run that failed after one that trained: those before the first that
-/// trained are too slow. 0 if none trained.
-std::size_t first_failure(std::span<const RunRecord* const> runs) {
-  const auto trains = [](const RunRecord* run) { return run->trained(); };
-  const auto first = std::find_if(runs.begin(), runs.end(), trains);
-  if (first == runs.end()) return 0;
-  return static_cast<std::size_t>(std::find_if_not(first, runs.end(), trains) - runs.begin());
-}
-
-/// The rule of the run; where it is OLMo 2's and the run too short for it, OLMo-core's.
-stats::SpikeRule scoring_rule(const RunRecord& run) {
-  const stats::SpikeRule rule = spike_rule(run.env);
-  const bool fires =
-      rule.definition != stats::SpikeDefinition::olmo2 || rule.window <= run.status.steps / 3;
-  return fires ? rule : stats::make_spike_rule(stats::SpikeDefinition::olmo_core);
-}
 
 /// The steps of a run that count: those after its first 10 %.
 double first_scored(const RunRecord& run) { return 0.1 * static_cast<double>(run.status.steps); }
@@ -98,16 +82,10 @@ double val_loss(const RunRecord& run) {
   return run.diverged() ? kNaN : last(run, metric("val/loss"));
 }
 
-double capped_val_loss(const RunRecord& run) {
+double final_loss(const RunRecord& run) {
   const double final = val_loss(run);
   if (run.finished() && std::isnan(final)) return kNaN;
-  return stats::capped_loss(final, run.failing_loss());
-}
-
-double trained(const RunRecord& run) {
-  const bool known = !std::isnan(val_loss(run)) && !std::isnan(run.failing_loss());
-  if (run.metrics.step.empty() || (run.finished() && !known)) return kNaN;
-  return run.trained() ? 1 : 0;
+  return stats::capped_loss(final, run.initial_loss());
 }
 
 double diverged(const RunRecord& run) {
@@ -153,60 +131,51 @@ double context_rms_after_first_step(const RunRecord& run) {
 }
 
 double lr_sensitivity(std::span<const RunRecord* const> runs) {
-  if (std::ranges::none_of(runs, &RunRecord::trained)) return kNaN;
+  if (std::ranges::none_of(runs, &RunRecord::finished)) return kNaN;
   stats::Groups losses;
   double known = kNaN;  // of the initial weights, which the runs of a seed share
   for (const RunRecord* run : runs) {
     if (std::isfinite(run->initial_loss())) known = run->initial_loss();
   }
   for (const RunRecord* run : runs) {
-    if (run->finished() && std::isnan(val_loss(*run))) return kNaN;
+    const double final = run->number("val_loss");
+    if (run->finished() && std::isnan(final)) return kNaN;
     const bool at_first_step = !run->finished() && !std::isfinite(run->initial_loss());
     const double initial = at_first_step ? known : run->initial_loss();
-    losses.push_back({stats::capped_loss(val_loss(*run), initial)});
+    losses.push_back({stats::capped_loss(final, initial)});
   }
   return stats::lr_sensitivity(losses);
 }
 
-double critical_lr(std::span<const RunRecord* const> runs) {
-  const std::size_t failed = first_failure(runs);
-  if (failed == 0) return runs.front()->lr;
-  if (failed == runs.size()) return runs.back()->lr;
-  const RunRecord &below = *runs[failed - 1], &above = *runs[failed];
-  const double line = below.failing_loss(), low = val_loss(below);
-  const double high = stats::capped_loss(val_loss(above), above.initial_loss());
-  const double share = std::isfinite(high) && high > low ? (line - low) / (high - low) : 1;
-  return below.lr * std::pow(above.lr / below.lr, std::clamp(share, 0.0, 1.0));
-}
-
-int beyond_lrs(std::span<const RunRecord* const> runs) {
-  const std::size_t failed = first_failure(runs);
-  return failed == 0 ? -1 : failed == runs.size() ? 1 : 0;
-}
-
 Series counted_spikes(const RunRecord& run, const char* name) {
-  const Series found = spikes(logged(run.metrics, name), scoring_rule(run));
+  const auto holds = name == std::string_view(metric("optim/grad_norm"))
+                         ? stats::SpikeSeries::grad_norm
+                         : stats::SpikeSeries::loss;
+  const Series found = spikes(logged(run.metrics, name), spike_rule(run.env), holds);
   const auto first = std::ranges::upper_bound(found.step, first_scored(run)) - found.step.begin();
   return {{found.step.begin() + first, found.step.end()},
           {found.value.begin() + first, found.value.end()}};
 }
 
-double spike_count(const RunRecord& run, const char* name) {
+double spike_fraction(const RunRecord& run, const char* name) {
   const std::vector<double> steps = logged(run.metrics, name).step;
-  const auto scored =
-      static_cast<double>(steps.end() - std::ranges::upper_bound(steps, first_scored(run)));
-  if (scored == 0) return kNaN;
-  const auto counted = static_cast<double>(counted_spikes(run, name).step.size());
-  return counted * (static_cast<double>(run.status.steps) - first_scored(run)) / scored;
+  const Index after = std::ranges::upper_bound(steps, first_scored(run)) - steps.begin();
+  const Index scored = std::ssize(steps) - std::max(after, spike_rule(run.env).min_history);
+  const Index counted = std::ssize(counted_spikes(run, name).step);
+  return scored > 0 ? static_cast<double>(counted) / static_cast<double>(scored) : kNaN;
 }
 
-double excursion(const RunRecord& run, const char* name) {
+double spike_count(const RunRecord& run, const char* name) {
+  return spike_fraction(run, name) * (static_cast<double>(run.status.steps) - first_scored(run));
+}
+
+double tail(const RunRecord& run, const char* name) {
   const Series series = curve(run.metrics, name);
   std::vector<double> values;
   for (std::size_t i = 0; i < series.step.size(); ++i) {
     if (series.step[i] > first_scored(run)) values.push_back(series.value[i]);
   }
-  return stats::quantile(values, 1) / stats::quantile(values, 0.5);
+  return stats::quantile(values, 0.99) / stats::quantile(values, 0.5);
 }
 
 double late_growth(const RunRecord& run) {

@@ -23,14 +23,14 @@ double mean_of_layers(const RunRecord& run, const char* metric);
 /// The largest over all layers and all steps that logged any.
 double largest_of_run(const RunRecord& run, const char* metric);
 
-/// Nats per token. NaN for a diverged run; capped: then RunRecord::failing_loss.
+/// Nats per token. NaN for a diverged run.
 double train_loss(const RunRecord& run);
 double val_loss(const RunRecord& run);
-double capped_val_loss(const RunRecord& run);
+/// The last validation loss, at most the loss at init (RunRecord::initial_loss), which stands for a
+/// diverged run.
+double final_loss(const RunRecord& run);
 
-/// 1 or 0: whether the run finished below the loss of failure; whether it diverged. NaN of a run
-/// without steps, and of a finished one that was never validated.
-double trained(const RunRecord& run);
+/// 1 or 0: whether the run diverged. NaN of a run without steps.
 double diverged(const RunRecord& run);
 
 /// Seconds of training when a step had ended, over all resumes; no points if no speed was logged.
@@ -41,15 +41,16 @@ double training_seconds(const RunRecord& run);
 double tokens_until(const RunRecord& run, const char* metric, double value);
 double context_rms_after_first_step(const RunRecord& run);
 
-/// The spikes that count: those after the first 10 % of the steps, by the rule of the run; where
-/// that is OLMo 2's and its window longer than a third of the run, by OLMo-core's. Infinities are
-/// among them.
+/// The spikes of train/loss or optim/grad_norm that count: those after the first 10 % of the steps,
+/// by the rule of the run. Infinities are among them.
 stats::Series counted_spikes(const RunRecord& run, const char* metric);
-/// How many they are. Of a run that diverged what a whole one would have at that rate; NaN if it
-/// did within the 10 %.
+/// Their share of the scored steps: those after the first 10 % for which the rule had its
+/// min_history. NaN if there are none.
+double spike_fraction(const RunRecord& run, const char* metric);
+/// That share of all steps after the first 10 %.
 double spike_count(const RunRecord& run, const char* metric);
-/// After the first 10 % of the steps: the largest value over the median.
-double excursion(const RunRecord& run, const char* metric);
+/// After the first 10 % of the steps: the 99th percentile over the median.
+double tail(const RunRecord& run, const char* metric);
 /// The gradient norm over the second half of the steps, up to the last one before the learning rate
 /// falls: the exponent a of norm ~ step^a; its standard deviation over its median. NaN for fewer
 /// than 50 such steps.
@@ -59,15 +60,9 @@ double late_variation(const RunRecord& run);
 /// step: nats a doubling. NaN for fewer than four validations.
 double loss_slope(const RunRecord& run);
 
-/// Of complete runs of one seed, ascending lr, at least two. Wortsman et al. 2023, NaN if none
-/// trained; and the learning rate at which the loss first crosses that of failure, interpolated
-/// over its logarithm between the first one that failed after one that trained and the one before
-/// it; where there is no such pair, the highest of those that were trained, or the lowest if none
-/// trained.
+/// Of complete runs of one seed, ascending lr, at least two: the sensitivity of Wortsman et al.
+/// 2023. NaN if all diverged.
 double lr_sensitivity(std::span<const RunRecord* const> runs);
-double critical_lr(std::span<const RunRecord* const> runs);
-/// Where that is no crossing: -1 if none trained, 1 if none failed after one that trained; else 0.
-int beyond_lrs(std::span<const RunRecord* const> runs);
 
 }  // namespace measures
 }  // namespace difftape::study

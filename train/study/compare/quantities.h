@@ -43,9 +43,6 @@ struct Quantity {
   int digits = 3;  ///< in verdicts: after the decimal point, or significant ones of a ratio
   /// Whether a diverged run has a number that compares with that of a finished one.
   bool of_diverged = false;
-  /// Of a learning rate, of the same runs: -1 if it may lie below the lowest of them, 1 if it may
-  /// lie above the highest.
-  int (*beyond)(std::span<const RunRecord* const> runs) = nullptr;
   Column column = {};
 };
 

@@ -66,10 +66,8 @@ stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string
       throw DataError(fmt::format("{}: log.spike_rule is '{}'; need one of {}", who, word,
                                   fmt::join(names<stats::SpikeDefinition>(), ", ")));
     }
-    const stats::SpikeDefinition definition =
-        stats::definition_for(*named, number<Index>(config, who, "train.steps", "0"));
     const stats::SpikeRule rule =
-        stats::make_spike_rule(definition, number<Index>(config, who, "log.spike_window", "0"),
+        stats::make_spike_rule(*named, number<Index>(config, who, "log.spike_window", "0"),
                                number<double>(config, who, "log.spike_threshold", "0"),
                                number<Index>(config, who, "log.spike_min_history", "0"));
     return stats::SpikeDetector(rule).rule();
@@ -142,18 +140,6 @@ run::GroupLosses RunRecord::group_losses() const {
   };
   return {last(run::metric("val/group_loss")), last(run::metric("val/group_tokens"))};
 }
-
-double RunRecord::bigram_entropy() const {
-  const auto data = env.find("data");
-  const bool known = data != env.end() && data->is_object() && data->contains("bigram_entropy");
-  return known ? data->at("bigram_entropy").get<double>() : kNaN;
-}
-
-double RunRecord::failing_loss() const {
-  return std::isnan(bigram_entropy()) ? initial_loss() : bigram_entropy();
-}
-
-bool RunRecord::trained() const { return finished() && measures::val_loss(*this) < failing_loss(); }
 
 double RunRecord::number(const Quantity& quantity) const {
   return numbers.at(static_cast<std::size_t>(&quantity - quantities().data()));

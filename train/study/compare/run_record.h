@@ -40,19 +40,12 @@ struct RunRecord {
   /// What a quantity of one run is for this one; NaN: not logged, or no such number.
   double number(const Quantity& quantity) const;
   double number(std::string_view quantity_name) const;
-  /// The first training loss, nats per token: that of the initial weights. NaN if it is not finite.
+  /// The loss at init: the first training loss, nats per token. NaN if it is not finite.
   double initial_loss() const;
   /// The validation loss after the last step in groups of held-out documents, which are the same in
   /// all runs on the same data. Empty lists if the last line of its metrics has none, as in a run
   /// that is not finished, on a generated task, or of an older program.
   run::GroupLosses group_losses() const;
-  /// Of the data, nats per token. NaN if it is not known, as of generated data.
-  double bigram_entropy() const;
-  /// The loss from which a run counts as failed: the bigram entropy of the data, or the initial
-  /// loss where that is not known.
-  double failing_loss() const;
-  /// It finished, with a validation loss below that.
-  bool trained() const;
   /// A key of the config in env.json, as text; empty if it is not there.
   std::string config(const std::string& key) const;
 };

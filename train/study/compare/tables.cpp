@@ -9,7 +9,6 @@
 
 #include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
-#include "train/study/compare/curves.h"
 
 namespace difftape::study {
 
@@ -234,36 +233,54 @@ std::string dropped_note(const Study& study) {
                            fmt::join(dropped, ", "));
 }
 
-system::Table sensitivity_table(const Study& study) {
-  const char *sensitivity = "lr sensitivity", *best = "best";
+system::Table lr_table(std::span<const LrCurve> curves) {
+  const char *optimum = "lr*", *sensitivity = "lr sensitivity", *gap = "gap at lr*";
   system::Table table{{{"", "arm", true},
+                       {"", "parameters"},
                        {"", "lrs"},
+                       {"", "seeds"},
                        {"", "diverged"},
+                       {optimum, "lr"},
+                       {optimum, "from"},
+                       {optimum, "to"},
+                       {optimum, "loss"},
+                       {gap, "mean"},
+                       {gap, "+-"},
+                       {gap, "seeds"},
                        {sensitivity, "E"},
                        {sensitivity, "from"},
-                       {sensitivity, "to"},
-                       {best, "lr"},
-                       {best, "val loss"},
-                       {best, "+-"}},
+                       {sensitivity, "to"}},
                       {}};
-  for (const LrCurve& curve : lr_curves(study)) {
-    if (curve.points.size() < 2) continue;
-    const LrPoint* point = best_point(curve.points);
-    const bool trained = point != nullptr && point->failed == 0;
+  for (const LrCurve& curve : curves) {
+    if (curve.ladder.size() < 2) continue;
     int runs = 0, diverged = 0;
-    for (const LrPoint& each : curve.points) runs += each.runs, diverged += each.diverged;
-    std::vector<std::string> row{curve.arm, fmt::to_string(curve.points.size()),
-                                 fmt::format("{} of {}", diverged, runs)};
-    for (const double value :
-         {curve.sensitivity.mean, curve.sensitivity_limits.low, curve.sensitivity_limits.high}) {
-      row.push_back(written(value, Format::loss));
-    }
-    row.push_back(trained ? fmt::format("{:g}", point->lr) : "-");
-    row.push_back(trained ? written(point->loss.mean, Format::loss) : "-");
-    row.push_back(trained ? written(point->loss.half_width, Format::loss) : "-");
-    table.rows.push_back(std::move(row));
+    for (const LrPoint& each : curve.ladder) runs += each.runs, diverged += each.diverged;
+    const stats::LrOptimum& found = curve.optimum;
+    const stats::PairedDifference& difference = curve.gap.difference;
+    table.rows.push_back(
+        {curve.arm, system::grouped(curve.parameters), fmt::to_string(curve.ladder.size()),
+         fmt::to_string(curve.seeds.size()), fmt::format("{} of {}", diverged, runs),
+         written(found.lr, Format::norm), written(found.low, Format::norm),
+         written(found.high, Format::norm), written(found.loss, Format::loss),
+         written(difference.difference.mean, Format::loss),
+         written(difference.difference.half_width, Format::loss),
+         difference.pairs == 0
+             ? "-"
+             : fmt::format("{}{}", difference.pairs, curve.gap.fresh ? "" : " of the ladder"),
+         written(curve.sensitivity.mean, Format::loss),
+         written(curve.sensitivity_limits.low, Format::loss),
+         written(curve.sensitivity_limits.high, Format::loss)});
   }
   return table;
+}
+
+std::vector<std::string> lr_refusals(std::span<const LrCurve> curves) {
+  std::vector<std::string> refusals;
+  for (const LrCurve& curve : curves) {
+    if (curve.ladder.size() < 2 || curve.optimum.reason.empty()) continue;
+    refusals.push_back(fmt::format("{} has no lr*: {}.", curve.arm, curve.optimum.reason));
+  }
+  return refusals;
 }
 
 }  // namespace difftape::study

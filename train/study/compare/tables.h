@@ -2,8 +2,11 @@
 // The tables of runs, arms and learning rates, for the terminal and for the page. What is compared
 // stands in the registry of quantities; the columns are a loop over it.
 
+#include <span>
 #include <string>
+#include <vector>
 
+#include "train/study/compare/lr_curves.h"
 #include "train/study/compare/quantities.h"
 #include "train/study/compare/study.h"
 #include "train/system/text_table.h"
@@ -27,8 +30,11 @@ system::Table study_table(const Study& study);
 /// diverged; empty if none.
 std::string dropped_note(const Study& study);
 
-/// One row an arm with complete runs at two learning rates or more: its sensitivity to the rate,
-/// and the best of the rates at which no run failed (LrPoint::failed).
-system::Table sensitivity_table(const Study& study);
+/// One row an arm whose seeds ran at two learning rates or more: of its ladder (LrCurve) the best
+/// learning rate lr* with the loss there, the gap to the baseline, each at its own, and the
+/// sensitivity to the rate.
+system::Table lr_table(std::span<const LrCurve> curves);
+/// Why arms of that table have no lr*, a sentence each.
+std::vector<std::string> lr_refusals(std::span<const LrCurve> curves);
 
 }  // namespace difftape::study

@@ -114,10 +114,12 @@ void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& lab
     drawing.text({x.at(tick), y.from() + 13}, short_number(tick), "text-anchor=\"middle\"");
   }
   drawing.text({0.5 * (x.from() + x.to()), y.from() + 27}, labels.x, "text-anchor=\"middle\"");
-  const double middle = 0.5 * (y.from() + y.to());
-  drawing.text(
-      {9, middle}, labels.y,
-      fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 9 {})\"", number(middle)));
+  const Point middle{x.from() - 39, 0.5 * (y.from() + y.to())};
+  if (!labels.y.empty()) {
+    drawing.text(middle, labels.y,
+                 fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {} {})\"",
+                             number(middle.x), number(middle.y)));
+  }
   drawing.close();
 }
 

@@ -51,7 +51,8 @@ struct Labels {
   std::string x, y;
 };
 
-/// Grid, frame, tick labels and names of two axes; x runs along the bottom, y along the left.
+/// Grid, frame, tick labels and names of two axes; x runs along the bottom, y along the left, where
+/// its labels take 48 units. An empty name is left out.
 /// `x_ticks` replaces the round ticks of x.
 void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& labels,
                std::span<const double> x_ticks = {});

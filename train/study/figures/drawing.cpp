@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace difftape::study {
 
@@ -66,6 +67,16 @@ std::string strokes(Marker shape, Point at, double r) {
   }
 }
 
+/// Five points at radius 1, between them five at 0.45.
+Points star() {
+  Points points;
+  for (int i = 0; i < 10; ++i) {
+    const double angle = i * std::numbers::pi / 5, radius = i % 2 == 0 ? 1 : 0.45;
+    points.push_back({radius * std::sin(angle), -radius * std::cos(angle)});
+  }
+  return points;
+}
+
 /// The outline of a shape around (0, 0) with radius 1.
 Points outline(Marker shape) {
   switch (shape) {
@@ -75,6 +86,8 @@ Points outline(Marker shape) {
       return {{0, -1.1}, {1, 0.8}, {-1, 0.8}};
     case Marker::down:
       return {{0, 1.1}, {1, -0.8}, {-1, -0.8}};
+    case Marker::star:
+      return star();
     default:
       return {{0, -1.2}, {1.2, 0}, {0, 1.2}, {-1.2, 0}};
   }

@@ -30,7 +30,7 @@ struct Point {
 using Points = std::vector<Point>;
 
 /// Shapes that tell arms and verdicts apart without their colour.
-enum class Marker { circle, square, triangle, diamond, down, cross, plus, dash };
+enum class Marker { circle, square, triangle, diamond, down, star, cross, plus, dash };
 
 /// At most two decimals, "12.5"; what is finer than a hundredth of a unit is not seen.
 std::string number(double value);

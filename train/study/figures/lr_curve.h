@@ -1,19 +1,21 @@
 #pragma once
-// The learning-rate curve: what each arm reaches at each peak learning rate.
+// Final loss against learning rate, a panel a size; and the gap to the baseline against size.
 
 #include <span>
 #include <string>
 
-#include "train/study/compare/curves.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/figures/drawing.h"
 
 namespace difftape::study {
 
-/// Final validation loss against peak learning rate (logarithmic), one line an arm through the
-/// means, with their 95 % intervals and every seed as a small dot; above, how many runs diverged at
-/// each. Arms stand beside each other at a learning rate, so that they do not overlap. `inlined`
-/// takes the colours of the page around it, `standalone` is a file on white. Points without a loss
-/// are left out.
+/// A panel for each size and task, by ascending number of parameters: final validation loss against
+/// peak learning rate (logarithmic), one line an arm through the means of its ladder, a band from
+/// the lowest to the highest seed, a star at lr* with its interval; small hollow marks are runs
+/// beside the ladder. What lies far above the rest of a panel is cut off at its top; above it, how
+/// many runs diverged at each rate. With gaps at several sizes a strip below shows the gap at lr*
+/// against the number of parameters with 95 % intervals, hollow where the seeds are those that
+/// chose lr*. `inlined` takes the colours of the page around it, `standalone` is a file on white.
 std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
 
 }  // namespace difftape::study

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/lr_optima.h"
 #include "train/study/compare/tables.h"
 #include "train/study/figures/forest.h"
 #include "train/study/figures/lr_curve.h"
@@ -178,6 +179,10 @@ void write_lr_curve(const Study& study, const std::filesystem::path& path) {
         "optim.lr, or leave out --svg");
   }
   system::replace_text(path, lr_curve_svg(lr_curves(study), SvgKind::standalone));
+}
+
+void write_lr_optima(const Study& study, const std::filesystem::path& page) {
+  system::replace_text(page.parent_path() / kLrOptimumFile, lr_optima_csv(lr_curves(study)));
 }
 
 }  // namespace difftape::study

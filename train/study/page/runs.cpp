@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 
+#include "train/study/compare/lr_optima.h"
 #include "train/study/compare/tables.h"
 #include "train/study/figures/lr_curve.h"
 #include "train/study/page/html.h"
@@ -72,6 +74,12 @@ std::string lr_csv(const std::vector<LrCurve>& curves) {
   return csv;
 }
 
+std::string refusals_note(const std::vector<LrCurve>& curves) {
+  std::string html;
+  for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
+  return html;
+}
+
 }  // namespace
 
 std::vector<std::string> arm_names(const Study& study) {
@@ -105,18 +113,28 @@ std::string run_list_section(const RunList& list, const fs::path& page_dir) {
 
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
   if (study.lrs().size() < 2) return "";
-  const system::Table table = sensitivity_table(study);
+  const system::Table table = lr_table(curves);
+  const bool wide = std::ranges::any_of(curves, [&](const LrCurve& each) {
+    return each.task != curves[0].task || each.d_model != curves[0].d_model;
+  });
   return fmt::format(
-      "<div class=\"beside\">\n<figure><figcaption>Final validation loss <span class=\"muted\">"
-      "nats per token</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
-      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
+      "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">nats per token"
+      "</span> {} {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      wide ? "" : " class=\"beside\"", csv_link("learning_rate.csv", lr_csv(curves)),
+      csv_link(kLrOptimumFile, lr_optima_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
       table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
       note(
-          "Points are means over seeds with their 95 % t-interval, small dots the seeds. A loss is "
-          "at most that at initialisation, which stands for runs that diverged. Sensitivity is "
-          "the mean over the learning rates of the loss above the best of the sweep: a shift of "
-          "the optimum does not change it, so read it with the curve. Best is of the learning "
-          "rates at which every run trained."));
+          "Lines are means over the seeds of the ladder, bands reach from the lowest to the "
+          "highest "
+          "seed, stars stand at lr*: the vertex of a parabola in log lr through the lowest mean "
+          "and "
+          "its two neighbors, with its 95 % interval over seeds. A loss is at most that at init, "
+          "which stands for runs that diverged. The gap is the final loss of an arm at its own lr* "
+          "less the baseline's at its own, paired by seed; hollow marks and \"of the ladder\" are "
+          "of the seeds that chose lr*, at the lowest rungs. Sensitivity is the mean over the "
+          "learning rates of the loss above the lowest: a shift of the optimum does not change it, "
+          "so read it with the curve.") +
+          refusals_note(curves));
 }
 
 }  // namespace difftape::study::page

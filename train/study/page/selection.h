@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/study/compare/curves.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/figures/plots.h"
 #include "train/study/page/charts.h"
 

@@ -67,7 +67,10 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
     system::replace_text(out / "verdicts.csv", verdicts_csv(claims->results));
     write_forest(*claims, out / "forest.svg");
   }
-  if (study.is_swept()) write_lr_curve(study, out / "lr_curve.svg");
+  if (study.is_swept()) {
+    write_lr_curve(study, out / "lr_curve.svg");
+    write_lr_optima(study, out / "report.html");
+  }
   write_report(study, out / "report.html", sweep.name,
                {.notes = collection.notes, .claims = claims.get()});
   console << "\nreport: " << (out / "report.html").string() << "\n";

@@ -23,13 +23,13 @@ struct SweepRequest {
 
 /// Trains the selected runs in worker processes, each in its run directory, keeps <out>/index.csv,
 /// prints the comparison of all runs that are there and writes it to <out>: summary.txt,
-/// report.html, lr_curve.svg if learning rates are swept, claims.yaml, verdicts.csv and forest.svg
-/// if it is to decide claims. A run that is finished or diverged with the same configuration is
-/// kept, one that was interrupted continues from its checkpoint. A diverged run is a result; one
-/// that fails is reported and does not stop the others. Returns ok, the code of the signal that
-/// stopped it, or the code of the first run that failed. Throws OutputError, before anything is
-/// trained, if a run's directory holds something else, the sweep's cannot be made, or another
-/// process trains there.
+/// report.html, lr_curve.svg and lr_optimum.csv if learning rates are swept, claims.yaml,
+/// verdicts.csv and forest.svg if it is to decide claims. A run that is finished or diverged with
+/// the same configuration is kept, one that was interrupted continues from its checkpoint. A
+/// diverged run is a result; one that fails is reported and does not stop the others. Returns ok,
+/// the code of the signal that stopped it, or the code of the first run that failed. Throws
+/// OutputError, before anything is trained, if a run's directory holds something else, the sweep's
+/// cannot be made, or another process trains there.
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 /// The parts of run_sweep for a sweep whose runs are trained by processes that know nothing of each

@@ -220,7 +220,7 @@ TEST_F(ConfigRules, the_numbers_of_a_spike_fit_its_rule) {
             "a.yaml:1:26: error: log.spike_window: zclip forgets by a moving average and has no "
             "window, but log.spike_window is 128; leave it at 0");
   EXPECT_EQ(error("log.spike_rule: llm.c\n"),
-            "a.yaml:1:17: error: log.spike_rule: 'llm.c' is not one of auto, olmo2, olmo_core, "
+            "a.yaml:1:17: error: log.spike_rule: 'llm.c' is not one of median, olmo2, olmo_core, "
             "llmc, zclip; did you mean 'llmc'?");
   EXPECT_EQ(config("log: {spike_rule: llmc, spike_window: 64}\n").log.spike_window, 64);
 }

@@ -79,7 +79,8 @@ Config unusual() {
              .activation_checkpointing = ActivationCheckpointing::blocks,
              .precision = Precision::bf16_emulated,
              .gemm = Engine::portable,
-             .flush_subnormals = false};
+             .flush_subnormals = false,
+             .gradient_ramp = 2.5};
   c.log = {.param_grad_norms_interval = 3,
            .diagnostics_interval = 7,
            .diagnostics_sequences = 5,

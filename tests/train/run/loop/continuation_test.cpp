@@ -53,15 +53,12 @@ TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {
   EXPECT_EQ(why(100, [](Config& c) { c.train.steps = 99; }), "train.steps is 100, not 99");
   EXPECT_EQ(why(0, [](Config& c) { c.optim.lr = 0.5, c.run.seed = 9; }),
             "run.seed is 1, not 9; optim.lr is 0.001, not 0.5");
-  EXPECT_EQ(
-      why(100, [](Config& c) { c.train.steps = 5000; }),
-      "train.steps is 100, not 5000: log.spike_rule is another one then; set it to olmo_core");
-  EXPECT_EQ(why(100,
-                [](Config& c) {
-                  c.train.steps = 5000;
-                  c.log.spike_rule = stats::SpikeDefinition::olmo_core;
-                }),
-            "");
+  EXPECT_EQ(why(100, [](Config& c) { c.train.steps = 5000; }), "");
+  made.train.gradient_ramp = 2;
+  EXPECT_EQ(why(50, longer),
+            "train.steps is 100, not 200: train.gradient_ramp is 2, which another number of steps "
+            "stretches");
+  made.train.gradient_ramp = 1;
   made.optim.schedule = ScheduleKind::wsd;
   made.optim.decay_fraction = 0.2;
   EXPECT_EQ(why(80, longer), "") << "its decay has not begun";

@@ -39,8 +39,8 @@ TEST(SpikeRecords, tell_step_depth_and_recovery) {
   EXPECT_EQ(found[0].last_step, 51);
   EXPECT_EQ(found[0].spikes, 1);
   EXPECT_EQ(found[0].value, 20);
-  EXPECT_EQ(found[0].mean, 0);
-  EXPECT_EQ(found[0].std, 1);
+  EXPECT_EQ(found[0].center, 0);
+  EXPECT_EQ(found[0].spread, 1);
   EXPECT_EQ(found[0].depth, 20);
   EXPECT_EQ(found[0].deviations, 20);
   EXPECT_EQ(found[0].recovery, 3) << "1.5 is the first that is within two deviations";
@@ -98,7 +98,7 @@ TEST(SpikeRecords, before_there_is_a_window_recover_with_the_first_finite_value)
   const auto found = records({1, kInfinity, kNaN, 5});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].step, 2);
-  EXPECT_TRUE(std::isnan(found[0].mean));
+  EXPECT_TRUE(std::isnan(found[0].center));
   EXPECT_TRUE(std::isnan(found[0].depth));
   EXPECT_EQ(found[0].recovery, 2);
 }
@@ -169,18 +169,20 @@ TEST(SpikesCsv, is_one_line_a_record_with_empty_fields_for_what_is_not) {
   const test::ScratchDir dir;
   Values loss = after_fifty({20.5, 0}), grad = after_fifty({0, kNaN});
   write_spikes_csv(dir / "spikes.csv", records(loss, grad));
-  EXPECT_EQ(test::contents(dir / "spikes.csv"),
-            "quantity,step,last_step,spikes,peak_step,value,mean,std,depth,deviations,recovery,"
-            "lead\n"
-            "loss,51,51,1,51,20.5,0,1,20.5,20.5,1,\n"
-            "grad_norm,52,52,1,52,NaN,0,0.9901475429766743,NaN,NaN,,\n");
+  EXPECT_EQ(
+      test::contents(dir / "spikes.csv"),
+      "quantity,step,last_step,spikes,peak_step,value,center,spread,depth,deviations,recovery,"
+      "lead\n"
+      "loss,51,51,1,51,20.5,0,1,20.5,20.5,1,\n"
+      "grad_norm,52,52,1,52,NaN,0,0.9901475429766743,NaN,NaN,,\n");
 }
 
 TEST(SpikeSummary, is_one_line_of_counts_and_the_largest) {
   EXPECT_EQ(spike_summary({}), "");
   Values loss = after_fifty({20, 0, 0, 0, 90, 0}), grad = after_fifty({0, 0, 0, kNaN});
   EXPECT_EQ(spike_summary(records(loss, grad)),
-            "spikes: loss 2 (largest 31.3 std at step 55, back after 1 step), grad_norm 1 (largest "
+            "spikes: loss 2 (largest 31.3 deviations at step 55, back after 1 step), grad_norm 1 "
+            "(largest "
             "not finite at step 54, not recovered)");
 }
 

@@ -81,7 +81,7 @@ TEST(Answer, of_failed_runs_says_so) {
             "so far, lowest validation loss: softmax 2.0000");
 }
 
-TEST(Answer, leaves_out_learning_rates_at_which_a_run_failed) {
+TEST(Answer, leaves_out_learning_rates_at_which_a_run_diverged) {
   using enum run::RunState;
   const std::vector<Result> softmax = {{.loss = 2}, {.seed = 2, .loss = 2}};
   std::vector<Result> with_v1 = softmax;
@@ -105,13 +105,9 @@ TEST(Answer, leaves_out_learning_rates_at_which_a_run_failed) {
   EXPECT_THAT(answer_of(once), Not(HasSubstr("left out")));
 }
 
-TEST(Answer, leaves_out_runs_that_finished_without_learning) {
-  EXPECT_EQ(
-      answer_of({{.loss = 2}, {.arm = "b", .loss = 6}}),
-      "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs ended above the bigram "
-      "entropy or the initial loss)");
+TEST(Answer, ranks_no_arm_whose_only_learning_rate_has_a_diverged_run) {
   EXPECT_EQ(answer_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
-            "no arm is ranked, since runs of each did not train: softmax (1 of 2 runs diverged)");
+            "no arm is ranked, since runs of each diverged: softmax (1 of 2 runs diverged)");
 }
 
 TEST(Answer, of_several_tasks_is_a_line_each) {

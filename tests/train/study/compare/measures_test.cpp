@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "core/random.h"
 #include "tests/train/study/compare/synthetic_study.h"
@@ -15,42 +16,29 @@ namespace {
 using test::record;
 using test::Result;
 
-/// Runs of one seed with these final losses at 1e-3, 1e-2, ...; NaN: diverged. The loss of failure
-/// is 2.6.
-double critical(const std::vector<double>& losses) {
+/// The sensitivity of runs of one seed with these final losses at 1e-3, 1e-2, ...; NaN: diverged.
+double sensitivity(const std::vector<double>& losses) {
   std::vector<RunRecord> runs;
   double lr = 1e-4;
   for (const double loss : losses) {
     Result result{.lr = lr *= 10, .loss = loss};
     if (std::isnan(loss)) result.state = run::RunState::diverged;
     runs.push_back(record(result));
-    runs.back().env["data"] = {{"bigram_entropy", 2.6}};
   }
-  std::vector<const RunRecord*> pointers;
-  for (const RunRecord& run : runs) pointers.push_back(&run);
-  return measures::critical_lr(pointers);
+  return measures::lr_sensitivity(test::pointers(runs));
 }
 
-TEST(CriticalLr, is_where_the_loss_crosses_that_of_failure) {
-  EXPECT_NEAR(critical({2.2, 2.4, 2.8}), std::pow(10, -1.5), 1e-12) << "half way in log(lr)";
-  EXPECT_NEAR(critical({2.2, 2.5, 2.9}), std::pow(10, -1.75), 1e-12);
-  const double capped = (2.6 - 2.4) / (test::kInitialLoss - 2.4);
-  EXPECT_NEAR(critical({2.2, 2.4, std::nan("")}), std::pow(10, -2 + capped), 1e-12)
-      << "a diverged run has its initial loss";
-  EXPECT_NEAR(critical({2.4, 2.8, 2.2}), std::pow(10, -2.5), 1e-12) << "the first crossing";
-  EXPECT_NEAR(critical({2.8, 2.4, 2.8}), std::pow(10, -1.5), 1e-12) << "the lowest is too slow";
-  EXPECT_EQ(critical({2.2, 2.4}), 1e-2) << "at least";
-  EXPECT_EQ(critical({2.7, 2.8}), 1e-3) << "at most";
+TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_at_init) {
+  EXPECT_NEAR(sensitivity({2.2, 2.0, 2.5}), (0.2 + 0 + 0.5) / 3, 1e-12);
+  EXPECT_NEAR(sensitivity({2.2, 2.0, std::nan("")}), (0.2 + 0 + 3.5) / 3, 1e-12);
+  EXPECT_NEAR(sensitivity({2.2, 2.0, 9}), (0.2 + 0 + 3.5) / 3, 1e-12);
+  EXPECT_TRUE(std::isnan(sensitivity({std::nan(""), std::nan("")})));
 }
 
-TEST(FailingLoss, is_the_bigram_entropy_of_the_data_or_the_initial_loss) {
-  RunRecord run = record({.loss = 3});
-  EXPECT_EQ(run.failing_loss(), test::kInitialLoss);
-  EXPECT_TRUE(run.trained());
-  run.env["data"] = {{"bigram_entropy", 2.6}};
-  EXPECT_EQ(run.failing_loss(), 2.6);
-  EXPECT_FALSE(run.trained());
-  EXPECT_EQ(measures::capped_val_loss(run), 2.6);
+TEST(FinalLoss, is_at_most_the_loss_at_init_which_stands_for_a_diverged_run) {
+  EXPECT_EQ(measures::final_loss(record({.loss = 3})), 3);
+  EXPECT_EQ(measures::final_loss(record({.loss = 9})), test::kInitialLoss);
+  EXPECT_EQ(measures::final_loss(record({.state = run::RunState::diverged})), test::kInitialLoss);
 }
 
 /// A run of `steps` whose gradient norm is a little noise about 1 but for spikes at these steps.
@@ -74,33 +62,40 @@ RunRecord with_spikes(Index steps, const std::vector<Index>& at, const std::stri
 
 TEST(SpikeCount, leaves_out_the_first_tenth_of_the_steps) {
   EXPECT_EQ(
-      measures::spike_count(with_spikes(1000, {90, 100, 101, 500}, "auto"), "optim/grad_norm"), 2);
-}
-
-TEST(SpikeCount, of_a_short_run_is_by_a_rule_that_can_fire) {
-  // Of OLMo 2's 1000 steps the first 50 are never judged; its window holds the whole run.
-  const std::vector<Index> at{300, 500, 501, 502, 503, 600};
-  EXPECT_EQ(measures::spike_count(with_spikes(800, at, "olmo2"), "optim/grad_norm"),
-            measures::spike_count(with_spikes(800, at, "olmo_core"), "optim/grad_norm"));
-  EXPECT_GE(measures::spike_count(with_spikes(800, {300}, "olmo2"), "optim/grad_norm"), 1);
+      measures::spike_count(with_spikes(1000, {90, 100, 101, 500}, "median"), "optim/grad_norm"),
+      2);
 }
 
 TEST(SpikeCount, of_a_diverged_run_is_scaled_to_its_whole_length) {
-  const RunRecord run = with_spikes(1000, {200, 400}, "auto", 550);
+  const RunRecord run = with_spikes(1000, {200, 400}, "median", 550);
   EXPECT_DOUBLE_EQ(measures::spike_count(run, "optim/grad_norm"), 2 * 900 / 450.0);
   EXPECT_TRUE(
-      std::isnan(measures::spike_count(with_spikes(1000, {}, "auto", 100), "optim/grad_norm")));
+      std::isnan(measures::spike_count(with_spikes(1000, {}, "median", 100), "optim/grad_norm")));
 }
 
-TEST(Excursion, is_the_largest_over_the_median_after_the_first_tenth) {
-  EXPECT_NEAR(measures::excursion(with_spikes(1000, {50, 700}, "auto"), "optim/grad_norm"), 11,
-              0.2);
-  EXPECT_NEAR(measures::excursion(with_spikes(1000, {50}, "auto"), "optim/grad_norm"), 1.03, 0.02);
+TEST(SpikeFraction, is_of_the_steps_that_are_scored) {
+  const auto fraction = [](Index steps, Index done) {
+    return measures::spike_fraction(with_spikes(steps, {50, 200, 400}, "median", done),
+                                    "optim/grad_norm");
+  };
+  EXPECT_DOUBLE_EQ(fraction(1000, 1000), 2 / 900.0);
+  EXPECT_DOUBLE_EQ(fraction(1000, 550), 2 / 450.0) << "of a diverged run up to there";
+  EXPECT_DOUBLE_EQ(fraction(500, 500), 2 / 436.0) << "the first verdict is on step 65";
+  EXPECT_TRUE(std::isnan(fraction(1000, 100)));
+  EXPECT_TRUE(std::isnan(fraction(60, 60)));
+}
+
+TEST(Tail, is_the_99th_percentile_over_the_median_after_the_first_tenth) {
+  std::vector<Index> at(100);
+  std::iota(at.begin(), at.end(), 1);
+  EXPECT_NEAR(measures::tail(with_spikes(1000, at, "median"), "optim/grad_norm"), 1.023, 0.005);
+  for (Index& step : at) step += 500;
+  EXPECT_NEAR(measures::tail(with_spikes(1000, at, "median"), "optim/grad_norm"), 11, 0.1);
 }
 
 /// A gradient norm of step^power with these learning rates.
 RunRecord growing(Index steps, double power, const std::function<double(Index)>& lr) {
-  RunRecord run = with_spikes(steps, {}, "auto");
+  RunRecord run = with_spikes(steps, {}, "median");
   for (Index step = 1; step <= steps; ++step) {
     const auto row = static_cast<std::size_t>(step - 1);
     run.metrics.columns["optim/lr"].set(row, lr(step));

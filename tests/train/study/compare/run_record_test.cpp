@@ -179,8 +179,9 @@ TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
   const ScratchDir dir;
   const RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
   const Series grad = curve(run.metrics, "optim/grad_norm");
-  EXPECT_EQ(spikes(grad, spike_rule(run.env)).step, std::vector<double>{300});
-  EXPECT_TRUE(spikes(grad, {.threshold = 1000}).step.empty());
+  EXPECT_EQ(spikes(grad, spike_rule(run.env), stats::SpikeSeries::grad_norm).step,
+            std::vector<double>{300});
+  EXPECT_TRUE(spikes(grad, {.threshold = 1000}, stats::SpikeSeries::grad_norm).step.empty());
 }
 
 TEST(SpikeRule, comes_from_the_config_of_the_run) {

@@ -7,7 +7,7 @@
 #include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
-#include "train/study/compare/curves.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/compare/tables.h"
 
 namespace difftape::study {
@@ -192,16 +192,20 @@ TEST(StudyTable, counts_states_and_takes_losses_of_finished_runs_only) {
   EXPECT_EQ(table.rows[3][column(table, "val vs softmax", "p (Holm)")], "-");
 }
 
-TEST(SensitivityTable, says_how_many_diverged_and_which_rate_is_best) {
+TEST(LrTable, says_how_many_diverged_and_why_there_is_no_optimum) {
   std::vector<Result> results = sweep();
   for (const std::size_t i : {0u, 1u, 2u, 3u, 4u, 5u}) results[i].state = run::RunState::diverged;
   results[6].state = run::RunState::diverged;
   const std::vector<RunRecord> runs = records(results);
-  const system::Table table = sensitivity_table(make_study(runs));
-  EXPECT_THAT(table.rows[0], ElementsAre("softmax", "2", "6 of 6", "-", "-", "-", "-", "-", "-"));
+  const std::vector<LrCurve> curves = lr_curves(make_study(runs));
+  const system::Table table = lr_table(curves);
+  EXPECT_EQ(table.rows[0][0], "softmax");
+  EXPECT_EQ(table.rows[0][column(table, "", "diverged")], "6 of 6");
+  EXPECT_EQ(table.rows[0][column(table, "lr sensitivity", "E")], "-");
   EXPECT_EQ(table.rows[1][column(table, "", "diverged")], "1 of 6");
-  EXPECT_EQ(table.rows[1][column(table, "best", "lr")], "0.001");
-  EXPECT_EQ(table.rows[1][column(table, "best", "val loss")], "2.2680");
+  EXPECT_EQ(table.rows[1][column(table, "lr*", "lr")], "-");
+  const std::string why = " has no lr*: the ladder has 2 learning rates, but a parabola needs 3.";
+  EXPECT_THAT(lr_refusals(curves), ElementsAre("softmax" + why, "diff_v2" + why));
 }
 
 TEST(StudyText, of_single_runs_is_their_comparison_and_speaks_of_no_claim) {

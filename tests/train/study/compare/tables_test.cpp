@@ -160,30 +160,19 @@ TEST(StudyTable, says_how_many_pairs_its_differences_leave_out) {
   EXPECT_THAT(tables_text(make_study(runs), 200), HasSubstr('\n' + note + '\n'));
 }
 
-TEST(SensitivityTable, has_the_arms_of_several_learning_rates_alone) {
+TEST(LrTable, has_the_arms_of_several_learning_rates_alone) {
   std::vector<Result> results = four_seeds();
   std::vector<RunRecord> runs = records(results);
-  EXPECT_TRUE(sensitivity_table(make_study(runs)).rows.empty());
+  EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty());
   EXPECT_THAT(tables_text(make_study(runs), 100), Not(HasSubstr("lr sensitivity")));
   results.push_back({.arm = "diff_v2", .lr = 1e-2, .loss = 2.4});
   runs = records(results);
-  const system::Table table = sensitivity_table(make_study(runs));
+  const system::Table table = lr_table(lr_curves(make_study(runs)));
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0][0], "diff_v2");
-  EXPECT_EQ(table.rows[0][column(table, "val loss")], "2.2775");
+  EXPECT_EQ(table.rows[0][3], "1") << "the seed that ran at both";
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("lr sensitivity"));
-}
-
-TEST(SensitivityTable, has_no_best_rate_where_runs_failed_at_each) {
-  std::vector<Result> results = four_seeds();
-  results.push_back({.arm = "diff_v2", .lr = 1e-2, .loss = 9});  // above the initial loss
-  results[1].state = run::RunState::diverged;
-  const std::vector<RunRecord> runs = records(results);
-  const system::Table table = sensitivity_table(make_study(runs));
-  ASSERT_EQ(table.rows.size(), 1u);
-  EXPECT_EQ(table.rows[0][column(table, "lr")], "-");
-  EXPECT_EQ(table.rows[0][column(table, "val loss")], "-");
-  EXPECT_NE(table.rows[0][column(table, "E")], "-") << "it counts failed runs";
+  EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("diff_v2 has no lr*"));
 }
 
 TEST(Quantities, are_written_as_their_format_says) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,6 +159,7 @@ LrCurve curve(const std::string& arm, const std::vector<LrPoint>& points) {
   LrCurve curve;
   curve.arm = arm;
   curve.points = points;
+  curve.ladder = points;
   return curve;
 }
 
@@ -167,18 +169,62 @@ std::vector<LrCurve> two_curves() {
       curve("diff & v2", {{1e-3, {2.2, NAN}, 1, 0, {2.2}}, {1e-2, {NAN, NAN}, 1, 1, {}}})};
 }
 
-TEST(LrCurveSvg, shows_means_intervals_seeds_and_how_many_diverged) {
-  const std::vector<LrCurve> curves = two_curves();
+TEST(LrCurveSvg, shows_means_bands_of_seeds_and_how_many_diverged) {
+  std::vector<LrCurve> curves = two_curves();
+  curves[0].seeds = {1, 2};
   const std::string svg = lr_curve_svg(curves, SvgKind::standalone);
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"880\""));
   EXPECT_THAT(svg, HasSubstr("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"));
   EXPECT_THAT(svg, HasSubstr("<title>softmax, lr 1e-3: 2.3000 ± 0.0200, 0 of 2 diverged</title>"));
   EXPECT_THAT(svg, HasSubstr("<title>diff &amp; v2, lr 1e-3: 2.2000, 0 of 1 diverged</title>"));
-  EXPECT_EQ(count(svg, "fill-opacity=\"0.55\""), 2u) << "seeds, where there are several";
+  EXPECT_EQ(count(svg, "fill-opacity=\"0.15\""), 1u) << "where there are several seeds";
   EXPECT_EQ(count(svg, ">1/2</text>"), 1u);
   EXPECT_EQ(count(svg, ">1/1</text>"), 1u);
   EXPECT_THAT(svg, HasSubstr(">1e-3</text>"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+/// Softmax and v2 at two sizes, each with an optimum; v2 with a gap.
+std::vector<LrCurve> two_sizes() {
+  std::vector<LrCurve> curves;
+  for (const int size : {2, 1}) {
+    for (const char* arm : {"softmax", "v2"}) {
+      LrCurve each =
+          curve(fmt::format("{} d_model={}", arm, size), {{1e-3, {2.3, NAN}, 1, 0, {2.3}},
+                                                          {1e-2, {2.1, NAN}, 1, 0, {2.1}},
+                                                          {1e-1, {2.4, NAN}, 1, 0, {2.4}}});
+      each.name = arm;
+      each.d_model = fmt::to_string(size);
+      each.parameters = size * 100000;
+      each.is_baseline = each.name == "softmax";
+      each.optimum = {.lr = 9e-3, .low = 8e-3, .high = 1e-2, .loss = 2.09};
+      if (!each.is_baseline) each.gap = {{{-0.01, 0.004}, 0.01, 6}, true};
+      curves.push_back(each);
+    }
+  }
+  return curves;
+}
+
+TEST(LrCurveSvg, has_a_panel_a_size_with_a_star_at_each_optimum_and_a_strip_of_gaps) {
+  const std::vector<LrCurve> curves = two_sizes();
+  const std::string svg = lr_curve_svg(curves, SvgKind::standalone);
+  EXPECT_LT(svg.find(">0.1 M parameters</text>"), svg.find(">0.2 M parameters</text>"));
+  EXPECT_EQ(count(svg, ">softmax</text>"), 1u) << "one colour and one entry at all sizes";
+  EXPECT_EQ(count(svg, ": lr* 0.009 (0.008 to 0.01), loss 2.0900</title>"), 4u);
+  EXPECT_THAT(svg, HasSubstr(">Gap to softmax at each arm&#39;s own lr*, nats per token</text>"));
+  EXPECT_EQ(count(svg, ": -0.0100 ± 0.0040, 6 seeds</title>"), 2u);
+  EXPECT_EQ(count(lr_curve_svg(std::span(curves).first(2), SvgKind::inlined), "Gap to"), 0u)
+      << "of one size the gap is in the table";
+}
+
+TEST(LrCurveSvg, cuts_off_losses_that_would_flatten_the_rest) {
+  std::vector<LrCurve> curves = {curve("a", {{1e-3, {1.7, NAN}, 1, 0, {1.7}},
+                                             {1e-2, {1.6, NAN}, 1, 0, {1.6}},
+                                             {1e-1, {5.5, NAN}, 1, 1, {5.5}}})};
+  const std::string svg = lr_curve_svg(curves, SvgKind::standalone);
+  EXPECT_THAT(svg, Not(HasSubstr("lr 0.1:")));
+  EXPECT_THAT(svg, HasSubstr("lr 0.01:"));
+  EXPECT_THAT(svg, HasSubstr(">1/1</text>"));
 }
 
 TEST(LrCurveSvg, of_no_losses_at_all_is_still_a_picture) {

@@ -13,7 +13,6 @@
 #include "train/study/compare/claims/arms.h"
 #include "train/study/compare/claims/control.h"
 #include "train/study/compare/curves.h"
-#include "train/study/compare/measures.h"
 #include "train/study/compare/tasks.h"
 
 namespace difftape::study {
@@ -75,15 +74,11 @@ double value_of(const std::vector<const RunRecord*>& runs, const Quantity& quant
   for (const RunRecord* run : runs) {
     const double value = on_scale(run->number(quantity), quantity.scale);
     sum += value;
-    // A mean over learning rates is one of runs that trained: one that failed drowns the others.
-    const bool good = runs.size() > 1 ? measures::trained(*run) != 0 : run->finished();
-    const bool counts = std::isfinite(value) && (good || quantity.of_diverged);
+    const bool counts = std::isfinite(value) && (run->finished() || quantity.of_diverged);
     if (counts || !reason.empty()) continue;
-    const bool failed = run->finished() && std::isfinite(value);
-    reason = fmt::format("{} with seed {} at lr {:g} {}", run->arm, run->seed, run->lr,
-                         failed ? "did not train" : describe_state(run->status));
-    if (!failed) reason += fmt::format(" and has no {}", quantity.label);
-    if (runs.size() > 1) reason += "; let 'where' name learning rates at which all runs train";
+    reason = fmt::format("{} with seed {} at lr {:g} {} and has no {}", run->arm, run->seed,
+                         run->lr, describe_state(run->status), quantity.label);
+    if (runs.size() > 1) reason += "; let 'where' name learning rates at which no run diverges";
   }
   return sum / static_cast<double>(runs.size());
 }
@@ -113,14 +108,6 @@ std::vector<std::uint64_t> candidates(const std::vector<std::uint64_t>& named, c
   return seeds;
 }
 
-/// Of the difference of two numbers, the second of which there may not be.
-Bound bound_of(const std::vector<const RunRecord*>& a, const std::vector<const RunRecord*>& b,
-               const Quantity& quantity) {
-  if (quantity.beyond == nullptr) return {};
-  const int first = quantity.beyond(a), second = b.empty() ? 0 : quantity.beyond(b);
-  return {.may_be_lower = first < 0 || second > 0, .may_be_higher = first > 0 || second < 0};
-}
-
 /// Fills the pairs, of `seeds` if they are named.
 void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsFile& file,
              const std::vector<std::uint64_t>& seeds, Measured& measured) {
@@ -148,11 +135,8 @@ void compare(const BySeed& a, const BySeed& b, const Claim& claim, const ClaimsF
     measured.a.push_back(value_of(first, quantity, measured.reason));
     measured.b.push_back(claim.has_value() ? on_scale(claim.value, quantity.scale)
                                            : value_of(second, quantity, measured.reason));
-    measured.bounds.push_back(
-        bound_of(first, claim.has_value() ? std::vector<const RunRecord*>{} : second, quantity));
     for (const auto* each : {&first, &second}) {
       for (const RunRecord* run : *each) {
-        measured.untrained += !quantity.of_diverged && measures::trained(*run) == 0 ? 1 : 0;
         measured.stated_before = measured.stated_before && run->config("run.claims") == file.digest;
       }
     }
@@ -222,7 +206,6 @@ Measured compare_differences(const Measured& first, const Measured& second, Scal
     return both;
   }
   both.stated_before = first.stated_before && second.stated_before;
-  both.untrained = first.untrained + second.untrained;
   std::ranges::transform(first.bounds, second.bounds, both.bounds.begin(), [](Bound a, Bound b) {
     return Bound{a.may_be_lower || b.may_be_higher, a.may_be_higher || b.may_be_lower};
   });

@@ -33,7 +33,6 @@ struct Measured {
   std::string where;           ///< "lr 0.01"
   Index planned = 0;           ///< seeds of the file; 0: as many as there are
   bool stated_before = false;  ///< every run of the pairs knew this claims file
-  Index untrained = 0;         ///< runs of the pairs that did not train, where that matters
   std::vector<Bound> bounds;   ///< of the pairs; none: all are exact
   std::string reason;          ///< why nothing can be compared
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty

@@ -127,14 +127,10 @@ std::string numbers_text(const ClaimResult& result) {
       ends > 0 ? fmt::format("; in {} of {} at an end of the learning rates, or beyond", ends,
                              found.seeds.size())
                : "";
-  const std::string untrained =
-      found.untrained == 0   ? ""
-      : found.untrained == 1 ? "; one of the runs did not train"
-                             : fmt::format("; {} of the runs did not train", found.untrained);
-  return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}{}", quantity.label, found.arm,
+  return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
                      mean(found.arm_mean), other, difference_text(result), found.seeds.size(),
                      found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
-                     published_text(result), beyond, untrained);
+                     published_text(result), beyond);
 }
 
 std::string verdict_text(const ClaimResult& result) {

@@ -104,15 +104,5 @@ TEST(MeasureDifferences, one_of_which_is_not_there_are_not_compared) {
             (std::vector<std::uint64_t>{1, 3}));
 }
 
-TEST(MeasureDifferences,
-     say_in_how_many_pairs_a_critical_rate_lies_at_an_end_of_the_learning_rates) {
-  const auto runs = two_arms();  // all of them train
-  const ClaimsFile both =
-      claims("    metric: critical_lr\n    compared_with: {arm: b, reference: a}\n");
-  const JudgedClaims judged(both, pointers(runs));
-  EXPECT_THAT(numbers_text(judged.results.front()),
-              HasSubstr("; in 3 of 3 at an end of the learning rates, or beyond"));
-}
-
 }  // namespace
 }  // namespace difftape::study

@@ -63,47 +63,12 @@ TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_ou
   });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), runs).reason,
             "a with seed 2 at lr 0.01 diverged at step 12 (train/loss) and has no validation loss; "
-            "let 'where' name learning rates at which all runs train");
+            "let 'where' name learning rates at which no run diverges");
   EXPECT_EQ(measured(claims("    metric: val_loss\n    where: {optim.lr: 0.001}\n"), runs).reason,
             "");
-  const Measured capped = measured(claims("    metric: capped_val_loss\n"), runs);
+  const Measured capped = measured(claims("    metric: final_loss\n"), runs);
   EXPECT_EQ(capped.reason, "");
   EXPECT_EQ(capped.seeds.size(), 3u);
-}
-
-TEST(Measure, averages_no_learning_rate_at_which_a_run_did_not_train) {
-  auto runs = two_arms();
-  for (RunRecord& run : runs) run.env["data"]["bigram_entropy"] = 2.35;  // b ends at 2.4, seed 3
-  EXPECT_EQ(measured(claims("    metric: val_loss\n"), runs).reason,
-            "b with seed 3 at lr 0.01 did not train; let 'where' name "
-            "learning rates at which all runs train");
-  const Measured one =
-      measured(claims("    metric: val_loss\n    where: {optim.lr: 0.01}\n"), runs);
-  EXPECT_EQ(one.reason, "") << "of one learning rate it is the loss that it is";
-  EXPECT_EQ(one.untrained, 1) << "and what is said of it says so";
-}
-
-TEST(Measure, knows_a_learning_rate_at_an_end_of_those_that_were_swept_as_a_bound) {
-  auto runs = two_arms([](Result& result) {  // a trains at both, b fails at the second
-    result.loss = result.arm == "a" ? 2 : result.lr < 5e-3 ? 2.2 : 2.6 + 0.01 * result.seed;
-  });
-  for (RunRecord& run : runs) run.env["data"]["bigram_entropy"] = 2.35;
-  const auto of = [&runs](const char* arm, const char* against, const char* more = "") {
-    const std::string arms = fmt::format("    arm: {}\n    reference: {}\n", arm, against);
-    const ClaimsFile file = claims_from_text(
-        "claims:\n  c:\n    statement: s\n" + arms + "    metric: critical_lr\n" + more, "c.yaml");
-    return measured(file, runs);
-  };
-  const Measured higher = of("a", "b"), lower = of("b", "a"), neither = of("a", "a");
-  EXPECT_TRUE(higher.bound().may_be_higher && !higher.bound().may_be_lower);
-  EXPECT_TRUE(lower.bound().may_be_lower && !lower.bound().may_be_higher);
-  EXPECT_TRUE(neither.bound().may_be_lower && neither.bound().may_be_higher);
-  const Measured value =
-      measured(claims_from_text("claims:\n  c:\n    statement: s\n    arm: b\n    value: 0.01\n"
-                                "    metric: critical_lr\n",
-                                "c.yaml"),
-               runs);
-  EXPECT_TRUE(value.bound().exact()) << "a number that is given is no learning rate that was swept";
 }
 
 TEST(Measure, says_what_is_missing) {
@@ -121,8 +86,8 @@ TEST(Measure, says_what_is_missing) {
             "a and b have no seed in common");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .state = run::RunState::running}, {.arm = "b"}})),
             "no run of a has ended");
-  EXPECT_EQ(why("    metric: critical_lr\n", test::records({{.arm = "a"}, {.arm = "b"}})),
-            "critical learning rate needs two learning rates or more; there is 0.001");
+  EXPECT_EQ(why("    metric: lr_sensitivity\n", test::records({{.arm = "a"}, {.arm = "b"}})),
+            "lr sensitivity needs two learning rates or more; there is 0.001");
   EXPECT_EQ(
       why(loss, test::records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
       "a and b do not compare: data.seq_len is 128 and 256");

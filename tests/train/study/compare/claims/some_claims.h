@@ -15,7 +15,7 @@ claims:
     source: V2 article
     arm: v2
     reference: softmax
-    metric: capped_val_loss
+    metric: final_loss
     expect: lower
     margin: 0.01
     published: [-0.03, -0.02]
@@ -24,7 +24,7 @@ claims:
     source: V1 paper
     arm: v1
     reference: softmax
-    metric: capped_val_loss
+    metric: final_loss
     expect: lower
   v2_sinks:
     statement: V2 has a lower sink rate than the baseline

@@ -1,0 +1,211 @@
+#include "train/study/compare/lr_curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/real.h"
+#include "train/stats/descriptive.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// The seed of the bootstrap; any number will do.
+constexpr std::uint64_t kSeed = 1;
+/// An lr* is written with three digits, so that runs at it lie this near to it.
+constexpr double kNearOptimum = 6e-3;
+
+/// The mean over the arm's runs, for those that diverged before they knew theirs.
+double usual_initial_loss(const Arm& arm) {
+  std::vector<double> known;
+  for (const RunRecord* run : arm.runs()) {
+    if (std::isfinite(run->initial_loss())) known.push_back(run->initial_loss());
+  }
+  return stats::mean(known);
+}
+
+LrPoint point_of(const Condition& condition, double usual) {
+  LrPoint point{.lr = condition.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
+  for (const RunRecord* run : condition.complete()) {
+    point.runs += 1;
+    point.diverged += run->diverged() ? 1 : 0;
+    const double initial = run->initial_loss(), final = run->number("val_loss");
+    // A run that finished without a validation loss says nothing of it.
+    if (run->finished() && std::isnan(final)) continue;
+    const double value = stats::capped_loss(final, std::isfinite(initial) ? initial : usual);
+    if (!std::isfinite(value)) continue;
+    point.values.push_back(value);
+    point.seeds.push_back(run->seed);
+  }
+  point.loss = stats::mean_interval(point.values);
+  return point;
+}
+
+/// The point of some of its seeds, of which it has all.
+LrPoint of_seeds(const Arm& arm, const LrPoint& point, const std::vector<std::uint64_t>& seeds) {
+  LrPoint part{.lr = point.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
+  const Condition& condition = *arm.at(point.lr);
+  for (std::size_t i = 0; i < point.seeds.size(); ++i) {
+    if (!std::ranges::binary_search(seeds, point.seeds[i])) continue;
+    part.runs += 1;
+    part.diverged += condition.complete(point.seeds[i])->diverged() ? 1 : 0;
+    part.values.push_back(point.values[i]);
+    part.seeds.push_back(point.seeds[i]);
+  }
+  part.loss = stats::mean_interval(part.values);
+  return part;
+}
+
+/// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seeds ran
+/// the largest, of several that of the most seeds.
+void add_ladder(LrCurve& curve, const Arm& arm) {
+  std::map<std::uint64_t, std::set<double>> rates;
+  for (const LrPoint& point : curve.points) {
+    for (const std::uint64_t seed : point.seeds) rates[seed].insert(point.lr);
+  }
+  std::map<std::set<double>, std::vector<std::uint64_t>> groups;
+  for (const auto& [seed, of_seed] : rates) groups[of_seed].push_back(seed);
+  const auto most = std::ranges::max_element(groups, {}, [](const auto& group) {
+    return std::pair(group.first.size(), group.second.size());
+  });
+  if (most == groups.end()) return;
+  curve.seeds = most->second;
+  for (const LrPoint& point : curve.points) {
+    if (most->first.contains(point.lr)) curve.ladder.push_back(of_seeds(arm, point, curve.seeds));
+  }
+}
+
+void add_optimum(LrCurve& curve) {
+  std::vector<double> rates;
+  stats::Groups losses;
+  int finished = 0;
+  for (const LrPoint& rung : curve.ladder) {
+    rates.push_back(rung.lr);
+    losses.push_back(rung.values);
+    finished += rung.runs - rung.diverged;
+  }
+  curve.optimum = stats::lr_optimum(rates, losses, RandomStream(kSeed, "lr_optimum/" + curve.arm));
+  curve.sensitivity_limits = {kNaN, kNaN};
+  if (finished == 0) return;
+  curve.sensitivity.mean = stats::lr_sensitivity(losses);
+  if (std::isnan(curve.sensitivity.mean)) return;
+  const stats::Limits limits = stats::bootstrap_limits(
+      losses, stats::lr_sensitivity, RandomStream(kSeed, "bootstrap/" + curve.arm));
+  curve.sensitivity_limits = limits;
+  curve.sensitivity.half_width = (limits.high - limits.low) / 2;
+}
+
+using BySeed = std::map<std::uint64_t, double>;
+
+/// The final losses at lr* of seeds that did not choose it.
+BySeed fresh_losses(const LrCurve& curve) {
+  BySeed losses;
+  for (const LrPoint& point : curve.points) {
+    if (std::abs(point.lr / curve.optimum.lr - 1) > kNearOptimum) continue;
+    for (std::size_t i = 0; i < point.seeds.size(); ++i) {
+      if (!std::ranges::binary_search(curve.seeds, point.seeds[i]))
+        losses.emplace(point.seeds[i], point.values[i]);
+    }
+  }
+  return losses;
+}
+
+/// Those of the ladder's seeds at its lowest rung.
+BySeed ladder_losses(const LrCurve& curve) {
+  BySeed losses;
+  const LrPoint& rung = curve.ladder[curve.optimum.lowest];
+  for (std::size_t i = 0; i < rung.seeds.size(); ++i) losses.emplace(rung.seeds[i], rung.values[i]);
+  return losses;
+}
+
+stats::PairedDifference paired(const BySeed& a, const BySeed& b) {
+  std::vector<double> of_a, of_b;
+  for (const auto& [seed, loss] : a) {
+    const auto other = b.find(seed);
+    if (other == b.end()) continue;
+    of_a.push_back(loss);
+    of_b.push_back(other->second);
+  }
+  return stats::paired_difference(of_a, of_b);
+}
+
+LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
+  if (!curve.optimum.reason.empty() || !baseline.optimum.reason.empty()) return {};
+  const stats::PairedDifference fresh = paired(fresh_losses(curve), fresh_losses(baseline));
+  if (fresh.pairs > 0) return {fresh, true};
+  return {paired(ladder_losses(curve), ladder_losses(baseline)), false};
+}
+
+LrCurve curve_of(const Study& study, const Arm& arm) {
+  const RunRecord& first = *arm.conditions.front().runs.front();
+  LrCurve curve{.arm = arm.name,
+                .points = lr_points(arm),
+                .name = first.arm,
+                .task = arm.task,
+                .task_words = study.tasks[arm.task],
+                .d_model = first.config("model.d_model"),
+                .parameters = first.status.parameters};
+  add_ladder(curve, arm);
+  add_optimum(curve);
+  return curve;
+}
+
+bool are_of_one_size(const LrCurve& a, const LrCurve& b) {
+  return a.task == b.task && a.d_model == b.d_model;
+}
+
+/// The baseline of each size and task, and the gaps to it.
+void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
+  const std::string name = curves[study.baseline].name;
+  std::vector<std::size_t> baselines;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const auto is_of_size = [&](std::size_t b) { return are_of_one_size(curves[b], curves[i]); };
+    if (curves[i].name != name || std::ranges::any_of(baselines, is_of_size)) continue;
+    // Of several of that name, as with another setting, the baseline of the study itself.
+    const bool other = i != study.baseline && are_of_one_size(curves[i], curves[study.baseline]);
+    if (!other) baselines.push_back(i);
+  }
+  for (const std::size_t b : baselines) {
+    curves[b].is_baseline = true;
+    for (LrCurve& curve : curves) {
+      if (&curve != &curves[b] && are_of_one_size(curve, curves[b]))
+        curve.gap = gap_of(curve, curves[b]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<LrPoint> lr_points(const Arm& arm) {
+  std::vector<LrPoint> points;
+  const double usual = usual_initial_loss(arm);
+  for (const Condition& condition : arm.conditions) {
+    LrPoint point = point_of(condition, usual);
+    if (point.runs > 0) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+const LrPoint* best_point(std::span<const LrPoint> points) {
+  const auto rank = [](const LrPoint& point) {
+    return std::pair(static_cast<double>(point.diverged) / point.runs, point.loss.mean);
+  };
+  const LrPoint* best = nullptr;
+  for (const LrPoint& point : points) {
+    if (point.runs == point.diverged || std::isnan(point.loss.mean)) continue;
+    if (best == nullptr || rank(point) < rank(*best)) best = &point;
+  }
+  return best;
+}
+
+std::vector<LrCurve> lr_curves(const Study& study) {
+  std::vector<LrCurve> curves;
+  for (const Arm& arm : study.arms) curves.push_back(curve_of(study, arm));
+  add_gaps(study, curves);
+  return curves;
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,68 @@
+#pragma once
+// What each arm reaches at each learning rate, at which it does best, and how sensitive it is to
+// it.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/stats/interval.h"
+#include "train/stats/lr_optimum.h"
+#include "train/stats/sensitivity.h"
+#include "train/study/compare/study.h"
+
+namespace difftape::study {
+
+/// An arm at one learning rate.
+struct LrPoint {
+  double lr;
+  stats::Interval loss;  ///< of `values`
+  int runs, diverged;    ///< complete runs, and how many of them diverged
+  /// Final validation losses, nats per token, capped at the initial loss (capped_loss), by
+  /// ascending seed. A run whose first training loss is not known takes the mean of the arm's
+  /// others.
+  std::vector<double> values;
+  std::vector<std::uint64_t> seeds = {};  ///< of `values`
+};
+
+/// The points of an arm at the learning rates with a complete run, ascending.
+std::vector<LrPoint> lr_points(const Arm& arm);
+/// Of the points where a run finished that with the smallest share of diverged runs; of several the
+/// one of the lowest mean loss. nullptr if no run finished.
+const LrPoint* best_point(std::span<const LrPoint> points);
+
+/// The final loss of an arm at its own lr* less that of the baseline at its own, paired by seed, in
+/// nats per token.
+struct LrGap {
+  stats::PairedDifference difference;  ///< no pairs where there is none
+  /// Of runs at lr* whose seeds did not choose it; else of the ladder's seeds at its lowest rung.
+  bool fresh = false;
+};
+
+/// An arm over learning rates. An arm of a study is of one size and one task.
+struct LrCurve {
+  std::string arm;                   ///< as in the study
+  std::vector<LrPoint> points = {};  ///< of all its runs
+  std::string name = {};             ///< run.arm
+  std::size_t task = 0;              ///< in Study::tasks
+  std::string task_words = {};       ///< Study::tasks of it
+  std::string d_model = {};          ///< model.d_model
+  std::int64_t parameters = 0;
+  bool is_baseline = false;  ///< of its size and task
+
+  /// The seeds that ran at the most learning rates and, of them alone, those rates. Runs of other
+  /// seeds, as at an lr* that was chosen before, are no rungs.
+  std::vector<std::uint64_t> seeds = {};
+  std::vector<LrPoint> ladder = {};
+  stats::LrOptimum optimum = {};          ///< of the ladder
+  stats::Interval sensitivity = {};       ///< of the ladder; half the distance of the limits
+  stats::Limits sensitivity_limits = {};  ///< bootstrap over the seeds at each rung
+  LrGap gap = {};                         ///< no pairs of the baseline itself
+};
+
+/// One curve an arm. The sensitivity is NaN for an arm of one learning rate, or of which no run
+/// finished.
+std::vector<LrCurve> lr_curves(const Study& study);
+
+}  // namespace difftape::study

@@ -158,23 +158,29 @@ done
 
 # ---- digests ----
 
-rm -f {english,c}/NOT_COMPARABLE
-sums=$(sha256sum english/train.bin english/val/*.bin c/train.bin c/val/*.bin)
+sums='' differ=()  # corpora whose tokens are not those of the lock
+for corpus in english c; do
+  own=$(sha256sum "$corpus"/train.bin "$corpus"/val/*.bin)
+  sums+=$own$'\n'
+  if [ "$own" = "$(grep "  $corpus/" "$here/digests.lock" 2>/dev/null)" ]; then
+    rm -f "$corpus/NOT_COMPARABLE"
+  else
+    differ+=("$corpus")
+  fi
+done
 comparable=yes
-if [ ${#others[@]} -gt 0 ]; then
-  comparable="no: $(printf '%s; ' "${others[@]}" | sed 's/; $//')"
-elif [ "$sums" != "$(cat "$here/digests.lock" 2>/dev/null)" ]; then
-  comparable="no: other digests than $locks/digests.lock"
+if [ ${#differ[@]} -gt 0 ]; then
+  comparable="no: ${differ[*]}: other digests than $locks/digests.lock"
+  [ ${#others[@]} -eq 0 ] || comparable+=$(printf '; %s' "${others[@]}")
+  for corpus in "${differ[@]}"; do echo "$comparable" >"$corpus/NOT_COMPARABLE"; done
 fi
 {
   printf '# package %s\n' "${packages[@]}"
-  echo "# comparable: $comparable"
-  echo "$sums"
+  printf '# comparable: %s\n%s' "$comparable" "$sums"
 } >DIGESTS.new
-[ "$comparable" = yes ] || tee english/NOT_COMPARABLE <<<"$comparable" >c/NOT_COMPARABLE
 mv DIGESTS.new DIGESTS
 say "data/corpus/{english,c}: train.bin, val/; digests in data/corpus/DIGESTS"
 say "comparable: $comparable"
 [ "$comparable" = yes ] || [ ${#others[@]} -gt 0 ] ||
-  fail 65 "the tokens differ from $locks/digests.lock though the packages are the same; restore" \
-    "configs/corpora with git, remove $out/stamps and try again"
+  fail 65 "${differ[*]}: the tokens differ from $locks/digests.lock though the packages are the" \
+    "same; restore configs/corpora with git, remove $out/stamps and try again"

@@ -1,7 +1,7 @@
 // ./dev corpus without a network: small packages stand in for Debian's, and scripts for apt.
 #include <gmock/gmock.h>
 
-#include <sstream>
+#include <memory>
 
 #include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
@@ -15,76 +15,20 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-const fs::path kCorpora = DIFFTAPE_TEST_SOURCE_DIR "/configs/corpora";
+const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
+const fs::path kCorpora = kRoot / "configs/corpora", kHere = kRoot / "tests/configs/corpora";
 
-std::string shell(const std::string& script, const fs::path& directory) {
+void shell(const std::string& script, const fs::path& directory) {
   const Outcome outcome = run({"-ec", script}, {.directory = directory, .program = "/bin/bash"});
-  EXPECT_EQ(outcome.exit, 0) << script << outcome.out << outcome.err;
-  return outcome.out;
+  ASSERT_EQ(outcome.exit, 0) << script << outcome.out << outcome.err;
 }
-
-/// An archive of packages as apt sees it: archive/PACKAGE_VERSION.deb; none while archive/down is
-/// there, though apt still knows them.
-const std::string kApt = R"(#!/bin/bash
-archive=$(dirname "$0")/../archive
-file() { echo "$archive/${1/=/_}.deb"; }
-case $1 in
-  policy) for each in "$archive/$2"_*.deb; do
-      [ ! -f "$each" ] || { each=${each##*_}; echo "  Candidate: ${each%.deb}"; }
-    done ;;
-  show) [ -f "$(file "$2")" ] && echo "SHA256: $(sha256sum "$(file "$2")" | cut -d' ' -f1)" ;
-;
-  -q) [ ! -f "$archive/down" ] || {
-    echo "E: Failed to fetch $3";
-    exit 100;
-  }
-  cp "$(file " $3 ")".;
-  ;
-esac
-)";
-
-/// Files of the six packages below tree/PACKAGE, of words drawn by awk, and a .deb of each.
-const std::string kPackages = R"(
-words() {  # SEED NUMBER
-  awk -v seed="$1" -v n="$2" 'BEGIN { srand(seed); for (i = 0; i < n; ++i) {
-    word = ""; for (k = 2 + 6 * rand(); k > 0; --k) word = word sprintf("%c", 97 + 26 * rand())
-    printf "%s%s", word, i % 10 == 9 ? "\n" : " " } print "" }'
-}
-doc=usr/share/doc
-mkdir -p archive tree/{anarchism/$doc/anarchism/html,dict-gcide/usr/share/dictd} \
-  tree/linux-doc-6.1/$doc/linux-doc-6.1/html/_sources/translations \
-  tree/python3.11-doc/$doc/python3.11/html/_sources tree/perl-doc/usr/share/perl/5.36.0/pod \
-  tree/linux-source-6.1/usr/src
-for i in {1..60}; do
-  words "1$i" 100 >page
-  { echo '<h2>Section</h2><p>'; cat page; } >>tree/anarchism/$doc/anarchism/html/a.html
-  words "2$i" 100 >tree/linux-doc-6.1/$doc/linux-doc-6.1/html/_sources/$i.rst.txt
-  words "3$i" 100 >tree/python3.11-doc/$doc/python3.11/html/_sources/$i.rst.txt
-  { echo '=head1 NAME'; echo; words "4$i" 100; } >tree/perl-doc/usr/share/perl/5.36.0/pod/$i.pod
-  { echo "Word$i \\Word$i\\, n."; words "5$i" 6000 | sed 's/^/   /'; echo; } >>gcide
-  mkdir -p linux-source-6.1/{fs,net,mm,kernel}/$i
-  words "6$i" 100 >linux-source-6.1/fs/$i/a.c
-  words "7$i" 100 >linux-source-6.1/fs/$i/b.h
-done
-echo 'in other words' >tree/linux-doc-6.1/$doc/linux-doc-6.1/html/_sources/translations/a.rst.txt
-gzip -n <gcide >tree/dict-gcide/usr/share/dictd/gcide.dict.dz
-tar -cJf tree/linux-source-6.1/usr/src/linux-source-6.1.tar.xz linux-source-6.1
-for each in tree/*; do
-  package=${each##*/}
-  mkdir "$each/DEBIAN"
-  printf 'Package: %s\nVersion: 1-1\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: a\n' \
-    "$package" >"$each/DEBIAN/control"
-  dpkg-deb -Zgzip --root-owner-group --build "$each" "archive/${package}_1-1.deb" >/dev/null
-  echo "$package 1-1 $(sha256sum "archive/${package}_1-1.deb" | cut -d' ' -f1)" >>packages.lock
-done
-)";
 
 /// A copy of configs/corpora whose lock has the small packages, and apt's stand-ins.
 class Corpus : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     packages_ = std::make_unique<ScratchDir>();
-    shell(kPackages, packages_->path());
+    shell((kHere / "packages.sh").string(), packages_->path());
   }
   static void TearDownTestSuite() { packages_.reset(); }
 
@@ -97,8 +41,7 @@ class Corpus : public testing::Test {
     fs::copy(*packages_ / "packages.lock", dir_ / "configs/corpora");
     fs::copy(*packages_ / "archive", dir_ / "archive");
     for (const char* name : {"apt-get", "apt-cache"}) {
-      put(dir_ / "bin" / name, kApt);
-      fs::permissions(dir_ / "bin" / name, fs::perms::owner_all);
+      fs::copy(kHere / "apt.sh", dir_ / "bin" / name);
     }
   }
 
@@ -123,7 +66,8 @@ class Corpus : public testing::Test {
 TEST_F(Corpus, is_made_of_packages_and_compared_with_the_digests_of_the_lock) {
   const Outcome first = make();
   EXPECT_EQ(first.exit, 65) << "no digests are locked";
-  EXPECT_THAT(first.err, HasSubstr("the tokens differ from configs/corpora/digests.lock"));
+  EXPECT_THAT(first.err,
+              HasSubstr("english c: the tokens differ from configs/corpora/digests.lock"));
   EXPECT_TRUE(fs::exists(made("english/NOT_COMPARABLE")));
   for (const char* name : {"english/val/anarchism.bin", "english/val/gcide.bin", "c/val/c.bin",
                            "english/val/linux-doc.bin", "english/val/perl-doc.bin",
@@ -175,7 +119,14 @@ TEST_F(Corpus, without_a_network_says_which_package_is_missing_and_keeps_the_oth
 }
 
 TEST_F(Corpus, of_another_version_is_an_error_that_names_both_or_not_comparable) {
-  fs::rename(dir_ / "archive/perl-doc_1-1.deb", dir_ / "archive/perl-doc_2-7.deb");
+  make();
+  lock_digests();
+  fs::remove_all(made("download"));
+  fs::remove(made("DIGESTS"));
+  shell(
+      "dpkg-deb -R perl-doc_1-1.deb new; rm perl-doc_1-1.deb new/usr/share/perl/*/pod/1*.pod;"
+      "dpkg-deb -Zgzip --build new perl-doc_2-7.deb",
+      dir_ / "archive");
   const Outcome refused = make();
   EXPECT_EQ(refused.exit, 65);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("perl-doc is offered by apt as 2-7, but must be 1-1"),
@@ -183,10 +134,12 @@ TEST_F(Corpus, of_another_version_is_an_error_that_names_both_or_not_comparable)
   EXPECT_FALSE(fs::exists(made("DIGESTS")));
   const Outcome accepted = make({"--accept-versions"});
   EXPECT_EQ(accepted.exit, 0) << accepted.err;
-  EXPECT_THAT(accepted.out, HasSubstr("comparable: no: perl-doc 2-7 instead of 1-1"));
-  EXPECT_EQ(contents(made("english/NOT_COMPARABLE")), "no: perl-doc 2-7 instead of 1-1\n");
-  EXPECT_THAT(contents(made("DIGESTS")),
-              HasSubstr("# comparable: no: perl-doc 2-7 instead of 1-1"));
+  EXPECT_THAT(accepted.out, HasSubstr("; perl-doc 2-7 instead of 1-1"));
+  EXPECT_EQ(contents(made("english/NOT_COMPARABLE")),
+            "no: english: other digests than configs/corpora/digests.lock; "
+            "perl-doc 2-7 instead of 1-1\n");
+  EXPECT_FALSE(fs::exists(made("c/NOT_COMPARABLE")));
+  EXPECT_THAT(contents(made("DIGESTS")), HasSubstr("\n# comparable: no: english: "));
 }
 
 TEST_F(Corpus, of_a_package_with_another_digest_is_an_error_even_if_versions_are_accepted) {

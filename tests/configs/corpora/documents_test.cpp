@@ -143,7 +143,7 @@ TEST(CorpusDocuments, of_html_are_its_sections_without_tags_and_entities) {
   const auto one = nlohmann::json::parse(lines[0]), two = nlohmann::json::parse(lines[1]);
   EXPECT_EQ(one["id"], "a.html");
   EXPECT_EQ(one["text"], "One\n\na & b \342\200\224 c\nd\n\n" + kLong);
-  EXPECT_EQ(two["id"], "a.html#1");
+  EXPECT_EQ(two["id"], "a.html#2");
   EXPECT_EQ(two["text"], "Two\n\n* e\n\n" + kLong);
 }
 

@@ -148,7 +148,7 @@ for corpus in english c; do
     rm -rf "$corpus/new" "stamps/tokens.$corpus"
     mkdir "$corpus/new"
     "$difftape" data prepare "$corpus"/*.jsonl --out "$corpus/new/train.bin" \
-      --val-out "$corpus/new/val/" "${options[@]}" | tee "$corpus/new/table.txt"
+      --val-out "$corpus/new/val" "${options[@]}" | sed '/^$/,$d'  # the table of domains
     rm -rf "$corpus/val" "$corpus"/train.*
     mv "$corpus"/new/* "$corpus/"
     rmdir "$corpus/new"

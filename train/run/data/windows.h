@@ -10,6 +10,12 @@
 
 namespace difftape::run {
 
+/// What became of the files of a text, each of which either trains, validates or is dropped.
+struct Division {
+  Index dropped_files = 0, dropped_bytes = 0;  ///< near-duplicates
+  std::optional<double> val_overlap = {};      ///< fraction of held-out bytes that training has too
+};
+
 /// A row of tokens, and what is known of it.
 class TokenSource {
  public:
@@ -25,7 +31,8 @@ class TokenSource {
   std::string digest;    ///< XXH3 of the tokens as they are stored
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
   TokenizerFile tokenizer;
-  std::vector<DomainSpan> domains;  ///< of all tokens, in order
+  std::vector<DomainSpan> domains;   ///< of all tokens, in order
+  std::optional<Division> division;  ///< of the files that it is a part of
 };
 
 /// Training sequences come in the order of Epochs, each step behind the `micro_batches` of the one

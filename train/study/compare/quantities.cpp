@@ -274,6 +274,15 @@ const Quantity kQuantities[] = {
      .of_seed = lr_sensitivity,
      .digits = 4,
      .of_diverged = true},
+    {.name = "lr_penalty",
+     .label = "penalty of the higher learning rate",
+     .unit = "nats per token",
+     .what = "final loss at the highest of the learning rates above the validation loss at the "
+             "lowest; none if the run at the lowest diverged",
+     .metric = metric("val/loss"),
+     .of_seed = lr_penalty,
+     .digits = 4,
+     .of_diverged = true},
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ class AxesReader {
 
   Axes read() {
     Axes axes;
-    axes.lr = read_lr();
+    axes.lr = read_lr(axes.own);
     for (const run::Assignment& values : lists_of("sweep.grid", settings_.grid)) {
       Axis axis;
       for (SweptValue& value : read_list("sweep.grid", values)) axis.push_back({std::move(value)});
@@ -48,23 +48,28 @@ class AxesReader {
   }
 
  private:
-  Axis read_lr() {
+  Axis read_lr(std::optional<NamedRates>& own) {
     if (!settings_.lr) return {{}};
     const run::YamlNode& node = *settings_.lr;
     run::Assignment lrs{kLr, node, node.location};
-    if (node.kind == run::YamlNode::Kind::scalar && node.text == run::kWortsman) {
+    if (node.kind == run::YamlNode::Kind::map) {
+      own = read_own(node, lrs.value);
+      if (!own) return {{}};
+    }
+    const run::YamlNode& values = lrs.value;
+    if (values.kind == run::YamlNode::Kind::scalar && values.text == run::kWortsman) {
       lrs.value.kind = run::YamlNode::Kind::list;
       for (const std::string& lr : run::wortsman_lrs()) {
         lrs.value.items.push_back(node);
         lrs.value.items.back().text = lr;
       }
-    } else if (node.kind != run::YamlNode::Kind::list) {
+    } else if (values.kind != run::YamlNode::Kind::list) {
       errors_.add(
           node.location,
           fmt::format(
               "sweep.lr: expected learning rates such as [1.0e-3, 3.0e-3], or wortsman, got "
               "{}{}",
-              node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
+              values.describe(), system::did_you_mean(node.text, {run::kWortsman})));
       return {{}};
     }
     if (!may_be_swept("sweep.lr", lrs)) return {{}};
@@ -72,6 +77,32 @@ class AxesReader {
     for (SweptValue& value : read_list("sweep.lr", lrs)) axis.push_back({std::move(value)});
     refuse_repeated(axis);
     return axis.empty() ? Axis{{}} : axis;
+  }
+
+  /// {own: FILE, times: FACTORS}: the file, and the factors as the list of learning rates.
+  std::optional<NamedRates> read_own(const run::YamlNode& map, run::YamlNode& times) {
+    const run::YamlNode* file = nullptr;
+    times.kind = run::YamlNode::Kind::scalar;
+    times.text = "1";
+    for (const auto& [key, value] : map.pairs) {
+      if (key.text == "own") {
+        file = &value;
+      } else if (key.text == "times") {
+        times = value;
+      } else {
+        errors_.add(key.location, fmt::format("sweep.lr: unknown key '{}'{}; it has own and times",
+                                              key.text,
+                                              system::did_you_mean(key.text, {"own", "times"})));
+      }
+    }
+    if (times.kind == run::YamlNode::Kind::scalar) {
+      const run::YamlNode one = times;
+      times.kind = run::YamlNode::Kind::list;
+      times.items = {one};
+    }
+    if (file != nullptr) return read_named_rates(file->text, file->location, errors_);
+    errors_.add(map.location, "sweep.lr: expected {own: FILE, times: FACTORS}; name the file");
+    return std::nullopt;
   }
 
   Axis read_zip() {

@@ -32,9 +32,7 @@ class RunMaker {
       for (const SweptPoint& lr : axes.lr) {
         for (size_t arm = 0; arm < source_.arms.size(); ++arm) {
           for (const SweptPoint& point : points) {
-            SweptPoint swept = lr;
-            swept.insert(swept.end(), point.begin(), point.end());
-            runs.push_back(resolve(arm, seed, swept));
+            runs.push_back(resolve(arm, seed, lr, point));
           }
         }
       }
@@ -73,23 +71,33 @@ class RunMaker {
     return values;
   }
 
-  SweepRun resolve(size_t i, Index seed, const SweptPoint& swept) {
+  SweepRun resolve(size_t i, Index seed, const SweptPoint& lrs, const SweptPoint& point) {
     const ArmSource& arm = source_.arms[i];
     run::Assignments values = values_[i];
     SweepRun run{arm.name, true, {}, {}};
+    for (const std::string& text : source_.overrides) values.add_override(text);
     std::string lr, others;
-    for (const SweptValue& value : swept) {
+    const auto add = [&](const SweptValue& value) {
       values.add_node(value.key, value.node);
-      run.swept.push_back(value.text);
       if (varied_.contains(value.key)) {
         (value.key == "optim.lr" ? lr : others) += name_part(value);
+      }
+    };
+    for (const SweptValue& value : point) add(value);
+    for (const SweptValue& value : lrs) {
+      if (!source_.axes.own) {
+        add(value);
+      } else if (const auto own = own_rate(*source_.axes.own, {arm.name + others, arm.name}, values,
+                                           value.text, errors_)) {
+        SweptValue rate = value;
+        rate.node.text = rate.text = *own;
+        add(rate);
       }
     }
     const bool several_seeds = source_.seeds.size() > 1;
     const std::string name =
         arm.name + lr + others + (several_seeds ? fmt::format("-seed{}", seed) : "");
     check_name(name, arm);
-    for (const std::string& text : source_.overrides) values.add_override(text);
     values.add_value("run.name", name, arm.location);
     values.add_value("run.arm", arm.name + others, arm.location);
     values.add_value("run.seed", fmt::format("{}", seed), seed_location(arm));

@@ -2,10 +2,12 @@
 // The runs of a sweep, made of its arms, its seeds and what it varies besides: lists of values
 // whose combinations are all trained (axes.cpp).
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "train/run/config/sweep_settings.h"
+#include "train/study/sweep/own_rates.h"
 #include "train/study/sweep/sweep_config.h"
 
 namespace difftape::study {
@@ -14,7 +16,7 @@ namespace difftape::study {
 struct SweptValue {
   std::string key;     ///< "model.d_ff"
   run::YamlNode node;  ///< where it was written
-  std::string text;    ///< the value as reports and index.csv show it: "512"
+  std::string text;    ///< the value as names of runs and errors show it: "512"
 };
 
 /// Values that hold at the same time: one of a `grid` key, one of each key of `zip`.
@@ -24,6 +26,7 @@ using Axis = std::vector<SweptPoint>;
 
 struct Axes {
   Axis lr;                   ///< of sweep.lr; a point without values if there is none
+  std::optional<NamedRates> own;  ///< if it is there, the values of `lr` are factors of these
   std::vector<Axis> others;  ///< each key of sweep.grid, then sweep.zip
 };
 

@@ -80,8 +80,8 @@ ErrorPart mean_error(std::span<const double> values) {
 
 PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more) {
   if (!(estimate.error > 0)) return estimate;
-  const auto [variance, degrees] = sum_of_errors(
-      std::array{ErrorPart{estimate.error * estimate.error, estimate.degrees}, more});
+  const auto [variance, degrees] =
+      sum_of_errors(std::array{ErrorPart{estimate.error * estimate.error, estimate.degrees}, more});
   return t_estimate(estimate.difference.mean, std::sqrt(variance), degrees, estimate.pairs);
 }
 
@@ -103,8 +103,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
     result.p = none ? 1 : std::pow(2.0, 1.0 - static_cast<double>(a.size()));
     return result;
   }
-  const double error =
-      result.difference.half_width / student_t_quantile(0.975, result.degrees);
+  const double error = result.difference.half_width / student_t_quantile(0.975, result.degrees);
   return t_estimate(result.difference.mean, error, result.degrees, result.pairs);
 }
 

@@ -18,8 +18,8 @@ struct Interval {
   double high() const { return mean + half_width; }
 };
 
-/// The quantile of Student's t distribution with `degrees` > 0 degrees of freedom, which need not be
-/// an integer, at `probability`, in (0, 1).
+/// The quantile of Student's t distribution with `degrees` > 0 degrees of freedom, which need not
+/// be an integer, at `probability`, in (0, 1).
 double student_t_quantile(double probability, double degrees);
 /// The two-sided p value: the probability that such a variable is at least as far from 0 as `t`.
 /// 0 for an infinite t, NaN for NaN.

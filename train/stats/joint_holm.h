@@ -10,19 +10,20 @@
 //   d > margin: "lower" or "within". Both need the upper end of the one-sided interval of 1 - c
 //   below the margin, which has probability c.
 // The mirrored cases are alike. For a claim of equivalence ("within", or "beyond" with the null
-// |d| <= margin) and for one of "not above the margin" the two nulls are complements: one of them is
-// true, and its test is wrong with probability c at most.
+// |d| <= margin) and for one of "not above the margin" the two nulls are complements: one of them
+// is true, and its test is wrong with probability c at most.
 //
-// Bonferroni's inequality then gives c = alpha / m for m claims. Shaffer (1986) sharpens Holm (1979)
-// by logical constraints: a step down counts the nulls that can still be true. Right verdicts
-// "lower" and "within" leave "higher" alone to be wrong, with c / 2: such a claim counts half. So
-// does "lower" where no margin is asked. After "lower" alone d may lie beyond the margin, where
-// "within" is still wrong with probability c: there is no credit for one of two. Complementary nulls
-// are never both rejected: no credit at all. With c = alpha / (sum of counts), which only falls as
-// verdicts are added, the sequential rejection principle (Goeman and Solari 2010) holds all wrong
-// verdicts together at alpha, however the claims depend on each other. Holm's correction of each
-// question for itself credits a claim as soon as one of its nulls is rejected, and lets through up
-// to 2 alpha; tests/train/study/compare/claims/simulation_test.cpp has such studies.
+// Bonferroni's inequality then gives c = alpha / m for m claims. Shaffer (1986) sharpens Holm
+// (1979) by logical constraints: a step down counts the nulls that can still be true. Right
+// verdicts "lower" and "within" leave "higher" alone to be wrong, with c / 2: such a claim counts
+// half. So does "lower" where no margin is asked. After "lower" alone d may lie beyond the margin,
+// where "within" is still wrong with probability c: there is no credit for one of two.
+// Complementary nulls are never both rejected: no credit at all. With c = alpha / (sum of counts),
+// which only falls as verdicts are added, the sequential rejection principle (Goeman and Solari
+// 2010) holds all wrong verdicts together at alpha, however the claims depend on each other. Holm's
+// correction of each question for itself credits a claim as soon as one of its nulls is rejected,
+// and lets through up to 2 alpha; tests/train/study/compare/claims/simulation_test.cpp has such
+// studies.
 
 #include <optional>
 #include <span>

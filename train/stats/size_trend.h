@@ -35,8 +35,8 @@ enum class Trend { mean, slope };
 std::vector<double> gap_weights(std::span<const SizeGaps> sizes, Trend trend);
 
 /// The estimate with its interval over seeds; a slope is per factor of ten in size. NaN in place of
-/// the error with fewer than two seeds at a size, and where the seeds show no spread. A class of one
-/// seed takes the variances of its sizes, as if these were independent.
+/// the error with fewer than two seeds at a size, and where the seeds show no spread. A class of
+/// one seed takes the variances of its sizes, as if these were independent.
 PairedDifference size_trend(std::span<const SizeGaps> sizes, Trend trend);
 
 }  // namespace difftape::stats

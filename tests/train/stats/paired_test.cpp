@@ -113,7 +113,8 @@ TEST(ErrorParts, add_up_with_the_degrees_of_welch_and_satterthwaite) {
 }
 
 TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
-  const PairedDifference seeds = paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
+  const PairedDifference seeds =
+      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
   const ErrorPart text = mean_error(std::array{0.1, 0.3, 0.2, 0.4});
   EXPECT_NEAR(text.variance, 0.05 / 3 / 4, 1e-15);
   EXPECT_EQ(text.degrees, 3);

@@ -18,8 +18,7 @@ std::vector<SizeGaps> sizes_of(const std::vector<std::vector<double>>& gaps, boo
   std::vector<SizeGaps> sizes;
   for (std::size_t i = 0; i < gaps.size(); ++i) {
     SizeGaps& size = sizes.emplace_back(SizeGaps{kSizes[i], {}, gaps[i]});
-    for (std::size_t j = 0; j < gaps[i].size(); ++j)
-      size.seeds.push_back(shared ? j : 100 * i + j);
+    for (std::size_t j = 0; j < gaps[i].size(); ++j) size.seeds.push_back(shared ? j : 100 * i + j);
   }
   return sizes;
 }
@@ -93,8 +92,8 @@ TEST(SizeTrend, weights_add_up_to_the_estimate) {
   }
 }
 
-/// How often intervals of 95 % hold the true slope or mean: 16, 24 and 6 seeds, deviations that rise
-/// with size, and `of_seed` as the deviation that a seed has at all sizes.
+/// How often intervals of 95 % hold the true slope or mean: 16, 24 and 6 seeds, deviations that
+/// rise with size, and `of_seed` as the deviation that a seed has at all sizes.
 double coverage(Trend trend, double of_seed, bool shared) {
   constexpr int kTrials = 4000, kSeeds[] = {16, 24, 6};
   constexpr double kDeviations[] = {0.010, 0.012, 0.015}, kSlope = 0.01;

@@ -112,8 +112,8 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   console << "\nreport: " << (out / "report.html").string() << "\n";
 }
 
-/// Writes the claims and their learning rates beside the runs. Claims that earlier runs were made under stay, under their
-/// digest.
+/// Writes the claims and their learning rates beside the runs. Claims that earlier runs were made
+/// under stay, under their digest.
 void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   const fs::path copy = out / kClaimsCopy;
   if (claims.own_rates)

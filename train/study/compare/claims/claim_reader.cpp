@@ -18,8 +18,7 @@ namespace {
 using run::ConfigErrors;
 using run::YamlNode;
 
-constexpr const char* kNeedsFactor =
-    "expected a factor above 0: this metric is compared by ratios";
+constexpr const char* kNeedsFactor = "expected a factor above 0: this metric is compared by ratios";
 
 /// A number that is all of a text; nothing if it is not.
 template <class T>
@@ -79,12 +78,11 @@ Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& ke
 }
 
 Claim ClaimReader::read(const std::string& id, const YamlNode& node) const {
-  const YamlMap map(
-      node, "claims." + id,
-      {"statement", "source", "family", "endpoint", "arm", "reference", "value", "compared_with",
-       "metric", "where", "lr", "seeds", "slope_over", "mean_over", "expect", "published",
-       "controls", "planned_sd"},
-      *errors_);
+  const YamlMap map(node, "claims." + id,
+                    {"statement", "source", "family", "endpoint", "arm", "reference", "value",
+                     "compared_with", "metric", "where", "lr", "seeds", "slope_over", "mean_over",
+                     "expect", "published", "controls", "planned_sd"},
+                    *errors_);
   Claim claim;
   claim.id = id;
   claim.location = node.location;
@@ -139,7 +137,8 @@ void ClaimReader::read_pair(const YamlMap& map, Claim& claim) const {
 }
 
 void ClaimReader::read_sizes(const YamlMap& map, Claim& claim) const {
-  for (const auto& [key, over] : {std::pair("mean_over", Over::mean), {"slope_over", Over::slope}}) {
+  for (const auto& [key, over] :
+       {std::pair("mean_over", Over::mean), {"slope_over", Over::slope}}) {
     if (map.find(key) == nullptr) continue;
     if (claim.over != Over::no_sizes)
       map.wrong(key, "stands instead of mean_over; keep one of them");

@@ -74,10 +74,8 @@ inline constexpr auto kNames<study::Rank> =
                                        {"secondary", study::Rank::secondary},
                                        {"exploratory", study::Rank::exploratory}});
 template <>
-inline constexpr auto kNames<study::Over> =
-    std::to_array<Named<study::Over>>({{"", study::Over::no_sizes},
-                                       {"mean", study::Over::mean},
-                                       {"slope", study::Over::slope}});
+inline constexpr auto kNames<study::Over> = std::to_array<Named<study::Over>>(
+    {{"", study::Over::no_sizes}, {"mean", study::Over::mean}, {"slope", study::Over::slope}});
 
 }  // namespace difftape
 
@@ -150,7 +148,7 @@ struct Margin {
 struct ClaimsFile {
   std::string path, text, digest;  ///< XXH3 of the text
   double alpha = 0.05;
-  Seeds seeds;  ///< of claims that name none; empty: all
+  Seeds seeds;                            ///< of claims that name none; empty: all
   std::map<std::string, Margin> margins;  ///< by metric, or metric and kPerDecade
   std::vector<ArmName> arms;              ///< empty: claims name run.arm
   std::vector<Claim> claims;

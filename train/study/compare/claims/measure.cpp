@@ -119,8 +119,7 @@ std::string why_not_of_size(const Pairs& pairs) {
 /// Takes what the pairs of one size add to what is known of all sizes.
 void append(const Pairs& pairs, Index d_model, Measured& measured) {
   const std::vector<double> gaps = pairs.gaps();
-  measured.sizes.push_back(
-      {d_model, pairs.parameters, pairs.count(), stats::mean_interval(gaps)});
+  measured.sizes.push_back({d_model, pairs.parameters, pairs.count(), stats::mean_interval(gaps)});
   measured.seeds.insert(measured.seeds.end(), pairs.seeds.begin(), pairs.seeds.end());
   measured.groups.insert(measured.groups.end(), pairs.groups.begin(), pairs.groups.end());
   measured.stated_before = measured.stated_before && pairs.stated_before;
@@ -175,8 +174,8 @@ Measured over_sizes(const Claim& claim, const ClaimsFile& file,
 
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs) {
-  Measured measured = claim.over == Over::no_sizes ? of_one_size(claim, file, runs)
-                                                   : over_sizes(claim, file, runs);
+  Measured measured =
+      claim.over == Over::no_sizes ? of_one_size(claim, file, runs) : over_sizes(claim, file, runs);
   for (const Control& control : claim.controls) {
     if (!measured.reason.empty() || !measured.failed_control.empty()) break;
     measured.failed_control = failed_control(control, file, claim, runs, measured.reason);

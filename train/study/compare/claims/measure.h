@@ -25,8 +25,8 @@ struct GapAtSize {
 };
 
 /// Pairs, and the estimate that they give: of the mean difference, or of what the claim says of
-/// several sizes. Over sizes `seeds` are those of one size after the other; `a`, `b` and `groups` are
-/// empty.
+/// several sizes. Over sizes `seeds` are those of one size after the other; `a`, `b` and `groups`
+/// are empty.
 struct Measured : Pairs {
   stats::PairedDifference paired;
   /// Means: of counts those of the counts; of what is compared by ratios geometric ones. None over
@@ -39,11 +39,11 @@ struct Measured : Pairs {
 };
 
 /// The interval has the spread over seeds: Var / n of the paired differences (or what
-/// train/stats/size_trend.h says over sizes). All arms are measured on the same held-out text, which
-/// is a sample too. Where all runs stored their loss in each of 64 groups of its documents, the
-/// squared standard error of the mean over the groups of what the seeds give together is added;
-/// degrees of freedom are those of Welch and Satterthwaite. The spread over groups holds a little of
-/// that over seeds, so the interval is rather too wide than too narrow.
+/// train/stats/size_trend.h says over sizes). All arms are measured on the same held-out text,
+/// which is a sample too. Where all runs stored their loss in each of 64 groups of its documents,
+/// the squared standard error of the mean over the groups of what the seeds give together is added;
+/// degrees of freedom are those of Welch and Satterthwaite. The spread over groups holds a little
+/// of that over seeds, so the interval is rather too wide than too narrow.
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs);
 

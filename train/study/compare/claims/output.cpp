@@ -34,7 +34,8 @@ std::vector<std::string> margin_notes(const ClaimsFile& file,
     const bool used = std::ranges::any_of(results, [&, &of = name](const ClaimResult& each) {
       return !each.measured.seeds.empty() && margin_name(*each.claim) == of;
     });
-    if (used) notes.push_back(fmt::format("Margin of {}: {:g}, {}.", name, margin.margin, margin.reason));
+    if (used)
+      notes.push_back(fmt::format("Margin of {}: {:g}, {}.", name, margin.margin, margin.reason));
   }
   return notes;
 }
@@ -80,8 +81,8 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
   });
   notes.push_back(fmt::format("Claims of {} (xxh3 {}).", file.path, file.digest));
   if (file.own_rates) {
-    notes.push_back(fmt::format("Own learning rates of {} (xxh3 {}).", file.own_rates->file.string(),
-                                file.rates_digest));
+    notes.push_back(fmt::format("Own learning rates of {} (xxh3 {}).",
+                                file.own_rates->file.string(), file.rates_digest));
   }
   if (changed > 0) {
     notes.push_back(fmt::format(
@@ -160,17 +161,16 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
                                     found.reference,
                                     std::string(to_string(claim.over))};
     const auto add = [&fields](double value) { fields.push_back(system::csv_number(value)); };
-    for (const double value : {found.arm_mean, found.reference_mean, paired.difference.mean,
-                               paired.difference.half_width, paired.degrees,
-                               claim.margin_on_axis()}) {
+    for (const double value :
+         {found.arm_mean, found.reference_mean, paired.difference.mean,
+          paired.difference.half_width, paired.degrees, claim.margin_on_axis()}) {
       add(value);
     }
     fields.push_back(fmt::to_string(found.seeds.size()));
     const bool difference = finds_differences(questions_of(claim.expect).own);
     const std::pair own(result.p, result.p_corrected),
         other(result.p_other, result.p_other_corrected);
-    for (const auto& [p, corrected] :
-         {difference ? own : other, difference ? other : own}) {
+    for (const auto& [p, corrected] : {difference ? own : other, difference ? other : own}) {
       add(p);
       add(corrected);
     }

@@ -51,11 +51,11 @@ std::string claims_text(const JudgedClaims& claims, std::size_t width);
 std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims = nullptr);
 
 /// verdicts.csv: one line a claim, numbers with all digits, empty where there is none. Differences
-/// and margins are on the axis of the scale: logarithms of ratios, differences of square roots; over
-/// sizes `over` says what the difference is. `p_difference` is two-sided; of claims with `expect:
-/// equivalent` or `not_higher` it is of a difference beyond the margin or above it. `p_equivalence`
-/// is of none beyond the margin, or none above it. `interval_of` names what the interval has the
-/// spread of.
+/// and margins are on the axis of the scale: logarithms of ratios, differences of square roots;
+/// over sizes `over` says what the difference is. `p_difference` is two-sided; of claims with
+/// `expect: equivalent` or `not_higher` it is of a difference beyond the margin or above it.
+/// `p_equivalence` is of none beyond the margin, or none above it. `interval_of` names what the
+/// interval has the spread of.
 std::string verdicts_csv(std::span<const ClaimResult> results);
 /// Its first line.
 extern const char* const kVerdictsHeader;

@@ -46,9 +46,10 @@ Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& 
   for (const double factor : claim.own_lr) {
     if (!reason.empty() || std::ranges::find(selected.rates, factor) != selected.rates.end())
       continue;
-    reason = fmt::format("no run of {} at lr {:g}, {:g} times its own, with a seed that did not "
-                         "choose it",
-                         arm.name, selected.own * factor, factor);
+    reason = fmt::format(
+        "no run of {} at lr {:g}, {:g} times its own, with a seed that did not "
+        "choose it",
+        arm.name, selected.own * factor, factor);
   }
   return selected;
 }

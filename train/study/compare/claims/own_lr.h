@@ -1,5 +1,6 @@
 #pragma once
-// Which runs of an arm a claim means: those of its seeds, at all learning rates or at the arm's own.
+// Which runs of an arm a claim means: those of its seeds, at all learning rates or at the arm's
+// own.
 
 #include "train/study/compare/claims/arms.h"
 #include "train/study/compare/claims/claims_file.h"

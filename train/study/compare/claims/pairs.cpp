@@ -95,7 +95,7 @@ std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
     if (run == runs.front()) groups.resize(losses.size());
     const bool capped = run->number("val_loss") != run->number("final_loss");
     if (losses.size() != groups.size() || !run->finished() || capped) return {};
-    const double factor = !penalty                ? 1 / static_cast<double>(runs.size())
+    const double factor = !penalty              ? 1 / static_cast<double>(runs.size())
                           : run == runs.front() ? -1
                                                 : 1;
     for (std::size_t g = 0; g < groups.size(); ++g) groups[g] += factor * losses[g];
@@ -170,11 +170,10 @@ void compare(const Selected& arm, const Selected& reference, const Claim& claim,
     add_pair(claim, file, first, second, pairs);
   }
   if (!pairs.seeds.empty() || !pairs.reason.empty()) return;
-  pairs.reason =
-      seeds.empty()
-          ? fmt::format("{} and {} have no seed in common", pairs.arm, pairs.reference)
-          : fmt::format("none of the seeds {} was trained in both {} and {}",
-                        fmt::join(seeds, ", "), pairs.arm, pairs.reference);
+  pairs.reason = seeds.empty()
+                     ? fmt::format("{} and {} have no seed in common", pairs.arm, pairs.reference)
+                     : fmt::format("none of the seeds {} was trained in both {} and {}",
+                                   fmt::join(seeds, ", "), pairs.arm, pairs.reference);
 }
 
 /// Keeps what tells why there are no pairs.
@@ -210,10 +209,10 @@ Pairs pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& see
 }
 
 std::string name_of_difference(const Pairs& pairs, Scale scale) {
-  return scale == Scale::ratio  ? fmt::format("{} over {}", pairs.arm, pairs.reference)
-         : scale == Scale::root ? fmt::format("root of {} less that of {}", pairs.arm,
-                                              pairs.reference)
-                                : fmt::format("{} less {}", pairs.arm, pairs.reference);
+  return scale == Scale::ratio ? fmt::format("{} over {}", pairs.arm, pairs.reference)
+         : scale == Scale::root
+             ? fmt::format("root of {} less that of {}", pairs.arm, pairs.reference)
+             : fmt::format("{} less {}", pairs.arm, pairs.reference);
 }
 
 /// The differences of two pairs with the same seeds, the first beside the second.

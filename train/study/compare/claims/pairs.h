@@ -32,8 +32,8 @@ struct Pairs {
 
 /// Uses complete runs, and of them those whose configuration `where` describes, with `seeds` if
 /// there are any. With own learning rates each arm counts at its own ones, without the seeds that
-/// chose them. A seed is one pair: its numbers at several learning rates are averaged on the axis of
-/// the metric. No run is left out because it failed: one without a number is a reason to compare
+/// chose them. A seed is one pair: its numbers at several learning rates are averaged on the axis
+/// of the metric. No run is left out because it failed: one without a number is a reason to compare
 /// nothing.
 Pairs find_pairs(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
                  std::span<const RunRecord* const> runs);

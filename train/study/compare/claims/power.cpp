@@ -35,8 +35,7 @@ double smallest_found(const Expected& expected, double level) {
   double low = 0, high = 100;
   while (high - low > 1e-6) {
     const double middle = (low + high) / 2;
-    const double power =
-        stats::two_sided_power(middle, expected.error, expected.degrees, level);
+    const double power = stats::two_sided_power(middle, expected.error, expected.degrees, level);
     (power < kPower ? low : high) = middle;
   }
   return high;
@@ -50,16 +49,17 @@ std::string shown(const Claim& claim, double on_axis) {
 /// How often the absence of a difference is found where there is none.
 double power_of_none(const Claim& claim, double error, double degrees, double level) {
   const double margin = claim.margin_on_axis();
-  return claim.expect == Expect::not_higher ? stats::one_sided_power(margin, error, degrees, level)
-                                            : stats::equivalence_power(margin, error, degrees, level);
+  return claim.expect == Expect::not_higher
+             ? stats::one_sided_power(margin, error, degrees, level)
+             : stats::equivalence_power(margin, error, degrees, level);
 }
 
 std::vector<std::string> row_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
   std::vector<Index> pairs = claim.planned_pairs();
   if (pairs == std::vector<Index>{0}) pairs = {seeds};
   const bool sizes_known = claim.over == Over::no_sizes || !claim.seeds_of_size.empty();
-  const auto expected = sizes_known && claim.over != Over::slope ? expected_error(pairs)
-                                                                 : std::nullopt;
+  const auto expected =
+      sizes_known && claim.over != Over::slope ? expected_error(pairs) : std::nullopt;
   const bool planned = !std::isnan(claim.planned_sd), has_margin = !std::isnan(claim.margin);
   const double sd = planned ? claim.on_axis(claim.planned_sd) : 1, level = first_level(file);
   const auto size = [&](double in_sd) {

@@ -17,8 +17,8 @@ constexpr double kPower = 0.8;
 /// none: the half-width of the 95 % interval to expect, the smallest true difference that is found
 /// with power kPower, and how often the absence of a difference larger than the margin is found if
 /// there is none, at the level of the first step of the correction (first_level). In standard
-/// deviations of single differences where no deviation is planned. The error of the held-out text is
-/// not in it. "-" for a slope, whose sizes are known from runs alone.
+/// deviations of single differences where no deviation is planned. The error of the held-out text
+/// is not in it. "-" for a slope, whose sizes are known from runs alone.
 ///
 /// Without the claims whose ids are `elsewhere`: other sweeps are about them.
 system::Table power_table(const ClaimsFile& file, Index seeds,

@@ -71,9 +71,9 @@ std::string what_was_compared(const ClaimResult& result) {
   const Quantity& metric = *result.claim->metric;
   const char* differs = what_differs(metric.scale);
   if (result.claim->over != Over::no_sizes) {
-    return fmt::format("{} against {}, {} of {}s", found.arm, found.reference,
-                       result.claim->over == Over::slope ? "slope per decade of parameters" : "mean",
-                       differs);
+    return fmt::format(
+        "{} against {}, {} of {}s", found.arm, found.reference,
+        result.claim->over == Over::slope ? "slope per decade of parameters" : "mean", differs);
   }
   const bool of_differences = result.claim->compared_with.has_value();
   const auto mean = [&](double value) {
@@ -128,27 +128,23 @@ std::string numbers_text(const ClaimResult& result) {
 std::string verdict_text(const ClaimResult& result) {
   const Claim& claim = *result.claim;
   const std::string text = verdict_words(result);
-  const auto with = [&text](const std::string& more) {
-    return more.empty() ? text : fmt::format("{}: {}", text, more);
-  };
   const bool expects_difference = claim.expect == Expect::lower || claim.expect == Expect::higher;
   const bool small = expects_difference && result.p_other_corrected <= result.alpha;
-  const std::string size = small ? "; the difference is within the margin" : "";
+  const char* what = claim.metric->scale == Scale::ratio ? "factor"
+                     : claim.over == Over::slope         ? "slope"
+                                                         : what_differs(claim.metric->scale);
   switch (result.verdict) {
     case Verdict::supported:
     case Verdict::contradicted:
-      return text + size;
+      return text + (small ? "; the difference is within the margin" : "");
     case Verdict::equivalent:
-      return with(claim.metric->scale == Scale::ratio
-                      ? fmt::format("no factor larger than {:g}", claim.margin)
-                      : fmt::format("no {} larger than {:g}", what_differs(claim.metric->scale),
-                                    claim.margin));
+      return fmt::format("{}: no {} larger than {:g}", text, what, claim.margin);
     case Verdict::inconclusive:
     case Verdict::not_testable:
     case Verdict::not_tested:
       break;
   }
-  return with(result.reason);
+  return result.reason.empty() ? text : fmt::format("{}: {}", text, result.reason);
 }
 
 }  // namespace difftape::study

@@ -38,17 +38,17 @@ constexpr double kFalseDiscoveryRate = 0.10;
 /// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
 /// be found: equivalence where a difference was expected, a difference beyond the margin where
 /// equivalence was, one above it where none above it was. Both are corrected together: of primary
-/// claims by joint_holm (train/stats/joint_holm.h), which holds wrong verdicts of any kind at alpha;
-/// of secondary ones at the level that their primary one was decided at, and no less than the claim
-/// before; of exploratory ones by Benjamini and Hochberg within the family, each question for
-/// itself. `p_signs` is the exact test of signs, beside the others.
+/// claims by joint_holm (train/stats/joint_holm.h), which holds wrong verdicts of any kind at
+/// alpha; of secondary ones at the level that their primary one was decided at, and no less than
+/// the claim before; of exploratory ones by Benjamini and Hochberg within the family, each question
+/// for itself. `p_signs` is the exact test of signs, beside the others.
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
   Rank endpoint;  ///< as it is treated: exploratory if runs were made under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
-  bool lower = false;    ///< the difference is below 0
+  bool lower = false;  ///< the difference is below 0
   Verdict verdict = Verdict::not_tested;
   std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
   double alpha = kNone;     ///< at or below which a corrected p decides

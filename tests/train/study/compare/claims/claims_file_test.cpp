@@ -184,8 +184,9 @@ TEST(ClaimsFile, with_learning_rates_that_are_none_is_refused) {
               HasSubstr("claims.slope.lr: names a learning rate twice"));
   EXPECT_THAT(error("learning_rates: lr_star.csv\n", ""),
               HasSubstr("claims.slope.lr: needs 'learning_rates' at the top of the file"));
-  EXPECT_THAT(error("learning_rates: lr_star.csv", "learning_rates: a/lr_star.csv"),
-              HasSubstr("learning_rates: is 'a/lr_star.csv', but must name a file beside this one"));
+  EXPECT_THAT(
+      error("learning_rates: lr_star.csv", "learning_rates: a/lr_star.csv"),
+      HasSubstr("learning_rates: is 'a/lr_star.csv', but must name a file beside this one"));
   EXPECT_THAT(error("    lr: [4 x own, own]\n", "    lr: own\n    where: {optim.lr: 0.01}\n"),
               HasSubstr("claims.slope.lr: stands instead of optim.lr in 'where'"));
   EXPECT_THAT(error("    metric: val_loss\n    lr: [4 x own, own]\n",

@@ -50,7 +50,8 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
   const Measured missing = measured(claims(metric, "seeds: [3, 9, 1]\n"), two_arms());
   EXPECT_EQ(missing.seeds, (Seeds{3, 1}));
   EXPECT_EQ(missing.missing, 1);
-  const Measured own = measured(claims(metric + "    seeds: [2, 3]\n", "seeds: [1, 2]\n"), two_arms());
+  const Measured own =
+      measured(claims(metric + "    seeds: [2, 3]\n", "seeds: [1, 2]\n"), two_arms());
   EXPECT_EQ(own.seeds, (Seeds{2, 3})) << "the claim's own instead";
   EXPECT_EQ(measured(claims(metric + "    seeds: [8, 9]\n"), two_arms()).reason,
             "no run of a has one of the seeds 8, 9");
@@ -58,7 +59,8 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
 
 TEST(Measure, of_other_seeds_at_other_learning_rates_takes_none_of_them) {
   auto runs = two_arms();
-  for (const char* arm : {"a", "b"}) runs.push_back(test::record({.arm = arm, .lr = 0.5, .seed = 7}));
+  for (const char* arm : {"a", "b"})
+    runs.push_back(test::record({.arm = arm, .lr = 0.5, .seed = 7}));
   const Measured found = measured(claims("    metric: val_loss\n    seeds: [1..3]\n"), runs);
   EXPECT_EQ(found.reason, "");
   EXPECT_EQ(found.where, "lr 0.001, 0.01");

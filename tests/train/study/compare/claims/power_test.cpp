@@ -51,12 +51,13 @@ TEST(Power, of_a_claim_without_seeds_is_that_of_those_that_are_trained) {
 
 TEST(Power, of_a_mean_over_sizes_adds_up_their_seeds) {
   const std::string claim =
-      "{statement: s, endpoint: primary, arm: a, reference: b, metric: val_loss, planned_sd: 0.012, "
+      "{statement: s, endpoint: primary, arm: a, reference: b, metric: val_loss, planned_sd: "
+      "0.012, "
       "seeds: {32: [1..4], 64: [1..6]}, ";
-  const ClaimsFile file = claims_from_text("claims:\n  mean: " + claim +
-                                               "mean_over: parameters}\n  slope: " + claim +
-                                               "slope_over: parameters}\n",
-                                           "c.yaml");
+  const ClaimsFile file =
+      claims_from_text("claims:\n  mean: " + claim + "mean_over: parameters}\n  slope: " + claim +
+                           "slope_over: parameters}\n",
+                       "c.yaml");
   const auto rows = power_table(file, 9).rows;
   EXPECT_EQ(rows[0][2], "4 + 6");
   const double error = 0.012 * std::sqrt(1 / 4.0 + 1 / 6.0) / 2;

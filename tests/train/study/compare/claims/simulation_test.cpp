@@ -27,7 +27,6 @@ constexpr double kEdge = 1 + 1e-9, kLarge = 3;
 
 /// What is wrong to say of a true difference, in margins.
 bool is_wrong(const ClaimResult& result, double truth) {
-  using enum Verdict;
   const bool supported = result.verdict == Verdict::supported;
   if (!is_decided(result.verdict) || result.endpoint == Rank::exploratory) return false;
   switch (result.claim->expect) {
@@ -39,9 +38,10 @@ bool is_wrong(const ClaimResult& result, double truth) {
     case Expect::higher:
       break;
   }
-  const bool within = result.verdict == equivalent || result.p_other_corrected <= result.alpha;
+  const bool within =
+      result.verdict == Verdict::equivalent || result.p_other_corrected <= result.alpha;
   if (within && std::abs(truth) > 1) return true;
-  if (result.verdict == equivalent) return false;
+  if (result.verdict == Verdict::equivalent) return false;
   const bool says_lower = supported == (result.claim->expect == Expect::lower);
   return says_lower ? truth >= 0 : truth <= 0;
 }
@@ -93,7 +93,8 @@ class Studies : public testing::Test {
     return kErrorPerMargin * std::sqrt(static_cast<double>(kPairs)) * margin_of(claim);
   }
 
-  ClaimsFile file = load_claims(DIFFTAPE_TEST_SOURCE_DIR "/configs/studies/size_ladder/claims.yaml");
+  ClaimsFile file =
+      load_claims(DIFFTAPE_TEST_SOURCE_DIR "/configs/studies/size_ladder/claims.yaml");
   /// One in twenty, and two standard errors of counting it in kStudies studies: where the true rate
   /// is one in twenty, one truth in forty would exceed it.
   const double at_most = 0.05 + 2 * std::sqrt(0.05 * 0.95 / kStudies);
@@ -143,12 +144,10 @@ TEST_F(Studies, with_mixed_truths_call_a_false_primary_in_at_most_one_of_twenty)
   // Where some claims differ by the margin and the others not at all, the first have a difference
   // to find and an equivalence to call falsely, the others the reverse: correcting each question
   // for itself credits both.
-  for (const std::vector<double>& mixed : {std::vector{kEdge, 0.0, kEdge, 0.0, kEdge},
-                                           std::vector{0.0, kEdge, 0.0, -kEdge, 0.0},
-                                           std::vector{kEdge, kEdge, 0.0, 0.0, kEdge},
-                                           std::vector{-kLarge, kEdge, 0.0, 0.0, kLarge},
-                                           std::vector{-kLarge, 0.5, 0.0, kEdge, kEdge},
-                                           std::vector{0.5, -0.5, 0.0, kEdge, 0.0}}) {
+  for (const std::vector<double>& mixed :
+       {std::vector{kEdge, 0.0, kEdge, 0.0, kEdge}, std::vector{0.0, kEdge, 0.0, -kEdge, 0.0},
+        std::vector{kEdge, kEdge, 0.0, 0.0, kEdge}, std::vector{-kLarge, kEdge, 0.0, 0.0, kLarge},
+        std::vector{-kLarge, 0.5, 0.0, kEdge, kEdge}, std::vector{0.5, -0.5, 0.0, kEdge, 0.0}}) {
     for (const double shared : {0.0, 0.5}) {
       const Counted counted = simulate(listed(mixed), shared);
       EXPECT_LE(counted.wrong_primary, at_most) << testing::PrintToString(mixed) << shared;

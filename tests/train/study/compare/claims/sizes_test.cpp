@@ -17,9 +17,9 @@ using test::pointers;
 using test::sized_record;
 using testing::HasSubstr;
 
-const std::string kLoss = "    metric: val_loss\n";
-const std::string kSlope = kLoss + "    slope_over: parameters\n";
-const std::string kMean = kLoss + "    mean_over: parameters\n";
+const std::string kOfLoss = "    metric: val_loss\n";
+const std::string kSlope = kOfLoss + "    slope_over: parameters\n";
+const std::string kMean = kOfLoss + "    mean_over: parameters\n";
 
 /// The difference of a to b: -0.04 at 32, rising by 0.01 a doubling, with a spread over seeds.
 double gap(Index d_model, int seed) {
@@ -44,7 +44,8 @@ TEST(ClaimsOverSizes, have_the_slope_or_the_mean_of_the_gaps_of_the_sizes) {
   const auto runs = at_sizes({{32, 6}, {64, 5}, {128, 4}});
   std::vector<stats::SizeGaps> gaps;
   for (const auto& [size, seeds] : {std::pair<Index, int>(32, 6), {64, 5}, {128, 4}}) {
-    stats::SizeGaps& each = gaps.emplace_back(stats::SizeGaps{1000.0 * static_cast<double>(size)});
+    stats::SizeGaps& each =
+        gaps.emplace_back(stats::SizeGaps{1000.0 * static_cast<double>(size), {}, {}});
     for (int seed = 1; seed <= seeds; ++seed) {
       each.seeds.push_back(static_cast<std::uint64_t>(seed));
       each.gaps.push_back(gap(size, seed));
@@ -102,8 +103,9 @@ TEST(ClaimsOverSizes, say_what_is_missing) {
             "model.d_model 128: no run matches 'where'");
   auto runs = at_sizes({{32, 3}, {64, 3}});
   for (const int seed : {1, 2, 3}) runs.push_back(sized_record({"b", 128, seed}));
-  EXPECT_EQ(why(runs), "a has runs at model.d_model 32, 64, b at 32, 64, 128; name the sizes that "
-                       "count in 'where'");
+  EXPECT_EQ(why(runs),
+            "a has runs at model.d_model 32, 64, b at 32, 64, 128; name the sizes that "
+            "count in 'where'");
   EXPECT_EQ(why(runs, "    where: {model.d_model: [32, 64]}\n"), "");
   EXPECT_EQ(why(test::two_arms()),
             "a and b have runs at no value of model.d_model, but need two or more");

@@ -86,8 +86,7 @@ TEST(Verdicts, of_equal_differences_are_no_surer_than_signs) {
   }
   ClaimsFile file;
   file.claims = {claim("c")};
-  EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0, 3)}).front()),
-            "inconclusive");
+  EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0, 3)}).front()), "inconclusive");
 }
 
 TEST(Verdicts, of_a_difference_that_is_smaller_than_the_margin_say_so) {

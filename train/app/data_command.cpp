@@ -107,9 +107,9 @@ void prepare(PrepareArguments& a) {
              grouped(prepared.bytes),
              prepared.documents == 1 ? "1 document" : grouped(prepared.documents) + " documents",
              request.tokenizer.file.name);
-  const std::string val_path = a.val_out.empty() ? ""
-                                                 : fmt::format(", val_path: {}/*{}", a.val_out,
-                                                               request.out.extension().string());
+  const std::filesystem::path held_out = val_file(request, "*");
+  const std::string val_path =
+      a.val_out.empty() ? "" : fmt::format(", val_path: {}", held_out.string());
   fmt::print(
       "to train on it:\n  data: {{type: tokens, path: {}{}{}}}\n  model: {{vocab_size: {}}}\n",
       a.out, val_path,

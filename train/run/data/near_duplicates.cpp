@@ -90,7 +90,7 @@ class HashSet {
   explicit HashSet(Index hashes)
       : left_(hashes),
         slots_(static_cast<std::size_t>(hashes + hashes / 2 + 64)),
-        bits_(static_cast<std::size_t>(hashes / 2 + 1)) {}
+        bits_(static_cast<std::size_t>(hashes / 8 + 1)) {}
 
   bool contains(std::uint64_t hash) const { return maybe(hash) && slots_[place(hash)] != 0; }
   /// None when it is full, which only a text that was made for it can do.
@@ -162,7 +162,27 @@ void for_each_string(const ReadDocument& read, std::size_t document, Select&& se
   read(document, [&](std::string_view piece) { rolling.add(piece, see); });
 }
 
-constexpr auto kAll = [](std::uint64_t) { return true; };
+/// One hash in 2^n.
+class Sampled {
+ public:
+  /// Of strings of so many bytes, with n at least `least` and large enough for memory.
+  Sampled(Index bytes, int least) : n_(least) {
+    constexpr Index kMostHashes = Index{1} << 28;
+    while (bytes >> n_ > kMostHashes) ++n_;
+    // A quarter more than expected: only of a text that was made for it there are more.
+    hashes_ = (bytes >> n_) + (n_ > 0 ? bytes >> n_ >> 2 : 0) + 1024;
+  }
+  bool operator()(std::uint64_t hash) const {
+    return (hash >> 40 & ((std::uint64_t{1} << n_) - 1)) == 0;
+  }
+  Index hashes() const { return hashes_; }
+  /// Strings before the first sampled one of a shared stretch, and after the last, on average.
+  Index around() const { return (Index{1} << n_) - 1; }
+
+ private:
+  int n_;
+  Index hashes_;
+};
 
 Index total_bytes(std::span<const DocumentFacts> documents) {
   Index total = 0;
@@ -183,14 +203,8 @@ std::vector<std::size_t> sorted_by(std::span<const DocumentFacts> documents, Key
 
 std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents, double fraction,
                                        int sampling, const ReadDocument& read) {
-  constexpr Index kMostHashes = Index{1} << 28;
-  const Index bytes = total_bytes(documents);
-  while (bytes >> sampling > kMostHashes) ++sampling;
-  HashSet kept((bytes >> sampling) + (sampling > 0 ? bytes >> sampling >> 2 : 0) + 1024);
-  const std::uint64_t mask = ((std::uint64_t{1} << sampling) - 1) << 40;
-  // Before the first sampled string of a shared stretch so many begin on average, as after the
-  // last.
-  const Index around = (Index{1} << sampling) - 1;
+  const Sampled sampled(total_bytes(documents), sampling);
+  HashSet kept(sampled.hashes());
   std::vector<std::uint64_t> fresh;
   std::vector<bool> drop(documents.size());
   const DocumentFacts* before = nullptr;
@@ -203,10 +217,9 @@ std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents,
     Covered covered;
     fresh.clear();
     if (!again) {
-      const auto sampled = [mask](std::uint64_t hash) { return (hash & mask) == 0; };
       for_each_string(read, i, sampled, [&](Index end, std::uint64_t hash) {
         if (kept.contains(hash)) {
-          covered.add(end, around);
+          covered.add(end, sampled.around());
         } else {
           fresh.push_back(hash);
         }
@@ -238,9 +251,10 @@ std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
   Index bytes = 0;
   for (const std::size_t i : held_out)
     read(i, [&](std::string_view piece) { bytes += std::ssize(piece); });
-  HashSet strings(bytes);
+  const Sampled sampled(bytes, 0);
+  HashSet strings(sampled.hashes());
   for (const std::size_t i : held_out)
-    for_each_string(read, i, kAll, [&](Index, std::uint64_t hash) { strings.insert(hash); });
+    for_each_string(read, i, sampled, [&](Index, std::uint64_t hash) { strings.insert(hash); });
   std::vector<bool> trains(strings.places());
   for (const std::size_t i : train) {
     const auto maybe = [&](std::uint64_t hash) { return strings.maybe(hash); };
@@ -250,8 +264,8 @@ std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
   std::vector<Index> shared;
   for (const std::size_t i : held_out) {
     Covered covered;
-    for_each_string(read, i, kAll, [&](Index end, std::uint64_t hash) {
-      if (trains[strings.place(hash)]) covered.add(end);
+    for_each_string(read, i, sampled, [&](Index end, std::uint64_t hash) {
+      if (trains[strings.place(hash)]) covered.add(end, sampled.around());
     });
     shared.push_back(covered.bytes());
   }

@@ -48,7 +48,8 @@ inline bool is_about(double bytes, double wanted) {
 }
 
 /// Of each document of `held_out` the bytes within strings shared with a document of `train`; both
-/// are numbers of documents. Exact but for collisions of hashes; memory is 8 bytes a held-out byte.
+/// are numbers of documents. Exact but for collisions of hashes up to 256 MiB
+/// held out, an estimate by a sample beyond; memory is 8 bytes a held-out byte, 2 GiB at most.
 std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
                                       std::span<const std::size_t> held_out,
                                       const ReadDocument& read);

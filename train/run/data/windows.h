@@ -1,6 +1,6 @@
 #pragma once
 // Training and validation sequences cut out of one long row of tokens: what text and token files
-// have in common. Which part trains and which validates is a function of the length alone.
+// have in common. Which part trains and which validates is a function of the tokens alone.
 
 #include <memory>
 #include <vector>

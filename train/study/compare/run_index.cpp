@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
+#include "train/run/records/metric_registry.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
@@ -22,7 +23,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::vector<std::string>>;
 
-constexpr std::string_view kDomainColumn = "val_loss/";
 /// Without these columns a row says too little of its run.
 constexpr const char* kNeeded[] = {"name", "arm", "seed", "lr", "state", "step", "steps", "config"};
 
@@ -89,13 +89,11 @@ Json config_of(const IndexRow& row) {
   return config;
 }
 
-Json env_of(const RunIndex& index, const IndexRow& row) {
+Json env_of(const IndexRow& row) {
   Json env{{"command", Json::array()}, {"config", config_of(row)}};
   for (const auto& [column, section, key] : kFacts) {
     if (const std::string& text = field(row, column); !text.empty()) env[section][key] = text;
   }
-  const double entropy = number<double>(index, row, "bigram_entropy");
-  if (!std::isnan(entropy)) env["data"]["bigram_entropy"] = entropy;
   return env;
 }
 
@@ -145,13 +143,6 @@ std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
   return groups;
 }
 
-/// Of the data of a run, nats per token; NaN where it is not known, as of generated data.
-double bigram_entropy_of(const RunRecord& run) {
-  const auto data = run.env.find("data");
-  const bool known = data != run.env.end() && data->is_object() && data->contains("bigram_entropy");
-  return known ? data->at("bigram_entropy").get<double>() : kNaN;
-}
-
 }  // namespace
 
 std::vector<std::string> index_columns() {
@@ -161,7 +152,7 @@ std::vector<std::string> index_columns() {
   for (const Quantity& quantity : quantities()) {
     if (quantity.of_run != nullptr) columns.emplace_back(quantity.name);
   }
-  columns.insert(columns.end(), {"first_loss", "bigram_entropy", "config", "claims"});
+  columns.insert(columns.end(), {"first_loss", "config", "claims"});
   for (const Fact& each : kFacts) columns.emplace_back(each.column);
   columns.insert(columns.end(), {"dir", "from"});
   return columns;
@@ -174,7 +165,6 @@ IndexRow index_row(const RunRecord& run) {
                {"parameters", fmt::to_string(status.parameters)},
                {"tokens_per_step", fmt::to_string(status.tokens_per_step)},
                {"first_loss", system::csv_number(run.first_loss)},
-               {"bigram_entropy", system::csv_number(bigram_entropy_of(run))},
                {"claims", run.config("run.claims")}};
   if (status.diverged) {
     row["diverged_step"] = fmt::to_string(status.diverged->step);
@@ -185,8 +175,11 @@ IndexRow index_row(const RunRecord& run) {
     if (quantity.of_run == nullptr || !run.logged(quantity)) continue;
     row[quantity.name] = fmt::to_string(run.number(quantity));
   }
-  for (const auto& [domain, loss] : run.domain_losses)
-    row[std::string(kDomainColumn) + domain] = fmt::to_string(loss);
+  for (const auto& [name, column] : run.metrics.columns) {
+    constexpr std::string_view kOfDomain = "val/loss/";
+    if (!name.starts_with(kOfDomain) || run.diverged()) continue;
+    row["val_loss/" + name.substr(kOfDomain.size())] = fmt::to_string(column.values().back());
+  }
   for (const auto& [column, section, key] : kFacts) row[column] = fact(run, section, key);
   const std::string vectors = fact(run, "build", "vectors");
   if (!vectors.empty())
@@ -238,7 +231,7 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   number<double>(index, row, "lr");
   number<std::uint64_t>(index, row, "seed");
   RunRecord run = make_record(index.file.parent_path() / (dir.empty() ? name : dir),
-                              status_of(index, row), env_of(index, row), {});
+                              status_of(index, row), env_of(row), {});
   run.index = index.file.string();
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     const Quantity& quantity = quantities()[i];
@@ -247,14 +240,10 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     run.logged_metrics.insert(quantity.metric);
   }
   run.first_loss = number<double>(index, row, "first_loss");
-  for (auto column = row.lower_bound(kDomainColumn);
-       column != row.end() && column->first.starts_with(kDomainColumn); ++column) {
-    if (column->second.empty()) continue;
-    run.domain_losses.emplace_back(column->first.substr(kDomainColumn.size()),
-                                   number<double>(index, row, column->first));
+  if (const auto groups = index.groups.find(name); groups != index.groups.end()) {
+    run.metrics.step = {static_cast<double>(run.status.step)};
+    run.metrics.lists[run::metric("val/group_loss")].set(0, groups->second);
   }
-  if (const auto groups = index.groups.find(name); groups != index.groups.end())
-    run.group_losses = groups->second;
   return run;
 }
 

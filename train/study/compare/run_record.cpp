@@ -98,22 +98,6 @@ double loss_of_first_step(const run::MetricsTable& metrics) {
   return known ? found->second[0] : kNaN;
 }
 
-/// What the validation loss is of in parts.
-void read_parts_of_loss(RunRecord& run) {
-  if (run.diverged()) return;
-  constexpr std::string_view kLossOfDomain = "val/loss/", kLossOfGroups = "val/group_loss";
-  const auto& columns = run.metrics.columns;
-  for (auto column = columns.lower_bound(kLossOfDomain);
-       column != columns.end() && column->first.starts_with(kLossOfDomain); ++column) {
-    const std::vector<double> values = logged(run.metrics, column->first).value;
-    if (!values.empty())
-      run.domain_losses.emplace_back(column->first.substr(kLossOfDomain.size()), values.back());
-  }
-  const auto groups = run.metrics.lists.find(kLossOfGroups);
-  if (groups != run.metrics.lists.end() && !groups->second.values().empty())
-    run.group_losses = groups->second.values().back();
-}
-
 }  // namespace
 
 RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
@@ -135,7 +119,6 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
   run.name = name.empty() ? dir.filename().string() : name;
   run.arm = arm.empty() ? run.name : arm;
   run.first_loss = loss_of_first_step(run.metrics);
-  read_parts_of_loss(run);
   for (const Quantity& each : quantities()) {
     if (has_metric(run.metrics, each.metric)) run.logged_metrics.insert(each.metric);
     run.numbers.push_back(each.of_run == nullptr ? kNaN : each.of_run(run));
@@ -154,6 +137,15 @@ RunRecord load_run(const std::filesystem::path& dir) {
 
 bool RunRecord::logged(const Quantity& quantity) const {
   return logged_metrics.contains(quantity.metric);
+}
+
+run::GroupLosses RunRecord::group_losses() const {
+  const auto last = [this](const char* list) {
+    const auto found = metrics.lists.find(list);
+    const bool logged = found != metrics.lists.end() && !metrics.step.empty();
+    return logged ? found->second[metrics.step.size() - 1] : std::vector<double>();
+  };
+  return {last(run::metric("val/group_loss")), last(run::metric("val/group_tokens"))};
 }
 
 double RunRecord::number(const Quantity& quantity) const {

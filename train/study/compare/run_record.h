@@ -37,10 +37,6 @@ struct RunRecord {
   /// Metrics of quantities that the run logged, with or without a number that counts.
   std::set<std::string, std::less<>> logged_metrics;
   double first_loss = kNaN;  ///< train/loss of step 1; NaN if it is not finite
-  /// val/loss of each domain and of each group of held-out documents, at the last step that logged
-  /// them; empty if none did, and of a diverged run.
-  std::vector<std::pair<std::string, double>> domain_losses;
-  std::vector<double> group_losses;
   std::string index;  ///< the file whose row this is; it has no curves then. Empty: a directory
 
   bool finished() const { return status.state == run::RunState::finished; }
@@ -53,6 +49,10 @@ struct RunRecord {
   bool logged(const Quantity& quantity) const;
   /// The loss at init: the first training loss, nats per token. NaN if it is not finite.
   double initial_loss() const { return first_loss; }
+  /// The validation loss after the last step in groups of held-out documents, which are the same in
+  /// all runs on the same data. Empty lists if the last line of its metrics has none, as in a run
+  /// that is not finished, on a generated task, or of an older program.
+  run::GroupLosses group_losses() const;
   /// A key of the config in env.json, as text; empty if it is not there.
   std::string config(const std::string& key) const;
 };

@@ -7,8 +7,10 @@
 #include <array>
 #include <charconv>
 
+#include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/value.h"
+#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -36,7 +38,7 @@ class AxesReader {
 
   Axes read() {
     Axes axes;
-    axes.lr = read_lr(axes.own);
+    axes.lr = read_lr(axes);
     for (const run::Assignment& values : lists_of("sweep.grid", settings_.grid)) {
       Axis axis;
       for (SweptValue& value : read_list("sweep.grid", values)) axis.push_back({std::move(value)});
@@ -48,13 +50,13 @@ class AxesReader {
   }
 
  private:
-  Axis read_lr(std::optional<NamedRates>& own) {
+  Axis read_lr(Axes& axes) {
     if (!settings_.lr) return {{}};
     const run::YamlNode& node = *settings_.lr;
     run::Assignment lrs{kLr, node, node.location};
     if (node.kind == run::YamlNode::Kind::map) {
-      own = read_own(node, lrs.value);
-      if (!own) return {{}};
+      read_own(node, lrs.value, axes);
+      if (!axes.own) return {{}};
     }
     const run::YamlNode& values = lrs.value;
     if (values.kind == run::YamlNode::Kind::scalar && values.text == run::kWortsman) {
@@ -80,7 +82,7 @@ class AxesReader {
   }
 
   /// {own: FILE, times: FACTORS}: the file, and the factors as the list of learning rates.
-  std::optional<NamedRates> read_own(const run::YamlNode& map, run::YamlNode& times) {
+  void read_own(const run::YamlNode& map, run::YamlNode& times, Axes& axes) {
     const run::YamlNode* file = nullptr;
     times.kind = run::YamlNode::Kind::scalar;
     times.text = "1";
@@ -100,9 +102,16 @@ class AxesReader {
       times.kind = run::YamlNode::Kind::list;
       times.items = {one};
     }
-    if (file != nullptr) return read_named_rates(file->text, file->location, errors_);
-    errors_.add(map.location, "sweep.lr: expected {own: FILE, times: FACTORS}; name the file");
-    return std::nullopt;
+    if (file == nullptr) {
+      errors_.add(map.location, "sweep.lr: expected {own: FILE, times: FACTORS}; name the file");
+      return;
+    }
+    axes.own_named_at = file->location;
+    try {
+      axes.own = read_own_rates(named_path(file->text, file->location));
+    } catch (const Error& error) {
+      errors_.add(file->location, fmt::format("sweep.lr: {}", error.what()));
+    }
   }
 
   Axis read_zip() {
@@ -224,6 +233,11 @@ std::string scientific(const std::string& number) {
 
 Axes read_axes(const run::SweepSettings& settings, run::ConfigErrors& errors) {
   return AxesReader(settings, errors).read();
+}
+
+std::filesystem::path named_path(const std::string& path, const run::SourceLocation& named_at) {
+  const std::filesystem::path source = named_at.source;
+  return system::here_or_shared(path, named_at.line > 0 ? source.parent_path() : "");
 }
 
 std::vector<std::string> swept_keys(const Axes& axes) {

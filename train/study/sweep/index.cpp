@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
   try {
     const RunRecord run = load_run(dir);
-    groups = run.group_losses;
+    groups = run.group_losses().loss;
     return index_row(run);
   } catch (const Error&) {
     return {};

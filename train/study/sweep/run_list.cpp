@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <set>
 
+#include "core/error.h"
+#include "train/run/config/writer.h"
+
 namespace difftape::study {
 namespace {
 
@@ -87,11 +90,8 @@ class RunMaker {
     for (const SweptValue& value : lrs) {
       if (!source_.axes.own) {
         add(value);
-      } else if (const auto own = own_rate(*source_.axes.own, {arm.name + others, arm.name}, values,
-                                           value.text, errors_)) {
-        SweptValue rate = value;
-        rate.node.text = rate.text = *own;
-        add(rate);
+      } else if (const auto rate = own_rate(arm.name + others, values, value)) {
+        add(*rate);
       }
     }
     const bool several_seeds = source_.seeds.size() > 1;
@@ -105,6 +105,24 @@ class RunMaker {
     if (!source_.claims.empty()) values.add_value("run.claims", source_.claims, arm.location);
     run.resolved = values.resolve();
     return run;
+  }
+
+  /// A factor of an arm's own learning rate, in a model of the size that `values` say, as that
+  /// learning rate with three significant digits; nothing after adding to `errors` why not.
+  std::optional<SweptValue> own_rate(const std::string& arm, const run::Assignments& values,
+                                     SweptValue factor) {
+    const run::Field& d_model = *run::find_field("model.d_model");
+    const run::Assignment* given = values.find(d_model.key);
+    const std::string size = given ? given->value.text : run::yaml_text(d_model.spec.initial);
+    try {
+      const double lr = source_.axes.own->of(arm, size).lr;
+      factor.text = fmt::format("{:.3g}", lr * std::stod(factor.text));
+      factor.node.text = factor.text;
+      return factor;
+    } catch (const DataError& error) {
+      errors_.add(source_.axes.own_named_at, fmt::format("sweep.lr: {}", error.what()));
+      return std::nullopt;
+    }
   }
 
   void check_name(const std::string& name, const ArmSource& arm) {

@@ -42,8 +42,9 @@ TEST_F(SweepAxes, wortsman_is_the_ladder_of_seven_rates) {
 
 TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors) {
   write("best/lr.csv",
-        "arm,model.d_model,parameters,lr_star,low,high\n"
-        "a,32,1,0.0123456,,\nb,32,1,0.004,0.003,0.005\nb,64,1,0.0009999,,\nc,32,1,,,\n");
+        "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n"
+        "a,32,1,0.0123456,,,1.5,1 2,\nb,32,1,0.004,0.003,0.005,1.5,1,\nb,64,1,0.0009999,,,1.5,1,\n"
+        "c,32,1,,,,,1,the lowest rung is the last\n");
   const auto own = [&](const std::string& more, const std::string& arms) {
     return sweep("model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n  lr: {own: best/lr.csv" +
                  more + "}\n  arms: " + arms + "\n");
@@ -56,13 +57,12 @@ TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors)
   EXPECT_EQ(names(one), (std::vector<std::string>{"a", "b"})) << "one factor is not in the names";
   EXPECT_EQ(one.runs[0].config().optim.lr, 0.0123);
   EXPECT_EQ(one.swept, std::vector<std::string>{"optim.lr"});
-  write("s.yaml", "model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n"
-                  "  seeds: [1, 2]\n  lr: {own: best/lr.csv}\n  arms: {b: , c: , d: }\n");
-  EXPECT_EQ(message(system::Exit::config, [] { study::load_sweep("s.yaml"); }),
-            "s.yaml:4:13: error: sweep.lr: best/lr.csv has no lr_star for arm c with model.d_model "
-            "32; extend the ladder of learning rates until it brackets the optimum\n"
-            "s.yaml:4:13: error: sweep.lr: best/lr.csv has no row of arm d with model.d_model 32; "
-            "add the runs that find it, or leave the arm out");
+  EXPECT_EQ(sweep_error("model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n"
+                        "  seeds: [1, 2]\n  lr: {own: best/lr.csv}\n  arms: {b: , c: , d: }\n"),
+            "s.yaml:4:13: error: sweep.lr: best/lr.csv: arm c at model.d_model 32 has no learning "
+            "rate of its own: the lowest rung is the last\n"
+            "s.yaml:4:13: error: sweep.lr: best/lr.csv: has no learning rate of arm d at "
+            "model.d_model 32; run its ladder and write the file again with difftape report");
 }
 
 TEST_F(SweepAxes, own_rates_are_read_strictly) {
@@ -71,20 +71,13 @@ TEST_F(SweepAxes, own_rates_are_read_strictly) {
               testing::HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
   EXPECT_THAT(error_of("lr: {own: l.csv, tims: [1]}"),
               testing::HasSubstr("sweep.lr: unknown key 'tims', did you mean 'times'?"));
-  const auto with = [&](const std::string& csv, const std::string& times = "[1]") {
-    write("l.csv", csv);
+  const auto with = [&](const std::string& lines, const std::string& times = "[1]") {
+    write("l.csv", "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n" + lines);
     return error_of("lr: {own: l.csv, times: " + times + "}");
   };
-  const std::string head = "arm,model.d_model,lr_star\n";
-  EXPECT_THAT(with(""), testing::HasSubstr("l.csv: has no column 'arm'"));
-  EXPECT_THAT(with("arm,lr_star\n"), testing::HasSubstr("has no column 'model.d_model'"));
-  EXPECT_THAT(with(head + "a,128\n"), testing::HasSubstr("line 2 has 2 fields, but must have 3"));
-  EXPECT_THAT(with(head + "a,128,-1\n"),
-              testing::HasSubstr("line 2: model.d_model is '128' and lr_star '-1', but must be"));
-  EXPECT_THAT(with(head + "a,128,1\na,128,2\n"),
-              testing::HasSubstr("line 3: a second row of arm a with model.d_model 128"));
-  EXPECT_THAT(with(head + "a,128,1\n", "[0]"), testing::HasSubstr("optim.lr"));
-  EXPECT_THAT(with(head + "a,128,1\n", "[2, 2]"), testing::HasSubstr("is given twice"));
+  EXPECT_THAT(with("a,128\n"), testing::HasSubstr("sweep.lr: l.csv:2: has 2 fields"));
+  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[0]"), testing::HasSubstr("optim.lr"));
+  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[2, 2]"), testing::HasSubstr("is given twice"));
 }
 
 TEST_F(SweepAxes, a_rate_below_min_lr_is_an_error_at_the_rate) {

@@ -131,7 +131,9 @@ std::vector<std::size_t> strings_of(const std::string& text) {
 
 TEST(DefaultText, is_the_headers_of_eigen_of_which_training_has_few_strings_of_validation) {
   // Long sequences, so that few strings lie across their ends.
-  const DataConfig longest{.seq_len = 1 << 16, .batch_size = 1};
+  DataConfig longest;
+  longest.seq_len = 1 << 16;
+  longest.batch_size = 1;
   const auto data = make_dataset(longest, {}, 1);
   const auto info = data->info();
   EXPECT_GT(info["files"], 250);
@@ -149,7 +151,9 @@ TEST(DefaultText, is_the_headers_of_eigen_of_which_training_has_few_strings_of_v
     trained.insert(trained.end(), more.begin(), more.end());
   }
   std::ranges::sort(trained);
-  const auto short_ones = make_dataset({.seq_len = 4095, .batch_size = 1}, {}, 1);
+  DataConfig shorter = longest;
+  shorter.seq_len = 4095;
+  const auto short_ones = make_dataset(shorter, {}, 1);
   Index shared = 0, all = 0;
   for (Index i = 0; i < short_ones->val_batches(); ++i) {
     const std::string text = text_of(short_ones->val_batch(i).tokens);

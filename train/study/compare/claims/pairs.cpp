@@ -91,7 +91,7 @@ std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
   if (!penalty && !loss) return {};
   std::vector<double> groups;
   for (const RunRecord* run : runs) {
-    const std::vector<double>& losses = run->group_losses;
+    const std::vector<double> losses = run->group_losses().loss;
     if (run == runs.front()) groups.resize(losses.size());
     const bool capped = run->number("val_loss") != run->number("final_loss");
     if (losses.size() != groups.size() || !run->finished() || capped) return {};

@@ -61,7 +61,7 @@ TEST(HeldOutText, counts_in_differences_of_differences_and_against_numbers) {
     runs.back().arm = run.arm == "a" ? "c" : "d";
     runs.back().dir = "runs/" + runs.back().arm + run.dir.string();
     if (run.arm == "b") continue;
-    std::vector<double> groups = run.group_losses;
+    std::vector<double> groups = run.group_losses().loss;
     groups[0] += 0.02 * static_cast<double>(run.seed);
     set_groups(runs.back(), groups);
     for (const char* loss : {"val_loss", "final_loss"}) {
@@ -87,7 +87,7 @@ TEST(HeldOutText, has_no_part_in_the_interval_where_a_run_did_not_store_its_grou
   EXPECT_EQ(measured(claims("    metric: train_loss\n" + kOneRate), with_groups()).group_count, 0);
   auto empty = with_groups();
   for (RunRecord& run : empty) {
-    std::vector<double> groups = run.group_losses;
+    std::vector<double> groups = run.group_losses().loss;
     groups[3] = kNaN;
     set_groups(run, groups);
   }

@@ -45,14 +45,14 @@ Option key_option(std::string& key) {
 
 struct PrepareArguments {
   std::vector<std::string> sources;
-  std::string out, tokenizer;
+  std::string out, val_out, tokenizer;
   run::PrepareRequest request;
 };
 
-std::vector<std::filesystem::path> files_of(const std::vector<std::string>& sources) {
+std::vector<std::string> absolute_paths(const std::vector<std::string>& sources) {
   std::vector<std::string> paths;
   for (const std::string& source : sources) paths.push_back(system::absolute_path(source));
-  return run::find_sources(paths);
+  return paths;
 }
 
 void require_eos(const std::optional<Index>& eos) {
@@ -61,24 +61,58 @@ void require_eos(const std::optional<Index>& eos) {
   throw UsageError(fmt::format("--eos-token-id: need a token from 0 to {}, or -1 for none", kMost));
 }
 
+void require_token_file(const std::filesystem::path& out,
+                        const std::vector<std::filesystem::path>& inputs) {
+  require_output_file(out, out.extension().string(), inputs);
+  require_output_file(out.string() + ".json", ".json", inputs);
+  require_output_file(out.string() + ".model", ".model", inputs);
+}
+
+/// A line for each domain.
+system::Table table_of(const std::vector<run::DomainCounts>& domains) {
+  system::Table table{{{"", "domain", true},
+                       {"", "documents"},
+                       {"", "dropped"},
+                       {"", "training bytes"},
+                       {"", "held-out bytes"},
+                       {"", "overlap"}},
+                      {}};
+  for (const run::DomainCounts& domain : domains) {
+    constexpr double kPercent = 100;
+    table.rows.push_back(
+        {domain.name, grouped(domain.documents), grouped(domain.dropped),
+         grouped(domain.train_bytes), grouped(domain.val_bytes),
+         domain.val_bytes == 0 ? "-" : fmt::format("{:.1f} %", kPercent * domain.overlap())});
+  }
+  return table;
+}
+
 void prepare(PrepareArguments& a) {
   run::PrepareRequest& request = a.request;
   require_eos(request.eos_token_id);
-  request.files = files_of(a.sources);
+  request.files = run::find_source_files(absolute_paths(a.sources));
   request.out = a.out;
-  require_output_file(a.out, request.out.extension().string(), request.files);
-  require_output_file(a.out + ".json", ".json", request.files);
-  require_output_file(a.out + ".model", ".model", request.files);
+  request.val_out = a.val_out;
+  std::vector<std::filesystem::path> inputs;
+  for (const run::SourceFile& file : request.files) inputs.push_back(file.path);
+  require_token_file(a.out, inputs);
+  for (const run::SourceFile& file : request.files)
+    if (!a.val_out.empty()) require_token_file(val_file(request, file.domain), inputs);
   request.tokenizer =
       a.tokenizer.empty() ? run::byte_tokenizer() : run::sentencepiece_tokenizer(a.tokenizer);
   request.on_progress = progress_line();
   const run::Prepared prepared = prepare_tokens(request);
+  if (!prepared.domains.empty()) fmt::print("{}\n", to_text(table_of(prepared.domains)));
   fmt::print("{}: {} tokens of {} bytes in {}, by {}\n", a.out, grouped(prepared.tokens),
              grouped(prepared.bytes),
              prepared.documents == 1 ? "1 document" : grouped(prepared.documents) + " documents",
              request.tokenizer.file.name);
+  const std::filesystem::path held_out = val_file(request, "*");
+  const std::string val_path =
+      a.val_out.empty() ? "" : fmt::format(", val_path: {}", held_out.string());
   fmt::print(
-      "to train on it:\n  data: {{type: tokens, path: {}{}}}\n  model: {{vocab_size: {}}}\n", a.out,
+      "to train on it:\n  data: {{type: tokens, path: {}{}{}}}\n  model: {{vocab_size: {}}}\n",
+      a.out, val_path,
       prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),
       prepared.vocab_size);
 }
@@ -95,9 +129,23 @@ Command prepare_command() {
                       {"--tokenizer", &a->tokenizer, "Model of SentencePiece (default: bytes)"},
                       key_option(a->request.key),
                       {"--eos-token-id", &a->request.eos_token_id,
-                       "Token that ends each document, -1 for none (default: the tokenizer's)"}},
+                       "Token that ends each document, -1 for none (default: the tokenizer's)"},
+                      {"--drop-duplicates", &a->request.options.drop_duplicates,
+                       "Drop a document if more than this fraction of its bytes is in strings of "
+                       "50 bytes of longer ones"},
+                      {"--val-fraction", &a->request.options.val_fraction,
+                       "Fraction of the bytes of every domain to hold out, in whole documents; "
+                       "lines of JSON with the same \"group\" stay together"},
+                      {"--val-out", &a->val_out,
+                       "Directory of held-out tokens, a file for each domain: a source file, or a "
+                       "folder that SOURCES names"},
+                      {"--max-overlap", &a->request.options.max_overlap,
+                       "Drop held-out documents that are most like training until at most this "
+                       "fraction of a domain's is in training, too"}},
           .run = [a] { prepare(*a); },
-          .examples = {"data prepare text.txt --out tokens.bin"}};
+          .examples = {"data prepare text.txt --out tokens.bin",
+                       "data prepare books.jsonl --out train.bin --val-out val --val-fraction 0.05 "
+                       "--drop-duplicates 0.3"}};
 }
 
 struct TokenizerArguments {
@@ -115,8 +163,9 @@ void make_tokenizer(const TokenizerArguments& a) {
   require_output_file(a.out, ".model");
   system::NewFile out(a.out);
   say(fmt::format("making {} tokens", a.vocab_size));
-  out.write(run::train_sentencepiece(run::sample_lines(files_of(a.sources), a.key, kTokenizerBytes),
-                                     a.vocab_size));
+  out.write(run::train_sentencepiece(
+      run::sample_lines(run::find_sources(absolute_paths(a.sources)), a.key, kTokenizerBytes),
+      a.vocab_size));
   out.commit();
   fmt::print(
       "{0}: {1} tokens\nto use it:  difftape data prepare SOURCES --tokenizer {0} --out "

@@ -16,7 +16,8 @@ namespace difftape::app {
 /// Where a value goes; its type decides what is accepted. bool: a flag without a value. A list that
 /// is an argument takes every word left, as an option one value each time it is given.
 using Target = std::variant<bool*, int*, Index*, double*, std::string*, std::optional<Index>*,
-                            std::vector<std::string>*, std::vector<Index>*, std::vector<double>*>;
+                            std::optional<double>*, std::vector<std::string>*, std::vector<Index>*,
+                            std::vector<double>*>;
 
 /// One option or argument of a command.
 struct Option {

@@ -51,9 +51,9 @@ void require_outputs(const ReportArguments& arguments) {
 /// The copies of claims in the directories of sweeps.
 std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
   std::vector<fs::path> copies;
-  for (const fs::path& dir : arguments.dirs()) {
+  for (const fs::path& input : arguments.dirs()) {
     std::error_code ignored;
-    const fs::path copy = dir / study::kClaimsCopy;
+    const fs::path copy = study::folder_of(input) / study::kClaimsCopy;
     if (fs::exists(copy, ignored)) copies.push_back(copy);
   }
   return copies;
@@ -189,7 +189,8 @@ Command report_command(Context& context) {
       .options =
           {{.name = "RUN_DIR",
             .target = &a->runs,
-            .help = "Run directories, or directories that hold them, such as that of a sweep",
+            .help = "Run directories, directories that hold them, such as that of a sweep, or the "
+                    "index.csv of a sweep, which stands for its runs",
             .required = true},
            {"--baseline", &a->baseline,
             "The arm that the others are compared with; default: that of the first run"},

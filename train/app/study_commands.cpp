@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -64,14 +65,14 @@ void print_power(const study::SweepConfig& sweep) {
         "sweep --power: this sweep is to decide no claims; name their file in "
         "sweep.claims");
   }
-  const Index planned = study::planned_seeds(*sweep.claims);
   const Index count = study::seeds_that_count(*sweep.claims, sweep.runs);
-  if (count < 2) throw UsageError("sweep --power: one seed decides nothing; raise sweep.seeds");
+  const auto plans_none = [](const study::Claim& claim) {
+    return claim.planned_pairs() == std::vector<Index>{0};
+  };
+  if (count < 2 && std::ranges::any_of(sweep.claims->claims, plans_none))
+    throw UsageError("sweep --power: one seed decides nothing; raise sweep.seeds");
   fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth,
                               claims_elsewhere(*sweep.claims, sweep.runs)));
-  if (count < planned)
-    fmt::print("{} counts {} seeds, of which this sweep trains {}\n", sweep.claims->path, planned,
-               count);
 }
 
 struct SweepArguments {

@@ -1,9 +1,7 @@
 #pragma once
 // What decides a question about paired differences beside Student's t: equivalence, the exact test
-// of signs, looks at an experiment that goes on, and how many pairs a decision needs.
+// of signs, and the power of these tests before any run.
 
-#include <array>
-#include <functional>
 #include <span>
 
 #include "core/real.h"
@@ -30,33 +28,13 @@ double least_p(Index pairs);
 double sign_flip_p(std::span<const double> differences);
 inline constexpr std::size_t kMostSignFlips = 24;
 
-/// Three looks at an experiment, after 4, 8 and 12 pairs, and the p values below which each stops
-/// it: together wrong once in twenty, or once in a hundred, where there is no difference (O'Brien
-/// and Fleming's shape, for t-tests of so few pairs; tests/train/stats/decision_test.cpp simulates
-/// both).
-struct Look {
-  Index pairs;
-  double level, level_of_hundredth;  ///< for 0.05 and for 0.01 in all
-};
-inline constexpr std::array<Look, 3> kLooks{
-    {{4, 0.0005, 0.00002}, {8, 0.014, 0.0018}, {12, 0.043, 0.0092}}};
-
-/// The p value that decides `pairs` pairs if they are looked at as kLooks says: the level in all at
-/// which the last look they have reached would stop, its logarithm linear in that of p between and
-/// beyond the two levels of the look. NaN before the first.
-double sequential_p(double p, Index pairs);
-
-/// The power of a two-sided paired t-test at level alpha: how often it finds a true mean difference
-/// `effect`, where single differences spread with standard deviation `spread` > 0, with `pairs`
-/// >= 2. By the noncentral t distribution, both tails.
-double paired_power(double effect, double spread, Index pairs, double alpha);
-/// How often a one-sided test finds a true mean difference above 0; of one below 0 it is a mistake.
-double one_sided_power(double effect, double spread, Index pairs, double alpha);
-/// How often equivalence within +-margin is found where the true mean difference is `effect`.
-double equivalence_power(double margin, double spread, Index pairs, double alpha,
-                         double effect = 0);
-/// The fewest pairs of 2 to `most` with enough power, which more pairs have too; 0: there are none.
-Index fewest_pairs(const std::function<double(Index pairs)>& power_of, double power,
-                   Index most = 1000);
+/// The power of a two-sided t-test at level alpha: how often it finds a true difference `effect`
+/// where the estimate has the standard error `error` > 0, with `degrees` > 0. By the noncentral t
+/// distribution, both tails.
+double two_sided_power(double effect, double error, double degrees, double alpha);
+/// How often a one-sided test finds a true difference above 0; of one below 0 it is a mistake.
+double one_sided_power(double effect, double error, double degrees, double alpha);
+/// How often equivalence within +-margin is found where there is no true difference.
+double equivalence_power(double margin, double error, double degrees, double alpha);
 
 }  // namespace difftape::stats

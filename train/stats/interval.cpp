@@ -1,6 +1,7 @@
 #include "train/stats/interval.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cassert>
 #include <cmath>
@@ -8,13 +9,13 @@
 
 namespace difftape::stats {
 
-double student_t_quantile(double probability, Index degrees) {
-  return quantile(boost::math::students_t(static_cast<double>(degrees)), probability);
+double student_t_quantile(double probability, double degrees) {
+  return quantile(boost::math::students_t(degrees), probability);
 }
 
-double student_t_two_sided(double t, Index degrees) {
+double student_t_two_sided(double t, double degrees) {
   if (!std::isfinite(t)) return std::isnan(t) ? t : 0;
-  return 2 * cdf(boost::math::students_t(static_cast<double>(degrees)), -std::abs(t));
+  return 2 * cdf(boost::math::students_t(degrees), -std::abs(t));
 }
 
 Interval mean_interval(std::span<const double> values) {
@@ -25,7 +26,7 @@ Interval mean_interval(std::span<const double> values) {
   if (values.size() < 2) return interval;
   double squares = 0;
   for (const double value : values) squares += (value - interval.mean) * (value - interval.mean);
-  const double t = student_t_quantile(0.975, static_cast<Index>(values.size()) - 1);
+  const double t = student_t_quantile(0.975, n - 1);
   interval.half_width = t * std::sqrt(squares / (n - 1) / n);
   return interval;
 }
@@ -51,12 +52,46 @@ double largest_magnitude(std::span<const double> a, std::span<const double> b) {
 
 }  // namespace
 
+PairedDifference t_estimate(double estimate, double error, double degrees, Index pairs) {
+  return {.difference = {estimate, student_t_quantile(0.975, degrees) * error},
+          .p = student_t_two_sided(estimate / error, degrees),
+          .pairs = pairs,
+          .error = error,
+          .degrees = degrees};
+}
+
+ErrorPart sum_of_errors(std::span<const ErrorPart> parts) {
+  double variance = 0, squares = 0;
+  for (const ErrorPart& part : parts) {
+    if (part.variance == 0) continue;
+    variance += part.variance;
+    squares += part.variance * part.variance / part.degrees;
+  }
+  return {variance, variance * variance / squares};
+}
+
+ErrorPart mean_error(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {squares / (n - 1) / n, n - 1};
+}
+
+PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more) {
+  if (!(estimate.error > 0)) return estimate;
+  const auto [variance, degrees] =
+      sum_of_errors(std::array{ErrorPart{estimate.error * estimate.error, estimate.degrees}, more});
+  return t_estimate(estimate.difference.mean, std::sqrt(variance), degrees, estimate.pairs);
+}
+
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size());
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
   PairedDifference result;
   result.pairs = std::ssize(differences);
+  result.degrees = static_cast<double>(result.pairs - 1);
   result.difference = mean_interval(differences);
   if (result.pairs < 2 || !std::isfinite(result.difference.mean)) return result;
   const auto [low, high] = std::minmax_element(differences.begin(), differences.end());
@@ -68,10 +103,8 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
     result.p = none ? 1 : std::pow(2.0, 1.0 - static_cast<double>(a.size()));
     return result;
   }
-  const Index degrees = result.pairs - 1;
-  result.error = result.difference.half_width / student_t_quantile(0.975, degrees);
-  result.p = student_t_two_sided(result.difference.mean / result.error, degrees);
-  return result;
+  const double error = result.difference.half_width / student_t_quantile(0.975, result.degrees);
+  return t_estimate(result.difference.mean, error, result.degrees, result.pairs);
 }
 
 namespace {

@@ -18,12 +18,12 @@ struct Interval {
   double high() const { return mean + half_width; }
 };
 
-/// The quantile of Student's t distribution with `degrees` >= 1 degrees of freedom at
-/// `probability`, in (0, 1).
-double student_t_quantile(double probability, Index degrees);
+/// The quantile of Student's t distribution with `degrees` > 0 degrees of freedom, which need not
+/// be an integer, at `probability`, in (0, 1).
+double student_t_quantile(double probability, double degrees);
 /// The two-sided p value: the probability that such a variable is at least as far from 0 as `t`.
 /// 0 for an infinite t, NaN for NaN.
-double student_t_two_sided(double t, Index degrees);
+double student_t_two_sided(double t, double degrees);
 
 /// mean +- t s / sqrt(n), with s the sample's standard deviation and t the 97.5 % quantile for
 /// n - 1 degrees of freedom: for independent values of about normal distribution. One value has no
@@ -38,13 +38,33 @@ struct Ratio {
 };
 Ratio geometric_mean(std::span<const double> logs);
 
-/// Differences a[i] - b[i] of values that belong together.
+/// A mean of differences a[i] - b[i] of values that belong together, or another estimate that is
+/// linear in them.
 struct PairedDifference {
-  Interval difference;  ///< mean with its 95 % t-interval
-  double p = kNaN;      ///< two-sided, that the true mean is 0
+  Interval difference;  ///< estimate with its 95 % t-interval
+  double p = kNaN;      ///< two-sided, that the true value is 0
   Index pairs = 0;
-  double error = kNaN;  ///< standard error of the mean
+  double error = kNaN;    ///< standard error of the estimate
+  double degrees = kNaN;  ///< degrees of freedom of the error; pairs - 1 of a mean
 };
+
+/// An estimate that is normally distributed, with its interval and its p value.
+PairedDifference t_estimate(double estimate, double error, double degrees, Index pairs);
+
+/// The squared standard error of one part of an estimate, and its degrees of freedom.
+struct ErrorPart {
+  double variance, degrees;
+};
+/// The sum of independent parts, with the degrees of freedom of Welch (1947) and Satterthwaite
+/// (1946): (sum v)^2 / sum (v^2 / degrees). Parts of variance 0 have no influence.
+ErrorPart sum_of_errors(std::span<const ErrorPart> parts);
+
+/// The error of the mean of at least two independent values.
+ErrorPart mean_error(std::span<const double> values);
+
+/// The estimate with an independent error added to its own, as that of held-out text to that of
+/// seeds. As it was if its error is not known, or 0 because its differences are all equal.
+PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more);
 
 /// Student's paired t-test of two lists of equal length. One pair has a difference, but neither
 /// interval nor p (NaN). Where all n differences are the same number, to 1e-9 of the largest value,

@@ -124,6 +124,39 @@ TEST_F(DataCommand, replaces_only_what_it_could_have_written) {
   EXPECT_FALSE(fs::exists(project / "u.bin"));
 }
 
+TEST_F(DataCommand, divides_a_corpus_that_a_run_is_validated_on_by_domain) {
+  for (const char* domain : {"apples", "pears"}) {
+    std::string lines;
+    for (int i = 0; i < 60; ++i) {
+      std::string text;
+      for (int k = 0; k < 40; ++k)
+        text += fmt::format("{} {} ", domain, (i * 977 + k * k * 61) % 99991);
+      lines += fmt::format("{{\"text\": \"{}\"}}\n", text);
+    }
+    lines += lines.substr(0, lines.find('\n') + 1);
+    put(project / (std::string(domain) + ".jsonl"), lines);
+  }
+  const Outcome made =
+      data({"prepare", "apples.jsonl", "pears.jsonl", "--out", "train.bin", "--val-out", "val",
+            "--val-fraction", "0.1", "--drop-duplicates", "0.3", "--max-overlap", "0.5"});
+  ASSERT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(
+      made.out,
+      testing::StartsWith("domain  documents  dropped  training bytes  held-out bytes  overlap\n"));
+  EXPECT_THAT(made.out, testing::ContainsRegex("\napples +61 +1 "));
+  EXPECT_THAT(made.out, testing::ContainsRegex("\npears +61 +1 .* %\n"));
+  EXPECT_THAT(made.out,
+              HasSubstr("  data: {type: tokens, path: train.bin, val_path: val/*.bin}\n"));
+  const Outcome run = project.difftape(
+      {"train", "tiny.yaml", "--out", "run", "--set", "data.type=tokens", "--set",
+       "data.path=train.bin", "--set", "data.val_path=val/*.bin", "--set", "model.vocab_size=256"});
+  ASSERT_EQ(run.exit, 0) << run.err;
+  EXPECT_TRUE(test::metrics_lines(project / "run").back().contains("val/loss/pears"));
+  const Outcome wrong = data({"prepare", "pears.jsonl", "--out", "t.bin", "--val-out", "v"});
+  EXPECT_EQ(wrong.exit, 64);
+  EXPECT_THAT(wrong.err, HasSubstr("--val-out: needs the fraction to hold out"));
+}
+
 TEST_F(DataCommand, on_a_full_disk_leaves_nothing_behind) {
   put(project / "corpus.txt", std::string(300'000, 'a'));
   const Outcome outcome = test::run({"data", "prepare", "corpus.txt", "--out", "t.bin"},

@@ -44,8 +44,8 @@ void collect(const std::vector<std::string>& above, std::vector<std::vector<std:
   }
 }
 
-/// Examples speak of my.yaml, sweep.yaml, text.txt and tokens.h5, of runs/mine, which the first one
-/// of `train` makes, and of runs/diverged.
+/// Examples speak of my.yaml, sweep.yaml, text.txt, books.jsonl and tokens.h5, of runs/mine, which
+/// the first one of `train` makes, and of runs/diverged.
 class HelpExamples : public testing::Test {
  protected:
   HelpExamples() {
@@ -62,6 +62,9 @@ class HelpExamples : public testing::Test {
     project.config.optim.warmup_steps = 0;
     project.save();
     project.difftape({"train", "tiny.yaml"});
+    std::ofstream books(project / "books.jsonl");
+    for (int i = 0; i < 60; ++i) books << fmt::format("{{\"text\": \"book {}\"}}\n", i);
+    books.close();
     run::h5::File tokens = run::h5::File::create(project / "tokens.h5");
     tokens.write<std::int32_t>("tokens", {2, 5}, std::vector<std::int32_t>(10, 7));
     tokens.save();

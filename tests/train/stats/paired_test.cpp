@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <cmath>
 
 #include "core/random.h"
 #include "core/real.h"
@@ -28,6 +29,7 @@ TEST(PairedDifference, of_students_own_example_is_the_published_one) {
       b{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
   const PairedDifference sleep = paired_difference(a, b);
   EXPECT_EQ(sleep.pairs, 10);
+  EXPECT_EQ(sleep.degrees, 9);
   EXPECT_NEAR(sleep.difference.mean, -1.58, 1e-12);
   EXPECT_NEAR(sleep.difference.half_width, 0.879885763277, 1e-11);
   EXPECT_NEAR(sleep.difference.low(), -2.4598858, 5e-8);
@@ -98,6 +100,34 @@ TEST(PairedDifference, without_an_effect_is_below_a_twentieth_once_in_twenty) {
   }
   // Binomial: 200 with a standard deviation of 14.
   EXPECT_NEAR(below, kTrials / 20, 50);
+}
+
+TEST(ErrorParts, add_up_with_the_degrees_of_welch_and_satterthwaite) {
+  // Two samples of variances 4 and 9 of the mean, with 5 and 11 degrees of freedom.
+  const ErrorPart sum = sum_of_errors(std::array{ErrorPart{4, 5}, ErrorPart{9, 11}});
+  EXPECT_DOUBLE_EQ(sum.variance, 13);
+  EXPECT_DOUBLE_EQ(sum.degrees, 169 / (16.0 / 5 + 81.0 / 11));
+  const ErrorPart one = sum_of_errors(std::array{ErrorPart{4, 5}, ErrorPart{0, 1}});
+  EXPECT_EQ(one.variance, 4);
+  EXPECT_EQ(one.degrees, 5) << "a part without variance has no say";
+}
+
+TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
+  const PairedDifference seeds =
+      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
+  const ErrorPart text = mean_error(std::array{0.1, 0.3, 0.2, 0.4});
+  EXPECT_NEAR(text.variance, 0.05 / 3 / 4, 1e-15);
+  EXPECT_EQ(text.degrees, 3);
+  const PairedDifference both = with_error(seeds, text);
+  EXPECT_EQ(both.difference.mean, seeds.difference.mean);
+  EXPECT_EQ(both.pairs, 3);
+  EXPECT_NEAR(both.error, std::sqrt(seeds.error * seeds.error + text.variance), 1e-15);
+  EXPECT_GT(both.degrees, 2);
+  EXPECT_NEAR(both.p, student_t_two_sided(both.difference.mean / both.error, both.degrees), 1e-15);
+  EXPECT_NEAR(both.difference.half_width, both.error * student_t_quantile(0.975, both.degrees),
+              1e-15);
+  const PairedDifference equal = paired_difference(std::array{1., 1., 1.}, std::array{0., 0., 0.});
+  EXPECT_EQ(with_error(equal, text).p, equal.p) << "no spread is known, so signs judge";
 }
 
 TEST(Holm, steps_down_from_the_smallest) {

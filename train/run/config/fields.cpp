@@ -37,9 +37,11 @@ std::vector<Field> data_fields() {
       field<at, &D::type>(
           "data.type", any_value(), "",
           "What the tokens are: the bytes of files, token files, or a task that is generated."),
-      field<at, &D::path>("data.path", paths(), "",
-                          "Files, folders or globs, seen from the file that says so; empty means "
-                          "the Eigen headers."),
+      field<at, &D::path>(
+          "data.path", paths(), "",
+          "Files, folders or globs, seen from the file that says so; empty means "
+          "the Eigen headers. Of several files of text near-duplicates are dropped, "
+          "unless data.val_path is set."),
       field<at, &D::val_path>("data.val_path", paths(), "",
                               "The same, to validate on as a whole and by file or folder; empty "
                               "means a share of data.path."),
@@ -52,7 +54,8 @@ std::vector<Field> data_fields() {
           "This token ends a document, and attention stays within each; -1: no documents."),
       field<at, &D::val_fraction>(
           "data.val_fraction", strictly_between(0, 1), "fraction",
-          "Share of the data held out for validation, without data.val_path."),
+          "Share of the data held out for validation, without data.val_path: whole files of text "
+          "if there are enough, else blocks."),
   };
 }
 

@@ -17,9 +17,10 @@ struct SweepSettings {
   std::string name = {};               ///< empty: the name of the file
   std::string baseline = {};           ///< empty: the first arm
   std::string claims = {};             ///< a file, seen from the one that names it; empty: none
+  std::string results = {};            ///< a folder with an index.csv, likewise; empty: none
   std::vector<std::string> only = {};  ///< empty: all arms
   std::vector<Index> seeds = {};       ///< empty: that of run.seed alone
-  std::optional<YamlNode> lr = {};     ///< numbers of optim.lr, or a name such as wortsman
+  std::optional<YamlNode> lr = {};     ///< numbers of optim.lr, wortsman, or the arms' own
   std::optional<YamlNode> grid = {};   ///< lists of values by key, nested or dotted; zip likewise
   std::optional<YamlNode> zip = {};
   std::optional<YamlNode> arms = {};  ///< what is set in each arm, by its name

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "train/run/data/stored_tokens.h"
 
 namespace difftape::run {
 
@@ -121,46 +120,6 @@ std::vector<std::string> default_text() {
     }
   }
   return {headers / "Eigen", headers / "unsupported"};
-}
-
-namespace {
-
-void require_text(const TokenFile& file, Index first, std::span<const std::int32_t> bytes) {
-  const auto zero = std::ranges::find(bytes, 0);
-  if (zero == bytes.end()) return;
-  throw DataError(fmt::format(
-      "{}: is no text, byte {} of it is 0. Files of tokens, .bin of nanoGPT or llm.c and .h5, need "
-      "data.type tokens; other files have to be left out",
-      file.path.string(), first + (zero - bytes.begin())));
-}
-
-}  // namespace
-
-std::shared_ptr<const TokenSource> read_text(const char* key,
-                                             std::span<const std::string> entries) {
-  const NameScope scope(key);
-  const std::vector<SourceFile> files = find_source_files(entries);
-  std::vector<TokenFile> stored;
-  for (const auto& [path, domain] : files) {
-    system::StoredBytes bytes(path);
-    const auto size = static_cast<Index>(bytes.size());
-    stored.push_back({.path = path,
-                      .format = "text",
-                      .bytes = std::move(bytes),
-                      .size = size,
-                      .domain = domain});
-  }
-  auto text = std::make_shared<StoredTokens>(std::move(stored), require_text);
-  text->type = "text";
-  text->unit = "bytes";
-  text->vocab_size = kBytes;
-  text->from = "the text of " + one_or_number(files);
-  return text;
-}
-
-std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,
-                                   Index micro_batches) {
-  return make_windows_of(config, seed, micro_batches, read_text);
 }
 
 }  // namespace difftape::run

@@ -107,6 +107,12 @@ class Windows : public Dataset {
                                 {"epoch_sequences", epochs_.largest()},
                                 {"xxh3_128", source_->digest}};
     if (own_val_source_) info["val_xxh3_128"] = own_val_source_->digest;
+    if (const std::optional<Division>& division = source_->division) {
+      if (own_val_source_) info["val_files"] = own_val_source_->files;
+      if (division->val_overlap) info["val_overlap"] = *division->val_overlap;
+      info["dropped_files"] = division->dropped_files;
+      info["dropped_bytes"] = division->dropped_bytes;
+    }
     return info;
   }
 
@@ -262,7 +268,8 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
   };
   if (val_source) {
     require("data.path", *source, 1, "one sequence of seq_len + 1");
-    require("data.val_path", *val_source, 1, "one sequence of seq_len + 1");
+    require(config.val_path.empty() ? "data.path" : "data.val_path", *val_source, 1,
+            "one sequence of seq_len + 1");
     if (val_source->tokenizer.is_known() && source->tokenizer.is_known() &&
         val_source->tokenizer != source->tokenizer) {
       throw DataError(

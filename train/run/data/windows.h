@@ -1,6 +1,6 @@
 #pragma once
 // Training and validation sequences cut out of one long row of tokens: what text and token files
-// have in common. Which part trains and which validates is a function of the length alone.
+// have in common. Which part trains and which validates is a function of the tokens alone.
 
 #include <memory>
 #include <vector>
@@ -9,6 +9,12 @@
 #include "train/run/data/held_out.h"
 
 namespace difftape::run {
+
+/// What became of the files of a text, each of which either trains, validates or is dropped.
+struct Division {
+  Index dropped_files = 0, dropped_bytes = 0;  ///< near-duplicates
+  std::optional<double> val_overlap = {};      ///< fraction of held-out bytes that training has too
+};
 
 /// A row of tokens, and what is known of it.
 class TokenSource {
@@ -25,7 +31,8 @@ class TokenSource {
   std::string digest;    ///< XXH3 of the tokens as they are stored
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
   TokenizerFile tokenizer;
-  std::vector<DomainSpan> domains;  ///< of all tokens, in order
+  std::vector<DomainSpan> domains;   ///< of all tokens, in order
+  std::optional<Division> division;  ///< of the files that it is a part of
 };
 
 /// Training sequences come in the order of Epochs, each step behind the `micro_batches` of the one

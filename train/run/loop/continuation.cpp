@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
+#include "core/digest.h"
 #include "core/error.h"
+#include "core/real.h"
 #include "optim/schedule.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
@@ -35,6 +38,14 @@ constexpr std::array kDecideNoResult{"run.out",
                                      "log.tensorboard",
                                      "log.digest"};
 
+/// Keys that besides those leave the numbers of a run as they are.
+constexpr std::array kNameOrPlace{"run.name", "run.arm", "data.path", "data.val_path",
+                                  "log.param_grad_norms_interval"};
+
+bool is_one_of(std::span<const char* const> keys, const std::string& key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
 /// The first of `steps` steps whose learning rate would have been another; `steps` if there is
 /// none.
 Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
@@ -56,11 +67,37 @@ std::vector<KeyDifference> result_differences(const Config& made, const Config& 
   std::vector<KeyDifference> found;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const auto& [key, value] = before[i];
-    const bool decides = std::ranges::find(kDecideNoResult, key) == kDecideNoResult.end() &&
-                         !(same_rule && key.starts_with("log.spike_"));
+    const bool decides =
+        !is_one_of(kDecideNoResult, key) && !(same_rule && key.starts_with("log.spike_"));
     if (decides && value != now[i].second) found.push_back({key, value, now[i].second});
   }
   return found;
+}
+
+FlatConfig result_config(const Config& config) {
+  Config resolved = config;
+  const stats::SpikeRule rule = spike_rule_of(config.log);
+  resolved.log.spike_rule = rule.definition;
+  resolved.log.spike_window = rule.window;
+  resolved.log.spike_threshold = rule.threshold;
+  resolved.log.spike_min_history = rule.min_history;
+  if (!config.train.init_from.empty()) {
+    Digest path;
+    path.add(config.train.init_from);
+    resolved.train.init_from = path.hex();
+  }
+  FlatConfig flat = flat_config(resolved);
+  std::erase_if(flat, [](const auto& each) {
+    return is_one_of(kDecideNoResult, each.first) || is_one_of(kNameOrPlace, each.first);
+  });
+  return flat;
+}
+
+std::string result_digest(const Config& config) {
+  Digest digest;
+  digest.add(kRealName);
+  for (const auto& [key, value] : result_config(config)) digest.add(key + ": " + value + "\n");
+  return digest.hex();
 }
 
 std::string why_other_run(const std::filesystem::path& dir, const Config& config) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/config/config.h"
+#include "train/run/config/writer.h"
 
 namespace difftape::run {
 
@@ -18,6 +18,16 @@ struct KeyDifference {
 /// it was `made` with. These decide none: run.out, run.claims, train.activation_checkpointing,
 /// train.checkpoint_interval, train.keep_*, log.sample_* and log.tensorboard.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
+
+/// Returns the keys that decide the numbers of a run, with their values, in the order of the
+/// registry: those of result_differences without run.name, run.arm, the norms that are only logged,
+/// and data.path and data.val_path, whose contents have a digest. The spike rule is resolved, and
+/// a path in train.init_from is replaced by its digest.
+FlatConfig result_config(const Config& config);
+
+/// Returns the XXH3 digest of result_config and of the precision of this program. Runs that share it
+/// and the digest of their data have the same results.
+std::string result_digest(const Config& config);
 
 /// Why what `dir` holds is no run that can be continued with `config`, the same steps following:
 /// "optim.lr is 0.001 there, not 0.002"; "there is no config.yaml". Empty if it is one.

@@ -55,6 +55,18 @@ Json describe_data(const Dataset& data) {
   return info;
 }
 
+/// What became of the files of a text that were divided, in one line.
+std::string division_note(const Json& data) {
+  std::string note = fmt::format("{} files train", data.at("files").get<Index>());
+  if (const auto held_out = data.find("val_files"); held_out != data.end()) {
+    note += fmt::format(", {} validate, {:.1f} % of whose bytes training has too",
+                        held_out->get<Index>(), 100 * data.at("val_overlap").get<double>());
+  }
+  return note + fmt::format("; {} near-duplicates are left out ({:.1f} MB)",
+                            data.at("dropped_files").get<Index>(),
+                            1e-6 * data.at("dropped_bytes").get<double>());
+}
+
 std::optional<TextSamples> samples_of(const TrainState& state) {
   if (state.config.log.sample_interval == 0) return std::nullopt;
   return TextSamples(state);
@@ -160,6 +172,7 @@ RunWriter::RunWriter(TrainState& state, const TrainRequest& request)
                                 from->at("step").get<Index>()));
   }
   const Json data = env.value("data", Json::object());  // counted once, when it began
+  if (data.contains("dropped_files")) progress_->note(division_note(data));
   if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     progress_->note(
         fmt::format("bigram entropy of the data: {:.4f} nats; a loss above it is no "

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "train/run/records/run_files.h"
+#include "train/study/compare/run_index.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
 
@@ -206,10 +207,59 @@ std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   return paths;
 }
 
-Collection collect_runs(std::span<const fs::path> dirs) {
+fs::path folder_of(const fs::path& input) {
+  std::error_code ignored;
+  return fs::is_regular_file(input, ignored) ? input.parent_path() : input;
+}
+
+namespace {
+
+/// The index that an input stands for; empty if it is or holds run directories.
+fs::path index_of(const fs::path& input) {
+  std::error_code ignored;
+  if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
+  const fs::path index = input / kIndexFile;
+  const bool run = fs::exists(input / "status.json", ignored);
+  return !run && is_index(index) && runs_below(input).empty() ? index : "";
+}
+
+/// The runs of a sweep that it took from the results of another.
+std::vector<RunRecord> taken_runs(const fs::path& sweep) {
+  std::vector<RunRecord> runs;
+  std::error_code ignored;
+  if (fs::exists(sweep / "status.json", ignored) || !is_index(sweep / kIndexFile)) return runs;
+  const RunIndex index = read_index(sweep / kIndexFile);
+  for (const IndexRow& row : index.rows) {
+    const auto from = row.find("from");
+    if (from != row.end() && !from->second.empty()) runs.push_back(record_of(index, row));
+  }
+  return runs;
+}
+
+}  // namespace
+
+Collection collect_runs(std::span<const fs::path> inputs) {
+  std::vector<fs::path> dirs, indexes;
+  std::vector<RunRecord> more;
+  std::vector<std::string> notes;
+  for (const fs::path& input : inputs) {
+    if (const fs::path index = index_of(input); !index.empty()) {
+      indexes.push_back(index);
+      continue;
+    }
+    dirs.push_back(input);
+    std::ranges::move(taken_runs(input), std::back_inserter(more));
+  }
+  std::ranges::move(pooled_runs(indexes, notes), std::back_inserter(more));
+  Collection collection = collect_runs(run_directories(dirs), std::move(more));
+  collection.notes.insert(collection.notes.end(), notes.begin(), notes.end());
+  return collection;
+}
+
+Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> more) {
   Collection collection;
   std::vector<std::string> left_out;
-  for (const fs::path& path : run_directories(dirs)) {
+  for (const fs::path& path : dirs) {
     try {
       collection.runs.push_back(load_run(path));
       note_state(collection.runs.back(), collection.notes);
@@ -217,18 +267,27 @@ Collection collect_runs(std::span<const fs::path> dirs) {
       left_out.push_back(error.what());
     }
   }
+  std::ranges::move(more, std::back_inserter(collection.runs));
   if (collection.runs.empty() && !left_out.empty())
     throw DataError(fmt::to_string(fmt::join(left_out, "\n")));
   for (const std::string& what : left_out) collection.notes.push_back("left out: " + what);
+  const auto rows = std::ranges::count_if(collection.runs, [](const RunRecord& run) {
+    return !run.index.empty();
+  });
+  if (rows > 0)
+    collection.notes.push_back(
+        fmt::format("{} of {} runs are read from an index.csv, which has no curves: what the page "
+                    "draws of each step leaves them out",
+                    rows, collection.runs.size()));
   if (const std::string builds = builds_note(collection.runs); !builds.empty())
     collection.notes.push_back(builds);
   name_apart(collection.runs);
   return collection;
 }
 
-std::optional<Collection> collect_runs_so_far(std::span<const fs::path> dirs) {
+std::optional<Collection> collect_runs_so_far(std::span<const fs::path> inputs) {
   try {
-    return collect_runs(dirs);
+    return collect_runs(inputs);
   } catch (const MissingInput&) {  // no run has begun
   } catch (const DataError&) {     // or none has written its files
   }

@@ -25,18 +25,26 @@ std::string state_of(const std::filesystem::path& dir);
 void name_apart(std::vector<RunRecord>& runs);
 
 struct Collection {
-  std::vector<RunRecord> runs;
+  std::vector<RunRecord> runs;  ///< those of directories first, then those of indexes
   std::vector<std::string> notes;  ///< a line each: what was left out or is not complete,
                                    ///< and why; that runs are of several commits or builds
 };
 
 /// Loads the runs of run_directories. A run that cannot be read is left out with a note. Runs that
-/// share a name are called by their directory. Throws what run_directories throws, and DataError,
-/// with what is wrong with each, if no run is left.
-Collection collect_runs(std::span<const std::filesystem::path> dirs);
+/// share a name are called by their directory. A file, or a directory that holds index.csv and no
+/// run, is an index whose rows stand for its runs (run_index.h); in the directory of a sweep so do
+/// the rows that it took from the results of another (sweep.results). Throws what run_directories
+/// and pooled_runs throw, and DataError, with what is wrong with each, if no run is left.
+Collection collect_runs(std::span<const std::filesystem::path> inputs);
+
+/// The same for run directories and runs that are loaded already.
+Collection collect_runs(std::span<const std::filesystem::path> dirs, std::vector<RunRecord> more);
 
 /// The same; nothing as long as there is no run that can be read.
-std::optional<Collection> collect_runs_so_far(std::span<const std::filesystem::path> dirs);
+std::optional<Collection> collect_runs_so_far(std::span<const std::filesystem::path> inputs);
+
+/// The folder of an input of collect_runs: its own, or that of an index that is given as a file.
+std::filesystem::path folder_of(const std::filesystem::path& input);
 
 /// Run directories that are looked at again and again while the runs are trained.
 class RunWatch {

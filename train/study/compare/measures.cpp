@@ -147,6 +147,10 @@ double lr_sensitivity(std::span<const RunRecord* const> runs) {
   return stats::lr_sensitivity(losses);
 }
 
+double lr_penalty(std::span<const RunRecord* const> runs) {
+  return final_loss(*runs.back()) - val_loss(*runs.front());
+}
+
 Series counted_spikes(const RunRecord& run, const char* name) {
   const auto holds = name == std::string_view(metric("optim/grad_norm"))
                          ? stats::SpikeSeries::grad_norm

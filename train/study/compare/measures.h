@@ -63,6 +63,9 @@ double loss_slope(const RunRecord& run);
 /// Of complete runs of one seed, ascending lr, at least two: the sensitivity of Wortsman et al.
 /// 2023. NaN if all diverged.
 double lr_sensitivity(std::span<const RunRecord* const> runs);
+/// The final loss at the highest of the learning rates over the loss at the lowest. NaN if that one
+/// diverged.
+double lr_penalty(std::span<const RunRecord* const> runs);
 
 }  // namespace measures
 }  // namespace difftape::study

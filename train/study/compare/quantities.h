@@ -19,8 +19,7 @@ enum class Format { loss, count, norm, whole };
 enum Tables : unsigned {
   kNoTable = 0,
   kRunTable = 1,    ///< one row a run
-  kStudyTable = 2,  ///< one row an arm and learning rate: the mean over its seeds
-  kIndex = 4        ///< index.csv, under the name of the quantity
+  kStudyTable = 2   ///< one row an arm and learning rate: the mean over its seeds
 };
 struct Column {
   const char *group = "", *head = "";  ///< labels; neighbours share a group

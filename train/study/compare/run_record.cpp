@@ -14,7 +14,7 @@
 #include "core/real.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
-#include "train/study/compare/measures.h"
+#include "train/study/compare/curves.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
@@ -90,6 +90,14 @@ std::optional<AttentionConfig> attention_of(const nlohmann::ordered_json& config
   }
 }
 
+/// The loss of the first step.
+double loss_of_first_step(const run::MetricsTable& metrics) {
+  const auto found = metrics.columns.find(run::metric("train/loss"));
+  const bool known = found != metrics.columns.end() && !metrics.step.empty() &&
+                     metrics.step.front() == 1 && std::isfinite(found->second[0]);
+  return known ? found->second[0] : kNaN;
+}
+
 }  // namespace
 
 RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
@@ -110,7 +118,9 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
   const std::string name = run.config("run.name"), arm = run.config("run.arm");
   run.name = name.empty() ? dir.filename().string() : name;
   run.arm = arm.empty() ? run.name : arm;
+  run.first_loss = loss_of_first_step(run.metrics);
   for (const Quantity& each : quantities()) {
+    if (has_metric(run.metrics, each.metric)) run.logged_metrics.insert(each.metric);
     run.numbers.push_back(each.of_run == nullptr ? kNaN : each.of_run(run));
   }
   return run;
@@ -125,11 +135,8 @@ RunRecord load_run(const std::filesystem::path& dir) {
   return make_record(dir, std::move(status), run::read_env(dir), std::move(metrics));
 }
 
-double RunRecord::initial_loss() const {
-  const auto found = metrics.columns.find(run::metric("train/loss"));
-  const bool logged = found != metrics.columns.end() && !metrics.step.empty();
-  if (!logged || metrics.step.front() != 1) return kNaN;
-  return std::isfinite(found->second[0]) ? found->second[0] : kNaN;
+bool RunRecord::logged(const Quantity& quantity) const {
+  return logged_metrics.contains(quantity.metric);
 }
 
 run::GroupLosses RunRecord::group_losses() const {

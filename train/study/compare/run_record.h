@@ -1,14 +1,16 @@
 #pragma once
-// A run as a study sees it, read back from its directory.
+// A run as a study sees it, read back from its directory or from its row of an index (run_index.h).
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/real.h"
 #include "layers/attention/kinds.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
@@ -32,6 +34,10 @@ struct RunRecord {
   /// model.attention; nothing if it has keys or words that this program does not know.
   std::optional<AttentionConfig> attention;
   std::vector<double> numbers;  ///< one a quantity, in the order of quantities()
+  /// Metrics of quantities that the run logged, with or without a number that counts.
+  std::set<std::string, std::less<>> logged_metrics;
+  double first_loss = kNaN;  ///< train/loss of step 1; NaN if it is not finite
+  std::string index;  ///< the file whose row this is; it has no curves then. Empty: a directory
 
   bool finished() const { return status.state == run::RunState::finished; }
   bool diverged() const { return status.state == run::RunState::diverged; }
@@ -40,8 +46,9 @@ struct RunRecord {
   /// What a quantity of one run is for this one; NaN: not logged, or no such number.
   double number(const Quantity& quantity) const;
   double number(std::string_view quantity_name) const;
+  bool logged(const Quantity& quantity) const;
   /// The loss at init: the first training loss, nats per token. NaN if it is not finite.
-  double initial_loss() const;
+  double initial_loss() const { return first_loss; }
   /// The validation loss after the last step in groups of held-out documents, which are the same in
   /// all runs on the same data. Empty lists if the last line of its metrics has none, as in a run
   /// that is not finished, on a generated task, or of an older program.

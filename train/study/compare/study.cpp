@@ -73,8 +73,8 @@ bool are_configured_alike(const Arm& a, const Arm& b) {
 }  // namespace
 
 bool is_shared(const std::string& key) {
-  return key.starts_with("run.") || key.starts_with("log.") || key == "optim.lr" ||
-         key == "optim.min_lr" || key == "train.checkpoint_interval";
+  return key.starts_with("run.") || key.starts_with("log.") || names_data(key) ||
+         key == "optim.lr" || key == "optim.min_lr" || key == "train.checkpoint_interval";
 }
 
 std::vector<const RunRecord*> Condition::complete() const {

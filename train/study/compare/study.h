@@ -60,7 +60,8 @@ struct Study {
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline = "");
 
 /// Whether runs of one arm may differ in a key: what a run is called, the learning rate that is
-/// swept (min_lr follows it), and what only measures.
+/// swept (min_lr follows it), where the data lie, which are compared by their contents, and what
+/// only measures.
 bool is_shared(const std::string& key);
 
 /// "2 finished, 1 diverged at 120".

@@ -23,7 +23,6 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
   for (const ClaimResult& result : results) {
     if (result.verdict == Verdict::not_tested) continue;
     const Claim& claim = *result.claim;
-    const auto [low, high] = difference_limits(result.measured);
     const auto on_axis = [&](double value) {
       return std::isnan(value) ? kNone : claim.on_axis(value);
     };
@@ -31,8 +30,8 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
     row.label = claim.statement;
     row.verdict = verdict_words(result);
     row.effect = result.measured.paired.difference.mean;
-    row.low = low;
-    row.high = high;
+    row.low = result.measured.paired.difference.low();
+    row.high = result.measured.paired.difference.high();
     row.margin = on_axis(claim.margin);
     row.published_low = on_axis(claim.published_low);
     row.published_high = on_axis(claim.published_high);
@@ -40,6 +39,7 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
     row.numbers = numbers_of(result);
     if (!row.ratio) row.unit = claim.metric->unit;
     if (claim.metric->scale == Scale::root) row.unit = "square roots of counts";
+    if (!row.ratio && claim.over == Over::slope) row.unit += " per decade of parameters";
   }
   return rows;
 }

@@ -136,7 +136,8 @@ std::string commands(const Study& study) {
   std::vector<std::string> lines;
   for (const RunRecord* run : study.runs()) {
     const std::string line = shell_command(run->env.at("command").get<std::vector<std::string>>());
-    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+    const bool known = std::find(lines.begin(), lines.end(), line) != lines.end();
+    if (!line.empty() && !known) lines.push_back(line);  // a row of an index has none
   }
   std::string html;
   for (std::size_t i = 0; i < lines.size(); ++i) {

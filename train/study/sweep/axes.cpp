@@ -7,8 +7,10 @@
 #include <array>
 #include <charconv>
 
+#include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/value.h"
+#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -36,7 +38,7 @@ class AxesReader {
 
   Axes read() {
     Axes axes;
-    axes.lr = read_lr();
+    axes.lr = read_lr(axes);
     for (const run::Assignment& values : lists_of("sweep.grid", settings_.grid)) {
       Axis axis;
       for (SweptValue& value : read_list("sweep.grid", values)) axis.push_back({std::move(value)});
@@ -48,23 +50,28 @@ class AxesReader {
   }
 
  private:
-  Axis read_lr() {
+  Axis read_lr(Axes& axes) {
     if (!settings_.lr) return {{}};
     const run::YamlNode& node = *settings_.lr;
     run::Assignment lrs{kLr, node, node.location};
-    if (node.kind == run::YamlNode::Kind::scalar && node.text == run::kWortsman) {
+    if (node.kind == run::YamlNode::Kind::map) {
+      read_own(node, lrs.value, axes);
+      if (!axes.own) return {{}};
+    }
+    const run::YamlNode& values = lrs.value;
+    if (values.kind == run::YamlNode::Kind::scalar && values.text == run::kWortsman) {
       lrs.value.kind = run::YamlNode::Kind::list;
       for (const std::string& lr : run::wortsman_lrs()) {
         lrs.value.items.push_back(node);
         lrs.value.items.back().text = lr;
       }
-    } else if (node.kind != run::YamlNode::Kind::list) {
+    } else if (values.kind != run::YamlNode::Kind::list) {
       errors_.add(
           node.location,
           fmt::format(
               "sweep.lr: expected learning rates such as [1.0e-3, 3.0e-3], or wortsman, got "
               "{}{}",
-              node.describe(), system::did_you_mean(node.text, {run::kWortsman})));
+              values.describe(), system::did_you_mean(node.text, {run::kWortsman})));
       return {{}};
     }
     if (!may_be_swept("sweep.lr", lrs)) return {{}};
@@ -72,6 +79,39 @@ class AxesReader {
     for (SweptValue& value : read_list("sweep.lr", lrs)) axis.push_back({std::move(value)});
     refuse_repeated(axis);
     return axis.empty() ? Axis{{}} : axis;
+  }
+
+  /// {own: FILE, times: FACTORS}: the file, and the factors as the list of learning rates.
+  void read_own(const run::YamlNode& map, run::YamlNode& times, Axes& axes) {
+    const run::YamlNode* file = nullptr;
+    times.kind = run::YamlNode::Kind::scalar;
+    times.text = "1";
+    for (const auto& [key, value] : map.pairs) {
+      if (key.text == "own") {
+        file = &value;
+      } else if (key.text == "times") {
+        times = value;
+      } else {
+        errors_.add(key.location, fmt::format("sweep.lr: unknown key '{}'{}; it has own and times",
+                                              key.text,
+                                              system::did_you_mean(key.text, {"own", "times"})));
+      }
+    }
+    if (times.kind == run::YamlNode::Kind::scalar) {
+      const run::YamlNode one = times;
+      times.kind = run::YamlNode::Kind::list;
+      times.items = {one};
+    }
+    if (file == nullptr) {
+      errors_.add(map.location, "sweep.lr: expected {own: FILE, times: FACTORS}; name the file");
+      return;
+    }
+    axes.own_named_at = file->location;
+    try {
+      axes.own = read_own_rates(named_path(file->text, file->location));
+    } catch (const Error& error) {
+      errors_.add(file->location, fmt::format("sweep.lr: {}", error.what()));
+    }
   }
 
   Axis read_zip() {
@@ -193,6 +233,11 @@ std::string scientific(const std::string& number) {
 
 Axes read_axes(const run::SweepSettings& settings, run::ConfigErrors& errors) {
   return AxesReader(settings, errors).read();
+}
+
+std::filesystem::path named_path(const std::string& path, const run::SourceLocation& named_at) {
+  const std::filesystem::path source = named_at.source;
+  return system::here_or_shared(path, named_at.line > 0 ? source.parent_path() : "");
 }
 
 std::vector<std::string> swept_keys(const Axes& axes) {

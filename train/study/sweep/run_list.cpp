@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <set>
 
+#include "core/error.h"
+#include "train/run/config/writer.h"
+
 namespace difftape::study {
 namespace {
 
@@ -32,9 +35,7 @@ class RunMaker {
       for (const SweptPoint& lr : axes.lr) {
         for (size_t arm = 0; arm < source_.arms.size(); ++arm) {
           for (const SweptPoint& point : points) {
-            SweptPoint swept = lr;
-            swept.insert(swept.end(), point.begin(), point.end());
-            runs.push_back(resolve(arm, seed, swept));
+            runs.push_back(resolve(arm, seed, lr, point));
           }
         }
       }
@@ -73,23 +74,30 @@ class RunMaker {
     return values;
   }
 
-  SweepRun resolve(size_t i, Index seed, const SweptPoint& swept) {
+  SweepRun resolve(size_t i, Index seed, const SweptPoint& lrs, const SweptPoint& point) {
     const ArmSource& arm = source_.arms[i];
     run::Assignments values = values_[i];
     SweepRun run{arm.name, true, {}, {}};
+    for (const std::string& text : source_.overrides) values.add_override(text);
     std::string lr, others;
-    for (const SweptValue& value : swept) {
+    const auto add = [&](const SweptValue& value) {
       values.add_node(value.key, value.node);
-      run.swept.push_back(value.text);
       if (varied_.contains(value.key)) {
         (value.key == "optim.lr" ? lr : others) += name_part(value);
+      }
+    };
+    for (const SweptValue& value : point) add(value);
+    for (const SweptValue& value : lrs) {
+      if (!source_.axes.own) {
+        add(value);
+      } else if (const auto rate = own_rate(arm.name + others, values, value)) {
+        add(*rate);
       }
     }
     const bool several_seeds = source_.seeds.size() > 1;
     const std::string name =
         arm.name + lr + others + (several_seeds ? fmt::format("-seed{}", seed) : "");
     check_name(name, arm);
-    for (const std::string& text : source_.overrides) values.add_override(text);
     values.add_value("run.name", name, arm.location);
     values.add_value("run.arm", arm.name + others, arm.location);
     values.add_value("run.seed", fmt::format("{}", seed), seed_location(arm));
@@ -97,6 +105,24 @@ class RunMaker {
     if (!source_.claims.empty()) values.add_value("run.claims", source_.claims, arm.location);
     run.resolved = values.resolve();
     return run;
+  }
+
+  /// A factor of an arm's own learning rate, in a model of the size that `values` say, as that
+  /// learning rate with three significant digits; nothing after adding to `errors` why not.
+  std::optional<SweptValue> own_rate(const std::string& arm, const run::Assignments& values,
+                                     SweptValue factor) {
+    const run::Field& d_model = *run::find_field("model.d_model");
+    const run::Assignment* given = values.find(d_model.key);
+    const std::string size = given ? given->value.text : run::yaml_text(d_model.spec.initial);
+    try {
+      const double lr = source_.axes.own->of(arm, size).lr;
+      factor.text = fmt::format("{:.3g}", lr * std::stod(factor.text));
+      factor.node.text = factor.text;
+      return factor;
+    } catch (const DataError& error) {
+      errors_.add(source_.axes.own_named_at, fmt::format("sweep.lr: {}", error.what()));
+      return std::nullopt;
+    }
   }
 
   void check_name(const std::string& name, const ArmSource& arm) {

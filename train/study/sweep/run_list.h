@@ -2,10 +2,13 @@
 // The runs of a sweep, made of its arms, its seeds and what it varies besides: lists of values
 // whose combinations are all trained (axes.cpp).
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "train/run/config/sweep_settings.h"
+#include "train/study/compare/lr_optima.h"
 #include "train/study/sweep/sweep_config.h"
 
 namespace difftape::study {
@@ -14,7 +17,7 @@ namespace difftape::study {
 struct SweptValue {
   std::string key;     ///< "model.d_ff"
   run::YamlNode node;  ///< where it was written
-  std::string text;    ///< the value as reports and index.csv show it: "512"
+  std::string text;    ///< the value as names of runs and errors show it: "512"
 };
 
 /// Values that hold at the same time: one of a `grid` key, one of each key of `zip`.
@@ -24,8 +27,14 @@ using Axis = std::vector<SweptPoint>;
 
 struct Axes {
   Axis lr;                   ///< of sweep.lr; a point without values if there is none
+  std::optional<OwnRates> own;  ///< if it is there, the values of `lr` are factors of these
+  run::SourceLocation own_named_at;  ///< where the sweep names its file
   std::vector<Axis> others;  ///< each key of sweep.grid, then sweep.zip
 };
+
+/// Returns a path that a sweep names, relative to the file that does or, on the command line, to
+/// the working directory.
+std::filesystem::path named_path(const std::string& path, const run::SourceLocation& named_at);
 
 /// Reads sweep.lr, sweep.grid and sweep.zip. Adds to `errors` keys that are unknown, that belong to
 /// the run or the sweep, or that are swept twice; values of the wrong type or range; lists that are

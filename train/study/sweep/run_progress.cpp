@@ -51,7 +51,9 @@ void read_state(const fs::path& dir, RunProgress& progress) {
 
 }  // namespace
 
-RunProgress inspect(const SweepRun& run) {
+namespace {
+
+RunProgress inspect_directory(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
   RunProgress progress;
   progress.selected = run.selected;
@@ -72,6 +74,17 @@ RunProgress inspect(const SweepRun& run) {
   progress.on_disk = fs::exists(dir / "status.json", ignored);
   read_state(dir, progress);
   return progress;
+}
+
+}  // namespace
+
+RunProgress inspect(const SweepRun& run) {
+  const RunProgress here = inspect_directory(run);
+  if (run.taken == nullptr || here.complete()) return here;
+  RunProgress taken{.taken = true, .selected = run.selected};
+  taken.state = *from_string<RunState>(run.taken->at("state"));
+  taken.step = taken.done = run.config().train.steps;
+  return taken;
 }
 
 void read_last_step(const fs::path& run_dir, RunProgress& progress) {

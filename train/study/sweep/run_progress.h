@@ -23,6 +23,7 @@ namespace difftape::study {
 struct RunProgress {
   run::RunState state = run::RunState::queued;
   bool on_disk = false;  ///< the directory holds this run, whose status.json is there
+  bool taken = false;    ///< it is complete in the results of another sweep, and not here
   bool partial = false;  ///< it holds what a run leaves that is killed before (run_files.h)
   bool selected = true;  ///< to be trained in this sweep, if it is not complete
   Index done = 0;        ///< steps from which it continues, or has continued
@@ -37,7 +38,8 @@ struct RunProgress {
 
 /// What the directory of a run holds: nothing that was trained, the complete run, or one that broke
 /// off, which is queued again. One that cannot be read has failed. Throws OutputError if it holds
-/// anything else. A run that is not selected then counts as not there.
+/// anything else. A run that is not selected then counts as not there. A run that is not complete
+/// there but in the results of another sweep is complete, with nothing on disk.
 RunProgress inspect(const SweepRun& run);
 
 /// Reads the last logged step and its loss.

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "train/run/config/writer.h"
+#include "train/run/data/dataset.h"
 #include "train/run/loop/trainer.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
@@ -47,6 +51,38 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   return all;
 }
 
+/// Runs that are still to be trained must read the data of those that were taken from results.
+void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProgress>& progress) {
+  const auto data_keys = [&](std::size_t run) {
+    std::string text;
+    for (const auto& [key, value] : flat_config(sweep.runs[run].config())) {
+      if (key.starts_with("data.")) text += fmt::format("{}: {}\n", key, value);
+    }
+    return text;
+  };
+  std::map<std::string, std::size_t> waiting;  // the first run with that data
+  for (std::size_t i = 0; i < progress.size(); ++i) {
+    if (progress[i].waits()) waiting.emplace(data_keys(i), i);
+  }
+  std::map<std::size_t, std::string> digests;  // of the data of waiting runs
+  for (std::size_t i = 0; i < progress.size(); ++i) {
+    if (!progress[i].taken || sweep.runs[i].taken->at("data").empty()) continue;
+    const auto found = waiting.find(data_keys(i));
+    if (found == waiting.end()) continue;
+    std::string& digest = digests[found->second];
+    if (digest.empty()) {
+      const run::Config& config = sweep.runs[found->second].config();
+      digest = make_dataset(config.data, config.model, config.run.seed)->info().value("xxh3_128", "");
+    }
+    if (digest == sweep.runs[i].taken->at("data")) continue;
+    throw DataError(fmt::format(
+        "{}: {} was trained on data with the digest {}, but must have that of the data here, {}; "
+        "bring the same files, or leave sweep.results out",
+        sweep.results->file.string(), sweep.runs[i].taken->at("name"),
+        sweep.runs[i].taken->at("data"), digest));
+  }
+}
+
 /// The baseline, unless it has no run: then the first arm stands for it.
 std::string baseline_of(const SweepConfig& sweep, const std::vector<RunRecord>& records) {
   const bool there = std::ranges::any_of(
@@ -76,10 +112,12 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   console << "\nreport: " << (out / "report.html").string() << "\n";
 }
 
-/// Writes the claims beside the runs. Those that earlier runs were made under stay, under their
-/// digest.
+/// Writes the claims and their learning rates beside the runs. Claims that earlier runs were made
+/// under stay, under their digest.
 void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   const fs::path copy = out / kClaimsCopy;
+  if (claims.own_rates)
+    system::replace_text(out / claims.learning_rates, system::read_text(claims.own_rates->file));
   std::error_code ignored;
   if (fs::exists(copy, ignored)) {
     const std::string before = system::read_text(copy);
@@ -94,16 +132,18 @@ void keep_claims(const ClaimsFile& claims, const fs::path& out) {
 /// The exit code of what could not be done; a study that cannot be made is none of it.
 system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
                           std::ostream& console) {
-  std::vector<fs::path> dirs, others;
+  std::vector<fs::path> dirs;
+  std::vector<RunRecord> taken;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
-    const run::Config& config = sweep.runs[i].config();
-    if (!progress[i].on_disk) continue;
-    (config.run.arm == sweep.baseline ? dirs : others).push_back(config.run.out);
+    if (progress[i].on_disk) dirs.emplace_back(sweep.runs[i].config().run.out);
+    if (progress[i].taken) taken.push_back(record_of(*sweep.results, *sweep.runs[i].taken));
   }
-  dirs.insert(dirs.end(), others.begin(), others.end());
-  if (dirs.empty()) return system::Exit::ok;
+  if (dirs.empty() && taken.empty()) return system::Exit::ok;
   try {
-    const Collection collection = collect_runs(dirs);
+    Collection collection = collect_runs(dirs, std::move(taken));
+    std::ranges::stable_partition(collection.runs, [&](const RunRecord& run) {
+      return run.arm == sweep.baseline;
+    });
     for (const std::string& note : collection.notes) console << note << "\n";
     compare(sweep, collection, console);
   } catch (const Error& error) {  // runs that cannot be compared are results too
@@ -135,6 +175,7 @@ class OpenSweep {
       : lock_((create_sweep_dir(sweep.out), sweep.out)), index(sweep) {
     if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
     progress = inspect_all(sweep);
+    require_data_of_results(sweep, progress);
     for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
     index.write();
   }
@@ -169,7 +210,9 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
   const run::Config& config = run->config();
   const RunProgress progress = inspect(*run);
   if (progress.complete()) {
-    *request.console << config.run.out << " is " << to_string(progress.state) << "\n";
+    *request.console << (progress.taken ? sweep.results->file.string() + ": " + name
+                                        : config.run.out)
+                     << " is " << to_string(progress.state) << "\n";
     return system::Exit::ok;
   }
   if (progress.partial) run::remove_partial_start(config.run.out);
@@ -209,7 +252,11 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
                                           ? run::console_style(request.console_descriptor)
                                           : run::ConsoleStyle{});
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
-  table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
+  const auto taken = std::ranges::count_if(progress, &RunProgress::taken);
+  table.line(fmt::format("{} of {} runs are already trained{}", complete, progress.size(),
+                         taken == 0 ? ""
+                                    : fmt::format(", {} of them in {}", taken,
+                                                  sweep.results->file.string())));
   if (left > 0) {
     const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
     std::vector<const run::Config*> waiting;

@@ -83,6 +83,13 @@ class Check {
   std::vector<std::string> arms_;
 };
 
+bool counts_seed(const Claim& claim, std::uint64_t seed) {
+  const auto has = [seed](const Seeds& seeds) { return std::ranges::count(seeds, seed) > 0; };
+  if (claim.seeds_of_size.empty()) return claim.seeds.empty() || has(claim.seeds);
+  return std::ranges::any_of(claim.seeds_of_size,
+                             [&](const auto& of_size) { return has(of_size.second); });
+}
+
 std::set<std::uint64_t> seeds_of(const std::vector<SweepRun>& runs) {
   std::set<std::uint64_t> seeds;
   for (const SweepRun& run : runs) seeds.insert(run.config().run.seed);
@@ -99,9 +106,9 @@ void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
     for (const Claim& claim : claims.claims) check.arms_of(claim);
   }
   if (seeds_that_count(claims, runs) == 0) {
-    errors.add(named_at, fmt::format("sweep.claims: {} counts the seeds {}, and this sweep trains "
-                                     "none of them; change sweep.seeds",
-                                     claims.path, fmt::join(claims.seeds, ", ")));
+    errors.add(named_at, fmt::format("sweep.claims: the claims of {} count other seeds than this "
+                                     "sweep trains; change sweep.seeds",
+                                     claims.path));
   }
   if (claims_elsewhere(claims, runs).size() == claims.claims.size()) {
     errors.add(named_at,
@@ -129,10 +136,12 @@ std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
 }
 
 Index seeds_that_count(const ClaimsFile& claims, const std::vector<SweepRun>& runs) {
-  const std::set<std::uint64_t> trained = seeds_of(runs);
-  if (claims.seeds.empty()) return std::ssize(trained);
-  return std::ranges::count_if(claims.seeds,
-                               [&](std::uint64_t seed) { return trained.contains(seed); });
+  std::set<std::uint64_t> counted;
+  for (const std::uint64_t seed : seeds_of(runs)) {
+    const auto counts = [seed](const Claim& claim) { return counts_seed(claim, seed); };
+    if (std::ranges::any_of(claims.claims, counts)) counted.insert(seed);
+  }
+  return std::ssize(counted);
 }
 
 }  // namespace difftape::study

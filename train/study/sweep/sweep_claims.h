@@ -20,7 +20,7 @@ void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
 std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
                                           const std::vector<SweepRun>& runs);
 
-/// How many seeds count for the claims and are trained.
+/// How many seeds are trained that count for a claim.
 Index seeds_that_count(const ClaimsFile& claims, const std::vector<SweepRun>& runs);
 
 }  // namespace difftape::study

@@ -10,13 +10,15 @@
 
 #include "core/error.h"
 #include "train/run/config/reader.h"
+#include "train/study/sweep/index.h"
 #include "train/study/sweep/run_list.h"
 #include "train/study/sweep/sweep_claims.h"
-#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
 namespace {
+
+namespace fs = std::filesystem;
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -64,6 +66,7 @@ class SweepReader {
                            errors_);
     if (sweep.claims && !errors_.any())
       check_claims(*sweep.claims, sweep.runs, all_.find("sweep.claims")->value.location, errors_);
+    read_results(settings, sweep);
     for (SweepRun& run : sweep.runs)
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
@@ -115,18 +118,32 @@ class SweepReader {
   }
 
   std::optional<ClaimsFile> read_claims(const run::SweepSettings& settings) {
-    namespace fs = std::filesystem;
-    const run::Assignment* given = all_.find("sweep.claims");
-    if (given == nullptr || settings.claims.empty()) return std::nullopt;
-    const bool in_file = given->location.line > 0;
-    const fs::path from = in_file ? fs::path(given->location.source).parent_path() : fs::path();
-    const fs::path path = system::here_or_shared(settings.claims, from);
+    const auto path = existing_path("sweep.claims", settings.claims);
+    return path ? std::optional(load_claims(path->string())) : std::nullopt;
+  }
+
+  /// The path that a key gives; nothing if it gives none or, which is an error, nothing is there.
+  std::optional<fs::path> existing_path(const char* key, const std::string& text) {
+    const run::Assignment* given = all_.find(key);
+    if (given == nullptr || text.empty()) return std::nullopt;
+    const fs::path path = named_path(text, given->location);
     std::error_code ignored;
-    if (fs::exists(path, ignored)) return load_claims(path.string());
+    if (fs::exists(path, ignored)) return path;
     errors_.add(given->value.location,
-                fmt::format("sweep.claims: there is no {}; the path is seen from {}", path.string(),
-                            in_file ? "this file" : "the working directory"));
+                fmt::format("{}: there is no {}; the path is seen from {}", key, path.string(),
+                            given->location.line > 0 ? "this file" : "the working directory"));
     return std::nullopt;
+  }
+
+  void read_results(const run::SweepSettings& settings, SweepConfig& sweep) {
+    const auto folder = existing_path("sweep.results", settings.results);
+    if (!folder || errors_.any()) return;
+    sweep.results = std::make_shared<const RunIndex>(read_index(*folder / kIndexFile));
+    const fs::path from = fs::absolute(path_).parent_path(), named = settings.results;
+    sweep.results_folder = named.is_relative() ? named : folder->lexically_relative(from);
+    const std::string difference = take_results(sweep);
+    if (!difference.empty())
+      errors_.add(all_.find("sweep.results")->value.location, "sweep.results: " + difference);
   }
 
   void require_arm(const std::string& name) const {

@@ -7,21 +7,25 @@
 //     name: quickstart                 # default: the name of the file
 //     baseline: softmax                # default: the first arm
 //     claims: ../claims/mine.yaml      # what it is to decide (compare/claims/claims_file.h)
+//     results: ../../results/mine      # complete runs of this index.csv are not trained again
 //     only: [softmax, diff_v1]         # default: all arms are trained
 //     seeds: [1, 2, 3]                 # default: [run.seed]
 //     lr: [1.0e-3, 3.0e-3]             # or wortsman: 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
+//                                      # or {own: lr_star.csv, times: [1, 4]}: each arm at its own
 //     grid: {model.d_ff: [64, 128], model.num_layers: [2, 4]}    # all combinations
 //     zip: {data.seq_len: [64, 128], data.batch_size: [32, 16]}  # first with first, ...
 //     arms:                            # default: one arm, called like the sweep
 //       softmax: {base: ../variants/softmax.yaml}
 //       diff_v1: {model.attention.kind: diff_v1}
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "train/run/config/reader.h"
 #include "train/study/compare/claims/claims_file.h"
+#include "train/study/compare/run_index.h"
 
 namespace difftape::study {
 
@@ -29,7 +33,7 @@ namespace difftape::study {
 struct SweepRun {
   std::string base_arm;  ///< as in sweep.arms; run.arm adds the values swept by grid and zip
   bool selected = true;  ///< by sweep.only or --arms: to be trained now
-  std::vector<std::string> swept;  ///< the values of SweepConfig::swept, as text
+  const IndexRow* taken = nullptr;  ///< of SweepConfig::results, which has this run complete
   run::ResolvedConfig resolved;
 
   const run::Config& config() const { return resolved.config; }
@@ -40,6 +44,10 @@ struct SweepConfig {
   std::string baseline;  ///< the run.arm the others are compared with
   std::string out;       ///< folder of the sweep
   std::optional<ClaimsFile> claims;
+  /// The index of sweep.results, which copies of this share, and the folder as the sweep names it,
+  /// or relative to the sweep file where that is absolute.
+  std::shared_ptr<const RunIndex> results;
+  std::string results_folder;
   std::vector<std::string> swept;  ///< keys set by sweep.lr, grid and zip
   /// All runs with the first seed, then with the next, so that a part of a sweep is balanced.
   /// Within a seed by learning rate, then by arm, then by the values of grid and zip.

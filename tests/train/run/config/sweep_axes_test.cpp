@@ -30,7 +30,6 @@ TEST_F(SweepAxes, rates_come_before_arms_so_that_a_part_of_a_sweep_is_balanced) 
   EXPECT_EQ(last.run.arm, "a") << "learning rates and seeds are no arms";
   EXPECT_EQ(last.run.out, "runs/s/a-lr1.5e-02-seed2");
   EXPECT_EQ(s.swept, std::vector<std::string>{"optim.lr"});
-  EXPECT_EQ(s.runs.back().swept, std::vector<std::string>{"0.015"});
 }
 
 TEST_F(SweepAxes, wortsman_is_the_ladder_of_seven_rates) {
@@ -39,6 +38,46 @@ TEST_F(SweepAxes, wortsman_is_the_ladder_of_seven_rates) {
   for (const study::SweepRun& run : s.runs) lrs.push_back(run.config().optim.lr);
   EXPECT_EQ(lrs, (std::vector<double>{3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1}));
   EXPECT_EQ(s.runs[0].config().run.name, "a-lr3e-04");
+}
+
+TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors) {
+  write("best/lr.csv",
+        "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n"
+        "a,32,1,0.0123456,,,1.5,1 2,\nb,32,1,0.004,0.003,0.005,1.5,1,\nb,64,1,0.0009999,,,1.5,1,\n"
+        "c,32,1,,,,,1,the lowest rung is the last\n");
+  const auto own = [&](const std::string& more, const std::string& arms) {
+    return sweep("model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n  lr: {own: best/lr.csv" +
+                 more + "}\n  arms: " + arms + "\n");
+  };
+  const study::SweepConfig s = own(", times: [1, 4]", "{a: , b: {model.d_model: 64}}");
+  EXPECT_EQ(names(s), (std::vector<std::string>{"a-lr1.23e-02", "b-lr1e-03", "a-lr4.94e-02",
+                                                "b-lr4e-03"}));
+  EXPECT_EQ(s.runs[1].config().optim.lr, 0.001) << "three significant digits";
+  const study::SweepConfig one = own("", "{a: , b: }");
+  EXPECT_EQ(names(one), (std::vector<std::string>{"a", "b"})) << "one factor is not in the names";
+  EXPECT_EQ(one.runs[0].config().optim.lr, 0.0123);
+  EXPECT_EQ(one.swept, std::vector<std::string>{"optim.lr"});
+  EXPECT_EQ(sweep_error("model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n"
+                        "  seeds: [1, 2]\n  lr: {own: best/lr.csv}\n  arms: {b: , c: , d: }\n"),
+            "s.yaml:4:13: error: sweep.lr: best/lr.csv: arm c at model.d_model 32 has no learning "
+            "rate of its own: the lowest rung is the last\n"
+            "s.yaml:4:13: error: sweep.lr: best/lr.csv: has no learning rate of arm d at "
+            "model.d_model 32; run its ladder and write the file again with difftape report");
+}
+
+TEST_F(SweepAxes, own_rates_are_read_strictly) {
+  EXPECT_THAT(error_of("lr: {own: none.csv}"), testing::HasSubstr("sweep.lr: cannot read none.csv"));
+  EXPECT_THAT(error_of("lr: {times: [1, 4]}"),
+              testing::HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
+  EXPECT_THAT(error_of("lr: {own: l.csv, tims: [1]}"),
+              testing::HasSubstr("sweep.lr: unknown key 'tims', did you mean 'times'?"));
+  const auto with = [&](const std::string& lines, const std::string& times = "[1]") {
+    write("l.csv", "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n" + lines);
+    return error_of("lr: {own: l.csv, times: " + times + "}");
+  };
+  EXPECT_THAT(with("a,128\n"), testing::HasSubstr("sweep.lr: l.csv:2: has 2 fields"));
+  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[0]"), testing::HasSubstr("optim.lr"));
+  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[2, 2]"), testing::HasSubstr("is given twice"));
 }
 
 TEST_F(SweepAxes, a_rate_below_min_lr_is_an_error_at_the_rate) {

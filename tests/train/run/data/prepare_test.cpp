@@ -29,7 +29,7 @@ struct Prepare : testing::Test {
   PrepareRequest request(const std::vector<std::string>& names, const char* out = "out.bin") {
     std::vector<std::string> paths;
     for (const std::string& name : names) paths.push_back((dir / name).string());
-    return {.files = find_sources(paths), .out = dir / out, .tokenizer = byte_tokenizer()};
+    return {.files = find_source_files(paths), .out = dir / out, .tokenizer = byte_tokenizer()};
   }
   /// Tokens of a .bin.
   std::vector<std::int32_t> tokens(const char* name = "out.bin") {
@@ -154,7 +154,7 @@ TEST_F(Prepare, refuses_what_it_cannot_read_and_leaves_nothing_behind) {
   fails<UsageError>(wide, "a .bin holds 65536 different tokens, these are 65537; write a .h5");
   fails<OutputError>(request({"text"}, "none/out.bin"), "none/out.bin: No such file");
   wide = request({"binary"});
-  wide.files = {dir / "gone"};
+  wide.files = {{dir / "gone", "gone"}};
   fails<MissingInput>(wide, "cannot read");
 }
 

@@ -239,7 +239,7 @@ TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
   put(dir / "text/b", large);
   put(dir / "text/c", begin);
   const auto data = make(config());
-  EXPECT_EQ(data->info()["bytes"], 1 + large.size() + begin.size());
+  EXPECT_EQ(data->info()["bytes"], 1 + large.size()) << "c is a part of b";
   for (Index step = 0; step < 50; ++step) {
     for (const std::string& row : rows(data->train_batch(step, 0)))
       EXPECT_NE((begin + begin).find(row), std::string::npos);
@@ -260,13 +260,6 @@ TEST_F(TextData, a_small_vocabulary_is_a_config_error) {
   EXPECT_THAT(
       [&] { make_dataset(config(), small, 1); },
       ThrowsMessage<ConfigError>("model.vocab_size is 255; data.type 'text' needs at least 256"));
-}
-
-TEST(TextDataDefault, is_the_headers_of_eigen) {
-  const auto info = make_dataset({}, {}, 1)->info();
-  EXPECT_GT(info["bytes"], 5'000'000);
-  EXPECT_LT(info["bytes"], 20'000'000);
-  EXPECT_GT(info["files"], 300);
 }
 
 }  // namespace

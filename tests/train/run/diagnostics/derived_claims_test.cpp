@@ -1,5 +1,5 @@
 // Statements about V2 that need no seeds but a trained model or its diagnostics: asserted as
-// measured. Their quantities are compared between arms in configs/studies/loss.
+// measured.
 #include <gtest/gtest.h>
 
 #include "tests/train/run/diagnostics/view.h"

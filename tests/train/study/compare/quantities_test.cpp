@@ -22,7 +22,6 @@ std::string places(const Quantity& quantity) {
   };
   add(quantity.column.tables & kRunTable, "runs");
   add(quantity.column.tables & kStudyTable, "study");
-  add(quantity.column.tables & kIndex, "index");
   return text;
 }
 

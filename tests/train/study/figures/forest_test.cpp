@@ -33,7 +33,7 @@ std::vector<ForestRow> rows() {
            .numbers = "-0.035 (-0.050 to -0.019), n 3",
            .unit = "nats per token"},
           {.label = "V1's norm costs loss & more",
-           .verdict = "inconclusive: 8 seeds would decide",
+           .verdict = "inconclusive: 5 of 8 seeds have ended",
            .effect = 0.1374,
            .low = 0.0250,
            .high = 0.2498,
@@ -81,7 +81,7 @@ TEST(Forest, has_an_axis_a_unit_and_one_of_factors) {
 TEST(Forest, marks_each_verdict_by_shape_word_and_colour_and_explains_those_that_are_there) {
   const std::string svg = forest_svg(rows(), SvgKind::inlined);
   EXPECT_EQ(count(svg, "font-weight=\"600\">"), 4u);
-  EXPECT_THAT(svg, HasSubstr("font-weight=\"600\">inconclusive: 8 seeds would decide</text>"));
+  EXPECT_THAT(svg, HasSubstr("font-weight=\"600\">inconclusive: 5 of 8 seeds have ended</text>"));
   for (const char* word : {"supported", "inconclusive", "equivalent", "not testable"}) {
     EXPECT_THAT(svg, HasSubstr("font-size=\"11\">" + std::string(word) + "</text>"));
   }

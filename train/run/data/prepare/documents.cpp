@@ -85,7 +85,7 @@ class Reader {
   Digest digest_;
 };
 
-ReadFile read_text_file(const fs::path& path, bool utf8, Index before,
+ReadFile read_text_file(const fs::path& path, bool utf8,
                         const std::function<void(const Piece&)>& see) {
   Reader reader(path, utf8);
   std::size_t first = 0;
@@ -93,13 +93,17 @@ ReadFile read_text_file(const fs::path& path, bool utf8, Index before,
     reader.require_text(text, first);
     first += text.size();
     const bool whole = reader.done();
-    see({text, whole, before + reader.bytes_read()});
+    see({.text = text, .ends_document = whole, .bytes_read = reader.bytes_read()});
   });
   return reader.facts();
 }
 
-/// The text under `key` of a line of JSON, which `where` names in errors.
-std::string text_of_line(std::string_view line, const std::string& key, const std::string& where) {
+struct Line {
+  std::string text, group;
+};
+
+/// A line of JSON, which `where` names in errors.
+Line parse_line(std::string_view line, const std::string& key, const std::string& where) {
   nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) {
     throw DataError(
@@ -109,10 +113,12 @@ std::string text_of_line(std::string_view line, const std::string& key, const st
   if (text == object.end() || !text->is_string()) {
     throw DataError(fmt::format("{}: has no text under \"{}\"; --key names another", where, key));
   }
-  return text->get<std::string>();
+  const auto group = object.find("group");
+  const bool grouped = group != object.end() && group->is_string();
+  return {text->get<std::string>(), grouped ? group->get<std::string>() : ""};
 }
 
-ReadFile read_lines(const fs::path& path, const std::string& key, Index before,
+ReadFile read_lines(const fs::path& path, const std::string& key,
                     const std::function<void(const Piece&)>& see) {
   Reader reader(path, false);  // of text that is no UTF-8 JSON is none
   Index number = 0;
@@ -123,8 +129,8 @@ ReadFile read_lines(const fs::path& path, const std::string& key, Index before,
       lines.remove_prefix(std::min(line.size() + 1, lines.size()));
       ++number;
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      const std::string text = text_of_line(line, key, fmt::format("{}:{}", path.string(), number));
-      see({text, true, before + reader.bytes_read() - std::ssize(lines)});
+      const auto [text, group] = parse_line(line, key, fmt::format("{}:{}", path.string(), number));
+      see({.text = text, .bytes_read = reader.bytes_read() - std::ssize(lines), .group = group});
     }
   });
   return reader.facts();
@@ -138,8 +144,13 @@ std::vector<ReadFile> read_documents(std::span<const fs::path> files, const std:
   Index before = 0;
   for (const fs::path& file : files) {
     const bool lines = file.extension() == ".jsonl" || file.extension() == ".ndjson";
-    read.push_back(lines ? read_lines(file, key, before, see)
-                         : read_text_file(file, utf8, before, see));
+    const auto see_in_all = [&](Piece piece) {
+      piece.bytes_read += before;
+      piece.file = std::ssize(read);
+      see(piece);
+    };
+    read.push_back(lines ? read_lines(file, key, see_in_all)
+                         : read_text_file(file, utf8, see_in_all));
     before += read.back().bytes;
   }
   return read;

@@ -16,7 +16,9 @@ namespace difftape::run {
 struct Piece {
   std::string_view text;
   bool ends_document = true;
-  Index bytes_read = 0;  ///< of all files, up to the end of it
+  Index bytes_read = 0;         ///< of all files, up to the end of it
+  Index file = 0;               ///< its number
+  std::string_view group = {};  ///< of documents that belong together; empty: none
 };
 
 /// A file that was read.
@@ -27,9 +29,9 @@ struct ReadFile {
 };
 
 /// Shows `see` all pieces in order. A file .jsonl or .ndjson has one document a line, the text that
-/// its JSON object has under `key`; every other file is one document. Throws MissingInput, and
-/// DataError, with file and line or byte, for what is no text, no such object, or, if `utf8` is
-/// asked for, no UTF-8.
+/// its JSON object has under `key`, and its group, if it has a text under "group" that is not
+/// empty; every other file is one document. Throws MissingInput, and DataError, with file and line
+/// or byte, for what is no text, no such object, or, if `utf8` is asked for, no UTF-8.
 std::vector<ReadFile> read_documents(std::span<const std::filesystem::path> files,
                                      const std::string& key, bool utf8,
                                      const std::function<void(const Piece&)>& see);

@@ -96,21 +96,58 @@ std::unique_ptr<TokenWriter> make_writer(const fs::path& out, Index vocab_size) 
   return std::make_unique<BinWriter>(out);
 }
 
-std::string provenance_of(const Prepared& prepared, const PrepareRequest& request) {
+/// A file of tokens that is being written, and what it holds so far.
+struct Output {
+  std::unique_ptr<TokenWriter> writer;
+  std::string domain = {};  ///< empty: it trains
+  Index documents = 0, bytes = 0, tokens = 0;
+
+  void write(std::span<const std::int32_t> more) {
+    writer->write(more);
+    tokens += std::ssize(more);
+  }
+};
+
+nlohmann::ordered_json options_json(const CorpusOptions& options) {
+  nlohmann::ordered_json json;
+  if (options.drop_duplicates) json["drop_duplicates"] = *options.drop_duplicates;
+  if (options.val_fraction) json["val_fraction"] = *options.val_fraction;
+  if (options.max_overlap) json["max_overlap"] = *options.max_overlap;
+  return json;
+}
+
+nlohmann::ordered_json counts_json(const DomainCounts& domain) {
+  return {{"name", domain.name},
+          {"documents", domain.documents},
+          {"dropped", domain.dropped},
+          {"held_out", domain.held_out},
+          {"train_bytes", domain.train_bytes},
+          {"val_bytes", domain.val_bytes},
+          {"dropped_bytes", domain.dropped_bytes},
+          {"overlap", domain.overlap()}};
+}
+
+std::string provenance_of(const Output& output, const Prepared& prepared,
+                          const PrepareRequest& request) {
   const BuildInfo build = build_info();
   nlohmann::ordered_json json{{"difftape", fmt::format("{} ({})", build.version, build.commit)},
-                              {"tokens", prepared.tokens},
+                              {"tokens", output.tokens},
                               {"vocab_size", prepared.vocab_size},
                               {"eos_token_id", prepared.eos_token_id},
-                              {"xxh3_128", prepared.digest},
-                              {"documents", prepared.documents},
-                              {"bytes", prepared.bytes},
+                              {"xxh3_128", output.writer->digest()},
+                              {"documents", output.documents},
+                              {"bytes", output.bytes},
                               {"tokenizer", {{"name", request.tokenizer.file.name}}}};
   if (!request.tokenizer.digest.empty()) json["tokenizer"]["xxh3_128"] = request.tokenizer.digest;
   for (const ReadFile& file : prepared.files) {
     json["files"].push_back(
         {{"path", file.path.string()}, {"bytes", file.bytes}, {"xxh3_128", file.digest}});
   }
+  if (!request.options.any()) return system::json_text(json, 2) + "\n";
+  json["options"] = options_json(request.options);
+  json["part"] = output.domain.empty() ? "train" : "val/" + output.domain;
+  for (const DomainCounts& domain : prepared.domains)
+    json["domains"].push_back(counts_json(domain));
   return system::json_text(json, 2) + "\n";
 }
 
@@ -122,33 +159,112 @@ void require_no_end_within(const std::vector<std::int32_t>& text, Index eos_toke
       eos_token_id));
 }
 
+void require_consistent(const PrepareRequest& request) {
+  if (request.val_out.empty() == !request.options.val_fraction) {
+    if (!request.options.max_overlap || request.options.val_fraction) return;
+    throw UsageError("--max-overlap: is about what is held out; give --val-fraction and --val-out");
+  }
+  throw UsageError(request.val_out.empty()
+                       ? "--val-fraction: needs a directory for what is held out; give --val-out"
+                       : "--val-out: needs the fraction to hold out; give --val-fraction");
+}
+
+/// A pattern of all files of tokens there would find those of another corpus, too.
+void require_no_others(const PrepareRequest& request, const std::vector<DomainCounts>& domains) {
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(request.val_out, absent)) {
+    if (entry.path().extension() != request.out.extension()) continue;
+    const auto is_it = [&](const DomainCounts& domain) {
+      return val_file(request, domain.name).filename() == entry.path().filename();
+    };
+    if (std::ranges::any_of(domains, is_it)) continue;
+    throw OutputError(fmt::format(
+        "--val-out: {} is of no domain of this corpus; remove it, or name another directory",
+        entry.path().string()));
+  }
+}
+
+/// What trains, then what validates of each domain.
+std::vector<Output> make_outputs(const PrepareRequest& request, const Prepared& prepared) {
+  std::vector<Output> outputs;
+  outputs.push_back({.writer = make_writer(request.out, prepared.vocab_size)});
+  if (request.val_out.empty()) return outputs;
+  require_no_others(request, prepared.domains);
+  std::error_code error;
+  fs::create_directories(request.val_out, error);
+  if (error) {
+    throw OutputError(
+        fmt::format("--val-out: cannot make {}: {}", request.val_out.string(), error.message()));
+  }
+  for (const DomainCounts& domain : prepared.domains) {
+    const fs::path file = val_file(request, domain.name);
+    outputs.push_back({.writer = make_writer(file, prepared.vocab_size), .domain = domain.name});
+  }
+  return outputs;
+}
+
+void require_same_files(const std::vector<ReadFile>& before, const std::vector<ReadFile>& now) {
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i].digest == now[i].digest) continue;
+    throw DataError(
+        fmt::format("{}: changed while it was being read; begin again", now[i].path.string()));
+  }
+}
+
 }  // namespace
 
+fs::path val_file(const PrepareRequest& request, const std::string& domain) {
+  return request.val_out / (domain + request.out.extension().string());
+}
+
 Prepared prepare_tokens(const PrepareRequest& request) {
+  require_consistent(request);
   const Tokenizer& tokenizer = request.tokenizer;
+  std::vector<fs::path> files;
+  std::vector<std::string> domains;
+  for (const SourceFile& file : request.files) {
+    files.push_back(file.path);
+    domains.push_back(file.domain);
+  }
+  const Index passes = request.options.any() ? 2 : 1, total = passes * total_size(files);
+  Corpus corpus;
+  if (request.options.any()) {
+    corpus = divide_documents(files, domains, request.key, tokenizer.utf8, request.options,
+                              [&](Index done) { request.on_progress(done, total); });
+  }
   Prepared prepared;
+  prepared.domains = corpus.domains;
   prepared.eos_token_id = request.eos_token_id.value_or(tokenizer.eos_token_id);
   prepared.vocab_size = std::max(tokenizer.vocab_size, prepared.eos_token_id + 1);
-  const auto writer = make_writer(request.out, prepared.vocab_size);
-  const Index total = total_size(request.files);
-  const auto write = [&](std::span<const std::int32_t> tokens) {
-    writer->write(tokens);
-    prepared.tokens += std::ssize(tokens);
+  std::vector<Output> outputs = make_outputs(request, prepared);
+  size_t document = 0;
+  const auto output_of = [&](const Piece& piece) -> Output* {
+    if (corpus.fates.empty()) return outputs.data();
+    if (document >= corpus.fates.size() || corpus.fates[document] == Fate::dropped) return nullptr;
+    if (corpus.fates[document] == Fate::trains) return outputs.data();
+    return &outputs[static_cast<size_t>(1 + corpus.domain_of[static_cast<size_t>(piece.file)])];
   };
-  prepared.files =
-      read_documents(request.files, request.key, tokenizer.utf8, [&](const Piece& piece) {
-        const std::vector<std::int32_t> tokens = tokenizer.encode(piece.text);
-        require_no_end_within(tokens, prepared.eos_token_id);
-        write(tokens);
-        prepared.bytes += std::ssize(piece.text);
-        if (piece.ends_document) ++prepared.documents;
-        const auto eos = static_cast<std::int32_t>(prepared.eos_token_id);
-        if (piece.ends_document && eos >= 0) write({&eos, 1});
-        request.on_progress(piece.bytes_read, total);
-      });
-  if (prepared.tokens == 0) throw DataError("the files hold no text");
-  prepared.digest = writer->digest();
-  writer->commit(provenance_of(prepared, request), tokenizer.file);
+  prepared.files = read_documents(files, request.key, tokenizer.utf8, [&](const Piece& piece) {
+    if (Output* const output = output_of(piece)) {
+      const std::vector<std::int32_t> tokens = tokenizer.encode(piece.text);
+      require_no_end_within(tokens, prepared.eos_token_id);
+      output->write(tokens);
+      output->bytes += std::ssize(piece.text);
+      if (piece.ends_document) ++output->documents;
+      const auto eos = static_cast<std::int32_t>(prepared.eos_token_id);
+      if (piece.ends_document && eos >= 0) output->write({&eos, 1});
+    }
+    if (piece.ends_document) ++document;
+    request.on_progress((passes - 1) * (total / 2) + piece.bytes_read, total);
+  });
+  require_same_files(corpus.files, prepared.files);
+  if (outputs[0].tokens == 0) throw DataError("the files hold no text");
+  for (Output& output : outputs)
+    output.writer->commit(provenance_of(output, prepared, request), tokenizer.file);
+  prepared.documents = outputs[0].documents;
+  prepared.bytes = outputs[0].bytes;
+  prepared.tokens = outputs[0].tokens;
+  prepared.digest = outputs[0].writer->digest();
   return prepared;
 }
 

@@ -47,17 +47,17 @@ bool is_sound_table(std::string_view table) {
 
 bool has_sound_tables(std::string_view model) {
   constexpr protozero::pbf_tag_type kNormalizer = 3, kDenormalizer = 5, kTable = 2;
-  constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
+  constexpr auto kLengthDelimited = protozero::pbf_wire_type::length_delimited;
   try {
     protozero::pbf_reader whole(model.data(), model.size());
     while (whole.next()) {
       const bool normalizes = whole.tag() == kNormalizer || whole.tag() == kDenormalizer;
-      if (!normalizes || whole.wire_type() != kBytes) {
+      if (!normalizes || whole.wire_type() != kLengthDelimited) {
         whole.skip();
         continue;
       }
       protozero::pbf_reader normalizer = whole.get_message();
-      while (normalizer.next(kTable, kBytes)) {
+      while (normalizer.next(kTable, kLengthDelimited)) {
         const protozero::data_view table = normalizer.get_view();
         if (!is_sound_table({table.data(), table.size()})) return false;
       }

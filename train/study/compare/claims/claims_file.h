@@ -2,8 +2,12 @@
 // What is asked of runs, written down before they are trained: a YAML file of claims.
 //
 //   alpha: 0.05                  # default
-//   seeds: [11, 12, 13, 14]      # those that count, in this order; default: all that were trained
-//   looks: true                  # decide at 4, 8 and 12 seeds; default: once, when all have ended
+//   seeds: [11, 12, 21..28]      # seeds that count, in this order; default: all that were trained
+//   learning_rates: lr_star.csv  # beside this file: each arm's own learning rate (lr_optimum.csv)
+//   margins:                     # one per metric: a difference this small is none
+//     val_loss: {margin: 0.010, reason: half of the published lead}
+//     val_loss_per_decade: {margin: 0.010, reason: ...}  # of slopes
+//     grad_norm_median: {margin: 1.2, reason: ...}       # a factor if compared by ratio
 //   arms:                        # names that claims use; default: those of the runs
 //     softmax: {kind: softmax}   # found by their attention, whatever they are called,
 //     wide:                      # or called so
@@ -15,20 +19,24 @@
 //       endpoint: primary        # primary, secondary or exploratory (default)
 //       arm: v2
 //       reference: softmax       # or value: 0, a number instead of an arm
-//       compared_with: {arm: v2_unit, reference: softmax_unit}  # optional: is the first difference
-//                                # larger or smaller than that of these two?
+//       compared_with: {arm: v2_unit, reference: softmax_unit, where: {optim.lr: 0.02}}
+//                                # optional: is the difference of the first two larger or smaller
+//                                # than this one? Its keys of `where` replace those of the claim
 //       metric: val_loss         # train/study/compare/README.md
 //       where: {optim.lr: 0.01}  # the runs it is about, by their configuration; a list: any of it
+//       lr: own                  # each arm at its own learning rate; 4 x own; [own, 4 x own]
+//       seeds: {32: [11, 12], 64: [11..14]}  # instead of those of the file: a list, or a map from
+//                                # model.d_model, which names the sizes that count
+//       slope_over: parameters   # the difference per factor of ten in the parameters of the
+//                                # reference; or mean_over: parameters, the mean over the sizes
 //       expect: lower            # lower, higher, equivalent, not_higher
-//       margin: 0.010            # differences this small are none; a factor if compared by ratio
 //       published: [-0.03, -0.02]
 //       controls: [{arm: softmax, metric: grad_spikes, from: 5, to: 30}]
-//       plan: {spread: 0.011, effect: -0.025}  # for power: of a pilot, differences of single seeds
-//       if_supported: as the article says
-//       if_contradicted: the opposite holds
+//       planned_sd: 0.011        # for --power: of the differences of single seeds
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +45,7 @@
 #include "core/names.h"
 #include "core/real.h"
 #include "train/run/config/yaml.h"
+#include "train/study/compare/lr_optima.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {
@@ -44,8 +53,10 @@ namespace difftape::study {
 /// What a claim says of an arm beside another. `not_higher`: no more than the margin above it.
 enum class Expect { lower, higher, equivalent, not_higher };
 /// A family has one primary claim. Its secondary ones are tested, in order, once that is decided;
-/// exploratory ones are corrected within it.
+/// exploratory ones suggest at best.
 enum class Rank { primary, secondary, exploratory };
+/// What a claim says of several sizes: nothing, or the mean or the slope of its differences.
+enum class Over { no_sizes, mean, slope };
 
 }  // namespace difftape::study
 
@@ -62,6 +73,9 @@ inline constexpr auto kNames<study::Rank> =
     std::to_array<Named<study::Rank>>({{"primary", study::Rank::primary},
                                        {"secondary", study::Rank::secondary},
                                        {"exploratory", study::Rank::exploratory}});
+template <>
+inline constexpr auto kNames<study::Over> = std::to_array<Named<study::Over>>(
+    {{"", study::Over::no_sizes}, {"mean", study::Over::mean}, {"slope", study::Over::slope}});
 
 }  // namespace difftape
 
@@ -72,7 +86,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// Keys of a configuration, each with the values that are meant. Numbers compare as numbers.
 using Regime = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-/// What an arm must show, mean over its seeds, for the claim to be testable; on the quantity's own
+/// What an arm must show, mean over its seeds, for the claim to be testable; on the metric's own
 /// axis.
 struct Control {
   std::string arm;
@@ -81,12 +95,17 @@ struct Control {
   double to = kInfinity;
 };
 
-/// Two arms whose difference is meant.
+/// Two arms whose difference is meant, of runs within a regime.
 struct ArmPair {
   std::string arm, reference;
+  Regime where;
 };
 
-/// Margin, published difference and plan are as written: factors if the quantity is a ratio.
+/// Seeds that count, in their order, and what they are planned for.
+using Seeds = std::vector<std::uint64_t>;
+
+/// Margin, published difference and planned deviation are as written: factors if the metric is a
+/// ratio.
 struct Claim {
   std::string id, statement, source, family;
   Rank endpoint = Rank::exploratory;
@@ -96,11 +115,14 @@ struct Claim {
   Expect expect = Expect::lower;
   double value = kNone;  ///< what the arm is compared with instead of `reference`, as written
   std::optional<ArmPair> compared_with;  ///< the claim is of two differences; this is the second
-  double margin = kNone;
+  Over over = Over::no_sizes;
+  std::vector<double> own_lr;  ///< multiples of each arm's own learning rate; empty: all rates
+  Seeds seeds;                 ///< at every size; empty: all
+  std::map<Index, Seeds> seeds_of_size;  ///< by model.d_model; empty: `seeds` at every size found
+  double margin = kNone;                 ///< of the metric, or of its slope
   double published_low = kNone, published_high = kNone;
   std::vector<Control> controls;
-  double planned_spread = kNone, planned_effect = kNone;
-  std::string if_supported, if_contradicted;
+  double planned_sd = kNone;
   run::SourceLocation location;
 
   /// A difference as written, on the axis on which it is compared: the logarithm of a factor.
@@ -108,6 +130,8 @@ struct Claim {
   double margin_on_axis() const;  ///< NaN without a margin
   bool has_value() const { return reference.empty(); }
   std::vector<std::string> arms() const;  ///< all that it names, without those of its controls
+  /// Pairs that it plans at each size; 0: as many as there are.
+  std::vector<Index> planned_pairs() const;
 };
 
 /// A name that claims use for an arm.
@@ -116,19 +140,34 @@ struct ArmName {
   std::optional<run::YamlNode> attention;  ///< keys of model.attention; nothing: run.arm itself
 };
 
+struct Margin {
+  double margin = kNone;  ///< as written
+  std::string reason;
+};
+
 struct ClaimsFile {
   std::string path, text, digest;  ///< XXH3 of the text
   double alpha = 0.05;
-  std::vector<std::uint64_t> seeds;  ///< empty: all
-  bool looks = false;
-  std::vector<ArmName> arms;  ///< empty: claims name run.arm
+  Seeds seeds;                            ///< of claims that name none; empty: all
+  std::map<std::string, Margin> margins;  ///< by metric, or metric and kPerDecade
+  std::vector<ArmName> arms;              ///< empty: claims name run.arm
   std::vector<Claim> claims;
+  std::string learning_rates;         ///< a file beside this one; empty: none
+  std::optional<OwnRates> own_rates;  ///< nothing as long as that file is not there
+  std::string rates_digest;           ///< XXH3 of its text
 };
 
-/// Throws MissingInput if the file is not there, and ConfigError with every error: keys, quantities
-/// and arms it does not know, margins that are none.
+/// Ends the name of a margin of slopes over sizes.
+inline constexpr std::string_view kPerDecade = "_per_decade";
+
+/// The name under which `margins` has that of a claim.
+std::string margin_name(const Claim& claim);
+
+/// Throws MissingInput if the file is not there, ConfigError with every error (keys, metrics and
+/// arms it does not know, margins that are not positive), and DataError if its learning rates are
+/// damaged.
 ClaimsFile load_claims(const std::string& path);
-/// The same of a text; `path` names it in messages.
+/// The same of a text, without learning rates; `path` names it in messages.
 ClaimsFile claims_from_text(const std::string& text, const std::string& path);
 
 }  // namespace difftape::study

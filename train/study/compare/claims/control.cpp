@@ -17,7 +17,7 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
   if (found.empty()) return "";
   std::vector<double> values;
   for (const RunRecord* run : found.front().runs) {
-    const bool counts = file.seeds.empty() || std::ranges::count(file.seeds, run->seed) > 0;
+    const bool counts = claim.seeds.empty() || std::ranges::count(claim.seeds, run->seed) > 0;
     if (counts && run->complete()) values.push_back(run->number(*control.metric));
   }
   const double mean = stats::mean(values);
@@ -27,9 +27,9 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
     return "";
   }
   if (mean >= control.from && mean <= control.to) return "";
-  const Quantity& quantity = *control.metric;
+  const Quantity& metric = *control.metric;
   return fmt::format(
-      "{}: {} has {:.3g} on average; need {}", quantity.label, found.front().name, mean,
+      "{}: {} has {:.3g} on average; need {}", metric.label, found.front().name, mean,
       std::isinf(control.to)     ? fmt::format("{:g} or more", control.from)
       : std::isinf(control.from) ? fmt::format("{:g} or less", control.to)
                                  : fmt::format("{:g} to {:g}", control.from, control.to));

@@ -1,50 +1,49 @@
 #pragma once
-// The numbers of a claim: which runs it is about, and a quantity in its two arms, seed by seed.
+// The numbers of a claim: a metric in its two arms seed by seed, at one size or over several, and
+// what they add up to.
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "train/stats/interval.h"
 #include "train/study/compare/claims/claims_file.h"
+#include "train/study/compare/claims/pairs.h"
 #include "train/study/compare/run_record.h"
 
 namespace difftape::study {
 
-/// What is known of a difference of which a number is only known to lie at an end of the learning
-/// rates or beyond.
-struct Bound {
-  bool may_be_lower = false, may_be_higher = false;
+/// Fewer seeds, at one size or at any of several, decide nothing.
+inline constexpr Index kSeedsForVerdict = 3;
 
-  bool exact() const { return !may_be_lower && !may_be_higher; }
+/// The differences at one of several sizes.
+struct GapAtSize {
+  Index d_model = 0;
+  double parameters = kNone;
+  Index seeds = 0;
+  stats::Interval gap;
 };
 
-/// Without pairs where `reason` says why: "no run of v2 logged attn/sink_rate". Of a claim that
-/// compares two differences, the first one is in the place of the arm, the second in that of what
-/// it is compared with.
-struct Measured {
-  std::string arm, reference;        ///< names of the arms, as the runs have them
-  std::vector<std::uint64_t> seeds;  ///< of the pairs, in the order of the claims file
-  std::vector<double> a, b;          ///< of `arm` and `reference`, a number a seed, on the axis
-  stats::PairedDifference paired;    ///< of a and b
-  /// Means: of counts those of the counts; of what is compared by ratios geometric ones.
+/// Pairs, and the estimate that they give: of the mean difference, or of what the claim says of
+/// several sizes. Over sizes `seeds` are those of one size after the other; `a`, `b` and `groups`
+/// are empty.
+struct Measured : Pairs {
+  stats::PairedDifference paired;
+  /// Means: of counts those of the counts; of what is compared by ratios geometric ones. None over
+  /// sizes.
   double arm_mean = kNone, reference_mean = kNone;
-  std::string where;           ///< "lr 0.01"
-  Index planned = 0;           ///< seeds of the file; 0: as many as there are
-  bool stated_before = false;  ///< every run of the pairs knew this claims file
-  std::vector<Bound> bounds;   ///< of the pairs; none: all are exact
-  std::string reason;          ///< why nothing can be compared
+  std::vector<GapAtSize> sizes;  ///< ascending; empty where the claim is of one size
+  Index group_count = 0;  ///< groups of held-out documents whose sampling error the interval has
+  Index missing = 0;      ///< seeds of the plan that have no pair yet
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty
-
-  /// Of the mean over the first pairs, or over all.
-  Bound bound(std::size_t pairs) const;
-  Bound bound() const { return bound(a.size()); }
 };
 
-/// Uses complete runs, and of them those whose configuration `where` describes. A seed is one
-/// pair: its numbers at several learning rates are averaged on the axis of the quantity. No run is
-/// left out because it failed: one without a number is a reason to compare nothing.
+/// The interval has the spread over seeds: Var / n of the paired differences (or what
+/// train/stats/size_trend.h says over sizes). All arms are measured on the same held-out text,
+/// which is a sample too. Where all runs stored their loss in each of 64 groups of its documents,
+/// the squared standard error of the mean over the groups of what the seeds give together is added;
+/// degrees of freedom are those of Welch and Satterthwaite. The spread over groups holds a little
+/// of that over seeds, so the interval is rather too wide than too narrow.
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs);
 

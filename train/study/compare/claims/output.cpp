@@ -4,67 +4,40 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
 #include "train/study/compare/answer.h"
-#include "train/study/compare/claims/power.h"
+#include "train/study/compare/claims/questions.h"
 
 namespace difftape::study {
 
 namespace {
 
-std::string number(double value, const Quantity& quantity) {
-  return quantity.scale == Scale::ratio ? fmt::format("{:.{}g}", value, quantity.digits)
-                                        : fmt::format("{:.{}f}", value, quantity.digits);
+/// What the intervals have the spread of.
+std::string interval_note(std::span<const ClaimResult> results) {
+  const auto with_text = std::ranges::count_if(
+      results, [](const ClaimResult& each) { return each.measured.group_count > 0; });
+  const auto with_numbers = std::ranges::count_if(
+      results, [](const ClaimResult& each) { return !each.measured.seeds.empty(); });
+  const std::string seeds = "Intervals are of 95 %, over pairs of runs with the same seed";
+  if (with_text == 0) return seeds + ".";
+  return fmt::format("{}; {} have the sampling error of the held-out text too.", seeds,
+                     with_text == with_numbers ? "they" : "those of final losses");
 }
 
-/// A difference on the axis, as it is read: a factor, or a signed number.
-std::string shown(double difference, const Quantity& quantity) {
-  return quantity.scale == Scale::ratio ? fmt::format("{:.3g}", std::exp(difference))
-                                        : fmt::format("{:+.{}f}", difference, quantity.digits);
-}
-
-/// What p and p_other are of.
-std::pair<const char*, const char*> what_is_tested(Expect expect) {
-  switch (expect) {
-    case Expect::equivalent:
-      return {"p within the margin", "beyond the margin"};
-    case Expect::not_higher:
-      return {"p not above the margin", "above the margin"};
-    case Expect::lower:
-    case Expect::higher:
-      break;
+/// The margins of the claims that have numbers, and their reasons.
+std::vector<std::string> margin_notes(const ClaimsFile& file,
+                                      std::span<const ClaimResult> results) {
+  std::vector<std::string> notes;
+  for (const auto& [name, margin] : file.margins) {
+    const bool used = std::ranges::any_of(results, [&, &of = name](const ClaimResult& each) {
+      return !each.measured.seeds.empty() && margin_name(*each.claim) == of;
+    });
+    if (used)
+      notes.push_back(fmt::format("Margin of {}: {:g}, {}.", name, margin.margin, margin.reason));
   }
-  return {"p", "within the margin"};
-}
-
-std::string p_text(const ClaimResult& result) {
-  std::string text;
-  const auto add = [&text](const char* what, double p) {
-    if (!std::isnan(p)) text += fmt::format("{}{} {:.2g}", text.empty() ? "; " : ", ", what, p);
-  };
-  const auto [own, other] = what_is_tested(result.claim->expect);
-  add(own, result.p);
-  add("corrected", result.p_corrected);
-  add("by signs", result.p_signs);
-  add(other, result.p_other_corrected);
-  return text;
-}
-
-/// What a published size says beside the interval.
-std::string published_text(const ClaimResult& result) {
-  const Claim& claim = *result.claim;
-  const stats::Limits found = difference_limits(result.measured);
-  if (std::isnan(claim.published_low) || std::isnan(found.low + found.high)) return "";
-  const double low = claim.on_axis(claim.published_low), high = claim.on_axis(claim.published_high);
-  const bool apart = found.high < low || found.low > high;
-  const bool inside = found.low >= low && found.high <= high;
-  return fmt::format("; the published {:g} to {:g} {}", claim.published_low, claim.published_high,
-                     apart    ? "lies outside the interval"
-                     : inside ? "contains the interval"
-                              : "overlaps the interval");
+  return notes;
 }
 
 bool is_tested(const ClaimResult& result) { return result.verdict != Verdict::not_tested; }
@@ -75,94 +48,9 @@ JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> 
     : file(std::move(claims)), results(evaluate(file, runs)) {}
 
 const char* const kVerdictsHeader =
-    "claim,family,endpoint,treated_as,metric,scale,arm,reference,arm_mean,reference_mean,"
-    "difference,"
-    "half_width,margin,seeds,p,p_signs,p_corrected,p_other,p_other_corrected,verdict,"
-    "seeds_to_decide,reason";
-
-stats::Limits difference_limits(const Measured& measured) {
-  const stats::Interval& difference = measured.paired.difference;
-  return {measured.bound().may_be_lower ? -kInfinity : difference.low(),
-          measured.bound().may_be_higher ? kInfinity : difference.high()};
-}
-
-std::string difference_text(const ClaimResult& result) {
-  const Quantity& quantity = *result.claim->metric;
-  const Measured& found = result.measured;
-  const stats::Interval& difference = found.paired.difference;
-  const auto [may_be_lower, may_be_higher] = found.bound();
-  if (may_be_lower && may_be_higher) return "not known";
-  const char* bound = may_be_lower ? "at most " : may_be_higher ? "at least " : "";
-  const std::string text = bound + shown(difference.mean, quantity);
-  if (std::isnan(difference.half_width)) return text;
-  const std::string low = shown(difference.low(), quantity),
-                    high = shown(difference.high(), quantity);
-  return text + (may_be_lower    ? fmt::format(" (to {})", high)
-                 : may_be_higher ? fmt::format(" (from {})", low)
-                                 : fmt::format(" ({} to {})", low, high));
-}
-
-std::string verdict_words(const ClaimResult& result) {
-  const bool exploratory = is_decided(result.verdict) && result.endpoint == Rank::exploratory;
-  return fmt::format("{}{}", exploratory ? "exploratory: " : "", to_string(result.verdict));
-}
-
-std::string numbers_text(const ClaimResult& result) {
-  const Measured& found = result.measured;
-  if (found.seeds.empty()) return "";
-  const Quantity& quantity = *result.claim->metric;
-  const bool of_differences = result.claim->compared_with.has_value();
-  const auto mean = [&](double value) {
-    if (!of_differences) return number(value, quantity);
-    return shown(quantity.scale == Scale::ratio ? std::log(value) : value, quantity);
-  };
-  const std::string other =
-      result.claim->has_value()
-          ? fmt::format("; {} to {}", what_differs(quantity.scale), found.reference)
-          : fmt::format(", {} {}; {}", found.reference, mean(found.reference_mean),
-                        what_differs(quantity.scale));
-  const auto exact = std::ranges::count_if(found.bounds, &Bound::exact);
-  const auto ends = std::ssize(found.bounds) - exact;
-  const std::string beyond =
-      ends > 0 ? fmt::format("; in {} of {} at an end of the learning rates, or beyond", ends,
-                             found.seeds.size())
-               : "";
-  return fmt::format("{}: {} {}{} {}, {} {} at {}{}{}{}", quantity.label, found.arm,
-                     mean(found.arm_mean), other, difference_text(result), found.seeds.size(),
-                     found.seeds.size() == 1 ? "seed" : "seeds", found.where, p_text(result),
-                     published_text(result), beyond);
-}
-
-std::string verdict_text(const ClaimResult& result) {
-  const Claim& claim = *result.claim;
-  const std::string text = verdict_words(result);
-  const auto with = [&text](const std::string& more) {
-    return more.empty() ? text : fmt::format("{}: {}", text, more);
-  };
-  const bool expects_difference = claim.expect == Expect::lower || claim.expect == Expect::higher;
-  const bool small = expects_difference && result.p_other_corrected <= result.alpha;
-  const std::string size = small ? "; the difference is within the margin" : "";
-  switch (result.verdict) {
-    case Verdict::supported:
-      return with(claim.if_supported) + size;
-    case Verdict::contradicted:
-      return with(claim.if_contradicted) + size;
-    case Verdict::equivalent:
-      return with(claim.metric->scale == Scale::ratio
-                      ? fmt::format("no factor larger than {:g}", claim.margin)
-                      : fmt::format("no {} larger than {:g}", what_differs(claim.metric->scale),
-                                    claim.margin));
-    case Verdict::inconclusive:
-      if (!result.reason.empty()) return with(result.reason);
-      if (const Index seeds = seeds_to_decide(result); seeds > 0)
-        return with(fmt::format("about {} seeds would decide", seeds));
-      return with("1000 seeds would not decide");
-    case Verdict::not_testable:
-    case Verdict::not_tested:
-      break;
-  }
-  return with(result.reason);
-}
+    "claim,family,endpoint,treated_as,metric,scale,arm,reference,over,arm_mean,reference_mean,"
+    "difference,half_width,degrees,margin,seeds,p_difference,p_difference_corrected,p_equivalence,"
+    "p_equivalence_corrected,p_signs,verdict,interval_of,reason";
 
 std::vector<std::string> untested(std::span<const ClaimResult> results) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
@@ -187,31 +75,35 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
       return each.endpoint == endpoint && is_open_or_decided(each);
     });
   };
-  const auto primaries = count(Rank::primary);
   const auto changed = std::ranges::count_if(results, [](const ClaimResult& each) {
     return is_tested(each) && each.claim->endpoint != Rank::exploratory &&
            !each.measured.stated_before;
   });
   notes.push_back(fmt::format("Claims of {} (xxh3 {}).", file.path, file.digest));
+  if (file.own_rates) {
+    notes.push_back(fmt::format("Own learning rates of {} (xxh3 {}).",
+                                file.own_rates->file.string(), file.rates_digest));
+  }
   if (changed > 0) {
     notes.push_back(fmt::format(
         "{} of them {} not stated before the runs, which know another claims file or none: what "
         "they say is exploratory.",
         changed, changed == 1 ? "was" : "were"));
   }
-  if (primaries > 0) {
+  if (count(Rank::primary) > 0) {
     notes.push_back(fmt::format(
-        "p values of primary claims are corrected by Holm over {}, those of secondary ones count "
-        "once their primary one is decided; level {:g}.",
+        "p values of primary claims are corrected jointly by Holm over {}, those of secondary ones "
+        "count once their primary one is decided; level {:g}.",
         std::ranges::count(results, Rank::primary, &ClaimResult::endpoint), file.alpha));
   }
   if (count(Rank::exploratory) > 0) {
     notes.push_back(
-        fmt::format("An exploratory claim has a verdict if it passes Benjamini and Hochberg's "
-                    "correction in its family at {:g}.",
+        fmt::format("Exploratory verdicts pass Benjamini and Hochberg's correction in their family "
+                    "at {:g}.",
                     kFalseDiscoveryRate));
   }
-  notes.emplace_back("Intervals are of 95 %, over pairs of runs with the same seed.");
+  notes.push_back(interval_note(results));
+  for (const std::string& note : margin_notes(file, results)) notes.push_back(note);
   return notes;
 }
 
@@ -258,6 +150,7 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
   for (const ClaimResult& result : results) {
     const Claim& claim = *result.claim;
     const Measured& found = result.measured;
+    const stats::PairedDifference& paired = found.paired;
     std::vector<std::string> fields{claim.id,
                                     claim.family,
                                     std::string(to_string(claim.endpoint)),
@@ -265,22 +158,27 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
                                     claim.metric->name,
                                     std::string(to_string(claim.metric->scale)),
                                     found.arm,
-                                    found.reference};
+                                    found.reference,
+                                    std::string(to_string(claim.over))};
     const auto add = [&fields](double value) { fields.push_back(system::csv_number(value)); };
-    const stats::Interval& difference = found.paired.difference;
-    for (const double value : {found.arm_mean, found.reference_mean, difference.mean,
-                               difference.half_width, claim.margin_on_axis()}) {
+    for (const double value :
+         {found.arm_mean, found.reference_mean, paired.difference.mean,
+          paired.difference.half_width, paired.degrees, claim.margin_on_axis()}) {
       add(value);
     }
     fields.push_back(fmt::to_string(found.seeds.size()));
-    for (const double value :
-         {result.p, result.p_signs, result.p_corrected, result.p_other, result.p_other_corrected}) {
-      add(value);
+    const bool difference = finds_differences(questions_of(claim.expect).own);
+    const std::pair own(result.p, result.p_corrected),
+        other(result.p_other, result.p_other_corrected);
+    for (const auto& [p, corrected] : {difference ? own : other, difference ? other : own}) {
+      add(p);
+      add(corrected);
     }
+    add(result.p_signs);
     fields.emplace_back(to_string(result.verdict));
-    const bool more_would = result.verdict == Verdict::inconclusive && !result.bounded;
-    const Index needed = more_would ? seeds_to_decide(result) : 0;
-    fields.push_back(needed > 0 ? fmt::to_string(needed) : "");
+    fields.emplace_back(found.seeds.empty()     ? ""
+                        : found.group_count > 0 ? "seeds and held-out text"
+                                                : "seeds");
     fields.push_back(result.reason);
     csv += system::csv_line(fields);
   }

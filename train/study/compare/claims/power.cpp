@@ -1,10 +1,11 @@
 #include "train/study/compare/claims/power.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <optional>
 
 #include "train/stats/decision.h"
 
@@ -12,27 +13,32 @@ namespace difftape::study {
 
 namespace {
 
-/// The difference, in standard deviations, that is found with power kPower: by bisection.
-double smallest_found(Index seeds, double level) {
+/// The standard error to expect, in standard deviations of single differences.
+struct Expected {
+  double error, degrees;
+};
+
+/// Of pairs at one size or at several, whose mean is taken.
+std::optional<Expected> expected_error(const std::vector<Index>& pairs) {
+  double variance = 0, degrees = 0;
+  for (const Index each : pairs) {
+    if (each < 2) return std::nullopt;
+    variance += 1 / static_cast<double>(each);
+    degrees += static_cast<double>(each - 1);
+  }
+  const auto sizes = static_cast<double>(pairs.size());
+  return Expected{std::sqrt(variance) / sizes, degrees};
+}
+
+/// The difference that is found with power kPower: by bisection.
+double smallest_found(const Expected& expected, double level) {
   double low = 0, high = 100;
   while (high - low > 1e-6) {
     const double middle = (low + high) / 2;
-    (stats::paired_power(middle, 1, seeds, level) < kPower ? low : high) = middle;
+    const double power = stats::two_sided_power(middle, expected.error, expected.degrees, level);
+    (power < kPower ? low : high) = middle;
   }
   return high;
-}
-
-/// What a p value must not exceed to decide after so many seeds; 0 if none decides yet. With looks,
-/// at the last one they reach.
-double level_after(const ClaimsFile& file, Index seeds) {
-  if (!file.looks) return seeds < planned_seeds(file) ? 0 : worst_level(file);
-  if (seeds < stats::kLooks.front().pairs) return 0;
-  double low = -50, high = 0;  // logarithms
-  while (high - low > 1e-6) {
-    const double middle = (low + high) / 2;
-    (stats::sequential_p(std::exp(middle), seeds) <= worst_level(file) ? low : high) = middle;
-  }
-  return std::exp(low);
 }
 
 std::string shown(const Claim& claim, double on_axis) {
@@ -40,60 +46,41 @@ std::string shown(const Claim& claim, double on_axis) {
                                              : fmt::format("{:.3g}", on_axis);
 }
 
-std::string share(double power) { return std::isnan(power) ? "-" : fmt::format("{:.2f}", power); }
-
-bool asks_difference(const Claim& claim) {
-  return claim.expect == Expect::lower || claim.expect == Expect::higher;
-}
-
-/// How often the claim's own question is answered if the true difference is `effect`; NaN without a
-/// plan or without what the question needs.
-double own_power(const Claim& claim, double effect, double spread, Index seeds, double level) {
+/// How often the absence of a difference is found where there is none.
+double power_of_none(const Claim& claim, double error, double degrees, double level) {
   const double margin = claim.margin_on_axis();
-  if (std::isnan(effect)) return kNone;
-  if (asks_difference(claim)) return stats::paired_power(effect, spread, seeds, level);
-  if (claim.expect == Expect::not_higher)
-    return stats::one_sided_power(margin - effect, spread, seeds, level);
-  return stats::equivalence_power(margin, spread, seeds, level, effect);
-}
-
-/// The same of the margin, if there is no difference: that it is within, or not above.
-double margin_power(const Claim& claim, double spread, Index seeds, double level) {
-  const double margin = claim.margin_on_axis();
-  if (std::isnan(margin)) return kNone;
-  if (claim.expect == Expect::not_higher)
-    return stats::one_sided_power(margin, spread, seeds, level);
-  return stats::equivalence_power(margin, spread, seeds, level);
+  return claim.expect == Expect::not_higher
+             ? stats::one_sided_power(margin, error, degrees, level)
+             : stats::equivalence_power(margin, error, degrees, level);
 }
 
 std::vector<std::string> row_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
-  const double level = level_after(file, seeds);
-  // The absence of a difference is found when all seeds have ended.
-  const double level_of_none = seeds < planned_seeds(file) ? 0 : worst_level(file);
-  const bool planned = !std::isnan(claim.planned_spread);
-  const double spread = planned ? claim.on_axis(claim.planned_spread) : 1;
-  const bool has_effect = planned && !std::isnan(claim.planned_effect);
-  const double effect = has_effect ? claim.on_axis(claim.planned_effect) : kNone;
-  const double found = level > 0 ? smallest_found(seeds, level) * spread : kNone;
-  const auto power_of = [&](Index n) {
-    return own_power(claim, effect, spread, n, worst_level(file));
+  std::vector<Index> pairs = claim.planned_pairs();
+  if (pairs == std::vector<Index>{0}) pairs = {seeds};
+  const bool sizes_known = claim.over == Over::no_sizes || !claim.seeds_of_size.empty();
+  const auto expected =
+      sizes_known && claim.over != Over::slope ? expected_error(pairs) : std::nullopt;
+  const bool planned = !std::isnan(claim.planned_sd), has_margin = !std::isnan(claim.margin);
+  const double sd = planned ? claim.on_axis(claim.planned_sd) : 1, level = first_level(file);
+  const auto size = [&](double in_sd) {
+    return planned ? shown(claim, in_sd * sd) : fmt::format("{:.2f} SD", in_sd);
   };
-  const double own_level = asks_difference(claim) ? level : level_of_none;
-  const Index needed = has_effect ? stats::fewest_pairs(power_of, kPower) : 0;
-  const std::string size = planned ? shown(claim, found) : fmt::format("{:.2f} SD", found);
-  return {claim.id,
-          std::string(to_string(claim.endpoint)),
-          planned ? shown(claim, spread) : "-",
-          asks_difference(claim) && level > 0 ? size : "-",
-          has_effect ? shown(claim, effect) : "-",
-          share(!has_effect     ? kNone
-                : own_level > 0 ? own_power(claim, effect, spread, seeds, own_level)
-                                : 0),
-          needed > 0 ? fmt::to_string(needed) : "-",
-          std::isnan(claim.margin) ? "-" : shown(claim, claim.margin_on_axis()),
-          share(!planned || std::isnan(claim.margin) ? kNone
-                : level_of_none > 0 ? margin_power(claim, spread, seeds, level_of_none)
-                                    : 0)};
+  std::vector<std::string> row{claim.id, std::string(to_string(claim.endpoint)),
+                               fmt::format("{}", fmt::join(pairs, " + ")),
+                               planned ? shown(claim, sd) : "-"};
+  if (!expected) {
+    row.insert(row.end(), {"-", "-", has_margin ? shown(claim, claim.margin_on_axis()) : "-", "-"});
+    return row;
+  }
+  const auto [error, degrees] = *expected;
+  const bool finds = claim.expect == Expect::lower || claim.expect == Expect::higher;
+  row.push_back(size(stats::student_t_quantile(0.975, degrees) * error));
+  row.push_back(finds ? size(smallest_found(*expected, level)) : "-");
+  row.push_back(has_margin ? shown(claim, claim.margin_on_axis()) : "-");
+  row.push_back(planned && has_margin
+                    ? fmt::format("{:.2f}", power_of_none(claim, error * sd, degrees, level))
+                    : "-");
+  return row;
 }
 
 }  // namespace
@@ -102,11 +89,10 @@ system::Table power_table(const ClaimsFile& file, Index seeds,
                           std::span<const std::string> elsewhere) {
   system::Table table{{{"", "claim", true},
                        {"", "endpoint", true},
+                       {"", "seeds"},
                        {"", "SD"},
+                       {"", "95 % +-"},
                        {"", "found at power .8"},
-                       {"planned", "effect"},
-                       {"planned", "power"},
-                       {"planned", "seeds for .8"},
                        {"no difference", "margin"},
                        {"no difference", "power"}},
                       {}};
@@ -132,52 +118,12 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
                        elsewhere.empty() ? "" : " about these runs", others);
   return to_text(table) +
          system::wrapped(
-             fmt::format(
-                 "{} seeds, level {:.3g}: that of the worst step of Holm's correction{}. SD: "
-                 "of the differences of single seeds, as planned. No difference: how often "
-                 "its absence is found, within the margin or not above it{}.",
-                 seeds, level_after(file, seeds), file.looks ? " at the look reached" : "",
-                 seeds < planned_seeds(file)
-                     ? fmt::format(", which waits for all {}", planned_seeds(file))
-                     : ""),
+             fmt::format("Level {:.3g}, that of the first step of the correction. SD: of the "
+                         "differences of single seeds, as planned. No difference: how often its "
+                         "absence is found, within the margin or not above it.",
+                         first_level(file)),
              width, "") +
          others;
-}
-
-Index planned_seeds(const ClaimsFile& file) {
-  if (file.looks) return stats::kLooks.back().pairs;
-  return std::ssize(file.seeds);
-}
-
-Index seeds_to_decide(const ClaimResult& result) {
-  const double level = result.level;
-  const stats::PairedDifference& paired = result.measured.paired;
-  const double spread = paired.error * std::sqrt(static_cast<double>(paired.pairs));
-  const double margin = result.claim->margin_on_axis(), found = paired.difference.mean;
-  if (std::isnan(spread)) return 0;
-  if (spread == 0) return 1 + static_cast<Index>(std::ceil(std::log2(1 / level)));
-  const auto fewest = [](const std::function<double(Index)>& power) {
-    return stats::fewest_pairs(power, kPower);
-  };
-  const Index differs = fewest([&](Index n) {
-    switch (result.claim->expect) {
-      case Expect::equivalent:
-        return stats::one_sided_power(std::abs(found) - margin, spread, n, level / 2);
-      case Expect::not_higher:
-        return stats::one_sided_power(std::abs(found - margin), spread, n, level);
-      case Expect::lower:
-      case Expect::higher:
-        break;
-    }
-    return stats::paired_power(found, spread, n, level);
-  });
-  const bool asks_within = !std::isnan(margin) && result.claim->expect != Expect::not_higher;
-  const Index within = asks_within ? fewest([&](Index n) {
-    return stats::equivalence_power(margin, spread, n, level, found);
-  })
-                                   : 0;
-  const Index needed = differs == 0 ? within : within == 0 ? differs : std::min(differs, within);
-  return needed == 0 ? 0 : std::max(needed, paired.pairs + 1);
 }
 
 }  // namespace difftape::study

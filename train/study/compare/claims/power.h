@@ -1,5 +1,5 @@
 #pragma once
-// What a sweep can decide, before it runs; and how many seeds would decide what is open.
+// What the seeds of a claims file can decide, before any of them runs.
 
 #include <span>
 #include <string>
@@ -10,16 +10,15 @@
 
 namespace difftape::study {
 
-/// The power at which "how many seeds would decide" is answered.
+/// The power at which "what difference would be found" is answered.
 constexpr double kPower = 0.8;
 
-/// One row a primary or secondary claim for `seeds` seeds, at the level of the worst step of Holm's
-/// correction, alpha over the number of primary claims: the smallest difference that is found with
-/// power kPower, the power of the claim's own question at the planned effect and the seeds that
-/// take it to kPower, and how often the absence of a difference is found if there is none. Of
-/// claims without a planned spread in standard deviations of single differences. With looks, at the
-/// level of the last one that so many seeds reach. Fewer seeds than planned decide nothing else:
-/// power 0.
+/// One row for each primary or secondary claim with the seeds it plans, or `seeds` where it names
+/// none: the half-width of the 95 % interval to expect, the smallest true difference that is found
+/// with power kPower, and how often the absence of a difference larger than the margin is found if
+/// there is none, at the level of the first step of the correction (first_level). In standard
+/// deviations of single differences where no deviation is planned. The error of the held-out text
+/// is not in it. "-" for a slope, whose sizes are known from runs alone.
 ///
 /// Without the claims whose ids are `elsewhere`: other sweeps are about them.
 system::Table power_table(const ClaimsFile& file, Index seeds,
@@ -29,12 +28,5 @@ system::Table power_table(const ClaimsFile& file, Index seeds,
 /// no primary claims.
 std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
                        std::span<const std::string> elsewhere = {});
-
-/// Seeds that the file plans: as many as it names, or those of the last look; 0 if it says neither.
-Index planned_seeds(const ClaimsFile& file);
-
-/// The fewest seeds, more than there are, that would decide with power kPower if the difference and
-/// the spread that were seen are the true ones; 0: more than 1000, or nothing is known.
-Index seeds_to_decide(const ClaimResult& result);
 
 }  // namespace difftape::study

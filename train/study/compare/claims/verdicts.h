@@ -31,32 +31,27 @@ inline constexpr auto kNames<study::Verdict> =
 
 namespace difftape::study {
 
-/// Fewer seeds decide nothing.
-constexpr Index kSeedsForVerdict = 3;
-/// The false discovery rate among the verdicts on exploratory claims (Benjamini and Hochberg).
+/// The fraction of false ones among exploratory verdicts (Benjamini and Hochberg).
 constexpr double kFalseDiscoveryRate = 0.10;
 
 /// A claim with its numbers and its verdict. Its own question has the p value `p`: of a difference,
 /// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
 /// be found: equivalence where a difference was expected, a difference beyond the margin where
-/// equivalence was, one above it where none above it was. Each question is corrected for itself. Of
-/// primary claims by Holm over all of them, which holds wrong verdicts of either kind at alpha; of
-/// secondary ones at the level that their primary one was decided at, and no less than the claim
-/// before, which holds those of a family at alpha and not those of all; of exploratory ones by
-/// Benjamini and Hochberg within the family. `p_signs` is the exact test of signs, beside the
-/// others.
+/// equivalence was, one above it where none above it was. Both are corrected together: of primary
+/// claims by joint_holm (train/stats/joint_holm.h), which holds wrong verdicts of any kind at
+/// alpha; of secondary ones at the level that their primary one was decided at, and no less than
+/// the claim before; of exploratory ones by Benjamini and Hochberg within the family, each question
+/// for itself. `p_signs` is the exact test of signs, beside the others.
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
   Rank endpoint;  ///< as it is treated: exploratory if runs were made under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
-  bool lower = false;    ///< the difference is below 0; with looks, at the one that decides
-  bool bounded = false;  ///< its own test was left out: it could be wrong beyond the bound
+  bool lower = false;  ///< the difference is below 0
   Verdict verdict = Verdict::not_tested;
   std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
   double alpha = kNone;     ///< at or below which a corrected p decides
-  double level = kNone;     ///< at the worst step of Holm's correction
 };
 
 /// The verdicts on claims of one file. `measured` is in the order of the claims.
@@ -70,7 +65,7 @@ bool is_decided(Verdict verdict);
 /// Whether a claim was tested, or will be once its seeds have ended.
 bool is_open_or_decided(const ClaimResult& result);
 
-/// The level of the worst step of Holm's correction: alpha over the number of primary claims.
-double worst_level(const ClaimsFile& file);
+/// The level of the first step of the correction: alpha over the number of primary claims.
+double first_level(const ClaimsFile& file);
 
 }  // namespace difftape::study

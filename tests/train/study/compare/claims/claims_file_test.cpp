@@ -14,8 +14,12 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* kWhole = R"(alpha: 0.01
-seeds: [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22]
-looks: true
+seeds: [11, 12..14, 9]
+learning_rates: lr_star.csv
+margins:
+  val_loss: {margin: 0.01, reason: half of the published lead}
+  val_loss_per_decade: {margin: 0.02, reason: as much}
+  grad_norm_median: {margin: 1.2, reason: comparable}
 arms:
   softmax: {kind: softmax}
   v2: {kind: diff_v2, lambda: none}
@@ -31,13 +35,10 @@ claims:
     metric: val_loss
     where: {optim.lr: [0.01, 3.0e-2], optim.schedule: cosine}
     expect: lower
-    margin: 0.01
     published: [-0.03, -0.02]
     controls:
       - {arm: softmax, metric: grad_spikes, from: 5, to: 30}
-    plan: {spread: 0.011, effect: -0.025}
-    if_supported: it is
-    if_contradicted: it is not
+    planned_sd: 0.011
   scale:
     statement: the same scale
     family: losses
@@ -46,19 +47,27 @@ claims:
     reference: softmax
     metric: grad_norm_median
     expect: equivalent
-    margin: 1.2
+  slope:
+    statement: it grows
+    arm: v2
+    reference: softmax
+    metric: val_loss
+    lr: [4 x own, own]
+    slope_over: parameters
+    seeds: {64: [11, 12], 32: [11..15]}
+    expect: not_higher
 )";
 
 TEST(ClaimsFile, is_read_in_full) {
   const ClaimsFile file = claims_from_text(kWhole, "c.yaml");
   EXPECT_EQ(file.alpha, 0.01);
-  EXPECT_EQ(file.seeds,
-            (std::vector<std::uint64_t>{11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22}));
-  EXPECT_TRUE(file.looks);
+  EXPECT_EQ(file.seeds, (Seeds{11, 12, 13, 14, 9}));
+  EXPECT_EQ(file.learning_rates, "lr_star.csv");
+  EXPECT_EQ(file.margins.at("val_loss").reason, "half of the published lead");
   ASSERT_EQ(file.arms.size(), 3u);
   EXPECT_TRUE(file.arms[1].attention.has_value());
   EXPECT_FALSE(file.arms[2].attention.has_value());
-  ASSERT_EQ(file.claims.size(), 2u);
+  ASSERT_EQ(file.claims.size(), 3u);
   const Claim& loss = file.claims[0];
   EXPECT_EQ(loss.id, "loss");
   EXPECT_EQ(loss.endpoint, Rank::primary);
@@ -69,10 +78,17 @@ TEST(ClaimsFile, is_read_in_full) {
   EXPECT_EQ(loss.published_high, -0.02);
   ASSERT_EQ(loss.controls.size(), 1u);
   EXPECT_EQ(loss.controls[0].to, 30);
-  EXPECT_EQ(loss.planned_effect, -0.025);
-  EXPECT_EQ(loss.if_contradicted, "it is not");
+  EXPECT_EQ(loss.planned_sd, 0.011);
+  EXPECT_EQ(loss.seeds, file.seeds);
+  EXPECT_EQ(loss.over, Over::no_sizes);
   EXPECT_EQ(file.claims[1].expect, Expect::equivalent);
   EXPECT_DOUBLE_EQ(file.claims[1].on_axis(file.claims[1].margin), std::log(1.2));
+  const Claim& slope = file.claims[2];
+  EXPECT_EQ(slope.over, Over::slope);
+  EXPECT_EQ(slope.margin, 0.02) << "that of slopes";
+  EXPECT_EQ(slope.own_lr, (std::vector{1.0, 4.0}));
+  EXPECT_EQ(slope.seeds_of_size.at(32).size(), 5u);
+  EXPECT_EQ(slope.planned_pairs(), (std::vector<Index>{5, 2}));
 }
 
 TEST(ClaimsFile, has_a_digest_that_any_change_changes) {
@@ -100,7 +116,7 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
               HasSubstr("c.yaml:16:13: error: claims.loss.metric: no metric is called "
                         "'val_los'; did you mean 'val_loss'?; there are train_loss, val_loss"));
   EXPECT_THAT(error("arm: v2", "arm: v3"),
-              HasSubstr("c.yaml:14:10: error: claims.loss.arm: 'v3' is not in arms (softmax, v2, "
+              HasSubstr("c.yaml:18:10: error: claims.loss.arm: 'v3' is not in arms (softmax, v2, "
                         "wide)"));
   EXPECT_THAT(error("{arm: softmax, metric", "{arm: softmx, metric"),
               HasSubstr("claims.loss.controls.arm: 'softmx' is not in arms"));
@@ -109,9 +125,14 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
   EXPECT_THAT(error("optim.schedule: cosine", "optim.shedule: cosine"),
               HasSubstr("unknown key 'claims.loss.where.optim.shedule'; did you mean "
                         "'optim.schedule'?"));
-  EXPECT_THAT(error("    if_supported: it is\n", "    if_suported: it is\n"),
-              HasSubstr("unknown key 'claims.loss.if_suported'; did you mean 'if_supported'?"));
-  EXPECT_THAT(error("lambda: none", "lambda: nothing"), HasSubstr("c.yaml:6:"));
+  EXPECT_THAT(error("    planned_sd:", "    planed_sd:"),
+              HasSubstr("unknown key 'claims.loss.planed_sd'; did you mean 'planned_sd'?"));
+  EXPECT_THAT(error("    published:", "    margin: 0.01\n    published:"),
+              HasSubstr("unknown key 'claims.loss.margin'"))
+      << "margins stand at the top, one for each metric";
+  EXPECT_THAT(error("  grad_norm_median: {m", "  grad_norm_medan: {m"),
+              HasSubstr("unknown key 'margins.grad_norm_medan'; did you mean 'grad_norm_median'?"));
+  EXPECT_THAT(error("lambda: none", "lambda: nothing"), HasSubstr("c.yaml:10:"));
   EXPECT_THAT(error("    metric: val_loss",
                     "    compared_with: {arm: v2, reference: v3}\n"
                     "    metric: val_loss"),
@@ -123,14 +144,54 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
 }
 
 TEST(ClaimsFile, with_numbers_that_do_not_fit_is_refused) {
-  EXPECT_THAT(error("margin: 0.01", "margin: -0.01"), HasSubstr("claims.loss.margin"));
-  EXPECT_THAT(error("margin: 1.2", "margin: 0.9"), HasSubstr("claims.scale.margin"));
-  EXPECT_THAT(error("    margin: 1.2\n", ""),
-              HasSubstr("claims.scale.margin: is missing; 'equivalent' needs"));
+  EXPECT_THAT(error("margin: 0.01,", "margin: -0.01,"), HasSubstr("margins.val_loss.margin"));
+  EXPECT_THAT(error("margin: 1.2,", "margin: 0.9,"), HasSubstr("margins.grad_norm_median.margin"));
+  EXPECT_THAT(error("{margin: 0.01, reason: half of the published lead}", "{margin: 0.01}"),
+              HasSubstr("margins.val_loss: has no 'reason'"));
+  EXPECT_THAT(error("  grad_norm_median: {margin: 1.2, reason: comparable}\n", ""),
+              HasSubstr("claims.scale.expect: 'equivalent' needs a margin; add grad_norm_median: "
+                        "{margin: ..., reason: ...} to 'margins' at the top of the file"));
+  EXPECT_THAT(error("  val_loss_per_decade: {margin: 0.02, reason: as much}\n", ""),
+              HasSubstr("'not_higher' needs a margin; add val_loss_per_decade: {"));
   EXPECT_THAT(error("[-0.03, -0.02]", "[-0.02, -0.03]"),
               HasSubstr("claims.loss.published: expected two numbers, the lower first"));
   EXPECT_THAT(error("alpha: 0.01", "alpha: 1"), HasSubstr("alpha"));
-  EXPECT_THAT(error("seeds: [11, 12,", "seeds: [-1, 12,"), HasSubstr("seeds"));
+}
+
+TEST(ClaimsFile, with_seeds_or_sizes_that_are_none_is_refused) {
+  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [-1, 12..14"),
+              HasSubstr("seeds: expected seeds such as 11 or 11..18, got '-1'"));
+  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [11, 14..12"), HasSubstr("got '14..12'"));
+  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [11, 1..1000000"), HasSubstr("got '1..1000000'"));
+  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [12, 12..14"), HasSubstr("names a seed twice"));
+  EXPECT_THAT(error("{64: [11, 12], 32: [11..15]}", "{wide: [11, 12], 32: [11..15]}"),
+              HasSubstr("claims.slope.seeds.wide: expected a value of model.d_model"));
+  EXPECT_THAT(error("{64: [11, 12], 32: [11..15]}", "{32: [11..15]}"),
+              HasSubstr("claims.slope.seeds: names one size, but must name two or more"));
+  EXPECT_THAT(error("    slope_over: parameters\n", ""),
+              HasSubstr("claims.slope.seeds: names seeds by size, which needs mean_over or"));
+  EXPECT_THAT(error("    slope_over: parameters\n", "    slope_over: steps\n"),
+              HasSubstr("claims.slope.slope_over: 'steps'"));
+  EXPECT_THAT(error("    slope_over: parameters\n",
+                    "    slope_over: parameters\n    mean_over: parameters\n"),
+              HasSubstr("claims.slope.slope_over: stands instead of mean_over; keep one of them"));
+}
+
+TEST(ClaimsFile, with_learning_rates_that_are_none_is_refused) {
+  EXPECT_THAT(error("[4 x own, own]", "[4 own, own]"),
+              HasSubstr("claims.slope.lr: expected own or 4 x own, got '4 own'"));
+  EXPECT_THAT(error("[4 x own, own]", "[1 x own, own]"),
+              HasSubstr("claims.slope.lr: names a learning rate twice"));
+  EXPECT_THAT(error("learning_rates: lr_star.csv\n", ""),
+              HasSubstr("claims.slope.lr: needs 'learning_rates' at the top of the file"));
+  EXPECT_THAT(
+      error("learning_rates: lr_star.csv", "learning_rates: a/lr_star.csv"),
+      HasSubstr("learning_rates: is 'a/lr_star.csv', but must name a file beside this one"));
+  EXPECT_THAT(error("    lr: [4 x own, own]\n", "    lr: own\n    where: {optim.lr: 0.01}\n"),
+              HasSubstr("claims.slope.lr: stands instead of optim.lr in 'where'"));
+  EXPECT_THAT(error("    metric: val_loss\n    lr: [4 x own, own]\n",
+                    "    metric: lr_penalty\n    lr: own\n"),
+              HasSubstr("claims.slope.lr: must name two learning rates for lr_penalty"));
 }
 
 TEST(ClaimsFile, has_one_primary_claim_a_family_before_its_secondary_ones) {

@@ -94,6 +94,27 @@ TEST(MeasureDifferences, known_at_different_learning_rates_are_not_compared) {
   EXPECT_TRUE(found.seeds.empty() && found.a.empty() && found.b.empty());
 }
 
+TEST(MeasureDifferences, of_other_regimes_are_compared_where_the_claim_says_so) {
+  std::vector<Result> results;
+  for (const char* arm : {"a", "b"}) {
+    for (const int steps : {5, 80}) {
+      for (const int seed : {1, 2, 3}) {
+        Result result{.arm = arm, .seed = seed, .loss = 2 + 0.01 * seed * seed};
+        result.config = {{"train.steps", std::to_string(steps)}};
+        if (arm[0] == 'a') result.loss -= steps == 5 ? 0.04 : 0.01;
+        results.push_back(result);
+      }
+    }
+  }
+  const Measured found =
+      measured(claims("    metric: val_loss\n    where: {train.steps: 80}\n"
+                      "    compared_with: {arm: a, reference: b, where: {train.steps: 5}}\n"),
+               test::records(results));
+  EXPECT_EQ(found.reason, "");
+  EXPECT_NEAR(found.arm_mean, -0.01, 1e-12);
+  EXPECT_NEAR(found.reference_mean, -0.04, 1e-12);
+}
+
 TEST(MeasureDifferences, one_of_which_is_not_there_are_not_compared) {
   const std::string loss = "    metric: val_loss\n    compared_with: ";
   EXPECT_THAT(measured(claims(loss + "{arm: c, reference: x}\n"), four_arms()).reason,

@@ -43,17 +43,27 @@ TEST(Measure, compares_ratios_by_their_logarithms) {
 }
 
 TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
-  const std::string quantity = "    metric: val_loss\n";
-  const Measured some = measured(claims(quantity, "seeds: [3, 1]\n"), two_arms());
-  EXPECT_EQ(some.seeds, (std::vector<std::uint64_t>{3, 1}));
-  EXPECT_EQ(some.planned, 2);
-  const Measured missing = measured(claims(quantity, "seeds: [3, 9, 1]\n"), two_arms());
-  EXPECT_EQ(missing.seeds, (std::vector<std::uint64_t>{3, 1}));
-  const Measured looks =
-      measured(claims(quantity, "seeds: [3, 9, 1, 2, 4, 5, 6, 7, 8, 10, 11, 12]\nlooks: true\n"),
-               two_arms());
-  EXPECT_EQ(looks.seeds, (std::vector<std::uint64_t>{3}))
-      << "a look is at the first, without a gap";
+  const std::string metric = "    metric: val_loss\n";
+  const Measured some = measured(claims(metric, "seeds: [3, 1]\n"), two_arms());
+  EXPECT_EQ(some.seeds, (Seeds{3, 1}));
+  EXPECT_EQ(some.missing, 0);
+  const Measured missing = measured(claims(metric, "seeds: [3, 9, 1]\n"), two_arms());
+  EXPECT_EQ(missing.seeds, (Seeds{3, 1}));
+  EXPECT_EQ(missing.missing, 1);
+  const Measured own =
+      measured(claims(metric + "    seeds: [2, 3]\n", "seeds: [1, 2]\n"), two_arms());
+  EXPECT_EQ(own.seeds, (Seeds{2, 3})) << "the claim's own instead";
+  EXPECT_EQ(measured(claims(metric + "    seeds: [8, 9]\n"), two_arms()).reason,
+            "no run of a has one of the seeds 8, 9");
+}
+
+TEST(Measure, of_other_seeds_at_other_learning_rates_takes_none_of_them) {
+  auto runs = two_arms();
+  for (const char* arm : {"a", "b"})
+    runs.push_back(test::record({.arm = arm, .lr = 0.5, .seed = 7}));
+  const Measured found = measured(claims("    metric: val_loss\n    seeds: [1..3]\n"), runs);
+  EXPECT_EQ(found.reason, "");
+  EXPECT_EQ(found.where, "lr 0.001, 0.01");
 }
 
 TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_out) {

@@ -1,0 +1,183 @@
+// Rows of index.csv as runs, without their directories.
+#include "train/study/compare/run_index.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "tests/support/scratch.h"
+#include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/collection.h"
+#include "train/study/compare/quantities.h"
+#include "train/system/text_table.h"
+
+namespace difftape::study {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::put;
+using test::Result;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RunIndexFile : public testing::Test {
+ protected:
+  /// Writes the index of a sweep whose runs are these, all of one configuration but for arm,
+  /// learning rate and seed.
+  fs::path write(const std::string& folder, const std::vector<RunRecord>& runs) {
+    std::vector<IndexRow> rows;
+    for (const RunRecord& run : runs) {
+      IndexRow row = index_row(run);
+      row["name"] = row["dir"] = fmt::format("{}-{:g}-{}", run.arm, run.lr, run.seed);
+      row["arm"] = run.arm;
+      row["seed"] = fmt::to_string(run.seed);
+      row["lr"] = fmt::to_string(run.lr);
+      row["state"] = to_string(run.status.state);
+      row["config"] = fmt::format("{}{}", run.arm, run.lr);
+      row["data"] = data_;
+      row["model.attention.kind"] = run.config("model.attention.kind");
+      rows.push_back(row);
+    }
+    std::vector<std::string> columns = index_columns();
+    columns.emplace_back("val_loss/code.c");
+    columns.emplace_back("model.attention.kind");
+    std::string text = system::csv_line(columns);
+    for (IndexRow& row : rows) {
+      std::vector<std::string> fields;
+      for (const std::string& column : columns) fields.push_back(row[column]);
+      text += system::csv_line(fields);
+    }
+    fs::create_directories(dir / folder);
+    put(dir / folder / "config.csv",
+        "key,value\nmodel.d_ff,344\nmodel.vocab_size,256\ndata.type,text\ndata.seq_len,256\n"
+        "train.steps,20\n");
+    put(dir / folder / "index.csv", text);
+    return dir / folder / "index.csv";
+  }
+  /// The message of a DataError.
+  static std::string error(const std::vector<fs::path>& files) {
+    try {
+      collect_runs(files);
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  /// Replaces a text that the index has once.
+  static void change(const fs::path& file, const std::string& from, const std::string& to) {
+    std::string text = contents(file);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    put(file, text.replace(at, from.size(), to));
+  }
+
+  test::ScratchDir dir;
+  std::string data_ = "d1";
+};
+
+TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged) {
+  RunRecord run = test::record({.arm = "v2", .attention = {{"kind", "diff_v2"}}, .lr = 1.0 / 3, .seed = 7,
+                          .last = {{"val/loss/code.c", 1.0 / 7}, {"act/max/0", kInfinity}}});
+  run.status.diverged = run::Divergence{12, "train/loss", "", "matmul in block 0, forward"};
+  const fs::path file = write("a", {run, test::record({.arm = "softmax", .seed = 7})});
+  put(dir / "a/val_groups.csv", "name,0,1\nv2-0.333333-7,0.1111111111111111,0.2222222222222222\n");
+  EXPECT_THAT(contents(file), HasSubstr(",0.14285714285714285,")) << "the loss of a domain";
+  const std::vector<RunRecord> read = collect_runs(std::vector{file}).runs;
+  ASSERT_EQ(read.size(), 2u);
+  const RunRecord& again = read[0];
+  EXPECT_EQ(again.lr, 1.0 / 3);
+  EXPECT_EQ(again.seed, 7u);
+  EXPECT_EQ(again.arm, "v2");
+  EXPECT_EQ(again.dir, dir / "a/v2-0.333333-7");
+  EXPECT_EQ(again.status.state, run::RunState::finished);
+  EXPECT_EQ(again.status.diverged->quantity, "train/loss");
+  EXPECT_EQ(again.status.diverged->op, "matmul in block 0, forward");
+  EXPECT_EQ(again.status.parameters, run.status.parameters);
+  EXPECT_EQ(again.initial_loss(), run.initial_loss());
+  EXPECT_EQ(again.group_losses().loss, (std::vector<double>{1.0 / 9, 2.0 / 9}));
+  EXPECT_TRUE(again.metrics.columns.empty()) << "no curves";
+  EXPECT_EQ(again.attention->kind, run.attention->kind);
+  EXPECT_EQ(again.config("train.steps"), "20");
+  std::size_t numbers = 0, logged = 0;
+  for (const Quantity& each : quantities()) {
+    const double a = again.number(each), b = run.number(each);
+    EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << each.name;
+    EXPECT_EQ(again.logged(each), run.logged(each)) << each.name;
+    numbers += std::isnan(b) ? 0 : 1;
+    logged += run.logged(each) ? 1 : 0;
+  }
+  EXPECT_GT(numbers, 5u);
+  EXPECT_GT(logged, numbers) << "a quantity that was logged without a number";
+  EXPECT_EQ(again.number("hidden_state"), kInfinity);
+}
+
+TEST_F(RunIndexFile, of_several_sweeps_is_one_study_in_which_a_run_counts_once) {
+  const RunRecord shared = test::record({.seed = 2, .loss = 2.1});
+  const fs::path a = write("a", {test::record({.seed = 1}), shared});
+  const fs::path b = write("b", {shared, test::record({.seed = 3, .state = run::RunState::stopped}),
+                                 test::record({.seed = 4})});
+  const Collection pooled = collect_runs(std::vector{a, b.parent_path()});
+  std::vector<std::uint64_t> seeds;
+  for (const RunRecord& run : pooled.runs) seeds.push_back(run.seed);
+  EXPECT_EQ(seeds, (std::vector<std::uint64_t>{1, 2, 4}));
+  EXPECT_THAT(pooled.notes,
+              testing::Contains(b.string() +
+                                ": 1 of 3 runs are not complete; not in the statistics"));
+  EXPECT_THAT(pooled.notes, testing::Contains(HasSubstr("3 of 3 runs are read from an index.csv")));
+}
+
+TEST_F(RunIndexFile, of_one_run_with_two_results_is_an_error_but_for_its_speed) {
+  const RunRecord run = test::record({.seed = 2, .loss = 2.125});
+  const fs::path a = write("a", {run}), b = write("b", {run});
+  change(b, "40000", "30000");
+  EXPECT_EQ(collect_runs(std::vector{a, b}).runs.size(), 1u);
+  change(b, "2.125", "2.25");
+  EXPECT_EQ(error({a, b}),
+            b.string() + ": run softmax-0.001-2 has the validation loss 2.25, but must have that "
+                         "of the same run in " +
+                a.string() + ", 2.125; give one of the two files");
+}
+
+TEST_F(RunIndexFile, of_other_data_is_not_pooled) {
+  const fs::path a = write("a", {test::record({})});
+  data_ = "d2";
+  const fs::path b = write("b", {test::record({.seed = 2})});
+  EXPECT_EQ(error({a, b}), b.string() + ": its data have the digest d2, but must have that of " +
+                               a.string() + ", d1; report on them separately");
+}
+
+TEST_F(RunIndexFile, that_is_damaged_is_refused_with_its_place) {
+  const fs::path file = write("a", {test::record({.seed = 1}), test::record({.seed = 2})});
+  const std::string sound = contents(file);
+  const auto damaged = [&](const std::string& from, const std::string& to) {
+    put(file, sound);
+    change(file, from, to);
+    return error({file});
+  };
+  EXPECT_THAT(damaged(",finished,", ",finish,"),
+              HasSubstr("run softmax-0.001-1: state is 'finish', but must be one of queued, "));
+  EXPECT_THAT(damaged(",finished,20,", ",finished,2x0,"),
+              HasSubstr("run softmax-0.001-1: step is '2x0', but must be an integer"));
+  EXPECT_THAT(damaged("softmax,1,0.001", "softmax,-1,0.001"), HasSubstr("seed is '-1', but must"));
+  EXPECT_THAT(damaged("softmax,1,0.001", "softmax,1,"), HasSubstr("lr is '', but must be a number"));
+  EXPECT_THAT(damaged("softmax-0.001-2,softmax,2", "softmax-0.001-1,softmax,2"),
+              HasSubstr("index.csv:3: a second row of run softmax-0.001-1"));
+  EXPECT_THAT(damaged("0.001-1,softmax", "0.001-1,soft,max"),
+              AllOf(HasSubstr("index.csv:2: has "), HasSubstr(" fields, but must have ")));
+  EXPECT_THAT(damaged(",config,", ",digest,"),
+              HasSubstr("has no column 'config', but must be the index.csv of a sweep"));
+  put(file, "");
+  EXPECT_THAT(error({file}), HasSubstr("has no column 'name'"));
+  put(file, sound);
+  fs::remove(dir / "a/config.csv");
+  EXPECT_THROW(collect_runs(std::vector{file}), MissingInput);
+}
+
+TEST_F(RunIndexFile, without_a_complete_run_has_nothing_to_report_on) {
+  const fs::path file = write("a", {test::record({.state = run::RunState::stopped})});
+  EXPECT_THROW(collect_runs(std::vector{file}), MissingInput);
+  EXPECT_FALSE(collect_runs_so_far(std::vector{file.parent_path()}));
+}
+
+}  // namespace
+}  // namespace difftape::study

@@ -1,0 +1,165 @@
+// Committed results: index.csv without the directories of its runs says and saves the same.
+#include <gmock/gmock.h>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/system/text_table.h"
+
+namespace difftape::study {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::put;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kClaims = R"(claims:
+  loss: {statement: a, arm: diff_v2, reference: softmax, metric: val_loss, where: {optim.lr: [0.01]}, expect: lower, margin: 0.01}
+  final: {statement: b, arm: diff_v2, reference: softmax, metric: final_loss, expect: lower}
+  sensitivity: {statement: c, arm: diff_v2, reference: softmax, metric: lr_sensitivity, expect: lower, margin: 0.5}
+  spikes: {statement: d, arm: diff_v2, reference: softmax, metric: grad_norm_spike_fraction, expect: higher}
+  growth: {statement: e, arm: diff_v2, reference: softmax, metric: grad_norm_growth_before_decay, expect: lower}
+  logit: {statement: f, arm: diff_v2, reference: softmax, metric: attention_logit, where: {optim.lr: 0.01}, expect: lower}
+  cosine: {statement: g, arm: softmax, reference: diff_v2, metric: output_cosine, expect: lower}
+  nobody: {statement: h, arm: diff_v2, reference: softmax, metric: val_loss, where: {model.d_model: 32}, expect: lower}
+)";
+
+class Results : public testing::Test {
+ protected:
+  Results() {
+    project.config.data.seq_len = 16;
+    project.config.train.steps = 60;
+    project.save();
+    put(project / "claims.yaml", kClaims);
+    write("s.yaml", "seeds: [1, 2, 3]");
+  }
+
+  /// Two arms, of which one diverges at the largest learning rate.
+  void write(const std::string& name, const std::string& seeds, const std::string& more = "") {
+    put(project / name, "base: tiny.yaml\ndata.path: [text.txt]\nsweep:\n  " + seeds +
+                            "\n  lr: [1.0e-2, 2.0e-2, 1.0e+9]\n  claims: claims.yaml\n" + more +
+                            "  arms: {softmax: , diff_v2: {model.attention.kind: diff_v2}}\n");
+  }
+  Outcome difftape(const std::vector<std::string>& arguments) {
+    const Outcome outcome = project.difftape(arguments);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    return outcome;
+  }
+  /// Copies what one commits of a sweep.
+  void commit(const std::string& sweep, const std::string& folder) {
+    fs::create_directories(project / folder);
+    for (const char* file : {"index.csv", "config.csv"})
+      fs::copy_file(project / sweep / file, project / folder / file);
+  }
+  /// A column of an index, row by row.
+  std::vector<std::string> column(const std::string& index, const std::string& name) {
+    const auto lines = system::read_csv(contents(project / index));
+    const auto at = std::ranges::find(lines[0], name) - lines[0].begin();
+    std::vector<std::string> values;
+    for (std::size_t i = 1; i < lines.size(); ++i)
+      values.push_back(lines[i].at(static_cast<std::size_t>(at)));
+    return values;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_also_pooled) {
+  write("more.yaml", "seeds: [4, 5]");
+  difftape({"sweep", "s.yaml", "--out", "a"});
+  difftape({"sweep", "more.yaml", "--out", "b"});
+  const auto states = column("a/index.csv", "state");
+  EXPECT_THAT(states, AllOf(testing::Contains("finished"), testing::Contains("diverged")));
+  commit("a", "results/a");
+  commit("b", "results/b");
+  for (const char* file : {"results/a/index.csv", "results/a/config.csv"})
+    EXPECT_THAT(contents(project / file), Not(HasSubstr(project.path().string())));
+  const std::vector<std::string> claims{"--claims", "claims.yaml", "--verdicts"};
+  const auto report = [&](std::vector<std::string> inputs, const std::string& name) {
+    inputs.insert(inputs.begin(), "report");
+    inputs.insert(inputs.end(), {"--claims", "claims.yaml", "--verdicts", name + ".csv", "--svg",
+                                 name + ".svg"});
+    std::string text = difftape(inputs).out;
+    return text.substr(0, text.find("\nreport: "));
+  };
+  const std::string text = report({"a", "b"}, "dirs");
+  EXPECT_EQ(report({"results/a/index.csv", "results/b/index.csv"}, "files"), text);
+  EXPECT_EQ(contents(project / "files.csv"), contents(project / "dirs.csv"));
+  EXPECT_EQ(contents(project / "files.svg"), contents(project / "dirs.svg"));
+  EXPECT_EQ(report({"results/a", "results/b"}, "folders"), text);
+  EXPECT_THAT(text, AllOf(HasSubstr("5 seeds"), HasSubstr("no run of softmax logged attn/output_")));
+  EXPECT_THAT(contents(project / "report.html"),
+              AllOf(HasSubstr("30 of 30 runs are read from an index.csv, which has no curves"),
+                    Not(HasSubstr("id=\"curves\"")), Not(HasSubstr("id=\"commands\""))));
+}
+
+TEST_F(Results, are_not_trained_again_and_count_in_tables_and_verdicts) {
+  difftape({"sweep", "s.yaml", "--out", "a", "--set", "sweep.seeds=[1, 2]"});
+  commit("a", "results/a");
+  write("s.yaml", "seeds: [1, 2, 3]", "  results: results/a\n");
+  const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "b"});
+  EXPECT_THAT(outcome.out, testing::StartsWith("12 of 18 runs are already trained, 12 of them in "
+                                               "results/a/index.csv\n"));
+  EXPECT_FALSE(fs::exists(project / "b/softmax-lr1e-02-seed1"));
+  EXPECT_TRUE(fs::exists(project / "b/softmax-lr1e-02-seed3"));
+  const auto from = column("b/index.csv", "from"), states = column("b/index.csv", "state");
+  EXPECT_EQ(std::ranges::count(from, "results/a"), 12);
+  EXPECT_EQ(std::ranges::count(states, "queued"), 0);
+  put(project / "whole.yaml", contents(project / "s.yaml"));
+  difftape({"sweep", "whole.yaml", "--out", "c", "--set", "sweep.results=\"\""});
+  EXPECT_EQ(contents(project / "b/verdicts.csv"), contents(project / "c/verdicts.csv"));
+  EXPECT_EQ(column("b/index.csv", "val_loss"), column("c/index.csv", "val_loss"));
+  difftape({"report", "b", "--verdicts", "again.csv"});
+  EXPECT_EQ(contents(project / "again.csv"), contents(project / "c/verdicts.csv"))
+      << "the directory of the sweep has the taken runs too";
+  EXPECT_THAT(difftape({"sweep", "s.yaml", "--out", "b"}).out,
+              testing::StartsWith("18 of 18 runs are already trained, 12 of them in "));
+  EXPECT_THAT(difftape({"sweep", "s.yaml", "--out", "b", "--run", "softmax-lr1e-02-seed1"}).out,
+              HasSubstr("results/a/index.csv: softmax-lr1e-02-seed1 is finished\n"));
+  commit("b", "results/b");
+  fs::remove(project / "text.txt");
+  write("all.yaml", "seeds: [1, 2, 3]", "  results: results/b\n");
+  difftape({"sweep", "all.yaml", "--out", "d"});
+  EXPECT_EQ(contents(project / "d/verdicts.csv"), contents(project / "c/verdicts.csv"))
+      << "judged again without data and without training";
+}
+
+TEST_F(Results, of_another_configuration_or_of_other_data_stop_the_sweep) {
+  difftape({"sweep", "s.yaml", "--out", "a", "--set", "sweep.seeds=[1]"});
+  commit("a", "results/a");
+  write("s.yaml", "seeds: [1, 2]", "  results: results/a\n");
+  const auto refused = [&](std::vector<std::string> more, int exit) {
+    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "b"});
+    const Outcome outcome = project.difftape(more);
+    EXPECT_EQ(outcome.exit, exit);
+    EXPECT_FALSE(fs::exists(project / "b/index.csv"));
+    return outcome.err;
+  };
+  EXPECT_EQ(refused({"--set", "optim.weight_decay=0.5", "--set", "train.steps=61"}, 78),
+            "s.yaml:7:12: error: sweep.results: results/a/index.csv has softmax-lr1e-02 of seed 1 "
+            "with another configuration: optim.weight_decay is 0.1 there, not 0.5; train.steps is "
+            "60 there, not 61; leave sweep.results out, or give the sweep that configuration\n");
+  const auto digests = column("results/a/index.csv", "config");
+  std::string index = contents(project / "results/a/index.csv");
+  put(project / "results/a/index.csv", index.replace(index.find(digests[0]), 2, "zz"));
+  EXPECT_THAT(refused({}, 78), HasSubstr("another configuration: its digest is zz" +
+                                         digests[0].substr(2) + ", not " + digests[0]));
+  fs::copy_file(project / "a/index.csv", project / "results/a/index.csv",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(difftape({"sweep", "s.yaml", "--out", "c", "--set", "log.tensorboard=true", "--arms",
+                        "softmax"})
+                  .out,
+              testing::StartsWith("6 of 12 runs are already trained, 6 of them in "))
+      << "what only logs makes no other configuration";
+  put(project / "text.txt", test::tiny_text() + "more");
+  EXPECT_THAT(refused({}, 65), AllOf(HasSubstr("results/a/index.csv: softmax-lr1e-02 was trained "
+                                               "on data with the digest "),
+                                     HasSubstr(", but must have that of the data here, ")));
+  EXPECT_THAT(refused({"--set", "sweep.results=nowhere"}, 78),
+              HasSubstr("sweep.results: there is no nowhere; the path is seen from the working "));
+}
+
+}  // namespace
+}  // namespace difftape::study

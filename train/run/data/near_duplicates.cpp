@@ -1,0 +1,293 @@
+#include "train/run/data/near_duplicates.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace difftape::run {
+
+namespace {
+
+/// splitmix64 (Steele et al. 2014).
+constexpr std::uint64_t scatter(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+/// A random number for each byte.
+constexpr auto kOfByte = [] {
+  std::array<std::uint64_t, 256> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = scatter(i);
+  return numbers;
+}();
+
+/// What a byte adds to a hash when it enters a string, and what it is when it leaves.
+constexpr std::uint64_t entering(char byte) { return kOfByte[static_cast<unsigned char>(byte)]; }
+constexpr std::uint64_t leaving(char byte) {
+  return std::rotl(entering(byte), static_cast<int>(kSharedBytes));
+}
+
+/// Hashes of all strings of kSharedBytes bytes in a text that comes piece by piece, by cyclic
+/// polynomials (Cohen 1997, "Recursive hashing functions for n-grams").
+class RollingHash {
+ public:
+  static constexpr std::size_t kMost = 512;
+
+  /// Calls f(end, hashes) for the strings whose last byte is in `piece`, up to kMost at a time, the
+  /// first of which ends before byte `end` of the text.
+  template <class F>
+  void add(std::string_view piece, F&& f) {
+    constexpr auto kLength = static_cast<std::size_t>(kSharedBytes);
+    const std::size_t known = last_.size();
+    last_.append(piece.substr(0, kLength));
+    roll(last_, known, f);
+    if (piece.size() > kLength) {
+      roll(piece, kLength, f);
+      last_ = piece.substr(piece.size() - kLength);
+    } else if (last_.size() > kLength) {
+      last_.erase(0, last_.size() - kLength);
+    }
+  }
+
+ private:
+  /// Adds the bytes of `text` from number `at` on, before which all bytes of the text are, or
+  /// kSharedBytes.
+  template <class F>
+  void roll(std::string_view text, std::size_t at, F&& f) {
+    constexpr auto kLength = static_cast<std::size_t>(kSharedBytes);
+    const Index before = bytes_ - static_cast<Index>(at);
+    bytes_ = before + std::ssize(text);
+    std::uint64_t hash = hash_;
+    while (at < text.size() && at + 1 < kLength) hash = std::rotl(hash, 1) ^ entering(text[at++]);
+    while (at < text.size()) {
+      const std::size_t first = at, end = std::min(text.size(), at + kMost);
+      if (at < kLength) hashes_[0] = hash = std::rotl(hash, 1) ^ entering(text[at++]);
+      for (; at < end; ++at) {
+        hash = std::rotl(hash, 1) ^ entering(text[at]) ^ leaving(text[at - kLength]);
+        hashes_[at - first] = hash;
+      }
+      f(before + static_cast<Index>(first) + 1, std::span(hashes_).first(end - first));
+    }
+    hash_ = hash;
+  }
+
+  std::string last_;  ///< up to kSharedBytes bytes, the last that were added
+  std::uint64_t hash_ = 0;
+  Index bytes_ = 0;
+  std::array<std::uint64_t, kMost> hashes_;
+};
+
+/// A set of hashes of fixed size with open addressing. It keeps 32 bits of each, at a place that
+/// the others decide: two hashes are taken for one in about one case in 2^30. A table of bits says
+/// of most hashes that are not in it that they are not, without a branch that is hard to predict.
+class HashSet {
+ public:
+  /// Takes up to so many.
+  explicit HashSet(Index hashes)
+      : left_(hashes),
+        slots_(static_cast<std::size_t>(hashes + hashes / 2 + 64)),
+        bits_(static_cast<std::size_t>(hashes / 8 + 1)) {}
+
+  bool contains(std::uint64_t hash) const { return maybe(hash) && slots_[place(hash)] != 0; }
+  /// None when it is full, which only a text that was made for it can do.
+  void insert(std::uint64_t hash) {
+    std::uint32_t& slot = slots_[place(hash)];
+    if (slot != 0 || left_ == 0) return;
+    --left_;
+    slot = kept_of(hash);
+    bits_[word(hash)] |= bit(hash);
+  }
+  /// Whether it may be in it; if not, it is not.
+  bool maybe(std::uint64_t hash) const { return (bits_[word(hash)] & bit(hash)) != 0; }
+  /// Where the hash is or would be, in [0, places()).
+  std::size_t place(std::uint64_t hash) const {
+    std::size_t at = scaled(hash, slots_.size());
+    while (slots_[at] != 0 && slots_[at] != kept_of(hash))
+      if (++at == slots_.size()) at = 0;
+    return at;
+  }
+  std::size_t places() const { return slots_.size(); }
+
+ private:
+  static std::uint32_t kept_of(std::uint64_t hash) {
+    const auto low = static_cast<std::uint32_t>(hash);
+    return low == 0 ? 1 : low;  // 0: free
+  }
+  /// In [0, size), by the upper bits of a multiple of it; size < 2^32.
+  static std::size_t scaled(std::uint64_t hash, std::size_t size) {
+    const std::uint64_t spread = hash * 0x9e3779b97f4a7c15U;
+    return static_cast<std::size_t>((spread >> 32) * size >> 32);
+  }
+  std::size_t word(std::uint64_t hash) const { return scaled(hash, bits_.size()); }
+  static std::uint64_t bit(std::uint64_t hash) { return std::uint64_t{1} << (hash & 63); }
+
+  Index left_;
+  std::vector<std::uint32_t> slots_;
+  std::vector<std::uint64_t> bits_;
+};
+
+/// Bytes within strings that end in rising places.
+class Covered {
+ public:
+  /// A string, and so many bytes before and after it.
+  void add(Index end, Index around = 0) {
+    bytes_ += std::min(kSharedBytes + 2 * around, end + around - end_);
+    end_ = end + around;
+  }
+  Index bytes() const { return bytes_; }
+
+ private:
+  Index bytes_ = 0, end_ = 0;
+};
+
+/// Calls f(end, hash) for the strings of a document that `select` takes, in their order. They are
+/// collected without a branch, which would often be predicted wrong.
+template <class Select, class F>
+void for_each_string(const ReadDocument& read, std::size_t document, Select&& select, F&& f) {
+  RollingHash rolling;
+  std::array<std::size_t, RollingHash::kMost> selected;
+  const auto see = [&](Index end, std::span<const std::uint64_t> hashes) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+      selected[count] = i;
+      count += static_cast<std::size_t>(select(hashes[i]));
+    }
+    for (std::size_t n = 0; n < count; ++n)
+      f(end + static_cast<Index>(selected[n]), hashes[selected[n]]);
+  };
+  read(document, [&](std::string_view piece) { rolling.add(piece, see); });
+}
+
+/// One hash in 2^n.
+class Sampled {
+ public:
+  /// Of strings of so many bytes, with n at least `least` and large enough for memory.
+  Sampled(Index bytes, int least) : n_(least) {
+    constexpr Index kMostHashes = Index{1} << 28;
+    while (bytes >> n_ > kMostHashes) ++n_;
+    // A quarter more than expected: only of a text that was made for it there are more.
+    hashes_ = (bytes >> n_) + (n_ > 0 ? bytes >> n_ >> 2 : 0) + 1024;
+  }
+  bool operator()(std::uint64_t hash) const {
+    return (hash >> 40 & ((std::uint64_t{1} << n_) - 1)) == 0;
+  }
+  Index hashes() const { return hashes_; }
+  /// Strings before the first sampled one of a shared stretch, and after the last, on average.
+  Index around() const { return (Index{1} << n_) - 1; }
+
+ private:
+  int n_;
+  Index hashes_;
+};
+
+Index total_bytes(std::span<const DocumentFacts> documents) {
+  Index total = 0;
+  for (const DocumentFacts& each : documents) total += each.bytes;
+  return total;
+}
+
+/// Numbers of the documents by a key.
+template <class Key>
+std::vector<std::size_t> sorted_by(std::span<const DocumentFacts> documents, Key&& key) {
+  std::vector<std::size_t> order(documents.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return key(documents[i]); });
+  return order;
+}
+
+}  // namespace
+
+std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents, double fraction,
+                                       int sampling, const ReadDocument& read) {
+  const Sampled sampled(total_bytes(documents), sampling);
+  HashSet kept(sampled.hashes());
+  std::vector<std::uint64_t> fresh;
+  std::vector<bool> drop(documents.size());
+  const DocumentFacts* before = nullptr;
+  for (const std::size_t i : sorted_by(documents, [](const DocumentFacts& document) {
+         return std::pair(-document.bytes, std::string_view(document.digest));
+       })) {
+    const DocumentFacts& document = documents[i];
+    const bool again = before && before->digest == document.digest;
+    before = &document;
+    Covered covered;
+    fresh.clear();
+    if (!again) {
+      for_each_string(read, i, sampled, [&](Index end, std::uint64_t hash) {
+        if (kept.contains(hash)) {
+          covered.add(end, sampled.around());
+        } else {
+          fresh.push_back(hash);
+        }
+      });
+    }
+    drop[i] = (again && document.bytes > 0) ||
+              static_cast<double>(covered.bytes()) > fraction * static_cast<double>(document.bytes);
+    if (drop[i]) continue;
+    for (const std::uint64_t hash : fresh) kept.insert(hash);
+  }
+  return drop;
+}
+
+std::vector<bool> choose_held_out(std::span<const DocumentFacts> documents, double fraction) {
+  std::vector<bool> held_out(documents.size());
+  double missing = fraction * static_cast<double>(total_bytes(documents));
+  for (const std::size_t i : sorted_by(
+           documents, [](const DocumentFacts& each) { return std::string_view(each.digest); })) {
+    const auto bytes = static_cast<double>(documents[i].bytes);
+    held_out[i] = std::abs(missing - bytes) < std::abs(missing);
+    if (held_out[i]) missing -= bytes;
+  }
+  return held_out;
+}
+
+std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
+                                      std::span<const std::size_t> held_out,
+                                      const ReadDocument& read) {
+  Index bytes = 0;
+  for (const std::size_t i : held_out)
+    read(i, [&](std::string_view piece) { bytes += std::ssize(piece); });
+  const Sampled sampled(bytes, 0);
+  HashSet strings(sampled.hashes());
+  for (const std::size_t i : held_out)
+    for_each_string(read, i, sampled, [&](Index, std::uint64_t hash) { strings.insert(hash); });
+  std::vector<bool> trains(strings.places());
+  for (const std::size_t i : train) {
+    const auto maybe = [&](std::uint64_t hash) { return strings.maybe(hash); };
+    for_each_string(read, i, maybe,
+                    [&](Index, std::uint64_t hash) { trains[strings.place(hash)] = true; });
+  }
+  std::vector<Index> shared;
+  for (const std::size_t i : held_out) {
+    Covered covered;
+    for_each_string(read, i, sampled, [&](Index end, std::uint64_t hash) {
+      if (trains[strings.place(hash)]) covered.add(end, sampled.around());
+    });
+    shared.push_back(covered.bytes());
+  }
+  return shared;
+}
+
+std::vector<bool> choose_overlapping(std::span<const Overlap> held_out, double most) {
+  std::vector<std::size_t> order(held_out.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) {
+    const auto bytes = static_cast<double>(std::max<Index>(held_out[i].bytes, 1));
+    return static_cast<double>(held_out[i].shared) / bytes;
+  });
+  Overlap left;
+  for (const Overlap& each : held_out) left = {left.bytes + each.bytes, left.shared + each.shared};
+  std::vector<bool> drop(held_out.size());
+  for (const std::size_t i : order) {
+    if (static_cast<double>(left.shared) <= most * static_cast<double>(left.bytes)) break;
+    drop[i] = true;
+    left = {left.bytes - held_out[i].bytes, left.shared - held_out[i].shared};
+  }
+  return drop;
+}
+
+}  // namespace difftape::run

@@ -1,0 +1,193 @@
+#include "train/run/data/prepare/corpus.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/digest.h"
+#include "core/error.h"
+#include "train/run/data/near_duplicates.h"
+
+namespace difftape::run {
+
+namespace {
+
+struct Document {
+  std::string text;
+  Index domain = 0;
+  std::string digest;  ///< of the text
+  std::string unit;    ///< digest of its group, or else of its text: what stays together
+};
+
+void require_fraction(const char* option, const std::optional<double>& fraction, bool may_be_0) {
+  if (!fraction || (*fraction > 0 && *fraction < 1) || (may_be_0 && *fraction == 0)) return;
+  throw UsageError(fmt::format("{}: is {}, but must be {} 0 and below 1", option, *fraction,
+                               may_be_0 ? "at least" : "above"));
+}
+
+std::string digest_of(std::string_view text) {
+  Digest digest;
+  digest.add(text);
+  return digest.hex();
+}
+
+/// The documents, and what is decided about them so far.
+class Division {
+ public:
+  Division(Corpus corpus, std::vector<Document> documents)
+      : corpus_(std::move(corpus)), documents_(std::move(documents)) {
+    corpus_.fates.assign(documents_.size(), Fate::trains);
+  }
+
+  void drop_near_duplicates(double fraction);
+  void hold_out(double fraction);
+  /// Measures overlap, and drops what is above `most`.
+  void limit_overlap(const std::optional<double>& most);
+  Corpus counted();
+
+ private:
+  void hold_out(double fraction, Index domain);
+  ReadDocument read() const {
+    return [this](size_t i, const auto& see) { see(documents_[i].text); };
+  }
+  std::vector<size_t> with_fate(Fate fate) const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < documents_.size(); ++i)
+      if (corpus_.fates[i] == fate) found.push_back(i);
+    return found;
+  }
+
+  Corpus corpus_;
+  std::vector<Document> documents_;
+};
+
+void Division::drop_near_duplicates(double fraction) {
+  std::vector<DocumentFacts> facts;
+  for (const Document& each : documents_) facts.push_back({std::ssize(each.text), each.digest});
+  const std::vector<bool> drop = find_near_duplicates(facts, fraction, 0, read());
+  std::vector<Index> left(corpus_.domains.size());
+  for (size_t i = 0; i < drop.size(); ++i) {
+    if (drop[i]) corpus_.fates[i] = Fate::dropped;
+    if (!drop[i]) ++left[static_cast<size_t>(documents_[i].domain)];
+  }
+  for (size_t domain = 0; domain < left.size(); ++domain) {
+    if (left[domain] > 0) continue;
+    throw DataError(fmt::format(
+        "domain {}: all its documents are near-duplicates of longer ones elsewhere; leave it out, "
+        "or raise --drop-duplicates",
+        corpus_.domains[domain].name));
+  }
+}
+
+void Division::hold_out(double fraction) {
+  for (Index domain = 0; domain < std::ssize(corpus_.domains); ++domain) hold_out(fraction, domain);
+}
+
+void Division::hold_out(double fraction, Index domain) {
+  std::map<std::string, std::vector<size_t>> units;
+  for (const size_t i : with_fate(Fate::trains))
+    if (documents_[i].domain == domain) units[documents_[i].unit].push_back(i);
+  std::vector<DocumentFacts> facts;
+  double all = 0, held_out = 0;
+  for (const auto& [digest, members] : units) {
+    facts.push_back({0, digest});
+    for (const size_t i : members) facts.back().bytes += std::ssize(documents_[i].text);
+    all += static_cast<double>(facts.back().bytes);
+  }
+  const std::vector<bool> chosen = choose_held_out(facts, fraction);
+  size_t unit = 0;
+  for (const auto& [digest, members] : units) {
+    if (chosen[unit]) held_out += static_cast<double>(facts[unit].bytes);
+    for (const size_t i : members)
+      if (chosen[unit]) corpus_.fates[i] = Fate::validates;
+    ++unit;
+  }
+  if (is_about(held_out, fraction * all)) return;
+  throw DataError(fmt::format(
+      "domain {}: {} of {} bytes can be held out whole, of {} documents or groups, but "
+      "--val-fraction is {}; give more or shorter documents, or another fraction",
+      corpus_.domains[static_cast<size_t>(domain)].name, held_out, all, facts.size(), fraction));
+}
+
+void Division::limit_overlap(const std::optional<double>& most) {
+  const std::vector<size_t> held_out = with_fate(Fate::validates);
+  const std::vector<Index> shared = count_shared_bytes(with_fate(Fate::trains), held_out, read());
+  for (size_t domain = 0; domain < corpus_.domains.size(); ++domain) {
+    std::vector<Overlap> overlaps;
+    std::vector<size_t> documents;
+    for (size_t n = 0; n < held_out.size(); ++n) {
+      const Document& document = documents_[held_out[n]];
+      if (document.domain != static_cast<Index>(domain)) continue;
+      overlaps.push_back({std::ssize(document.text), shared[n]});
+      documents.push_back(held_out[n]);
+    }
+    const std::vector<bool> drop = choose_overlapping(overlaps, most.value_or(1));
+    for (size_t n = 0; n < drop.size(); ++n) {
+      if (drop[n]) corpus_.fates[documents[n]] = Fate::dropped;
+      if (!drop[n]) corpus_.domains[domain].shared_bytes += overlaps[n].shared;
+    }
+    if (drop.empty() || std::ranges::find(drop, false) != drop.end()) continue;
+    throw DataError(fmt::format(
+        "domain {}: every held-out document shares more than {} of its bytes with training; leave "
+        "it out, or raise --max-overlap",
+        corpus_.domains[domain].name, *most));
+  }
+}
+
+Corpus Division::counted() {
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    DomainCounts& domain = corpus_.domains[static_cast<size_t>(documents_[i].domain)];
+    const Index bytes = std::ssize(documents_[i].text);
+    ++domain.documents;
+    switch (corpus_.fates[i]) {
+      case Fate::trains:
+        domain.train_bytes += bytes;
+        break;
+      case Fate::validates:
+        ++domain.held_out;
+        domain.val_bytes += bytes;
+        break;
+      case Fate::dropped:
+        ++domain.dropped;
+        domain.dropped_bytes += bytes;
+        break;
+    }
+  }
+  return std::move(corpus_);
+}
+
+}  // namespace
+
+Corpus divide_documents(std::span<const std::filesystem::path> files,
+                        std::span<const std::string> domains, const std::string& key, bool utf8,
+                        const CorpusOptions& options, const std::function<void(Index)>& on_read) {
+  require_fraction("--drop-duplicates", options.drop_duplicates, true);
+  require_fraction("--val-fraction", options.val_fraction, false);
+  require_fraction("--max-overlap", options.max_overlap, true);
+  Corpus corpus;
+  for (const std::string& name : domains) {
+    const auto known = std::ranges::find(corpus.domains, name, &DomainCounts::name);
+    corpus.domain_of.push_back(known - corpus.domains.begin());
+    if (known == corpus.domains.end()) corpus.domains.push_back({.name = name});
+  }
+  std::vector<Document> documents;
+  std::string text;
+  corpus.files = read_documents(files, key, utf8, [&](const Piece& piece) {
+    text += piece.text;
+    on_read(piece.bytes_read);
+    if (!piece.ends_document) return;
+    const std::string digest = digest_of(text);
+    documents.push_back({.text = std::exchange(text, {}),
+                         .domain = corpus.domain_of[static_cast<size_t>(piece.file)],
+                         .digest = digest,
+                         .unit = piece.group.empty() ? digest : digest_of(piece.group)});
+  });
+  Division division(std::move(corpus), std::move(documents));
+  if (options.drop_duplicates) division.drop_near_duplicates(*options.drop_duplicates);
+  if (options.val_fraction) {
+    division.hold_out(*options.val_fraction);
+    division.limit_overlap(options.max_overlap);
+  }
+  return division.counted();
+}
+
+}  // namespace difftape::run

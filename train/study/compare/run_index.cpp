@@ -1,0 +1,319 @@
+#include "train/study/compare/run_index.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "train/run/config/fields.h"
+#include "train/run/records/metric_registry.h"
+#include "train/study/compare/quantities.h"
+#include "train/system/files.h"
+#include "train/system/text_table.h"
+
+namespace difftape::study {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Lines = std::vector<std::vector<std::string>>;
+
+/// Without these columns a row says too little of its run.
+constexpr const char* kNeeded[] = {"name", "arm", "seed", "lr", "state", "step", "steps", "config"};
+
+/// A column that is copied from a section of env.json.
+struct Fact {
+  const char *column, *section, *key;
+};
+constexpr Fact kFacts[] = {{"data", "data", "xxh3_128"},
+                           {"val_data", "data", "val_xxh3_128"},
+                           {"commit", "build", "commit"},
+                           {"processor", "machine", "cpu"},
+                           {"gemm", "build", "gemm_backend"}};
+
+std::string fact(const RunRecord& run, const char* section, const char* key) {
+  const auto found = run.env.find(section);
+  if (found == run.env.end() || !found->is_object()) return "";
+  const auto value = found->find(key);
+  return value != found->end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+const std::string& field(const IndexRow& row, std::string_view column) {
+  static const std::string none;
+  const auto found = row.find(column);
+  return found == row.end() ? none : found->second;
+}
+
+/// A field as a number; NaN if it is empty.
+template <class T>
+T number(const RunIndex& index, const IndexRow& row, std::string_view column) {
+  const std::string& text = field(row, column);
+  T value{};
+  if constexpr (std::is_floating_point_v<T>) {
+    if (text.empty() && column != "lr") return kNaN;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return value;
+  throw DataError(fmt::format("{}: run {}: {} is '{}', but must be {}", index.file.string(),
+                              field(row, "name"), column, text,
+                              std::is_integral_v<T> ? "an integer" : "a number"));
+}
+
+bool is_key(const std::string& column) {
+  constexpr std::string_view kSections[] = {"model.", "data.", "optim.", "train.", "log."};
+  return std::ranges::any_of(kSections, [&](auto each) { return column.starts_with(each); });
+}
+
+/// The configuration of a row as env.json has it, in the order of the registry.
+Json config_of(const IndexRow& row) {
+  IndexRow keys;
+  for (const auto& [column, text] : row) {
+    if (is_key(column)) keys.emplace(column, text);
+  }
+  for (const auto& [key, column] : {std::pair("run.name", "name"), std::pair("run.arm", "arm"),
+                                    std::pair("run.seed", "seed"), std::pair("optim.lr", "lr"),
+                                    std::pair("run.claims", "claims")}) {
+    keys[key] = field(row, column);
+  }
+  Json config = Json::object();
+  for (const run::Field& each : run::fields()) {
+    if (const auto found = keys.find(each.key); found != keys.end())
+      config[each.key] = found->second;
+  }
+  for (const auto& [key, text] : keys) config.emplace(key, text);  // of another version
+  return config;
+}
+
+Json env_of(const IndexRow& row) {
+  Json env{{"command", Json::array()}, {"config", config_of(row)}};
+  for (const auto& [column, section, key] : kFacts) {
+    if (const std::string& text = field(row, column); !text.empty()) env[section][key] = text;
+  }
+  return env;
+}
+
+run::RunStatus status_of(const RunIndex& index, const IndexRow& row) {
+  run::RunStatus status;
+  const auto state = from_string<run::RunState>(field(row, "state"));
+  if (!state)
+    throw DataError(fmt::format("{}: run {}: state is '{}', but must be one of {}",
+                                index.file.string(), field(row, "name"), field(row, "state"),
+                                fmt::join(names<run::RunState>(), ", ")));
+  status.state = *state;
+  status.step = number<Index>(index, row, "step");
+  status.steps = number<Index>(index, row, "steps");
+  status.parameters = number<Index>(index, row, "parameters");
+  status.tokens_per_step = number<Index>(index, row, "tokens_per_step");
+  if (!field(row, "diverged_step").empty()) {
+    status.diverged = {number<Index>(index, row, "diverged_step"), field(row, "diverged_in"), "",
+                       field(row, "diverged_op")};
+  }
+  return status;
+}
+
+Lines lines_of(const fs::path& file) {
+  Lines lines = system::read_csv(system::read_text(file));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].size() == lines[0].size()) continue;
+    throw DataError(fmt::format("{}:{}: has {} fields, but must have {}, as its first line does",
+                                file.string(), i + 1, lines[i].size(), lines[0].size()));
+  }
+  return lines;
+}
+
+std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
+  std::map<std::string, std::vector<double>> groups;
+  const fs::path file = index.file.parent_path() / kGroupsFile;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return groups;
+  const Lines lines = lines_of(file);
+  const RunIndex named{file, {}, {}};
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    std::vector<double>& losses = groups[lines[i][0]];
+    for (std::size_t column = 1; column < lines[i].size(); ++column) {
+      const IndexRow cell{{"name", lines[i][0]}, {lines[0][column], lines[i][column]}};
+      losses.push_back(number<double>(named, cell, lines[0][column]));
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::string> index_columns() {
+  std::vector<std::string> columns{
+      "name", "arm",           "seed",        "lr",          "state",      "step",
+      "steps", "diverged_step", "diverged_in", "diverged_op", "parameters", "tokens_per_step"};
+  for (const Quantity& quantity : quantities()) {
+    if (quantity.of_run != nullptr) columns.emplace_back(quantity.name);
+  }
+  columns.insert(columns.end(), {"first_loss", "config", "claims"});
+  for (const Fact& each : kFacts) columns.emplace_back(each.column);
+  columns.insert(columns.end(), {"dir", "from"});
+  return columns;
+}
+
+IndexRow index_row(const RunRecord& run) {
+  const run::RunStatus& status = run.status;
+  IndexRow row{{"step", fmt::to_string(status.step)},
+               {"steps", fmt::to_string(status.steps)},
+               {"parameters", fmt::to_string(status.parameters)},
+               {"tokens_per_step", fmt::to_string(status.tokens_per_step)},
+               {"first_loss", system::csv_number(run.first_loss)},
+               {"claims", run.config("run.claims")}};
+  if (status.diverged) {
+    row["diverged_step"] = fmt::to_string(status.diverged->step);
+    row["diverged_in"] = status.diverged->quantity;
+    row["diverged_op"] = status.diverged->op;
+  }
+  for (const Quantity& quantity : quantities()) {
+    if (quantity.of_run == nullptr || !run.logged(quantity)) continue;
+    row[quantity.name] = fmt::to_string(run.number(quantity));
+  }
+  for (const auto& [name, column] : run.metrics.columns) {
+    constexpr std::string_view kOfDomain = "val/loss/";
+    if (!name.starts_with(kOfDomain) || run.diverged()) continue;
+    row["val_loss/" + name.substr(kOfDomain.size())] = fmt::to_string(column.values().back());
+  }
+  for (const auto& [column, section, key] : kFacts) row[column] = fact(run, section, key);
+  const std::string vectors = fact(run, "build", "vectors");
+  if (!vectors.empty())
+    row["processor"] += fmt::format(" ({})", vectors.substr(0, vectors.find(',')));
+  return row;
+}
+
+bool is_index(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return false;
+  const Lines lines = system::read_csv(system::read_text(file));
+  return !lines.empty() && std::ranges::find(lines[0], "config") != lines[0].end();
+}
+
+RunIndex read_index(const fs::path& file) {
+  RunIndex index{file, {}, {}};
+  const Lines lines = lines_of(file);
+  for (const char* column : kNeeded) {
+    if (!lines.empty() && std::ranges::find(lines[0], column) != lines[0].end()) continue;
+    throw DataError(fmt::format(
+        "{} has no column '{}', but must be the index.csv of a sweep; one that an earlier version "
+        "wrote does not stand for its runs: give their directories",
+        file.string(), column));
+  }
+  IndexRow shared;
+  for (const auto& line : lines_of(file.parent_path() / kSharedFile)) {
+    if (line.size() == 2 && is_key(line[0])) shared.emplace(line[0], line[1]);
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    IndexRow& row = index.rows.emplace_back(shared);
+    for (std::size_t column = 0; column < lines[0].size(); ++column)
+      row[lines[0][column]] = lines[i][column];
+    if (names.insert(row["name"]).second) continue;
+    throw DataError(fmt::format("{}:{}: a second row of run {}, but each run must have one",
+                                file.string(), i + 1, row["name"]));
+  }
+  index.groups = read_groups(index);
+  return index;
+}
+
+bool is_complete(const IndexRow& row) {
+  const auto state = from_string<run::RunState>(field(row, "state"));
+  return state && run::is_complete(*state);
+}
+
+RunRecord record_of(const RunIndex& index, const IndexRow& row) {
+  const std::string &name = field(row, "name"), &dir = field(row, "dir");
+  number<double>(index, row, "lr");
+  number<std::uint64_t>(index, row, "seed");
+  RunRecord run = make_record(index.file.parent_path() / (dir.empty() ? name : dir),
+                              status_of(index, row), env_of(row), {});
+  run.index = index.file.string();
+  for (std::size_t i = 0; i < run.numbers.size(); ++i) {
+    const Quantity& quantity = quantities()[i];
+    if (quantity.of_run == nullptr || field(row, quantity.name).empty()) continue;
+    run.numbers[i] = number<double>(index, row, quantity.name);
+    run.logged_metrics.insert(quantity.metric);
+  }
+  run.first_loss = number<double>(index, row, "first_loss");
+  if (const auto groups = index.groups.find(name); groups != index.groups.end()) {
+    run.metrics.step = {static_cast<double>(run.status.step)};
+    run.metrics.lists[run::metric("val/group_loss")].set(0, groups->second);
+  }
+  return run;
+}
+
+namespace {
+
+/// The data that the rows of an index were trained on.
+std::set<std::string> data_of(const RunIndex& index) {
+  std::set<std::string> digests;
+  for (const IndexRow& row : index.rows) {
+    if (is_complete(row)) digests.insert(field(row, "data"));
+  }
+  digests.erase("");
+  return digests;
+}
+
+void require_same_data(const RunIndex& a, const RunIndex& b) {
+  const std::set<std::string> of_a = data_of(a), of_b = data_of(b);
+  const bool shared =
+      std::ranges::any_of(of_b, [&](const std::string& each) { return of_a.contains(each); });
+  if (shared || of_a.empty() || of_b.empty()) return;
+  throw DataError(fmt::format(
+      "{}: its data have the digest {}, but must have that of {}, {}; report on them separately",
+      b.file.string(), *of_b.begin(), a.file.string(), *of_a.begin()));
+}
+
+/// A quantity in which two rows of one run differ; how fast it was may.
+const Quantity* differing_quantity(const IndexRow& a, const IndexRow& b) {
+  const auto differs = [&](const Quantity& each) {
+    return std::string_view(each.metric) != run::metric("throughput/tokens_per_sec") &&
+           field(a, each.name) != field(b, each.name);
+  };
+  const auto found = std::ranges::find_if(quantities(), differs);
+  return found == quantities().end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<RunRecord> pooled_runs(std::span<const fs::path> files,
+                                   std::vector<std::string>& notes) {
+  std::vector<RunIndex> indexes;
+  std::vector<RunRecord> runs;
+  std::map<std::vector<std::string>, std::pair<const RunIndex*, const IndexRow*>> known;
+  indexes.reserve(files.size());  // `known` points into it
+  for (const fs::path& file : files) {
+    const RunIndex& index = indexes.emplace_back(read_index(file));
+    require_same_data(indexes.front(), index);
+    for (const IndexRow& row : index.rows) {
+      if (!is_complete(row)) continue;
+      std::vector<std::string> key;
+      for (const char* column : {"arm", "lr", "seed", "config", "data"})
+        key.push_back(field(row, column));
+      const auto [other, added] = known.emplace(key, std::pair(&index, &row));
+      if (added) {
+        runs.push_back(record_of(index, row));
+      } else if (const Quantity* quantity = differing_quantity(*other->second.second, row)) {
+        throw DataError(fmt::format(
+            "{}: run {} has the {} {}, but must have that of the same run in {}, {}; give one of "
+            "the two files",
+            file.string(), field(row, "name"), quantity->label, field(row, quantity->name),
+            other->second.first->file.string(), field(*other->second.second, quantity->name)));
+      }
+    }
+    const auto open = std::ranges::count_if(index.rows, [](auto& row) { return !is_complete(row); });
+    if (open > 0)
+      notes.push_back(fmt::format("{}: {} of {} runs are not complete; not in the statistics",
+                                  file.string(), open, index.rows.size()));
+  }
+  if (runs.empty() && !files.empty())
+    throw MissingInput(fmt::format("{}: no run of it is complete", files.front().string()));
+  return runs;
+}
+
+}  // namespace difftape::study

@@ -1,0 +1,63 @@
+#pragma once
+// index.csv of a sweep: one row per run with everything that judging claims needs, so that a
+// committed index stands for runs whose directories are gone. Beside it config.csv holds the keys
+// of the configuration that all its runs share, and val_groups.csv the loss of each run in each
+// group of held-out documents. None of the three contains an absolute path.
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/study/compare/run_record.h"
+
+namespace difftape::study {
+
+inline constexpr const char* kIndexFile = "index.csv";
+inline constexpr const char* kSharedFile = "config.csv";
+inline constexpr const char* kGroupsFile = "val_groups.csv";
+
+/// The fields of a run by column. Columns with a dot are keys of the configuration, as YAML.
+using IndexRow = std::map<std::string, std::string, std::less<>>;
+
+struct RunIndex {
+  std::filesystem::path file;
+  std::vector<IndexRow> rows;  ///< in the order of the file, each with the shared keys
+  std::map<std::string, std::vector<double>> groups;  ///< of val_groups.csv, by name of the run
+};
+
+/// Returns the columns of every index in their order, without keys of the configuration and losses
+/// of domains: name to state, what index_row fills, and `config`, the digest of the configuration
+/// (run::result_digest), `dir`, the run directory relative to the index, and `from`, the folder of
+/// the index that the row was taken from (sweep.results).
+std::vector<std::string> index_columns();
+
+/// Returns what a run contributes to its row: how far it got; every quantity of one run, empty
+/// where the run did not log its metric and "nan" where it has no number; losses of domains
+/// (val_loss/<domain>); digests of its data and claims; commit, processor and GEMM engine.
+IndexRow index_row(const RunRecord& run);
+
+/// Whether a file begins as an index does that stands for its runs.
+bool is_index(const std::filesystem::path& file);
+
+/// Reads an index with the files beside it. Throws MissingInput if it or config.csv is not there,
+/// and DataError if it is not an index that stands for its runs, is damaged, or names a run twice.
+RunIndex read_index(const std::filesystem::path& file);
+
+/// Whether the run of a row has ended: finished or diverged.
+bool is_complete(const IndexRow& row);
+
+/// Returns the run of a row: its quantities and its losses in groups, without curves. Throws DataError if a field has no
+/// number where it must.
+RunRecord record_of(const RunIndex& index, const IndexRow& row);
+
+/// Returns the complete runs of several indexes. A run that two of them have with the same arm,
+/// learning rate, seed, configuration and numbers counts once. Adds to `notes` which runs are not
+/// complete. Throws DataError if the numbers differ, if two indexes are of different data, and what
+/// read_index throws; MissingInput if no run is complete.
+std::vector<RunRecord> pooled_runs(std::span<const std::filesystem::path> files,
+                                   std::vector<std::string>& notes);
+
+}  // namespace difftape::study

@@ -31,7 +31,7 @@ struct TokenProject : TinyProject {
     for (int i = 0; i < 500; ++i) lines.push_back(fmt::format("the quick brown fox {} jumps", i));
     test::put(*this / "bpe.model", train_sentencepiece(lines, 300));
     PrepareRequest request;
-    request.files = {*this / "text.txt"};
+    request.files = {{*this / "text.txt", "text"}};
     request.out = *this / "tokens.bin";
     request.tokenizer = sentencepiece_tokenizer(*this / "bpe.model");
     prepare_tokens(request);

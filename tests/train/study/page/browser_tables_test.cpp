@@ -59,10 +59,10 @@ TEST_F(TablesInBrowser, tables_of_a_sweep_are_those_of_the_study) {
   const std::vector<RunRecord> runs = collect_runs(dirs).runs;
   const Study study = make_study(runs);
   const std::vector<Rows> summaries = tables(page.dom, "summary");
-  ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, sensitivity";
+  ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, own learning rates";
   EXPECT_EQ(summaries[0], study_table(study).rows);
   EXPECT_EQ(summaries[1].size(), 27u);
-  EXPECT_EQ(summaries[2], sensitivity_table(study).rows);
+  EXPECT_EQ(summaries[2], lr_table(lr_curves(study)).rows);
   const std::vector<Rows> verdicts = tables(page.dom, "verdicts");
   ASSERT_EQ(verdicts.size(), 1u);
   const JudgedClaims claims(test::some_claims(), study.runs());

@@ -93,6 +93,7 @@ run::Config torch_config(const run::Config& config) {
                  .warmup_steps = optim.warmup_steps,
                  .decay_fraction = optim.decay_fraction,
                  .weight_decay = optim.weight_decay,
+                 .independent_weight_decay = optim.independent_weight_decay,
                  .decay_embeddings = optim.decay_embeddings,
                  .betas = optim.betas,
                  .eps = optim.eps,

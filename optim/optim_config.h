@@ -41,7 +41,7 @@ struct OptimConfig {
   double lr = 1e-3;  ///< peak learning rate
   double min_lr = 0;
   ScheduleKind schedule = ScheduleKind::wsd;
-  Index warmup_steps = 50;
+  Index warmup_steps = 25;
   double decay_fraction = 0.2;  ///< wsd: share of the steps in the final decay
   double weight_decay = 1e-4;
   bool independent_weight_decay = true;  ///< of lr: it follows the schedule alone

@@ -24,7 +24,8 @@ TEST(TorchCandidate, takes_sizes_its_kinds_and_numbers_that_cost_no_time) {
                         "model.tie_word_embeddings=true", "model.rope_theta=500000.0"}),
               IsEmpty());
   EXPECT_THAT(left_out({"optim.lr=0.1", "optim.schedule=wsd", "optim.weight_decay=0",
-                        "train.steps=60", "log.diagnostics_interval=0", "run.seed=2"}),
+                        "optim.independent_weight_decay=false", "train.steps=60",
+                        "log.diagnostics_interval=0", "run.seed=2"}),
               IsEmpty());
   EXPECT_THAT(left_out({"model.attention.kind=diff_v2", "model.match_params=true"}), IsEmpty());
   EXPECT_THAT(left_out({"model.attention.kind=diff_v1", "model.attention.subln=true"}), IsEmpty())
@@ -38,7 +39,7 @@ TEST(TorchCandidate, is_left_out_with_the_first_key_that_its_script_does_not_hav
         "model.attention.qk_norm=true", "model.attention.attn_logit_softcap=50",
         "model.attention.qk_clip_threshold=100", "model.attention.sliding_window=64",
         "model.init.preset=torch", "data.type=mqar", "data.eos_token_id=10", "data.repeats.every=5",
-        "optim.name=muon", "optim.independent_weight_decay=true", "optim.on_spike=zclip",
+        "optim.name=muon", "optim.on_spike=zclip",
         "train.gradient_accumulation_steps=2", "train.activation_checkpointing=blocks"}) {
     std::string reason = with;
     reason.replace(with.find('='), 1, ": ");

@@ -167,7 +167,9 @@ TEST(CommonPitfalls, it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_diff
 
 TEST(CommonPitfalls, every_projection_of_every_kind_starts_by_the_one_rule) {
   for (const std::string& kind : attention_kinds()) {
-    const Layer layer(layer_config(kind));
+    ModelConfig config = layer_config(kind);
+    config.init.preset = InitPreset::gpt2;
+    const Layer layer(config);
     for (const Parameter& p : layer.parameters) {
       if (p.role != Role::projection) continue;
       const bool to_residual = p.name == "attn.o_proj.weight";

@@ -69,7 +69,6 @@ void expect_drawn(const InitConfig& init, const Expected& expected) {
 
 TEST(Init, gpt2_scales_residual_projections_by_sqrt_2l) {
   expect_drawn({.preset = InitPreset::gpt2}, {0.02, 0.02, 0.02, 0.005, 0.005});
-  expect_drawn({}, {0.02, 0.02, 0.02, 0.005, 0.005});
 }
 
 TEST(Init, torch_has_the_deviations_of_its_linear_and_embedding) {
@@ -80,6 +79,7 @@ TEST(Init, torch_has_the_deviations_of_its_linear_and_embedding) {
 TEST(Init, lecun_keeps_the_scale_of_its_inputs_and_scales_residual_projections) {
   const double a = 1 / std::sqrt(96.0), b = 1 / std::sqrt(160.0);
   expect_drawn({.preset = InitPreset::lecun}, {1, a, b, a / 4, b / 4});
+  expect_drawn({}, {1, a, b, a / 4, b / 4});
 }
 
 TEST(Init, what_is_set_replaces_what_the_preset_says) {
@@ -104,8 +104,9 @@ TEST(Init, of_tied_embeddings_is_that_of_embeddings) {
 }
 
 TEST(Init, leaves_shared_tensors_of_other_deviations_proportional) {
-  LanguageModel gpt2(config_of("diff_v2", {})),
-      larger(config_of("diff_v2", {.projection_std = ProjectionStd{0.04}}));
+  LanguageModel gpt2(config_of("diff_v2", {.preset = InitPreset::gpt2})),
+      larger(config_of("diff_v2",
+                       {.preset = InitPreset::gpt2, .projection_std = ProjectionStd{0.04}}));
   for (LanguageModel* model : {&gpt2, &larger}) model->parameters().initialize(3);
   const std::string name = "model.layers.1.self_attn.q_proj.weight";
   const Tensor &a = gpt2.parameters().find(name)->value, &b = larger.parameters().find(name)->value;

@@ -38,7 +38,8 @@ TEST(Optimizer, a_measured_step_gives_the_same_bits_and_the_norms_of_what_it_cha
         fill_normal(p.grad, RandomStream(2, p.name), 1);
         p.has_gradient = true;
       }
-      Optimizer optimizer(set, {.name = value, .weight_decay = 0.1});
+      Optimizer optimizer(set,
+                          {.name = value, .weight_decay = 0.1, .independent_weight_decay = false});
       optimizer.step(0.01, 0.5);
       if (&set == &sets[0]) {
         optimizer.step(0.01, 0.5);
@@ -76,7 +77,10 @@ TEST(Optimizer, decays_projections_and_the_output_only_and_embeddings_on_request
     one(set, "lambda", Role::other);
     set.initialize(1);
     for (Parameter& p : set) set_gradient(p, {0});
-    Optimizer(set, {.weight_decay = 0.5, .decay_embeddings = decay_embeddings}).step(0.1);
+    Optimizer(set, {.weight_decay = 0.5,
+                    .independent_weight_decay = false,
+                    .decay_embeddings = decay_embeddings})
+        .step(0.1);
     EXPECT_DOUBLE_EQ(set.find("projection")->value.item(), 0.95);
     EXPECT_DOUBLE_EQ(set.find("output")->value.item(), 0.95);
     EXPECT_DOUBLE_EQ(set.find("embedding")->value.item(), decay_embeddings ? 0.95 : 1.0);

@@ -64,9 +64,12 @@ TEST(UpdateRule, three_steps_of_every_kind_are_those_of_pytorch_or_of_the_paper)
         p.value.data()[i] = std::sin(1 + static_cast<real>(i));
       }
     }
-    Optimizer optimizer(
-        set,
-        {.name = value, .weight_decay = 0.3, .betas = {0.9, 0.95}, .eps = 1e-8, .momentum = 0.95});
+    Optimizer optimizer(set, {.name = value,
+                              .weight_decay = 0.3,
+                              .independent_weight_decay = false,
+                              .betas = {0.9, 0.95},
+                              .eps = 1e-8,
+                              .momentum = 0.95});
     const double lr[] = {0.1, 0.2, 0.05}, scale[] = {1, 0.5, 4};
     for (int step = 0; step < 3; ++step) {
       for (Parameter& p : set) {
@@ -115,7 +118,9 @@ TEST(AdamW, three_steps_equal_the_arithmetic_written_out) {
   ParameterSet set;
   Parameter& p = set.declare("w", {1}, Role::projection, Init::constant(1));
   set.initialize(1);
-  Optimizer optimizer(set, {.weight_decay = 0.1, .betas = {0.9, 0.95}, .eps = 1e-8});
+  Optimizer optimizer(
+      set,
+      {.weight_decay = 0.1, .independent_weight_decay = false, .betas = {0.9, 0.95}, .eps = 1e-8});
   const std::span<const StateTensor> state = optimizer.states()[0].tensors;
 
   // Step 1, lr 0.1, g = 0.5: bias corrections 0.1 and 0.05.

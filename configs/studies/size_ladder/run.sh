@@ -23,8 +23,6 @@ train() {
 mkdir -p "$runs/size_ladder"
 for part in "$@"; do
   case $part in
-    screen_d32) train "$part" screen 'zip={model.d_model: [32], model.d_ff: [88], train.steps: [653]}' ;;
-    screen_d64) train "$part" screen 'zip={model.d_model: [64], model.d_ff: [176], train.steps: [2286]}' ;;
     a1_1) train a1_1 a1 'seeds=[101, 102]' ;;
     a1_2) train a1_2 a1 'seeds=[103, 104]' ;;
     a1_3) train a1_3 a1 'seeds=[105, 106]' ;;
@@ -33,7 +31,7 @@ for part in "$@"; do
     a3_2) train a3_2 a3 'seeds=[101]' 'lr=[8.0e-3, 1.6e-2]' ;;
     a3_3) train a3_3 a3 'seeds=[102]' 'lr=[2.0e-3, 4.0e-3]' ;;
     a3_4) train a3_4 a3 'seeds=[102]' 'lr=[8.0e-3, 1.6e-2]' ;;
-    b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
+    screen_d32 | screen_d64 | b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
     b_d64_1) train b_d64_1 b_d64 'seeds=[201, 202, 203, 204, 205, 206]' ;;
     b_d64_2) train b_d64_2 b_d64 'seeds=[207, 208, 209, 210, 211, 212]' ;;
     b_d64_3) train b_d64_3 b_d64 'seeds=[213, 214, 215, 216, 217, 218]' 'only=[softmax, v2, gated]' ;;

@@ -35,7 +35,7 @@ TEST(Init, says_above_each_key_what_it_means_and_shows_the_fields_of_attention_a
   EXPECT_THAT(text, testing::StartsWith("# diff_v2: Ye et al. 2026"));
   EXPECT_THAT(text, HasSubstr("\n#   difftape train first.yaml\n"));
   EXPECT_THAT(text, HasSubstr("\n  # Peak learning rate.\n  lr: 0.001\n"));
-  EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 10%\n"));
+  EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 5%\n"));
   EXPECT_THAT(text, HasSubstr("\n    # lambda: preset\n"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;

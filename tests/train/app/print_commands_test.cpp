@@ -66,7 +66,7 @@ TEST(Plan, takes_kinds_and_says_why_one_is_left_out) {
   EXPECT_EQ(row(two.out, "parameters").size(), 2u);
   EXPECT_EQ(row(two.out, "    q_proj"), (std::vector<std::string>{"1,024", "512"}));
   const Outcome tight = project.difftape(
-      {"plan", "--set", "model.match_params=true", "--set", "model.d_ff=8", "tiny.yaml"});
+      {"plan", "--set", "model.match_params=true", "--set", "model.d_ff=4", "tiny.yaml"});
   ASSERT_EQ(tight.exit, 0) << tight.err;
   EXPECT_THAT(tight.out, HasSubstr("\nleft out diff_v2: model.match_params: diff_v2 has "));
   const Outcome unknown = project.difftape({"plan", "tiny.yaml", "--kinds", "sofmax"});

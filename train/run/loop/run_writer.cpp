@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "core/error.h"
-#include "core/gemm.h"
 #include "core/platform.h"
 #include "core/processes.h"
 #include "core/profile.h"
@@ -13,6 +12,7 @@
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/logged_step.h"
+#include "train/run/loop/run_facts.h"
 #include "train/run/loop/state_digest.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metric_registry.h"
@@ -33,39 +33,6 @@ constexpr double kPeakSeconds = 0.01;
 /// Tables are made again when they have grown by one part in so many: made at every checkpoint,
 /// they would cost a long run the square of its steps.
 constexpr Index kTablesGrow = 10;
-
-Json describe_build() {
-  const BuildInfo build = build_info();
-  return {{"version", build.version},       {"commit", build.commit},
-          {"compiler", build.compiler},     {"build_type", build.build_type},
-          {"precision", build.precision},   {"vectors", build.vectors},
-          {"gemm_backend", gemm_backend()}, {"bf16_backend", bf16_backend_name()}};
-}
-
-/// Facts about the data, and what is best achievable where that is known.
-Json describe_data(const Dataset& data) {
-  Json info = data.info();
-  if (const std::optional<BestAchievable> best = data.best()) {
-    info["best_loss"] = best->loss;
-    info["best_accuracy"] = best->accuracy;
-  }
-  if (const std::optional<double> entropy = data.bigram_entropy()) {
-    info["bigram_entropy"] = *entropy;
-  }
-  return info;
-}
-
-/// What became of the files of a text that were divided, in one line.
-std::string division_note(const Json& data) {
-  std::string note = fmt::format("{} files train", data.at("files").get<Index>());
-  if (const auto held_out = data.find("val_files"); held_out != data.end()) {
-    note += fmt::format(", {} validate, {:.1f} % of whose bytes training has too",
-                        held_out->get<Index>(), 100 * data.at("val_overlap").get<double>());
-  }
-  return note + fmt::format("; {} near-duplicates are left out ({:.1f} MB)",
-                            data.at("dropped_files").get<Index>(),
-                            1e-6 * data.at("dropped_bytes").get<double>());
-}
 
 std::optional<TextSamples> samples_of(const TrainState& state) {
   if (state.config.log.sample_interval == 0) return std::nullopt;

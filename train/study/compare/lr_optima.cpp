@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array kColumns{"arm",  "model.d_model", "parameters", "lr_star", "low",
                               "high", "loss",          "seeds",      "reason"};
-enum Column : std::size_t { kArm, kDModel, kParameters, kLr, kLow, kHigh, kLoss, kSeeds, kReason };
+enum Place : std::size_t { kArm, kDModel, kParameters, kLr, kLow, kHigh, kLoss, kSeeds, kReason };
 
 std::string digits(double value) { return std::isnan(value) ? "" : fmt::format("{:.3g}", value); }
 

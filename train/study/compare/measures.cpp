@@ -148,7 +148,7 @@ double lr_sensitivity(std::span<const RunRecord* const> runs) {
 }
 
 double lr_penalty(std::span<const RunRecord* const> runs) {
-  return final_loss(*runs.back()) - val_loss(*runs.front());
+  return runs.back()->number("final_loss") - runs.front()->number("val_loss");
 }
 
 Series counted_spikes(const RunRecord& run, const char* name) {

@@ -43,16 +43,10 @@ std::string fact(const RunRecord& run, const char* section, const char* key) {
   return value != found->end() && value->is_string() ? value->get<std::string>() : "";
 }
 
-const std::string& field(const IndexRow& row, std::string_view column) {
-  static const std::string none;
-  const auto found = row.find(column);
-  return found == row.end() ? none : found->second;
-}
-
 /// A field as a number; NaN if it is empty.
 template <class T>
 T number(const RunIndex& index, const IndexRow& row, std::string_view column) {
-  const std::string& text = field(row, column);
+  const std::string& text = field_of(row, column);
   T value{};
   if constexpr (std::is_floating_point_v<T>) {
     if (text.empty() && column != "lr") return kNaN;
@@ -60,7 +54,7 @@ T number(const RunIndex& index, const IndexRow& row, std::string_view column) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
   throw DataError(fmt::format("{}: run {}: {} is '{}', but must be {}", index.file.string(),
-                              field(row, "name"), column, text,
+                              field_of(row, "name"), column, text,
                               std::is_integral_v<T> ? "an integer" : "a number"));
 }
 
@@ -75,10 +69,10 @@ Json config_of(const IndexRow& row) {
   for (const auto& [column, text] : row) {
     if (is_key(column)) keys.emplace(column, text);
   }
-  for (const auto& [key, column] : {std::pair("run.name", "name"), std::pair("run.arm", "arm"),
-                                    std::pair("run.seed", "seed"), std::pair("optim.lr", "lr"),
-                                    std::pair("run.claims", "claims")}) {
-    keys[key] = field(row, column);
+  for (const auto& [key, column] :
+       {std::pair("run.name", "name"), std::pair("run.arm", "arm"), std::pair("run.seed", "seed"),
+        std::pair("optim.lr", "lr"), std::pair("run.claims", "claims")}) {
+    keys[key] = field_of(row, column);
   }
   Json config = Json::object();
   for (const run::Field& each : run::fields()) {
@@ -92,26 +86,29 @@ Json config_of(const IndexRow& row) {
 Json env_of(const IndexRow& row) {
   Json env{{"command", Json::array()}, {"config", config_of(row)}};
   for (const auto& [column, section, key] : kFacts) {
-    if (const std::string& text = field(row, column); !text.empty()) env[section][key] = text;
+    if (const std::string& text = field_of(row, column); !text.empty()) env[section][key] = text;
   }
   return env;
 }
 
+run::RunState require_state(const RunIndex& index, const IndexRow& row) {
+  const auto state = from_string<run::RunState>(field_of(row, "state"));
+  if (state) return *state;
+  throw DataError(fmt::format("{}: run {}: state is '{}', but must be one of {}",
+                              index.file.string(), field_of(row, "name"), field_of(row, "state"),
+                              fmt::join(names<run::RunState>(), ", ")));
+}
+
 run::RunStatus status_of(const RunIndex& index, const IndexRow& row) {
   run::RunStatus status;
-  const auto state = from_string<run::RunState>(field(row, "state"));
-  if (!state)
-    throw DataError(fmt::format("{}: run {}: state is '{}', but must be one of {}",
-                                index.file.string(), field(row, "name"), field(row, "state"),
-                                fmt::join(names<run::RunState>(), ", ")));
-  status.state = *state;
+  status.state = require_state(index, row);
   status.step = number<Index>(index, row, "step");
   status.steps = number<Index>(index, row, "steps");
   status.parameters = number<Index>(index, row, "parameters");
   status.tokens_per_step = number<Index>(index, row, "tokens_per_step");
-  if (!field(row, "diverged_step").empty()) {
-    status.diverged = {number<Index>(index, row, "diverged_step"), field(row, "diverged_in"), "",
-                       field(row, "diverged_op")};
+  if (!field_of(row, "diverged_step").empty()) {
+    status.diverged = {number<Index>(index, row, "diverged_step"), field_of(row, "diverged_in"), "",
+                       field_of(row, "diverged_op")};
   }
   return status;
 }
@@ -145,10 +142,16 @@ std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
 
 }  // namespace
 
+const std::string& field_of(const IndexRow& row, std::string_view column) {
+  static const std::string none;
+  const auto found = row.find(column);
+  return found == row.end() ? none : found->second;
+}
+
 std::vector<std::string> index_columns() {
-  std::vector<std::string> columns{
-      "name", "arm",           "seed",        "lr",          "state",      "step",
-      "steps", "diverged_step", "diverged_in", "diverged_op", "parameters", "tokens_per_step"};
+  std::vector<std::string> columns{"name",        "arm",         "seed",       "lr",
+                                   "state",       "step",        "steps",      "diverged_step",
+                                   "diverged_in", "diverged_op", "parameters", "tokens_per_step"};
   for (const Quantity& quantity : quantities()) {
     if (quantity.of_run != nullptr) columns.emplace_back(quantity.name);
   }
@@ -173,7 +176,8 @@ IndexRow index_row(const RunRecord& run) {
   }
   for (const Quantity& quantity : quantities()) {
     if (quantity.of_run == nullptr || !run.logged(quantity)) continue;
-    row[quantity.name] = fmt::to_string(run.number(quantity));
+    const double number = run.number(quantity);
+    row[quantity.name] = std::isnan(number) ? "nan" : fmt::to_string(number);  // never "-nan"
   }
   for (const auto& [name, column] : run.metrics.columns) {
     constexpr std::string_view kOfDomain = "val/loss/";
@@ -213,21 +217,22 @@ RunIndex read_index(const fs::path& file) {
     IndexRow& row = index.rows.emplace_back(shared);
     for (std::size_t column = 0; column < lines[0].size(); ++column)
       row[lines[0][column]] = lines[i][column];
-    if (names.insert(row["name"]).second) continue;
-    throw DataError(fmt::format("{}:{}: a second row of run {}, but each run must have one",
-                                file.string(), i + 1, row["name"]));
+    if (!names.insert(row["name"]).second)
+      throw DataError(fmt::format("{}:{}: a second row of run {}, but each run must have one",
+                                  file.string(), i + 1, row["name"]));
+    require_state(index, row);
   }
   index.groups = read_groups(index);
   return index;
 }
 
 bool is_complete(const IndexRow& row) {
-  const auto state = from_string<run::RunState>(field(row, "state"));
+  const auto state = from_string<run::RunState>(field_of(row, "state"));
   return state && run::is_complete(*state);
 }
 
 RunRecord record_of(const RunIndex& index, const IndexRow& row) {
-  const std::string &name = field(row, "name"), &dir = field(row, "dir");
+  const std::string &name = field_of(row, "name"), &dir = field_of(row, "dir");
   number<double>(index, row, "lr");
   number<std::uint64_t>(index, row, "seed");
   RunRecord run = make_record(index.file.parent_path() / (dir.empty() ? name : dir),
@@ -235,7 +240,7 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   run.index = index.file.string();
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     const Quantity& quantity = quantities()[i];
-    if (quantity.of_run == nullptr || field(row, quantity.name).empty()) continue;
+    if (quantity.of_run == nullptr || field_of(row, quantity.name).empty()) continue;
     run.numbers[i] = number<double>(index, row, quantity.name);
     run.logged_metrics.insert(quantity.metric);
   }
@@ -245,75 +250,6 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     run.metrics.lists[run::metric("val/group_loss")].set(0, groups->second);
   }
   return run;
-}
-
-namespace {
-
-/// The data that the rows of an index were trained on.
-std::set<std::string> data_of(const RunIndex& index) {
-  std::set<std::string> digests;
-  for (const IndexRow& row : index.rows) {
-    if (is_complete(row)) digests.insert(field(row, "data"));
-  }
-  digests.erase("");
-  return digests;
-}
-
-void require_same_data(const RunIndex& a, const RunIndex& b) {
-  const std::set<std::string> of_a = data_of(a), of_b = data_of(b);
-  const bool shared =
-      std::ranges::any_of(of_b, [&](const std::string& each) { return of_a.contains(each); });
-  if (shared || of_a.empty() || of_b.empty()) return;
-  throw DataError(fmt::format(
-      "{}: its data have the digest {}, but must have that of {}, {}; report on them separately",
-      b.file.string(), *of_b.begin(), a.file.string(), *of_a.begin()));
-}
-
-/// A quantity in which two rows of one run differ; how fast it was may.
-const Quantity* differing_quantity(const IndexRow& a, const IndexRow& b) {
-  const auto differs = [&](const Quantity& each) {
-    return std::string_view(each.metric) != run::metric("throughput/tokens_per_sec") &&
-           field(a, each.name) != field(b, each.name);
-  };
-  const auto found = std::ranges::find_if(quantities(), differs);
-  return found == quantities().end() ? nullptr : &*found;
-}
-
-}  // namespace
-
-std::vector<RunRecord> pooled_runs(std::span<const fs::path> files,
-                                   std::vector<std::string>& notes) {
-  std::vector<RunIndex> indexes;
-  std::vector<RunRecord> runs;
-  std::map<std::vector<std::string>, std::pair<const RunIndex*, const IndexRow*>> known;
-  indexes.reserve(files.size());  // `known` points into it
-  for (const fs::path& file : files) {
-    const RunIndex& index = indexes.emplace_back(read_index(file));
-    require_same_data(indexes.front(), index);
-    for (const IndexRow& row : index.rows) {
-      if (!is_complete(row)) continue;
-      std::vector<std::string> key;
-      for (const char* column : {"arm", "lr", "seed", "config", "data"})
-        key.push_back(field(row, column));
-      const auto [other, added] = known.emplace(key, std::pair(&index, &row));
-      if (added) {
-        runs.push_back(record_of(index, row));
-      } else if (const Quantity* quantity = differing_quantity(*other->second.second, row)) {
-        throw DataError(fmt::format(
-            "{}: run {} has the {} {}, but must have that of the same run in {}, {}; give one of "
-            "the two files",
-            file.string(), field(row, "name"), quantity->label, field(row, quantity->name),
-            other->second.first->file.string(), field(*other->second.second, quantity->name)));
-      }
-    }
-    const auto open = std::ranges::count_if(index.rows, [](auto& row) { return !is_complete(row); });
-    if (open > 0)
-      notes.push_back(fmt::format("{}: {} of {} runs are not complete; not in the statistics",
-                                  file.string(), open, index.rows.size()));
-  }
-  if (runs.empty() && !files.empty())
-    throw MissingInput(fmt::format("{}: no run of it is complete", files.front().string()));
-  return runs;
 }
 
 }  // namespace difftape::study

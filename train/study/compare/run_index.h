@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/study/compare/run_record.h"
@@ -21,6 +21,9 @@ inline constexpr const char* kGroupsFile = "val_groups.csv";
 
 /// The fields of a run by column. Columns with a dot are keys of the configuration, as YAML.
 using IndexRow = std::map<std::string, std::string, std::less<>>;
+
+/// A field of a row; empty if its index has no such column.
+const std::string& field_of(const IndexRow& row, std::string_view column);
 
 struct RunIndex {
   std::filesystem::path file;
@@ -49,15 +52,8 @@ RunIndex read_index(const std::filesystem::path& file);
 /// Whether the run of a row has ended: finished or diverged.
 bool is_complete(const IndexRow& row);
 
-/// Returns the run of a row: its quantities and its losses in groups, without curves. Throws DataError if a field has no
-/// number where it must.
+/// Returns the run of a row: its quantities and its losses in groups, without curves. Throws
+/// DataError if a field has no number where it must.
 RunRecord record_of(const RunIndex& index, const IndexRow& row);
-
-/// Returns the complete runs of several indexes. A run that two of them have with the same arm,
-/// learning rate, seed, configuration and numbers counts once. Adds to `notes` which runs are not
-/// complete. Throws DataError if the numbers differ, if two indexes are of different data, and what
-/// read_index throws; MissingInput if no run is complete.
-std::vector<RunRecord> pooled_runs(std::span<const std::filesystem::path> files,
-                                   std::vector<std::string>& notes);
 
 }  // namespace difftape::study

@@ -92,15 +92,15 @@ std::vector<double> values_of(const Condition& condition, const Quantity& quanti
 }
 
 /// Pairs of complete runs with one seed, in an arm and in what it is compared with.
-struct Pairs {
+struct SeedPairs {
   stats::PairedDifference difference;  ///< over the pairs in which both runs have a number
   int all = 0, dropped = 0;            ///< dropped: without a number because a run diverged
 };
 
 /// At this learning rate; no pairs for the baseline itself and where there is none.
-Pairs pairs_of(const Study& study, const Arm& arm, const Condition& condition,
+SeedPairs pairs_of(const Study& study, const Arm& arm, const Condition& condition,
                const Quantity& quantity) {
-  Pairs pairs;
+  SeedPairs pairs;
   const Arm* base = study.baseline_of(arm);
   const Condition* other = base == nullptr || base == &arm ? nullptr : base->at(condition.lr);
   if (other == nullptr) return pairs;
@@ -220,7 +220,7 @@ std::string dropped_note(const Study& study) {
     if (!is_compared(quantity)) continue;
     for (const Arm& arm : study.arms) {
       for (const Condition& condition : arm.conditions) {
-        const Pairs pairs = pairs_of(study, arm, condition, quantity);
+        const SeedPairs pairs = pairs_of(study, arm, condition, quantity);
         if (pairs.dropped == 0) continue;
         dropped.push_back(fmt::format("{} of {} pairs of {} at lr {:g}", pairs.dropped, pairs.all,
                                       arm.name, condition.lr));

@@ -40,7 +40,6 @@ TEST_F(ConfigCommand, show_prints_the_resolved_configuration) {
   write("a.yaml", "optim.lr: 0.25\n");
   Config expected;
   expected.optim.lr = 0.25;
-  expected.optim.min_lr = 0.025;
   EXPECT_EQ(run({"config", "show", "a.yaml"}), to_yaml(expected));
   EXPECT_EQ(context.exit, system::Exit::ok);
 }
@@ -49,7 +48,6 @@ TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
   write("a.yaml", "optim.lr: 0.25\n");
   Config expected;
   expected.optim.lr = 0.5;
-  expected.optim.min_lr = 0.05;
   expected.optim.betas = {0.8, 0.99};
   EXPECT_EQ(
       run({"config", "show", "--set", "optim.lr=0.5", "a.yaml", "--set=optim.betas=[0.8,0.99]"}),
@@ -93,7 +91,7 @@ TEST_F(ConfigCommand, keys_fit_the_width_that_columns_says) {
       EXPECT_TRUE(line.size() <= width || line[0] != ' ' || !breaks) << line;
     }
     EXPECT_GT(count, 200);
-    EXPECT_THAT(text, testing::HasSubstr("\noptim.warmup_steps: 10%\n    integer or fraction"));
+    EXPECT_THAT(text, testing::HasSubstr("\noptim.warmup_steps: 5%\n    integer or fraction"));
   }
 }
 
@@ -101,7 +99,7 @@ TEST_F(ConfigCommand, scripts_have_json) {
   const auto keys = nlohmann::json::parse(run({"config", "keys", "optim.warmup", "--json"}));
   ASSERT_EQ(keys.size(), 1u);
   EXPECT_EQ(keys[0]["key"], "optim.warmup_steps");
-  EXPECT_EQ(keys[0]["default"], "10%");
+  EXPECT_EQ(keys[0]["default"], "5%");
   EXPECT_EQ(keys[0]["unit"], "steps");
   write("a.yaml", "optim: {lr: 0.25, betas: [0.5, 0.75]}\n");
   const auto shown = nlohmann::json::parse(run({"config", "show", "a.yaml", "--json"}));

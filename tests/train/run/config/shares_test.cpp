@@ -11,16 +11,16 @@ using testing::HasSubstr;
 
 class ConfigShares : public ConfigFiles {};
 
-TEST_F(ConfigShares, warm_up_is_a_tenth_of_the_steps_unless_it_is_given) {
-  EXPECT_EQ(config("").optim.warmup_steps, 50);
-  EXPECT_EQ(config("train.steps: 20\n").optim.warmup_steps, 2);
+TEST_F(ConfigShares, warm_up_is_a_twentieth_of_the_steps_unless_it_is_given) {
+  EXPECT_EQ(config("").optim.warmup_steps, 25);
+  EXPECT_EQ(config("train.steps: 40\n").optim.warmup_steps, 2);
   EXPECT_EQ(config("train.steps: 1\n").optim.warmup_steps, 0);
   EXPECT_EQ(config("optim.warmup_steps: 7\n", {"train.steps=30"}).optim.warmup_steps, 7);
 }
 
-TEST_F(ConfigShares, the_last_rate_is_a_tenth_of_the_peak_without_a_stray_digit) {
-  EXPECT_EQ(config("").optim.min_lr, 1e-4);
-  EXPECT_EQ(config("optim.lr: 3.0e-3\n").optim.min_lr, 3e-4);
+TEST_F(ConfigShares, the_last_rate_is_zero_or_a_fraction_of_the_peak_without_a_stray_digit) {
+  EXPECT_EQ(config("").optim.min_lr, 0);
+  EXPECT_EQ(config("optim: {lr: 3.0e-3, min_lr: 10%}\n").optim.min_lr, 3e-4);
   EXPECT_EQ(config("optim: {lr: 0.03, min_lr: 1%}\n").optim.min_lr, 3e-4);
 }
 
@@ -40,21 +40,22 @@ TEST_F(ConfigShares, a_share_is_of_what_holds_in_the_end) {
 TEST_F(ConfigShares, the_resolved_configuration_has_the_number_and_says_what_it_is_a_share_of) {
   write("a.yaml", "train.steps: 40\noptim.min_lr: 5%\n");
   const ResolvedConfig resolved = load_config("a.yaml", {"model.max_seq_len=300"});
-  EXPECT_THAT(to_yaml(resolved.config), HasSubstr("\n  warmup_steps: 4\n"));
+  EXPECT_THAT(to_yaml(resolved.config), HasSubstr("\n  warmup_steps: 2\n"));
   const std::string text = to_yaml_with_origins(resolved);
-  EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 4               # 10% of train.steps, default\n"));
+  EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 2               # 5% of train.steps, default\n"));
   EXPECT_THAT(text, HasSubstr("\n  min_lr: 5.0e-05               # 5% of optim.lr, a.yaml:2\n"));
   EXPECT_THAT(text, HasSubstr("\n  max_seq_len: 300              # --set\n"));
 }
 
 TEST_F(ConfigShares, runs_of_a_sweep_have_shares_of_their_own) {
-  const study::SweepConfig s =
-      sweep("sweep: {lr: [0.01, 0.2], grid: {train.steps: [100, 300]}, arms: {a: }}\n");
+  const study::SweepConfig s = sweep(
+      "optim.min_lr: 10%\nsweep: {lr: [0.01, 0.2], grid: {train.steps: [100, 300]}, arms: {a: "
+      "}}\n");
   ASSERT_EQ(s.runs.size(), 4u);
   EXPECT_EQ(s.runs[0].config().optim.min_lr, 0.001);
-  EXPECT_EQ(s.runs[0].config().optim.warmup_steps, 10);
+  EXPECT_EQ(s.runs[0].config().optim.warmup_steps, 5);
   EXPECT_EQ(s.runs[3].config().optim.min_lr, 0.02);
-  EXPECT_EQ(s.runs[3].config().optim.warmup_steps, 30);
+  EXPECT_EQ(s.runs[3].config().optim.warmup_steps, 15);
 }
 
 TEST_F(ConfigShares, what_is_no_share_or_too_large_a_one_is_an_error_where_it_is_written) {

@@ -70,7 +70,8 @@ TEST_F(SweepAxes, own_rates_are_read_strictly) {
   EXPECT_THAT(error_of("lr: {times: [1, 4]}"),
               testing::HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
   EXPECT_THAT(error_of("lr: {own: l.csv, tims: [1]}"),
-              testing::HasSubstr("sweep.lr: unknown key 'tims', did you mean 'times'?"));
+              testing::HasSubstr("sweep.lr: unknown key 'tims'; did you mean 'times'?; it has own "
+                                 "and times"));
   const auto with = [&](const std::string& lines, const std::string& times = "[1]") {
     write("l.csv", "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n" + lines);
     return error_of("lr: {own: l.csv, times: " + times + "}");

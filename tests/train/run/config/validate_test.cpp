@@ -67,7 +67,8 @@ TEST_F(ConfigRules, independent_weight_decay_takes_a_share) {
             "a.yaml:1:41: error: optim.weight_decay: weight_decay 1 would take that share of each "
             "weight in one step, since it is independent of the learning rate; need less than 1, "
             "such as 1e-4");
-  EXPECT_EQ(config("optim.weight_decay: 1\n").optim.weight_decay, 1);
+  EXPECT_EQ(
+      config("optim: {independent_weight_decay: false, weight_decay: 1}\n").optim.weight_decay, 1);
   EXPECT_TRUE(config("optim.independent_weight_decay: true\n").optim.independent_weight_decay);
 }
 

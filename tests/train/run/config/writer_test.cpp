@@ -55,11 +55,11 @@ Config unusual() {
   c.optim = {.name = OptimizerKind::lion,
              .lr = 1e-3 + DBL_EPSILON,
              .min_lr = 5e-324,
-             .schedule = ScheduleKind::wsd,
+             .schedule = ScheduleKind::linear,
              .warmup_steps = 1,
              .decay_fraction = 1,
              .weight_decay = 0,
-             .independent_weight_decay = true,
+             .independent_weight_decay = false,
              .decay_embeddings = true,
              .betas = {0, 0.999999999999999},
              .eps = 1.2345678901234567e-30,
@@ -172,11 +172,12 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
 TEST(ConfigFields, of_spikes_say_the_numbers_of_each_rule) {
   EXPECT_THAT(
       find_field("log.spike_window")->help,
-      HasSubstr("0 means the rule's own: olmo2 1000, olmo_core 128, llmc 128, zclip none."));
+      HasSubstr("0 means the rule's own: median 128, olmo2 1000, olmo_core 128, llmc 128."));
   EXPECT_THAT(find_field("log.spike_threshold")->help,
               HasSubstr("0 means the rule's own: olmo2 7, olmo_core 6, llmc 7, zclip 2.5."));
-  EXPECT_THAT(find_field("log.spike_min_history")->help,
-              HasSubstr("0 means the rule's own: olmo2 50, olmo_core 63, llmc 128, zclip 25."));
+  EXPECT_THAT(
+      find_field("log.spike_min_history")->help,
+      HasSubstr("0 means the rule's own: median 64, olmo2 50, olmo_core 63, llmc 128, zclip 25."));
 }
 
 /// Converts to any member of an aggregate, but for types that then convert from it themselves.

@@ -27,6 +27,7 @@ class Resume : public testing::Test {
     project.config.train.eval_interval = 1;
     project.config.train.eval_batches = 1;
     project.config.train.checkpoint_interval = 20;
+    project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
     project.config.log.spike_min_history = 4;
     project.config.log.spike_threshold = 2.5;  // spikes happen, and their window is restored
     project.save();

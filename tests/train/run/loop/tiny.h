@@ -42,9 +42,13 @@ class TinyProject {
     config.data.path = {(dir_ / "text.txt").string()};
     config.data.seq_len = 16;
     config.data.batch_size = 2;
+    config.model.init.preset = InitPreset::gpt2;  // its loss at init is log(vocab_size)
     config.optim.lr = 1e-2;
     config.optim.min_lr = 1e-3;
+    config.optim.schedule = ScheduleKind::cosine;
     config.optim.warmup_steps = 5;
+    config.optim.weight_decay = 0.1;
+    config.optim.independent_weight_decay = false;
     config.train.steps = 12;
     config.train.eval_interval = 5;
     config.train.eval_batches = 2;

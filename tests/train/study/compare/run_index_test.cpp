@@ -76,8 +76,12 @@ class RunIndexFile : public testing::Test {
 };
 
 TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged) {
-  RunRecord run = test::record({.arm = "v2", .attention = {{"kind", "diff_v2"}}, .lr = 1.0 / 3, .seed = 7,
-                          .last = {{"val/loss/code.c", 1.0 / 7}, {"act/max/0", kInfinity}}});
+  RunRecord run = test::record({.arm = "v2",
+                                .attention = {{"kind", "diff_v2"}},
+                                .lr = 1.0 / 3,
+                                .seed = 7,
+                                .last = {{"val/loss/code.c", 1.0 / 7}, {"act/max/0", kInfinity}},
+                                .config = {{"optim.lr", fmt::to_string(1.0 / 3)}}});
   run.status.diverged = run::Divergence{12, "train/loss", "", "matmul in block 0, forward"};
   const fs::path file = write("a", {run, test::record({.arm = "softmax", .seed = 7})});
   put(dir / "a/val_groups.csv", "name,0,1\nv2-0.333333-7,0.1111111111111111,0.2222222222222222\n");

@@ -24,6 +24,7 @@ RunRecord run_of(const std::string& name, const std::map<std::string, double>& n
   run.status = {.state = run::RunState::finished, .step = 500, .steps = 500, .parameters = 820224};
   run.metrics.step = {1};
   run.metrics.columns["train/loss"] = {5.5};
+  run.first_loss = 5.5;
   for (const Quantity& each : quantities()) {
     const auto found = numbers.find(each.name);
     run.numbers.push_back(found == numbers.end() ? kNaN : found->second);

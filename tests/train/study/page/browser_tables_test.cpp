@@ -26,12 +26,13 @@ TEST_F(TablesInBrowser, tables_of_really_trained_runs_equal_their_metrics) {
   put(dir / "sweep.yaml", "base: " + root + R"(/configs/base/text_0.9m.yaml
 model: {d_model: 16, num_layers: 1, num_heads: 2, d_ff: 32, max_seq_len: 32}
 data: {seq_len: 32, batch_size: 2}
-train: {steps: 60, eval_interval: 10, checkpoint_interval: 60}
+optim: {lr: 3.0e-3}
+train: {steps: 120, eval_interval: 20, checkpoint_interval: 120}
 sweep:
-  arms:
+  arms:  # of several widths, so that no curve covers another
     softmax: {model.attention.kind: softmax}
-    diff_v1: {model.attention.kind: diff_v1}
-    diff_v2: {model.attention.kind: diff_v2}
+    diff_v1: {model.attention.kind: diff_v1, model.d_ff: 128}
+    diff_v2: {model.attention.kind: diff_v2, model.d_ff: 512}
 )");
   const Outcome sweep =
       test::run({"sweep", (dir / "sweep.yaml").string(), "--out", (dir / "out").string()});

@@ -58,7 +58,7 @@ inline void expect_row(const std::vector<std::string>& row, const std::filesyste
   EXPECT_EQ(row[3], fmt::format("{:.4f}", metrics.val));
   EXPECT_EQ(row[4],
             baseline_val == metrics.val ? "-" : fmt::format("{:+.4f}", metrics.val - baseline_val));
-  EXPECT_EQ(row[5], "0.0") << "no spike of so short a run can be judged";
+  EXPECT_EQ(row[5], "0.0") << "of the steps after the first 64, the history of the rule";
   EXPECT_EQ(row[6], "0.0");
   EXPECT_EQ(row[7], fmt::format("{:.3f}", middle(metrics.grad)));
   EXPECT_EQ(row[9], fmt::format("{:.3f}", largest(metrics.grad)));

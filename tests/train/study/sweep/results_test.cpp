@@ -15,14 +15,17 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kClaims = R"(claims:
-  loss: {statement: a, arm: diff_v2, reference: softmax, metric: val_loss, where: {optim.lr: [0.01]}, expect: lower, margin: 0.01}
+constexpr const char* kClaims = R"(learning_rates: lr_star.csv
+margins: {val_loss: {margin: 0.01, reason: r}, lr_sensitivity: {margin: 0.5, reason: r}}
+claims:
+  loss: {statement: a, arm: diff_v2, reference: softmax, metric: val_loss, where: {optim.lr: [0.01]}, expect: lower}
   final: {statement: b, arm: diff_v2, reference: softmax, metric: final_loss, expect: lower}
-  sensitivity: {statement: c, arm: diff_v2, reference: softmax, metric: lr_sensitivity, expect: lower, margin: 0.5}
+  sensitivity: {statement: c, arm: diff_v2, reference: softmax, metric: lr_sensitivity, expect: lower}
   spikes: {statement: d, arm: diff_v2, reference: softmax, metric: grad_norm_spike_fraction, expect: higher}
   growth: {statement: e, arm: diff_v2, reference: softmax, metric: grad_norm_growth_before_decay, expect: lower}
   logit: {statement: f, arm: diff_v2, reference: softmax, metric: attention_logit, where: {optim.lr: 0.01}, expect: lower}
   cosine: {statement: g, arm: softmax, reference: diff_v2, metric: output_cosine, expect: lower}
+  penalty: {statement: i, arm: diff_v2, reference: softmax, metric: lr_penalty, lr: [own, 2 x own], expect: lower}
   nobody: {statement: h, arm: diff_v2, reference: softmax, metric: val_loss, where: {model.d_model: 32}, expect: lower}
 )";
 
@@ -33,6 +36,9 @@ class Results : public testing::Test {
     project.config.train.steps = 60;
     project.save();
     put(project / "claims.yaml", kClaims);
+    put(project / "lr_star.csv",
+        "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n"
+        "softmax,16,5000,0.01,,,,9,\ndiff_v2,16,5000,0.01,,,,9,\n");
     write("s.yaml", "seeds: [1, 2, 3]");
   }
 
@@ -50,7 +56,7 @@ class Results : public testing::Test {
   /// Copies what one commits of a sweep.
   void commit(const std::string& sweep, const std::string& folder) {
     fs::create_directories(project / folder);
-    for (const char* file : {"index.csv", "config.csv"})
+    for (const char* file : {"index.csv", "config.csv", "val_groups.csv"})
       fs::copy_file(project / sweep / file, project / folder / file);
   }
   /// A column of an index, row by row.
@@ -79,8 +85,8 @@ TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_also_pooled)
   const std::vector<std::string> claims{"--claims", "claims.yaml", "--verdicts"};
   const auto report = [&](std::vector<std::string> inputs, const std::string& name) {
     inputs.insert(inputs.begin(), "report");
-    inputs.insert(inputs.end(), {"--claims", "claims.yaml", "--verdicts", name + ".csv", "--svg",
-                                 name + ".svg"});
+    inputs.insert(inputs.end(),
+                  {"--claims", "claims.yaml", "--verdicts", name + ".csv", "--svg", name + ".svg"});
     std::string text = difftape(inputs).out;
     return text.substr(0, text.find("\nreport: "));
   };
@@ -89,7 +95,9 @@ TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_also_pooled)
   EXPECT_EQ(contents(project / "files.csv"), contents(project / "dirs.csv"));
   EXPECT_EQ(contents(project / "files.svg"), contents(project / "dirs.svg"));
   EXPECT_EQ(report({"results/a", "results/b"}, "folders"), text);
-  EXPECT_THAT(text, AllOf(HasSubstr("5 seeds"), HasSubstr("no run of softmax logged attn/output_")));
+  EXPECT_THAT(contents(project / "dirs.csv"), HasSubstr(",seeds and held-out text,"));
+  EXPECT_THAT(text, AllOf(HasSubstr("5 seeds"), HasSubstr("no run of softmax logged attn/output_"),
+                          HasSubstr("5 seeds at own and 2 x own lr (diff_v2 0.01, softmax 0.01)")));
   EXPECT_THAT(contents(project / "report.html"),
               AllOf(HasSubstr("30 of 30 runs are read from an index.csv, which has no curves"),
                     Not(HasSubstr("id=\"curves\"")), Not(HasSubstr("id=\"commands\""))));

@@ -107,7 +107,8 @@ TEST_F(Sweep, again_says_already_trained_and_changes_no_run) {
     return files;
   };
   const auto before = state_of_arms();
-  ASSERT_EQ(before.size(), 3u * 10 + 3) << "and index.csv, summary.txt, lock";
+  ASSERT_EQ(before.size(), 3u * 10 + 5)
+      << "and index.csv, config.csv, val_groups.csv, summary.txt, lock";
   const Outcome again = sweep();
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_THAT(again.out, testing::StartsWith("3 of 3 runs are already trained\n"));

@@ -229,7 +229,7 @@ TEST_F(Workers, an_index_that_no_sweep_wrote_stays) {
   put(project / "out/index.csv", "my,notes\n");
   const Outcome outcome = sweep({});
   EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("out/index.csv exists and is no index of a sweep"));
+  EXPECT_THAT(outcome.err, HasSubstr("out/index.csv exists and is not an index of a sweep"));
   EXPECT_EQ(contents(project / "out/index.csv"), "my,notes\n");
 }
 

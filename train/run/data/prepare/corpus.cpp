@@ -31,9 +31,9 @@ std::string digest_of(std::string_view text) {
 }
 
 /// The documents, and what is decided about them so far.
-class Division {
+class DividedCorpus {
  public:
-  Division(Corpus corpus, std::vector<Document> documents)
+  DividedCorpus(Corpus corpus, std::vector<Document> documents)
       : corpus_(std::move(corpus)), documents_(std::move(documents)) {
     corpus_.fates.assign(documents_.size(), Fate::trains);
   }
@@ -60,7 +60,7 @@ class Division {
   std::vector<Document> documents_;
 };
 
-void Division::drop_near_duplicates(double fraction) {
+void DividedCorpus::drop_near_duplicates(double fraction) {
   std::vector<DocumentFacts> facts;
   for (const Document& each : documents_) facts.push_back({std::ssize(each.text), each.digest});
   const std::vector<bool> drop = find_near_duplicates(facts, fraction, 0, read());
@@ -78,11 +78,11 @@ void Division::drop_near_duplicates(double fraction) {
   }
 }
 
-void Division::hold_out(double fraction) {
+void DividedCorpus::hold_out(double fraction) {
   for (Index domain = 0; domain < std::ssize(corpus_.domains); ++domain) hold_out(fraction, domain);
 }
 
-void Division::hold_out(double fraction, Index domain) {
+void DividedCorpus::hold_out(double fraction, Index domain) {
   std::map<std::string, std::vector<size_t>> units;
   for (const size_t i : with_fate(Fate::trains))
     if (documents_[i].domain == domain) units[documents_[i].unit].push_back(i);
@@ -108,7 +108,7 @@ void Division::hold_out(double fraction, Index domain) {
       corpus_.domains[static_cast<size_t>(domain)].name, held_out, all, facts.size(), fraction));
 }
 
-void Division::limit_overlap(const std::optional<double>& most) {
+void DividedCorpus::limit_overlap(const std::optional<double>& most) {
   const std::vector<size_t> held_out = with_fate(Fate::validates);
   const std::vector<Index> shared = count_shared_bytes(with_fate(Fate::trains), held_out, read());
   for (size_t domain = 0; domain < corpus_.domains.size(); ++domain) {
@@ -133,7 +133,7 @@ void Division::limit_overlap(const std::optional<double>& most) {
   }
 }
 
-Corpus Division::counted() {
+Corpus DividedCorpus::counted() {
   for (size_t i = 0; i < documents_.size(); ++i) {
     DomainCounts& domain = corpus_.domains[static_cast<size_t>(documents_[i].domain)];
     const Index bytes = std::ssize(documents_[i].text);
@@ -181,7 +181,7 @@ Corpus divide_documents(std::span<const std::filesystem::path> files,
                          .digest = digest,
                          .unit = piece.group.empty() ? digest : digest_of(piece.group)});
   });
-  Division division(std::move(corpus), std::move(documents));
+  DividedCorpus division(std::move(corpus), std::move(documents));
   if (options.drop_duplicates) division.drop_near_duplicates(*options.drop_duplicates);
   if (options.val_fraction) {
     division.hold_out(*options.val_fraction);

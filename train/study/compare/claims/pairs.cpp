@@ -12,7 +12,6 @@
 
 #include "train/study/compare/claims/arms.h"
 #include "train/study/compare/claims/own_lr.h"
-#include "train/study/compare/curves.h"
 #include "train/study/compare/measures.h"
 #include "train/study/compare/tasks.h"
 
@@ -107,8 +106,8 @@ std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
 std::string why_not(const ArmRuns& arm, const ArmRuns& reference, const Quantity& metric) {
   for (const ArmRuns* each : {&arm, &reference}) {
     if (each->runs.empty()) continue;  // a number
-    const bool logged = std::ranges::any_of(
-        each->runs, [&](const RunRecord* run) { return has_metric(run->metrics, metric.metric); });
+    const bool logged =
+        std::ranges::any_of(each->runs, [&](const RunRecord* run) { return run->logged(metric); });
     const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
     if (!logged && !(failed && metric.of_diverged))
       return fmt::format("no run of {} logged {}", each->name, metric.metric);

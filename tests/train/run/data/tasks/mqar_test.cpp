@@ -142,6 +142,7 @@ TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
                  .seq_len = 8,
                  .batch_size = 64,
                  .mqar = {.keys = 4, .values = 8, .pairs = 2}};
+  config.model.init.preset = InitPreset::gpt2;
   config.optim.lr = 1e-2;
   config.optim.min_lr = 1e-3;
   config.optim.warmup_steps = 20;

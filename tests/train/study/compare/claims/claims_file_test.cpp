@@ -113,7 +113,7 @@ std::string error(const std::string& text, const std::string& by) {
 
 TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_there_is) {
   EXPECT_THAT(error("metric: val_loss", "metric: val_los"),
-              HasSubstr("c.yaml:16:13: error: claims.loss.metric: no metric is called "
+              HasSubstr("c.yaml:20:13: error: claims.loss.metric: no metric is called "
                         "'val_los'; did you mean 'val_loss'?; there are train_loss, val_loss"));
   EXPECT_THAT(error("arm: v2", "arm: v3"),
               HasSubstr("c.yaml:18:10: error: claims.loss.arm: 'v3' is not in arms (softmax, v2, "

@@ -130,11 +130,12 @@ TEST(Verdicts, of_primary_claims_are_credited_once_both_questions_are_answered) 
   // The first is lower, and within its margin; the second lower; the third neither.
   const auto results = decide(file, {pairs(-0.01, 0.0005), pairs(-0.1), pairs(-0.002)});
   EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
-  EXPECT_DOUBLE_EQ(results[1].p_corrected, 3 * results[1].p) << "of the smallest p, before others";
+  EXPECT_DOUBLE_EQ(results[1].p_corrected, 2.5 * results[1].p)
+      << "only the other direction of the first is left";
   EXPECT_EQ(verdict_text(results[0]), "supported; the difference is within the margin");
   EXPECT_EQ(verdict_text(results[1]), "supported");
   EXPECT_DOUBLE_EQ(results[2].p_other_corrected, 2.5 * results[2].p_other)
-      << "the margin of the second is still open, the first counts half";
+      << "the margin of the second is still open";
 }
 
 TEST(Verdicts, of_equivalence_never_credit_others) {

@@ -25,8 +25,13 @@ std::string trained(const std::function<void(Config&)>& change) {
   config.data.backcopy.symbols = 69;
   config.model.vocab_size = config.data.backcopy.vocab_size();
   config.model.max_seq_len = config.data.seq_len;
+  config.model.init.preset = InitPreset::gpt2;
   config.optim.lr = 1e-2;
+  config.optim.min_lr = 1e-4;
+  config.optim.schedule = ScheduleKind::cosine;
   config.optim.warmup_steps = 2;
+  config.optim.weight_decay = 0.1;
+  config.optim.independent_weight_decay = false;
   config.train.steps = 6;
   config.train.gemm = Engine::portable;
   change(config);

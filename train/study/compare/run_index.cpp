@@ -175,8 +175,9 @@ IndexRow index_row(const RunRecord& run) {
     row["diverged_op"] = status.diverged->op;
   }
   for (const Quantity& quantity : quantities()) {
-    if (quantity.of_run == nullptr || !run.logged(quantity)) continue;
+    if (quantity.of_run == nullptr) continue;
     const double number = run.number(quantity);
+    if (!run.logged(quantity) && std::isnan(number)) continue;
     row[quantity.name] = std::isnan(number) ? "nan" : fmt::to_string(number);  // never "-nan"
   }
   for (const auto& [name, column] : run.metrics.columns) {
@@ -242,7 +243,8 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     const Quantity& quantity = quantities()[i];
     if (quantity.of_run == nullptr || field_of(row, quantity.name).empty()) continue;
     run.numbers[i] = number<double>(index, row, quantity.name);
-    run.logged_metrics.insert(quantity.metric);
+    // A diverged run has such numbers of what it did not log: the loss at init as its final loss.
+    if (!run.diverged() || !quantity.of_diverged) run.logged_metrics.insert(quantity.metric);
   }
   run.first_loss = number<double>(index, row, "first_loss");
   if (const auto groups = index.groups.find(name); groups != index.groups.end()) {

@@ -39,6 +39,9 @@ TEST(GradientRamp, is_found_by_the_growth_of_the_gradient_norm_and_no_ramp_is_no
   for (const std::uint64_t seed : {1, 2, 3}) {
     TinyProject project;
     project.config.run.seed = seed;
+    project.config.model.init.preset = InitPreset::lecun;
+    project.config.optim.weight_decay = 1e-4;
+    project.config.optim.independent_weight_decay = true;
     project.config.data.batch_size = 8;
     project.config.train.steps = 400;
     project.config.train.eval_interval = 0;

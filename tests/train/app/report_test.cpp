@@ -62,8 +62,9 @@ TEST_F(ReportCommand,
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("3 finished"), HasSubstr("lr sensitivity"),
                                  HasSubstr("val vs diff_v2"), HasSubstr("-> ")));
   EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss"));
-  EXPECT_THAT(outcome.out, testing::EndsWith("\nreport: report.html\nlearning rates: lr_optimum.csv\n"
-                                              "verdicts: verdicts.csv\n"));
+  EXPECT_THAT(outcome.out,
+              testing::EndsWith("\nreport: report.html\nlearning rates: lr_optimum.csv\n"
+                                "verdicts: verdicts.csv\n"));
   EXPECT_THAT(contents(dir / "lr_optimum.csv"),
               AllOf(testing::StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,"
                                         "seeds,reason\n"),

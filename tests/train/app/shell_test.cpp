@@ -97,10 +97,11 @@ TEST(Manual, is_read_by_groff_without_a_warning_and_names_every_command_and_opti
                                         {.program = "/usr/bin/groff"});
   EXPECT_EQ(text.exit, 0);
   EXPECT_EQ(text.err, "");
-  EXPECT_THAT(text.out, AllOf(HasSubstr("difftape - find out which attention mechanism"),
-                              HasSubstr("difftape train CONFIG"), HasSubstr("[--resume[=auto|CKPT]]"),
-                              HasSubstr("difftape config show"), HasSubstr("130/143 after"),
-                              Not(HasSubstr("difftape worker"))));
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("difftape - find out which attention mechanism"),
+                    HasSubstr("difftape train CONFIG"), HasSubstr("[--resume[=auto|CKPT]]"),
+                    HasSubstr("difftape config show"), HasSubstr("130/143 after"),
+                    Not(HasSubstr("difftape worker"))));
 }
 
 }  // namespace

@@ -32,9 +32,10 @@ const std::vector<SweepField>& sweep_fields() {
             "runs of the same configuration are not trained again; empty means none."),
       field("sweep.only", &S::only, any_value(), "Arms that are trained; empty means all."),
       field("sweep.seeds", &S::seeds, at_least(0), "Seeds of every arm; empty means run.seed."),
-      structured("sweep.lr", &S::lr, above(0), "list of numbers",
-                 "Values of optim.lr; or wortsman: the seven of Wortsman et al. 2023; or {own: FILE, "
-                 "times: [1, 4]}: the lr_star of each arm in a CSV file, times each factor."),
+      structured(
+          "sweep.lr", &S::lr, above(0), "list of numbers",
+          "Values of optim.lr; or wortsman: the seven of Wortsman et al. 2023; or {own: FILE, "
+          "times: [1, 4]}: the lr_star of each arm in a CSV file, times each factor."),
       structured("sweep.grid", &S::grid, any_value(), "lists by key",
                  "Values of other keys, of which every combination is trained."),
       structured("sweep.zip", &S::zip, any_value(), "lists by key",

@@ -259,11 +259,11 @@ Json sweep_value_schema(const SweepField& field) {
   if (field.spec.form.empty()) return key_schema(field);
   Json value;
   if (field.key == "sweep.lr") {
-    const Json own = {{"type", "object"},
-                      {"properties",
-                       {{"own", {{"type", "string"}}}, {"times", list_of({{"type", "number"}})}}},
-                      {"required", Json::array({"own"})},
-                      {"additionalProperties", false}};
+    const Json own = {
+        {"type", "object"},
+        {"properties", {{"own", {{"type", "string"}}}, {"times", list_of({{"type", "number"}})}}},
+        {"required", Json::array({"own"})},
+        {"additionalProperties", false}};
     value["anyOf"] = {{{"const", kWortsman}}, list_of(reference(pointer_to("optim.lr"))), own};
   } else if (field.key == "sweep.arms") {
     value = {{"type", "object"}, {"additionalProperties", reference("/definitions/arm")}};

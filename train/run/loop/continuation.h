@@ -25,8 +25,8 @@ std::vector<KeyDifference> result_differences(const Config& made, const Config& 
 /// a path in train.init_from is replaced by its digest.
 FlatConfig result_config(const Config& config);
 
-/// Returns the XXH3 digest of result_config and of the precision of this program. Runs that share it
-/// and the digest of their data have the same results.
+/// Returns the XXH3 digest of result_config and of the precision of this program. Runs that share
+/// it and the digest of their data have the same results.
 std::string result_digest(const Config& config);
 
 /// Why what `dir` holds is no run that can be continued with `config`, the same steps following:

@@ -34,7 +34,7 @@ enum class When {
   parameters,   ///< where log.param_grad_norms_interval divides the step
   diagnostics,  ///< the first, unless log.diagnostics_interval is 0; where that divides the step;
                 ///< and the step that diverged
-  last  ///< no other
+  last          ///< no other
 };
 
 /// Which runs log it.

@@ -225,9 +225,8 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
   if (collection.runs.empty() && !left_out.empty())
     throw DataError(fmt::to_string(fmt::join(left_out, "\n")));
   for (const std::string& what : left_out) collection.notes.push_back("left out: " + what);
-  const auto rows = std::ranges::count_if(collection.runs, [](const RunRecord& run) {
-    return !run.index.empty();
-  });
+  const auto rows = std::ranges::count_if(collection.runs,
+                                          [](const RunRecord& run) { return !run.index.empty(); });
   if (rows > 0)
     collection.notes.push_back(
         fmt::format("{} of {} runs are read from an index.csv, which has no curves: what the page "

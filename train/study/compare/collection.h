@@ -25,7 +25,7 @@ std::string state_of(const std::filesystem::path& dir);
 void name_apart(std::vector<RunRecord>& runs);
 
 struct Collection {
-  std::vector<RunRecord> runs;  ///< those of directories first, then those of indexes
+  std::vector<RunRecord> runs;     ///< those of directories first, then those of indexes
   std::vector<std::string> notes;  ///< a line each: what was left out or is not complete,
                                    ///< and why; that runs are of several commits or builds
 };

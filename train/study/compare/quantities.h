@@ -18,8 +18,8 @@ enum class Format { loss, count, norm, whole };
 /// The tables with a column of a quantity; flags.
 enum Tables : unsigned {
   kNoTable = 0,
-  kRunTable = 1,    ///< one row a run
-  kStudyTable = 2   ///< one row an arm and learning rate: the mean over its seeds
+  kRunTable = 1,   ///< one row a run
+  kStudyTable = 2  ///< one row an arm and learning rate: the mean over its seeds
 };
 struct Column {
   const char *group = "", *head = "";  ///< labels; neighbours share a group

@@ -99,7 +99,7 @@ struct SeedPairs {
 
 /// At this learning rate; no pairs for the baseline itself and where there is none.
 SeedPairs pairs_of(const Study& study, const Arm& arm, const Condition& condition,
-               const Quantity& quantity) {
+                   const Quantity& quantity) {
   SeedPairs pairs;
   const Arm* base = study.baseline_of(arm);
   const Condition* other = base == nullptr || base == &arm ? nullptr : base->at(condition.lr);

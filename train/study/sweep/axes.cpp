@@ -92,9 +92,9 @@ class AxesReader {
       } else if (key.text == "times") {
         times = value;
       } else {
-        errors_.add(key.location, fmt::format("sweep.lr: unknown key '{}'{}; it has own and times",
-                                              key.text,
-                                              system::did_you_mean(key.text, {"own", "times"})));
+        errors_.add(key.location,
+                    fmt::format("sweep.lr: unknown key '{}'{}; it has own and times", key.text,
+                                system::did_you_mean(key.text, {"own", "times"})));
       }
     }
     if (times.kind == run::YamlNode::Kind::scalar) {

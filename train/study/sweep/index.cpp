@@ -41,8 +41,8 @@ std::string key_differences(const IndexRow& row, const run::Config& config) {
   for (const auto& [key, value] : run::result_config(config)) {
     const auto made = row.find(key);
     if (made == row.end() || made->second == value) continue;
-    text += fmt::format("{}{} is {} there, not {}", text.empty() ? "" : "; ", key, made->second,
-                        value);
+    text +=
+        fmt::format("{}{} is {} there, not {}", text.empty() ? "" : "; ", key, made->second, value);
   }
   return text;
 }

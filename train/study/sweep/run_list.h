@@ -26,10 +26,10 @@ using SweptPoint = std::vector<SweptValue>;
 using Axis = std::vector<SweptPoint>;
 
 struct Axes {
-  Axis lr;                   ///< of sweep.lr; a point without values if there is none
-  std::optional<OwnRates> own;  ///< if it is there, the values of `lr` are factors of these
+  Axis lr;                           ///< of sweep.lr; a point without values if there is none
+  std::optional<OwnRates> own;       ///< if it is there, the values of `lr` are factors of these
   run::SourceLocation own_named_at;  ///< where the sweep names its file
-  std::vector<Axis> others;  ///< each key of sweep.grid, then sweep.zip
+  std::vector<Axis> others;          ///< each key of sweep.grid, then sweep.zip
 };
 
 /// Returns a path that a sweep names, relative to the file that does or, on the command line, to

@@ -72,7 +72,8 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
     std::string& digest = digests[found->second];
     if (digest.empty()) {
       const run::Config& config = sweep.runs[found->second].config();
-      digest = make_dataset(config.data, config.model, config.run.seed)->info().value("xxh3_128", "");
+      digest =
+          make_dataset(config.data, config.model, config.run.seed)->info().value("xxh3_128", "");
     }
     if (digest == sweep.runs[i].taken->at("data")) continue;
     throw DataError(fmt::format(
@@ -141,9 +142,8 @@ system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgres
   if (dirs.empty() && taken.empty()) return system::Exit::ok;
   try {
     Collection collection = collect_runs(dirs, std::move(taken));
-    std::ranges::stable_partition(collection.runs, [&](const RunRecord& run) {
-      return run.arm == sweep.baseline;
-    });
+    std::ranges::stable_partition(collection.runs,
+                                  [&](const RunRecord& run) { return run.arm == sweep.baseline; });
     for (const std::string& note : collection.notes) console << note << "\n";
     compare(sweep, collection, console);
   } catch (const Error& error) {  // runs that cannot be compared are results too
@@ -253,10 +253,9 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
                                           : run::ConsoleStyle{});
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
   const auto taken = std::ranges::count_if(progress, &RunProgress::taken);
-  table.line(fmt::format("{} of {} runs are already trained{}", complete, progress.size(),
-                         taken == 0 ? ""
-                                    : fmt::format(", {} of them in {}", taken,
-                                                  sweep.results->file.string())));
+  table.line(fmt::format(
+      "{} of {} runs are already trained{}", complete, progress.size(),
+      taken == 0 ? "" : fmt::format(", {} of them in {}", taken, sweep.results->file.string())));
   if (left > 0) {
     const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
     std::vector<const run::Config*> waiting;

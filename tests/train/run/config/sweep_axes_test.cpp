@@ -50,8 +50,8 @@ TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors)
                  more + "}\n  arms: " + arms + "\n");
   };
   const study::SweepConfig s = own(", times: [1, 4]", "{a: , b: {model.d_model: 64}}");
-  EXPECT_EQ(names(s), (std::vector<std::string>{"a-lr1.23e-02", "b-lr1e-03", "a-lr4.94e-02",
-                                                "b-lr4e-03"}));
+  EXPECT_EQ(names(s),
+            (std::vector<std::string>{"a-lr1.23e-02", "b-lr1e-03", "a-lr4.94e-02", "b-lr4e-03"}));
   EXPECT_EQ(s.runs[1].config().optim.lr, 0.001) << "three significant digits";
   const study::SweepConfig one = own("", "{a: , b: }");
   EXPECT_EQ(names(one), (std::vector<std::string>{"a", "b"})) << "one factor is not in the names";
@@ -66,7 +66,8 @@ TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors)
 }
 
 TEST_F(SweepAxes, own_rates_are_read_strictly) {
-  EXPECT_THAT(error_of("lr: {own: none.csv}"), testing::HasSubstr("sweep.lr: cannot read none.csv"));
+  EXPECT_THAT(error_of("lr: {own: none.csv}"),
+              testing::HasSubstr("sweep.lr: cannot read none.csv"));
   EXPECT_THAT(error_of("lr: {times: [1, 4]}"),
               testing::HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
   EXPECT_THAT(error_of("lr: {own: l.csv, tims: [1]}"),

@@ -124,9 +124,9 @@ TEST_F(RunIndexFile, of_several_sweeps_is_one_study_in_which_a_run_counts_once) 
   std::vector<std::uint64_t> seeds;
   for (const RunRecord& run : pooled.runs) seeds.push_back(run.seed);
   EXPECT_EQ(seeds, (std::vector<std::uint64_t>{1, 2, 4}));
-  EXPECT_THAT(pooled.notes,
-              testing::Contains(b.string() +
-                                ": 1 of 3 runs are not complete; not in the statistics"));
+  EXPECT_THAT(
+      pooled.notes,
+      testing::Contains(b.string() + ": 1 of 3 runs are not complete; not in the statistics"));
   EXPECT_THAT(pooled.notes, testing::Contains(HasSubstr("3 of 3 runs are read from an index.csv")));
 }
 
@@ -137,8 +137,9 @@ TEST_F(RunIndexFile, of_one_run_with_two_results_is_an_error_but_for_its_speed) 
   EXPECT_EQ(collect_runs(std::vector{a, b}).runs.size(), 1u);
   change(b, "2.125", "2.25");
   EXPECT_EQ(error({a, b}),
-            b.string() + ": run softmax-0.001-2 has the validation loss 2.25, but must have that "
-                         "of the same run in " +
+            b.string() +
+                ": run softmax-0.001-2 has the validation loss 2.25, but must have that "
+                "of the same run in " +
                 a.string() + ", 2.125; give one of the two files");
 }
 
@@ -163,7 +164,8 @@ TEST_F(RunIndexFile, that_is_damaged_is_refused_with_its_place) {
   EXPECT_THAT(damaged(",finished,20,", ",finished,2x0,"),
               HasSubstr("run softmax-0.001-1: step is '2x0', but must be an integer"));
   EXPECT_THAT(damaged("softmax,1,0.001", "softmax,-1,0.001"), HasSubstr("seed is '-1', but must"));
-  EXPECT_THAT(damaged("softmax,1,0.001", "softmax,1,"), HasSubstr("lr is '', but must be a number"));
+  EXPECT_THAT(damaged("softmax,1,0.001", "softmax,1,"),
+              HasSubstr("lr is '', but must be a number"));
   EXPECT_THAT(damaged("softmax-0.001-2,softmax,2", "softmax-0.001-1,softmax,2"),
               HasSubstr("index.csv:3: a second row of run softmax-0.001-1"));
   EXPECT_THAT(damaged("0.001-1,softmax", "0.001-1,soft,max"),

@@ -233,6 +233,12 @@ std::string dropped_note(const Study& study) {
                            fmt::join(dropped, ", "));
 }
 
+namespace {
+
+std::string rate_text(double lr) { return std::isnan(lr) ? "-" : fmt::format("{:.3g}", lr); }
+
+}  // namespace
+
 system::Table lr_table(std::span<const LrCurve> curves) {
   const char *optimum = "lr*", *sensitivity = "lr sensitivity", *gap = "gap at lr*";
   system::Table table{{{"", "arm", true},
@@ -260,9 +266,8 @@ system::Table lr_table(std::span<const LrCurve> curves) {
     table.rows.push_back(
         {curve.arm, system::grouped(curve.parameters), fmt::to_string(curve.ladder.size()),
          fmt::to_string(curve.seeds.size()), fmt::format("{} of {}", diverged, runs),
-         written(found.lr, Format::norm), written(found.low, Format::norm),
-         written(found.high, Format::norm), written(found.loss, Format::loss),
-         written(difference.difference.mean, Format::loss),
+         rate_text(found.lr), rate_text(found.low), rate_text(found.high),
+         written(found.loss, Format::loss), written(difference.difference.mean, Format::loss),
          written(difference.difference.half_width, Format::loss),
          difference.pairs == 0
              ? "-"

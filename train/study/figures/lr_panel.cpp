@@ -21,16 +21,25 @@ bool has_diverged(const LrCurve& curve) {
   return std::ranges::any_of(curve.points, [](const LrPoint& p) { return p.diverged > 0; });
 }
 
-/// The points of a line as far as they lie below the top, which they meet where it cuts them.
-std::vector<Points> below_top(const Points& line, double top) {
-  std::vector<Points> parts(1);
+/// A line with a point more where it crosses the top.
+Points with_crossings(const Points& line, double top) {
+  Points points;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (i > 0 && (line[i].y < top) != (line[i - 1].y < top)) {
       const Point a = line[i - 1], b = line[i];
-      parts.back().push_back({a.x + (b.x - a.x) * (top - a.y) / (b.y - a.y), top});
+      points.push_back({a.x + (b.x - a.x) * (top - a.y) / (b.y - a.y), top});
     }
-    if (line[i].y >= top) {
-      parts.back().push_back(line[i]);
+    points.push_back(line[i]);
+  }
+  return points;
+}
+
+/// The parts of a line that lie below the top.
+std::vector<Points> below_top(const Points& line, double top) {
+  std::vector<Points> parts(1);
+  for (const Point& point : with_crossings(line, top)) {
+    if (point.y >= top) {
+      parts.back().push_back(point);
     } else if (!parts.back().empty()) {
       parts.emplace_back();
     }
@@ -57,8 +66,8 @@ void draw_band(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const A
   if (high.size() < 2 || drawn.curve->seeds.size() < 2) return;
   std::ranges::reverse(low);
   for (const Points& side : {high, low}) {
-    for (const Points& part : below_top(side, y.to()))
-      band.insert(band.end(), part.begin(), part.end());
+    for (const Point& point : with_crossings(side, y.to()))
+      band.push_back({point.x, std::max(point.y, y.to())});
   }
   drawing.polygon(band, fill(drawn.arm) + " fill-opacity=\"0.15\"");
 }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <limits>
 
-#include "train/study/compare/lr_optima.h"
 #include "train/study/compare/tables.h"
 #include "train/study/figures/lr_curve.h"
 #include "train/study/page/html.h"
@@ -119,9 +118,9 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
   });
   return fmt::format(
       "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">nats per token"
-      "</span> {} {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      "</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
       wide ? "" : " class=\"beside\"", csv_link("learning_rate.csv", lr_csv(curves)),
-      csv_link(kLrOptimumFile, lr_optima_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
+      lr_curve_svg(curves, SvgKind::inlined),
       table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
       note(
           "Lines are means over the seeds of the ladder, bands reach from the lowest to the "

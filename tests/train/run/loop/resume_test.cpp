@@ -280,6 +280,13 @@ TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_
   EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
 }
 
+TEST_F(Resume, by_a_running_median_gives_the_bits_of_an_uninterrupted_run) {
+  project.config.log = {.spike_min_history = 4};
+  project.save();
+  interrupt_and_resume(SIGTERM, 143);
+  EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
+}
+
 TEST(ResumeOfAFinishedRun, changes_no_number) {
   TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);

@@ -23,7 +23,7 @@ namespace {
 std::set<std::string> data_of(const RunIndex& index) {
   std::set<std::string> digests;
   for (const IndexRow& row : index.rows) {
-    if (is_complete(row)) digests.insert(field_of(row, "data"));
+    if (is_complete(row)) digests.insert(data_digest(row));
   }
   digests.erase("");
   return digests;
@@ -62,8 +62,8 @@ std::vector<RunRecord> pooled_runs(std::span<const fs::path> files,
     require_same_data(indexes.front(), index);
     for (const IndexRow& row : index.rows) {
       if (!is_complete(row)) continue;
-      std::vector<std::string> key;
-      for (const char* column : {"arm", "lr", "seed", "config", "data"})
+      std::vector<std::string> key{data_digest(row)};
+      for (const char* column : {"arm", "lr", "seed", "config"})
         key.push_back(field_of(row, column));
       const auto [other, added] = known.emplace(key, std::pair(&index, &row));
       if (added) {

@@ -232,6 +232,11 @@ bool is_complete(const IndexRow& row) {
   return state && run::is_complete(*state);
 }
 
+std::string data_digest(const IndexRow& row) {
+  const std::string &data = field_of(row, "data"), &val_data = field_of(row, "val_data");
+  return val_data.empty() ? data : data + "/" + val_data;
+}
+
 RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   const std::string &name = field_of(row, "name"), &dir = field_of(row, "dir");
   number<double>(index, row, "lr");

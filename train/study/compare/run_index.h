@@ -52,6 +52,10 @@ RunIndex read_index(const std::filesystem::path& file);
 /// Whether the run of a row has ended: finished or diverged.
 bool is_complete(const IndexRow& row);
 
+/// Returns the digest of the data of a row and, after a slash, that of other validation data; empty
+/// if they are not known, as of a generated task.
+std::string data_digest(const IndexRow& row);
+
 /// Returns the run of a row: its quantities and its losses in groups, without curves. Throws
 /// DataError if a field has no number where it must.
 RunRecord record_of(const RunIndex& index, const IndexRow& row);

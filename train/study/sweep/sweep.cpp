@@ -66,21 +66,22 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
   }
   std::map<std::size_t, std::string> digests;  // of the data of waiting runs
   for (std::size_t i = 0; i < progress.size(); ++i) {
-    if (!progress[i].taken || sweep.runs[i].taken->at("data").empty()) continue;
+    const std::string made = progress[i].taken ? data_digest(*sweep.runs[i].taken) : "";
+    if (made.empty()) continue;
     const auto found = waiting.find(data_keys(i));
     if (found == waiting.end()) continue;
     std::string& digest = digests[found->second];
     if (digest.empty()) {
       const run::Config& config = sweep.runs[found->second].config();
-      digest =
-          make_dataset(config.data, config.model, config.run.seed)->info().value("xxh3_128", "");
+      const auto info = make_dataset(config.data, config.model, config.run.seed)->info();
+      digest = data_digest(
+          {{"data", info.value("xxh3_128", "")}, {"val_data", info.value("val_xxh3_128", "")}});
     }
-    if (digest == sweep.runs[i].taken->at("data")) continue;
+    if (digest == made) continue;
     throw DataError(fmt::format(
         "{}: {} was trained on data with the digest {}, but must have that of the data here, {}; "
         "bring the same files, or leave sweep.results out",
-        sweep.results->file.string(), sweep.runs[i].taken->at("name"),
-        sweep.runs[i].taken->at("data"), digest));
+        sweep.results->file.string(), sweep.runs[i].taken->at("name"), made, digest));
   }
 }
 

@@ -35,6 +35,7 @@ class RunIndexFile : public testing::Test {
       row["state"] = to_string(run.status.state);
       row["config"] = fmt::format("{}{}", run.arm, run.lr);
       row["data"] = data_;
+      row["val_data"] = val_data_;
       row["model.attention.kind"] = run.config("model.attention.kind");
       rows.push_back(row);
     }
@@ -72,7 +73,7 @@ class RunIndexFile : public testing::Test {
   }
 
   test::ScratchDir dir;
-  std::string data_ = "d1";
+  std::string data_ = "d1", val_data_;
 };
 
 TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged) {
@@ -149,6 +150,10 @@ TEST_F(RunIndexFile, of_other_data_is_not_pooled) {
   const fs::path b = write("b", {test::record({.seed = 2})});
   EXPECT_EQ(error({a, b}), b.string() + ": its data have the digest d2, but must have that of " +
                                a.string() + ", d1; report on them separately");
+  data_ = "d1";
+  val_data_ = "v1";
+  EXPECT_THAT(error({a, write("c", {test::record({.seed = 2})})}),
+              HasSubstr("its data have the digest d1/v1, but must have that of "));
 }
 
 TEST_F(RunIndexFile, that_is_damaged_is_refused_with_its_place) {

@@ -161,6 +161,15 @@ TEST_F(Results, of_another_configuration_or_of_other_data_stop_the_sweep) {
                   .out,
               testing::StartsWith("6 of 12 runs are already trained, 6 of them in "))
       << "what only logs makes no other configuration";
+  put(project / "val.txt", test::tiny_text());
+  difftape({"sweep", "s.yaml", "--out", "d", "--set", "sweep.seeds=[1]", "--set",
+            "data.val_path=[val.txt]", "--set", "sweep.results=\"\""});
+  commit("d", "results/d");
+  put(project / "val.txt", test::tiny_text() + "more");
+  EXPECT_THAT(
+      refused({"--set", "sweep.results=results/d", "--set", "data.val_path=[val.txt]"}, 65),
+      HasSubstr("results/d/index.csv: softmax-lr1e-02 was trained on data with the digest "))
+      << "other validation data";
   put(project / "text.txt", test::tiny_text() + "more");
   EXPECT_THAT(refused({}, 65), AllOf(HasSubstr("results/a/index.csv: softmax-lr1e-02 was trained "
                                                "on data with the digest "),

@@ -11,6 +11,7 @@ int main() {
   constexpr Index kBatch = 16, kSeq = 12, kSteps = 150;
   ModelConfig config{.d_model = 32, .num_layers = 2, .num_heads = 2, .d_ff = 64, .vocab_size = 50};
   config.attention.kind = "diff_v2";
+  config.init.preset = InitPreset::gpt2;  // the loss begins at log(vocab_size)
   LanguageModel model(config);
   model.parameters().initialize(1);
   Optimizer optimizer(model.parameters(), {.lr = 1e-2});

@@ -193,9 +193,9 @@ TEST(Layering, nothing_switches_on_the_attention_kind_outside_its_factory) {
   }
 }
 
-TEST(Layering, no_file_is_longer_than_300_lines) {
+TEST(Layering, no_file_is_longer_than_400_lines) {
   for (const Source& source : program_sources()) {
-    EXPECT_LE(std::ranges::count(source.text, '\n'), 300) << source.path;
+    EXPECT_LE(std::ranges::count(source.text, '\n'), 400) << source.path;
   }
 }
 

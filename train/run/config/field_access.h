@@ -125,14 +125,17 @@ template <size_t N>
 inline constexpr size_t kFixedLength<std::array<double, N>> = N;
 
 /// field<&Config::optim, &OptimConfig::lr>("optim.lr", above(0), "", "Peak learning rate.")
+/// The flags are those of its section unless others are given.
 template <auto... path>
-Field field(std::string key, Constraint constraint, std::string unit, std::string help) {
+Field field(std::string key, Constraint constraint, std::string unit, std::string help,
+            std::optional<unsigned> flags = {}) {
   using T = std::remove_reference_t<decltype((std::declval<Config&>().*....*path))>;
   Field made;
   made.get = [](const Config& config) { return to_value((config.*....*path)); };
   made.set = [](Config& config, const ConfigValue& value) {
     from_value(value, (config.*....*path));
   };
+  made.flags = flags.value_or(usual_flags(key));
   made.key = std::move(key);
   if (auto choices = ChoiceNames<T>::list(); !choices.empty())
     constraint.names = std::move(choices);

@@ -17,16 +17,21 @@ std::vector<Field> run_fields() {
   using R = RunConfig;
   return {
       field<at, &R::name>("run.name", any_value(), "",
-                          "Name of the run in logs and reports; one word, used as a folder name."),
+                          "Name of the run in logs and reports; one word, used as a folder name.",
+                          kOfResult | kOfSweep | kNamesRun),
       field<at, &R::arm>("run.arm", any_value(), "",
-                         "Arm of a sweep that the run belongs to; empty means run.name."),
+                         "Arm of a sweep that the run belongs to; empty means run.name.",
+                         kOfResult | kOfSweep | kNamesRun),
       field<at, &R::seed>("run.seed", at_least(0), "",
-                          "Seed of the initial values and of the order of the data."),
+                          "Seed of the initial values and of the order of the data.",
+                          kOfResult | kOfNumbers | kOfSweep),
       field<at, &R::out>("run.out", any_value(), "",
-                         "Folder the run writes to; empty means runs/<run.name>."),
+                         "Folder the run writes to; empty means runs/<run.name>.",
+                         kOfSweep | kNamesRun),
       field<at, &R::claims>("run.claims", any_value(), "",
                             "Digest of the claims that were stated before the run; a sweep with "
-                            "sweep.claims sets it."),
+                            "sweep.claims sets it.",
+                            kOfSweep),
   };
 }
 
@@ -41,10 +46,12 @@ std::vector<Field> data_fields() {
           "data.path", paths(), "",
           "Files, folders or globs, seen from the file that says so; empty means "
           "the Eigen headers. Of several files of text near-duplicates are dropped, "
-          "unless data.val_path is set."),
+          "unless data.val_path is set.",
+          kOfResult | kNamesData | kBesideModel),
       field<at, &D::val_path>("data.val_path", paths(), "",
                               "The same, to validate on as a whole and by file or folder; empty "
-                              "means a share of data.path."),
+                              "means a share of data.path.",
+                              kOfResult | kNamesData | kBesideModel),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
                              "Length of a training sequence."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
@@ -118,12 +125,12 @@ std::vector<Field> optim_fields() {
   constexpr auto at = &Config::optim;
   using O = OptimConfig;
   return {
-      field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate."),
+      field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate.", kOfResult | kOfNumbers),
       field<at, &O::name>("optim.name", any_value(), "",
                           "How a step follows from the gradient; muon is for the projections of "
                           "the blocks and leaves the rest to AdamW."),
       field<at, &O::min_lr>("optim.min_lr", at_least(0).or_share_of("optim.lr", 0), "",
-                            "Learning rate at the last step."),
+                            "Learning rate at the last step.", kOfResult | kOfNumbers),
       field<at, &O::schedule>("optim.schedule", any_value(), "",
                               "Course of the learning rate after warm-up; wsd is "
                               "warmup-stable-decay."),
@@ -158,8 +165,8 @@ std::vector<Field> train_fields() {
   constexpr auto at = &Config::train;
   using T = TrainConfig;
   return {
-      field<at, &T::steps>("train.steps", at_least(1), "steps",
-                           "Optimiser steps of the whole run."),
+      field<at, &T::steps>("train.steps", at_least(1), "steps", "Optimiser steps of the whole run.",
+                           kDecides | kOfTask | kBesideModel),
       field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
                                    "Validate this often; 0 means only at the end."),
       field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
@@ -171,26 +178,32 @@ std::vector<Field> train_fields() {
                       "generated.",
                       kFinalEvalBatches)),
       field<at, &T::checkpoint_interval>("train.checkpoint_interval", at_least(0), "steps",
-                                         "Write a checkpoint this often; 0 means only at the end."),
+                                         "Write a checkpoint this often; 0 means only at the end.",
+                                         kBesideModel),
       field<at, &T::keep_last>("train.keep_last", at_least(0), "checkpoints",
                                "Keep so many checkpoints, the newest, and remove older ones; 0 "
-                               "keeps all."),
+                               "keeps all.",
+                               kOfArm | kBesideModel),
       field<at, &T::keep_interval>("train.keep_interval", at_least(0), "steps",
                                    "Keep the checkpoints of these steps too; 0 keeps none but "
-                                   "train.keep_last."),
+                                   "train.keep_last.",
+                                   kOfArm | kBesideModel),
       field<at, &T::keep_best>("train.keep_best", any_value(), "",
                                "Write a checkpoint after each validation whose loss is the lowest "
-                               "since this was set, let checkpoints/best name it, and keep it."),
+                               "since this was set, let checkpoints/best name it, and keep it.",
+                               kOfArm | kBesideModel),
       field<at, &T::init_from>("train.init_from", paths(), "",
                                "Checkpoint or run directory whose weights the run begins with; "
                                "empty means weights drawn from run.seed."),
       field<at, &T::gradient_accumulation_steps>(
           "train.gradient_accumulation_steps", between(1, kMaxSize), "batches",
-          "Micro-batches whose gradients are averaged in one step."),
+          "Micro-batches whose gradients are averaged in one step.",
+          kDecides | kOfTask | kBesideModel),
       field<at, &T::activation_checkpointing>(
           "train.activation_checkpointing", any_value(), "",
           "What backward computes again instead of keeping it: nothing, or "
-          "each block; the results are the same."),
+          "each block; the results are the same.",
+          kOfArm | kBesideModel),
       field<at, &T::precision>(
           "train.precision", any_value(), "",
           "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
@@ -231,7 +244,8 @@ std::vector<Field> log_fields() {
   return {
       field<at, &L::param_grad_norms_interval>(
           "log.param_grad_norms_interval", at_least(0), "steps",
-          "Log the gradient norm of every parameter this often; 0 means only at the end."),
+          "Log the gradient norm of every parameter this often; 0 means only at the end.",
+          kOfResult),
       field<at, &L::diagnostics_interval>(
           "log.diagnostics_interval", at_least(0), "steps",
           "Measure attention, activations and updates layer by layer this often, and after the "
@@ -242,17 +256,20 @@ std::vector<Field> log_fields() {
       field<at, &L::sample_interval>(
           "log.sample_interval", at_least(0), "steps",
           "Write a line of text that the model generates to the log this "
-          "often; 0 means never."),
+          "often; 0 means never.",
+          0),
       field<at, &L::sample_prompt>("log.sample_prompt", any_value(), "",
-                                   "What that text begins with."),
+                                   "What that text begins with.", 0),
       field<at, &L::sample_tokens>("log.sample_tokens", between(1, kMaxSize), "tokens",
-                                   "Length of that text."),
+                                   "Length of that text.", 0),
       field<at, &L::tensorboard>("log.tensorboard", any_value(), "",
                                  "Also write event files that TensorBoard opens: every number that "
-                                 "is logged, the configuration, histograms of lambda."),
+                                 "is logged, the configuration, histograms of lambda.",
+                                 0),
       field<at, &L::digest>("log.digest", any_value(), "",
                             "Also write digests.jsonl: after every step a digest of each parameter "
-                            "and of what the optimizer keeps of it, which verify compares."),
+                            "and of what the optimizer keeps of it, which verify compares.",
+                            0),
       field<at, &L::spike_rule>(
           "log.spike_rule", any_value(), "",
           "What a spike is. median: a gradient norm above 5 times the median of the steps before "
@@ -290,6 +307,21 @@ const Field* find_field(const std::string& key) {
   const auto found = std::find_if(fields().begin(), fields().end(),
                                   [&](const Field& field) { return field.key == key; });
   return found == fields().end() ? nullptr : &*found;
+}
+
+unsigned usual_flags(std::string_view key) {
+  const std::string_view section = key.substr(0, key.find('.'));
+  if (section == "run" || section == "sweep") return kOfSweep;
+  if (section == "data") return kDecides | kOfTask | kBesideModel;
+  if (section == "train") return kDecides | kBesideModel;
+  if (section == "log") return kOfResult | kOfNumbers;
+  if (key.starts_with("model.attention.")) return kDecides | kOfAttention;
+  return kDecides | (key.starts_with("model.rope_scaling") ? kBesideModel : 0U);
+}
+
+bool has_flag(const std::string& key, unsigned flags) {
+  const Field* field = find_field(key);
+  return ((field ? field->flags : usual_flags(key)) & flags) != 0;
 }
 
 }  // namespace difftape::run

@@ -4,12 +4,27 @@
 // structs.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/run/config/config.h"
 #include "train/run/config/value.h"
 
 namespace difftape::run {
+
+/// What a key is about; Field::flags has several.
+enum KeyFlag : unsigned {
+  kOfResult = 1,       ///< decides results: a run goes on with the value it began with
+  kOfNumbers = 2,      ///< likewise, whatever the run is called and wherever its files are
+  kOfTask = 4,         ///< what is learned, and how long: runs of different tasks do not compare
+  kOfArm = 8,          ///< the same in all runs of an arm: no name, learning rate or measurement
+  kOfAttention = 16,   ///< differs between arms that compare kinds of attention
+  kOfSweep = 32,       ///< decided by a sweep: cannot be set in an arm or swept
+  kNamesRun = 64,      ///< what a run is called, and where it is
+  kNamesData = 128,    ///< files, of whose contents a run knows the digest
+  kBesideModel = 256,  ///< weights of a model fit any value
+  kDecides = kOfResult | kOfNumbers | kOfArm,
+};
 
 /// What `config keys` and the schema say of a key.
 struct KeyInfo {
@@ -22,6 +37,7 @@ struct KeyInfo {
 struct Field : KeyInfo {
   ConfigValue (*get)(const Config&);
   void (*set)(Config&, const ConfigValue&);  ///< the value has the type of spec.initial
+  unsigned flags;                            ///< of KeyFlag
 };
 
 /// Every key, grouped by section in the order of the structs.
@@ -32,5 +48,10 @@ std::vector<Field> model_fields();
 
 /// Null if there is no such key.
 const Field* find_field(const std::string& key);
+
+/// The flags of most keys in the section of `key`.
+unsigned usual_flags(std::string_view key);
+/// Whether a key has one of the flags. One that another version knows has those of its section.
+bool has_flag(const std::string& key, unsigned flags);
 
 }  // namespace difftape::run

@@ -93,10 +93,23 @@ std::string to_yaml_with_origins(const ResolvedConfig& resolved) {
   return write(resolved.config, &resolved);
 }
 
-FlatConfig flat_config(const Config& config) {
+FlatConfig flat_config(const Config& config, unsigned flags) {
   FlatConfig flat;
-  for (const Field& field : fields()) flat.emplace_back(field.key, yaml_text(field.get(config)));
+  for (const Field& field : fields()) {
+    if (flags == kAllKeys || (field.flags & flags) != 0)
+      flat.emplace_back(field.key, yaml_text(field.get(config)));
+  }
   return flat;
+}
+
+std::vector<KeyDifference> differences(const Config& a, const Config& b, unsigned flags) {
+  const FlatConfig of_a = flat_config(a, flags), of_b = flat_config(b, flags);
+  std::vector<KeyDifference> found;
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    const auto& [key, value] = of_a[i];
+    if (value != of_b[i].second) found.push_back({key, value, of_b[i].second});
+  }
+  return found;
 }
 
 nlohmann::ordered_json json_of(const ConfigValue& value) {
@@ -234,8 +247,6 @@ std::string pointer_to(const std::string& key) {
   return pointer;
 }
 
-bool decided_by_sweep(const Field& field) { return field.key.starts_with("run."); }
-
 /// What may be set in an arm: all but the name, folder and seed of the run.
 Json arm_schema(const Json& file) {
   Json arm = object_schema();
@@ -250,7 +261,8 @@ Json arm_schema(const Json& file) {
 Json swept_schema() {
   Tree tree("/definitions/swept");
   for (const Field& field : fields()) {
-    if (!decided_by_sweep(field)) tree.add(field.key, list_of(reference(pointer_to(field.key))));
+    if ((field.flags & kOfSweep) == 0)
+      tree.add(field.key, list_of(reference(pointer_to(field.key))));
   }
   return tree.root();
 }

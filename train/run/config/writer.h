@@ -21,8 +21,19 @@ std::string to_yaml_with_origins(const ResolvedConfig& resolved);
 /// Config keys in registry order, for example {"model.d_model", "128"}.
 using FlatConfig = std::vector<std::pair<std::string, std::string>>;
 
-/// Every key with its value as YAML, in the order of the registry.
-FlatConfig flat_config(const Config& config);
+inline constexpr unsigned kAllKeys = 0;
+
+/// The keys with one of the flags of KeyFlag, with their values as YAML, in the order of the
+/// registry.
+FlatConfig flat_config(const Config& config, unsigned flags = kAllKeys);
+
+/// A key that two configurations give different values, as YAML.
+struct KeyDifference {
+  std::string key, a, b;
+};
+
+/// The keys of flat_config in which two configurations differ.
+std::vector<KeyDifference> differences(const Config& a, const Config& b, unsigned flags = kAllKeys);
 
 /// The same as nested JSON, with a newline at the end.
 std::string to_json(const Config& config);

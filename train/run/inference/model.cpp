@@ -6,24 +6,16 @@
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/arithmetic.h"
+#include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::run {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// Keys that no weight depends on: what is read, and how positions are told apart.
-constexpr const char* kBesideTheModel[] = {"data.", "train.", "model.max_seq_len",
-                                           "model.rope_theta", "model.rope_scaling"};
-
-}  // namespace
-
 void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
-    const auto begins = [&](const char* key) { return text.starts_with(key); };
-    if (std::ranges::any_of(kBesideTheModel, begins)) continue;
+    if (has_flag(text.substr(0, text.find('=')), kBesideModel)) continue;
     throw UsageError(fmt::format(
         "--set {}: a checkpoint has a configuration of its own, of which only data.*, train.*, "
         "model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set",

@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/real.h"
 #include "optim/schedule.h"
 #include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/records/digests.h"
@@ -25,27 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kDecideNoResult{"run.out",
-                                     "run.claims",
-                                     "train.activation_checkpointing",
-                                     "train.checkpoint_interval",
-                                     "train.keep_last",
-                                     "train.keep_interval",
-                                     "train.keep_best",
-                                     "log.sample_interval",
-                                     "log.sample_prompt",
-                                     "log.sample_tokens",
-                                     "log.tensorboard",
-                                     "log.digest"};
-
-/// Keys that besides those leave the numbers of a run as they are.
-constexpr std::array kNameOrPlace{"run.name", "run.arm", "data.path", "data.val_path",
-                                  "log.param_grad_norms_interval"};
-
-bool is_one_of(std::span<const char* const> keys, const std::string& key) {
-  return std::ranges::find(keys, key) != keys.end();
-}
-
 /// The first of `steps` steps whose learning rate would have been another; `steps` if there is
 /// none.
 Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
@@ -56,21 +34,12 @@ Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
   return step;
 }
 
-/// Whether a key names files that a run may find elsewhere: the data, of which it knows the digest.
-bool names_data(const std::string& key) { return key == "data.path" || key == "data.val_path"; }
-
 }  // namespace
 
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted) {
-  const FlatConfig before = flat_config(made), now = flat_config(wanted);
-  const bool same_rule = spike_rule_of(made.log) == spike_rule_of(wanted.log);
-  std::vector<KeyDifference> found;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const auto& [key, value] = before[i];
-    const bool decides =
-        !is_one_of(kDecideNoResult, key) && !(same_rule && key.starts_with("log.spike_"));
-    if (decides && value != now[i].second) found.push_back({key, value, now[i].second});
-  }
+  std::vector<KeyDifference> found = differences(made, wanted, kOfResult);
+  if (spike_rule_of(made.log) == spike_rule_of(wanted.log))
+    std::erase_if(found, [](const auto& each) { return each.key.starts_with("log.spike_"); });
   return found;
 }
 
@@ -86,11 +55,7 @@ FlatConfig result_config(const Config& config) {
     path.add(config.train.init_from);
     resolved.train.init_from = path.hex();
   }
-  FlatConfig flat = flat_config(resolved);
-  std::erase_if(flat, [](const auto& each) {
-    return is_one_of(kDecideNoResult, each.first) || is_one_of(kNameOrPlace, each.first);
-  });
-  return flat;
+  return flat_config(resolved, kOfNumbers);
 }
 
 std::string result_digest(const Config& config) {
@@ -104,7 +69,7 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
   try {
     std::vector<std::string> reasons;
     for (const KeyDifference& each : result_differences(config_of_run(dir), config))
-      reasons.push_back(fmt::format("{} is {} there, not {}", each.key, each.made, each.wanted));
+      reasons.push_back(fmt::format("{} is {} there, not {}", each.key, each.a, each.b));
     return fmt::format("{}", fmt::join(reasons, "; "));
   } catch (const Error& error) {
     return error.what();
@@ -114,22 +79,22 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps) {
   std::vector<std::string> reasons;
   for (const KeyDifference& each : result_differences(made, wanted)) {
-    if (names_data(each.key)) continue;
+    if (has_flag(each.key, kNamesData)) continue;
     const bool longer = each.key == "train.steps" && wanted.train.steps >= steps;
     if (!longer) {
-      reasons.push_back(fmt::format("{} is {}, not {}", each.key, each.made, each.wanted));
+      reasons.push_back(fmt::format("{} is {}, not {}", each.key, each.a, each.b));
       continue;
     }
     const Index other = first_other_rate(made, wanted, steps);
     if (other < steps) {
       reasons.push_back(fmt::format(
           "train.steps is {}, not {}: by then the learning rate of step {} would have been another",
-          each.made, each.wanted, other + 1));
+          each.a, each.b, other + 1));
     } else if (made.train.gradient_ramp != 1) {
       reasons.push_back(
           fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, which "
                       "another number of steps stretches",
-                      each.made, each.wanted, made.train.gradient_ramp));
+                      each.a, each.b, made.train.gradient_ramp));
     }
   }
   return fmt::format("{}", fmt::join(reasons, "; "));

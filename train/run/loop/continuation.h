@@ -9,20 +9,12 @@
 
 namespace difftape::run {
 
-/// A key that two configurations give different values, as YAML.
-struct KeyDifference {
-  std::string key, made, wanted;
-};
-
-/// The keys that decide results of a run and that a configuration `wanted` gives other values than
-/// it was `made` with. These decide none: run.out, run.claims, train.activation_checkpointing,
-/// train.checkpoint_interval, train.keep_*, log.sample_* and log.tensorboard.
+/// The keys that decide results of a run (kOfResult of config/fields.h) and that a configuration
+/// `wanted` gives other values than it was `made` with. Two ways to write one spike rule are one.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
-/// Returns the keys that decide the numbers of a run, with their values, in the order of the
-/// registry: those of result_differences without run.name, run.arm, the norms that are only logged,
-/// and data.path and data.val_path, whose contents have a digest. The spike rule is resolved, and
-/// a path in train.init_from is replaced by its digest.
+/// Returns the keys that decide the numbers of a run (kOfNumbers), with their values. The spike
+/// rule is resolved, and a path in train.init_from is replaced by its digest.
 FlatConfig result_config(const Config& config);
 
 /// Returns the XXH3 digest of result_config and of the precision of this program. Runs that share

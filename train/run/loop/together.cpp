@@ -65,16 +65,11 @@ void refuse(const Other& other, std::string_view what, std::string_view details)
   throw Error(fmt::format("process {} {} than process 0{}", other.process, what, details));
 }
 
-std::string differences(const Config& config, const std::string& other_yaml) {
-  const FlatConfig here = flat_config(config),
-                   there = flat_config(config_from_yaml(other_yaml, ""));
-  std::vector<std::string> found;
-  for (size_t i = 0; i < here.size(); ++i) {
-    const auto& [key, value] = here[i];
-    if (value != there[i].second)
-      found.push_back(fmt::format("{} is {}, not {}", key, there[i].second, value));
-  }
-  return fmt::format("{}", fmt::join(found, "; "));
+std::string described(const std::vector<KeyDifference>& differences) {
+  std::vector<std::string> texts;
+  for (const auto& [key, here, there] : differences)
+    texts.push_back(fmt::format("{} is {}, not {}", key, there, here));
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace
@@ -90,8 +85,9 @@ void require_same(const TrainState& state) {
                        fmt::format(": {}, not {}; set train.gemm to portable", other.text, engine));
   }
   if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {
-    refuse<ConfigError>(other, "has another configuration",
-                        ": " + differences(state.config, other.text));
+    refuse<ConfigError>(
+        other, "has another configuration",
+        ": " + described(differences(state.config, config_from_yaml(other.text, ""))));
   }
   if (const Other other = first_other(state.data->info().dump()); other.process > 0) {
     refuse<DataError>(other, "has other data", ": " + other.text);

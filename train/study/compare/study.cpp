@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "train/run/config/fields.h"
 #include "train/study/compare/tasks.h"
 #include "train/system/suggest.h"
 
@@ -25,7 +26,7 @@ std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& 
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunRecord& first = *firsts.emplace(group(i), &runs[i]).first->second;
     for (const std::string& key : differing_keys(first, runs[i])) {
-      if (!is_shared(key)) varied[group(i)].insert(key);
+      if (run::has_flag(key, run::kOfArm)) varied[group(i)].insert(key);
     }
   }
   std::vector<std::string> names;
@@ -66,16 +67,11 @@ const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs
 /// Whether two arms differ in nothing but task, name, learning rate and seed.
 bool are_configured_alike(const Arm& a, const Arm& b) {
   return std::ranges::all_of(differing_keys(first_run(a), first_run(b)), [](const auto& key) {
-    return is_shared(key) || is_of_task(key) || names_data(key);
+    return !run::has_flag(key, run::kOfArm) || run::has_flag(key, run::kOfTask);
   });
 }
 
 }  // namespace
-
-bool is_shared(const std::string& key) {
-  return key.starts_with("run.") || key.starts_with("log.") || names_data(key) ||
-         key == "optim.lr" || key == "optim.min_lr" || key == "train.checkpoint_interval";
-}
 
 std::vector<const RunRecord*> Condition::complete() const {
   std::vector<const RunRecord*> result;

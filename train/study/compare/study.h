@@ -59,11 +59,6 @@ struct Study {
 /// UsageError without runs and for a baseline that does not exist.
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline = "");
 
-/// Whether runs of one arm may differ in a key: what a run is called, the learning rate that is
-/// swept (min_lr follows it), where the data lie, which are compared by their contents, and what
-/// only measures.
-bool is_shared(const std::string& key);
-
 /// "2 finished, 1 diverged at 120".
 std::string describe_states(std::span<const RunRecord* const> runs);
 

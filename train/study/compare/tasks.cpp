@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "train/run/config/fields.h"
+
 namespace difftape::study {
 
 namespace {
@@ -19,7 +21,7 @@ constexpr const char* kDigest = "data";  ///< sorts before the keys "data.<...>"
 Keys keys_of(const RunRecord& run) {
   Keys keys;
   for (const auto& [key, value] : run.env.at("config").items()) {
-    if (is_of_task(key)) keys[key] = run.config(key);
+    if (run::has_flag(key, run::kOfTask)) keys[key] = run.config(key);
   }
   const auto data = run.env.find("data");
   if (data != run.env.end() && data->contains("xxh3_128"))
@@ -77,13 +79,6 @@ std::vector<std::string> words_of(const std::vector<Keys>& tasks) {
 }
 
 }  // namespace
-
-bool names_data(const std::string& key) { return key == "data.path" || key == "data.val_path"; }
-
-bool is_of_task(const std::string& key) {
-  return (key.starts_with("data.") && !names_data(key)) || key == "model.vocab_size" ||
-         key == "train.steps" || key == "train.gradient_accumulation_steps";
-}
 
 std::vector<std::string> distinguishing_keys(
     const std::vector<std::string>& keys, std::size_t items,

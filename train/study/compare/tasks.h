@@ -11,11 +11,6 @@
 
 namespace difftape::study {
 
-/// Whether a key of the config belongs to the task: data, batch, steps, vocabulary.
-bool is_of_task(const std::string& key);
-/// Whether it names files of the data, which are compared by their contents.
-bool names_data(const std::string& key);
-
 /// Of keys, in this order, those that tell `items` apart where the ones before them do not;
 /// `value_of` an item and a key.
 std::vector<std::string> distinguishing_keys(

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/real.h"
+#include "train/run/config/fields.h"
 #include "train/stats/descriptive.h"
 #include "train/study/compare/tasks.h"
 #include "train/study/page/html.h"
@@ -29,16 +30,13 @@ struct Point {
   std::size_t diverged;
 };
 
-bool may_be_an_axis(const std::string& key) {
-  return key == "optim.lr" || (!is_shared(key) && !names_data(key));
-}
-
 /// The keys of all configurations: attention first, then the learning rate, then by name.
 std::vector<std::string> candidates(const std::vector<const RunRecord*>& runs) {
   std::set<std::string> attention, others;
   for (const RunRecord* run : runs) {
     for (const auto& [key, value] : run->env.at("config").items()) {
-      if (may_be_an_axis(key)) (key.starts_with(kAttention) ? attention : others).insert(key);
+      if (key == "optim.lr" || run::has_flag(key, run::kOfArm))
+        (key.starts_with(kAttention) ? attention : others).insert(key);
     }
   }
   std::vector<std::string> keys;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "train/run/config/fields.h"
 #include "train/study/compare/answer.h"
 #include "train/study/page/html.h"
 #include "train/system/json.h"
@@ -116,8 +117,10 @@ std::string differences(const KeyValues& keys, std::span<const std::string> arms
 
 KeyValues configs(const Study& study) {
   return side_by_side(study, [](const RunRecord& run) {
-    Json config = run.env.at("config");
-    for (const char* own : {"run.name", "run.arm", "run.out"}) config.erase(own);
+    Json config = Json::object();
+    for (const auto& [key, value] : run.env.at("config").items()) {
+      if (!run::has_flag(key, run::kNamesRun)) config[key] = value;
+    }
     return config;
   });
 }

@@ -167,7 +167,7 @@ class AxesReader {
 
   bool may_be_swept(const std::string& section, const run::Assignment& values) {
     const std::string& key = values.key;
-    if (key.starts_with("run.") || key.starts_with("sweep.")) {
+    if (run::has_flag(key, run::kOfSweep)) {
       errors_.add(values.location, fmt::format("{}: {} cannot be swept here{}", section, key,
                                                key == "run.seed" ? "; use sweep.seeds" : ""));
       return false;

@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "train/run/config/fields.h"
 #include "train/run/loop/continuation.h"
 #include "train/study/compare/run_record.h"
-#include "train/study/compare/tasks.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
 
@@ -103,7 +103,7 @@ void SweepIndex::find_keys() {
       if (flat[i] != shared_[i]) differ.insert(flat[i].first);
     }
   }
-  std::erase_if(swept, names_data);
+  std::erase_if(swept, [](const auto& key) { return run::has_flag(key, run::kNamesData); });
   differ.insert(swept.begin(), swept.end());
   differ.erase("run.seed");  // a column of every index
   std::erase_if(shared_, [&](const auto& each) {

@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
+#include "train/run/config/fields.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
 #include "train/study/compare/claims/arms.h"
-#include "train/study/compare/tasks.h"
 
 namespace difftape::study {
 
@@ -20,8 +20,8 @@ namespace {
 /// which are compared by their contents once they ran.
 std::string setting_difference(const run::Config& a, const run::Config& b) {
   for (const run::KeyDifference& each : run::result_differences(a, b)) {
-    if (is_of_task(each.key))
-      return fmt::format("{} is {} and {}", each.key, each.made, each.wanted);
+    if (run::has_flag(each.key, run::kOfTask))
+      return fmt::format("{} is {} and {}", each.key, each.a, each.b);
   }
   return "";
 }

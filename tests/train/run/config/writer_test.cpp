@@ -169,6 +169,68 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
 }
 
+/// The keys without one of the flags, or with one, that begin like this.
+std::vector<std::string> keys_of(const char* begin, unsigned flags, bool with) {
+  std::vector<std::string> keys;
+  for (const Field& field : fields()) {
+    if (field.key.starts_with(begin) && has_flag(field.key, flags) == with)
+      keys.push_back(field.key);
+  }
+  return keys;
+}
+
+TEST(ConfigFields, say_what_each_key_is_about) {
+  using Keys = std::vector<std::string>;
+  const Keys paths{"data.path", "data.val_path"};
+  EXPECT_EQ(keys_of("", kOfResult, false),
+            (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.keep_last",
+                  "train.keep_interval", "train.keep_best", "train.activation_checkpointing",
+                  "log.sample_interval", "log.sample_prompt", "log.sample_tokens",
+                  "log.tensorboard", "log.digest"}));
+  EXPECT_EQ(keys_of("run.", kOfNumbers, true), Keys{"run.seed"});
+  EXPECT_EQ(keys_of("data.", kOfNumbers, false), paths);
+  EXPECT_EQ(keys_of("log.", kOfNumbers, true),
+            (Keys{"log.diagnostics_interval", "log.diagnostics_sequences", "log.spike_rule",
+                  "log.spike_window", "log.spike_threshold", "log.spike_min_history"}));
+  for (const std::string& key : keys_of("", kOfNumbers, true))
+    EXPECT_TRUE(has_flag(key, kOfResult));
+  EXPECT_EQ(keys_of("data.", kOfTask, false), paths);
+  EXPECT_EQ(keys_of("train.", kOfTask, true),
+            (Keys{"train.steps", "train.gradient_accumulation_steps"}));
+  EXPECT_EQ(keys_of("model.", kOfTask, true), Keys{"model.vocab_size"});
+  EXPECT_EQ(keys_of("optim.", kOfArm, false), (Keys{"optim.lr", "optim.min_lr"}));
+  EXPECT_EQ(keys_of("train.", kOfArm, false), Keys{"train.checkpoint_interval"});
+  EXPECT_EQ(keys_of("data.", kOfArm, false), paths);
+  EXPECT_EQ(keys_of("", kOfSweep, true), keys_of("run.", kOfSweep, true));
+  EXPECT_EQ(keys_of("", kNamesRun, true), (Keys{"run.name", "run.arm", "run.out"}));
+  EXPECT_EQ(keys_of("", kNamesData, true), paths);
+}
+
+TEST(ConfigFields, of_another_version_are_about_what_their_section_is) {
+  EXPECT_TRUE(has_flag("data.kind", kOfTask));
+  EXPECT_TRUE(has_flag("log.spike_sigma", kOfResult));
+  EXPECT_FALSE(has_flag("log.spike_sigma", kOfArm));
+  EXPECT_TRUE(has_flag("sweep.seeds", kOfSweep));
+  EXPECT_TRUE(has_flag("model.rope_scaling", kBesideModel));
+}
+
+TEST(ConfigDifferences, are_the_keys_of_the_flags_in_the_order_of_the_registry) {
+  Config a, b;
+  EXPECT_TRUE(differences(a, b).empty());
+  b.optim.lr = 1.5;
+  b.run.name = "other";
+  b.data.path = {"a.txt"};
+  const auto all = differences(a, b), numbers = differences(a, b, kOfNumbers);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].key, "run.name");
+  EXPECT_EQ(all[0].a, "run");
+  EXPECT_EQ(all[0].b, "other");
+  EXPECT_EQ(all[1].key, "data.path");
+  ASSERT_EQ(numbers.size(), 1u);
+  EXPECT_EQ(numbers[0].key, "optim.lr");
+  EXPECT_EQ(numbers[0].b, "1.5");
+}
+
 TEST(ConfigFields, of_spikes_say_the_numbers_of_each_rule) {
   EXPECT_THAT(
       find_field("log.spike_window")->help,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/study/compare/study.h"
@@ -105,18 +106,15 @@ std::optional<std::string> attention_difference(const AttentionConfig& a,
   run::Config first, second;
   first.model.attention = plain_kind("softmax", a);
   second.model.attention = plain_kind("softmax", b);
-  const run::FlatConfig of_first = run::flat_config(first), of_second = run::flat_config(second);
-  const auto [found, other] = std::ranges::mismatch(of_first, of_second);
-  return found == of_first.end() ? std::nullopt : std::optional(found->first);
+  const auto found = run::differences(first, second);
+  return found.empty() ? std::nullopt : std::optional(found.front().key);
 }
 
 /// A key in which the arms differ, besides what makes a kind of attention.
 std::optional<std::string> other_difference(const ArmRuns& a, const ArmRuns& b) {
   const RunRecord &first = *a.runs.front(), &second = *b.runs.front();
   for (const std::string& key : differing_keys(first, second)) {
-    const bool may_differ = is_shared(key) || key == "model.d_ff" || key == "model.match_params" ||
-                            key.starts_with(kAttention);
-    if (!may_differ) return key;
+    if (run::has_flag(key, run::kOfArm) && !run::has_flag(key, run::kOfAttention)) return key;
   }
   return attention_difference(*first.attention, *second.attention);
 }
@@ -171,7 +169,7 @@ std::string mixture(const ArmRuns& arm) {
   for (const RunRecord* run : arm.runs) {
     const RunRecord& first = *arm.runs.front();
     std::vector<std::string> keys = differing_keys(first, *run);
-    std::erase_if(keys, is_shared);
+    std::erase_if(keys, [](const auto& key) { return !run::has_flag(key, run::kOfArm); });
     const std::string data = task_difference(first, *run);
     if (keys.empty() && data.empty()) continue;
     return fmt::format("runs of {} differ in {}: {} and {}; let 'where' say which are meant",

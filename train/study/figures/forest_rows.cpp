@@ -21,14 +21,14 @@ std::string numbers_of(const ClaimResult& result) {
 std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
   std::vector<ForestRow> rows;
   for (const ClaimResult& result : results) {
-    if (result.verdict == Verdict::not_tested) continue;
+    if (!result.verdict.is_tested()) continue;
     const Claim& claim = *result.claim;
     const auto on_axis = [&](double value) {
       return std::isnan(value) ? kNone : claim.on_axis(value);
     };
     ForestRow& row = rows.emplace_back();
     row.label = claim.statement;
-    row.verdict = verdict_words(result);
+    row.verdict = result.verdict.words();
     row.effect = result.measured.paired.difference.mean;
     row.low = result.measured.paired.difference.low();
     row.high = result.measured.paired.difference.high();

@@ -49,8 +49,8 @@ std::string verdicts_section(const JudgedClaims& claims) {
   if (!verdicts.rows.empty()) html += verdict_cards(verdicts);
   const std::vector<std::string> others = untested(claims.results);
   if (!others.empty()) {
-    const auto count =
-        std::ranges::count(claims.results, Verdict::not_tested, &ClaimResult::verdict);
+    const auto count = std::ranges::count_if(
+        claims.results, [](const auto& each) { return !each.verdict.is_tested(); });
     html += fmt::format("<details><summary>{} {} that these runs do not test</summary>\n", count,
                         count == 1 ? "claim" : "claims");
     for (const std::string& line : others) html += muted(line);

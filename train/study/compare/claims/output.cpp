@@ -40,8 +40,6 @@ std::vector<std::string> margin_notes(const ClaimsFile& file,
   return notes;
 }
 
-bool is_tested(const ClaimResult& result) { return result.verdict != Verdict::not_tested; }
-
 }  // namespace
 
 JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs)
@@ -55,9 +53,10 @@ const char* const kVerdictsHeader =
 std::vector<std::string> untested(std::span<const ClaimResult> results) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   for (const ClaimResult& result : results) {
-    if (is_tested(result)) continue;
-    auto found = std::ranges::find(by_reason, result.reason, [](const auto& r) { return r.first; });
-    if (found == by_reason.end()) found = by_reason.insert(found, {result.reason, {}});
+    if (result.verdict.is_tested()) continue;
+    auto found =
+        std::ranges::find(by_reason, result.verdict.reason, [](const auto& r) { return r.first; });
+    if (found == by_reason.end()) found = by_reason.insert(found, {result.verdict.reason, {}});
     found->second.push_back(result.claim->id);
   }
   std::vector<std::string> lines;
@@ -72,11 +71,12 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
   std::vector<std::string> notes;
   const auto count = [&](Rank endpoint) {
     return std::ranges::count_if(results, [endpoint](const ClaimResult& each) {
-      return each.endpoint == endpoint && is_open_or_decided(each);
+      return each.endpoint == endpoint &&
+             (each.verdict.is_decided() || each.verdict.finding == Finding::inconclusive);
     });
   };
   const auto changed = std::ranges::count_if(results, [](const ClaimResult& each) {
-    return is_tested(each) && each.claim->endpoint != Rank::exploratory &&
+    return each.verdict.is_tested() && each.claim->endpoint != Rank::exploratory &&
            !each.measured.stated_before;
   });
   notes.push_back(fmt::format("Claims of {} (xxh3 {}).", file.path, file.digest));
@@ -113,7 +113,7 @@ system::Table verdict_table(std::span<const ClaimResult> results) {
     table.columns.push_back({"", head, true});
   }
   for (const ClaimResult& result : results) {
-    if (!is_tested(result)) continue;
+    if (!result.verdict.is_tested()) continue;
     table.rows.push_back({result.claim->statement, result.claim->source,
                           std::string(to_string(result.endpoint)), numbers_text(result),
                           verdict_text(result)});
@@ -125,7 +125,7 @@ std::string claims_text(const JudgedClaims& claims, std::size_t width) {
   const auto& [file, results] = std::tie(claims.file, claims.results);
   std::string text;
   for (const ClaimResult& result : results) {
-    if (!is_tested(result)) continue;
+    if (!result.verdict.is_tested()) continue;
     const Claim& claim = *result.claim;
     const std::string source = claim.source.empty() ? "" : fmt::format(" ({})", claim.source);
     text += system::wrapped(claim.statement + source + ".", width, "");
@@ -175,11 +175,11 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
       add(corrected);
     }
     add(result.p_signs);
-    fields.emplace_back(to_string(result.verdict));
+    fields.emplace_back(to_string(result.verdict.finding));
     fields.emplace_back(found.seeds.empty()     ? ""
                         : found.group_count > 0 ? "seeds and held-out text"
                                                 : "seeds");
-    fields.push_back(result.reason);
+    fields.push_back(result.verdict.reason);
     csv += system::csv_line(fields);
   }
   return csv;

@@ -27,8 +27,6 @@ struct JudgedClaims {
 
 /// "-0.0560 (-0.0610 to -0.0510)", a ratio "0.74 (0.70 to 0.79)", with its 95 % interval.
 std::string difference_text(const ClaimResult& result);
-/// The verdict alone: "supported", "exploratory: equivalent".
-std::string verdict_words(const ClaimResult& result);
 /// "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01; p
 /// 0.0002, corrected 0.0012, by signs 0.0078"; of a slope "v2 less softmax, slope per decade of
 /// parameters -0.0120 (-0.0200 to -0.0040), 46 seeds at 3 sizes: ...". The interval is of 95 %. ""

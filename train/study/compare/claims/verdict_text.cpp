@@ -110,11 +110,6 @@ std::string difference_text(const ClaimResult& result) {
                      shown(difference.high(), metric));
 }
 
-std::string verdict_words(const ClaimResult& result) {
-  const bool exploratory = is_decided(result.verdict) && result.endpoint == Rank::exploratory;
-  return fmt::format("{}{}", exploratory ? "exploratory: " : "", to_string(result.verdict));
-}
-
 std::string numbers_text(const ClaimResult& result) {
   const Measured& found = result.measured;
   if (found.seeds.empty()) return "";
@@ -127,24 +122,25 @@ std::string numbers_text(const ClaimResult& result) {
 
 std::string verdict_text(const ClaimResult& result) {
   const Claim& claim = *result.claim;
-  const std::string text = verdict_words(result);
+  const std::string text = result.verdict.words();
   const bool expects_difference = claim.expect == Expect::lower || claim.expect == Expect::higher;
   const bool small = expects_difference && result.p_other_corrected <= result.alpha;
   const char* what = claim.metric->scale == Scale::ratio ? "factor"
                      : claim.over == Over::slope         ? "slope"
                                                          : what_differs(claim.metric->scale);
-  switch (result.verdict) {
-    case Verdict::supported:
-    case Verdict::contradicted:
+  switch (result.verdict.finding) {
+    case Finding::supported:
+    case Finding::contradicted:
       return text + (small ? "; the difference is within the margin" : "");
-    case Verdict::equivalent:
+    case Finding::equivalent:
       return fmt::format("{}: no {} larger than {:g}", text, what, claim.margin);
-    case Verdict::inconclusive:
-    case Verdict::not_testable:
-    case Verdict::not_tested:
+    case Finding::inconclusive:
+    case Finding::not_testable:
+    case Finding::not_tested:
       break;
   }
-  return result.reason.empty() ? text : fmt::format("{}: {}", text, result.reason);
+  const std::string& reason = result.verdict.reason;
+  return reason.empty() ? text : fmt::format("{}: {}", text, reason);
 }
 
 }  // namespace difftape::study

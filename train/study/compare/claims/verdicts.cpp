@@ -19,23 +19,23 @@ ClaimResult with_p(const Claim& claim, Measured measured) {
   const Measured& found = result.measured;
   const Index seeds = found.count();
   if (seeds > 0 && !found.stated_before) result.endpoint = Rank::exploratory;
-  result.reason = found.reason;
-  if (!result.reason.empty()) return result;
+  result.verdict.reason = found.reason;
+  if (!found.reason.empty()) return result;
   if (seeds < kSeedsForVerdict) {
-    result.reason = seeds == 1 ? std::string("one seed: no interval")
-                               : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
+    result.verdict.reason = seeds == 1 ? std::string("one seed: no interval")
+                                       : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
     return result;
   }
   if (found.missing == 0 && !found.failed_control.empty()) {
-    result.reason = found.failed_control;
-    result.verdict = Verdict::not_testable;
+    result.verdict.reason = found.failed_control;
+    result.verdict.finding = Finding::not_testable;
     return result;
   }
-  result.verdict = Verdict::inconclusive;
+  result.verdict.finding = Finding::inconclusive;
   result.lower = found.paired.difference.mean < 0;
   result.p_signs = stats::sign_flip_p(found.gaps());
   if (found.missing > 0) {
-    result.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + found.missing);
+    result.verdict.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + found.missing);
     return result;
   }
   const double margin = claim.margin_on_axis();
@@ -53,21 +53,21 @@ bool expects_difference(const Claim& claim) {
 }
 
 /// What the corrected p values say.
-Verdict verdict_of(const ClaimResult& result, double level) {
+Finding finding_of(const ClaimResult& result, double level) {
   const bool own = result.p_corrected <= level, other = result.p_other_corrected <= level;
   switch (result.claim->expect) {
     case Expect::equivalent:
     case Expect::not_higher:
-      return own ? Verdict::supported : other ? Verdict::contradicted : Verdict::inconclusive;
+      return own ? Finding::supported : other ? Finding::contradicted : Finding::inconclusive;
     case Expect::lower:
     case Expect::higher:
       break;
   }
   if (own) {
     const bool as_expected = result.lower == (result.claim->expect == Expect::lower);
-    return as_expected ? Verdict::supported : Verdict::contradicted;
+    return as_expected ? Finding::supported : Finding::contradicted;
   }
-  return other ? Verdict::equivalent : Verdict::inconclusive;
+  return other ? Finding::equivalent : Finding::inconclusive;
 }
 
 /// A primary claim that is not tested here counts all the same: it will be once its seeds have
@@ -89,11 +89,11 @@ void decide_primaries(std::vector<ClaimResult>& results, double alpha,
   const std::vector<stats::TwoCorrected> corrected = stats::joint_holm(questions);
   for (std::size_t k = 0; k < primaries.size(); ++k) {
     ClaimResult& each = results[primaries[k]];
-    if (each.verdict != Verdict::inconclusive) continue;
+    if (each.verdict.finding != Finding::inconclusive) continue;
     each.p_corrected = corrected[k].own;
     each.p_other_corrected = corrected[k].other;
-    each.verdict = verdict_of(each, alpha);
-    if (!is_decided(each.verdict)) continue;
+    each.verdict.finding = finding_of(each, alpha);
+    if (!each.verdict.is_decided()) continue;
     const bool by_own = each.p_corrected <= alpha;
     factors[each.claim->family] = by_own ? corrected[k].own_factor : corrected[k].other_factor;
   }
@@ -111,13 +111,13 @@ void decide_secondaries(std::vector<ClaimResult>& results, double alpha,
       each.endpoint = Rank::exploratory;  // the gate is closed
       continue;
     }
-    if (each.verdict != Verdict::inconclusive) continue;
+    if (each.verdict.finding != Finding::inconclusive) continue;
     const auto corrected = [&](double p) {
       return std::max(least, std::min(1.0, p * factor->second));
     };
     if (!std::isnan(each.p)) each.p_corrected = corrected(each.p);
     if (!std::isnan(each.p_other)) each.p_other_corrected = corrected(each.p_other);
-    each.verdict = verdict_of(each, alpha);
+    each.verdict.finding = finding_of(each, alpha);
     least = std::fmin(std::isnan(each.p_corrected) ? 1 : each.p_corrected,
                       std::isnan(each.p_other_corrected) ? 1 : each.p_other_corrected);
   }
@@ -127,7 +127,7 @@ void decide_exploratory(std::vector<ClaimResult>& results) {
   std::map<std::string, std::vector<std::size_t>> families;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ClaimResult& each = results[i];
-    if (each.endpoint == Rank::exploratory && each.verdict == Verdict::inconclusive)
+    if (each.endpoint == Rank::exploratory && each.verdict.finding == Finding::inconclusive)
       families[each.claim->family].push_back(i);
   }
   for (const auto& [family, members] : families) {
@@ -142,20 +142,16 @@ void decide_exploratory(std::vector<ClaimResult>& results) {
       ClaimResult& each = results[members[k]];
       each.p_corrected = p[k];
       each.p_other_corrected = other[k];
-      each.verdict = verdict_of(each, kFalseDiscoveryRate);
+      each.verdict.finding = finding_of(each, kFalseDiscoveryRate);
     }
   }
 }
 
 }  // namespace
 
-bool is_decided(Verdict verdict) {
-  return verdict == Verdict::supported || verdict == Verdict::contradicted ||
-         verdict == Verdict::equivalent;
-}
-
-bool is_open_or_decided(const ClaimResult& result) {
-  return result.verdict == Verdict::inconclusive || is_decided(result.verdict);
+std::string Verdict::words() const {
+  return fmt::format("{}{}", is_decided() && exploratory ? "exploratory: " : "",
+                     to_string(finding));
 }
 
 double first_level(const ClaimsFile& file) {
@@ -173,7 +169,8 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   decide_secondaries(results, file.alpha, factors);
   decide_exploratory(results);
   for (ClaimResult& each : results) {
-    each.alpha = each.endpoint == Rank::exploratory ? kFalseDiscoveryRate : file.alpha;
+    each.verdict.exploratory = each.endpoint == Rank::exploratory;
+    each.alpha = each.verdict.exploratory ? kFalseDiscoveryRate : file.alpha;
   }
   return results;
 }

@@ -11,21 +11,34 @@
 
 namespace difftape::study {
 
-/// What an answer can be; and `not_tested` where there are no numbers.
-enum class Verdict { supported, contradicted, equivalent, inconclusive, not_testable, not_tested };
+/// What numbers can show of a claim; `not_tested` if there are none.
+enum class Finding { supported, contradicted, equivalent, inconclusive, not_testable, not_tested };
+
+/// What the runs show of a claim.
+struct Verdict {
+  Finding finding = Finding::not_tested;
+  bool exploratory = false;  ///< of an exploratory claim, or of one that is treated as such
+  std::string reason = {};   ///< why it is not tested or not testable, or decides nothing yet
+
+  bool is_tested() const { return finding != Finding::not_tested; }
+  /// Supported, contradicted or equivalent.
+  bool is_decided() const { return finding <= Finding::equivalent; }
+  /// "supported", "exploratory: equivalent", "not testable here".
+  std::string words() const;
+};
 
 }  // namespace difftape::study
 
 namespace difftape {
 
 template <>
-inline constexpr auto kNames<study::Verdict> =
-    std::to_array<Named<study::Verdict>>({{"supported", study::Verdict::supported},
-                                          {"contradicted", study::Verdict::contradicted},
-                                          {"equivalent", study::Verdict::equivalent},
-                                          {"inconclusive", study::Verdict::inconclusive},
-                                          {"not testable here", study::Verdict::not_testable},
-                                          {"not tested", study::Verdict::not_tested}});
+inline constexpr auto kNames<study::Finding> =
+    std::to_array<Named<study::Finding>>({{"supported", study::Finding::supported},
+                                          {"contradicted", study::Finding::contradicted},
+                                          {"equivalent", study::Finding::equivalent},
+                                          {"inconclusive", study::Finding::inconclusive},
+                                          {"not testable here", study::Finding::not_testable},
+                                          {"not tested", study::Finding::not_tested}});
 
 }  // namespace difftape
 
@@ -49,9 +62,8 @@ struct ClaimResult {
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
   bool lower = false;  ///< the difference is below 0
-  Verdict verdict = Verdict::not_tested;
-  std::string reason = {};  ///< why it is not tested or not testable, or decides nothing yet
-  double alpha = kNone;     ///< at or below which a corrected p decides
+  Verdict verdict = {};
+  double alpha = kNone;  ///< at or below which a corrected p decides
 };
 
 /// The verdicts on claims of one file. `measured` is in the order of the claims.
@@ -59,11 +71,6 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
 
 /// Measures and decides.
 std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs);
-
-/// Whether a verdict says something.
-bool is_decided(Verdict verdict);
-/// Whether a claim was tested, or will be once its seeds have ended.
-bool is_open_or_decided(const ClaimResult& result);
 
 /// The level of the first step of the correction: alpha over the number of primary claims.
 double first_level(const ClaimsFile& file);

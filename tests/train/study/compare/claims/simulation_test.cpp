@@ -27,8 +27,8 @@ constexpr double kEdge = 1 + 1e-9, kLarge = 3;
 
 /// What is wrong to say of a true difference, in margins.
 bool is_wrong(const ClaimResult& result, double truth) {
-  const bool supported = result.verdict == Verdict::supported;
-  if (!is_decided(result.verdict) || result.endpoint == Rank::exploratory) return false;
+  const bool supported = result.verdict.finding == Finding::supported;
+  if (!result.verdict.is_decided() || result.endpoint == Rank::exploratory) return false;
   switch (result.claim->expect) {
     case Expect::equivalent:
       return supported ? std::abs(truth) > 1 : std::abs(truth) <= 1;
@@ -39,9 +39,9 @@ bool is_wrong(const ClaimResult& result, double truth) {
       break;
   }
   const bool within =
-      result.verdict == Verdict::equivalent || result.p_other_corrected <= result.alpha;
+      result.verdict.finding == Finding::equivalent || result.p_other_corrected <= result.alpha;
   if (within && std::abs(truth) > 1) return true;
-  if (result.verdict == Verdict::equivalent) return false;
+  if (result.verdict.finding == Finding::equivalent) return false;
   const bool says_lower = supported == (result.claim->expect == Expect::lower);
   return says_lower ? truth >= 0 : truth <= 0;
 }
@@ -106,7 +106,7 @@ class Studies : public testing::Test {
     bool primary = false;
     std::set<std::string> families;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      counted.decided[results[i].claim->id] += is_decided(results[i].verdict) ? kOne : 0;
+      counted.decided[results[i].claim->id] += results[i].verdict.is_decided() ? kOne : 0;
       if (!is_wrong(results[i], truths[i])) continue;
       primary = primary || results[i].endpoint == Rank::primary;
       families.insert(results[i].claim->family);

@@ -80,7 +80,7 @@ TEST(ClaimsOverSizes, say_the_sizes_and_what_the_difference_is) {
   EXPECT_THAT(numbers_text(mean.results[0]), HasSubstr("a against b, mean of differences -0.0"));
   EXPECT_THAT(verdicts_csv(mean.results), HasSubstr("\nc,c,exploratory,exploratory,val_loss,linear,"
                                                     "a,b,mean,,,-0.0"));
-  EXPECT_EQ(verdict_words(mean.results[0]), "exploratory: supported");
+  EXPECT_EQ(mean.results[0].verdict.words(), "exploratory: supported");
 }
 
 TEST(ClaimsOverSizes, take_the_sizes_and_seeds_that_they_name) {

@@ -42,10 +42,10 @@ Measured pairs(double mean, double deviation = 0.01, int count = 8) {
   return made;
 }
 
-Verdict verdict(const Claim& made, Measured measured) {
+Finding finding(const Claim& made, Measured measured) {
   ClaimsFile file;
   file.claims = {made};
-  return decide(file, {std::move(measured)}).front().verdict;
+  return decide(file, {std::move(measured)}).front().verdict.finding;
 }
 
 TEST(Verdicts, count_every_primary_claim_of_the_file_also_those_of_other_sweeps) {
@@ -54,35 +54,35 @@ TEST(Verdicts, count_every_primary_claim_of_the_file_also_those_of_other_sweeps)
   Measured none;
   none.reason = "no run matches 'where'";
   const auto results = decide(file, {pairs(-0.1), none, none});
-  EXPECT_EQ(results[1].verdict, Verdict::not_tested);
+  EXPECT_EQ(results[1].verdict.finding, Finding::not_tested);
   EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
 }
 
 TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
-  using enum Verdict;
+  using enum Finding;
   for (const auto& [expect, lower, higher, none] :
        {std::tuple(Expect::lower, supported, contradicted, equivalent),
         std::tuple(Expect::higher, contradicted, supported, equivalent),
         std::tuple(Expect::equivalent, contradicted, contradicted, supported),
         std::tuple(Expect::not_higher, supported, contradicted, supported)}) {
     const Claim made = claim("c", Rank::primary, expect, 0.02);
-    EXPECT_EQ(verdict(made, pairs(-0.1)), lower) << to_string(expect);
-    EXPECT_EQ(verdict(made, pairs(0.1)), higher) << to_string(expect);
-    EXPECT_EQ(verdict(made, pairs(0.0)), none) << to_string(expect);
-    EXPECT_EQ(verdict(made, pairs(0.0, 0.1)), inconclusive) << to_string(expect);
+    EXPECT_EQ(finding(made, pairs(-0.1)), lower) << to_string(expect);
+    EXPECT_EQ(finding(made, pairs(0.1)), higher) << to_string(expect);
+    EXPECT_EQ(finding(made, pairs(0.0)), none) << to_string(expect);
+    EXPECT_EQ(finding(made, pairs(0.0, 0.1)), inconclusive) << to_string(expect);
   }
-  EXPECT_EQ(verdict(claim("c"), pairs(0)), inconclusive)
+  EXPECT_EQ(finding(claim("c"), pairs(0)), inconclusive)
       << "without a margin nothing is equivalent";
   const Claim above = claim("c", Rank::primary, Expect::not_higher, 0.02);
-  EXPECT_EQ(verdict(above, pairs(0.01, 0.001)), supported) << "above 0, and not above the margin";
+  EXPECT_EQ(finding(above, pairs(0.01, 0.001)), supported) << "above 0, and not above the margin";
 }
 
 TEST(Verdicts, of_equal_differences_are_no_surer_than_signs) {
-  using enum Verdict;
+  using enum Finding;
   for (const Expect expect : {Expect::lower, Expect::equivalent, Expect::not_higher}) {
     const Claim made = claim("c", Rank::primary, expect, 0.02);
-    EXPECT_EQ(verdict(made, pairs(-0.01, 0, 3)), inconclusive) << to_string(expect);
-    EXPECT_NE(verdict(made, pairs(-0.01, 0, 6)), inconclusive) << to_string(expect);
+    EXPECT_EQ(finding(made, pairs(-0.01, 0, 3)), inconclusive) << to_string(expect);
+    EXPECT_NE(finding(made, pairs(-0.01, 0, 6)), inconclusive) << to_string(expect);
   }
   ClaimsFile file;
   file.claims = {claim("c")};
@@ -98,14 +98,14 @@ TEST(Verdicts, of_a_difference_that_is_smaller_than_the_margin_say_so) {
 }
 
 TEST(Verdicts, need_three_seeds_and_the_control) {
-  EXPECT_EQ(verdict(claim("c"), pairs(-0.1, 0.01, 2)), Verdict::not_tested);
-  EXPECT_EQ(verdict(claim("c"), pairs(-0.1, 0.01, 1)), Verdict::not_tested);
+  EXPECT_EQ(finding(claim("c"), pairs(-0.1, 0.01, 2)), Finding::not_tested);
+  EXPECT_EQ(finding(claim("c"), pairs(-0.1, 0.01, 1)), Finding::not_tested);
   Measured failed = pairs(-0.1);
   failed.failed_control = "gradient spikes: softmax has 0.3 on average; need 5 to 30";
   ClaimsFile file;
   file.claims = {claim("c")};
   const auto results = decide(file, {failed});
-  EXPECT_EQ(results[0].verdict, Verdict::not_testable);
+  EXPECT_EQ(results[0].verdict.finding, Finding::not_testable);
   EXPECT_EQ(verdict_text(results[0]),
             "not testable here: gradient spikes: softmax has 0.3 on average; need 5 to 30");
 }
@@ -116,7 +116,7 @@ TEST(Verdicts, wait_for_the_seeds_of_the_plan) {
   Measured few = pairs(-0.1, 0.001, 5);
   few.missing = 3;
   const ClaimResult result = decide(file, {few}).front();
-  EXPECT_EQ(result.verdict, Verdict::inconclusive);
+  EXPECT_EQ(result.verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(result), "inconclusive: 5 of 8 seeds have ended");
   EXPECT_TRUE(std::isnan(result.p));
   few.failed_control = "too few spikes so far";
@@ -143,7 +143,7 @@ TEST(Verdicts, of_equivalence_never_credit_others) {
   for (const char* id : {"first", "second"})
     file.claims.push_back(claim(id, Rank::primary, Expect::equivalent, 0.02));
   const auto results = decide(file, {pairs(0, 0.001), pairs(0.005)});
-  EXPECT_EQ(results[0].verdict, Verdict::supported);
+  EXPECT_EQ(results[0].verdict.finding, Finding::supported);
   EXPECT_DOUBLE_EQ(results[1].p_corrected, 2 * results[1].p);
 }
 
@@ -155,11 +155,11 @@ TEST(Verdicts, of_primary_claims_are_corrected_by_holm_of_others_by_their_rank) 
   const auto results =
       decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
   EXPECT_DOUBLE_EQ(results[0].p_corrected, 2 * results[0].p);
-  EXPECT_EQ(results[0].verdict, Verdict::supported);
-  EXPECT_EQ(results[1].verdict, Verdict::inconclusive);
+  EXPECT_EQ(results[0].verdict.finding, Finding::supported);
+  EXPECT_EQ(results[1].verdict.finding, Finding::inconclusive);
   EXPECT_DOUBLE_EQ(results[2].p_corrected, 2 * results[2].p) << "the level its primary won";
-  EXPECT_EQ(results[2].verdict, Verdict::supported);
-  EXPECT_EQ(results[3].verdict, Verdict::inconclusive);
+  EXPECT_EQ(results[2].verdict.finding, Finding::supported);
+  EXPECT_EQ(results[3].verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(results[4]), "exploratory: supported");
   EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
 }
@@ -171,7 +171,7 @@ TEST(Verdicts, of_secondary_claims_are_exploratory_where_the_gate_is_closed) {
   const auto closed = decide(file, {pairs(0, 0.1), pairs(-0.1), pairs(-0.1)});
   EXPECT_EQ(verdict_text(closed[1]), "exploratory: supported");
   const auto half = decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
-  EXPECT_EQ(half[1].verdict, Verdict::inconclusive);
+  EXPECT_EQ(half[1].verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(half[2]), "exploratory: supported") << "the one before it was not decided";
 }
 

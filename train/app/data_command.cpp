@@ -29,20 +29,6 @@ std::function<void(Index, Index)> progress_line() {
   };
 }
 
-Option sources_argument(std::vector<std::string>& sources) {
-  return {.name = "SOURCES",
-          .target = &sources,
-          .help = "Files, folders or globs; a .jsonl has one document a line",
-          .required = true};
-}
-
-Option key_option(std::string& key) {
-  return {.name = "--key",
-          .target = &key,
-          .help = "Key of the text in lines of JSON",
-          .show_default = true};
-}
-
 struct PrepareArguments {
   std::vector<std::string> sources;
   std::string out, val_out, tokenizer;
@@ -121,13 +107,20 @@ Command prepare_command() {
   auto a = std::make_shared<PrepareArguments>();
   return {.name = "prepare",
           .help = "Make a file of tokens from text",
-          .options = {sources_argument(a->sources),
+          .options = {{.name = "SOURCES",
+                       .target = &a->sources,
+                       .help = "Files, folders or globs; a .jsonl has one document a line",
+                       .required = true},
                       {.name = "--out",
                        .target = &a->out,
                        .help = "File to write: .bin, as nanoGPT reads it, or .h5",
                        .required = true},
-                      {"--tokenizer", &a->tokenizer, "Model of SentencePiece (default: bytes)"},
-                      key_option(a->request.key),
+                      {"--tokenizer", &a->tokenizer,
+                       "Model of SentencePiece, as spm_train makes it (default: bytes)"},
+                      {.name = "--key",
+                       .target = &a->request.key,
+                       .help = "Key of the text in lines of JSON",
+                       .show_default = true},
                       {"--eos-token-id", &a->request.eos_token_id,
                        "Token that ends each document, -1 for none (default: the tokenizer's)"},
                       {"--drop-duplicates", &a->request.options.drop_duplicates,
@@ -148,55 +141,12 @@ Command prepare_command() {
                        "--drop-duplicates 0.3"}};
 }
 
-struct TokenizerArguments {
-  std::vector<std::string> sources;
-  std::string out, key = "text";
-  Index vocab_size = 4096;
-};
-
-/// Of about so many bytes of text a tokenizer is made.
-constexpr Index kTokenizerBytes = Index{64} << 20;
-
-void make_tokenizer(const TokenizerArguments& a) {
-  if (a.vocab_size < 300 || a.vocab_size > 1'000'000)
-    throw UsageError("--vocab-size: need 300 to 1000000 tokens, 256 of which are bytes");
-  require_output_file(a.out, ".model");
-  system::NewFile out(a.out);
-  say(fmt::format("making {} tokens", a.vocab_size));
-  out.write(run::train_sentencepiece(
-      run::sample_lines(run::find_sources(absolute_paths(a.sources)), a.key, kTokenizerBytes),
-      a.vocab_size));
-  out.commit();
-  fmt::print(
-      "{0}: {1} tokens\nto use it:  difftape data prepare SOURCES --tokenizer {0} --out "
-      "tokens.bin\n",
-      a.out, a.vocab_size);
-}
-
-Command tokenizer_command() {
-  auto a = std::make_shared<TokenizerArguments>();
-  return {.name = "tokenizer",
-          .help = "Make a tokenizer, a model of SentencePiece, from text",
-          .options = {sources_argument(a->sources),
-                      {.name = "--out",
-                       .target = &a->out,
-                       .help = "File to write, .model",
-                       .required = true},
-                      {.name = "--vocab-size",
-                       .target = &a->vocab_size,
-                       .help = "Tokens",
-                       .show_default = true},
-                      key_option(a->key)},
-          .run = [a] { make_tokenizer(*a); },
-          .examples = {"data tokenizer text.txt --vocab-size 300 --out my.model"}};
-}
-
 }  // namespace
 
 Command data_command(Context&) {
   return {.name = "data",
-          .help = "Make what models train on: files of tokens, tokenizers",
-          .commands = {prepare_command(), tokenizer_command()},
+          .help = "Make what models train on: files of tokens",
+          .commands = {prepare_command()},
           .examples = {"data prepare text.txt --out tokens.bin"}};
 }
 

@@ -64,16 +64,6 @@ struct MqarConfig {
   Index vocab_size() const { return keys + values; }
 };
 
-/// Noisy in-context recall (Poli et al. 2024, "MAD").
-struct NoisyRecallConfig {
-  Index keys = 64;     ///< different keys
-  Index values = 64;   ///< different values
-  Index filler = 16;   ///< different tokens of noise
-  double noise = 0.2;  ///< its probability
-
-  Index vocab_size() const { return keys + values + filler; }
-};
-
 /// Bigram-backcopy (Guo et al. 2024, "Active-Dormant Attention Heads").
 struct BackcopyConfig {
   Index symbols = 64;  ///< different tokens after the first
@@ -91,7 +81,7 @@ struct RunConfig {
 };
 
 /// What the tokens are: the bytes of files, token files, or a task that is generated.
-enum class DataKind { text, tokens, needles, mqar, noisy_recall, backcopy };
+enum class DataKind { text, tokens, needles, mqar, backcopy };
 
 /// Whether data of this kind are a generated task, of which as many batches as wanted can be made.
 constexpr bool is_task(DataKind kind) { return kind != DataKind::text && kind != DataKind::tokens; }
@@ -106,20 +96,11 @@ inline constexpr auto kNames<run::DataKind> =
                                          {"tokens", run::DataKind::tokens},
                                          {"needles", run::DataKind::needles},
                                          {"mqar", run::DataKind::mqar},
-                                         {"noisy_recall", run::DataKind::noisy_recall},
                                          {"backcopy", run::DataKind::backcopy}});
 
 }  // namespace difftape
 
 namespace difftape::run {
-
-/// A stimulus: in some steps, training sequences are one n-gram over and over (OLMo Team 2025,
-/// section 3.1, filters texts of 32 repeats and more, which go along with spikes).
-struct RepeatsConfig {
-  Index every = 0;      ///< steps; 0: never
-  Index ngram = 4;      ///< tokens that are repeated
-  Index sequences = 1;  ///< of such a step, the first ones
-};
 
 struct DataConfig {
   DataKind type = DataKind::text;
@@ -129,10 +110,8 @@ struct DataConfig {
   Index batch_size = 16;
   Index eos_token_id = -1;  ///< the token that ends a document; -1: no documents
   double val_fraction = 0.05;
-  RepeatsConfig repeats{};  ///< of kinds text and tokens
   NeedlesConfig needles{};  ///< read if kind is "needles"; the others likewise
   MqarConfig mqar{};
-  NoisyRecallConfig noisy_recall{};
   BackcopyConfig backcopy{};
 };
 

@@ -66,30 +66,13 @@ std::vector<Field> data_fields() {
   };
 }
 
-std::vector<Field> repeats_fields() {
-  constexpr auto at = &Config::data;
-  constexpr auto in = &DataConfig::repeats;
-  using R = RepeatsConfig;
-  return {
-      field<at, in, &R::every>("data.repeats.every", at_least(0), "steps",
-                               "Every so many steps some training sequences of text or tokens "
-                               "repeat their first tokens to the end; 0 means never."),
-      field<at, in, &R::ngram>("data.repeats.ngram", between(1, kMaxSize), "tokens",
-                               "Length of what is repeated."),
-      field<at, in, &R::sequences>("data.repeats.sequences", between(1, kMaxSize), "sequences",
-                                   "How many sequences of such a step repeat."),
-  };
-}
-
 std::vector<Field> task_fields() {
   constexpr auto at = &Config::data;
   constexpr auto needles = &DataConfig::needles;
   constexpr auto mqar = &DataConfig::mqar;
-  constexpr auto noisy = &DataConfig::noisy_recall;
   constexpr auto backcopy = &DataConfig::backcopy;
   using N = NeedlesConfig;
   using M = MqarConfig;
-  using R = NoisyRecallConfig;
   using B = BackcopyConfig;
   const Constraint size = between(1, kMaxSize);
   return {
@@ -108,12 +91,6 @@ std::vector<Field> task_fields() {
                                  "Keys D with a value, each asked for once."),
       field<at, mqar, &M::gap_power>("data.mqar.gap_power", above(0), "",
                                      "a in the probability (g + 1)^(a - 1) of gap g."),
-      field<at, noisy, &R::keys>("data.noisy_recall.keys", size, "tokens", "Different keys."),
-      field<at, noisy, &R::values>("data.noisy_recall.values", size, "tokens", "Different values."),
-      field<at, noisy, &R::filler>("data.noisy_recall.filler", size, "tokens",
-                                   "Different tokens of noise."),
-      field<at, noisy, &R::noise>("data.noisy_recall.noise", from_to_below(0, 1), "fraction",
-                                  "Probability that noise takes the place of a pair."),
       field<at, backcopy, &B::symbols>("data.backcopy.symbols", between(2, 1024), "tokens",
                                        "Different tokens after the first."),
       field<at, backcopy, &B::triggers>("data.backcopy.triggers", between(1, 1023), "tokens",
@@ -294,7 +271,7 @@ std::vector<Field> log_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
-    for (const auto& section : {run_fields(), model_fields(), data_fields(), repeats_fields(),
+    for (const auto& section : {run_fields(), model_fields(), data_fields(),
                                 task_fields(), optim_fields(), train_fields(), log_fields()}) {
       joined.insert(joined.end(), section.begin(), section.end());
     }

@@ -167,11 +167,6 @@ void validate_mqar(const Config& c, const Rules& rules) {
               values);
 }
 
-void validate_noisy_recall(const Config& c, const Rules& rules) {
-  rules.check(c.data.seq_len >= 3, {"data.seq_len", "data.type"},
-              "noisy_recall needs room for two pairs; need a seq_len of at least 3");
-}
-
 void validate_backcopy(const Config& c, const Rules& rules) {
   const BackcopyConfig& task = c.data.backcopy;
   rules.check(task.triggers < task.symbols, {"data.backcopy.symbols", "data.backcopy.triggers"},
@@ -197,39 +192,16 @@ void validate_kind(const Config& c, const Rules& rules) {
     case DataKind::mqar:
       validate_mqar(c, rules);
       return needs(c.data.mqar.vocab_size());
-    case DataKind::noisy_recall:
-      validate_noisy_recall(c, rules);
-      return needs(c.data.noisy_recall.vocab_size());
     case DataKind::backcopy:
       validate_backcopy(c, rules);
       return needs(c.data.backcopy.vocab_size());
   }
 }
 
-void validate_repeats(const Config& c, const Rules& rules) {
-  const RepeatsConfig& repeats = c.data.repeats;
-  if (repeats.every == 0) return;
-  const std::string every = "data.repeats.every", ngram = "data.repeats.ngram";
-  rules.check(!is_task(c.data.type), {every, "data.type"},
-              "data.type '{}' is generated; only text and tokens can repeat. Leave out {}",
-              to_string(c.data.type), every);
-  rules.check(2 * repeats.ngram <= c.data.seq_len + 1, {ngram, "data.seq_len", every},
-              "{} tokens fit into a sequence of {} less than twice; lower {} or raise data.seq_len",
-              repeats.ngram, c.data.seq_len + 1, ngram);
-  const Index sequences = c.data.batch_size * c.train.gradient_accumulation_steps;
-  rules.check(
-      repeats.sequences <= sequences,
-      {"data.repeats.sequences", "data.batch_size", "train.gradient_accumulation_steps", every},
-      "{} sequences of a step repeat, but it has {}; lower data.repeats.sequences or raise "
-      "data.batch_size",
-      repeats.sequences, sequences);
-}
-
 void validate_data(const Config& c, const Rules& rules) {
   validate_sequences(c.data, c.model, rules);
   validate_val_path(c.data, rules);
   validate_kind(c, rules);
-  validate_repeats(c, rules);
 }
 
 void validate_optimizer(const OptimConfig& optim, const Rules& rules) {

@@ -23,15 +23,13 @@ std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::u
     case DataKind::tokens:
       return make_token_data(config, vocab_size, seed, micro_batches);
     case DataKind::needles:
-      return make_needles(config, vocab_size, seed);
+      return make_needles(config, seed);
     case DataKind::mqar:
-      return make_mqar(config, vocab_size, seed);
-    case DataKind::noisy_recall:
-      return make_noisy_recall(config, vocab_size, seed);
+      return make_mqar(config, seed);
     case DataKind::backcopy:
       break;
   }
-  return make_backcopy(config, vocab_size, seed);
+  return make_backcopy(config, seed);
 }
 
 void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {

@@ -54,7 +54,6 @@ class Windows : public Dataset {
         own_val_source_(std::move(val_source)),
         batch_(config.batch_size),
         of_step_(config.batch_size * micro_batches),
-        repeats_(config.repeats),
         window_(config.seq_len + 1),
         split_(own_val_source_ ? Split{{{0, source_->size()}}, {{0, own_val_source_->size()}}}
                                : split_by_blocks(source_->size(), window_, config.val_fraction)),
@@ -67,11 +66,7 @@ class Windows : public Dataset {
     std::vector<Index> starts;
     const Index first = step * of_step_ + micro * batch_;
     for (Index b = 0; b < batch_; ++b) starts.push_back(epochs_.start(first + b));
-    Batch batch = windows_at(*source_, starts, window_);
-    if (repeats_.every > 0 && (step + 1) % repeats_.every == 0) {
-      repeat(batch, repeats_.sequences - micro * batch_);
-    }
-    return batch;
+    return windows_at(*source_, starts, window_);
   }
 
   Batch val_batch(Index i) const override {
@@ -129,19 +124,10 @@ class Windows : public Dataset {
 
   const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
 
-  /// The first tokens of the first `count` rows, over and over.
-  void repeat(Batch& batch, Index count) const {
-    for (Index b = 0; b < std::min(count, batch.batch); ++b) {
-      const auto row = batch.tokens.begin() + b * window_;
-      for (Index t = repeats_.ngram; t < window_; ++t) row[t] = row[t - repeats_.ngram];
-    }
-  }
-
   std::shared_ptr<const TokenSource> source_;
   std::shared_ptr<const TokenSource> own_val_source_;  // null: validation is a part of source_
   Index batch_;
   Index of_step_;  ///< sequences
-  RepeatsConfig repeats_;
   Index window_;
   Split split_;
   std::vector<Index> val_starts_;

@@ -30,7 +30,6 @@ class OneBatch : public Dataset {
 
 Config learning_by_heart(Config config, const OverfitRequest& request) {
   config.data.batch_size = request.sequences;
-  config.data.repeats = {};
   config.train.gradient_accumulation_steps = 1;
   config.train.init_from.clear();
   config.train.steps = request.steps;

@@ -129,7 +129,7 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
   EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
   EXPECT_EQ(error("data.type: txt\n"),
             "a.yaml:1:12: error: data.type: 'txt' is not one of text, tokens, needles, mqar, "
-            "noisy_recall, backcopy; did you mean 'text'?");
+            "backcopy; did you mean 'text'?");
   EXPECT_EQ(error("train.activation_checkpointing: block\n"),
             "a.yaml:1:33: error: train.activation_checkpointing: 'block' is not one of none, "
             "blocks; did you mean "

@@ -108,32 +108,11 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
             "64; raise data.mqar.values\n"
             "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.type 'mqar' with these "
             "sizes needs at least 128");
-  EXPECT_EQ(error("data: {type: noisy_recall, seq_len: 2}\n"),
-            "a.yaml:1:28: error: data.seq_len: noisy_recall needs room for two pairs; need a "
-            "seq_len of at least 3");
   EXPECT_EQ(error("data.type: tokens\n"),
             "a.yaml:1:1: error: data.type: kind tokens reads token files; name them: .bin of "
             "nanoGPT or llm.c, or .h5");
   EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.type, DataKind::text)
       << "keys of other kinds are free";
-}
-
-TEST_F(ConfigRules, repeats_are_of_text_and_fit_a_sequence_and_a_step) {
-  EXPECT_EQ(error("data: {type: mqar, repeats.every: 5}\nmodel.vocab_size: 200\n"),
-            "a.yaml:1:20: error: data.repeats.every: data.type 'mqar' is generated; only text and "
-            "tokens can repeat. Leave out data.repeats.every");
-  EXPECT_EQ(error("data: {seq_len: 8, repeats: {every: 5, ngram: 5}}\n"),
-            "a.yaml:1:40: error: data.repeats.ngram: 5 tokens fit into a sequence of 9 less than "
-            "twice; lower data.repeats.ngram or raise data.seq_len");
-  EXPECT_EQ(error("data: {batch_size: 4, repeats: {every: 5, sequences: 5}}\n"),
-            "a.yaml:1:43: error: data.repeats.sequences: 5 sequences of a step repeat, but it has "
-            "4; lower data.repeats.sequences or raise data.batch_size");
-  EXPECT_EQ(config("data: {batch_size: 2, repeats: {every: 5, sequences: 4}}\n"
-                   "train.gradient_accumulation_steps: 2\n")
-                .data.repeats.sequences,
-            4);
-  EXPECT_EQ(config("data: {seq_len: 4, repeats.ngram: 5}\n").data.repeats.every, 0)
-      << "what repeats never may be anything";
 }
 
 TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {

@@ -47,10 +47,8 @@ Config unusual() {
                            .sliding_window = 77},
              .init = {InitPreset::torch, 0.7, ProjectionStd{1, true}, false}};
   c.data = {DataKind::text, {"null", "1.5", "a, b]", "true"}, {"v.txt"}, 299, 7, 5, 0.1 + 0.2};
-  c.data.repeats = {.every = 50, .ngram = 3, .sequences = 2};
   c.data.needles = {.cities = 63, .facts = {3, 1}, .queries = {2, 1}, .digits = 2, .filler = 17};
   c.data.mqar = {.keys = 62, .values = 65, .pairs = 5, .gap_power = 0.5};
-  c.data.noisy_recall = {.keys = 61, .values = 66, .filler = 18, .noise = 0.8};
   c.data.backcopy = {.symbols = 20, .triggers = 1};
   c.optim = {.name = OptimizerKind::lion,
              .lr = 1e-3 + DBL_EPSILON,
@@ -277,10 +275,8 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(entries_of("model.attention"), member_count<AttentionConfig>());
   EXPECT_EQ(entries_of("model.init"), member_count<InitConfig>());
   EXPECT_EQ(entries_of("data"), member_count<DataConfig>());
-  EXPECT_EQ(entries_of("data.repeats"), member_count<RepeatsConfig>());
   EXPECT_EQ(entries_of("data.needles"), member_count<NeedlesConfig>());
   EXPECT_EQ(entries_of("data.mqar"), member_count<MqarConfig>());
-  EXPECT_EQ(entries_of("data.noisy_recall"), member_count<NoisyRecallConfig>());
   EXPECT_EQ(entries_of("data.backcopy"), member_count<BackcopyConfig>());
   EXPECT_EQ(entries_of("sweep"), member_count<SweepSettings>());
   EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>());

@@ -7,10 +7,10 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "tests/support/sentencepiece.h"
 #include "train/run/data/dataset.h"
 #include "train/run/data/sources.h"
 #include "train/run/records/h5.h"
-#include "train/system/stored_bytes.h"
 
 namespace difftape::run {
 namespace {
@@ -163,7 +163,7 @@ struct SentencePiece : Prepare {
     std::vector<std::string> lines;
     for (int i = 0; i < 2000; ++i)
       lines.push_back(fmt::format("  the step {} of the tape, then value {}", i, i * i));
-    put(dir / "bpe.model", train_sentencepiece(lines, 600));
+    put(dir / "bpe.model", test::train_sentencepiece(lines, 600));
   }
 };
 
@@ -215,15 +215,6 @@ TEST_F(SentencePiece, refuses_other_text_and_other_files) {
   fails<DataError>(asked, "latin1: is no UTF-8 at byte 3; convert it");
   EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "latin1"); },
               ThrowsMessage<DataError>(HasSubstr("latin1: is no model of SentencePiece")));
-  EXPECT_THAT(
-      [] { train_sentencepiece({"too little"}, 5000); },
-      ThrowsMessage<DataError>(testing::StartsWith("SentencePiece: Vocabulary size too high")));
-  std::string signs;  // 500 of them
-  for (int i = 0; i < 500; ++i)
-    signs += {static_cast<char>(0xe4 + i / 64 / 64), static_cast<char>(0x80 + i / 64 % 64),
-              static_cast<char>(0x80 + i % 64)};
-  EXPECT_THAT([&] { train_sentencepiece({signs}, 300); },
-              ThrowsMessage<DataError>(testing::StartsWith("--vocab-size 300 is too few tokens")));
 }
 
 }  // namespace

@@ -133,28 +133,6 @@ TEST_F(TextData, a_step_sees_the_same_sequences_however_it_is_split) {
   EXPECT_EQ(sequences(3, 2, 80), whole) << "steps of half the size go on behind one another";
 }
 
-TEST_F(TextData, repeats_replace_the_first_sequences_of_their_steps_and_nothing_else) {
-  put(dir / "text", counting_text(2000));
-  DataConfig config = this->config(16, 2);
-  const auto plain = make(config, 1, 2);
-  config.repeats = {.every = 3, .ngram = 5, .sequences = 3};
-  const auto data = make(config, 1, 2);
-  for (Index step = 0; step < 9; ++step) {
-    for (Index micro = 0; micro < 2; ++micro) {
-      std::vector<std::string> expected = rows(plain->train_batch(step, micro));
-      for (Index b = 0; b < 2; ++b) {
-        if ((step + 1) % 3 != 0 || micro * 2 + b >= 3) continue;
-        std::string& row = expected[static_cast<size_t>(b)];
-        const std::string first = row.substr(0, 5);
-        row = (first + first + first + first).substr(0, 17);
-      }
-      EXPECT_EQ(rows(data->train_batch(step, micro)), expected) << step << " " << micro;
-    }
-  }
-  EXPECT_EQ(data->val_batch(0).tokens, plain->val_batch(0).tokens);
-  EXPECT_EQ(data->info(), plain->info());
-}
-
 TEST_F(TextData, training_and_validation_share_no_byte_and_leave_none_out) {
   const std::string text = counting_text(500);
   put(dir / "text", text);
@@ -175,7 +153,7 @@ TEST_F(TextData, training_and_validation_share_no_byte_and_leave_none_out) {
   for (size_t at : validated) EXPECT_FALSE(trained.contains(at));
 }
 
-TEST_F(TextData, validation_is_the_same_for_every_seed_and_repeats_nothing) {
+TEST_F(TextData, validation_is_the_same_for_every_seed_and_has_every_window_once) {
   put(dir / "text", counting_text(5000));
   const auto a = make(config(), 1), b = make(config(), 2);
   ASSERT_EQ(a->val_batches(), 7);  // 500 bytes, 29 windows, batches of 4

@@ -15,7 +15,6 @@ Config treated(Config config) {
   config.model.z_loss_weight = 1e-3;
   config.model.attention.qk_clip_threshold = 0.05;
   config.model.init = {.preset = InitPreset::torch, .embedding_std = 0.5};
-  config.data.repeats = {.every = 3, .ngram = 2, .sequences = 1};
   config.train.gradient_accumulation_steps = 2;
   return config;
 }
@@ -110,20 +109,6 @@ TEST(QkClip, bounds_the_logits_of_the_next_step_and_logs_what_it_did) {
     return metrics_lines(project / run).back()["attn/logit_max/0"].get<double>();
   };
   EXPECT_LT(logit("clipped"), logit("free"));
-}
-
-TEST(Repeats, reach_every_arm_in_the_same_steps) {
-  TinyProject softmax("softmax"), v2("diff_v2");
-  softmax.config.data.repeats = v2.config.data.repeats = {.every = 2, .ngram = 3, .sequences = 1};
-  v2.config.data.path = softmax.config.data.path;
-  const TrainState a(softmax.config), b(v2.config);
-  for (Index step = 0; step < 6; ++step) {
-    const Batch batch = a.data->train_batch(step, 0);
-    EXPECT_EQ(batch.tokens, b.data->train_batch(step, 0).tokens);
-    bool repeats = true;
-    for (size_t t = 3; t < 17; ++t) repeats &= batch.tokens[t] == batch.tokens[t - 3];
-    EXPECT_EQ(repeats, step % 2 == 1) << "steps count from 1";
-  }
 }
 
 }  // namespace

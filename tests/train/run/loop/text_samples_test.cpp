@@ -1,5 +1,6 @@
 // What a model writes into the log while it trains.
 #include "core/error.h"
+#include "tests/support/sentencepiece.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/data/prepare/prepare.h"
 
@@ -29,7 +30,7 @@ struct TokenProject : TinyProject {
   TokenProject() {
     std::vector<std::string> lines;
     for (int i = 0; i < 500; ++i) lines.push_back(fmt::format("the quick brown fox {} jumps", i));
-    test::put(*this / "bpe.model", train_sentencepiece(lines, 300));
+    test::put(*this / "bpe.model", test::train_sentencepiece(lines, 300));
     PrepareRequest request;
     request.files = {{*this / "text.txt", "text"}};
     request.out = *this / "tokens.bin";

@@ -156,22 +156,6 @@ std::vector<ReadFile> read_documents(std::span<const fs::path> files, const std:
   return read;
 }
 
-std::vector<std::string> sample_lines(std::span<const fs::path> files, const std::string& key,
-                                      Index bytes) {
-  const Index stride = std::max<Index>(1, ceil_div(total_size(files), bytes));
-  Index number = 0;
-  std::vector<std::string> lines;
-  read_documents(files, key, true, [&](const Piece& piece) {
-    for (std::string_view text = piece.text; !text.empty();) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-      if (number++ % stride == 0 && !line.empty()) lines.emplace_back(line);
-    }
-  });
-  if (lines.empty()) throw DataError("the files hold no text");
-  return lines;
-}
-
 Index total_size(std::span<const fs::path> files) {
   Index total = 0;
   for (const fs::path& file : files) {

@@ -36,12 +36,6 @@ std::vector<ReadFile> read_documents(std::span<const std::filesystem::path> file
                                      const std::string& key, bool utf8,
                                      const std::function<void(const Piece&)>& see);
 
-/// Lines of documents in UTF-8, without their ends and the empty ones: all, or every so many-th if
-/// the files have more than `bytes`. Throws what read_documents throws, and DataError if there are
-/// none.
-std::vector<std::string> sample_lines(std::span<const std::filesystem::path> files,
-                                      const std::string& key, Index bytes);
-
 /// The place of the first byte that begins no character of UTF-8; npos if there is none.
 std::size_t first_foreign(std::string_view text);
 

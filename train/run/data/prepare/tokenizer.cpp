@@ -1,12 +1,10 @@
 #include "train/run/data/prepare/tokenizer.h"
 
 #include <sentencepiece_processor.h>
-#include <sentencepiece_trainer.h>
 
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <unordered_map>
 
 #include "core/digest.h"
 #include "core/error.h"
@@ -80,7 +78,7 @@ Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& 
   if (!has_sound_tables(file.model) || !processor->LoadFromSerializedProto(file.model).ok() ||
       processor->GetPieceSize() == 0) {
     throw DataError(fmt::format(
-        "{}: is no model of SentencePiece; `difftape data tokenizer` makes one", where));
+        "{}: is no model of SentencePiece; `spm_train` makes one", where));
   }
   Digest digest;
   digest.add(file.model);
@@ -138,50 +136,6 @@ std::string TextStream::from_shown(bool all) {
   shown_ = std::max(shown_, text.size());
   if (!waits) forget_shown();
   return fresh;
-}
-
-namespace {
-
-/// Lines at hand, as the trainer takes them.
-class Lines : public sentencepiece::SentenceIterator {
- public:
-  explicit Lines(std::vector<std::string> lines) : lines_(std::move(lines)) {}
-  bool done() const override { return at_ == lines_.size(); }
-  void Next() override { ++at_; }
-  const std::string& value() const override { return lines_[at_]; }
-  sentencepiece::util::Status status() const override { return {}; }
-
- private:
-  std::vector<std::string> lines_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace
-
-std::string train_sentencepiece(std::vector<std::string> lines, Index vocab_size) {
-  Lines iterator(std::move(lines));
-  std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(
-      std::unordered_map<std::string, std::string>{{"model_type", "bpe"},
-                                                   {"vocab_size", std::to_string(vocab_size)},
-                                                   {"normalization_rule_name", "identity"},
-                                                   {"remove_extra_whitespaces", "false"},
-                                                   {"add_dummy_prefix", "false"},
-                                                   {"allow_whitespace_only_pieces", "true"},
-                                                   {"byte_fallback", "true"},
-                                                   {"user_defined_symbols", "\n"},
-                                                   {"max_sentence_length", "1000000000"},
-                                                   {"minloglevel", "2"}},
-      &iterator, &model);
-  if (status.ok()) return model;
-  std::string_view problem = status.error_message();  // after the place in the library's sources
-  problem.remove_prefix(problem.find("] ") == problem.npos ? 0 : problem.find("] ") + 2);
-  if (problem.find("required_chars") != problem.npos)  // what follows is advice on its own options
-    throw DataError(fmt::format(
-        "--vocab-size {} is too few tokens for the text, of which each character is one, beside "
-        "256 bytes: raise it",
-        vocab_size));
-  throw DataError(fmt::format("SentencePiece: {}", problem));
 }
 
 }  // namespace difftape::run

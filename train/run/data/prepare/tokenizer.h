@@ -55,10 +55,4 @@ class TextStream {
   std::size_t shown_;                 ///< bytes of their text
 };
 
-/// A model of byte-pair encoding (Sennrich et al. 2016) from lines of text without their ends: it
-/// leaves the text as it is, newlines and spaces too, and writes characters that it does not know
-/// as bytes. The same lines give the same model. Throws DataError if they cannot give so many
-/// tokens.
-std::string train_sentencepiece(std::vector<std::string> lines, Index vocab_size);
-
 }  // namespace difftape::run

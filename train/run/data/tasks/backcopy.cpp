@@ -156,7 +156,7 @@ BestAchievable best_of_backcopy(const Bigrams& bigrams, Index seq_len) {
   return {sum.loss / targets, sum.accuracy / targets};
 }
 
-std::unique_ptr<Dataset> make_backcopy(const DataConfig& config, Index, std::uint64_t seed) {
+std::unique_ptr<Dataset> make_backcopy(const DataConfig& config, std::uint64_t seed) {
   return std::make_unique<Backcopy>(config, seed);
 }
 

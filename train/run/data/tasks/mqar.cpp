@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "train/run/data/tasks/task.h"
@@ -17,6 +18,17 @@
 namespace difftape::run {
 
 namespace {
+
+/// Columns "gap0", "gap1", "gap2-3", "gap4-7", ... for gaps in [0, count), and the column of a gap.
+std::vector<std::string> gap_columns(Index count) {
+  std::vector<std::string> names;
+  for (Index first = 0; first < count; first = first == 0 ? 1 : 2 * first) {
+    names.push_back(first < 2 ? fmt::format("gap{}", first)
+                              : fmt::format("gap{}-{}", first, 2 * first - 1));
+  }
+  return names;
+}
+Index gap_column(Index gap) { return std::bit_width(static_cast<std::uint64_t>(gap)); }
 
 class Mqar : public Task {
  public:
@@ -106,7 +118,7 @@ class Mqar : public Task {
 
 }  // namespace
 
-std::unique_ptr<Dataset> make_mqar(const DataConfig& config, Index, std::uint64_t seed) {
+std::unique_ptr<Dataset> make_mqar(const DataConfig& config, std::uint64_t seed) {
   return std::make_unique<Mqar>(config, seed);
 }
 

@@ -145,7 +145,7 @@ class Needles : public Task {
 
 }  // namespace
 
-std::unique_ptr<Dataset> make_needles(const DataConfig& config, Index, std::uint64_t seed) {
+std::unique_ptr<Dataset> make_needles(const DataConfig& config, std::uint64_t seed) {
   return std::make_unique<Needles>(config, seed);
 }
 

@@ -1,9 +1,6 @@
 #include "train/run/data/tasks/task.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 namespace difftape::run {
@@ -69,16 +66,5 @@ Index Task::val_batches() const { return std::max<Index>(1, kValSequences / conf
 nlohmann::ordered_json Task::base_info() const {
   return {{"type", to_string(config_.type)}, {"vocab_size", vocab_size()}};
 }
-
-std::vector<std::string> gap_columns(Index count) {
-  std::vector<std::string> names;
-  for (Index first = 0; first < count; first = first == 0 ? 1 : 2 * first) {
-    names.push_back(first < 2 ? fmt::format("gap{}", first)
-                              : fmt::format("gap{}-{}", first, 2 * first - 1));
-  }
-  return names;
-}
-
-Index gap_column(Index gap) { return std::bit_width(static_cast<std::uint64_t>(gap)); }
 
 }  // namespace difftape::run

@@ -13,16 +13,11 @@
 namespace difftape::run {
 
 /// N facts "city -> number" in filler, R cities asked for at the end (V1 paper, section 3.4).
-std::unique_ptr<Dataset> make_needles(const DataConfig& config, Index vocab_size,
-                                      std::uint64_t seed);
+std::unique_ptr<Dataset> make_needles(const DataConfig& config, std::uint64_t seed);
 /// Multi-query associative recall, MQAR (Arora et al. 2023, "Zoology").
-std::unique_ptr<Dataset> make_mqar(const DataConfig& config, Index vocab_size, std::uint64_t seed);
-/// Noisy in-context recall with many queries (Poli et al. 2024, "MAD").
-std::unique_ptr<Dataset> make_noisy_recall(const DataConfig& config, Index vocab_size,
-                                           std::uint64_t seed);
+std::unique_ptr<Dataset> make_mqar(const DataConfig& config, std::uint64_t seed);
 /// Bigram-backcopy (Guo et al. 2024, "Active-Dormant Attention Heads").
-std::unique_ptr<Dataset> make_backcopy(const DataConfig& config, Index vocab_size,
-                                       std::uint64_t seed);
+std::unique_ptr<Dataset> make_backcopy(const DataConfig& config, std::uint64_t seed);
 
 /// Random numbers drawn one after the other, for one sequence.
 class Sampler {
@@ -35,7 +30,6 @@ class Sampler {
   }
   /// Uniform on (0, 1).
   double uniform() { return stream_.uniform(next_++); }
-  bool chance(double probability) { return uniform() < probability; }
   /// `count` different numbers of [0, bound), every choice and order as likely.
   std::vector<Index> distinct(Index count, Index bound);
 
@@ -82,10 +76,6 @@ class Task : public Dataset {
   Index vocab_size_;
   RandomStream train_, val_;
 };
-
-/// Columns "gap0", "gap1", "gap2-3", "gap4-7", ... for gaps in [0, count), and the column of a gap.
-std::vector<std::string> gap_columns(Index count);
-Index gap_column(Index gap);
 
 /// The fixed table of data.type backcopy: transition probabilities of the symbols 0 to S - 1, the
 /// same for every run of these sizes.

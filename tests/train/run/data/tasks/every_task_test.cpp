@@ -138,7 +138,7 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask,
-                         testing::Values("needles", "mqar", "noisy_recall", "backcopy"),
+                         testing::Values("needles", "mqar", "backcopy"),
                          [](const auto& kind) { return kind.param; });
 
 TEST(TaskDigests, of_the_first_batches_never_change) {
@@ -147,7 +147,6 @@ TEST(TaskDigests, of_the_first_batches_never_change) {
   };
   EXPECT_EQ(digest(DataKind::needles), "8f774ee248a06946fb2598a9cafce2d2");
   EXPECT_EQ(digest(DataKind::mqar), "a246060868b65150840165e0b18d1b54");
-  EXPECT_EQ(digest(DataKind::noisy_recall), "3099d8399f8d083d9aab8aff02c8a44f");
   EXPECT_EQ(digest(DataKind::backcopy), "a433a9632919aadb25629ba1749f17fa");
 }
 

@@ -137,7 +137,7 @@ endforeach()
 
 # Sources of train that compute: optimised as the kernel is.
 set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/sampling run/inference/validation
-  run/loop/train_state app/analyze/snr app/analyze/gradient_flow study/compare/measures)
+  run/loop/train_state study/compare/measures)
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
 difftape_sources(numeric_rooms train/run/diagnostics train/stats train/study/figures)
 list(APPEND numeric ${numeric_rooms})
@@ -146,11 +146,6 @@ foreach(source IN LISTS numeric)  # a name that is no file would lose its flags 
     message(FATAL_ERROR "cmake/targets.cmake: ${source} is no file")
   endif()
 endforeach()
-
-# GCC 12 for 64-bit ARM takes Eigen's reallocation for a use after free.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set_source_files_properties(train/app/analyze/snr.cpp PROPERTIES COMPILE_OPTIONS -Wno-use-after-free)
-endif()
 
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
 # the program.
@@ -194,6 +189,6 @@ difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # In double: one model is trained, replayed and proven; many are compared by difftape alone.
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX
-  "/train/(study|app/analyze)/|/(study|report|runs|diff|analyze|config|init|data)_command|/app/(commands_f32|watch)\\.")
+  "/train/(study|app/analyze)/|/(study|report|runs|diff|config|init|data)_command|/app/(commands_f32|watch)\\.")
 difftape_program(difftape-f64 f64 train/app/main.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

@@ -1,4 +1,6 @@
 // The programs of examples/, built against an installed difftape: they do what their README says.
+#include <regex>
+
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
@@ -39,6 +41,67 @@ TEST(TrainingLoop, learns_to_count) {
   EXPECT_NEAR(loss_after("  0"), std::log(50), 0.1) << outcome.out;
   EXPECT_GT(loss_after("149"), 0) << outcome.out;
   EXPECT_LT(loss_after("149"), 0.5) << outcome.out;
+}
+
+/// What an example prints, its exit code checked.
+std::string printed(const std::string& program, const Words& arguments,
+                    const std::string& threads = "1") {
+  const Outcome outcome = test::run(
+      arguments, {.program = kExamples / program, .environment = {{"OMP_NUM_THREADS", threads}}});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  return outcome.out;
+}
+
+/// The numbers of the first line that begins with these words, without what is in brackets.
+std::vector<double> row(const std::string& text, const std::string& begin, size_t from = 0) {
+  static const std::regex number(R"((\(.*?\)|[-+.\deinf]+))");
+  const size_t at = text.find("\n" + begin, from);
+  if (at == std::string::npos) return {};
+  const size_t first = at + 1 + begin.size();
+  const std::string rest = text.substr(first, text.find('\n', first) - first);
+  std::vector<double> numbers;
+  for (std::sregex_iterator each(rest.begin(), rest.end(), number), end; each != end; ++each) {
+    const std::string word = each->str();
+    if (word[0] != '(') numbers.push_back(std::strtod(word.c_str(), nullptr));
+  }
+  return numbers;
+}
+
+TEST(Snr, gains_more_the_more_of_the_noise_the_maps_share) {
+  const std::string out = printed("snr", {"1024", "100"});
+  // softmax, lambda 1, the best lambda, its SNR, its gain
+  const auto independent = row(out, "0            1    "), shared = row(out, "0.9          1    "),
+             equal = row(out, "1            1    ");
+  ASSERT_EQ(independent.size(), 5u) << out;
+  EXPECT_NEAR(std::log(independent[0]), 4 - 0.5, 0.02) << "the mean of e^n is e^(1 / 2)";
+  EXPECT_EQ(shared.at(0), independent[0]) << "the first map knows nothing of the second";
+  EXPECT_NEAR(independent[4], 1.2, 0.1);
+  EXPECT_NEAR(shared.at(4), 2.8, 0.2);
+  EXPECT_NEAR(equal.at(1), 1023, 0.5) << "weights that sum to 0 count the other positions";
+  EXPECT_THAT(out, AllOf(HasSubstr("SNR below 1 from noise 2.8"), HasSubstr("above 4")));
+  EXPECT_EQ(printed("snr", {"64", "10"}), printed("snr", {"64", "10"}, "3"));
+  EXPECT_EQ(test::run({"1"}, {.program = kExamples / "snr"}).exit, 64);
+}
+
+TEST(GradientFlow, compares_norms_by_layer_and_group_before_and_after_updates) {
+  const TinyProject project;
+  const std::string text = project / "text.txt", out = printed("gradient_flow", {text, "2"});
+  const size_t after = out.find("\nafter 2 updates");
+  ASSERT_NE(after, std::string::npos) << out;
+  for (const size_t from : {size_t{0}, after}) {
+    for (const std::string group : {"q_proj", "k_proj", "v_proj", "o_proj", "mlp", "norms"}) {
+      const auto cells = row(out, fmt::format("    3  {:<16}", group), from);
+      ASSERT_EQ(cells.size(), 3u) << group << out;
+      for (const double cell : cells) EXPECT_GT(cell, 0) << group;
+    }
+    EXPECT_EQ(row(out, fmt::format("    -  {:<16}", "head"), from).size(), 3u);
+    EXPECT_THAT(out.substr(from), HasSubstr(fmt::format("{:<16}{:>14}  norm ", "subln", "-")));
+  }
+  EXPECT_NE(row(out, "    0  q_proj"), row(out, "    0  q_proj", after));
+  const std::string begin = printed("gradient_flow", {text, "0"});
+  EXPECT_EQ(begin, printed("gradient_flow", {text, "0"}, "2"));
+  EXPECT_NE(begin, printed("gradient_flow", {text, "0", "7"})) << "another seed";
+  EXPECT_EQ(test::run({project / "none"}, {.program = kExamples / "gradient_flow"}).exit, 64);
 }
 
 TEST_F(OwnAttention, trains_resumes_and_is_evaluated) {

@@ -14,7 +14,7 @@ namespace {
 
 const std::string kCommand =
     "difftape "
-    "((?:train|sweep|report|eval|generate|plan|analyze|config|grads|replay|verify|gradcheck|"
+    "((?:train|sweep|report|eval|generate|plan|config|grads|replay|verify|gradcheck|"
     "doctor|completion|man|data|export|import|init|overfit|runs|diff)\\b";
 
 /// Those in backquotes that name a file; a synopsis is none.

@@ -46,7 +46,6 @@ Command report_command(Context& context);
 Command runs_command(Context& context);
 Command diff_command(Context& context);
 Command plan_command(Context& context);
-Command analyze_command(Context& context);
 Command config_command(Context& context);
 Command init_command(Context& context);
 Command overfit_command(Context& context);

@@ -26,7 +26,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
   for (const std::string command :
-       {"init", "train", "sweep", "report", "runs", "diff", "plan", "analyze", "config", "overfit",
+       {"init", "train", "sweep", "report", "runs", "diff", "plan", "config", "overfit",
         "export", "import", "data", "grads", "verify", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
@@ -46,12 +46,6 @@ TEST(Help, of_every_command_mentions_its_arguments) {
       {{"runs"}, {"DIR", "--json"}},
       {{"diff"}, {"RUN_A", "RUN_B", "--all", "--exit-code"}},
       {{"plan"}, {"CONFIG", "--set", "--arm", "--kinds"}},
-      {{"analyze"}, {"gradient-flow", "snr"}},
-      {{"analyze", "gradient-flow"},
-       {"CONFIG", "--set", "--kinds", "--steps", "--seeds", "--out", "default: 0,100,300"}},
-      {{"analyze", "snr"},
-       {"--tokens", "--signal", "--second-signal", "--noise", "--correlation", "--lambdas",
-        "--trials", "--seed", "--threshold", "--out"}},
       {{"config"}, {"show", "keys", "schema"}},
       {{"config", "show"}, {"CONFIG", "--set", "--arm", "--origin", "--json"}},
       {{"config", "keys"}, {"PREFIX", "--json"}},
@@ -93,7 +87,7 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, export, "
-      "import, data, plan, analyze, config, overfit, grads, replay, verify, gradcheck, doctor, "
+      "import, data, plan, config, overfit, grads, replay, verify, gradcheck, doctor, "
       "completion, "
       "man\n'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),

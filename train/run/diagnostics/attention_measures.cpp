@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <optional>
 
@@ -81,21 +82,16 @@ double mean_correlation(const std::vector<double>& a, const std::vector<double>&
   return sum / static_cast<double>(heads);
 }
 
-double sparsity(std::span<const MapSums> sums) {
-  double pairs = 0, sparse = 0;
-  for (const MapSums& each : sums) {
-    pairs += each.pairs;
-    sparse += each.sparse;
-  }
-  return sparse / pairs;
-}
-
-/// Mean of f over heads.
-template <class F>
-double mean_over(const std::vector<HeadMeasures>& heads, F&& f) {
+/// Sum of f, or of a member, over heads or maps.
+template <class Each, class F>
+double sum_over(const std::vector<Each>& all, F f) {
   double sum = 0;
-  for (const HeadMeasures& head : heads) sum += f(head);
-  return sum / static_cast<double>(heads.size());
+  for (const Each& each : all) sum += std::invoke(f, each);
+  return sum;
+}
+template <class F>
+double mean_over(const std::vector<HeadMeasures>& heads, F f) {
+  return sum_over(heads, f) / static_cast<double>(heads.size());
 }
 
 /// 1 if a head that gives token 1 so much is a sink, else 0.
@@ -106,10 +102,9 @@ double is_sink(double first_token) {
 
 /// One head from the sums of its sequences.
 HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequences) {
-  const Index seq = view.q.shape()[1];
-  const auto queries = static_cast<double>(static_cast<Index>(sequences.size()) * seq);
-  const auto early =
-      static_cast<double>(static_cast<Index>(sequences.size()) * std::min(seq, kSinkTokens));
+  const Index seq = view.q.shape()[1], batch = std::ssize(sequences);
+  const auto queries = static_cast<double>(batch * seq);
+  const auto early = static_cast<double>(batch * std::min(seq, kSinkTokens));
   HeadMeasures head;
   std::array<double, 3> first{};
   for (const MapSums& sums : sequences) {
@@ -165,7 +160,7 @@ AnswerAttention sums_of_head(const AttentionView& view, std::span<const Retrieva
 AnswerAttention answer_attention(const AttentionView& view,
                                  std::span<const RetrievalTarget> queries) {
   if (queries.empty()) return {kNaN, kNaN};
-  const auto heads = static_cast<Index>(view.mapping.outputs.size());
+  const Index heads = heads_of(view);
   std::vector<AnswerAttention> of_heads(static_cast<size_t>(heads));
   parallel_for(heads, [&](Index head) {
     of_heads[static_cast<size_t>(head)] = sums_of_head(view, queries, head);
@@ -242,12 +237,12 @@ AttentionMeasures measure_attention(const AttentionView& view,
   measures.lambda = spread_of(lambda);
   if (view.lambda.allocated() && view.lambda.size() > 1)
     measures.lambda_rms_correlation = mean_correlation(lambda, rms, heads);
-  measures.sparsity = sparsity(scan.sums);
+  measures.sparsity = sum_over(scan.sums, &MapSums::sparse) / sum_over(scan.sums, &MapSums::pairs);
   measures.output_cosine = smallest_output_cosine(view.mapping, view.output_weight);
   measures.to_answer = answer_attention(view, queries);
   using Head = HeadMeasures;
-  measures.first_token = mean_over(measures.heads, [](const Head& h) { return h.first_token; });
-  measures.entropy = mean_over(measures.heads, [](const Head& h) { return h.entropy; });
+  measures.first_token = mean_over(measures.heads, &Head::first_token);
+  measures.entropy = mean_over(measures.heads, &Head::entropy);
   measures.sink_rate =
       mean_over(measures.heads, [](const Head& h) { return is_sink(h.first_token); });
   for (size_t map = 0; map < 2; ++map) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "core/parallel.h"
 #include "train/run/diagnostics/attention_measures.h"
 #include "train/run/records/metric_registry.h"
 
@@ -11,60 +11,28 @@ namespace difftape::run {
 
 namespace {
 
-/// Collects the metrics of one layer.
-class LayerMetrics {
- public:
-  explicit LayerMetrics(Index layer) : layer_(layer) {}
-  void add(const char* name, MetricValue value) {
-    metrics_.emplace_back(metric_of(name, std::to_string(layer_)), std::move(value));
-  }
-  /// A list with f of each head.
-  template <class F>
-  void add_heads(const char* name, const std::vector<HeadMeasures>& heads, F&& f) {
-    std::vector<double> values;
-    for (const HeadMeasures& head : heads) values.push_back(f(head));
-    add(name, std::move(values));
-  }
-  Metrics take() { return std::move(metrics_); }
+/// Metrics and their values in one layer; nothing: the layer has none.
+using Table = std::vector<std::pair<const char*, std::optional<MetricValue>>>;
 
- private:
-  Index layer_;
-  Metrics metrics_;
-};
-
-void add_two_maps(LayerMetrics& to, const AttentionMeasures& m) {
-  using Head = HeadMeasures;
-  to.add(metric("attn/lambda"), m.lambda.mean);
-  to.add(metric("attn/lambda_std"), m.lambda.std);
-  to.add(metric("attn/lambda_min"), m.lambda.min);
-  to.add(metric("attn/lambda_max"), m.lambda.max);
-  if (m.lambda_rms_correlation)
-    to.add(metric("attn/lambda_rms_correlation"), *m.lambda_rms_correlation);
-  to.add_heads(metric("attn/head/lambda"), m.heads, [](const Head& h) { return h.lambda; });
-  to.add(metric("attn/map1/sink_rate"), m.map_sink_rate[0]);
-  to.add(metric("attn/map2/sink_rate"), m.map_sink_rate[1]);
-  to.add_heads(metric("attn/map1/first_token_mass"), m.heads,
-               [](const Head& h) { return h.map_first_token[0]; });
-  to.add_heads(metric("attn/map2/first_token_mass"), m.heads,
-               [](const Head& h) { return h.map_first_token[1]; });
-  to.add_heads(metric("attn/map1/logit_max"), m.heads,
-               [](const Head& h) { return h.map_logit_max[0]; });
-  to.add_heads(metric("attn/map2/logit_max"), m.heads,
-               [](const Head& h) { return h.map_logit_max[1]; });
+Metrics of_layer(Index layer, Table table) {
+  Metrics metrics;
+  for (auto& [name, value] : table) {
+    if (value) metrics.emplace_back(metric_of(name, std::to_string(layer)), *std::move(value));
+  }
+  return metrics;
 }
 
-/// Logged of data that knows queries.
-Metrics answer_metrics(Index layer, const AnswerAttention& attention) {
-  LayerMetrics to(layer);
-  to.add(metric("attn/answer"), attention.answer);
-  to.add(metric("attn/noise"), attention.noise);
-  return to.take();
+/// A member of each head, or one of the two numbers of a member.
+std::vector<double> of_heads(const AttentionMeasures& m, double HeadMeasures::*member) {
+  std::vector<double> values;
+  for (const HeadMeasures& head : m.heads) values.push_back(head.*member);
+  return values;
 }
-
-Metrics rounding_metrics(Index layer, const AttentionView& view) {
-  LayerMetrics to(layer);
-  to.add(metric("attn/rounding_error"), rounding_error(view));
-  return to.take();
+std::vector<double> of_heads(const AttentionMeasures& m,
+                             std::array<double, 2> HeadMeasures::*member, size_t map) {
+  std::vector<double> values;
+  for (const HeadMeasures& head : m.heads) values.push_back((head.*member)[map]);
+  return values;
 }
 
 class Probe : public Observer {
@@ -74,8 +42,11 @@ class Probe : public Observer {
   void attention(Index layer, const AttentionView& view) override {
     AttentionMeasures measures = measure_attention(view, queries_);
     append(attention_metrics(layer, measures));
-    append(rounding_metrics(layer, view));
-    if (!queries_.empty()) append(answer_metrics(layer, measures.to_answer));
+    append(of_layer(layer, {{metric("attn/rounding_error"), rounding_error(view)}}));
+    if (!queries_.empty()) {
+      append(of_layer(layer, {{metric("attn/answer"), measures.to_answer.answer},
+                              {metric("attn/noise"), measures.to_answer.noise}}));
+    }
     if (measures.maps == 2) {
       found.distributions.emplace_back(metric_of(metric("attn/lambda"), std::to_string(layer)),
                                        std::move(measures.lambdas));
@@ -96,39 +67,47 @@ class Probe : public Observer {
 
 Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
   using Head = HeadMeasures;
-  LayerMetrics to(layer);
-  to.add(metric("attn/context_rms"), m.context_rms.mean);
-  to.add(metric("attn/context_rms_min"), m.context_rms.min);
-  to.add(metric("attn/context_rms_max"), m.context_rms.max);
-  to.add(metric("attn/context_rms_outside"), m.context_outside);
-  to.add(metric("attn/sink_rate"), m.sink_rate);
-  to.add(metric("attn/first_token_mass"), m.first_token);
-  to.add(metric("attn/entropy"), m.entropy);
-  to.add(metric("attn/sparsity"), m.sparsity);
-  if (m.output_cosine) to.add(metric("attn/output_cosine"), *m.output_cosine);
-  to.add(metric("attn/logit_max"), m.logits.top1);
-  to.add(metric("attn/logit_median"), m.logits.median);
-  to.add(metric("attn/logit_topk"), list_of(m.logits));
-  to.add_heads(metric("attn/head/context_rms"), m.heads,
-               [](const Head& h) { return h.context_rms; });
-  to.add_heads(metric("attn/head/first_token_mass"), m.heads,
-               [](const Head& h) { return h.first_token; });
-  to.add_heads(metric("attn/head/entropy"), m.heads, [](const Head& h) { return h.entropy; });
-  to.add_heads(metric("attn/head/logit_max"), m.heads, [](const Head& h) { return h.logit_max; });
-  if (m.maps == 2) add_two_maps(to, m);
-  return to.take();
+  Table table{{metric("attn/context_rms"), m.context_rms.mean},
+              {metric("attn/context_rms_min"), m.context_rms.min},
+              {metric("attn/context_rms_max"), m.context_rms.max},
+              {metric("attn/context_rms_outside"), m.context_outside},
+              {metric("attn/sink_rate"), m.sink_rate},
+              {metric("attn/first_token_mass"), m.first_token},
+              {metric("attn/entropy"), m.entropy},
+              {metric("attn/sparsity"), m.sparsity},
+              {metric("attn/output_cosine"), m.output_cosine},
+              {metric("attn/logit_max"), m.logits.top1},
+              {metric("attn/logit_median"), m.logits.median},
+              {metric("attn/logit_topk"), list_of(m.logits)},
+              {metric("attn/head/context_rms"), of_heads(m, &Head::context_rms)},
+              {metric("attn/head/first_token_mass"), of_heads(m, &Head::first_token)},
+              {metric("attn/head/entropy"), of_heads(m, &Head::entropy)},
+              {metric("attn/head/logit_max"), of_heads(m, &Head::logit_max)}};
+  const Table of_two_maps{
+      {metric("attn/lambda"), m.lambda.mean},
+      {metric("attn/lambda_std"), m.lambda.std},
+      {metric("attn/lambda_min"), m.lambda.min},
+      {metric("attn/lambda_max"), m.lambda.max},
+      {metric("attn/lambda_rms_correlation"), m.lambda_rms_correlation},
+      {metric("attn/head/lambda"), of_heads(m, &Head::lambda)},
+      {metric("attn/map1/sink_rate"), m.map_sink_rate[0]},
+      {metric("attn/map2/sink_rate"), m.map_sink_rate[1]},
+      {metric("attn/map1/first_token_mass"), of_heads(m, &Head::map_first_token, 0)},
+      {metric("attn/map2/first_token_mass"), of_heads(m, &Head::map_first_token, 1)},
+      {metric("attn/map1/logit_max"), of_heads(m, &Head::map_logit_max, 0)},
+      {metric("attn/map2/logit_max"), of_heads(m, &Head::map_logit_max, 1)}};
+  if (m.maps == 2) table.insert(table.end(), of_two_maps.begin(), of_two_maps.end());
+  return of_layer(layer, std::move(table));
 }
 
 Metrics activation_metrics(Index layer, const Tensor& hidden) {
   std::vector<real> magnitudes(static_cast<size_t>(hidden.size()));
   std::ranges::transform(hidden.values(), magnitudes.begin(), [](real x) { return std::abs(x); });
   const TopValues top = top_values(magnitudes);
-  LayerMetrics to(layer);
-  to.add(metric("act/max"), top.top1);
-  to.add(metric("act/max_over_median"), top.top1 / top.median);
-  to.add(metric("act/kurtosis"), kurtosis(hidden));
-  to.add(metric("act/topk"), list_of(top));
-  return to.take();
+  return of_layer(layer, {{metric("act/max"), top.top1},
+                          {metric("act/max_over_median"), top.top1 / top.median},
+                          {metric("act/kurtosis"), kurtosis(hidden)},
+                          {metric("act/topk"), list_of(top)}});
 }
 
 Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,

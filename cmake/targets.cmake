@@ -136,7 +136,7 @@ foreach(precision f32 f64)
 endforeach()
 
 # Sources of train that compute: optimised as the kernel is.
-set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/sampling run/inference/validation
+set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/generate run/inference/validation
   run/loop/train_state study/compare/measures)
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
 difftape_sources(numeric_rooms train/run/diagnostics train/stats train/study/figures)

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,7 +9,6 @@
 
 #include "train/app/commands.h"
 #include "train/run/config/arithmetic.h"
-#include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
 #include "train/system/files.h"
@@ -66,17 +64,6 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
   return data;
 }
 
-/// Bytes of the text that the scored targets of the first `batches` stand for; 0: not known.
-Index scored_bytes(const run::ValidationData& data, const run::TokenizerFile& file, Index batches) {
-  if (!file.is_known()) return 0;
-  const run::Tokenizer tokenizer = run::tokenizer_of(file);
-  Index bytes = 0;
-  for (Index i = 0; i < batches; ++i) {
-    for (const std::int32_t target : data.val_batch(i).targets()) bytes += tokenizer.bytes(target);
-  }
-  return bytes;
-}
-
 /// Of generated data as many batches as a validation of the run reads, else all.
 Index batches_of(const EvalArguments& a, const run::Config& config, Index available) {
   if (a.batches && *a.batches < 1) throw UsageError("--batches: need at least 1");
@@ -91,13 +78,14 @@ Json evaluate(const EvalArguments& a) {
   const auto data = data_of(a, named);
   const Index batches = batches_of(a, config, data->val_batches());
   say(fmt::format("{} batches", batches));
-  const auto begin = std::chrono::steady_clock::now();
-  const run::Validation found = validate(*named.model, *data,
+  const run::TokenizerFile& tokenizer =
+      named.tokenizer.is_known() ? named.tokenizer : data->tokenizer();
+  const run::Evaluation found = evaluate(*named.model, *data,
                                          {.batches = batches,
                                           .eos_token_id = config.data.eos_token_id,
                                           .precision = precision_of(config),
-                                          .positions = a.positions});
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+                                          .positions = a.positions},
+                                         tokenizer);
   if (!std::isfinite(found.loss)) {
     throw DataError(
         fmt::format("{}: the loss is {}: the weights have diverged, use an earlier "
@@ -110,16 +98,11 @@ Json evaluate(const EvalArguments& a) {
               {"tokens", found.tokens},
               {"loss", found.loss},
               {"perplexity", std::exp(found.loss)}};
-  const run::TokenizerFile& tokenizer =
-      named.tokenizer.is_known() ? named.tokenizer : data->tokenizer();
-  if (const Index bytes = scored_bytes(*data, tokenizer, batches); bytes > 0) {
-    const double tokens_a_byte = static_cast<double>(found.tokens) / static_cast<double>(bytes);
-    result["bits_per_byte"] = found.loss / std::log(2.0) * tokens_a_byte;
-  }
+  if (!std::isnan(found.bits_per_byte)) result["bits_per_byte"] = found.bits_per_byte;
   if (const auto best = data->best()) result["best_loss"] = best->loss;
   for (const auto& [name, value] : found.metrics) result[name] = value;
   if (a.positions) result["loss_by_position"] = found.loss_by_position;
-  result["tokens_per_sec"] = static_cast<double>(found.tokens) / seconds.count();
+  result["tokens_per_sec"] = found.tokens_per_sec;
   return result;
 }
 

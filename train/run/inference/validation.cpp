@@ -1,10 +1,16 @@
 #include "train/run/inference/validation.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <optional>
 
+#include "autograd/ops.h"
+#include "core/parallel.h"
 #include "core/processes.h"
+#include "train/run/data/prepare/tokenizer.h"
 #include "train/run/data/task_accuracy.h"
-#include "train/run/inference/position_losses.h"
+#include "train/run/inference/origin_losses.h"
 
 namespace difftape::run {
 
@@ -77,6 +83,66 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   result.groups = origins.groups();
   if (sums.positions) result.loss_by_position = sums.positions->means();
   return result;
+}
+
+namespace {
+
+double cross_entropy(std::span<const real> logits, std::int32_t target) {
+  const double most = *std::ranges::max_element(logits);
+  double sum = 0;
+  for (const real logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  return most + std::log(sum) - static_cast<double>(logits[static_cast<size_t>(target)]);
+}
+
+/// Bytes of the text that the scored targets of the first `batches` stand for.
+Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
+  const Tokenizer tokenizer = tokenizer_of(file);
+  Index bytes = 0;
+  for (Index i = 0; i < batches; ++i) {
+    for (const std::int32_t target : data.val_batch(i).targets()) bytes += tokenizer.bytes(target);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void PositionLosses::add(const Batch& batch, const Tensor& logits) {
+  const std::vector<std::int32_t> targets = batch.targets();
+  const auto vocab = static_cast<size_t>(logits.shape()[2]);
+  const auto places = static_cast<size_t>(batch.seq);
+  if (sums_.size() < places) {
+    sums_.resize(places);
+    counts_.resize(places);
+  }
+  parallel_for(batch.seq, [&](Index place) {
+    const auto at = static_cast<size_t>(place);
+    for (size_t row = at; row < targets.size(); row += places) {
+      if (targets[row] == kIgnoreIndex) continue;
+      sums_[at] += cross_entropy({logits.data() + row * vocab, vocab}, targets[row]);
+      ++counts_[at];
+    }
+  });
+}
+
+std::vector<double> PositionLosses::means() const {
+  std::vector<double> means;
+  for (size_t at = 0; at < sums_.size(); ++at) {
+    means.push_back(counts_[at] > 0 ? sums_[at] / static_cast<double>(counts_[at]) : kNaN);
+  }
+  return means;
+}
+
+Evaluation evaluate(LanguageModel& model, const ValidationData& data,
+                    const ValidationRequest& request, const TokenizerFile& tokenizer) {
+  const auto begin = std::chrono::steady_clock::now();
+  Evaluation found{validate(model, data, request)};
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const auto tokens = static_cast<double>(found.tokens);
+  found.tokens_per_sec = tokens / seconds.count();
+  if (!tokenizer.is_known()) return found;
+  if (const Index bytes = scored_bytes(data, tokenizer, request.batches); bytes > 0)
+    found.bits_per_byte = found.loss / std::log(2.0) * (tokens / static_cast<double>(bytes));
+  return found;
 }
 
 }  // namespace difftape::run

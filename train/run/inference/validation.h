@@ -7,7 +7,7 @@
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
-#include "train/run/inference/origin_losses.h"
+#include "train/run/records/metrics.h"
 
 namespace difftape::run {
 
@@ -35,5 +35,29 @@ struct Validation {
 /// share the batches and must all call it.
 Validation validate(LanguageModel& model, const ValidationData& data,
                     const ValidationRequest& request);
+
+/// How well each place of a sequence is predicted: what a model makes of more context, and of
+/// positions beyond those of its training.
+class PositionLosses {
+ public:
+  /// logits (B, T, V) of the batch.
+  void add(const Batch& batch, const Tensor& logits);
+  /// Mean cross-entropy at each place, nats per scored token; NaN where none is scored.
+  std::vector<double> means() const;
+
+ private:
+  std::vector<double> sums_;
+  std::vector<Index> counts_;
+};
+
+/// A validation, and what the text behind the tokens and the clock say of it.
+struct Evaluation : Validation {
+  double bits_per_byte = kNaN;   ///< NaN: the tokenizer is not known
+  double tokens_per_sec = 0;
+};
+
+/// `tokenizer` made the tokens. Otherwise as validate().
+Evaluation evaluate(LanguageModel& model, const ValidationData& data,
+                    const ValidationRequest& request, const TokenizerFile& tokenizer);
 
 }  // namespace difftape::run

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/inference/position_losses.h"
+#include "train/run/inference/validation.h"
 #include "train/system/json.h"
 
 namespace difftape::run {

@@ -1,5 +1,5 @@
 // Draws by hand-computed probabilities.
-#include "train/run/inference/sampling.h"
+#include "train/run/inference/generate.h"
 
 #include <gmock/gmock.h>
 

@@ -1,36 +1,44 @@
 #include "train/system/stored_bytes.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 
 #include "core/error.h"
+#include "train/system/files.h"
 
 namespace difftape::system {
 
-struct StoredBytes::OpenFile {
-  explicit OpenFile(const std::filesystem::path& file)
-      : path(file), descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor < 0 || fstat(descriptor, &facts) != 0) throw cannot_read(errno);
+struct StoredBytes::Mapping {
+  explicit Mapping(const std::filesystem::path& file) : path(file), descriptor(file, O_RDONLY) {
+    if (!descriptor.is_open() || fstat(descriptor.number(), &facts) != 0) throw cannot_read(errno);
   }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (descriptor >= 0) close(descriptor);
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (first != nullptr) munmap(first, size());
   }
+
+  std::size_t size() const { return static_cast<std::size_t>(facts.st_size); }
 
   MissingInput cannot_read(int reason) const {
     return MissingInput(
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(reason)));
   }
 
+  void map() {
+    void* const at = mmap(nullptr, size(), PROT_READ, MAP_SHARED, descriptor.number(), 0);
+    if (at == MAP_FAILED) throw cannot_read(errno);
+    first = static_cast<char*>(at);
+  }
+
   void require_unchanged() const {
     struct stat now {};
-    if (fstat(descriptor, &now) != 0) throw cannot_read(errno);
+    if (fstat(descriptor.number(), &now) != 0) throw cannot_read(errno);
     if (now.st_size == facts.st_size && now.st_mtim.tv_sec == facts.st_mtim.tv_sec &&
         now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec) {
       return;
@@ -38,46 +46,40 @@ struct StoredBytes::OpenFile {
     throw DataError(fmt::format("{}: changed while it was being read; begin again", path.string()));
   }
 
-  void read(std::size_t begin, std::span<std::byte> into) const {
-    while (!into.empty()) {
-      const ssize_t n = pread(descriptor, into.data(), into.size(), static_cast<off_t>(begin));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw cannot_read(errno);
-      if (n == 0) break;  // it is shorter now
-      begin += static_cast<std::size_t>(n);
-      into = into.subspan(static_cast<std::size_t>(n));
-    }
-    require_unchanged();
+  /// Pages that were looked at count as memory of the process until they are given back.
+  void forget_pages_after(std::size_t count) {
+    constexpr std::size_t kPages = 1 << 16;  // that the kernel maps around the first byte
+    if (looked_at.fetch_add(count + kPages) < kInMemory) return;
+    looked_at = 0;
+    madvise(first, size(), MADV_DONTNEED);
   }
 
   std::filesystem::path path;
-  int descriptor;
+  Descriptor descriptor;
   struct stat facts {};
+  char* first = nullptr;
+  std::atomic<std::size_t> looked_at = 0;
 };
 
-StoredBytes::StoredBytes() = default;
 StoredBytes::StoredBytes(StoredBytes&&) noexcept = default;
 StoredBytes::~StoredBytes() = default;
 
 StoredBytes::StoredBytes(const std::filesystem::path& path, std::size_t in_memory)
-    : file_(std::make_unique<OpenFile>(path)),
-      size_(static_cast<std::size_t>(file_->facts.st_size)) {
-  if (size_ > in_memory) return;
-  bytes_.resize(size_);
-  file_->read(0, std::as_writable_bytes(std::span(bytes_)));
-  file_.reset();
+    : mapping_(std::make_unique<Mapping>(path)), size_(mapping_->size()) {
+  if (size_ > in_memory) {
+    mapping_->map();
+  } else {
+    bytes_ = read_text(path);
+    mapping_->require_unchanged();
+    mapping_.reset();
+  }
 }
 
-StoredBytes StoredBytes::of(std::string bytes) {
-  StoredBytes stored;
-  stored.size_ = bytes.size();
-  stored.bytes_ = std::move(bytes);
-  return stored;
-}
-
-void StoredBytes::read(std::size_t begin, std::span<std::byte> into) const {
-  if (file_) return file_->read(begin, into);
-  std::ranges::copy(std::as_bytes(std::span(bytes_)).subspan(begin, into.size()), into.begin());
+std::string_view StoredBytes::read(std::size_t begin, std::size_t count) const {
+  if (!mapping_) return std::string_view(bytes_).substr(begin, count);
+  mapping_->require_unchanged();
+  mapping_->forget_pages_after(count);
+  return {mapping_->first + begin, count};
 }
 
 }  // namespace difftape::system

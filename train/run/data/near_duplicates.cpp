@@ -31,56 +31,6 @@ constexpr std::uint64_t leaving(char byte) {
   return std::rotl(entering(byte), static_cast<int>(kSharedBytes));
 }
 
-/// Hashes of all strings of kSharedBytes bytes in a text that comes piece by piece, by cyclic
-/// polynomials (Cohen 1997, "Recursive hashing functions for n-grams").
-class RollingHash {
- public:
-  static constexpr std::size_t kMost = 512;
-
-  /// Calls f(end, hashes) for the strings whose last byte is in `piece`, up to kMost at a time, the
-  /// first of which ends before byte `end` of the text.
-  template <class F>
-  void add(std::string_view piece, F&& f) {
-    constexpr auto kLength = static_cast<std::size_t>(kSharedBytes);
-    const std::size_t known = last_.size();
-    last_.append(piece.substr(0, kLength));
-    roll(last_, known, f);
-    if (piece.size() > kLength) {
-      roll(piece, kLength, f);
-      last_ = piece.substr(piece.size() - kLength);
-    } else if (last_.size() > kLength) {
-      last_.erase(0, last_.size() - kLength);
-    }
-  }
-
- private:
-  /// Adds the bytes of `text` from number `at` on, before which all bytes of the text are, or
-  /// kSharedBytes.
-  template <class F>
-  void roll(std::string_view text, std::size_t at, F&& f) {
-    constexpr auto kLength = static_cast<std::size_t>(kSharedBytes);
-    const Index before = bytes_ - static_cast<Index>(at);
-    bytes_ = before + std::ssize(text);
-    std::uint64_t hash = hash_;
-    while (at < text.size() && at + 1 < kLength) hash = std::rotl(hash, 1) ^ entering(text[at++]);
-    while (at < text.size()) {
-      const std::size_t first = at, end = std::min(text.size(), at + kMost);
-      if (at < kLength) hashes_[0] = hash = std::rotl(hash, 1) ^ entering(text[at++]);
-      for (; at < end; ++at) {
-        hash = std::rotl(hash, 1) ^ entering(text[at]) ^ leaving(text[at - kLength]);
-        hashes_[at - first] = hash;
-      }
-      f(before + static_cast<Index>(first) + 1, std::span(hashes_).first(end - first));
-    }
-    hash_ = hash;
-  }
-
-  std::string last_;  ///< up to kSharedBytes bytes, the last that were added
-  std::uint64_t hash_ = 0;
-  Index bytes_ = 0;
-  std::array<std::uint64_t, kMost> hashes_;
-};
-
 /// A set of hashes of fixed size with open addressing. It keeps 32 bits of each, at a place that
 /// the others decide: two hashes are taken for one in about one case in 2^30. A table of bits says
 /// of most hashes that are not in it that they are not, without a branch that is hard to predict.
@@ -144,22 +94,33 @@ class Covered {
   Index bytes_ = 0, end_ = 0;
 };
 
-/// Calls f(end, hash) for the strings of a document that `select` takes, in their order. They are
-/// collected without a branch, which would often be predicted wrong.
+/// Calls f(end, hash) for the strings of kSharedBytes bytes in a text that `select` takes, in their
+/// order; a string ends before byte `end`. The hashes are cyclic polynomials (Cohen 1997,
+/// "Recursive hashing functions for n-grams"). Selected ones are collected without a branch, which
+/// would often be predicted wrong.
 template <class Select, class F>
-void for_each_string(const ReadDocument& read, std::size_t document, Select&& select, F&& f) {
-  RollingHash rolling;
-  std::array<std::size_t, RollingHash::kMost> selected;
-  const auto see = [&](Index end, std::span<const std::uint64_t> hashes) {
+void for_each_string(std::string_view text, Select&& select, F&& f) {
+  constexpr std::size_t kLength = kSharedBytes, kMost = 512;
+  if (text.size() < kLength) return;
+  std::array<std::uint64_t, kMost> hashes;
+  std::array<std::size_t, kMost> selected;
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i + 1 < kLength; ++i) hash = std::rotl(hash, 1) ^ entering(text[i]);
+  for (std::size_t at = kLength - 1; at < text.size();) {
+    const std::size_t first = at, end = std::min(text.size(), at + kMost);
+    if (at < kLength) hashes[0] = hash = std::rotl(hash, 1) ^ entering(text[at++]);
+    for (; at < end; ++at) {
+      hash = std::rotl(hash, 1) ^ entering(text[at]) ^ leaving(text[at - kLength]);
+      hashes[at - first] = hash;
+    }
     std::size_t count = 0;
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
+    for (std::size_t i = 0; i < end - first; ++i) {
       selected[count] = i;
       count += static_cast<std::size_t>(select(hashes[i]));
     }
     for (std::size_t n = 0; n < count; ++n)
-      f(end + static_cast<Index>(selected[n]), hashes[selected[n]]);
-  };
-  read(document, [&](std::string_view piece) { rolling.add(piece, see); });
+      f(static_cast<Index>(first + selected[n]) + 1, hashes[selected[n]]);
+  }
 }
 
 /// One hash in 2^n.
@@ -217,7 +178,7 @@ std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents,
     Covered covered;
     fresh.clear();
     if (!again) {
-      for_each_string(read, i, sampled, [&](Index end, std::uint64_t hash) {
+      for_each_string(read(i), sampled, [&](Index end, std::uint64_t hash) {
         if (kept.contains(hash)) {
           covered.add(end, sampled.around());
         } else {
@@ -249,22 +210,21 @@ std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
                                       std::span<const std::size_t> held_out,
                                       const ReadDocument& read) {
   Index bytes = 0;
-  for (const std::size_t i : held_out)
-    read(i, [&](std::string_view piece) { bytes += std::ssize(piece); });
+  for (const std::size_t i : held_out) bytes += std::ssize(read(i));
   const Sampled sampled(bytes, 0);
   HashSet strings(sampled.hashes());
   for (const std::size_t i : held_out)
-    for_each_string(read, i, sampled, [&](Index, std::uint64_t hash) { strings.insert(hash); });
+    for_each_string(read(i), sampled, [&](Index, std::uint64_t hash) { strings.insert(hash); });
   std::vector<bool> trains(strings.places());
   for (const std::size_t i : train) {
     const auto maybe = [&](std::uint64_t hash) { return strings.maybe(hash); };
-    for_each_string(read, i, maybe,
+    for_each_string(read(i), maybe,
                     [&](Index, std::uint64_t hash) { trains[strings.place(hash)] = true; });
   }
   std::vector<Index> shared;
   for (const std::size_t i : held_out) {
     Covered covered;
-    for_each_string(read, i, sampled, [&](Index end, std::uint64_t hash) {
+    for_each_string(read(i), sampled, [&](Index end, std::uint64_t hash) {
       if (trains[strings.place(hash)]) covered.add(end, sampled.around());
     });
     shared.push_back(covered.bytes());

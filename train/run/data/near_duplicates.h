@@ -25,9 +25,8 @@ struct DocumentFacts {
   std::string digest;  ///< XXH3 of the text or of the name of the group
 };
 
-/// Shows `see` the text of document i, piece by piece; the same text whenever it is asked for.
-using ReadDocument =
-    std::function<void(std::size_t i, const std::function<void(std::string_view)>& see)>;
+/// The text of document i; the same whenever it is asked for.
+using ReadDocument = std::function<std::string_view(std::size_t i)>;
 
 /// Which documents to drop: those of which more than `fraction` of the bytes lie in strings shared
 /// with documents that are kept, and repetitions of an equal one. Documents are kept from the

@@ -21,7 +21,7 @@ std::int32_t token_of(auto stored) {
 }
 
 template <class T>
-void widen(std::span<const std::byte> bytes, std::span<std::int32_t> into) {
+void widen(std::string_view bytes, std::span<std::int32_t> into) {
   for (size_t i = 0; i < into.size(); ++i) {
     T token;
     std::memcpy(&token, bytes.data() + i * sizeof(T), sizeof(T));
@@ -29,29 +29,24 @@ void widen(std::span<const std::byte> bytes, std::span<std::int32_t> into) {
   }
 }
 
-void widen(std::span<const std::byte> bytes, std::size_t width, std::span<std::int32_t> into) {
-  if (width == 1) return widen<std::uint8_t>(bytes, into);
-  if (width == 2) return widen<std::uint16_t>(bytes, into);
-  if (width == 4) return widen<std::uint32_t>(bytes, into);
-  widen<std::uint64_t>(bytes, into);
-}
-
 /// Fills `into` with tokens from number `begin` on; returns their bytes as they are stored, of
 /// those read in pieces as they are now.
-std::vector<std::byte> read_tokens(const TokenFile& file, Index begin,
-                                   std::span<std::int32_t> into) {
+std::span<const std::byte> read_tokens(const TokenFile& file, Index begin,
+                                       std::span<std::int32_t> into) {
   if (file.pieces) {
     std::vector<std::int64_t> stored(into.size());
     file.pieces->read_range("tokens", begin, stored);
     std::ranges::transform(stored, into.begin(),
                            [](std::int64_t token) { return token_of(token); });
-    const auto as_read = std::as_bytes(into);
-    return {as_read.begin(), as_read.end()};
+    return std::as_bytes(into);
   }
-  std::vector<std::byte> bytes(into.size() * file.width);
-  file.bytes.read(file.offset + static_cast<size_t>(begin) * file.width, bytes);
-  widen(bytes, file.width, into);
-  return bytes;
+  const std::string_view bytes = file.bytes.read(
+      file.offset + static_cast<size_t>(begin) * file.width, into.size() * file.width);
+  if (file.width == 1) widen<std::uint8_t>(bytes, into);
+  if (file.width == 2) widen<std::uint16_t>(bytes, into);
+  if (file.width == 4) widen<std::uint32_t>(bytes, into);
+  if (file.width == 8) widen<std::uint64_t>(bytes, into);
+  return std::as_bytes(std::span(bytes));
 }
 
 }  // namespace

@@ -51,17 +51,6 @@ std::shared_ptr<StoredTokens> text_source(std::vector<TokenFile> files) {
   return text;
 }
 
-/// Shows `see` the text of a file, piece by piece.
-void read_pieces(const TokenFile& file, std::string& buffer,
-                 const std::function<void(std::string_view)>& see) {
-  constexpr std::size_t kBuffer = system::StoredBytes::kInMemory;
-  for (std::size_t at = 0; at < file.bytes.size(); at += kBuffer) {
-    buffer.resize(std::min(kBuffer, file.bytes.size() - at));
-    file.bytes.read(at, std::as_writable_bytes(std::span(buffer)));
-    see(buffer);
-  }
-}
-
 /// What becomes of files.
 struct FileDivision {
   std::vector<bool> drop, hold_out;  ///< if none is held out, blocks are
@@ -100,14 +89,13 @@ void hold_out_files(FileDivision& division, std::span<const DocumentFacts> files
 }
 
 FileDivision divide_files(std::span<const TokenFile> files, double val_fraction) {
-  std::string buffer;
   std::vector<DocumentFacts> facts;
   for (const TokenFile& file : files) {
     Digest digest;
-    read_pieces(file, buffer, [&](std::string_view piece) { digest.add(piece); });
+    digest.add(file.bytes.all());
     facts.push_back({file.size, digest.hex()});
   }
-  const ReadDocument read = [&](size_t i, const auto& see) { read_pieces(files[i], buffer, see); };
+  const ReadDocument read = [&](size_t i) { return files[i].bytes.all(); };
   FileDivision division{find_near_duplicates(facts, kDropDuplicates, kSampling, read),
                         std::vector<bool>(files.size()),
                         {}};

@@ -11,6 +11,7 @@
 #include "train/run/data/sources.h"
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"
@@ -29,7 +30,7 @@ constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
 
 std::int32_t number_at(const system::StoredBytes& bytes, std::size_t at) {
   std::int32_t value;
-  bytes.read(at, std::as_writable_bytes(std::span(&value, 1)));
+  std::memcpy(&value, bytes.read(at, sizeof value).data(), sizeof value);
   return value;
 }
 
@@ -110,9 +111,8 @@ TokenizerFile tokenizer_beside(const fs::path& path) {
 /// number of it is above 8,000. Few bytes tell only where the name is not that of tokens.
 bool begins_like_text(const fs::path& path, const system::StoredBytes& bytes) {
   constexpr std::size_t kPage = 4096, kFewest = 64;
-  std::vector<unsigned char> page(std::min(bytes.size(), kPage));
+  const std::string_view page = bytes.read(0, std::min(bytes.size(), kPage));
   if (page.size() < (path.extension() == ".bin" ? kFewest : 1)) return false;
-  bytes.read(0, std::as_writable_bytes(std::span(page)));
   return std::ranges::all_of(page, [](unsigned char byte) {
     return byte == '\n' || byte == '\r' || byte == '\t' || (byte >= ' ' && byte != 0x7f);
   });
@@ -172,9 +172,8 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
 
 bool is_h5(const fs::path& path, const system::StoredBytes& bytes) {
   constexpr std::string_view kMagic = "\x89HDF\r\n\x1a\n";
-  std::string begin(std::min(kMagic.size(), bytes.size()), '\0');
-  bytes.read(0, std::as_writable_bytes(std::span(begin)));
-  return begin == kMagic || path.extension() == ".h5" || path.extension() == ".hdf5";
+  return bytes.read(0, std::min(kMagic.size(), bytes.size())) == kMagic ||
+         path.extension() == ".h5" || path.extension() == ".hdf5";
 }
 
 TokenFile open_token_file(const fs::path& path) {

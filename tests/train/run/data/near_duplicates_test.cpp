@@ -34,12 +34,8 @@ struct Texts {
     }
     return facts;
   }
-  /// In pieces of an odd length.
   ReadDocument read() const {
-    return [this](std::size_t i, const auto& see) {
-      for (std::size_t at = 0; at < texts[i].size(); at += 37)
-        see(std::string_view(texts[i]).substr(at, 37));
-    };
+    return [this](std::size_t i) { return std::string_view(texts[i]); };
   }
   std::vector<bool> duplicates(double fraction, int sampling = 0) const {
     return find_near_duplicates(facts(), fraction, sampling, read());

@@ -47,7 +47,7 @@ class DividedCorpus {
  private:
   void hold_out(double fraction, Index domain);
   ReadDocument read() const {
-    return [this](size_t i, const auto& see) { see(documents_[i].text); };
+    return [this](size_t i) { return std::string_view(documents_[i].text); };
   }
   std::vector<size_t> with_fate(Fate fate) const {
     std::vector<size_t> found;
@@ -157,14 +157,13 @@ Corpus DividedCorpus::counted() {
 
 }  // namespace
 
-Corpus divide_documents(std::span<const std::filesystem::path> files,
-                        std::span<const std::string> domains, const std::string& key, bool utf8,
+Corpus divide_documents(std::span<const SourceFile> files, const std::string& key, bool utf8,
                         const CorpusOptions& options, const std::function<void(Index)>& on_read) {
   require_fraction("--drop-duplicates", options.drop_duplicates, true);
   require_fraction("--val-fraction", options.val_fraction, false);
   require_fraction("--max-overlap", options.max_overlap, true);
   Corpus corpus;
-  for (const std::string& name : domains) {
+  for (const auto& [path, name] : files) {
     const auto known = std::ranges::find(corpus.domains, name, &DomainCounts::name);
     corpus.domain_of.push_back(known - corpus.domains.begin());
     if (known == corpus.domains.end()) corpus.domains.push_back({.name = name});

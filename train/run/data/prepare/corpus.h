@@ -44,13 +44,11 @@ struct Corpus {
   std::vector<Index> domain_of;       ///< the domain of each file
 };
 
-/// Reads all documents into memory and decides about each; `domains` names the domain of each file.
-/// Neither a seed nor the order of the files matters. `on_read` sees how many bytes are read.
+/// Reads all documents into memory and decides about each. Neither a seed nor the order of the files matters. `on_read` sees how many bytes are read.
 /// Throws UsageError for a fraction out of range, what read_documents throws, and DataError for a
 /// domain all of whose documents are dropped, or whose documents or groups are too few or too large
 /// for about val_fraction of it.
-Corpus divide_documents(std::span<const std::filesystem::path> files,
-                        std::span<const std::string> domains, const std::string& key, bool utf8,
+Corpus divide_documents(std::span<const SourceFile> files, const std::string& key, bool utf8,
                         const CorpusOptions& options, const std::function<void(Index)>& on_read);
 
 }  // namespace difftape::run

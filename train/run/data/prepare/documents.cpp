@@ -38,64 +38,29 @@ std::size_t piece_of(std::string_view text) {
                                                                                : text.size();
 }
 
-/// What reads one file: its lines or pieces, its digest.
-class Reader {
- public:
-  Reader(const fs::path& path, bool utf8) : path_(path), bytes_(path), utf8_(utf8) {}
+/// Throws DataError for a piece that begins with byte `first` of the file.
+void require_text(const fs::path& path, std::string_view text, std::size_t first, bool utf8) {
+  if (const std::size_t zero = text.find('\0'); zero != text.npos)
+    throw DataError(fmt::format("{}: is no text, byte {} of it is 0", path.string(), first + zero));
+  const std::size_t foreign = utf8 ? first_foreign(text) : text.npos;
+  if (foreign == text.npos) return;
+  throw DataError(fmt::format("{}: is no UTF-8 at byte {}; convert it, with iconv for example",
+                              path.string(), first + foreign));
+}
 
-  /// Calls f(text, line number or byte, last) for pieces that `cut` measures in what is read.
-  template <class Cut, class See>
-  void read(Cut&& cut, See&& see) {
-    std::string text;
-    while (at_ < bytes_.size()) {
-      const std::size_t before = text.size(), more = std::min(kPiece, bytes_.size() - at_);
-      text.resize(before + more);
-      const auto fresh = std::as_writable_bytes(std::span(text)).subspan(before);
-      bytes_.read(at_, fresh);
-      digest_.add(fresh);
-      at_ += more;
-      const std::size_t end = at_ == bytes_.size() ? text.size() : cut(text);
-      if (end > 0) see(std::string_view(text).substr(0, end));
-      text.erase(0, end);
-    }
+void read_text_file(const fs::path& path, std::string_view all, bool utf8,
+                    const std::function<void(const Piece&)>& see) {
+  std::size_t read = 0;  // a multiple of kPiece, up to which the next piece may go
+  for (std::size_t begin = 0; begin < all.size();) {
+    read = std::min(read + kPiece, all.size());
+    std::string_view text = all.substr(begin, read - begin);
+    if (read < all.size()) text = text.substr(0, piece_of(text));
+    require_text(path, text, begin, utf8);
+    begin += text.size();
+    see({.text = text,
+         .ends_document = begin == all.size(),
+         .bytes_read = static_cast<Index>(read)});
   }
-
-  /// Throws DataError for a piece that begins with byte `first` of the file.
-  void require_text(std::string_view text, std::size_t first) const {
-    const std::size_t zero = text.find('\0');
-    if (zero != std::string_view::npos) {
-      throw DataError(
-          fmt::format("{}: is no text, byte {} of it is 0", path_.string(), first + zero));
-    }
-    const std::size_t foreign = utf8_ ? first_foreign(text) : std::string_view::npos;
-    if (foreign == std::string_view::npos) return;
-    throw DataError(fmt::format("{}: is no UTF-8 at byte {}; convert it, with iconv for example",
-                                path_.string(), first + foreign));
-  }
-
-  bool done() const { return at_ == bytes_.size(); }
-  Index bytes_read() const { return static_cast<Index>(at_); }
-  ReadFile facts() const { return {path_, bytes_read(), digest_.hex()}; }
-
- private:
-  fs::path path_;
-  system::StoredBytes bytes_;
-  bool utf8_;
-  std::size_t at_ = 0;
-  Digest digest_;
-};
-
-ReadFile read_text_file(const fs::path& path, bool utf8,
-                        const std::function<void(const Piece&)>& see) {
-  Reader reader(path, utf8);
-  std::size_t first = 0;
-  reader.read(piece_of, [&](std::string_view text) {
-    reader.require_text(text, first);
-    first += text.size();
-    const bool whole = reader.done();
-    see({.text = text, .ends_document = whole, .bytes_read = reader.bytes_read()});
-  });
-  return reader.facts();
 }
 
 struct Line {
@@ -118,49 +83,52 @@ Line parse_line(std::string_view line, const std::string& key, const std::string
   return {text->get<std::string>(), grouped ? group->get<std::string>() : ""};
 }
 
-ReadFile read_lines(const fs::path& path, const std::string& key,
-                    const std::function<void(const Piece&)>& see) {
-  Reader reader(path, false);  // of text that is no UTF-8 JSON is none
+/// Of text that is no UTF-8 JSON is none.
+void read_lines(const fs::path& path, std::string_view all, const std::string& key,
+                const std::function<void(const Piece&)>& see) {
   Index number = 0;
-  const auto after_line = [](std::string_view text) { return text.rfind('\n') + 1; };
-  reader.read(after_line, [&](std::string_view lines) {
-    while (!lines.empty()) {
-      const std::string_view line = lines.substr(0, lines.find('\n'));
-      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-      ++number;
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      const auto [text, group] = parse_line(line, key, fmt::format("{}:{}", path.string(), number));
-      see({.text = text, .bytes_read = reader.bytes_read() - std::ssize(lines), .group = group});
-    }
-  });
-  return reader.facts();
+  for (std::string_view rest = all; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    ++number;
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const auto [text, group] = parse_line(line, key, fmt::format("{}:{}", path.string(), number));
+    see({.text = text, .bytes_read = std::ssize(all) - std::ssize(rest), .group = group});
+  }
 }
 
 }  // namespace
 
-std::vector<ReadFile> read_documents(std::span<const fs::path> files, const std::string& key,
+std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const std::string& key,
                                      bool utf8, const std::function<void(const Piece&)>& see) {
   std::vector<ReadFile> read;
   Index before = 0;
-  for (const fs::path& file : files) {
+  for (const auto& [file, domain] : files) {
     const bool lines = file.extension() == ".jsonl" || file.extension() == ".ndjson";
+    const system::StoredBytes stored(file);
     const auto see_in_all = [&](Piece piece) {
       piece.bytes_read += before;
       piece.file = std::ssize(read);
       see(piece);
     };
-    read.push_back(lines ? read_lines(file, key, see_in_all)
-                         : read_text_file(file, utf8, see_in_all));
+    if (lines) {
+      read_lines(file, stored.all(), key, see_in_all);
+    } else {
+      read_text_file(file, stored.all(), utf8, see_in_all);
+    }
+    Digest digest;
+    digest.add(stored.all());  // which tells if it changed meanwhile
+    read.push_back({file, static_cast<Index>(stored.size()), digest.hex()});
     before += read.back().bytes;
   }
   return read;
 }
 
-Index total_size(std::span<const fs::path> files) {
+Index total_size(std::span<const SourceFile> files) {
   Index total = 0;
-  for (const fs::path& file : files) {
+  for (const SourceFile& file : files) {
     std::error_code gone;  // reading it will say so
-    const auto size = fs::file_size(file, gone);
+    const auto size = fs::file_size(file.path, gone);
     if (!gone) total += static_cast<Index>(size);
   }
   return total;

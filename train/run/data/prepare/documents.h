@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/real.h"
+#include "train/run/data/sources.h"
 
 namespace difftape::run {
 
@@ -32,7 +32,7 @@ struct ReadFile {
 /// its JSON object has under `key`, and its group, if it has a text under "group" that is not
 /// empty; every other file is one document. Throws MissingInput, and DataError, with file and line
 /// or byte, for what is no text, no such object, or, if `utf8` is asked for, no UTF-8.
-std::vector<ReadFile> read_documents(std::span<const std::filesystem::path> files,
+std::vector<ReadFile> read_documents(std::span<const SourceFile> files,
                                      const std::string& key, bool utf8,
                                      const std::function<void(const Piece&)>& see);
 
@@ -40,6 +40,6 @@ std::vector<ReadFile> read_documents(std::span<const std::filesystem::path> file
 std::size_t first_foreign(std::string_view text);
 
 /// Bytes of all files.
-Index total_size(std::span<const std::filesystem::path> files);
+Index total_size(std::span<const SourceFile> files);
 
 }  // namespace difftape::run

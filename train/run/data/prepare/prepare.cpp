@@ -220,16 +220,10 @@ fs::path val_file(const PrepareRequest& request, const std::string& domain) {
 Prepared prepare_tokens(const PrepareRequest& request) {
   require_consistent(request);
   const Tokenizer& tokenizer = request.tokenizer;
-  std::vector<fs::path> files;
-  std::vector<std::string> domains;
-  for (const SourceFile& file : request.files) {
-    files.push_back(file.path);
-    domains.push_back(file.domain);
-  }
-  const Index passes = request.options.any() ? 2 : 1, total = passes * total_size(files);
+  const Index passes = request.options.any() ? 2 : 1, total = passes * total_size(request.files);
   Corpus corpus;
   if (request.options.any()) {
-    corpus = divide_documents(files, domains, request.key, tokenizer.utf8, request.options,
+    corpus = divide_documents(request.files, request.key, tokenizer.utf8, request.options,
                               [&](Index done) { request.on_progress(done, total); });
   }
   Prepared prepared;
@@ -244,7 +238,7 @@ Prepared prepare_tokens(const PrepareRequest& request) {
     if (corpus.fates[document] == Fate::trains) return outputs.data();
     return &outputs[static_cast<size_t>(1 + corpus.domain_of[static_cast<size_t>(piece.file)])];
   };
-  prepared.files = read_documents(files, request.key, tokenizer.utf8, [&](const Piece& piece) {
+  const auto tokenize = [&](const Piece& piece) {
     if (Output* const output = output_of(piece)) {
       const std::vector<std::int32_t> tokens = tokenizer.encode(piece.text);
       require_no_end_within(tokens, prepared.eos_token_id);
@@ -256,7 +250,8 @@ Prepared prepare_tokens(const PrepareRequest& request) {
     }
     if (piece.ends_document) ++document;
     request.on_progress((passes - 1) * (total / 2) + piece.bytes_read, total);
-  });
+  };
+  prepared.files = read_documents(request.files, request.key, tokenizer.utf8, tokenize);
   require_same_files(corpus.files, prepared.files);
   if (outputs[0].tokens == 0) throw DataError("the files hold no text");
   for (Output& output : outputs)

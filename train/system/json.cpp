@@ -16,50 +16,29 @@ std::string text_of(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr int kDeepest = 64;  // copying and printing recurse
 
-/// Whether lists and objects lie within each other more than kDeepest deep, whatever else the text
-/// is.
-bool is_too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size() && depth <= kDeepest; ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string) {
-      depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
-    }
-  }
-  return depth > kDeepest;
-}
-
-void require_shallow(std::string_view text) {
-  if (!is_too_deep(text)) return;
-  throw nlohmann::json::parse_error::create(
-      101, 0, fmt::format("nested more than {} deep", kDeepest), nullptr);
-}
-
-/// Sees the keys of a text, in time that is linear in their number.
-class KeyCheck : public nlohmann::json_sax<nlohmann::json> {
+/// Sees the lists, objects and keys of a text before it is parsed, in time that is linear in their
+/// number: nlohmann's own callbacks look at all of an object whenever one of its values ends.
+class Check : public nlohmann::json_sax<nlohmann::json> {
  public:
+  explicit Check(bool unique_keys) : unique_keys_(unique_keys) {}
   bool start_object(std::size_t) override {
-    open_.emplace_back();
-    return true;
+    keys_.emplace_back();
+    return descend();
   }
   bool key(std::string& name) override {
-    if (!open_.back().insert(name).second)
+    if (unique_keys_ && !keys_.back().insert(name).second)
       throw DataError(fmt::format("the key '{}' is there twice", name));
     return true;
   }
   bool end_object() override {
-    open_.pop_back();
+    keys_.pop_back();
+    return end_array();
+  }
+  bool start_array(std::size_t) override { return descend(); }
+  bool end_array() override {
+    --depth_;
     return true;
   }
   bool null() override { return true; }
@@ -69,32 +48,47 @@ class KeyCheck : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const std::string&) override { return true; }
   bool string(std::string&) override { return true; }
   bool binary(binary_t&) override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
     return false;  // the parser that follows says what is wrong
   }
 
  private:
-  std::vector<std::set<std::string>> open_;  ///< the keys so far of each object that is open
+  bool descend() {
+    if (++depth_ <= kDeepest) return true;
+    throw nlohmann::json::parse_error::create(
+        101, 0, fmt::format("nested more than {} deep", kDeepest), nullptr);
+  }
+
+  bool unique_keys_;
+  int depth_ = 0;
+  std::vector<std::set<std::string>> keys_;  ///< so far, of each object that is open
 };
+
+/// Throws parse_error for what is nested too deep and, of `unique_keys`, DataError for a key that
+/// an object has twice.
+void check(std::string_view text, bool unique_keys) {
+  Check seen(unique_keys);
+  nlohmann::json::sax_parse(text, &seen);
+}
 
 }  // namespace
 
 nlohmann::ordered_json parse_json(std::string_view text) {
-  require_shallow(text);
+  check(text, false);
   return nlohmann::ordered_json::parse(text);
 }
 
 nlohmann::ordered_json json_or_discarded(std::string_view text) {
-  if (is_too_deep(text)) return nlohmann::ordered_json::value_t::discarded;
+  try {
+    check(text, false);
+  } catch (const nlohmann::json::parse_error&) {
+    return nlohmann::ordered_json::value_t::discarded;
+  }
   return nlohmann::ordered_json::parse(text, nullptr, false);
 }
 
 nlohmann::json parse_json_without_duplicates(std::string_view text) {
-  require_shallow(text);
-  KeyCheck keys;
-  nlohmann::json::sax_parse(text, &keys);
+  check(text, true);
   return nlohmann::json::parse(text);
 }
 

@@ -8,17 +8,6 @@
 
 namespace difftape::stats {
 
-namespace {
-
-double squared_deviations(std::span<const double> values) {
-  const double center = mean(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - center) * (value - center);
-  return squares;
-}
-
-}  // namespace
-
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return kNaN;
   const double position = q * static_cast<double>(values.size() - 1);
@@ -52,6 +41,13 @@ double median_deviation_of_sorted(std::span<const double> values) {
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double squared_deviations(std::span<const double> values) {
+  const double center = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - center) * (value - center);
+  return squares;
 }
 
 double variance(std::span<const double> values) {

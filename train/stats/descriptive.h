@@ -17,8 +17,10 @@ double quantile(std::vector<double> values, double q);
 double median_of_sorted(std::span<const double> values);
 double median_deviation_of_sorted(std::span<const double> values);
 
-/// Population mean and variance; NaN if `values` is empty.
+/// Population mean and variance, NaN if `values` is empty; sum of the squared deviations from the
+/// mean.
 double mean(std::span<const double> values);
+double squared_deviations(std::span<const double> values);
 double variance(std::span<const double> values);
 
 /// Standard deviation (population) over median. NaN with fewer than two values and for a median

@@ -5,7 +5,8 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cassert>
 #include <cmath>
-#include <numeric>
+
+#include "train/stats/descriptive.h"
 
 namespace difftape::stats {
 
@@ -20,12 +21,9 @@ double student_t_two_sided(double t, double degrees) {
 
 Interval mean_interval(std::span<const double> values) {
   if (values.empty()) return {};
-  const auto n = static_cast<double>(values.size());
-  Interval interval;
-  interval.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  Interval interval{.mean = mean(values)};
   if (values.size() < 2) return interval;
-  double squares = 0;
-  for (const double value : values) squares += (value - interval.mean) * (value - interval.mean);
+  const double squares = squared_deviations(values), n = static_cast<double>(values.size());
   const double t = student_t_quantile(0.975, n - 1);
   interval.half_width = t * std::sqrt(squares / (n - 1) / n);
   return interval;
@@ -71,10 +69,7 @@ ErrorPart sum_of_errors(std::span<const ErrorPart> parts) {
 }
 
 ErrorPart mean_error(std::span<const double> values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double squares = squared_deviations(values), n = static_cast<double>(values.size());
   return {squares / (n - 1) / n, n - 1};
 }
 

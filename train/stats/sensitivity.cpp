@@ -8,8 +8,6 @@
 
 namespace difftape::stats {
 
-namespace {}  // namespace
-
 double capped_loss(double final, double initial_loss) {
   if (!std::isfinite(initial_loss)) return kNaN;
   return std::isfinite(final) ? std::min(final, initial_loss) : initial_loss;

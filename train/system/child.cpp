@@ -106,6 +106,12 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, end + 1 - begin);
 }
 
+std::string in_shell_quotes(std::string_view word) {
+  std::string text = "'";
+  for (const char c : word) text.append(c == '\'' ? "'\\''" : std::string(1, c));
+  return text + "'";
+}
+
 std::string ExitStatus::str() const {
   return signal != 0 ? fmt::format("killed by signal {}", signal)
                      : fmt::format("exit code {}", exit);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace difftape::system {
 std::string contents_of(std::FILE* file);
 /// The last line of a text that is not blank, without what is blank at its end.
 std::string last_line(const std::string& text);
+
+/// A word in single quotes of a POSIX shell.
+std::string in_shell_quotes(std::string_view word);
 
 /// How a program ended.
 struct ExitStatus {

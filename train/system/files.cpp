@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -23,6 +24,11 @@ OutputError cannot_write(const std::filesystem::path& path) {
                                                 : std::generic_category().message(errno)));
 }
 
+MissingInput cannot_read(const std::filesystem::path& path) {
+  return MissingInput(
+      fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
+}
+
 /// Calls f with the bytes of a file, a block at a time.
 template <class F>
 void for_each_block(const std::filesystem::path& path, F&& f) {
@@ -39,10 +45,7 @@ void for_each_block(const std::filesystem::path& path, F&& f) {
     if (!failed) f(std::string_view(block.data(), count));
     if (count < block.size()) break;
   }
-  if (failed) {
-    throw MissingInput(
-        fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
-  }
+  if (failed) throw cannot_read(path);
 }
 
 }  // namespace
@@ -67,6 +70,34 @@ void for_each_line(const std::filesystem::path& path,
     }
     begun += block;
   });
+}
+
+void for_each_line_from_the_end(const std::filesystem::path& path,
+                                const std::function<bool(std::string_view, std::size_t)>& f) {
+  constexpr std::size_t kBlockBytes = 1 << 16;
+  std::error_code error;
+  std::size_t left = std::filesystem::file_size(path, error);  // of the file, at its beginning
+  errno = error.value();
+  const File file(error ? nullptr : std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) throw cannot_read(path);
+  std::string text;  // between what is left of the file and the lines that f saw
+  while (left > 0) {
+    std::string block(std::min(std::max(kBlockBytes, text.size()), left), '\0');
+    left -= block.size();
+    if (fseeko(file.get(), static_cast<off_t>(left), SEEK_SET) != 0 ||
+        std::fread(block.data(), 1, block.size(), file.get()) != block.size())
+      throw cannot_read(path);
+    text.insert(0, block);
+    for (std::size_t newline; (newline = text.rfind('\n')) != std::string::npos;) {
+      text.resize(newline + 1);
+      const std::size_t before = newline == 0 ? std::string::npos : text.rfind('\n', newline - 1);
+      if (before == std::string::npos && left > 0) break;  // it begins in the next block
+      const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+      const std::string_view line = std::string_view(text).substr(begin, newline - begin);
+      if (!f(line, left + newline + 1)) return;
+      text.resize(begin);
+    }
+  }
 }
 
 namespace {

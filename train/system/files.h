@@ -47,6 +47,11 @@ std::string read_text(const std::filesystem::path& path);
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(std::string_view, std::size_t)>& f);
 
+/// The same from the last line to the first, until f returns false; `end` is the offset behind the
+/// line. Takes time and memory for the lines that f saw.
+void for_each_line_from_the_end(const std::filesystem::path& path,
+                                const std::function<bool(std::string_view, std::size_t)>& f);
+
 // What is written below is never written where a symbolic link in the place of a file leads.
 
 /// The ending of the names of files that are not whole yet.

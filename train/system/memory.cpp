@@ -1,6 +1,5 @@
 #include "train/system/memory.h"
 
-#include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -77,17 +76,6 @@ void return_free_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
-}
-
-std::string describe_bytes(double value) {
-  const char* unit = "B";
-  for (const char* next : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
-    if (value < 999.5) break;
-    value /= 1000;
-    unit = next;
-  }
-  return value < 9.95 && unit[0] != 'B' ? fmt::format("{:.1f} {}", value, unit)
-                                        : fmt::format("{:.0f} {}", value, unit);
 }
 
 }  // namespace difftape::system

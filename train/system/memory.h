@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
+
+#include "train/system/number.h"
 
 namespace difftape::system {
 
@@ -15,8 +16,5 @@ std::optional<std::uint64_t> free_memory(const std::filesystem::path& root = "/"
 
 /// Gives memory that was freed, and that the C library keeps for later, back to the system.
 void return_free_memory();
-
-/// "881 GB", "4.2 GB", "37 MB": powers of 1000.
-std::string describe_bytes(double value);
 
 }  // namespace difftape::system

@@ -1,8 +1,10 @@
 #pragma once
-// Numbers as they are shown.
+// Numbers as text.
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 
 namespace difftape::system {
 
@@ -11,5 +13,14 @@ namespace difftape::system {
 inline double shown(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
+
+/// A number, at least 0, with its thousands separated: 820224 -> "820,224".
+std::string grouped(std::int64_t number);
+
+/// A number with all its digits, which read back exactly; empty for NaN.
+std::string csv_number(double value);
+
+/// "881 GB", "4.2 GB", "37 MB": powers of 1000.
+std::string describe_bytes(double value);
 
 }  // namespace difftape::system

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace difftape::system {
@@ -45,16 +46,25 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+namespace {
+
+/// The edits between two words that are near each other; nothing if they are not.
+std::optional<int> near_distance(std::string_view a, std::string_view b) {
+  if (!near(least_distance(a, b), a, b)) return std::nullopt;
+  const int distance = edit_distance(a, b);
+  return near(distance, a, b) ? std::optional(distance) : std::nullopt;
+}
+
+}  // namespace
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string* best = nullptr;
-  int best_distance = 0;
+  std::optional<int> least;
   for (const std::string& candidate : candidates) {
-    if (!near(least_distance(word, candidate), word, candidate)) continue;
-    const int distance = edit_distance(word, candidate);
-    if (near(distance, word, candidate) && (!best || distance < best_distance)) {
-      best = &candidate;
-      best_distance = distance;
-    }
+    const std::optional<int> distance = near_distance(word, candidate);
+    if (!distance || (least && *distance >= *least)) continue;
+    best = &candidate;
+    least = distance;
   }
   return best ? fmt::format("; did you mean '{}'?", *best) : "";
 }
@@ -63,38 +73,31 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ca
   constexpr int kOtherSection = 4;
   const auto [section, name] = split_last(key);
   std::string best;
-  int best_cost = 0;
+  std::optional<int> least;
   for (const std::string& candidate : candidates) {
     const auto [known_section, known_name] = split_last(candidate);
-    if (!near(least_distance(name, known_name), name, known_name)) continue;
-    const int name_cost = edit_distance(name, known_name);
-    if (!near(name_cost, name, known_name)) continue;
+    std::optional<int> cost = near_distance(name, known_name);
+    if (!cost) continue;
     const bool other = least_distance(section, known_section) >= kOtherSection;
-    const int section_cost = other ? kOtherSection : edit_distance(section, known_section);
-    const int cost = name_cost + std::min(section_cost, kOtherSection);
-    if (best.empty() || cost < best_cost) {
-      best = candidate;
-      best_cost = cost;
-    }
+    *cost += other ? kOtherSection : std::min(edit_distance(section, known_section), kOtherSection);
+    if (least && *cost >= *least) continue;
+    best = candidate;
+    least = cost;
   }
   return best;
 }
 
 std::string did_you_mean_file(const std::string& missing_path) {
-  const fs::path path(missing_path);
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const fs::path path(missing_path), folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string wanted = path.filename().string();
   std::vector<std::string> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.is_regular_file(ignored)) {
-      files.push_back((path.parent_path() / entry.path().filename()).string());
-    }
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file(ignored) && near_distance(name, wanted))
+      files.push_back((path.parent_path() / name).string());
   }
-  std::sort(files.begin(), files.end());
-  std::erase_if(files, [&](const std::string& file) {
-    const std::string name = fs::path(file).filename().string(), wanted = path.filename().string();
-    return !near(edit_distance(name, wanted), name, wanted);
-  });
+  std::ranges::sort(files);
   return did_you_mean(missing_path, files);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace difftape::system {
@@ -148,8 +147,6 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
   return result + line + "\n";
 }
 
-std::string grouped(std::int64_t number) { return fmt::format("{}", fmt::group_digits(number)); }
-
 namespace {
 
 /// Reads the field that begins at `at`, and moves `at` behind it.
@@ -191,8 +188,6 @@ std::string csv_line(std::span<const std::string> fields) {
   }
   return line + '\n';
 }
-
-std::string csv_number(double value) { return std::isnan(value) ? "" : fmt::to_string(value); }
 
 std::vector<std::vector<std::string>> read_csv(std::string_view text) {
   std::vector<std::vector<std::string>> lines;

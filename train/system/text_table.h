@@ -2,11 +2,12 @@
 // Tables of text: aligned for the terminal, and comma-separated values as RFC 4180 has them.
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "train/system/number.h"
 
 namespace difftape::system {
 
@@ -46,17 +47,11 @@ std::string to_text(const Table& table, std::size_t width, std::size_t keys);
 /// `indent`; a newline at the end.
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent);
 
-/// A number, at least 0, with its thousands separated: 820224 -> "820,224".
-std::string grouped(std::int64_t number);
-
 /// A field as it is written: quoted if it holds a comma, a quote or a line break.
 std::string csv_field(std::string_view text);
 
 /// A line of fields, each quoted where it must be, with its newline.
 std::string csv_line(std::span<const std::string> fields);
-
-/// A number with all its digits, which read back exactly; empty for NaN.
-std::string csv_number(double value);
 
 /// The fields of each line, unquoted; lines end with LF or CRLF, the last may end with the text. An
 /// empty line has one empty field. Malformed text is not refused: a quote within a field is

@@ -1,5 +1,3 @@
-#include "train/system/last_lines.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/tasks/task.h"
-#include "train/run/data/whole_row.h"
+#include "train/run/data/windows.h"
 #include "train/system/json.h"
 
 namespace difftape::run {

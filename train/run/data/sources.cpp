@@ -86,12 +86,6 @@ std::vector<SourceFile> find_source_files(std::span<const std::string> entries) 
   return files;
 }
 
-std::vector<fs::path> find_sources(std::span<const std::string> entries) {
-  std::vector<fs::path> paths;
-  for (SourceFile& file : find_source_files(entries)) paths.push_back(std::move(file.path));
-  return paths;
-}
-
 std::vector<std::int32_t> bytes_of(std::string_view text) {
   std::vector<std::int32_t> bytes;
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));

@@ -15,19 +15,18 @@ namespace difftape::run {
 
 class TokenSource;
 
+/// The domain of a file is its name without the extension, or that of the directory if an entry, or
+/// what its pattern matches, is one.
+struct SourceFile {
+  std::filesystem::path path;
+  std::string domain;
+};
+
 /// The files that `entries` name, each once, in byte order of their paths whatever the order of the
 /// entries. An entry is a file, a directory (every file below it; names that begin with a dot are
 /// skipped), or a POSIX glob pattern of these, in which `~` is the home directory. Without entries:
 /// the headers of Eigen, default_text().
 /// Throws MissingInput for an entry that matches nothing, DataError for one that is no file.
-std::vector<std::filesystem::path> find_sources(std::span<const std::string> entries);
-
-/// The same, and the domain of each: its name without the extension, or that of the directory if an
-/// entry, or what its pattern matches, is one.
-struct SourceFile {
-  std::filesystem::path path;
-  std::string domain;
-};
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
 /// Tokens of data.type text: bytes.
@@ -47,9 +46,9 @@ std::vector<std::string> default_text();
 /// if one of them is no text.
 std::shared_ptr<const TokenSource> read_text(const char* key, std::span<const std::string> entries);
 
-/// The tokens of such files, in the formats that token_data.cpp names, one file after the other in
-/// the order of find_sources. Throws MissingInput, and DataError for a file that cannot be used and
-/// for a token that is not in [0, vocab_size), with its place; ConfigError without entries.
+/// The tokens of such files, in the formats that token_data.cpp names, one file after the other.
+/// Throws MissingInput, and DataError for a file that cannot be used and for a token that is not in
+/// [0, vocab_size), with its place; ConfigError without entries.
 std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size);

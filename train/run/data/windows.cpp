@@ -270,4 +270,85 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                    micro_batches);
 }
 
+HeldOut::HeldOut(const std::vector<Span>& spans, const std::vector<DomainSpan>& domains) {
+  if (domains.empty()) sizes_.push_back(0);
+  for (const Span& span : spans) {
+    if (domains.empty()) add(span, 0);
+    const auto ends = [](const DomainSpan& of) { return of.span.end; };
+    auto of = std::ranges::upper_bound(domains, span.begin, {}, ends);
+    for (; of != domains.end() && of->span.begin < span.end; ++of) {
+      add({std::max(span.begin, of->span.begin), std::min(span.end, of->span.end)},
+          domain_of(of->domain));
+    }
+  }
+}
+
+Index HeldOut::domain_of(const std::string& name) {
+  const auto known = std::ranges::find(names_, name);
+  if (known != names_.end()) return known - names_.begin();
+  names_.push_back(name);
+  sizes_.push_back(0);
+  return std::ssize(names_) - 1;
+}
+
+void HeldOut::add(const Span& span, Index domain) {
+  Index& size = sizes_[static_cast<size_t>(domain)];
+  pieces_.push_back({span, domain, size});
+  size += span.size();
+}
+
+RowOrigin HeldOut::origin(Index token) const {
+  const auto begins = [](const Piece& piece) { return piece.span.begin; };
+  const Piece& piece = *std::prev(std::ranges::upper_bound(pieces_, token, {}, begins));
+  const Index place = piece.before + token - piece.span.begin;
+  return {piece.domain, kLossGroups * place / sizes_[static_cast<size_t>(piece.domain)]};
+}
+
+namespace {
+
+class WholeRow : public ValidationData {
+ public:
+  WholeRow(std::shared_ptr<const TokenSource> source, Index seq_len, Index batch_size)
+      : source_(std::move(source)),
+        seq_len_(seq_len),
+        batch_(batch_size),
+        starts_(shuffled_windows({{0, source_->size()}}, seq_len + 1, seq_len)),
+        full_batches_(ceil_div(std::ssize(starts_), batch_size)),
+        left_(source_->size() - 1 - std::ssize(starts_) * seq_len) {}
+
+  Batch val_batch(Index i) const override {
+    if (i == full_batches_) return windows_at(*source_, {{source_->size() - 1 - left_}}, left_ + 1);
+    const Index first = i * batch_, rows = std::min(batch_, std::ssize(starts_) - first);
+    return windows_at(
+        *source_, std::span(starts_).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
+        seq_len_ + 1);
+  }
+  Index val_batches() const override { return full_batches_ + (left_ > 0 ? 1 : 0); }
+  Index vocab_size() const override { return source_->vocab_size; }
+  TokenizerFile tokenizer() const override { return source_->tokenizer; }
+  nlohmann::ordered_json info() const override {
+    return {{"type", source_->type},
+            {"files", source_->files},
+            {source_->unit, source_->size()},
+            {"xxh3_128", source_->digest}};
+  }
+
+ private:
+  std::shared_ptr<const TokenSource> source_;
+  Index seq_len_, batch_;
+  std::vector<Index> starts_;  ///< of whole sequences
+  Index full_batches_;         ///< of them
+  Index left_;                 ///< targets behind the last whole sequence
+};
+
+}  // namespace
+
+std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
+                                               Index seq_len, Index batch_size) {
+  if (source->size() < 2)
+    throw DataError(fmt::format("{} is {} {} long; need two, the second of which is predicted",
+                                source->from, source->size(), source->unit));
+  return std::make_unique<WholeRow>(std::move(source), seq_len, batch_size);
+}
+
 }  // namespace difftape::run

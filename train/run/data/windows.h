@@ -1,12 +1,11 @@
 #pragma once
-// Training and validation sequences cut out of one long row of tokens: what text and token files
+// Sequences cut out of one long row of tokens, to train and to validate: what text and token files
 // have in common. Which part trains and which validates is a function of the tokens alone.
 
 #include <memory>
 #include <vector>
 
 #include "train/run/data/dataset.h"
-#include "train/run/data/held_out.h"
 
 namespace difftape::run {
 
@@ -14,6 +13,12 @@ namespace difftape::run {
 struct Division {
   Index dropped_files = 0, dropped_bytes = 0;  ///< near-duplicates
   std::optional<double> val_overlap = {};      ///< fraction of held-out bytes that training has too
+};
+
+/// A stretch of a row of tokens, and the domain that it belongs to.
+struct DomainSpan {
+  std::string domain;
+  Span span;
 };
 
 /// A row of tokens, and what is known of it.
@@ -84,5 +89,38 @@ std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window
 
 /// The rows of `window` tokens that begin at `starts`.
 Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window);
+
+/// Domain and group of every held-out token. The held-out tokens of each domain, one stretch behind
+/// the other, are cut into kLossGroups equal ranges; group g is the g-th range of every domain.
+class HeldOut {
+ public:
+  /// `spans` are held out, in order and apart. `domains` cover them; without any all is one, which
+  /// has no name.
+  HeldOut(const std::vector<Span>& spans, const std::vector<DomainSpan>& domains);
+
+  /// In the order in which they come.
+  const std::vector<std::string>& domains() const { return names_; }
+  /// Of a held-out token.
+  RowOrigin origin(Index token) const;
+
+ private:
+  struct Piece {
+    Span span;
+    Index domain;
+    Index before;  ///< held-out tokens of its domain before it
+  };
+  Index domain_of(const std::string& name);
+  void add(const Span& span, Index domain);
+
+  std::vector<std::string> names_;
+  std::vector<Piece> pieces_;
+  std::vector<Index> sizes_;  ///< of the domains
+};
+
+/// Every token but the first is a target once: sequences of `seq_len` inputs, each of which begins
+/// with the last target of the one before it, in batches in the order of shuffled_windows. What is
+/// left at the end, a shorter sequence, is the last batch. Throws DataError for a row of one token.
+std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
+                                               Index seq_len, Index batch_size);
 
 }  // namespace difftape::run

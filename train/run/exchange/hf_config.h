@@ -1,13 +1,14 @@
 #pragma once
-// The config.json with which Hugging Face transformers opens a model.
+// The config.json with which Hugging Face transformers opens a model, written and read.
 
 #include <array>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "layers/model_config.h"
+#include "train/run/config/config.h"
 
 namespace difftape::run {
 
@@ -41,5 +42,10 @@ bool needs_modeling_file(const ModelConfig& model);
 
 /// config.json, with match_params carried out in `model`. An eos_token_id of -1 is none.
 nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id);
+
+/// What a config.json says of its model, with `overrides` of data.* and train.*. A vocabulary of
+/// another size than that of bytes is of data.type tokens. Throws MissingInput; DataError with all
+/// that difftape has not; ConfigError.
+Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
 }  // namespace difftape::run

@@ -1,4 +1,4 @@
-#include "train/run/exchange/hf_config_reader.h"
+#include "train/run/exchange/hf_config.h"
 
 #include <fmt/ranges.h>
 
@@ -10,7 +10,6 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/data/sources.h"
-#include "train/run/exchange/hf_config.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 

@@ -45,19 +45,13 @@ std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& mode
   return {};
 }
 
-Tensor in_hf_order(const Tensor& x, const std::vector<Index>& rows) {
+Tensor reordered(const Tensor& x, const std::vector<Index>& rows, bool back) {
   if (rows.empty()) return x;
   Tensor y = Tensor::like(x);
-  for (size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(x.row(rows[i]), x.shape().last(), y.row(static_cast<Index>(i)));
-  return y;
-}
-
-Tensor in_own_order(const Tensor& x, const std::vector<Index>& rows) {
-  if (rows.empty()) return x;
-  Tensor y = Tensor::like(x);
-  for (size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(x.row(static_cast<Index>(i)), x.shape().last(), y.row(rows[i]));
+  for (Index i = 0; const Index row : rows) {
+    std::copy_n(x.row(back ? i : row), x.shape().last(), y.row(back ? row : i));
+    ++i;
+  }
   return y;
 }
 

@@ -21,8 +21,13 @@ namespace difftape::run {
 std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& model);
 
 /// y[i] = x[rows[i]], for matrices (rows, columns); and the way back, y[rows[i]] = x[i].
-Tensor in_hf_order(const Tensor& x, const std::vector<Index>& rows);
-Tensor in_own_order(const Tensor& x, const std::vector<Index>& rows);
+Tensor reordered(const Tensor& x, const std::vector<Index>& rows, bool back);
+inline Tensor in_hf_order(const Tensor& x, const std::vector<Index>& rows) {
+  return reordered(x, rows, false);
+}
+inline Tensor in_own_order(const Tensor& x, const std::vector<Index>& rows) {
+  return reordered(x, rows, true);
+}
 
 /// Whether o_proj there holds its product with the weights of subln.
 bool folds_subln(const ModelConfig& model);

@@ -10,7 +10,7 @@
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/writer.h"
 #include "train/run/exchange/export.h"
-#include "train/run/exchange/hf_config_reader.h"
+#include "train/run/exchange/hf_config.h"
 #include "train/run/exchange/hf_layout.h"
 #include "train/run/exchange/provenance.h"
 #include "train/run/exchange/safetensors.h"

@@ -11,7 +11,6 @@
 #include "core/error.h"
 #include "core/real.h"
 #include "train/system/json.h"
-#include "train/system/last_lines.h"
 
 namespace difftape::run {
 

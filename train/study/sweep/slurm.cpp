@@ -19,16 +19,9 @@ namespace fs = std::filesystem;
 constexpr const char* kJobsFile = "jobs";  ///< the array that was submitted last, by its number
 constexpr std::size_t kMostTasks = 1000;   ///< Slurm's MaxArraySize is 1001 unless it is set
 
-/// A word of a shell.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string shell_line(const std::vector<std::string>& words) {
   std::vector<std::string> parts;
-  for (const std::string& word : words) parts.push_back(quoted(word));
+  for (const std::string& word : words) parts.push_back(system::in_shell_quotes(word));
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
@@ -93,7 +86,7 @@ std::vector<std::string> more(std::vector<std::string> words, const char* last) 
 
 std::string slurm_script(const std::vector<std::string>& runs, const SlurmRequest& request) {
   std::string names;
-  for (const std::string& run : runs) names += "  " + quoted(run) + "\n";
+  for (const std::string& run : runs) names += "  " + system::in_shell_quotes(run) + "\n";
   // A task that is told that its time is nearly up goes back into the queue; one that is preempted,
   // Slurm puts there itself, and one that is cancelled is to stay away.
   constexpr const char* kTrain = R"(#!/bin/bash

@@ -29,8 +29,8 @@ struct Sources : testing::Test {
   std::vector<std::string> find(std::vector<std::string> entries) const {
     for (std::string& entry : entries) entry = dir / entry;
     std::vector<std::string> names;
-    for (const fs::path& file : find_sources(entries)) {
-      names.push_back(file.lexically_relative(dir.path()));
+    for (const SourceFile& file : find_source_files(entries)) {
+      names.push_back(file.path.lexically_relative(dir.path()));
     }
     return names;
   }
@@ -78,7 +78,7 @@ TEST_F(Sources, what_matches_nothing_is_named) {
 }
 
 TEST_F(Sources, a_device_is_no_text) {
-  EXPECT_THAT([] { find_sources(std::vector<std::string>{"/dev/zero"}); },
+  EXPECT_THAT([] { find_source_files(std::vector<std::string>{"/dev/zero"}); },
               ThrowsMessage<DataError>("/dev/zero: neither a file nor a directory"));
 }
 

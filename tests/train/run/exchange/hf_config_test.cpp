@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "tests/layers/combinations.h"
 #include "tests/support/scratch.h"
-#include "train/run/exchange/hf_config_reader.h"
 
 namespace difftape::run {
 namespace {

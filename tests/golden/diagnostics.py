@@ -178,7 +178,8 @@ def expected_activations(hidden):
     second = np.diag(flat.T @ flat / len(flat))  # of the feature Gram matrix (He et al. 2024)
     pooled = top(hidden)
     return {"act/max": pooled[0], "act/max_over_median": pooled[0] / pooled[5], "act/topk": pooled,
-            "act/kurtosis": np.mean(second ** 2) / np.mean(second) ** 2}
+            "act/kurtosis": np.mean(second ** 2) / np.mean(second) ** 2,
+            "act/rms": np.sqrt(np.mean(hidden ** 2))}
 
 
 def main(names):

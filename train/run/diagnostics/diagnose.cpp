@@ -107,7 +107,8 @@ Metrics activation_metrics(Index layer, const Tensor& hidden) {
   return of_layer(layer, {{metric("act/max"), top.top1},
                           {metric("act/max_over_median"), top.top1 / top.median},
                           {metric("act/kurtosis"), kurtosis(hidden)},
-                          {metric("act/topk"), list_of(top)}});
+                          {metric("act/topk"), list_of(top)},
+                          {metric("act/rms"), rms(hidden)}});
 }
 
 Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,

@@ -55,6 +55,12 @@ std::vector<double> list_of(const TopValues& values) {
   return {values.top1, values.top2, values.top3, values.top10, values.top100, values.median};
 }
 
+double rms(const Tensor& x) {
+  double squares = 0;
+  for (const real value : x.values()) squares += static_cast<double>(value) * value;
+  return std::sqrt(squares / static_cast<double>(x.size()));
+}
+
 double kurtosis(const Tensor& x) {
   const Index rows = x.shape().rows(), features = x.shape().last();
   std::vector<double> squares(static_cast<size_t>(features));  // of each feature, summed over rows

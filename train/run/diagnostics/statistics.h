@@ -25,6 +25,9 @@ TopValues top_values(std::span<real> magnitudes);
 /// [top1, top2, top3, top10, top100, median], as metrics list them.
 std::vector<double> list_of(const TopValues& values);
 
+/// Root mean square of all elements.
+double rms(const Tensor& x);
+
 /// How unequal features (the last axis of x) are in size: with s_j the root mean square of feature
 /// j over all rows, mean(s^4) / mean(s^2)^2. 1: all alike; at most their number: all but one 0 (He
 /// et al. 2024, "Understanding and minimising outlier features").

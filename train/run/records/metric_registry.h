@@ -218,7 +218,9 @@ inline constexpr Metric kMetrics[] = {
                  "et al. 2024)",
                  Of::any, {"Kurtosis", "of hidden states; 1 is none of them stands out"}),
     {"act/topk", "1", "[top 1, 2, 3, 10, 100, median] of the |hidden states|", Per::rank,
-     When::diagnostics}};
+     When::diagnostics},
+    layer_metric("act/rms", "1",
+                 "root mean square of the hidden states: how the residual stream grows by layer")};
 
 /// The name of a metric of the registry. Any other string does not compile.
 consteval const char* metric(std::string_view name) {

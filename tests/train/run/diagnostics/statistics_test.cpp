@@ -95,5 +95,11 @@ TEST(Kurtosis, of_nan_infinity_or_zeros_is_nan) {
   EXPECT_TRUE(std::isnan(kurtosis(Tensor::zeros({1, 2}))));
 }
 
+TEST(Rms, is_the_size_of_equal_elements_and_nan_of_a_nan) {
+  EXPECT_DOUBLE_EQ(rms(Tensor::full({2, 3, 8}, real(-0.5))), 0.5);
+  EXPECT_DOUBLE_EQ(rms(Tensor::from({1, 4}, std::vector<real>{1, -1, 7, 7})), 5);
+  EXPECT_TRUE(std::isnan(rms(Tensor::full({1, 2}, static_cast<real>(kNaN)))));
+}
+
 }  // namespace
 }  // namespace difftape::run

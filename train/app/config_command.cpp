@@ -12,7 +12,7 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/study/sweep/arm_config.h"
-#include "train/system/terminal.h"
+#include "train/system/text_table.h"
 
 namespace difftape::app {
 

@@ -18,7 +18,7 @@
 #include "core/processes.h"
 #include "train/app/commands.h"
 #include "train/run/config/foreign_names.h"
-#include "train/system/shared.h"
+#include "train/system/files.h"
 
 namespace difftape::app {
 

@@ -13,7 +13,7 @@ namespace difftape::app {
 
 /// Parses the command line and runs its command; prints errors to stderr. Returns the exit code.
 /// In double precision the commands are those of one model. A configuration that is not there is
-/// also looked for in `shared` (train/system/shared.h).
+/// also looked for in `shared` (train/system/files.h).
 int main(int argc, char** argv, const std::string& shared = DIFFTAPE_SHARED);
 
 }  // namespace difftape::app

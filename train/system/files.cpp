@@ -257,6 +257,32 @@ std::string absolute_path(const std::string& path, const std::filesystem::path& 
 
 namespace {
 
+std::filesystem::path& shared_directory() {
+  static std::filesystem::path directory;
+  return directory;
+}
+
+}  // namespace
+
+void set_shared_directory(const std::filesystem::path& fallback) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path installed = self.parent_path().parent_path() / "share" / "difftape";
+  shared_directory() = !error && std::filesystem::is_directory(installed, error) ? installed : fallback;
+}
+
+std::string here_or_shared(const std::string& name, const std::filesystem::path& folder) {
+  const std::string here = (folder / name).lexically_normal().string();
+  std::error_code ignored;
+  if (shared_directory().empty() || std::filesystem::path(name).is_absolute() || std::filesystem::exists(here, ignored)) {
+    return here;
+  }
+  const std::filesystem::path shared = (shared_directory() / name).lexically_normal();
+  return std::filesystem::exists(shared, ignored) ? shared.string() : here;
+}
+
+namespace {
+
 /// The lock of a file as a whole, which belongs to the open file, not to the process.
 struct flock whole_file() {
   struct flock lock {};

@@ -129,6 +129,16 @@ class AppendFile {
 /// pattern the characters of the folder stand for themselves (POSIX glob).
 std::string absolute_path(const std::string& path, const std::filesystem::path& folder = {});
 
+// What is installed with the program to be read by it: the folder `configs`.
+
+/// Where this program looks: <its folder>/../share/difftape if that is there, otherwise `fallback`;
+/// empty: nowhere. Called once, before anything is read.
+void set_shared_directory(const std::filesystem::path& fallback);
+
+/// `name` seen from `folder` (empty: the working directory); if nothing is there, that of the same
+/// name in the shared directory; if nothing is there either, the first.
+std::string here_or_shared(const std::string& name, const std::filesystem::path& folder = {});
+
 /// Holds `<dir>/lock` for as long as it lives. The operating system frees it however the process
 /// ends.
 class DirectoryLock {

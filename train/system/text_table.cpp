@@ -1,8 +1,11 @@
 #include "train/system/text_table.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <numeric>
 
 namespace difftape::system {
@@ -55,6 +58,18 @@ std::size_t width_of(const Table& table) {
 }
 
 }  // namespace
+
+std::size_t terminal_width(int descriptor, std::size_t otherwise) {
+  if (const char* columns = std::getenv("COLUMNS")) {
+    const std::string_view text = columns;
+    std::size_t width = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
+    if (error == std::errc() && end == text.data() + text.size() && width > 0) return width;
+  }
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return otherwise;
+}
 
 std::vector<ColumnGroup> column_groups(std::span<const Column> columns) {
   std::vector<ColumnGroup> groups;

@@ -14,6 +14,10 @@ namespace difftape::system {
 /// Columns of a text that goes to a file or to a console that is no terminal.
 inline constexpr std::size_t kTextWidth = 100;
 
+/// Columns of the terminal of a file descriptor; first of all what the variable COLUMNS says, and
+/// `otherwise` if there is neither.
+std::size_t terminal_width(int descriptor, std::size_t otherwise);
+
 struct Column {
   std::string group;  ///< shared by neighbouring columns; empty: none
   std::string name;

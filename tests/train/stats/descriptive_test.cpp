@@ -1,8 +1,13 @@
 #include "train/stats/descriptive.h"
-#include "core/real.h"
+
+#include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
+#include <vector>
+
+#include "core/real.h"
 
 namespace difftape::stats {
 namespace {
@@ -61,5 +66,76 @@ TEST(Correlation, is_of_pearson_whatever_the_scales) {
   EXPECT_TRUE(std::isnan(correlation(x, std::vector<double>(4, 1.0))));
 }
 
+double grad_norm_growth(const std::vector<double>& norms) { return late_growth(numbered(norms)); }
+double grad_norm_late_variance(const std::vector<double>& norms) {
+  return late_variance(numbered(norms));
+}
+
+/// Norms of the steps 1 to n that follow 3 step^exponent.
+std::vector<double> power(std::size_t n, double exponent) {
+  std::vector<double> norms;
+  for (std::size_t step = 1; step <= n; ++step) {
+    norms.push_back(3 * std::pow(static_cast<double>(step), exponent));
+  }
+  return norms;
+}
+
+TEST(LateGrowth, is_the_exponent_of_a_power_of_the_step) {
+  for (const double exponent : {-0.5, 0.0, 0.25, 2.0}) {
+    for (const std::size_t steps : {3u, 10u, 101u, 2000u}) {
+      EXPECT_NEAR(grad_norm_growth(power(steps, exponent)), exponent, 1e-9) << steps;
+    }
+  }
+}
+
+TEST(LateGrowth, looks_at_the_second_half_of_the_steps_only) {
+  std::vector<double> norms = power(101, 1.5);
+  for (std::size_t step = 1; 2 * step <= 101; ++step) norms[step - 1] = 1e6;
+  EXPECT_NEAR(grad_norm_growth(norms), 1.5, 1e-9);
+  norms[50] = 1e6;  // step 51 is the first that counts
+  EXPECT_LT(grad_norm_growth(norms), 1);
+}
+
+TEST(LateGrowth, of_three_points_is_the_least_squares_slope) {
+  // Steps 3, 4, 5 of 5 with norms e, e^2, e^2 against log(step).
+  const std::vector<double> norms{9, 9, std::exp(1), std::exp(2), std::exp(2)};
+  const double x[] = {std::log(3), std::log(4), std::log(5)}, y[] = {1, 2, 2};
+  const double mean = (x[0] + x[1] + x[2]) / 3;
+  double above = 0, below = 0;
+  for (int i = 0; i < 3; ++i) {
+    above += (x[i] - mean) * y[i];
+    below += (x[i] - mean) * (x[i] - mean);
+  }
+  EXPECT_NEAR(grad_norm_growth(norms), above / below, 1e-12);
+}
+
+TEST(LateGrowth, is_nan_without_two_positive_finite_norms) {
+  EXPECT_TRUE(std::isnan(grad_norm_growth({})));
+  EXPECT_TRUE(std::isnan(grad_norm_growth({1, 2})));
+  EXPECT_TRUE(std::isnan(grad_norm_growth({1, 2, kNaN, 0, kInfinity, 3})));
+}
+
+TEST(LateGrowth, leaves_out_what_is_not_finite) {
+  std::vector<double> norms = power(40, 0.75);
+  norms[30] = kNaN;
+  norms[39] = kInfinity;
+  EXPECT_NEAR(grad_norm_growth(norms), 0.75, 1e-9);
+}
+
+TEST(LateVariance, is_the_population_variance_of_the_last_quarter) {
+  EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 9, 1, 2, 6}), 4);
+  EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 9, 9, 1, 2, 6}), 14.0 / 3);
+  EXPECT_DOUBLE_EQ(grad_norm_late_variance({5}), 0);
+  EXPECT_DOUBLE_EQ(grad_norm_late_variance({9, 9, 9, 9, 2, 6, 4, kInfinity}), 0);
+  EXPECT_TRUE(std::isnan(grad_norm_late_variance({})));
+}
+
+TEST(Late, takes_the_last_part_of_the_steps_whichever_were_logged) {
+  const Series all = numbered(std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(late(all, kLastQuarter).value, (std::vector<double>{7, 8, 9}));
+  EXPECT_EQ(late(all, kSecondHalf).value, (std::vector<double>{5, 6, 7, 8, 9}));
+  EXPECT_EQ(late({{10, 20, 30, 40}, {1, 2, 3, 4}}, kLastQuarter).step, std::vector<double>{40});
+  EXPECT_TRUE(late({}, kLastQuarter).step.empty());
+}
 }  // namespace
 }  // namespace difftape::stats

@@ -10,7 +10,6 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/shares.h"
 #include "train/system/files.h"
-#include "train/system/shared.h"
 #include "train/system/suggest.h"
 
 namespace difftape::run {

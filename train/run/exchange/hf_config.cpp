@@ -46,10 +46,6 @@ void check_heads(const AttentionFields& fields, const ModelConfig& model, Reason
   }
 }
 
-}  // namespace
-
-namespace {
-
 nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
   const RopeRule rule = rope_rule(model);
   const RopeScaling& scaling = rule.scaling;

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -31,26 +30,14 @@ constexpr Size kLargestHeader = 100'000'000;  // that of the format's own librar
 constexpr Size kNone = std::numeric_limits<Size>::max();
 
 /// Types of whole bytes, and how many.
-constexpr std::array<std::pair<std::string_view, Size>, 16> kDtypes{{{"BOOL", 1},
-                                                                     {"U8", 1},
-                                                                     {"I8", 1},
-                                                                     {"F8_E4M3", 1},
-                                                                     {"F8_E5M2", 1},
-                                                                     {"F8_E8M0", 1},
-                                                                     {"U16", 2},
-                                                                     {"I16", 2},
-                                                                     {"F16", 2},
-                                                                     {"BF16", 2},
-                                                                     {"U32", 4},
-                                                                     {"I32", 4},
-                                                                     {"F32", 4},
-                                                                     {"U64", 8},
-                                                                     {"I64", 8},
-                                                                     {"F64", 8}}};
+constexpr std::pair<std::string_view, Size> kDtypes[] = {
+    {"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
+    {"U16", 2},  {"I16", 2},  {"F16", 2}, {"BF16", 2},    {"U32", 4},     {"I32", 4},
+    {"F32", 4},  {"U64", 8},  {"I64", 8}, {"F64", 8}};
 
 Size bytes_of(std::string_view dtype) {
-  const auto found = std::ranges::find(kDtypes, dtype, &decltype(kDtypes)::value_type::first);
-  return found == kDtypes.end() ? kNone : found->second;
+  const auto found = std::ranges::find(kDtypes, dtype, &std::pair<std::string_view, Size>::first);
+  return found == std::end(kDtypes) ? kNone : found->second;
 }
 
 Size length_in(std::string_view bytes) {

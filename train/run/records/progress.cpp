@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "train/system/number.h"
-#include "train/system/terminal.h"
+#include "train/system/text_table.h"
 
 namespace difftape::run {
 

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/value.h"
-#include "train/system/shared.h"
+#include "train/system/files.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {

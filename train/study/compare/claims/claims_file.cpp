@@ -13,7 +13,6 @@
 #include "train/study/compare/claims/claim_reader.h"
 #include "train/study/compare/claims/yaml_map.h"
 #include "train/system/files.h"
-#include "train/system/shared.h"
 
 namespace difftape::study {
 

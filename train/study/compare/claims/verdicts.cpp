@@ -7,7 +7,6 @@
 #include <map>
 
 #include "train/stats/decision.h"
-#include "train/stats/joint_holm.h"
 #include "train/study/compare/claims/questions.h"
 
 namespace difftape::study {

@@ -51,7 +51,7 @@ constexpr double kFalseDiscoveryRate = 0.10;
 /// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
 /// be found: equivalence where a difference was expected, a difference beyond the margin where
 /// equivalence was, one above it where none above it was. Both are corrected together: of primary
-/// claims by joint_holm (train/stats/joint_holm.h), which holds wrong verdicts of any kind at
+/// claims by joint_holm (train/stats/decision.h), which holds wrong verdicts of any kind at
 /// alpha; of secondary ones at the level that their primary one was decided at, and no less than
 /// the claim before; of exploratory ones by Benjamini and Hochberg within the family, each question
 /// for itself. `p_signs` is the exact test of signs, beside the others.

@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The program looks for its configurations in ../share/difftape (train/system/shared.h).
+# The program looks for its configurations in ../share/difftape (train/system/files.h).
 install(TARGETS difftape difftape-f64 RUNTIME DESTINATION bin COMPONENT program)
 install(DIRECTORY configs DESTINATION share/difftape COMPONENT program)
 install(FILES README.md DESTINATION share/doc/difftape COMPONENT program)

@@ -107,7 +107,7 @@ TEST(AnswerAttention, of_a_diagnostic_batch_has_the_queries_of_the_sequences_it_
   config.batch_size = 2;
   config.needles.facts = {2};
   config.needles.queries = {1};
-  const std::unique_ptr<Dataset> data = make_needles(config, 0, 1);
+  const std::unique_ptr<Dataset> data = make_needles(config, 1);
   const Batch batch = diagnostic_batch(*data, 3);
   ASSERT_EQ(batch.batch, 3);
   EXPECT_EQ(batch.tokens.size(), 3u * 65);

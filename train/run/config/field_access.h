@@ -90,30 +90,19 @@ void from_value(const ConfigValue& value, std::array<double, N>& out) {
   std::copy_n(items.begin(), N, out.begin());
 }
 
-/// The rule that follows from the type: the names of its values. None for others.
+/// The rule that follows from the type: the words that are its values. None for others.
 template <class T>
-struct ChoiceNames {
-  static std::vector<std::string> list() {
-    if constexpr (Choice<T>) return names<T>();
-    return {};
+std::vector<std::string> words_of() {
+  std::vector<std::string> words;
+  if constexpr (Choice<T>) words = names<T>();
+  if constexpr (requires { requires HasNames<typename T::value_type>; }) {
+    words = names<typename T::value_type>();
+    words.insert(words.begin(), kPreset);
   }
-};
-template <HasNames T>
-struct ChoiceNames<std::optional<T>> {
-  static std::vector<std::string> list() {
-    std::vector<std::string> choices = names<T>();
-    choices.insert(choices.begin(), kPreset);
-    return choices;
-  }
-};
-template <>
-struct ChoiceNames<std::optional<double>> {
-  static std::vector<std::string> list() { return {kPreset}; }
-};
-template <>
-struct ChoiceNames<std::optional<ProjectionStd>> {
-  static std::vector<std::string> list() { return {kPreset, kFanIn}; }
-};
+  if constexpr (std::same_as<T, std::optional<double>>) words = {kPreset};
+  if constexpr (std::same_as<T, std::optional<ProjectionStd>>) words = {kPreset, kFanIn};
+  return words;
+}
 /// Numbers that words may stand for.
 template <class T>
 inline constexpr bool kIsNumberOrWord =
@@ -137,8 +126,7 @@ Field field(std::string key, Constraint constraint, std::string unit, std::strin
   };
   made.flags = flags.value_or(usual_flags(key));
   made.key = std::move(key);
-  if (auto choices = ChoiceNames<T>::list(); !choices.empty())
-    constraint.names = std::move(choices);
+  if (auto words = words_of<T>(); !words.empty()) constraint.names = std::move(words);
   constraint.or_number = kIsNumberOrWord<T>;
   made.spec = {made.get(Config{}), std::move(constraint), kFixedLength<T>};
   made.unit = std::move(unit);

@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
-#include "train/run/config/shares.h"
+#include "train/run/config/foreign_names.h"
 #include "train/system/files.h"
 #include "train/system/suggest.h"
 
@@ -84,6 +86,70 @@ void make_absolute(ConfigValue& paths, const SourceLocation& said_at) {
     for (std::string& path : *several) path = system::absolute_path(path, folder);
   }
 }
+
+constexpr double kMaxPart = 1e15;  // where each integer still has a double of its own
+
+double number_of(const ConfigValue& value) {
+  const Index* whole = std::get_if<Index>(&value);
+  return whole ? static_cast<double>(*whole) : std::get<double>(value);
+}
+
+double part_of(const ConfigValue& whole, double percent, bool rounds) {
+  const double part = number_of(whole) * percent / 100;
+  return rounds ? std::round(part) : std::strtod(fmt::format("{:.15g}", part).c_str(), nullptr);
+}
+
+/// Which keys hold a share while a configuration is read, "10%" of train.steps: at first all that
+/// may, with the default.
+class Shares {
+ public:
+  Shares() {
+    for (const Field& field : fields()) {
+      if (!field.spec.constraint.share_of.empty()) take(field, field.spec.standard());
+    }
+  }
+
+  /// Takes the value that was read for a key: true if it is a share, to be applied later, and false
+  /// if it holds as it is.
+  bool take(const Field& field, const ConfigValue& value) {
+    if (field.spec.constraint.share_of.empty()) return false;
+    const std::string* share = std::get_if<std::string>(&value);
+    if (share) {
+      text_of_[field.key] = *share;
+    } else {
+      text_of_.erase(field.key);
+    }
+    return share != nullptr;
+  }
+
+  /// Gives each key that holds a share its value, and says so in its origin. Integers are rounded
+  /// to the nearest, others to 15 digits: 10% of 0.003 is 0.0003. Adds values out of their range to
+  /// `errors`, and their keys to `broken`; keys that follow from a broken one stay.
+  void apply(ResolvedConfig& resolved, std::set<std::string>& broken, ConfigErrors& errors) const {
+    for (const auto& [key, text] : text_of_) {
+      const Field& field = *find_field(key);
+      const Field& whole = *find_field(field.spec.constraint.share_of);
+      Origin& origin = resolved.origins[key];
+      origin.share = fmt::format("{} of {}", text, whole.key);
+      if (broken.contains(key) || broken.contains(whole.key)) continue;
+      const bool rounds = std::holds_alternative<Index>(field.spec.initial);
+      const ConfigValue of = whole.get(resolved.config);
+      const double part = part_of(of, percent_of(text).value(), rounds);
+      if (part > kMaxPart || !field.spec.constraint.allows(part)) {
+        errors.add(origin.location,
+                   fmt::format("{}: {}, {}, is {} and out of range; need {}", key, origin.share,
+                               number_of(of), part, field.spec.constraint.range()));
+        broken.insert(key);
+        continue;
+      }
+      field.set(resolved.config,
+                rounds ? ConfigValue(static_cast<Index>(part)) : ConfigValue(part));
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> text_of_;  ///< "10%" by key
+};
 
 }  // namespace
 
@@ -225,6 +291,38 @@ void Assignments::flatten(const YamlNode& map, const std::string& section, Seen&
                                key, value.describe(), *inside));
     }
   }
+}
+
+void Assignments::unknown(const std::string& key, const YamlNode& value,
+                          const SourceLocation& location) {
+  if (errors_->full()) return errors_->add(location, fmt::format("unknown key '{}'", key));
+  const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
+  if (of_sweep && !std::ranges::count(sections_, "sweep")) {
+    errors_->add(location, location.line == 0
+                               ? fmt::format("{}: only 'difftape sweep' knows this key", key)
+                               : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
+                                             key, location.source));
+    complete_ = false;
+    return;
+  }
+  const bool section = value.kind == YamlNode::Kind::map;
+  if (const ForeignName* foreign = find_foreign_name(key, section)) {
+    suspects_.emplace(foreign->key);
+    errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
+                                       foreign->description()));
+    return;
+  }
+  std::vector<std::string> candidates = section ? sections_ : keys_;
+  if (section && of_sweep) candidates = keys_;  // some of them are maps
+  if (!of_sweep) {
+    std::erase_if(candidates, [](const std::string& k) { return k.starts_with("sweep."); });
+  }
+  candidates.push_back("base");
+  const std::string guess = system::nearest_key(key, candidates);
+  suspects_.insert(guess);
+  errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
+                                     guess.empty() ? "'difftape config keys' lists all keys"
+                                                   : "did you mean '" + guess + "'?"));
 }
 
 const Assignment* Assignments::find(const std::string& key) const {

@@ -67,7 +67,7 @@ struct ValueSpec {
 };
 
 /// The value of `key`, or nothing after adding to `errors` what is wrong with it. A share stays the
-/// text "10%": its value follows from that of another key (shares.h).
+/// text "10%": its value follows from that of another key.
 std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
                                       const ValueSpec& spec, ConfigErrors& errors);
 

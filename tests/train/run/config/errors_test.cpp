@@ -1,11 +1,18 @@
 // Every message a wrong key, value or file gets.
 
+#include <fmt/format.h>
+
+#include <array>
+
 #include "tests/train/run/config/config_files.h"
 
 namespace difftape::run {
 namespace {
 
-using ConfigMessages = ConfigFiles;
+class ConfigMessages : public ConfigFiles {
+ protected:
+  void expect_of_values(const std::vector<std::array<std::string, 3>>& cases);
+};
 
 TEST_F(ConfigMessages, unknown_keys_name_the_nearest_known_one) {
   EXPECT_EQ(error("model:\n  d_modle: 3\n"),
@@ -43,83 +50,68 @@ TEST_F(ConfigMessages, duplicate_keys_are_found_in_every_spelling) {
             "--set model={d_ff: 1, d_ff: 2}: error: duplicate key 'model.d_ff'");
 }
 
-TEST_F(ConfigMessages, mistyped_whole_numbers_say_what_was_expected) {
-  const std::string at = "a.yaml:1:14: error: train.steps: ";
-  EXPECT_EQ(error("train.steps: abc\n"), at + "expected an integer, got 'abc'");
-  EXPECT_EQ(error("train.steps: 1.5\n"), at + "expected an integer, got '1.5'");
-  EXPECT_EQ(error("train.steps: 1e3\n"), at + "expected an integer, got '1e3'; write 1000");
-  EXPECT_EQ(error("train.steps: 12 3\n"), at + "expected an integer, got '12 3'");
-  EXPECT_EQ(error("train.steps: '100'\n"),
-            at + "expected an integer, got the string '100'; remove the quotes");
-  EXPECT_EQ(error("train.steps: [1]\n"), at + "expected an integer, got a list");
-  EXPECT_EQ(error("train.steps: {a: 1}\n"), at + "expected an integer, got a map");
-  EXPECT_EQ(error("train.steps: 99999999999999999999\n"),
-            at + "99999999999999999999 is out of range; need a 64-bit integer");
-  EXPECT_EQ(error("train.steps:\n"),
-            "a.yaml:1:1: error: train.steps: expected an integer, got nothing");
-  EXPECT_EQ(error("train.steps: ~\n"),
-            "a.yaml:1:1: error: train.steps: expected an integer, got nothing");
+/// Expects the message of each "key: value", which is at the value, or at the key without a value.
+void ConfigMessages::expect_of_values(const std::vector<std::array<std::string, 3>>& cases) {
+  for (const auto& [key, value, message] : cases) {
+    const bool none = value.empty() || value == "~";
+    EXPECT_EQ(error(key + ": " + value + "\n"),
+              fmt::format("a.yaml:1:{}: error: {}: {}", none ? 1 : key.size() + 3, key, message));
+  }
 }
 
-TEST_F(ConfigMessages, numbers_that_words_may_stand_for_are_told_both) {
-  const std::string at = "a.yaml:1:28: error: model.init.projection_std: ";
-  EXPECT_EQ(error("model.init.projection_std: fanin\n"),
-            at + "'fanin' is not one of preset, fan_in, or a number; did you mean 'fan_in'?");
-  EXPECT_EQ(error("model.init.projection_std: 0\n"), at + "0 is out of range; need > 0");
-  EXPECT_EQ(error("model.init.projection_std: 1e999\n"),
-            at + "1e999 is out of range; it does not fit a double");
-  EXPECT_EQ(error("model.init.projection_std: 0.1x\n"), at + "expected a number, got '0.1x'");
-  EXPECT_EQ(error("model.init.projection_std: [1]\n"), at + "expected a word, got a list");
-  EXPECT_EQ(error("model.init.embedding_std: fan_in\n"),
-            "a.yaml:1:27: error: model.init.embedding_std: 'fan_in' is not one of preset, or a "
-            "number");
+TEST_F(ConfigMessages, mistyped_values_say_what_was_expected) {
+  const std::string steps = "train.steps", std = "model.init.projection_std";
+  expect_of_values({
+      {steps, "abc", "expected an integer, got 'abc'"},
+      {steps, "1.5", "expected an integer, got '1.5'"},
+      {steps, "1e3", "expected an integer, got '1e3'; write 1000"},
+      {steps, "12 3", "expected an integer, got '12 3'"},
+      {steps, "'100'", "expected an integer, got the string '100'; remove the quotes"},
+      {steps, "[1]", "expected an integer, got a list"},
+      {steps, "{a: 1}", "expected an integer, got a map"},
+      {steps, "", "expected an integer, got nothing"},
+      {steps, "~", "expected an integer, got nothing"},
+      {std, "fanin", "'fanin' is not one of preset, fan_in, or a number; did you mean 'fan_in'?"},
+      {std, "0.1x", "expected a number, got '0.1x'"},
+      {std, "[1]", "expected a word, got a list"},
+      {"model.init.embedding_std", "fan_in", "'fan_in' is not one of preset, or a number"},
+      {"optim.lr", "fast", "expected a number, got 'fast'"},
+      {"optim.lr", "'1'", "expected a number, got the string '1'; remove the quotes"},
+      {"model.tie_word_embeddings", "yes", "expected true or false, got 'yes'"},
+      {"model.match_params", "parameters", "expected true or false, got 'parameters'"},
+      {"run.name", "[a]", "expected a string, got a list"},
+      {"run.out", "", "expected a string, got nothing; write \"\" for an empty string"},
+      {"optim.schedule", "[a]", "expected a word, got a list"},
+      {"optim.betas", "0.9", "expected a list of 2 numbers, got '0.9'"},
+      {"optim.betas", "[0.9]", "expected a list of 2 numbers, got a list of 1"},
+      {"data.path", "{a: b}", "expected a list of strings, got a map"},
+  });
+  EXPECT_EQ(error("optim.betas: [0.9, x]\n"),
+            "a.yaml:1:20: error: optim.betas: expected a number, got 'x'");
+  EXPECT_EQ(error("optim: 5\n"),
+            "a.yaml:1:8: error: optim is a section, got '5'; give its keys, for example optim.lr");
   EXPECT_EQ(
       config("model.init: {embedding_std: 1, projection_std: fan_in}\n").model.init.embedding_std,
       1);
 }
 
-TEST_F(ConfigMessages, mistyped_values_of_other_types_say_what_was_expected) {
-  EXPECT_EQ(error("optim.lr: fast\n"),
-            "a.yaml:1:11: error: optim.lr: expected a number, got 'fast'");
-  EXPECT_EQ(
-      error("optim.lr: '1'\n"),
-      "a.yaml:1:11: error: optim.lr: expected a number, got the string '1'; remove the quotes");
-  EXPECT_EQ(error("model.tie_word_embeddings: yes\n"),
-            "a.yaml:1:28: error: model.tie_word_embeddings: expected true or false, got 'yes'");
-  EXPECT_EQ(error("run.name: [a]\n"),
-            "a.yaml:1:11: error: run.name: expected a string, got a list");
-  EXPECT_EQ(
-      error("run.out:\n"),
-      "a.yaml:1:1: error: run.out: expected a string, got nothing; write \"\" for an empty string");
-  EXPECT_EQ(error("optim.schedule: [a]\n"),
-            "a.yaml:1:17: error: optim.schedule: expected a word, got a list");
-  EXPECT_EQ(error("optim.betas: 0.9\n"),
-            "a.yaml:1:14: error: optim.betas: expected a list of 2 numbers, got '0.9'");
-  EXPECT_EQ(error("optim.betas: [0.9]\n"),
-            "a.yaml:1:14: error: optim.betas: expected a list of 2 numbers, got a list of 1");
-  EXPECT_EQ(error("optim.betas: [0.9, x]\n"),
-            "a.yaml:1:20: error: optim.betas: expected a number, got 'x'");
-  EXPECT_EQ(error("data.path: {a: b}\n"),
-            "a.yaml:1:12: error: data.path: expected a list of strings, got a map");
-  EXPECT_EQ(error("optim: 5\n"),
-            "a.yaml:1:8: error: optim is a section, got '5'; give its keys, for example optim.lr");
-}
-
 TEST_F(ConfigMessages, numbers_out_of_range_name_the_range) {
-  EXPECT_EQ(error("optim.lr: 0\n"), "a.yaml:1:11: error: optim.lr: 0 is out of range; need > 0");
-  EXPECT_EQ(error("train.steps: 0\n"),
-            "a.yaml:1:14: error: train.steps: 0 is out of range; need >= 1");
-  EXPECT_EQ(error("model.num_layers: 1025\n"),
-            "a.yaml:1:19: error: model.num_layers: 1025 is out of range; need in [1, 1024]");
+  const std::string no_double = "1e999 is out of range; it does not fit a double";
+  expect_of_values({
+      {"optim.lr", "0", "0 is out of range; need > 0"},
+      {"optim.lr", "1e999", no_double},
+      {"model.init.projection_std", "0", "0 is out of range; need > 0"},
+      {"model.init.projection_std", "1e999", no_double},
+      {"train.steps", "0", "0 is out of range; need >= 1"},
+      {"train.steps", "99999999999999999999",
+       "99999999999999999999 is out of range; need a 64-bit integer"},
+      {"model.num_layers", "1025", "1025 is out of range; need in [1, 1024]"},
+      {"run.seed", "-1", "-1 is out of range; need >= 0"},
+  });
   EXPECT_EQ(error("optim.betas: [0.9, 1]\n"),
             "a.yaml:1:20: error: optim.betas: 1 is out of range; need in [0, 1)");
-  EXPECT_EQ(error("run.seed: -1\n"), "a.yaml:1:11: error: run.seed: -1 is out of range; need >= 0");
-  EXPECT_EQ(error("optim.lr: 1e999\n"),
-            "a.yaml:1:11: error: optim.lr: 1e999 is out of range; it does not fit a double");
-  for (const std::string word : {".nan", "nan", ".inf", "-.inf", "inf"}) {
-    EXPECT_EQ(error("optim.lr: " + word + "\n"),
-              "a.yaml:1:11: error: optim.lr: " + word + " is not allowed; need a finite number");
-  }
+  for (const std::string word : {".nan", "nan", ".inf", "-.inf", "inf"})
+    expect_of_values({{"optim.lr", word, word + " is not allowed; need a finite number"}});
 }
 
 TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
@@ -127,24 +119,20 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
   EXPECT_THAT(message, testing::StartsWith(
                            "a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
   EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
-  EXPECT_EQ(error("data.type: txt\n"),
-            "a.yaml:1:12: error: data.type: 'txt' is not one of text, tokens, needles, mqar, "
-            "backcopy; did you mean 'text'?");
-  EXPECT_EQ(error("train.activation_checkpointing: block\n"),
-            "a.yaml:1:33: error: train.activation_checkpointing: 'block' is not one of none, "
-            "blocks; did you mean "
-            "'blocks'?");
-  EXPECT_EQ(error("train.precision: fp8\n"),
-            "a.yaml:1:18: error: train.precision: 'fp8' is not one of full, bf16, bf16_emulated, "
-            "bf16x3, bf16x3_emulated, bf16x6, bf16x6_emulated");
-  EXPECT_EQ(error("optim.schedule: cosin\n"),
-            "a.yaml:1:17: error: optim.schedule: 'cosin' is not one of cosine, linear, constant, "
-            "wsd; did you mean 'cosine'?");
+  expect_of_values({
+      {"data.type", "txt",
+       "'txt' is not one of text, tokens, needles, mqar, backcopy; did you mean 'text'?"},
+      {"train.activation_checkpointing", "block",
+       "'block' is not one of none, blocks; did you mean 'blocks'?"},
+      {"train.precision", "fp8",
+       "'fp8' is not one of full, bf16, bf16_emulated, bf16x3, bf16x3_emulated, bf16x6, "
+       "bf16x6_emulated"},
+      {"optim.schedule", "cosin",
+       "'cosin' is not one of cosine, linear, constant, wsd; did you mean 'cosine'?"},
+  });
   EXPECT_EQ(error("model.attention: {kind: gated, gate: both}\n"),
             "a.yaml:1:38: error: model.attention.gate: 'both' is not one of preset, none, "
             "elementwise, head");
-  EXPECT_EQ(error("model.match_params: parameters\n"),
-            "a.yaml:1:21: error: model.match_params: expected true or false, got 'parameters'");
 }
 
 TEST_F(ConfigMessages, broken_yaml_names_the_place) {

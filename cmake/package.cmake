@@ -1,26 +1,27 @@
-# The Debian package of the component `program`: cpack in the build folder writes it. Manual pages
-# and completions are printed by the programs themselves.
+# The Debian package of the component `program`: cpack in the build folder writes it. The programs
+# print their completions, and help2man makes manual pages of their help where it is installed.
 set(shell ${PROJECT_BINARY_DIR}/generated/shell)
 file(MAKE_DIRECTORY ${shell})
-# difftape_printed(PROGRAM ARGUMENT... TO FILE IN FOLDER): what the program prints, installed there;
-# gzip compresses a FILE that ends in .gz.
-function(difftape_printed program)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TO;IN" "")
+# difftape_printed(FILE FOLDER PROGRAM COMMAND...): what the command prints about the program,
+# installed there; gzip compresses a FILE that ends in .gz.
+function(difftape_printed file folder program)
   set(compress)
-  string(REGEX REPLACE "\\.gz$" "" plain ${arg_TO})
-  if(NOT plain STREQUAL arg_TO)
+  string(REGEX REPLACE "\\.gz$" "" plain ${file})
+  if(NOT plain STREQUAL file)
     set(compress COMMAND gzip -9nf ${shell}/${plain})
   endif()
-  add_custom_command(OUTPUT ${shell}/${arg_TO} DEPENDS ${program}
-    COMMAND ${program} ${arg_UNPARSED_ARGUMENTS} > ${shell}/${plain} ${compress})
-  set_property(GLOBAL APPEND PROPERTY difftape_printed ${shell}/${arg_TO})
-  install(FILES ${shell}/${arg_TO} DESTINATION share/${arg_IN} COMPONENT program)
+  add_custom_command(OUTPUT ${shell}/${file} DEPENDS ${program}
+    COMMAND ${ARGN} > ${shell}/${plain} ${compress})
+  set_property(GLOBAL APPEND PROPERTY difftape_printed ${shell}/${file})
+  install(FILES ${shell}/${file} DESTINATION share/${folder} COMPONENT program)
 endfunction()
+find_program(HELP2MAN help2man)
 foreach(program difftape difftape-f64)
-  difftape_printed(${program} man TO ${program}.1.gz IN man/man1)
-  difftape_printed(${program} completion bash TO ${program} IN bash-completion/completions)
-  difftape_printed(${program} completion zsh TO _${program} IN zsh/vendor-completions)
-  difftape_printed(${program} completion fish TO ${program}.fish IN fish/vendor_completions.d)
+  difftape_printed(${program} bash-completion/completions ${program} ${program} completion bash)
+  if(HELP2MAN)
+    difftape_printed(${program}.1.gz man/man1 ${program} ${HELP2MAN} --no-info
+      --name "find out which attention mechanism trains stably" $<TARGET_FILE:${program}>)
+  endif()
 endforeach()
 get_property(printed GLOBAL PROPERTY difftape_printed)
 add_custom_target(difftape_shell ALL DEPENDS ${printed})

@@ -9,7 +9,6 @@ files() { find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path /var 
 
 apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 for file in /usr/share/man/man1/difftape.1.gz /usr/share/bash-completion/completions/difftape \
-  /usr/share/zsh/vendor-completions/_difftape /usr/share/fish/vendor_completions.d/difftape.fish \
   /usr/share/doc/difftape/copyright /usr/share/difftape/configs/sweeps/quickstart.yaml; do
   [ -s "$file" ] || fail "no $file"
 done

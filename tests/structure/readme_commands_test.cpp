@@ -1,6 +1,6 @@
 // The command lines of the READMEs are such that the program takes them: each is parsed by the real
-// parser, into commands that do nothing, and the configurations it names are there. What they print
-// is not compared.
+// parser, which runs no command, and the configurations it names are there. What they print is not
+// compared.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -14,23 +14,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void do_nothing(app::Command& command) {
-  if (command.run) command.run = [owner_of_targets = std::move(command.run)] {};
-  for (app::Command& below : command.commands) do_nothing(below);
-}
-
 /// Parses a command line of difftape. Throws UsageError.
 void parse(Words words) {
   words.insert(words.begin(), "difftape");
   app::Context context;
-  app::Program program{.name = "difftape", .help = "", .footer = "", .version = "", .commands = {}};
-  for (const app::MakeCommand make : app::commands()) {
-    program.commands.push_back(make(context));
-    do_nothing(program.commands.back());
-  }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  app::parse_and_run(program, static_cast<int>(arguments.size()), arguments.data());
+  const auto program = app::make_program("difftape");
+  for (const app::AddCommand add : app::commands()) add(*program, context);
+  program->parse_complete_callback([] { throw CLI::Success(); });  // before a command runs
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  app::parse_and_run(*program, static_cast<int>(arguments.size()), arguments.data());
 }
 
 TEST(ReadmeCommands, are_taken_by_the_parser) {

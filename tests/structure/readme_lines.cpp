@@ -15,7 +15,7 @@ namespace {
 const std::string kCommand =
     "difftape "
     "((?:train|sweep|report|eval|generate|plan|config|grads|replay|verify|gradcheck|"
-    "doctor|completion|man|data|export|import|init|overfit|runs|diff)\\b";
+    "doctor|completion|data|export|import|init|runs|diff)\\b";
 
 /// Those in backquotes that name a file; a synopsis is none.
 void add_quoted(const fs::path& file, const std::string& paragraph,

@@ -34,7 +34,6 @@ Words little(const Words& command) {
   static const std::map<std::string, Words> added{
       {"train", kLittleModel + kTwoSteps},
       {"sweep", kLittleModel + kTwoSteps},
-      {"overfit", kLittleModel + Words{"--loss", "100"}},
       {"plan", kLittleModel},
       {"replay", {"--step", "2"}},  // two steps have no spike, which is the default
       {"eval", {"--batches", "1"}},

@@ -1,7 +1,7 @@
 #pragma once
-// The commands of `difftape`, in the files `*_command.cpp` and `*_commands.cpp`. A command that
-// runs prints to stdout and sets `exit` of the context, which must outlive it. Errors are thrown;
-// `main` of program.h prints them and returns their exit code.
+// The commands of `difftape`, in the files `*_command.cpp` and `*_commands.cpp`: each adds itself
+// to a program. A command that runs prints to stdout and sets `exit` of the context, which must
+// outlive it. Errors are thrown; `main` of program.h prints them and returns their exit code.
 
 #include <filesystem>
 #include <span>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "train/app/parser.h"
+#include "train/app/command_line.h"
 #include "train/system/exit.h"
 
 namespace difftape::app {
@@ -19,7 +19,6 @@ namespace difftape::app {
 struct Context {
   std::vector<std::string> command_line;
   system::Exit exit = system::Exit::ok;
-  const Program* program = nullptr;  ///< complete when a command runs
 };
 
 /// What a command that uses a model says of the argument that names it.
@@ -27,7 +26,7 @@ inline constexpr const char* kModelHelp =
     "Checkpoint or run directory; or a configuration, with its initial weights";
 
 /// `--arm NAME` of the commands that take the file of a run or of a sweep (study::config_of_arm).
-Option arm_option(std::string& arm);
+void add_arm(CLI::App& command, std::string& arm);
 
 /// From here on the command does not end when nobody reads what it prints any more (`| head -1`).
 void outlive_reader();
@@ -38,29 +37,27 @@ void say(const std::string& note);
 /// What --out auto stands for: the first of `usual`, `usual`-2, `usual`-3, ... that is free.
 inline constexpr const char* kOutAuto = "auto";
 
-Command train_command(Context& context);
-Command sweep_command(Context& context);
+void train_command(CLI::App& program, Context& context);
+void sweep_command(CLI::App& program, Context& context);
 /// What a sweep starts for each of its runs; not in the help.
-Command worker_command(Context& context);
-Command report_command(Context& context);
-Command runs_command(Context& context);
-Command diff_command(Context& context);
-Command plan_command(Context& context);
-Command config_command(Context& context);
-Command init_command(Context& context);
-Command overfit_command(Context& context);
-Command grads_command(Context& context);
-Command eval_command(Context& context);
-Command generate_command(Context& context);
-Command export_command(Context& context);
-Command import_command(Context& context);
-Command data_command(Context& context);
-Command doctor_command(Context& context);
-Command gradcheck_command(Context& context);
-Command replay_command(Context& context);
-Command verify_command(Context& context);
-Command completion_command(Context& context);
-Command man_command(Context& context);
+void worker_command(CLI::App& program, Context& context);
+void report_command(CLI::App& program, Context& context);
+void runs_command(CLI::App& program, Context& context);
+void diff_command(CLI::App& program, Context& context);
+void plan_command(CLI::App& program, Context& context);
+void config_command(CLI::App& program, Context& context);
+void init_command(CLI::App& program, Context& context);
+void grads_command(CLI::App& program, Context& context);
+void eval_command(CLI::App& program, Context& context);
+void generate_command(CLI::App& program, Context& context);
+void export_command(CLI::App& program, Context& context);
+void import_command(CLI::App& program, Context& context);
+void data_command(CLI::App& program, Context& context);
+void doctor_command(CLI::App& program, Context& context);
+void gradcheck_command(CLI::App& program, Context& context);
+void replay_command(CLI::App& program, Context& context);
+void verify_command(CLI::App& program, Context& context);
+void completion_command(CLI::App& program, Context& context);
 
 /// Checks a file that a command is going to write: what exists there is replaced only if it is an
 /// ordinary file with the same extension (".html") and none of the command's inputs. Throws
@@ -77,9 +74,9 @@ void require_h5_output(const std::filesystem::path& out, std::string_view comman
 void require_csv_output(const std::filesystem::path& out, std::string_view command,
                         std::string_view header);
 
-using MakeCommand = Command (*)(Context&);
+using AddCommand = void (*)(CLI::App& program, Context& context);
 
 /// The commands of this program, in the order of its help: of one model only in double precision.
-std::span<const MakeCommand> commands();
+std::span<const AddCommand> commands();
 
 }  // namespace difftape::app

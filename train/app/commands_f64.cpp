@@ -3,11 +3,11 @@
 
 namespace difftape::app {
 
-std::span<const MakeCommand> commands() {
-  static constexpr MakeCommand kCommands[] = {
-      train_command,  overfit_command,    eval_command,   generate_command, export_command,
-      import_command, grads_command,      replay_command, verify_command,   gradcheck_command,
-      doctor_command, completion_command, man_command};
+std::span<const AddCommand> commands() {
+  static constexpr AddCommand kCommands[] = {train_command,  eval_command,      generate_command,
+                                             export_command, import_command,    grads_command,
+                                             replay_command, verify_command,    gradcheck_command,
+                                             doctor_command, completion_command};
   return kCommands;
 }
 

@@ -103,51 +103,46 @@ void prepare(PrepareArguments& a) {
       prepared.vocab_size);
 }
 
-Command prepare_command() {
+void prepare_command(CLI::App& above) {
   auto a = std::make_shared<PrepareArguments>();
-  return {.name = "prepare",
-          .help = "Make a file of tokens from text",
-          .options = {{.name = "SOURCES",
-                       .target = &a->sources,
-                       .help = "Files, folders or globs; a .jsonl has one document a line",
-                       .required = true},
-                      {.name = "--out",
-                       .target = &a->out,
-                       .help = "File to write: .bin, as nanoGPT reads it, or .h5",
-                       .required = true},
-                      {"--tokenizer", &a->tokenizer,
-                       "Model of SentencePiece, as spm_train makes it (default: bytes)"},
-                      {.name = "--key",
-                       .target = &a->request.key,
-                       .help = "Key of the text in lines of JSON",
-                       .show_default = true},
-                      {"--eos-token-id", &a->request.eos_token_id,
-                       "Token that ends each document, -1 for none (default: the tokenizer's)"},
-                      {"--drop-duplicates", &a->request.options.drop_duplicates,
-                       "Drop a document if more than this fraction of its bytes is in strings of "
-                       "50 bytes of longer ones"},
-                      {"--val-fraction", &a->request.options.val_fraction,
-                       "Fraction of the bytes of every domain to hold out, in whole documents; "
-                       "lines of JSON with the same \"group\" stay together"},
-                      {"--val-out", &a->val_out,
-                       "Directory of held-out tokens, a file for each domain: a source file, or a "
-                       "folder that SOURCES names"},
-                      {"--max-overlap", &a->request.options.max_overlap,
-                       "Drop held-out documents that are most like training until at most this "
-                       "fraction of a domain's is in training, too"}},
-          .run = [a] { prepare(*a); },
-          .examples = {"data prepare text.txt --out tokens.bin",
-                       "data prepare books.jsonl --out train.bin --val-out val --val-fraction 0.05 "
-                       "--drop-duplicates 0.3"}};
+  CLI::App& command =
+      add_command(above, "prepare", "Make a file of tokens from text",
+                  {"data prepare text.txt --out tokens.bin",
+                   "data prepare books.jsonl --out train.bin --val-out val --val-fraction 0.05 "
+                   "--drop-duplicates 0.3"});
+  add_option(command, "SOURCES", a->sources,
+             "Files, folders or globs; a .jsonl has one document a line")
+      ->required();
+  add_option(command, "--out", a->out, "File to write: .bin, as nanoGPT reads it, or .h5")
+      ->required();
+  add_option(command, "--tokenizer", a->tokenizer,
+             "Model of SentencePiece, as spm_train makes it (default: bytes)");
+  add_option(command, "--key", a->request.key, "Key of the text in lines of JSON")
+      ->capture_default_str();
+  add_option(command, "--eos-token-id", a->request.eos_token_id,
+             "Token that ends each document, -1 for none (default: the tokenizer's)");
+  run::CorpusOptions& options = a->request.options;
+  add_option(command, "--drop-duplicates", options.drop_duplicates,
+             "Drop a document if more than this fraction of its bytes is in strings of 50 bytes of "
+             "longer ones");
+  add_option(command, "--val-fraction", options.val_fraction,
+             "Fraction of the bytes of every domain to hold out, in whole documents; lines of JSON "
+             "with the same \"group\" stay together");
+  add_option(command, "--val-out", a->val_out,
+             "Directory of held-out tokens, a file for each domain: a source file, or a folder "
+             "that SOURCES names");
+  add_option(command, "--max-overlap", options.max_overlap,
+             "Drop held-out documents that are most like training until at most this fraction of a "
+             "domain's is in training, too");
+  command.callback([a] { prepare(*a); });
 }
 
 }  // namespace
 
-Command data_command(Context&) {
-  return {.name = "data",
-          .help = "Make what models train on: files of tokens",
-          .commands = {prepare_command()},
-          .examples = {"data prepare text.txt --out tokens.bin"}};
+void data_command(CLI::App& program, Context&) {
+  CLI::App& command = add_command(program, "data", "Make what models train on: files of tokens",
+                                  {"data prepare text.txt --out tokens.bin"});
+  prepare_command(command);
 }
 
 }  // namespace difftape::app

@@ -77,19 +77,19 @@ void compare_runs(const DiffArguments& arguments, Context& context) {
 
 }  // namespace
 
-Command diff_command(Context& context) {
+void diff_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<DiffArguments>();
-  return {
-      .name = "diff",
-      .help = "What two runs differ in: configuration, environment, and from which step on numbers",
-      .options = {{.name = "RUN_A", .target = &a->a, .help = "Run directory", .required = true},
-                  {.name = "RUN_B", .target = &a->b, .help = "Run directory", .required = true},
-                  {"--all", &a->all,
-                   "Show every layer, head and parameter, not the first of each metric alone"},
-                  {"--exit-code", &a->exit_code,
-                   "Exit with 1 if the runs logged other numbers, in any bit (default: 0)"}},
-      .run = [a, &context] { compare_runs(*a, context); },
-      .examples = {"diff runs/mine runs/mine-2"}};
+  CLI::App& command = add_command(
+      program, "diff",
+      "What two runs differ in: configuration, environment, and from which step on numbers",
+      {"diff runs/mine runs/mine-2"});
+  add_option(command, "RUN_A", a->a, "Run directory")->required();
+  add_option(command, "RUN_B", a->b, "Run directory")->required();
+  command.add_flag("--all", a->all,
+                   "Show every layer, head and parameter, not the first of each metric alone");
+  command.add_flag("--exit-code", a->exit_code,
+                   "Exit with 1 if the runs logged other numbers, in any bit (default: 0)");
+  command.callback([a, &context] { compare_runs(*a, context); });
 }
 
 }  // namespace difftape::app

@@ -11,9 +11,8 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "core/processes.h"
-#include "core/random.h"
-#include "core/tensor.h"
 #include "train/app/commands.h"
+#include "train/app/measured_gemm.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/run_files.h"
 
@@ -44,47 +43,12 @@ void line(const char* name, const std::string& value) {
   std::fflush(stdout);
 }
 
-/// What a product of training size in a precision is here.
-struct Product {
-  double flops = 0;  ///< a second, best of several
-  double error = 0;  ///< root mean square, of that of the results
-};
-
-Product measure_gemm(Precision precision) {
-  constexpr Index kRows = 2048, kCols = 384, kInner = 384, kChecked = 16;
-  Tensor a = Tensor::empty({kRows, kInner}), b = Tensor::empty({kCols, kInner}),
-         c = Tensor::empty({kRows, kCols});
-  fill_normal(a, RandomStream(1, "doctor a"), 1);
-  fill_normal(b, RandomStream(1, "doctor b"), 1);
-  Product product;
-  for (int round = 0; round < 20; ++round) {
-    const auto started = std::chrono::steady_clock::now();
-    gemm(matrix(a), transpose(matrix(b)), c.data(), kCols, Accumulate::no, precision);
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    product.flops = std::max(product.flops, 2.0 * kRows * kCols * kInner / seconds);
-  }
-  double squares = 0, sizes = 0;
-  for (Index i = 0; i < kChecked; ++i) {
-    for (Index j = 0; j < kCols; ++j) {
-      long double sum = 0;
-      for (Index k = 0; k < kInner; ++k)
-        sum += static_cast<long double>(a.row(i)[k]) * static_cast<long double>(b.row(j)[k]);
-      const auto exact = static_cast<double>(sum);
-      squares += std::pow(static_cast<double>(c.row(i)[j]) - exact, 2);
-      sizes += exact * exact;
-    }
-  }
-  product.error = std::sqrt(squares / sizes);
-  return product;
-}
-
 /// A line for each precision that train.precision may be here.
 void print_precisions(double peak) {
   std::string name = "matrix product";
   for (const auto& [word, precision] : kNames<Precision>) {
     if (!unsupported_reason(precision).empty() || is_emulated(precision)) continue;
-    const Product product = measure_gemm(precision);
+    const MeasuredGemm product = measure_gemm(precision);
     line(name.c_str(),
          fmt::format("{:<8}{:.0f} GFLOP/s, {:.0f} % of peak, error {:.1e}, 2048 x 384 x 384", word,
                      product.flops / 1e9, 100 * product.flops / peak, product.error));
@@ -92,24 +56,11 @@ void print_precisions(double peak) {
   }
 }
 
-/// The result of a product of training size, of numbers whose sums are rounded.
-std::vector<real> product_bits(Engine engine) {
-  const EngineScope scope(engine);
-  constexpr Index kRows = 50, kCols = 100, kInner = 700;
-  Tensor a = Tensor::empty({kRows, kInner}), b = Tensor::empty({kInner, kCols}),
-         c = Tensor::empty({kRows, kCols});
-  fill_normal(a, RandomStream(1, "doctor a"), 1);
-  fill_normal(b, RandomStream(1, "doctor b"), 1);
-  gemm(matrix(a), matrix(b), c.data(), kCols, Accumulate::no);
-  return {c.values().begin(), c.values().end()};
-}
-
 std::string portable_line() {
   const std::string why = unsupported_reason(Engine::portable);
   if (!why.empty()) return "no other program: " + why;
-  return product_bits(Engine::fast) == product_bits(Engine::portable)
-             ? "train.gemm: portable"
-             : "runs on processors like this one; on any with train.gemm: portable";
+  return has_portable_bits() ? "train.gemm: portable"
+                             : "runs on processors like this one; on any with train.gemm: portable";
 }
 
 void print_doctor() {
@@ -136,16 +87,14 @@ void print_doctor() {
   line("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
   line("fmt", fmt::format("{}", FMT_VERSION));
-  line("CLI11", parser_version());
+  line("CLI11", CLI11_VERSION);
 }
 
 }  // namespace
 
-Command doctor_command(Context&) {
-  return {.name = "doctor",
-          .help = "What this machine and this build can do, measured",
-          .run = print_doctor,
-          .examples = {"doctor"}};
+void doctor_command(CLI::App& program, Context&) {
+  add_command(program, "doctor", "What this machine and this build can do, measured", {"doctor"})
+      .callback(print_doctor);
 }
 
 }  // namespace difftape::app

@@ -146,34 +146,30 @@ void print_evaluation(const Json& result) {
 
 }  // namespace
 
-Command eval_command(Context&) {
+void eval_command(CLI::App& program, Context&) {
   auto a = std::make_shared<EvalArguments>();
-  return {.name = "eval",
-          .help = "How well a model predicts: loss, perplexity, bits per byte, accuracy",
-          .options =
-              {{.name = "RUN_OR_CKPT", .target = &a->model, .help = kModelHelp, .required = true},
-               {.name = "--data",
-                .target = &a->data,
-                .help = "File, folder or glob to evaluate on as a whole, each token that has one "
-                        "before it once (default: what the run held out)",
-                .key = "data.path"},
-               {"--batches", &a->batches,
-                "So many batches (default: all; of generated data those of a validation)"},
-               {"--positions", &a->positions,
-                "The loss at each place of a sequence too, for example of longer ones: --set "
-                "data.seq_len=512 --set model.max_seq_len=512"},
-               {"--json", &a->json, "Print one JSON object"},
-               set_option(a->overrides)},
-          .run =
-              [a] {
-                const Json result = evaluate(*a);
-                if (a->json) {
-                  fmt::print("{}\n", system::json_text(result));
-                } else {
-                  print_evaluation(result);
-                }
-              },
-          .examples = {"eval runs/mine", "eval runs/mine --data text.txt --json"}};
+  CLI::App& command = add_command(
+      program, "eval", "How well a model predicts: loss, perplexity, bits per byte, accuracy",
+      {"eval runs/mine", "eval runs/mine --data text.txt --json"});
+  add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
+  add_option(command, "--data", a->data,
+             "File, folder or glob to evaluate on as a whole, each token that has one before it "
+             "once (default: what the run held out)");
+  add_option(command, "--batches", a->batches,
+             "So many batches (default: all; of generated data those of a validation)");
+  command.add_flag("--positions", a->positions,
+                   "The loss at each place of a sequence too, for example of longer ones: --set "
+                   "data.seq_len=512 --set model.max_seq_len=512");
+  command.add_flag("--json", a->json, "Print one JSON object");
+  add_set(command, a->overrides);
+  command.callback([a] {
+    const Json result = evaluate(*a);
+    if (a->json) {
+      fmt::print("{}\n", system::json_text(result));
+    } else {
+      print_evaluation(result);
+    }
+  });
 }
 
 }  // namespace difftape::app

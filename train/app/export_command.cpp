@@ -49,42 +49,33 @@ void import_as_told(const ImportArguments& a) {
 
 }  // namespace
 
-Command export_command(Context&) {
+void export_command(CLI::App& program, Context&) {
   auto a = std::make_shared<ExportArguments>();
-  return {
-      .name = "export",
-      .help = "Write a model for other programs: safetensors, or a directory for transformers",
-      .options =
-          {{.name = "RUN_OR_CKPT", .target = &a->model, .help = kModelHelp, .required = true},
-           {.name = "--format",
-            .target = &a->format,
-            .help = "safetensors: one file; hf: a directory for from_pretrained of transformers",
-            .required = true,
-            .choices = names<run::ExportFormat>},
-           {.name = "--out",
-            .target = &a->out,
-            .help = "File or new directory to write",
-            .required = true}},
-      .run = [a] { export_as_told(*a); },
-      .examples = {"export runs/mine --format safetensors --out mine.safetensors",
-                   "export runs/mine --format hf --out mine_hf"}};
+  CLI::App& command =
+      add_command(program, "export",
+                  "Write a model for other programs: safetensors, or a directory for transformers",
+                  {"export runs/mine --format safetensors --out mine.safetensors",
+                   "export runs/mine --format hf --out mine_hf"});
+  add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
+  add_option(command, "--format", a->format,
+             "safetensors: one file; hf: a directory for from_pretrained of transformers")
+      ->required();
+  add_option(command, "--out", a->out, "File or new directory to write")->required();
+  command.callback([a] { export_as_told(*a); });
 }
 
-Command import_command(Context&) {
+void import_command(CLI::App& program, Context&) {
   auto a = std::make_shared<ImportArguments>();
-  return {.name = "import",
-          .help = "Make a checkpoint of an exported model, or of one that transformers saved",
-          .options = {{.name = "FILE_OR_DIR",
-                       .target = &a->weights,
-                       .help = "A .safetensors file, or a directory with model.safetensors",
-                       .required = true},
-                      {.name = "--out",
-                       .target = &a->out,
-                       .help = "Checkpoint to write, .h5",
-                       .required = true},
-                      set_option(a->overrides)},
-          .run = [a] { import_as_told(*a); },
-          .examples = {"import mine.safetensors --out mine.h5"}};
+  CLI::App& command =
+      add_command(program, "import",
+                  "Make a checkpoint of an exported model, or of one that transformers saved",
+                  {"import mine.safetensors --out mine.h5"});
+  add_option(command, "FILE_OR_DIR", a->weights,
+             "A .safetensors file, or a directory with model.safetensors")
+      ->required();
+  add_option(command, "--out", a->out, "Checkpoint to write, .h5")->required();
+  add_set(command, a->overrides);
+  command.callback([a] { import_as_told(*a); });
 }
 
 }  // namespace difftape::app

@@ -234,40 +234,36 @@ void write_texts(GenerateArguments& a) {
 
 }  // namespace
 
-Command generate_command(Context&) {
+void generate_command(CLI::App& program, Context&) {
   auto a = std::make_shared<GenerateArguments>();
   run::GenerateRequest& request = a->request;
-  const auto shown = [](const char* name, Target target, const char* help) {
-    return Option{.name = name, .target = target, .help = help, .show_default = true};
+  CLI::App& command = add_command(
+      program, "generate", "Let a model write on: text after a prompt",
+      {"generate runs/mine --prompt 'the quick ' --max-tokens 8",
+       "generate runs/mine --prompt 'the ' --temperature 0.8 --top-k 40 --seed 2 --json"});
+  const auto shown = [&](const char* name, auto& value, const char* help) {
+    add_option(command, name, value, help)->capture_default_str();
   };
-  return {.name = "generate",
-          .help = "Let a model write on: text after a prompt",
-          .options =
-              {{.name = "RUN_OR_CKPT", .target = &a->model, .help = kModelHelp, .required = true},
-               {.name = "--prompt",
-                .target = &a->prompt,
-                .help = "Text to begin with",
-                .given = &a->has_prompt},
-               {"--prompts", &a->prompts, "File with a prompt a line"},
-               {.name = "--tokens",
-                .target = &a->tokens,
-                .help = "Tokens to begin with, such as 1,2,3",
-                .refuse_empty = true},
-               shown("--max-tokens", &request.max_tokens, "Tokens to write at most"),
-               shown("--temperature", &request.sampling.temperature,
-                     "Logits are divided by it; 0: the likeliest token"),
-               shown("--top-k", &request.sampling.top_k, "So many likeliest tokens; 0: all"),
-               shown("--top-p", &request.sampling.top_p,
-                     "The likeliest tokens that together have this probability"),
-               shown("--min-p", &request.sampling.min_p,
-                     "Tokens of this share of the largest probability or more"),
-               shown("--seed", &a->seed, "Another seed is another text"),
-               {"--stop", &a->stop, "Text that ends it; may be repeated"},
-               {"--json", &a->json, "Print one JSON object a prompt"}},
-          .run = [a] { write_texts(*a); },
-          .examples = {"generate runs/mine --prompt 'the quick ' --max-tokens 8",
-                       "generate runs/mine --prompt 'the ' --temperature 0.8 --top-k 40 --seed 2 "
-                       "--json"}};
+  add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
+  const CLI::Option* prompt = add_option(command, "--prompt", a->prompt, "Text to begin with");
+  add_option(command, "--prompts", a->prompts, "File with a prompt a line");
+  add_option(command, "--tokens", a->tokens, "Tokens to begin with, such as 1,2,3")
+      ->check(refuse_empty);
+  shown("--max-tokens", request.max_tokens, "Tokens to write at most");
+  shown("--temperature", request.sampling.temperature,
+        "Logits are divided by it; 0: the likeliest token");
+  shown("--top-k", request.sampling.top_k, "So many likeliest tokens; 0: all");
+  shown("--top-p", request.sampling.top_p,
+        "The likeliest tokens that together have this probability");
+  shown("--min-p", request.sampling.min_p,
+        "Tokens of this share of the largest probability or more");
+  shown("--seed", a->seed, "Another seed is another text");
+  add_option(command, "--stop", a->stop, "Text that ends it; may be repeated");
+  command.add_flag("--json", a->json, "Print one JSON object a prompt");
+  command.callback([a, prompt] {
+    a->has_prompt = prompt->count() > 0;
+    write_texts(*a);
+  });
 }
 
 }  // namespace difftape::app

@@ -155,21 +155,19 @@ class Rows {
 
 }  // namespace
 
-Command gradcheck_command(Context& context) {
+void gradcheck_command(CLI::App& program, Context& context) {
   auto filter = std::make_shared<std::string>();
-  return {.name = "gradcheck",
-          .help = "Check every gradient against finite differences, in double precision",
-          .options = {{"--filter", filter.get(),
-                       "Only cases whose name matches this regular expression"}},
-          .run =
-              [filter, &context] {
-                if constexpr (std::is_same_v<real, double>) {
-                  context.exit = check(*filter);
-                } else {
-                  hand_over_to_f64(context.command_line);
-                }
-              },
-          .examples = {"gradcheck --filter cross_entropy"}};
+  CLI::App& command = add_command(
+      program, "gradcheck", "Check every gradient against finite differences, in double precision",
+      {"gradcheck --filter cross_entropy"});
+  add_option(command, "--filter", *filter, "Only cases whose name matches this regular expression");
+  command.callback([filter, &context] {
+    if constexpr (std::is_same_v<real, double>) {
+      context.exit = check(*filter);
+    } else {
+      hand_over_to_f64(context.command_line);
+    }
+  });
 }
 
 }  // namespace difftape::app

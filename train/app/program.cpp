@@ -10,14 +10,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <new>
-#include <type_traits>
 
 #include "core/gemm.h"
-#include "core/platform.h"
 #include "core/processes.h"
 #include "train/app/commands.h"
-#include "train/run/config/foreign_names.h"
 #include "train/system/files.h"
 
 namespace difftape::app {
@@ -36,13 +34,6 @@ void limit_spinning(char** argv) {
 /// What ps and top show: the word that the program was called by. A program that is executed as
 /// /proc/self/exe, as after limit_spinning and as workers are, would be called "exe".
 void name_process(const std::string& name) { prctl(PR_SET_NAME, name.c_str()); }
-
-constexpr const char* kStart =
-    std::is_same_v<real, float> ? "sweep configs/sweeps/quickstart.yaml" : "gradcheck";
-constexpr const char* kExitCodes =
-    "Exit codes: 0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
-    "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
-    "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
 
 /// Says why this process ends, and ends those with it that it trains with.
 int fail(system::Exit exit, std::string_view message) {
@@ -88,23 +79,12 @@ int main(int argc, char** argv, const std::string& shared) {
   name_process(name);
   system::set_shared_directory(shared);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit then fails like one to a full disk
-  const BuildInfo build = build_info();
-  Program program{.name = name,
-                  .help = "difftape: find out which attention mechanism trains stably",
-                  .footer = kExitCodes,
-                  .version = fmt::format("difftape {} ({}, {}, {})", build.version, build.commit,
-                                         build.precision, build.compiler),
-                  .commands = {},
-                  .start = fmt::format("Start with:  {} {}\n\n", name, kStart),
-                  .advice = run::advice_for_option};
   Context context{.command_line = {argv, argv + argc}};
-  context.program = &program;
-  for (const MakeCommand make : commands()) program.commands.push_back(make(context));
+  const std::unique_ptr<CLI::App> program = make_program(name);
+  for (const AddCommand add : commands()) add(*program, context);
   try {
-    const std::string_view command = argc > 1 ? argv[1] : "";
-    if (command == "train" || command == "sweep") processes::join();
     gemm_backend();  // a backend that is not there is an error before anything starts
-    if (!parse_and_run(program, argc, argv)) {
+    if (!parse_and_run(*program, argc, argv)) {
       processes::leave();
       return 0;
     }

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "train/app/commands.h"
@@ -32,42 +34,31 @@ bool replay_file(const ReplayArguments& arguments) {
   return replay.identical();
 }
 
-std::vector<Option> options_of(ReplayArguments& a) {
-  Option batches =
-      list_option("--batches", &a.request.batches,
-                  "Steps away from it whose batches are run from its state, separated by commas");
-  Option states =
-      list_option("--states", &a.request.states,
-                  "Steps away from it whose states are run with its batch, separated by commas");
-  batches.given = states.given = &a.asked_for_run;
-  return {{.name = "CRASH_DUMP_OR_RUN",
-           .target = &a.where,
-           .help = "The crash dump of a divergence (RUN/diverged/step-....h5), or a run directory",
-           .required = true},
-          {.name = "--step",
-           .target = &a.request.step,
-           .help = "The step of the run (default: where its worst spike begins)",
-           .given = &a.asked_for_run},
-          batches,
-          states};
-}
-
 }  // namespace
 
-Command replay_command(Context& context) {
+void replay_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<ReplayArguments>();
   a->request.say = say;
-  return {
-      .name = "replay",
-      .help = "Repeat a step bit for bit: a divergence, or a spike with other batches and states",
-      .options = options_of(*a),
-      .run =
-          [a, &context] {
-            const bool same =
-                std::filesystem::is_directory(a->where) ? replay_run(*a) : replay_file(*a);
-            context.exit = same ? system::Exit::ok : system::Exit::check_failed;
-          },
-      .examples = {"replay runs/mine --step 8", "replay runs/diverged/diverged/step-00000002.h5"}};
+  CLI::App& command = add_command(
+      program, "replay",
+      "Repeat a step bit for bit: a divergence, or a spike with other batches and states",
+      {"replay runs/mine --step 8", "replay runs/diverged/diverged/step-00000002.h5"});
+  add_option(command, "CRASH_DUMP_OR_RUN", a->where,
+             "The crash dump of a divergence (RUN/diverged/step-....h5), or a run directory")
+      ->required();
+  const CLI::Option* of_run[] = {
+      add_option(command, "--step", a->request.step,
+                 "The step of the run (default: where its worst spike begins)"),
+      add_list(command, "--batches", a->request.batches,
+               "Steps away from it whose batches are run from its state, separated by commas"),
+      add_list(command, "--states", a->request.states,
+               "Steps away from it whose states are run with its batch, separated by commas")};
+  command.callback([a, &context, options = std::to_array(of_run)] {
+    a->asked_for_run =
+        std::ranges::any_of(options, [](const CLI::Option* each) { return each->count() > 0; });
+    const bool same = std::filesystem::is_directory(a->where) ? replay_run(*a) : replay_file(*a);
+    context.exit = same ? system::Exit::ok : system::Exit::check_failed;
+  });
 }
 
 }  // namespace difftape::app

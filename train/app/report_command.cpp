@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
+#include <thread>
 
 #include "train/app/commands.h"
-#include "train/app/watch.h"
 #include "train/run/records/progress.h"
 #include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
@@ -149,6 +151,39 @@ study::Study study_so_far(const study::Collection& collection, const std::string
   return make_study(collection.runs, there ? baseline : "");
 }
 
+/// What was seen of runs.
+enum class Seen { nothing, some_go_on, all_have_ended };
+
+/// After which a page of runs in training loads itself again.
+constexpr int kRefreshSeconds = 5;
+
+/// Calls `look` whenever a file of the runs in these directories was written, with pauses in which
+/// the runs have the processor, until it has seen all runs end and no sweep there has one to come,
+/// or until a signal comes, whose code is returned. Throws MissingInput for what is no directory.
+system::Exit watch_runs(const std::vector<fs::path>& dirs, const std::function<Seen()>& look) {
+  using namespace std::chrono_literals;
+  using Clock = std::chrono::steady_clock;
+  // Between two looks at the runs at least, and between two looks at what a signal said.
+  constexpr Clock::duration kPause = 2s, kTick = 200ms;
+  const system::StopRequest stop;
+  study::RunWatch runs(dirs);
+  while (stop.received() == system::Exit::ok) {
+    if (!runs.changed()) {
+      std::this_thread::sleep_for(kTick);
+      continue;
+    }
+    const auto begin = Clock::now();
+    const Seen seen = look();
+    std::fflush(stdout);
+    if (seen == Seen::all_have_ended && !runs.more_to_come()) break;
+    const auto end = begin + std::max(kPause, 10 * (Clock::now() - begin));
+    while (stop.received() == system::Exit::ok && Clock::now() < end) {
+      std::this_thread::sleep_for(kTick);
+    }
+  }
+  return stop.received();
+}
+
 /// Rewrites the page while runs are trained; what is printed are changes of the answer. Then the
 /// page is made once more, as it stays.
 system::Exit watch(const ReportArguments& arguments) {
@@ -181,42 +216,39 @@ system::Exit watch(const ReportArguments& arguments) {
 
 }  // namespace
 
-Command report_command(Context& context) {
+void report_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<ReportArguments>();
-  return {
-      .name = "report",
-      .help = "Compare runs: tables and verdicts here, curves in an HTML page",
-      .options =
-          {{.name = "RUN_DIR",
-            .target = &a->runs,
-            .help = "Run directories, directories that hold them, such as that of a sweep, or the "
-                    "index.csv of a sweep, which stands for its runs",
-            .required = true},
-           {"--baseline", &a->baseline,
-            "The arm that the others are compared with; default: that of the first run"},
-           {"--claims", &a->claims,
-            "A file of claims to judge by these runs; default: that of the first sweep among them "
-            "that has one"},
-           {.name = "--out", .target = &a->out, .help = "The page to write", .show_default = true},
-           list_option("--charts", &a->charts,
-                       "Logged quantities to draw, separated by commas, such as optim/lr,"
-                       "attn/entropy,attn/entropy/3 (default: a selection)"),
-           {"--svg", &a->svg, "Also write the learning-rate curve, as SVG"},
-           {"--forest", &a->forest, "Also write the forest plot of the claims, as SVG"},
-           {"--verdicts", &a->verdicts, "A CSV file to write with the numbers of every claim"},
-           {"--watch", &a->watch,
-            "Rewrite the page while the runs are trained, until all have ended or Ctrl-C"}},
-      .run =
-          [a, &context] {
-            require_outputs(*a);
-            if (a->watch) {
-              context.exit = watch(*a);
-            } else {
-              report(*a);
-            }
-          },
-      .examples = {"report runs/sweep", "report runs/sweep --baseline softmax --out r.html",
-                   "report runs/sweep --charts optim/lr,attn/entropy"}};
+  CLI::App& command = add_command(
+      program, "report", "Compare runs: tables and verdicts here, curves in an HTML page",
+      {"report runs/sweep", "report runs/sweep --baseline softmax --out r.html",
+       "report runs/sweep --charts optim/lr,attn/entropy"});
+  add_option(command, "RUN_DIR", a->runs,
+             "Run directories, directories that hold them, such as that of a sweep, or the "
+             "index.csv of a sweep, which stands for its runs")
+      ->required();
+  add_option(command, "--baseline", a->baseline,
+             "The arm that the others are compared with; default: that of the first run");
+  add_option(command, "--claims", a->claims,
+             "A file of claims to judge by these runs; default: that of the first sweep among them "
+             "that has one");
+  add_option(command, "--out", a->out, "The page to write")->capture_default_str();
+  add_list(command, "--charts", a->charts,
+           "Logged quantities to draw, separated by commas, such as optim/lr,attn/entropy,"
+           "attn/entropy/3 (default: a selection)");
+  add_option(command, "--svg", a->svg, "Also write the learning-rate curve, as SVG");
+  add_option(command, "--forest", a->forest, "Also write the forest plot of the claims, as SVG");
+  add_option(command, "--verdicts", a->verdicts,
+             "A CSV file to write with the numbers of every claim");
+  command.add_flag("--watch", a->watch,
+                   "Rewrite the page while the runs are trained, until all have ended or Ctrl-C");
+  command.callback([a, &context] {
+    require_outputs(*a);
+    if (a->watch) {
+      context.exit = watch(*a);
+    } else {
+      report(*a);
+    }
+  });
 }
 
 }  // namespace difftape::app

@@ -12,8 +12,10 @@
 #include "train/run/config/reader.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"
+#include "train/run/loop/overfit.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
+#include "train/run/records/progress.h"
 #include "train/run/records/run_files.h"
 #include "train/system/files.h"
 #include "train/system/number.h"
@@ -28,7 +30,8 @@ constexpr const char* kResumeAuto = "auto";
 struct TrainArguments {
   std::string config, out, resume, fork;
   std::vector<std::string> overrides;
-  bool forks = false, profile = false, digest = false;
+  Index overfit_steps = 0;
+  bool forks = false, profile = false, digest = false, overfits = false;
 };
 
 /// Of --resume=CHECKPOINT: the file that is meant; nothing of other words.
@@ -85,7 +88,42 @@ void fork(const TrainArguments& a, run::Config& config) {
   config.train.init_from = system::absolute_path(a.fork);
 }
 
+void print_step(Index step, Index steps, double loss) {
+  if (step != 1 && step % run::plain_interval(steps) != 0) return;
+  fmt::print("step {:>4}  loss {:.4f}\n", step, system::shown(loss));
+  std::fflush(stdout);
+}
+
+/// Of --overfit: what was found, in one line.
+std::string verdict(const run::Overfit& found, double target) {
+  if (found.reached) {
+    return fmt::format("learned: loss {:.4g} at step {}, below {}; {:.4f} before the first update",
+                       found.lowest, found.step, target, found.first);
+  }
+  if (found.diverged) {
+    return fmt::format("NOT LEARNED: diverged at step {}, {} is not finite", found.step,
+                       found.diverged->quantity);
+  }
+  return fmt::format(
+      "NOT LEARNED: loss {:.4g} at best in {} steps, not below {}; {:.4f} before the first update",
+      found.lowest, found.step, target, found.first);
+}
+
+system::Exit overfit_as_told(const TrainArguments& a) {
+  if (!a.out.empty() || !a.resume.empty() || a.forks || a.profile || a.digest)
+    throw UsageError("--overfit leaves nothing behind; give it alone, with --set");
+  run::OverfitRequest request;
+  request.steps = a.overfit_steps;
+  if (request.steps < 1) throw UsageError("--overfit: need a number of steps above 0");
+  const run::Config config = run::load_config(a.config, a.overrides).config;
+  const run::Overfit found = run::overfit(
+      config, request, [&](Index step, double loss) { print_step(step, request.steps, loss); });
+  fmt::print("{}\n", verdict(found, request.target));
+  return found.reached ? system::Exit::ok : system::Exit::check_failed;
+}
+
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
+  if (a.overfits) return overfit_as_told(a);
   run::Config config = run::load_config(a.config, a.overrides).config;
   fork(a, config);
   config.log.digest |= a.digest;
@@ -102,36 +140,42 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
 
 }  // namespace
 
-Command train_command(Context& context) {
+void train_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<TrainArguments>();
-  return {.name = "train",
-          .help = "Train one model from a configuration",
-          .options = {config_argument(a->config),
-                      set_option(a->overrides),
-                      {"--out", &a->out,
-                       "Run directory (default: run.out, or runs/<run.name>); auto: the first of "
-                       "that, that-2, that-3, ... that is free"},
-                      {.name = "--resume",
-                       .target = &a->resume,
-                       .help = "Continue from the latest checkpoint of the run; --resume=auto: "
-                               "start it if there is none; --resume=CHECKPOINT: go on from "
-                               "there in a new directory, --out",
-                       .type_name = "auto|CKPT",
-                       .alone = kResume},
-                      {.name = "--fork",
-                       .target = &a->fork,
-                       .help = "Begin with the weights of this checkpoint or run "
-                               "(train.init_from)",
-                       .given = &a->forks},
-                      {"--profile", &a->profile,
-                       "Also write trace.json and profile.txt: where the time of ten steps goes"},
-                      {"--digest", &a->digest,
-                       "Also write digests.jsonl: a digest of every tensor after every step "
-                       "(log.digest)"}},
-          .run = [a, &context] { context.exit = train_as_told(*a, context); },
-          .examples = {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
-                       "train my.yaml --resume=auto",
-                       "train my.yaml --fork runs/mine --out runs/forked"}};
+  CLI::App& command =
+      add_command(program, "train", "Train one model from a configuration",
+                  {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
+                   "train my.yaml --resume=auto",
+                   "train my.yaml --fork runs/mine --out runs/forked", "train my.yaml --overfit"});
+  command.preparse_callback([](std::size_t) { processes::join(); });
+  add_config(command, a->config);
+  add_set(command, a->overrides);
+  add_option(command, "--out", a->out,
+             "Run directory (default: run.out, or runs/<run.name>); auto: the first of that, "
+             "that-2, that-3, ... that is free");
+  command.add_flag(fmt::format("--resume{{{}}}", kResume), a->resume,
+                   "Continue from the latest checkpoint of the run; --resume=auto: start it if "
+                   "there is none; --resume=CHECKPOINT: go on from there in a new directory, "
+                   "--out");
+  const CLI::Option* fork =
+      add_option(command, "--fork", a->fork,
+                 "Begin with the weights of this checkpoint or run (train.init_from)");
+  command.add_flag("--profile", a->profile,
+                   "Also write trace.json and profile.txt: where the time of ten steps goes");
+  command.add_flag("--digest", a->digest,
+                   "Also write digests.jsonl: a digest of every tensor after every step "
+                   "(log.digest)");
+  const CLI::Option* overfit =
+      command
+          .add_flag(fmt::format("--overfit{{{}}}", run::OverfitRequest{}.steps), a->overfit_steps,
+                    "Only check that the model can learn: one sequence by heart, with AdamW; "
+                    "--overfit=STEPS: in so many. Exit code 0: it did; 1: it did not")
+          ->check(refuse_no_index);
+  command.callback([a, &context, fork, overfit] {
+    a->forks = fork->count() > 0;
+    a->overfits = overfit->count() > 0;
+    context.exit = train_as_told(*a, context);
+  });
 }
 
 namespace {
@@ -155,23 +199,18 @@ void write_grads_of(const GradsArguments& arguments) {
 
 }  // namespace
 
-Command grads_command(Context&) {
+void grads_command(CLI::App& program, Context&) {
   auto a = std::make_shared<GradsArguments>();
-  return {.name = "grads",
-          .help = "Write loss, logits and every gradient of a batch, for other frameworks",
-          .options =
-              {{.name = "CONFIG_OR_CKPT",
-                .target = &a->model,
-                .help = "Configuration (initial weights), checkpoint or run directory",
-                .required = true},
-               {.name = "--batch",
-                .target = &a->batch,
-                .help = "HDF5 file with /tokens, int32 (B, T + 1)",
-                .required = true},
-               {.name = "--out", .target = &a->out, .help = "HDF5 file to write", .required = true},
-               set_option(a->overrides)},
-          .run = [a] { write_grads_of(*a); },
-          .examples = {"grads runs/mine --batch tokens.h5 --out grads.h5"}};
+  CLI::App& command = add_command(
+      program, "grads", "Write loss, logits and every gradient of a batch, for other frameworks",
+      {"grads runs/mine --batch tokens.h5 --out grads.h5"});
+  add_option(command, "CONFIG_OR_CKPT", a->model,
+             "Configuration (initial weights), checkpoint or run directory")
+      ->required();
+  add_option(command, "--batch", a->batch, "HDF5 file with /tokens, int32 (B, T + 1)")->required();
+  add_option(command, "--out", a->out, "HDF5 file to write")->required();
+  add_set(command, a->overrides);
+  command.callback([a] { write_grads_of(*a); });
 }
 
 }  // namespace difftape::app

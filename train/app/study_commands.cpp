@@ -43,18 +43,19 @@ void print_plan(const PlanArguments& arguments) {
 
 }  // namespace
 
-Command plan_command(Context&) {
+void plan_command(CLI::App& program, Context&) {
   auto a = std::make_shared<PlanArguments>();
-  return {
-      .name = "plan",
-      .help =
-          "Cost estimate of each attention kind: parameters by component, FLOPs, memory, KV cache; "
-          "trains nothing",
-      .options = {config_argument(a->config), set_option(a->overrides), arm_option(a->arm),
-                  list_option("--kinds", &a->kinds,
-                              "Attention kinds to compare, separated by commas (default: all)")},
-      .run = [a] { print_plan(*a); },
-      .examples = {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2"}};
+  CLI::App& command = add_command(
+      program, "plan",
+      "Cost estimate of each attention kind: parameters by component, FLOPs, memory, KV cache; "
+      "trains nothing",
+      {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2"});
+  add_config(command, a->config);
+  add_set(command, a->overrides);
+  add_arm(command, a->arm);
+  add_list(command, "--kinds", a->kinds,
+           "Attention kinds to compare, separated by commas (default: all)");
+  command.callback([a] { print_plan(*a); });
 }
 
 namespace {
@@ -110,78 +111,73 @@ study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepCon
   return {words, a.sbatch, &std::cout};
 }
 
-}  // namespace
-
-Command sweep_command(Context& context) {
-  auto a = std::make_shared<SweepArguments>();
-  return {
-      .name = "sweep",
-      .help = "Train every run of a sweep, then compare them in a report",
-      .options =
-          {{.name = "SWEEP", .target = &a->sweep, .help = "Sweep file (YAML)", .required = true},
-           set_option(a->overrides),
-           {"--out", &a->out,
-            "Directory of the sweep (default: runs/<sweep.name>); auto: the first of that, that-2, "
-            "that-3, ... that is free"},
-           list_option("--arms", &a->arms,
-                       "Arms to train now, separated by commas (default: sweep.only, or "
-                       "all)"),
-           {.name = "--jobs",
-            .target = &a->jobs,
-            .help = "Runs trained at the same time, each on its own cores (default: measured)",
-            .range = std::pair(1, 1024)},
-           {"--dry-run", &a->dry_run,
-            "Say what would be trained and about how long it takes, and stop"},
-           {"--power", &a->power, "Say what its claims can decide with these seeds, and stop"},
-           {"--submit", &a->submit,
-            "slurm: leave the runs to a cluster, as a job array, with a job that compares them"},
-           {"--sbatch", &a->sbatch,
-            "An option of Slurm's sbatch for the runs, --sbatch=--time=60; can be given again"},
-           {"--launcher", &a->launcher,
-            "mpi: the processes that mpirun started share the runs, one at a time each"},
-           {"--run", &a->run, "Train the run of this name alone, as the tasks of a job array do"},
-           {"--compare", &a->compare,
-            "Train nothing: index, comparison and report of what is there"}},
-      .run =
-          [a, &context] {
-            require_launcher(*a);
-            const bool is_auto = a->out == kOutAuto;
-            study::SweepConfig sweep =
-                study::load_sweep(a->sweep, a->overrides, is_auto ? "" : a->out, a->arms);
-            if (is_auto) {
-              sweep =
-                  study::load_sweep(a->sweep, a->overrides, run::free_run_dir(sweep.out), a->arms);
-            }
-            const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO,
-                                              a->jobs};
-            if (int{a->power} + int{a->dry_run} + int{a->compare} + int{!a->submit.empty()} +
-                    int{!a->run.empty()} >
-                1)
-              throw UsageError(
-                  "--power, --dry-run, --submit, --run and --compare exclude each other");
-            if (a->power) {
-              print_power(sweep);
-            } else if (a->dry_run) {
-              dry_run(sweep, request);
-            } else if (!a->submit.empty()) {
-              submit_to_slurm(sweep, slurm_request(*a, sweep));
-            } else {
-              outlive_reader();
-              context.exit = a->compare             ? compare_sweep(sweep, request)
-                             : !a->run.empty()      ? train_one(sweep, a->run, request)
-                             : !a->launcher.empty() ? run_sweep_together(sweep, request)
-                                                    : run_sweep(sweep, request);
-            }
-          },
-      .examples = {"sweep sweep.yaml --dry-run", "sweep sweep.yaml",
-                   "sweep sweep.yaml --arms softmax --set train.steps=20 --out auto"}};
+system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
+  require_launcher(a);
+  const bool is_auto = a.out == kOutAuto;
+  study::SweepConfig sweep = study::load_sweep(a.sweep, a.overrides, is_auto ? "" : a.out, a.arms);
+  if (is_auto)
+    sweep = study::load_sweep(a.sweep, a.overrides, run::free_run_dir(sweep.out), a.arms);
+  const study::SweepRequest request{context.command_line, &std::cout, STDOUT_FILENO, a.jobs};
+  if (int{a.power} + int{a.dry_run} + int{a.compare} + int{!a.submit.empty()} +
+          int{!a.run.empty()} >
+      1)
+    throw UsageError("--power, --dry-run, --submit, --run and --compare exclude each other");
+  if (a.power) {
+    print_power(sweep);
+  } else if (a.dry_run) {
+    dry_run(sweep, request);
+  } else if (!a.submit.empty()) {
+    submit_to_slurm(sweep, slurm_request(a, sweep));
+  } else {
+    outlive_reader();
+    return a.compare             ? compare_sweep(sweep, request)
+           : !a.run.empty()      ? train_one(sweep, a.run, request)
+           : !a.launcher.empty() ? run_sweep_together(sweep, request)
+                                 : run_sweep(sweep, request);
+  }
+  return system::Exit::ok;
 }
 
-Command worker_command(Context& context) {
-  return {.name = "worker",
-          .help = "Does a job of a sweep, read from stdin",
-          .run = [&context] { context.exit = study::work(std::cin, std::cout); },
-          .hidden = true};  // only a sweep writes such jobs
+}  // namespace
+
+void sweep_command(CLI::App& program, Context& context) {
+  auto a = std::make_shared<SweepArguments>();
+  CLI::App& command =
+      add_command(program, "sweep", "Train every run of a sweep, then compare them in a report",
+                  {"sweep sweep.yaml --dry-run", "sweep sweep.yaml",
+                   "sweep sweep.yaml --arms softmax --set train.steps=20 --out auto"});
+  command.preparse_callback([](std::size_t) { processes::join(); });
+  add_option(command, "SWEEP", a->sweep, "Sweep file (YAML)")->required();
+  add_set(command, a->overrides);
+  add_option(command, "--out", a->out,
+             "Directory of the sweep (default: runs/<sweep.name>); auto: the first of that, "
+             "that-2, that-3, ... that is free");
+  add_list(command, "--arms", a->arms,
+           "Arms to train now, separated by commas (default: sweep.only, or all)");
+  add_option(command, "--jobs", a->jobs,
+             "Runs trained at the same time, each on its own cores (default: measured)")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag("--dry-run", a->dry_run,
+                   "Say what would be trained and about how long it takes, and stop");
+  command.add_flag("--power", a->power,
+                   "Say what its claims can decide with these seeds, and stop");
+  add_option(command, "--submit", a->submit,
+             "slurm: leave the runs to a cluster, as a job array, with a job that compares them");
+  add_option(command, "--sbatch", a->sbatch,
+             "An option of Slurm's sbatch for the runs, --sbatch=--time=60; can be given again");
+  add_option(command, "--launcher", a->launcher,
+             "mpi: the processes that mpirun started share the runs, one at a time each");
+  add_option(command, "--run", a->run,
+             "Train the run of this name alone, as the tasks of a job array do");
+  command.add_flag("--compare", a->compare,
+                   "Train nothing: index, comparison and report of what is there");
+  command.callback([a, &context] { context.exit = sweep_as_told(*a, context); });
+}
+
+void worker_command(CLI::App& program, Context& context) {
+  program.add_subcommand("worker", "Does a job of a sweep, read from stdin")
+      ->group("")  // only a sweep writes such jobs
+      ->callback([&context] { context.exit = study::work(std::cin, std::cout); });
 }
 
 }  // namespace difftape::app

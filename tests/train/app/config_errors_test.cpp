@@ -46,22 +46,6 @@ TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place)
             "a.yaml:7:34: error: train.eval_interval: expected an integer, got '2.5'\n");
 }
 
-TEST_F(BrokenConfig, a_head_count_that_does_not_divide_is_an_error) {
-  EXPECT_EQ(
-      error("base: tiny.yaml\nmodel.num_heads: 3\n"),
-      "a.yaml:2:1: error: model.num_heads: num_heads 3 does not divide d_model 16; change one "
-      "of them, or set model.head_dim\n");
-}
-
-TEST_F(BrokenConfig, yaml_that_is_none_is_an_error) {
-  EXPECT_THAT(error("model: {d_model: 16\n"), HasSubstr("a.yaml:2:1: error: invalid YAML: "));
-}
-
-TEST_F(BrokenConfig, a_base_that_is_missing_is_an_error_at_its_place) {
-  EXPECT_EQ(error("base: tiny.yml\n"),
-            "a.yaml:1:7: error: base: tiny.yml: no such file; did you mean 'tiny.yaml'?\n");
-}
-
 TEST_F(BrokenConfig, a_file_that_cannot_be_looked_for_is_not_said_to_be_missing) {
   const std::string longer_than_a_name(300, 'x');
   EXPECT_EQ(

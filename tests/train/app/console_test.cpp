@@ -62,7 +62,7 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
            {"sweep", "sweep.yaml"},
            {"replay", "runs/tiny/diverged/step-00000002.h5"},
            {"report", "runs/sweep", "--svg", "lr.svg", "--out", "r.html"},
-           {"overfit", "tiny.yaml", "--set", "model.init.projection_std=1.0e20"}}) {
+           {"train", "tiny.yaml", "--overfit", "--set", "model.init.projection_std=1.0e20"}}) {
     const Outcome outcome = project.difftape(command);
     printed += outcome.out + outcome.err;
   }

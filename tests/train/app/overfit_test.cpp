@@ -1,4 +1,4 @@
-// `difftape overfit`: one batch by heart.
+// `difftape train --overfit`: one batch by heart.
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
@@ -15,7 +15,7 @@ TEST(Overfit, every_kind_learns_a_batch_within_300_steps) {
     project.config.model.d_model = 64;
     project.config.model.d_ff = 96;
     project.save();
-    const Outcome outcome = project.difftape({"overfit", "tiny.yaml"});
+    const Outcome outcome = project.difftape({"train", "tiny.yaml", "--overfit"});
     EXPECT_EQ(outcome.exit, 0) << kind << outcome.out << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("\nlearned: loss 0.00")) << kind;
     EXPECT_FALSE(std::filesystem::exists(project / "runs"));
@@ -28,32 +28,36 @@ TEST(Overfit, of_generated_data_learns_the_answers) {
   project.config.data.type = run::DataKind::mqar;
   project.config.data.mqar = {.keys = 8, .values = 8, .pairs = 2};
   project.save();
-  const Outcome outcome = project.difftape({"overfit", "tiny.yaml", "--sequences", "2"});
+  const Outcome outcome = project.difftape({"train", "tiny.yaml", "--overfit"});
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
 }
 
 TEST(Overfit, a_batch_that_is_not_learned_or_diverges_is_exit_code_1) {
   const TinyProject project;
-  const Outcome short_run = project.difftape({"overfit", "tiny.yaml", "--steps", "3"});
+  const Outcome short_run = project.difftape({"train", "tiny.yaml", "--overfit=3"});
   EXPECT_EQ(short_run.exit, 1);
   EXPECT_EQ(short_run.err, "");
   EXPECT_THAT(short_run.out, HasSubstr("\nNOT LEARNED: loss "));
   EXPECT_THAT(short_run.out, HasSubstr(" at best in 3 steps, not below 0.01; "));
-  const Outcome diverged =
-      project.difftape({"overfit", "tiny.yaml", "--set", "model.init.projection_std=1.0e20"});
+  const Outcome diverged = project.difftape(
+      {"train", "tiny.yaml", "--overfit", "--set", "model.init.projection_std=1.0e20"});
   EXPECT_EQ(diverged.exit, 1);
   EXPECT_THAT(diverged.out, HasSubstr("NOT LEARNED: diverged at step "));
   EXPECT_THAT(diverged.out, testing::Not(HasSubstr("-nan")));
 }
 
-TEST(Overfit, refuses_numbers_that_make_no_sense) {
+TEST(Overfit, refuses_no_steps_and_what_only_a_run_directory_has) {
   const TinyProject project;
-  for (const std::string option : {"--steps", "--loss", "--sequences"}) {
-    const Outcome outcome = project.difftape({"overfit", "tiny.yaml", option, "0"});
+  const auto refused = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all{"train", "tiny.yaml"};
+    all.insert(all.end(), words.begin(), words.end());
+    const Outcome outcome = project.difftape(all);
     EXPECT_EQ(outcome.exit, 64);
-    EXPECT_EQ(outcome.err,
-              "difftape: overfit: --steps, --sequences and --loss need numbers above 0\n");
-  }
+    return outcome.err;
+  };
+  EXPECT_EQ(refused({"--overfit=0"}), "difftape: --overfit: need a number of steps above 0\n");
+  EXPECT_EQ(refused({"--overfit", "--out", "run"}),
+            "difftape: --overfit leaves nothing behind; give it alone, with --set\n");
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <csignal>
-
 #include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/synthetic_run.h"
@@ -110,38 +108,6 @@ TEST_F(RunsCommand, leaves_out_what_cannot_be_read_and_says_where_it_is_broken) 
   EXPECT_EQ(none.exit, 65);
   EXPECT_EQ(none.out, "");
   EXPECT_THAT(none.err, StartsWith("difftape: runs/bad/metrics.jsonl:2: not a line of metrics"));
-}
-
-TEST_F(RunsCommand, are_watched_until_the_last_one_has_ended) {
-  write("runs/a", {.name = "a"});
-  const fs::path open = write("b", {.name = "b", .state = run::RunState::running});
-  const auto training = std::make_unique<system::DirectoryLock>(open);
-  fs::rename(open, dir / "runs/b");
-  test::Process watching({"runs", "--watch", "--out", "runs.html"}, {.directory = dir.path()});
-  ASSERT_TRUE(watching.read_until("1 running, 1 finished"));
-  EXPECT_THAT(contents(dir / "runs.html"), HasSubstr("\"refresh\":5"));
-  run::RunStatus status = run::read_status(dir / "runs/b");
-  status.state = run::RunState::finished;
-  run::write_status(dir / "runs/b", status);
-  const Outcome outcome = watching.wait();
-  EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n2 finished\n"), HasSubstr("\nruns/b ")));
-  EXPECT_THAT(contents(dir / "runs.html"), Not(HasSubstr("\"refresh\":5")));
-}
-
-TEST_F(RunsCommand, are_waited_for_and_left_on_a_signal) {
-  fs::create_directory(dir / "runs");
-  test::Process watching({"runs", "--watch"}, {.directory = dir.path()});
-  ASSERT_TRUE(watching.read_until("waiting for the first run"));
-  const fs::path open = write("b", {.name = "b", .state = run::RunState::running});
-  const system::DirectoryLock training(open);
-  fs::rename(open, dir / "runs/b");
-  ASSERT_TRUE(watching.read_until("1 running"));
-  watching.signal(SIGTERM);
-  EXPECT_EQ(watching.wait().exit, 143);
-  EXPECT_EQ(difftape({"runs", "--watch", "--json"}).exit, 64);
-  EXPECT_EQ(difftape({"runs", "none", "--watch"}).exit, 66);
-  EXPECT_EQ(difftape({"runs", "--out", "runs/b/status.json"}).exit, 74);
 }
 
 TEST_F(RunsCommand, say_why_a_directory_cannot_be_read) {

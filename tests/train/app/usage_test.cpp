@@ -26,8 +26,8 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
   for (const std::string command :
-       {"init", "train", "sweep", "report", "runs", "diff", "plan", "config", "overfit",
-        "export", "import", "data", "grads", "verify", "gradcheck", "doctor"}) {
+       {"init", "train", "sweep", "report", "runs", "diff", "plan", "config", "export", "import",
+        "data", "grads", "verify", "gradcheck", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
@@ -37,12 +37,13 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
 
 TEST(Help, of_every_command_mentions_its_arguments) {
   const std::vector<std::pair<Words, Words>> commands{
-      {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile", "--digest"}},
+      {{"train"},
+       {"CONFIG", "--set", "--out", "--resume", "--profile", "--digest", "--overfit",
+        "Exit code 0"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
       {{"report"},
        {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},
       {{"init"}, {"KIND", "--out", "diff_v2, gated"}},
-      {{"overfit"}, {"CONFIG", "--set", "--steps", "--loss", "--sequences", "Exit code 0"}},
       {{"runs"}, {"DIR", "--json"}},
       {{"diff"}, {"RUN_A", "RUN_B", "--all", "--exit-code"}},
       {{"plan"}, {"CONFIG", "--set", "--arm", "--kinds"}},
@@ -87,9 +88,8 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, export, "
-      "import, data, plan, config, overfit, grads, replay, verify, gradcheck, doctor, "
-      "completion, "
-      "man\n'difftape --help' says more\n");
+      "import, data, plan, config, grads, replay, verify, gradcheck, doctor, completion\n"
+      "'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"
             "'difftape config --help' says more\n");
@@ -143,7 +143,7 @@ TEST(Usage, a_key_for_which_a_command_has_an_option_goes_there) {
 }
 
 TEST(Usage, an_arm_is_trained_by_sweep_or_made_a_configuration_of_its_own) {
-  for (const std::string command : {"train", "overfit"}) {
+  for (const std::string command : {"train", "eval"}) {
     EXPECT_THAT(
         usage_error({command, "sweep.yaml", "--arm", "v2"}),
         HasSubstr("unknown option '--arm'; 'difftape sweep SWEEP --arms v2' trains the runs of an "

@@ -1,15 +1,12 @@
 #pragma once
-// What other programs call the keys of the configuration: an error names ours.
+// What nanoGPT, Hugging Face and others call the most common keys: errors name ours.
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace difftape::run {
 
-/// A name of nanoGPT, Hugging Face, Hydra or Lightning.
 struct ForeignName {
   std::string_view name;  ///< "n_embd"
   std::string_view key;   ///< ours, "model.d_model"; empty: there is nothing like it here
@@ -22,17 +19,12 @@ struct ForeignName {
 
 std::span<const ForeignName> foreign_names();
 
-/// By the last part of a key, "model.n_embd"; null if the name is nobody's. Small letters and
-/// dashes count as they are in Python and on command lines: "Learning-Rate" is "learning_rate".
+/// By the last part of a key, "model.n_embd"; null if the name is nobody's.
 const ForeignName* find_foreign_name(std::string_view key, bool section);
 
-/// How a command is given a key and its value: "--set train.steps=20".
-using WriteKey = std::function<std::string(const std::string& key, const std::string& value)>;
-
-/// What to do instead of giving an option that is the name of a key, here or elsewhere, or of an
-/// arm of a sweep: "write --set train.steps=20" for "--steps" and "20", VALUE standing for an empty
-/// value. Empty if it is not.
-std::string advice_for_option(const std::string& option, const std::string& value,
-                              const WriteKey& write);
+/// "lr" of "optim.lr".
+std::string_view last_part(std::string_view key);
+/// As names of Python are written: "Learning-Rate" is "learning_rate".
+std::string normalised(std::string_view name);
 
 }  // namespace difftape::run

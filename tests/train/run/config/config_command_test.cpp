@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "tests/train/run/config/config_files.h"
-#include "train/run/config/key_list.h"
+#include "train/run/config/sweep_settings.h"
 #include "train/run/config/writer.h"
 
 namespace difftape::run {
@@ -14,18 +14,14 @@ namespace {
 class ConfigCommand : public ConfigFiles {
  protected:
   /// What `difftape <arguments>` prints.
-  std::string run(std::vector<std::string> words) {
-    words.insert(words.begin(), "difftape");
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    const app::Program program{.name = "difftape",
-                               .help = "",
-                               .footer = "",
-                               .version = "",
-                               .commands = {app::config_command(context)}};
+  std::string run(const std::vector<std::string>& words) {
+    std::vector<const char*> argv{"difftape"};
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    const auto program = app::make_program("difftape");
+    config_command(*program, context);
     testing::internal::CaptureStdout();
     try {
-      parse_and_run(program, static_cast<int>(argv.size()), argv.data());
+      app::parse_and_run(*program, static_cast<int>(argv.size()), argv.data());
     } catch (...) {
       testing::internal::GetCapturedStdout();
       throw;
@@ -59,9 +55,23 @@ TEST_F(ConfigCommand, origin_says_where_values_came_from) {
   EXPECT_THAT(run({"config", "show", "a.yaml", "--origin"}), testing::HasSubstr("# a.yaml:1\n"));
 }
 
-TEST_F(ConfigCommand, keys_and_schema_print_the_registry) {
-  EXPECT_EQ(run({"config", "keys"}), describe_keys(keys_that_begin(""), 1000));
+TEST_F(ConfigCommand, keys_prints_a_line_a_key_with_type_default_range_unit_and_sentence) {
+  const std::string text = run({"config", "keys"});
   EXPECT_EQ(context.exit, system::Exit::ok);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
+            static_cast<long>(fields().size() + sweep_fields().size()) + 1);
+  EXPECT_THAT(text, testing::StartsWith("KEY "));
+  for (const char* line :
+       {"model.num_layers +integer +4 +in .1, 1024. +layers +Number of transformer blocks.\n",
+        "optim.betas +list of 2 numbers +.0.9, 0.95. +in .0, 1. +- +AdamW",
+        "data.path +list of strings +.. +any ", "sweep.seeds +list of integers +.. +>= 0 +- +Seed",
+        "sweep.lr +list of numbers +- +> 0 +- +Values",
+        "model.init.projection_std +number or word +preset +preset . fan_in . > 0 +- +Standard",
+        "sweep.arms +settings by arm +- +any +- +What"})
+    EXPECT_THAT(text, testing::ContainsRegex(line));
+}
+
+TEST_F(ConfigCommand, schema_prints_that_of_the_registry) {
   EXPECT_EQ(run({"config", "schema"}), config_schema());
 }
 

@@ -1,5 +1,4 @@
 #include "train/run/config/writer.h"
-#include "train/run/config/key_list.h"
 
 #include <concepts>
 #include <nlohmann/json.hpp>
@@ -137,23 +136,6 @@ TEST_F(ConfigWriter, origins_follow_every_value) {
   EXPECT_THAT(text, HasSubstr("\n    kind: diff_v2               # a.yaml:3\n"));
   EXPECT_THAT(text, HasSubstr("\n  steps: 77                     # --set\n"));
   EXPECT_THAT(text, HasSubstr("\n  seed: 1                       # default\n"));
-}
-
-TEST(ConfigKeys, one_line_a_key_with_type_default_range_unit_and_sentence) {
-  const std::string text = describe_keys(keys_that_begin(""), 1000);
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
-            static_cast<long>(fields().size() + sweep_fields().size()) + 1);
-  EXPECT_THAT(text, testing::StartsWith("KEY "));
-  EXPECT_THAT(text, testing::ContainsRegex("model.num_layers +integer +4 +in .1, 1024. +layers "
-                                           "+Number of transformer blocks.\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("optim.betas +list of 2 numbers +.0.9, 0.95. +in .0, 1. "
-                                           "+- +AdamW"));
-  EXPECT_THAT(text, testing::ContainsRegex("data.path +list of strings +.. +any "));
-  EXPECT_THAT(text, testing::ContainsRegex("sweep.seeds +list of integers +.. +>= 0 +- +Seed"));
-  EXPECT_THAT(text, testing::ContainsRegex("sweep.lr +list of numbers +- +> 0 +- +Values"));
-  EXPECT_THAT(text, testing::ContainsRegex("model.init.projection_std +number or word +preset "
-                                           "+preset . fan_in . > 0 +- +Standard"));
-  EXPECT_THAT(text, testing::ContainsRegex("sweep.arms +settings by arm +- +any +- +What"));
 }
 
 TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {

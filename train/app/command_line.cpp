@@ -1,0 +1,185 @@
+#include "train/app/command_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "core/error.h"
+#include "core/platform.h"
+#include "train/run/config/fields.h"
+#include "train/run/config/foreign_names.h"
+#include "train/system/suggest.h"
+
+namespace difftape::app {
+
+namespace {
+
+constexpr const char* kStart =
+    std::is_same_v<real, float> ? "sweep configs/sweeps/quickstart.yaml" : "gradcheck";
+constexpr const char* kExitCodes =
+    "Exit codes: 0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
+    "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
+    "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
+
+/// The keys that an option names by themselves or their last part, here or elsewhere, and what is
+/// to know of a name from elsewhere.
+struct MeantKeys {
+  std::vector<std::string> keys;
+  const run::ForeignName* foreign = nullptr;  ///< only without keys
+};
+MeantKeys keys_called(const std::string& name) {
+  MeantKeys meant;
+  for (const run::Field& field : run::fields()) {
+    if (field.key == name || run::last_part(field.key) == name) meant.keys.push_back(field.key);
+  }
+  if (meant.keys.empty()) meant.foreign = run::find_foreign_name(name, false);
+  return meant;
+}
+
+/// How a command is given the value of a key: eval has an option of its own for its data.
+std::string given_to(const CLI::App& command, const std::string& key, const std::string& value) {
+  const bool own = key == "data.path" && command.get_option_no_throw("--data") != nullptr;
+  return own ? fmt::format("--data {}", value) : fmt::format("--set {}={}", key, value);
+}
+
+/// What to do instead of giving an option that is the name of a key, here or elsewhere, or of an
+/// arm of a sweep. Empty if it is not.
+std::string advice_for_option(const CLI::App& command, const std::string& option,
+                              const std::string& value) {
+  const auto begin = option.find_first_not_of('-');
+  if (begin == option.npos) return "";
+  const std::string name = run::normalised(option.substr(begin));
+  const std::string shown = value.empty() ? "VALUE" : value;
+  if (name == "arm") {  // run.arm only labels a run
+    return fmt::format(
+        "; 'difftape sweep SWEEP --arms {0}' trains the runs of an arm, 'difftape config show "
+        "SWEEP --arm {0} > {0}.yaml' makes a configuration of it",
+        shown);
+  }
+  const auto [keys, foreign] = keys_called(name);
+  if (keys.size() == 1) return "; write " + given_to(command, keys.front(), shown);
+  if (foreign == nullptr) return "";
+  const std::string key(foreign->key);
+  if (key.empty()) return fmt::format("; {}", foreign->note);
+  if (foreign->note.empty()) return "; write " + given_to(command, key, shown);
+  // What there has another meaning or form is not a value here.
+  return fmt::format("; {}; write {}", foreign->description(), given_to(command, key, "VALUE"));
+}
+
+/// What to write for the first of the words that a command does not know, or nothing: values of
+/// the configuration go through --set, and arguments have no dashes.
+std::string other_habit(const CLI::App& command, const std::vector<std::string>& unknown) {
+  const std::string word = unknown.front().substr(0, unknown.front().find('='));
+  const bool has_value = word.size() < unknown.front().size();
+  if (!word.starts_with('-') && !has_value) return "";
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->get_positional() && "--" + CLI::detail::to_lower(name) == word)
+      return fmt::format("; {} is an argument: write it without {}", name, word);
+  }
+  if (command.get_option_no_throw("--set") == nullptr) return "";
+  std::string value = has_value ? unknown.front().substr(word.size() + 1) : "";
+  if (!has_value && unknown.size() > 1 && !unknown[1].starts_with('-')) value = unknown[1];
+  return advice_for_option(command, word, value);
+}
+
+/// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
+std::string usage_problem(const CLI::App& command, const CLI::ParseError& error) {
+  std::vector<std::string> commands, options;
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!sub->get_group().empty()) commands.push_back(sub->get_name());
+  }
+  for (const CLI::Option* option : command.get_options()) options.push_back(option->get_name());
+  const std::vector<std::string> unknown = command.remaining();
+  if (unknown.empty()) {
+    return commands.empty() ? error.what()
+                            : fmt::format("give a command: {}", fmt::join(commands, ", "));
+  }
+  const std::string& word = unknown.front();
+  const std::string habit = other_habit(command, unknown);
+  if (word.starts_with('-')) {
+    return fmt::format("unknown option '{}'{}", word,
+                       habit.empty() ? system::did_you_mean(word, options) : habit);
+  }
+  if (!commands.empty()) {
+    return fmt::format("unknown command '{}'{}", word, system::did_you_mean(word, commands));
+  }
+  return fmt::format("one argument too many: '{}'{}", word, habit);
+}
+
+/// What is wrong with the command line, and where to read more.
+UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* command = &program;
+  std::string name = program.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return UsageError(fmt::format("{}\n'{} --help' says more", usage_problem(*command, error), name));
+}
+
+}  // namespace
+
+CLI::App& add_command(CLI::App& above, const std::string& name, const std::string& help,
+                      const std::vector<std::string>& examples) {
+  const CLI::App* program = &above;
+  while (program->get_parent() != nullptr) program = program->get_parent();
+  if (above.get_parent() != nullptr) above.require_subcommand(1);
+  CLI::App* added = above.add_subcommand(name, help);
+  const std::string each = fmt::format("\n  {} ", program->get_name());
+  added->footer(fmt::format("Examples:{}{}\n\n{}", each, fmt::join(examples, each), kExitCodes));
+  return *added;
+}
+
+std::string refuse_empty(const std::string& text) {
+  return text.empty() ? "need a value, not an empty text" : "";
+}
+
+std::string refuse_no_index(const std::string& text) {
+  if (text.empty()) return refuse_empty(text);
+  Index number = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (stop != end) return fmt::format("need an integer in digits, not '{}'", text);
+  return error == std::errc()
+             ? ""
+             : fmt::format("need an integer of at most {}", std::numeric_limits<Index>::max());
+}
+
+void add_config(CLI::App& command, std::string& path) {
+  add_option(command, "CONFIG", path, "Configuration file (YAML)")->required();
+}
+
+void add_set(CLI::App& command, std::vector<std::string>& overrides) {
+  add_option(command, "--set", overrides,
+             "Override one key of 'config keys' with a YAML value; repeat for more")
+      ->type_name("KEY=VALUE");
+}
+
+std::unique_ptr<CLI::App> make_program(const std::string& name) {
+  const BuildInfo build = build_info();
+  auto program = std::make_unique<CLI::App>(
+      "difftape: find out which attention mechanism trains stably", name);
+  program->footer(fmt::format("Start with:  {} {}\n\n{}", name, kStart, kExitCodes));
+  program->require_subcommand(1);
+  program->set_version_flag("--version",
+                            fmt::format("difftape {} ({}, {}, {})", build.version, build.commit,
+                                        build.precision, build.compiler));
+  return program;
+}
+
+bool parse_and_run(CLI::App& program, int argc, const char* const* argv) {
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw usage_error(program, error);
+    program.exit(error);  // --help, --version
+    return false;
+  }
+  return true;
+}
+
+}  // namespace difftape::app

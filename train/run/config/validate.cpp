@@ -39,12 +39,6 @@ class Rules {
   ConfigErrors& errors_;
 };
 
-void validate_run(const RunConfig& run, const Rules& rules) {
-  rules.check(can_name_folder(run.name), {"run.name"},
-              "'{}' cannot name a folder; need one word without '/'; run.out sets the path",
-              run.name);
-}
-
 void validate_heads(const ModelConfig& m, const Rules& rules) {
   const std::string heads = "model.num_heads", kv = "model.num_kv_heads", dim = "model.head_dim";
   const Index kv_heads = kv_heads_of(m);
@@ -75,35 +69,6 @@ void validate_softcaps(const ModelConfig& m, const Rules& rules) {
   };
   check("model.final_logit_softcap", m.final_logit_softcap);
   check("model.attention.attn_logit_softcap", m.attention.attn_logit_softcap);
-}
-
-void validate_sequences(const DataConfig& data, const ModelConfig& model, const Rules& rules) {
-  rules.check(data.seq_len <= model.max_seq_len, {"data.seq_len", "model.max_seq_len"},
-              "seq_len {} is longer than model.max_seq_len {}; lower data.seq_len or raise "
-              "model.max_seq_len",
-              data.seq_len, model.max_seq_len);
-  rules.check(data.eos_token_id < model.vocab_size, {"data.eos_token_id", "model.vocab_size"},
-              "eos_token_id {} is no token; need one below model.vocab_size, {}", data.eos_token_id,
-              model.vocab_size);
-}
-
-void validate_tokens(const Config& c, const Rules& rules) {
-  rules.check(!c.data.path.empty(), {"data.path", "data.type"},
-              "kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
-}
-
-void validate_checkpoints(const TrainConfig& train, const Rules& rules) {
-  rules.check(train.keep_interval == 0 || train.keep_last > 0,
-              {"train.keep_interval", "train.keep_last"},
-              "keep_interval {} says what stays beside the newest train.keep_last checkpoints, and "
-              "without train.keep_last all of them stay; set train.keep_last, such as 2",
-              train.keep_interval);
-}
-
-void validate_val_path(const DataConfig& data, const Rules& rules) {
-  rules.check(data.val_path.empty() || !is_task(data.type), {"data.val_path", "data.type"},
-              "data.type {} is generated, for validation too; remove data.val_path",
-              to_string(data.type));
 }
 
 void validate_samples(const Config& c, const Rules& rules) {
@@ -167,13 +132,6 @@ void validate_mqar(const Config& c, const Rules& rules) {
               values);
 }
 
-void validate_backcopy(const Config& c, const Rules& rules) {
-  const BackcopyConfig& task = c.data.backcopy;
-  rules.check(task.triggers < task.symbols, {"data.backcopy.symbols", "data.backcopy.triggers"},
-              "{} triggers of {} symbols leave nothing to repeat; lower data.backcopy.triggers",
-              task.triggers, task.symbols);
-}
-
 /// The rules of one data.type, and the tokens that a generated one needs.
 void validate_kind(const Config& c, const Rules& rules) {
   const auto needs = [&](Index tokens) {
@@ -185,7 +143,9 @@ void validate_kind(const Config& c, const Rules& rules) {
     case DataKind::text:
       return;
     case DataKind::tokens:
-      return validate_tokens(c, rules);
+      return rules.check(
+          !c.data.path.empty(), {"data.path", "data.type"},
+          "kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
     case DataKind::needles:
       validate_needles(c, rules);
       return needs(c.data.needles.vocab_size());
@@ -193,27 +153,37 @@ void validate_kind(const Config& c, const Rules& rules) {
       validate_mqar(c, rules);
       return needs(c.data.mqar.vocab_size());
     case DataKind::backcopy:
-      validate_backcopy(c, rules);
+      rules.check(c.data.backcopy.triggers < c.data.backcopy.symbols,
+                  {"data.backcopy.symbols", "data.backcopy.triggers"},
+                  "{} triggers of {} symbols leave nothing to repeat; lower data.backcopy.triggers",
+                  c.data.backcopy.triggers, c.data.backcopy.symbols);
       return needs(c.data.backcopy.vocab_size());
   }
 }
 
 void validate_data(const Config& c, const Rules& rules) {
-  validate_sequences(c.data, c.model, rules);
-  validate_val_path(c.data, rules);
+  const DataConfig& data = c.data;
+  const ModelConfig& model = c.model;
+  rules.check(data.seq_len <= model.max_seq_len, {"data.seq_len", "model.max_seq_len"},
+              "seq_len {} is longer than model.max_seq_len {}; lower data.seq_len or raise "
+              "model.max_seq_len",
+              data.seq_len, model.max_seq_len);
+  rules.check(data.eos_token_id < model.vocab_size, {"data.eos_token_id", "model.vocab_size"},
+              "eos_token_id {} is no token; need one below model.vocab_size, {}", data.eos_token_id,
+              model.vocab_size);
+  rules.check(data.val_path.empty() || !is_task(data.type), {"data.val_path", "data.type"},
+              "data.type {} is generated, for validation too; remove data.val_path",
+              to_string(data.type));
   validate_kind(c, rules);
 }
 
-void validate_optimizer(const OptimConfig& optim, const Rules& rules) {
+void validate_training(const Config& c, const Rules& rules) {
+  const OptimConfig& optim = c.optim;
   rules.check(!optim.independent_weight_decay || optim.weight_decay < 1,
               {"optim.weight_decay", "optim.independent_weight_decay"},
               "weight_decay {} would take that share of each weight in one step, since it is "
               "independent of the learning rate; need less than 1, such as 1e-4",
               optim.weight_decay);
-}
-
-void validate_training(const Config& c, const Rules& rules) {
-  const OptimConfig& optim = c.optim;
   rules.check(optim.min_lr <= optim.lr, {"optim.lr", "optim.min_lr"},
               "min_lr {} is above the peak lr {}; lower optim.min_lr or raise optim.lr",
               optim.min_lr, optim.lr);
@@ -226,7 +196,11 @@ void validate_training(const Config& c, const Rules& rules) {
       why_invalid.empty(),
       {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",
       why_invalid);
-  validate_checkpoints(c.train, rules);
+  rules.check(c.train.keep_interval == 0 || c.train.keep_last > 0,
+              {"train.keep_interval", "train.keep_last"},
+              "keep_interval {} says what stays beside the newest train.keep_last checkpoints, and "
+              "without train.keep_last all of them stay; set train.keep_last, such as 2",
+              c.train.keep_interval);
   validate_samples(c, rules);
 }
 
@@ -242,11 +216,12 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
               ConfigErrors& errors) {
   const Rules rules(resolved, unreadable, errors);
   const Config& config = resolved.config;
-  validate_run(config.run, rules);
+  rules.check(can_name_folder(config.run.name), {"run.name"},
+              "'{}' cannot name a folder; need one word without '/'; run.out sets the path",
+              config.run.name);
   validate_heads(config.model, rules);
   validate_softcaps(config.model, rules);
   validate_data(config, rules);
-  validate_optimizer(config.optim, rules);
   validate_training(config, rules);
 }
 

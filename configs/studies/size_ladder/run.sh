@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains the study part by part, each at most about half an hour on two cores, and keeps what a
-# part has found in results/size_ladder/PART. A part that was interrupted continues.
+# part has found in results/size_ladder/PART. A part that was interrupted continues. The files of
+# b_d64, b_d64_4x, b_d112, c, d and f follow when lr_star.csv has the learning rates of their sizes.
 # usage: configs/studies/size_ladder/run.sh PART...   (DIFFTAPE names the program)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -31,7 +32,7 @@ for part in "$@"; do
     a3_2) train a3_2 a3 'seeds=[101]' 'lr=[8.0e-3, 1.6e-2]' ;;
     a3_3) train a3_3 a3 'seeds=[102]' 'lr=[2.0e-3, 4.0e-3]' ;;
     a3_4) train a3_4 a3 'seeds=[102]' 'lr=[8.0e-3, 1.6e-2]' ;;
-    screen_d32 | screen_d64 | b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
+    screen_d32 | screen_d64 | screen_earlier | b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
     b_d64_1) train b_d64_1 b_d64 'seeds=[201, 202, 203, 204, 205, 206]' ;;
     b_d64_2) train b_d64_2 b_d64 'seeds=[207, 208, 209, 210, 211, 212]' ;;
     b_d64_3) train b_d64_3 b_d64 'seeds=[213, 214, 215, 216, 217, 218]' 'only=[softmax, v2, gated]' ;;

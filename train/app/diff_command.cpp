@@ -5,7 +5,6 @@
 #include <set>
 
 #include "train/app/commands.h"
-#include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/listing.h"
 #include "train/study/compare/run_difference.h"
@@ -42,7 +41,7 @@ void print_metrics(const study::RunDifference& found, bool all) {
       {{"", "differs first at step"}, {"", "metric", true}, {"", "A", true}, {"", "B", true}}, {}};
   std::set<std::string> seen;
   for (const auto& [name, step, a, b] : found.metrics) {
-    if (!seen.insert(study::family_of(name)).second && !all) continue;
+    if (!seen.insert(run::family_of(name)).second && !all) continue;
     table.rows.push_back({std::to_string(step), name, run::number_text(a), run::number_text(b)});
   }
   if (!table.rows.empty()) fmt::print("{}", to_text(table));
@@ -53,7 +52,7 @@ void print_metrics(const study::RunDifference& found, bool all) {
 /// The names, of families unless `all` are asked for.
 void print_names(const char* run, const std::vector<std::string>& names, bool all) {
   std::set<std::string> shown;
-  for (const std::string& name : names) shown.insert(all ? name : study::family_of(name));
+  for (const std::string& name : names) shown.insert(all ? name : run::family_of(name));
   std::string line = fmt::format("logged in {} alone:", run);
   for (const std::string& name : shown) line += " " + system::printable(name);
   if (!shown.empty()) fmt::print("{}", system::wrapped(line, system::kTextWidth, ""));

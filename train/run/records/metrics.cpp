@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 
 #include "core/error.h"
 #include "core/real.h"
+#include "train/run/records/h5.h"
+#include "train/run/records/metric_registry.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
@@ -122,6 +125,11 @@ void MetricsWriter::write(Index step, const Metrics& metrics) {
   file_.append(system::json_text(row) + "\n");
 }
 
+void append(MetricsTable& table, Index step, const Metrics& metrics) {
+  table.step.push_back(static_cast<double>(step));
+  for (const auto& [name, value] : metrics) add(table, name, MetricValue(value));
+}
+
 MetricsTable read_metrics(const std::filesystem::path& path) {
   MetricsTable table;
   for_each_line(path, [&](Index step, const dom::object& row, const auto& place) {
@@ -171,6 +179,76 @@ void truncate_metrics(const std::filesystem::path& path, Index last_step) {
     return keep == 0;
   });
   system::truncate_file(path, keep);
+}
+
+namespace {
+
+constexpr const char* kMaps = "attention_maps";
+
+/// Whether a list is logged once: among NaN for all other steps it would be most of the file.
+bool is_of_last_step(std::string_view name) {
+  return std::ranges::any_of(kMetrics, [name](const Metric& metric) {
+    return metric.name == name && metric.when == When::last;
+  });
+}
+
+/// A dataset of one row per step, NaN where there is nothing. Most of it is NaN if the list was not
+/// logged in every row.
+void write_list(h5::File& file, const std::string& name, std::size_t rows,
+                const Column<std::vector<double>>& column) {
+  std::size_t width = 0;
+  for (const auto& list : column.values()) width = std::max(width, list.size());
+  std::vector<double> values(rows * width, kNaN);
+  for (std::size_t i = 0; i < column.values().size(); ++i) {
+    const auto to = values.begin() + static_cast<std::ptrdiff_t>(column.row(i) * width);
+    std::ranges::copy(column.values()[i], to);
+  }
+  const bool gaps = column.values().size() < rows;
+  file.write<double>(name, {static_cast<Index>(rows), static_cast<Index>(width)}, values,
+                     gaps ? h5::Storage::compressed : h5::Storage::plain);
+}
+
+void write_maps(h5::File& file, const AttentionMaps& maps) {
+  for (std::size_t layer = 0; layer < maps.layers.size(); ++layer) {
+    const Tensor& map = maps.layers[layer];
+    const std::vector<float> values(map.values().begin(), map.values().end());
+    file.write<float>(fmt::format("{}/{}", kMaps, layer), map.shape(), values);
+  }
+  file.set_attribute(kMaps, "step", maps.step);
+}
+
+}  // namespace
+
+void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
+                      const std::optional<AttentionMaps>& maps) {
+  h5::File file = h5::File::create(path);
+  const Shape length{static_cast<Index>(table.step.size())};
+  file.write<std::int64_t>("step", length,
+                           std::vector<std::int64_t>(table.step.begin(), table.step.end()));
+  for (const auto& [name, column] : table.lists) {
+    if (is_of_last_step(name)) {
+      const std::vector<double>& last = column.values().back();
+      file.write<double>(name, {std::ssize(last)}, last);
+    } else {
+      write_list(file, name, table.step.size(), column);
+    }
+  }
+  if (maps) write_maps(file, *maps);
+  file.save();
+}
+
+std::optional<AttentionMaps> read_attention_maps(const std::filesystem::path& metrics_h5) {
+  const h5::File file = h5::File::open(metrics_h5);
+  if (!file.exists(kMaps)) return std::nullopt;
+  AttentionMaps maps{file.int_attribute(kMaps, "step"), {}};
+  const std::size_t layers = file.children(kMaps).size();
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const std::string dataset = fmt::format("{}/{}", kMaps, layer);
+    Tensor map = Tensor::empty(file.shape(dataset));
+    file.read<real>(dataset, map.values());
+    maps.layers.push_back(std::move(map));
+  }
+  return maps;
 }
 
 }  // namespace difftape::run

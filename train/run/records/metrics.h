@@ -3,7 +3,7 @@
 // metrics.jsonl is the original: one JSON object a logged step, never rewritten. A value is a
 // number or a list of numbers. Numbers are JSON numbers that read back bit for bit; JSON has none
 // for NaN and the infinities, so those are the strings "NaN", "Infinity" and "-Infinity".
-// metrics.h5 is a copy of its columns for tools that read HDF5, with the attention maps that
+// metrics.h5 has its lists as arrays for tools that read HDF5, with the attention maps that
 // diagnostics saw last.
 
 #include <filesystem>
@@ -62,6 +62,9 @@ struct MetricsTable {
   std::map<std::string, Column<std::vector<double>>, std::less<>> lists{};
 };
 
+/// Adds a row. Its step must be the largest.
+void append(MetricsTable& table, Index step, const Metrics& metrics);
+
 /// Reads metrics.jsonl. A last line without a newline is a write that a crash cut off, and is
 /// ignored. Throws MissingInput if the file cannot be read and DataError with file:line for
 /// anything that MetricsWriter does not write.
@@ -86,13 +89,10 @@ struct AttentionMaps {
   std::vector<Tensor> layers;
 };
 
-/// Replaces the file at `path`: /step (int64) and one double dataset a metric, as long as /step,
-/// NaN where a step did not log it; of a long run that is compressed. A list metric is
-/// (length of /step, n), n its longest list, NaN beyond the end of a shorter one. A `/` in a
-/// metric's name makes a group, so `attn/lambda/3` is dataset 3 of group /attn/lambda. Metrics that
-/// extend the name of another one, as `optim/grad_norm/<parameter>` that of `optim/grad_norm`, are
-/// in a group beside it, /optim/grad_norm_of/<parameter>. Maps are float datasets
-/// /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
+/// Replaces the file at `path`: /step (int64) and one double dataset per list metric under its name,
+/// (length of /step, n), n its longest list, NaN beyond the end of a shorter one and where a step
+/// logged none; of a long run that is compressed. A list of the last step alone is (n). Maps are
+/// float datasets /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps = std::nullopt);
 

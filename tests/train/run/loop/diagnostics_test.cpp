@@ -99,7 +99,6 @@ TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_param
   EXPECT_FALSE(table.columns.contains("attn/context_rms/2"));
   const h5::File file = h5::File::open(project / "run/metrics.h5");
   EXPECT_EQ(file.shape("attn/head/lambda/1"), (Shape{12, 2}));
-  EXPECT_EQ(file.shape("attn/lambda/0"), (Shape{12}));
   const auto maps = read_attention_maps(project / "run/metrics.h5");
   ASSERT_TRUE(maps.has_value());
   EXPECT_EQ(maps->step, 12);

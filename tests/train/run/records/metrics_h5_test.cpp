@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-
 #include "core/error.h"
 #include "tests/support/scratch.h"
 #include "train/run/records/h5.h"
@@ -17,49 +14,18 @@ using test::ScratchDir;
 using testing::ElementsAre;
 using testing::ThrowsMessage;
 
-TEST(MetricsH5, has_one_dataset_a_metric_and_the_steps) {
+TEST(MetricsH5, has_the_steps_and_a_matrix_per_list_with_nan_where_there_is_nothing) {
   const ScratchDir dir;
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  write_metrics_h5(dir / "metrics.h5", {{1, 2, 3},
-                                        {{"train/loss", {5.5, 5.25, 5.1}},
-                                         {"val/loss", {nan, 5.3, nan}},
-                                         {"attn/lambda/0", {0.2, 0.3, 0.4}},
-                                         {"attn/lambda/1", {0.5, 0.6, 0.7}}}});
-  const h5::File in = h5::File::open(dir / "metrics.h5");
-  EXPECT_THAT(in.read<std::int64_t>("step"), ElementsAre(1, 2, 3));
-  EXPECT_THAT(in.read<double>("train/loss"), ElementsAre(5.5, 5.25, 5.1));
-  EXPECT_TRUE(std::isnan(in.read<double>("val/loss")[0]));
-  EXPECT_THAT(in.children("attn/lambda"), ElementsAre("0", "1"));
-  EXPECT_THAT(in.read<double>("attn/lambda/1"), ElementsAre(0.5, 0.6, 0.7));
-}
-
-TEST(MetricsH5, a_metric_that_others_extend_is_a_dataset_beside_their_group) {
-  const ScratchDir dir;
-  write_metrics_h5(dir / "metrics.h5", {{1},
-                                        {{"optim/grad_norm", {3}},
-                                         {"optim/grad_norm/lm_head.weight", {2}},
-                                         {"optim/grad_norm/lm_head.weight/row", {4}},
-                                         {"optim/grad_norm_x", {1}},
-                                         {"optim/lr", {0.5}}}});
-  const h5::File in = h5::File::open(dir / "metrics.h5");
-  EXPECT_THAT(in.read<double>("optim/grad_norm"), ElementsAre(3.0));
-  EXPECT_THAT(in.read<double>("optim/grad_norm_of/lm_head.weight"), ElementsAre(2.0));
-  EXPECT_THAT(in.read<double>("optim/grad_norm_of/lm_head.weight_of/row"), ElementsAre(4.0));
-  EXPECT_THAT(in.read<double>("optim/grad_norm_x"), ElementsAre(1.0));
-  EXPECT_THAT(in.read<double>("optim/lr"), ElementsAre(0.5));
-}
-
-TEST(MetricsH5, a_list_is_a_matrix_with_nan_where_there_is_nothing) {
-  const ScratchDir dir;
-  MetricsTable table{{1, 2, 3}, {{"attn/head/lambda", {4, 5, 6}}}};
+  MetricsTable table{{1, 2, 3}, {{"train/loss", {4, 5, 6}}}};
   table.lists = {{"attn/head/lambda/0", {{0.25, 0.5}, {}, {0.75}}}, {"none", {{}, {}, {}}}};
   write_metrics_h5(dir / "metrics.h5", table);
   const h5::File in = h5::File::open(dir / "metrics.h5");
-  EXPECT_EQ(in.shape("attn/head/lambda_of/0"), (Shape{3, 2}));
-  EXPECT_THAT(in.read<double>("attn/head/lambda_of/0"),
+  EXPECT_THAT(in.read<std::int64_t>("step"), ElementsAre(1, 2, 3));
+  EXPECT_EQ(in.shape("attn/head/lambda/0"), (Shape{3, 2}));
+  EXPECT_THAT(in.read<double>("attn/head/lambda/0"),
               ElementsAre(0.25, 0.5, testing::IsNan(), testing::IsNan(), 0.75, testing::IsNan()));
   EXPECT_EQ(in.shape("none"), (Shape{3, 0}));
-  EXPECT_THAT(in.read<double>("attn/head/lambda"), ElementsAre(4, 5, 6));
+  EXPECT_FALSE(in.exists("train/loss")) << "numbers are in metrics.jsonl alone";
 }
 
 TEST(MetricsH5, a_list_of_the_last_step_alone_has_no_axis_of_steps) {

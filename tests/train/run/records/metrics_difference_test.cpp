@@ -1,0 +1,106 @@
+#include "train/run/records/metrics_difference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "core/real.h"
+
+namespace difftape::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::FieldsAre;
+using testing::IsEmpty;
+using testing::IsNan;
+using Table = MetricsTable;
+
+TEST(MetricsDifference, finds_the_first_step_at_which_one_bit_differs) {
+  const double next = std::nextafter(2.5, 3.0);
+  const MetricsDifference found =
+      difference(Table({{1, 2, 3}, {{"train/loss", {3, 2.5, 1}}, {"optim/lr", {1, 1, 1}}}}),
+                 Table({{1, 2, 3}, {{"train/loss", {3, next, 2}}, {"optim/lr", {1, 1, 1}}}}));
+  EXPECT_THAT(found.metrics, ElementsAre(FieldsAre("train/loss", 2, 2.5, next)));
+  EXPECT_FALSE(found.same_numbers());
+  EXPECT_EQ(found.common_steps, 3);
+}
+
+TEST(MetricsDifference, takes_minus_zero_for_another_number_and_nan_for_itself) {
+  EXPECT_THAT(difference(Table({{1}, {{"train/loss", {0.0}}, {"optim/grad_norm", {kNaN}}}}),
+                         Table({{1}, {{"train/loss", {-0.0}}, {"optim/grad_norm", {kNaN}}}}))
+                  .metrics,
+              ElementsAre(FieldsAre("train/loss", 1, 0.0, -0.0)));
+}
+
+TEST(MetricsDifference, is_by_step_and_then_in_the_order_of_the_registry) {
+  const MetricsDifference found = difference(
+      Table({{5, 6},
+              {{"z", {1, 2}}, {"b", {1, 2}}, {"train/loss", {1, 2}}, {"act/max/0", {1, 2}}},
+              {{"attn/head/lambda/0", {{1}, {1, 2}}}}}),
+      Table({{5, 6},
+              {{"z", {1, 3}}, {"b", {1, 3}}, {"train/loss", {1, 3}}, {"act/max/0", {0, 3}}},
+              {{"attn/head/lambda/0", {{1}, {1, 7}}}}}));
+  EXPECT_THAT(found.metrics,
+              ElementsAre(FieldsAre("act/max/0", 5, 1, 0), FieldsAre("train/loss", 6, 2, 3),
+                          FieldsAre("attn/head/lambda/0[1]", 6, 2, 7), FieldsAre("b", 6, 2, 3),
+                          FieldsAre("z", 6, 2, 3)));
+}
+
+TEST(MetricsDifference, compares_the_steps_that_both_logged) {
+  const MetricsDifference found = difference(Table({{1, 2, 4, 5}, {{"train/loss", {1, 2, 4, 5}}}}),
+                                         Table({{2, 3, 4}, {{"train/loss", {2, 9, 4}}}}));
+  EXPECT_THAT(found.metrics, IsEmpty());
+  EXPECT_EQ(found.common_steps, 2);
+  EXPECT_EQ(found.only_in_a, 2);
+  EXPECT_EQ(found.only_in_b, 1);
+  EXPECT_FALSE(found.same_numbers());
+}
+
+TEST(MetricsDifference, tells_nan_from_what_was_not_logged) {
+  const MetricsDifference found = difference(
+      Table({{1, 2}, {{"train/loss", {2, kNaN}}, {"val/loss", {kNaN, 3}}}, {{"list", {{}, {1}}}}}),
+      Table({{1, 2}, {{"train/loss", {2, 3}}, {"val/loss", {2, kNaN}}}, {{"list", {{1}, {}}}}}));
+  EXPECT_THAT(found.metrics, ElementsAre(FieldsAre("train/loss", 2, IsNan(), 3)));
+}
+
+TEST(MetricsDifference, of_lists_of_other_lengths_is_the_first_item_that_one_lacks) {
+  EXPECT_THAT(
+      difference(Table({{1}, {}, {{"list", {{1, 2}}}}}), Table({{1}, {}, {{"list", {{1}}}}}))
+          .metrics,
+      ElementsAre(FieldsAre("list[1]", 1, 2, IsNan())));
+}
+
+TEST(MetricsDifference, names_metrics_of_one_run_and_leaves_out_speeds) {
+  const MetricsDifference found =
+      difference(Table({{1}, {{"throughput/mfu", {1}}, {"optim/spike_scale", {1}}}}),
+                 Table({{1}, {{"throughput/mfu", {2}}}, {{"attn/head/lambda/0", {{1}}}}}));
+  EXPECT_THAT(found.metrics, IsEmpty());
+  EXPECT_THAT(found.metrics_of_a, ElementsAre("optim/spike_scale"));
+  EXPECT_THAT(found.metrics_of_b, ElementsAre("attn/head/lambda/0"));
+}
+
+TEST(MetricsDifference, does_not_depend_on_the_order_of_the_runs) {
+  const Table full = Table({{1}, {{"throughput/mfu", {1}}, {"train/loss", {2}}}}),
+                  other = Table({{1}, {{"train/loss", {2}}}});
+  EXPECT_TRUE(difference(full, other).same_numbers());
+  EXPECT_TRUE(difference(other, full).same_numbers());
+}
+
+TEST(MetricsDifference, knows_what_a_logged_name_is_one_of) {
+  for (const auto& [name, family] :
+       std::map<std::string, std::string>{{"train/loss", "train/loss"},
+                                          {"optim/grad_norm", "optim/grad_norm"},
+                                          {"optim/grad_norm/lm_head.weight", "optim/grad_norm/..."},
+                                          {"attn/lambda/3", "attn/lambda/..."},
+                                          {"attn/head/lambda/3[1]", "attn/head/lambda/..."},
+                                          {"val/loss/code", "val/loss/..."},
+                                          {"val/group_loss", "val/group_loss"},
+                                          {"unknown/3", "unknown/3"}}) {
+    EXPECT_EQ(family_of(name), family);
+  }
+}
+
+}  // namespace
+}  // namespace difftape::run

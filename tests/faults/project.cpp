@@ -72,7 +72,7 @@ Index committed_step(const std::vector<std::string>& calls, std::size_t done) {
 std::map<std::string, std::string> lasting_files(const fs::path& run) {
   std::map<std::string, std::string> files{{"metrics.jsonl", measured(run)}};
   for (const char* name :
-       {"config.yaml", "spikes.csv", "digests.jsonl", "checkpoints/latest", "checkpoints/best"})
+       {"config.yaml", "spikes.csv", "checkpoints/latest", "checkpoints/best"})
     files[name] = contents(run / name);
   for (const auto& entry : fs::recursive_directory_iterator(run)) {
     const std::string name = fs::relative(entry.path(), run);
@@ -118,7 +118,7 @@ DisturbedRun::DisturbedRun(int number) {
   c.train.checkpoint_interval = 2;
   c.train.keep_last = 1;
   c.train.keep_best = true;
-  c.log.digest = c.log.tensorboard = true;
+  c.log.tensorboard = true;
   name_ = fmt::format("{}, {}, {}, {}", c.model.attention.kind.name(), to_string(c.data.type),
                       to_string(c.optim.name), f64 ? "f64" : to_string(c.train.precision));
   project_.save();

@@ -22,7 +22,7 @@ struct Fault {
 };
 
 /// A run that trains for six steps: with checkpoints after each second one of which the last stays,
-/// the best one, digests and event files. Number i has the i-th attention kind, data kind,
+/// the best one and event files. Number i has the i-th attention kind, data kind,
 /// optimizer and precision, each in turn.
 class DisturbedRun {
  public:

@@ -21,7 +21,6 @@ class SweepFaults : public testing::Test {
     c.train.eval_interval = 0;
     c.optim.warmup_steps = 1;
     c.train.checkpoint_interval = 2;
-    c.log.digest = true;
     project.save();
     put(project / "s.yaml",
         "base: tiny.yaml\n"

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/digest.h"
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "train/run/config/arithmetic.h"
-#include "train/run/loop/state_digest.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::run {
@@ -39,7 +39,17 @@ std::string trained(const std::function<void(Config&)>& change) {
   EXPECT_STREQ(gemm_backend(), "portable") << "or it is the fast one that has these bits here";
   double loss = 0;
   while (state.step < config.train.steps) loss = train_step(state).loss;
-  return fmt::format("{} {:a}", digest_of(state).state, loss);
+  Digest all;
+  const auto add = [&all](std::span<const real> values) {
+    Digest digest;
+    digest.add(std::as_bytes(values));
+    all.add(digest.hex());
+  };
+  for (const Parameter& p : state.model.parameters()) add(p.value.values());
+  for (const Optimizer::State& kept : state.optimizer.states()) {
+    for (const StateTensor& tensor : kept.tensors) add(tensor.value.values());
+  }
+  return fmt::format("{} {:a}", all.hex(), loss);
 }
 
 /// What was trained on the machine that digests.json was made on.

@@ -73,7 +73,7 @@ YAML
 steps() {
   local begin run
   begin=$(now)
-  "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out long "${tiny[@]}" --digest \
+  "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out long "${tiny[@]}" \
     --set train.steps=1000000 --set train.checkpoint_interval=100000 --set optim.schedule=constant \
     --set log.diagnostics_interval=1000 >out &
   run=$!
@@ -122,7 +122,7 @@ checkpoint() {
   "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out large --set model.d_model=2048 \
     --set model.num_heads=16 --set model.num_layers=8 --set model.d_ff=5632 --set data.seq_len=8 \
     --set data.batch_size=1 --set train.steps=2 --set train.checkpoint_interval=1 \
-    --set train.final_eval_batches=1 --set train.eval_interval=0 --set train.keep_last=2 --digest >out &
+    --set train.final_eval_batches=1 --set train.eval_interval=0 --set train.keep_last=2 >out &
   run=$!
   watch_memory "$run"
   wait "$run"

@@ -9,7 +9,7 @@ steps=${2:-20000}
 configs=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../configs")
 work=$(mktemp -d)
 trap 'kill "$run" 2>/dev/null || true; rm -rf "$work"' EXIT
-"$bin/difftape" train "$configs/base/text_0.2m.yaml" --out "$work/run" --digest \
+"$bin/difftape" train "$configs/base/text_0.2m.yaml" --out "$work/run" \
   --set model.attention.kind=diff_v1 --set model.match_params=false --set model.d_model=32 \
   --set model.num_heads=2 --set model.num_layers=2 --set model.d_ff=64 --set data.seq_len=32 \
   --set data.batch_size=4 --set train.steps="$steps" --set train.eval_interval=100 \

@@ -31,7 +31,7 @@ struct TrainArguments {
   std::string config, out, resume, fork;
   std::vector<std::string> overrides;
   Index overfit_steps = 0;
-  bool forks = false, profile = false, digest = false, overfits = false;
+  bool forks = false, profile = false, overfits = false;
 };
 
 /// Of --resume=CHECKPOINT: the file that is meant; nothing of other words.
@@ -110,7 +110,7 @@ std::string verdict(const run::Overfit& found, double target) {
 }
 
 system::Exit overfit_as_told(const TrainArguments& a) {
-  if (!a.out.empty() || !a.resume.empty() || a.forks || a.profile || a.digest)
+  if (!a.out.empty() || !a.resume.empty() || a.forks || a.profile)
     throw UsageError("--overfit leaves nothing behind; give it alone, with --set");
   run::OverfitRequest request;
   request.steps = a.overfit_steps;
@@ -126,7 +126,6 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   if (a.overfits) return overfit_as_told(a);
   run::Config config = run::load_config(a.config, a.overrides).config;
   fork(a, config);
-  config.log.digest |= a.digest;
   run::TrainRequest request;
   request.out = directory_of(a, config);
   outlive_reader();
@@ -162,9 +161,6 @@ void train_command(CLI::App& program, Context& context) {
                  "Begin with the weights of this checkpoint or run (train.init_from)");
   command.add_flag("--profile", a->profile,
                    "Also write trace.json and profile.txt: where the time of ten steps goes");
-  command.add_flag("--digest", a->digest,
-                   "Also write digests.jsonl: a digest of every tensor after every step "
-                   "(log.digest)");
   const CLI::Option* overfit =
       command
           .add_flag(fmt::format("--overfit{{{}}}", run::OverfitRequest{}.steps), a->overfit_steps,

@@ -6,6 +6,7 @@
 
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
+#include "train/run/records/metrics_difference.h"
 #include "train/system/number.h"
 #include "train/system/text_table.h"
 
@@ -64,7 +65,7 @@ std::string compared(const char* what, const std::string& recorded, const std::s
 bool CrashReplay::identical() const {
   return recorded.op == now.op && recorded.parameter == now.parameter &&
          std::ranges::all_of(numbers,
-                             [](const Repeated& n) { return same_bits(n.recorded, n.now); });
+                             [](const Repeated& n) { return run::same_bits(n.recorded, n.now); });
 }
 
 CrashReplay replay_crash(const fs::path& path) {
@@ -83,7 +84,7 @@ std::string to_text(const CrashReplay& replay) {
   for (const Repeated& n : replay.numbers) {
     table.rows.push_back({n.name, fmt::format("{}", system::shown(n.recorded)),
                           fmt::format("{}", system::shown(n.now)),
-                          same_bits(n.recorded, n.now) ? "equal" : "DIFFERENT"});
+                          run::same_bits(n.recorded, n.now) ? "equal" : "DIFFERENT"});
   }
   const run::Divergence& recorded = replay.recorded;
   return fmt::format(

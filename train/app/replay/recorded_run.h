@@ -1,21 +1,12 @@
 #pragma once
 // A run directory as the starting point of a replay. Nothing in it is written.
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
 #include <filesystem>
 
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
 
 namespace difftape::app {
-
-/// Equal bit for bit. All NaN are one: metrics.jsonl does not tell them apart.
-inline bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
-         (std::isnan(a) && std::isnan(b));
-}
 
 struct RecordedRun {
   std::filesystem::path dir;

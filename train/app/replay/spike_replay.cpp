@@ -11,6 +11,7 @@
 #include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
+#include "train/run/records/metrics_difference.h"
 #include "train/system/number.h"
 #include "train/system/text_table.h"
 
@@ -47,9 +48,9 @@ ReplayTrial evaluate(run::TrainState& state, Index batch, const Detectors& detec
 std::optional<Mismatch> mismatch(const RecordedRun& run, Index step, double loss, double grad) {
   const double logged_loss = run.logged(run::metric("train/loss"), step);
   const double logged_grad = run.logged(run::metric("optim/grad_norm"), step);
-  if (!same_bits(loss, logged_loss))
+  if (!run::same_bits(loss, logged_loss))
     return Mismatch{step, run::metric("train/loss"), logged_loss, loss};
-  if (!same_bits(grad, logged_grad))
+  if (!run::same_bits(grad, logged_grad))
     return Mismatch{step, run::metric("optim/grad_norm"), logged_grad, grad};
   return std::nullopt;
 }

@@ -12,9 +12,9 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "train/app/replay/recorded_run.h"
-#include "train/run/loop/logged_step.h"
-#include "train/run/loop/state_digest.h"
+#include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
+#include "train/run/records/metrics_difference.h"
 #include "train/run/records/run_files.h"
 #include "train/system/text_table.h"
 
@@ -24,16 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using Digests = std::map<Index, run::StateDigest>;
+using run::MetricsTable;
 
-/// What a run left behind.
+/// What a run left behind after the step that training begins again at.
 struct Recorded {
   RecordedRun run;
-  Digests digests;
+  MetricsTable metrics;
   std::map<Index, fs::path> checkpoints;
-  /// Steps that were the last one before the run was made longer. What is measured at a last step
-  /// alone was measured there.
-  std::set<Index> once_last;
 };
 
 /// A number of threads for as long as it lives.
@@ -48,131 +45,114 @@ class UseThreads {
   int before_;
 };
 
-Recorded open(const fs::path& dir) {
-  Recorded found{open_recorded(dir), {}, {}, {}};
-  std::error_code ignored;
-  if (fs::exists(dir / run::kDigestsFile, ignored))
-    found.digests = run::read_digests(dir / run::kDigestsFile);
-  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", ignored)) {
-    if (const auto step = run::step_of_file(entry.path())) found.checkpoints[*step] = entry.path();
-  }
-  const Json env = run::read_env(dir);
+/// The metrics of the steps after `from`. After a step that was the last one before the run was
+/// made longer, only those of every step are repeated: others were measured as after a last step.
+MetricsTable repeatable(const RecordedRun& run, Index from) {
+  std::set<Index> once_last;
+  const Json env = run::read_env(run.dir);
   for (const Json& each : env.value("continued", Json::array()))
-    found.once_last.insert(each.value("steps_before", Index{0}));
-  found.once_last.erase(found.run.config.train.steps);  // it still is
+    once_last.insert(each.value("steps_before", Index{0}));
+  once_last.erase(run.config.train.steps);  // it still is
+  MetricsTable part{run.metrics.step, {}, {}};
+  const auto take = [&](const auto& columns, auto& to) {
+    for (const auto& [name, column] : columns) {
+      for (std::size_t i = 0; i < column.values().size(); ++i) {
+        const std::size_t row = column.row(i);
+        const auto step = static_cast<Index>(part.step[row]);
+        if (step > from && (!once_last.contains(step) || run::is_of_every_step(name)))
+          to[name].set(row, column.values()[i]);
+      }
+    }
+  };
+  take(run.metrics.columns, part.columns);
+  take(run.metrics.lists, part.lists);
+  return part;
+}
+
+/// The first element of a checkpoint that is not that of the state.
+std::optional<Difference> tensor_difference(const fs::path& file, const run::TrainState& state) {
+  const run::Checkpoint checkpoint(file);
+  std::optional<Difference> found;
+  const auto compare = [&](const std::string& name, std::span<const real> now) {
+    if (found) return;
+    const std::vector<real> was = checkpoint.file().read<real>(name);
+    const auto same = [](real a, real b) { return run::same_bits(a, b); };
+    const auto at = std::ranges::mismatch(was, now, same).in1 - was.begin();
+    if (at == std::ssize(was) && was.size() == now.size()) return;
+    const auto text = [&](std::span<const real> values) {
+      return at < std::ssize(values) ? fmt::format("{}", values[static_cast<std::size_t>(at)])
+                                     : "-";
+    };
+    found = {state.step, fmt::format("{}[{}]", name, at), text(was), text(now)};
+  };
+  for (const Parameter& p : state.model.parameters()) compare("model/" + p.name, p.value.values());
+  for (const Optimizer::State& kept : state.optimizer.states()) {
+    for (const StateTensor& tensor : kept.tensors)
+      compare(fmt::format("optim/{}/{}", kept.parameter->name, tensor.name), tensor.value.values());
+  }
   return found;
 }
 
-/// The value of a metric as text, of one that was not logged "-".
-std::string text_of(const run::MetricValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return run::number_text(*number);
-  std::string text;
-  for (const double each : std::get<std::vector<double>>(value))
-    text += (text.empty() ? "[" : ", ") + run::number_text(each);
-  return text + "]";
-}
-
-bool same(const run::MetricValue& a, const run::MetricValue& b) {
-  if (a.index() != b.index()) return false;
-  if (const double* number = std::get_if<double>(&a))
-    return same_bits(*number, std::get<double>(b));
-  return std::ranges::equal(std::get<std::vector<double>>(a), std::get<std::vector<double>>(b),
-                            same_bits);
-}
-
-/// What was logged of a step but for speeds; a NaN of a column may be one that was logged or none.
-std::map<std::string, run::MetricValue> row_of(const run::MetricsTable& table, std::size_t row) {
-  std::map<std::string, run::MetricValue> found;
-  for (const auto& [name, column] : table.columns) {
-    if (!name.starts_with("throughput/")) found.emplace(name, column[row]);
+/// The first metric that is not as recorded, of the steps that were taken again.
+std::optional<Difference> metric_difference(const MetricsTable& recorded, const MetricsTable& now) {
+  const auto found = difference(recorded, now);
+  std::vector<Difference> all;
+  if (!found.metrics.empty()) {
+    const run::DifferentMetric& first = found.metrics.front();
+    all.push_back({first.step, first.name, run::number_text(first.a), run::number_text(first.b)});
   }
-  for (const auto& [name, column] : table.lists) found.emplace(name, column[row]);
-  return found;
+  const auto add_names = [&](const std::vector<std::string>& names, const MetricsTable& of,
+                             const char* was, const char* is) {
+    for (const std::string& name : names) {
+      const auto number = of.columns.find(name);
+      const std::size_t row = number != of.columns.end() ? number->second.row(0)
+                                                         : of.lists.find(name)->second.row(0);
+      if (of.step[row] <= now.step.back())
+        all.push_back({static_cast<Index>(of.step[row]), name, was, is});
+    }
+  };
+  add_names(found.metrics_of_a, recorded, "logged", "-");
+  add_names(found.metrics_of_b, now, "-", "logged");
+  const auto first = std::ranges::min_element(all, {}, &Difference::step);
+  return first == all.end() ? std::nullopt : std::optional(*first);
 }
 
-bool is_nothing(const run::MetricValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return std::isnan(*number);
-  return std::get<std::vector<double>>(value).empty();
-}
-
-std::optional<Difference> metric_difference(const Recorded& recorded, Index step,
-                                            const run::Metrics& now) {
-  const run::MetricsTable& table = recorded.run.metrics;
-  const auto at = std::ranges::lower_bound(table.step, static_cast<double>(step));
-  if (at == table.step.end() || *at != static_cast<double>(step))
-    return Difference{step, "the step", "-", "taken"};
-  const bool once_last = recorded.once_last.contains(step);
-  auto was = row_of(table, static_cast<std::size_t>(at - table.step.begin()));
-  for (const auto& [name, value] : now) {
-    const auto found = was.find(name);
-    const bool of_validation = name.starts_with("val/") || name.starts_with("task/");
-    const bool missing = found == was.end() || (is_nothing(found->second) && !is_nothing(value));
-    if (missing && !once_last) return Difference{step, name, "-", text_of(value)};
-    if (found == was.end()) continue;
-    if (!missing && !(once_last && of_validation) && !same(found->second, value))
-      return Difference{step, name, text_of(found->second), text_of(value)};
-    was.erase(found);
+/// What shows at once that a step is not the recorded one.
+std::optional<Difference> step_difference(const Recorded& recorded, const run::TrainState& state,
+                                          const run::Step& step) {
+  if (const auto file = recorded.checkpoints.find(step.step); file != recorded.checkpoints.end()) {
+    if (auto found = tensor_difference(file->second, state)) return found;
   }
-  for (const auto& [name, value] : was) {
-    if (!once_last && !is_nothing(value)) return Difference{step, name, text_of(value), "-"};
+  for (const auto& [name, now] : {std::pair(run::metric("train/loss"), step.loss),
+                                  std::pair(run::metric("optim/grad_norm"), step.norms.global)}) {
+    const double was = recorded.run.logged(name, step.step);
+    if (!run::same_bits(was, now))
+      return Difference{step.step, name, run::number_text(was), run::number_text(now)};
   }
   return std::nullopt;
 }
 
-std::optional<Difference> tensor_difference(const run::TrainState& state, Index step,
-                                            const run::StateDigest& was,
-                                            const run::StateDigest& now) {
-  if (was == now) return std::nullopt;
-  const std::vector<std::string> names = run::state_tensors(state);
-  if (was.tensors.size() != names.size()) {
-    return Difference{step, "the number of tensors", std::to_string(was.tensors.size()),
-                      std::to_string(names.size())};
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (was.tensors[i] != now.tensors[i])
-      return Difference{step, names[i], was.tensors[i], now.tensors[i]};
-  }
-  return Difference{step, "the state", was.state, now.state};
-}
-
-/// A step was taken: the first thing that is not as recorded, or, where tensors were not recorded,
-/// as in `first`, which the first pass fills.
-std::optional<Difference> compare(const Recorded& recorded, const run::TrainState& state,
-                                  const run::Step& step, Digests& first, std::string& digest) {
-  const Index number = step.step;
-  const run::StateDigest now = digest_of(state);
-  digest = now.state;
-  const auto logged = recorded.digests.find(number);
-  const run::StateDigest& was =
-      logged != recorded.digests.end() ? logged->second : first.emplace(number, now).first->second;
-  if (auto found = tensor_difference(state, number, was, now)) return found;
-  if (const auto file = recorded.checkpoints.find(number); file != recorded.checkpoints.end()) {
-    const run::StateDigest kept = digest_of(run::Checkpoint(file->second), state);
-    if (auto found = tensor_difference(state, number, kept, now)) return found;
-  }
-  return metric_difference(recorded, number, metrics_of(state, step));
-}
-
-/// Gradient norms before the checkpoint, which diagnostics measure the growth of.
-void restore_grad_norms(const RecordedRun& run, run::TrainState& state) {
-  for (Index step = 1; step <= state.step; ++step) {
-    state.grad_norms[static_cast<std::size_t>(step - 1)] =
-        run.logged(run::metric("optim/grad_norm"), step);
-  }
-}
-
-VerifyPass train_again(const Recorded& recorded, Index from, Digests& first, std::string& origin) {
+VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin) {
   const RestoredState restored = restore_to_step(recorded.run, from);
   run::TrainState& state = *restored.state;
-  restore_grad_norms(recorded.run, state);
+  for (Index step = 1; step <= state.step; ++step) {  // diagnostics measure their growth
+    state.grad_norms[static_cast<std::size_t>(step - 1)] =
+        recorded.run.logged(run::metric("optim/grad_norm"), step);
+  }
   origin = restored.origin;
-  VerifyPass pass{num_threads(), 0, "", std::nullopt};
-  while (state.step < recorded.run.last_step() && !pass.difference) {
+  VerifyPass pass{num_threads(), 0, std::nullopt};
+  MetricsTable now;
+  bool diverged = false;
+  while (state.step < recorded.run.last_step() && !pass.difference && !diverged) {
     const run::Step step = take_logged_step(state);
     pass.steps += 1;
-    pass.difference = compare(recorded, state, step, first, pass.digest);
-    if (step.diverged) break;
+    append(now, step.step, metrics_of(state, step));
+    pass.difference = step_difference(recorded, state, step);
+    diverged = step.diverged.has_value();
   }
+  if (const auto found = metric_difference(recorded.metrics, now);
+      found && (!pass.difference || found->step < pass.difference->step))
+    pass.difference = found;
   if (!pass.difference && state.step < recorded.run.last_step())
     pass.difference = Difference{state.step, "the end", "-", "diverged"};
   return pass;
@@ -202,44 +182,44 @@ bool Verification::equal() const {
 }
 
 Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
-  const Recorded recorded = open(dir);
-  if (request.from < 0 || request.from >= recorded.run.last_step()) {
+  RecordedRun run = open_recorded(dir);
+  const Index last = run.last_step();
+  if (request.from < 0 || request.from >= last) {
     throw UsageError(fmt::format("--from {}: {} has steps after 0 to {}", request.from,
-                                 dir.string(), recorded.run.last_step() - 1));
+                                 dir.string(), last - 1));
   }
   std::vector<Index> threads = request.threads;
   if (threads.empty()) threads.push_back(num_threads());
-  Verification found{dir, "", 0, 0, other_engine(dir, recorded.run.config.train.gemm), {}};
-  found.digests = static_cast<Index>(recorded.digests.size());
-  found.checkpoints = std::ranges::count_if(recorded.checkpoints, [&](const auto& file) {
-    return file.first > request.from && file.first <= recorded.run.last_step();
-  });
-  Digests first;
   for (const Index count : threads) {
     if (count < 1 || count > 1024)
       throw UsageError(fmt::format("--threads {}: need numbers from 1 to 1024", count));
   }
+  Recorded recorded{std::move(run), {}, {}};
+  Index begin = 0;
+  for (const auto& [step, file] : run::checkpoints_in(dir / "checkpoints")) {
+    if (step <= request.from) begin = std::max(begin, step);
+    if (step > request.from && step <= last) recorded.checkpoints.emplace(step, file);
+  }
+  recorded.metrics = repeatable(recorded.run, begin);
+  Verification found{dir, "", std::ssize(recorded.checkpoints),
+                     other_engine(dir, recorded.run.config.train.gemm), {}};
   for (const Index count : threads) {
-    request.say(fmt::format("training up to step {} again with {} thread{}",
-                            recorded.run.last_step(), count, count == 1 ? "" : "s"));
+    request.say(fmt::format("training up to step {} again with {} thread{}", last, count,
+                            count == 1 ? "" : "s"));
     const UseThreads use(static_cast<int>(count));
-    found.passes.push_back(train_again(recorded, request.from, first, found.origin));
+    found.passes.push_back(train_again(recorded, request.from, found.origin));
   }
   return found;
 }
 
 std::string to_text(const Verification& found) {
   std::string text = fmt::format(
-      "{}: trained again from {}; compared with the metrics of every step, {} of digests, {} "
-      "checkpoint{}\n",
-      found.dir.string(), found.origin, found.digests, found.checkpoints,
-      found.checkpoints == 1 ? "" : "s");
-  system::Table table{
-      {{"", "threads"}, {"", "steps"}, {"", "digest of the state", true}, {"", "result", true}},
-      {}};
+      "{}: trained again from {}; compared with the metrics of every step and {} checkpoint{}\n",
+      found.dir.string(), found.origin, found.checkpoints, found.checkpoints == 1 ? "" : "s");
+  system::Table table{{{"", "threads"}, {"", "steps"}, {"", "result", true}}, {}};
   for (const VerifyPass& pass : found.passes) {
     const auto& other = pass.difference;
-    table.rows.push_back({std::to_string(pass.threads), std::to_string(pass.steps), pass.digest,
+    table.rows.push_back({std::to_string(pass.threads), std::to_string(pass.steps),
                           other ? fmt::format("step {}: {} is {}, was {}", other->step, other->what,
                                               other->now, other->recorded)
                                 : "equal"});

@@ -1,6 +1,6 @@
 #pragma once
-// A run trained again, step by step, and compared bit for bit with what it left behind. Nothing is
-// written.
+// Trains a run again, step by step, and compares it bit for bit with what it left behind. Nothing
+// is written.
 
 #include <filesystem>
 #include <functional>
@@ -18,25 +18,23 @@ struct VerifyRequest {
   std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress, a line
 };
 
-/// The first thing that is not as it was.
+/// The first number that is not as it was.
 struct Difference {
   Index step = 0;
-  std::string what;           ///< a tensor, "model/lm_head.weight", or a metric, "val/loss"
-  std::string recorded, now;  ///< digests or numbers
+  std::string what;  ///< a metric, "val/loss", or an element of a tensor, "model/norm.weight[3]"
+  std::string recorded, now;
 };
 
 /// The run again, with a number of threads.
 struct VerifyPass {
   int threads = 0;
-  Index steps = 0;     ///< taken, the one that differs too
-  std::string digest;  ///< of the state after them
+  Index steps = 0;  ///< taken, the one that differs too
   std::optional<Difference> difference;
 };
 
 struct Verification {
   std::filesystem::path dir;
   std::string origin;        ///< where training began: "the initial weights", or a checkpoint
-  Index digests = 0;         ///< recorded steps with digests
   Index checkpoints = 0;     ///< files compared
   std::string other_engine;  ///< what computed the run, if it is not what computes now
   std::vector<VerifyPass> passes;
@@ -44,13 +42,12 @@ struct Verification {
   bool equal() const;
 };
 
-/// Trains up to the last logged step, or to the first difference. Compared after every step are the
-/// metrics, all but speeds; the tensors with digests.jsonl, or, of a step that it does not have,
-/// with those of the first pass; and the checkpoints that are there. Throws what open_recorded and
-/// restore_to_step throw.
+/// Trains up to the last logged step, or to the first step whose loss, gradient norm or checkpoint
+/// differs, and compares all metrics but speeds as `difftape diff` does. Throws what open_recorded
+/// and restore_to_step throw.
 Verification verify_run(const std::filesystem::path& dir, const VerifyRequest& request = {});
 
-/// What `difftape verify` prints.
+/// Returns the text that `difftape verify` prints.
 std::string to_text(const Verification& verification);
 
 }  // namespace difftape::app

@@ -145,7 +145,6 @@ struct LogConfig {
   std::string sample_prompt = "\n";
   Index sample_tokens = 100;
   bool tensorboard = false;  ///< event files beside metrics.jsonl
-  bool digest = false;       ///< digests.jsonl beside it
   stats::SpikeDefinition spike_rule = stats::SpikeDefinition::median;
   Index spike_window = 0;      ///< 0: the rule's own, as in the next two
   double spike_threshold = 0;  ///< standard deviations; median takes no other than its own

@@ -243,10 +243,6 @@ std::vector<Field> log_fields() {
                                  "Also write event files that TensorBoard opens: every number that "
                                  "is logged, the configuration, histograms of lambda.",
                                  0),
-      field<at, &L::digest>("log.digest", any_value(), "",
-                            "Also write digests.jsonl: after every step a digest of each parameter "
-                            "and of what the optimizer keeps of it, which verify compares.",
-                            0),
       field<at, &L::spike_rule>(
           "log.spike_rule", any_value(), "",
           "What a spike is. median: a gradient norm above 5 times the median of the steps before "

@@ -13,7 +13,6 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
-#include "train/run/records/digests.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/system/files.h"
@@ -143,12 +142,10 @@ void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path
   fs::create_directories(out.parent_path(), ignored);
   system::StagedDirectory staged(out);
   const fs::path& made = staged.path();
-  for (const char* file : {"config.yaml", "env.json", "metrics.jsonl", kDigestsFile}) {
+  for (const char* file : {"config.yaml", "env.json", "metrics.jsonl"}) {
     if (fs::exists(run / file)) copy_one(run / file, made / file);
   }
-  for (const char* file : {"metrics.jsonl", kDigestsFile}) {
-    if (fs::exists(made / file)) truncate_metrics(made / file, step);
-  }
+  if (fs::exists(made / "metrics.jsonl")) truncate_metrics(made / "metrics.jsonl", step);
   fs::create_directory(made / "checkpoints");
   copy_one(checkpoint, made / "checkpoints" / step_file_name(step));
   system::replace_text(made / "checkpoints" / kLatest, step_file_name(step) + "\n");

@@ -5,20 +5,17 @@
 
 #include "core/profile.h"
 #include "train/run/loop/step.h"
-#include "train/run/loop/text_samples.h"
 #include "train/run/loop/trainer.h"
-#include "train/run/records/digests.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/spike_records.h"
 #include "train/run/records/tensorboard.h"
 #include "train/system/exit.h"
-#include "train/system/files.h"
 
 namespace difftape::run {
 
-/// Which steps of a run are profiled, and what was recorded of them.
-/// Ten steps after two that warm up, so that a profile stays small however long the run is: the
+/// The steps of a run that are profiled, and what was recorded of them:
+/// ten steps after two that warm up, so that a profile stays small however long the run is: the
 /// third to the twelfth that the process takes; of fewer steps those from the third on, else the
 /// last one.
 class ProfiledSteps {
@@ -49,18 +46,29 @@ class ProfiledSteps {
   profile::Recorder recorder_;
 };
 
+/// Writes config.yaml and env.json of a new run.
+void write_start(const TrainState& state, const TrainRequest& request);
+
+/// Brings config.yaml and env.json up to date if the run goes on with another configuration, which
+/// may make it longer, say where its files are, or write other files.
+void record_continuation(const TrainState& state, const TrainRequest& request);
+
+/// Lets `best` name a checkpoint and removes those that do not stay, once `latest` names one. Done
+/// again, it changes nothing.
+void settle_checkpoints(const TrainState& state, const std::filesystem::path& dir);
+
+/// Writes the files of a run directory that process 0 has locked.
 class RunWriter {
  public:
-  /// Starts a new directory with config.yaml and env.json, or, to resume, restores `state` from
-  /// the latest checkpoint (or leaves it at step 0 if there is none) and drops the metrics after
-  /// it; a finished run that is asked for as it is stays untouched. Throws what these throw, and
-  /// OutputError if another process trains in the directory.
-  RunWriter(TrainState& state, const TrainRequest& request);
+  /// Opens the files to append to. `peak` is the FLOP/s that all processes can reach.
+  RunWriter(const TrainState& state, const TrainRequest& request, double peak);
 
+  /// Says in status.json that the run has begun.
+  void begin(const TrainState& state) { write_state(state, RunState::running); }
+  /// Shows and logs a line.
+  void note(std::string_view line) { progress_.note(line); }
   /// Logs a step, and shows it.
   void step(const TrainState& state, const Step& step);
-  /// Writes a line of text that the model generates, and shows it: "sample after step 100: ...".
-  void sample(TrainState& state);
   /// Writes a checkpoint and brings status.json up to date; metrics.h5 and spikes.csv too if the
   /// steps grew by a tenth since.
   void checkpoint(const TrainState& state);
@@ -69,9 +77,6 @@ class RunWriter {
   /// Ends the records with state, exit code and, for the console, a line. Writes metrics.h5 and
   /// spikes.csv.
   void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
-  /// The same for a run that has all its steps, of which none were left to do if it was `done`
-  /// before. One that had ended so is left as it is: only the console says it.
-  void end_finished(const TrainState& state, bool done);
   /// The same for a run that diverged at this step; writes its crash dump.
   void end_diverged(const TrainState& state, const Step& step);
   /// Records that the run broke off with an error; throws nothing.
@@ -81,20 +86,15 @@ class RunWriter {
   void write_state(const TrainState& state, RunState run_state);
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
-  std::optional<TextSamples> samples_;  ///< nothing without log.sample_interval
   std::filesystem::path dir_;
-  system::DirectoryLock lock_;
   RunStatus status_;
-  std::unique_ptr<MetricsWriter> metrics_;
-  std::unique_ptr<DigestWriter> digests_;  ///< null without log.digest
-  std::unique_ptr<EventWriter> events_;    ///< null without log.tensorboard
-  std::unique_ptr<Progress> progress_;
-  std::ostream& console_;
-  bool had_finished_ = false;          ///< and is asked for no more: nothing is written
+  MetricsWriter metrics_;
+  std::optional<EventWriter> events_;  ///< nothing without log.tensorboard
+  Progress progress_;
   Index tables_step_ = 0;              ///< at which metrics.h5 and spikes.csv were written
   std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
-  double flops_per_token_ = 0;         ///< in training
-  double peak_ = 0;                    ///< FLOP/s
+  double flops_per_token_;             ///< in training
+  double peak_;                        ///< FLOP/s
 };
 
 }  // namespace difftape::run

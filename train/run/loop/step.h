@@ -1,5 +1,6 @@
 #pragma once
-// One optimiser step, and which op of it was the first to give what is not finite.
+// One optimizer step with all that is measured at it, how that is logged, and which op was the first
+// whose result is not finite.
 
 #include <functional>
 #include <optional>
@@ -64,6 +65,14 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
 /// as they were and `diverged` says so; the gradients are then computed once more to find the op.
 /// `hook` sees all tapes.
 Step train_step(TrainState& state, const Tape::Hook& hook = {});
+
+/// Takes the next step, and the validation and the diagnostics that are due after it.
+Step take_logged_step(TrainState& state);
+/// Returns what is logged of it, in the order of metrics.jsonl; `speed` goes among them.
+Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& speed = {});
+/// Returns the validation loss of each domain, "a 1.2345, b 0.9876"; empty if they are not told
+/// apart.
+std::string text_of_domains(const Step& step);
 
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);

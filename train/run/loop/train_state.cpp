@@ -6,10 +6,10 @@
 #include "core/processes.h"
 #include "core/profile.h"
 #include "core/real.h"
+#include "optim/grad_norm.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
-#include "train/run/records/digests.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/descriptive.h"
@@ -32,7 +32,50 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
   return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
 }
 
+stats::SpikeRule rule_of(OnSpike on_spike) {
+  return stats::make_spike_rule(on_spike == OnSpike::zclip ? stats::SpikeDefinition::zclip
+                                                           : stats::SpikeDefinition::olmo_core);
+}
+
+nlohmann::json state_of(const stats::SpikeDetector& detector) {
+  nlohmann::json state = {
+      {"history", detector.history()}, {"count", detector.count()}, {"spikes", detector.spikes()}};
+  if (const auto& moving = detector.moving()) {
+    state["mean"] = moving->mean;
+    state["variance"] = moving->variance;
+  }
+  return state;
+}
+
+void restore_state(stats::SpikeDetector& detector, const nlohmann::json& state) {
+  std::optional<stats::SpikeDetector::Moving> moving;
+  if (state.contains("mean")) moving = {state.at("mean"), state.at("variance")};
+  detector.restore(state.at("history").get<std::vector<double>>(),
+                   system::whole_number(state.at("count")),
+                   system::whole_number(state.at("spikes")), moving);
+}
+
 }  // namespace
+
+SpikeGuard::SpikeGuard(OnSpike on_spike)
+    : on_spike_(on_spike), losses_(rule_of(on_spike)), norms_(rule_of(on_spike)) {}
+
+double SpikeGuard::scale(double loss, double grad_norm) {
+  if (!active()) return 1;
+  const stats::SpikeVerdict norm = norms_.take(grad_norm);
+  const bool loss_spikes = losses_.add(loss);
+  if (on_spike_ == OnSpike::skip_step) return norm.spike || loss_spikes ? 0 : 1;
+  return norm.spike ? clip_scale(grad_norm, norm.clipped) : 1;
+}
+
+nlohmann::json SpikeGuard::state() const {
+  return {{"losses", state_of(losses_)}, {"norms", state_of(norms_)}};
+}
+
+void SpikeGuard::restore(const nlohmann::json& state) {
+  restore_state(losses_, state.at("losses"));
+  restore_state(norms_, state.at("norms"));
+}
 
 TrainState::TrainState(const Config& the_config)
     : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed,
@@ -196,22 +239,12 @@ void restore(TrainState& state, const fs::path& dir) {
     require_same_files(state, dir);
     restore_initial_weights(state, dir);
   }
-  if (fs::exists(dir / kDigestsFile)) truncate_metrics(dir / kDigestsFile, state.step);
   if (!fs::exists(dir / "metrics.jsonl")) return;
   // Every step logs its norm, so a checkpoint need not hold them.
   for (const auto& [step, norm] : read_metric(dir / "metrics.jsonl", metric("optim/grad_norm"))) {
     if (step >= 1 && step <= state.step) state.grad_norms[static_cast<size_t>(step - 1)] = norm;
   }
   truncate_metrics(dir / "metrics.jsonl", state.step);
-}
-
-std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {
-  try {
-    std::optional<AttentionMaps> maps = read_attention_maps(dir / "metrics.h5");
-    return maps && maps->step <= step ? maps : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
 }
 
 }  // namespace difftape::run

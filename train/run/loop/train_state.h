@@ -10,6 +10,7 @@
 #include "core/real.h"
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
+#include "optim/optim_config.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "optim/tree_sum.h"
@@ -18,7 +19,6 @@
 #include "train/run/config/config.h"
 #include "train/run/diagnostics/diagnose.h"
 #include "train/run/inference/validation.h"
-#include "train/run/loop/spike_guard.h"
 #include "train/run/records/metrics.h"
 #include "train/stats/spikes.h"
 
@@ -41,6 +41,30 @@ struct WeightsOrigin {
   std::filesystem::path checkpoint;
   Index step = 0;
   std::string digest;  ///< of the file, as in its first line
+};
+
+/// What a run does about a spike before it changes the weights (optim.on_spike). The rules are those
+/// of train/stats/spikes.h with their own numbers, whatever log.spike_rule says: how a run is judged
+/// does not change it.
+class SpikeGuard {
+ public:
+  explicit SpikeGuard(OnSpike on_spike);
+
+  /// The factor on the gradient of the next step, from its loss and its gradient norm, which are
+  /// finite, and those of the steps before it; 1 if there is no spike.
+  ///   zclip      min(1, v / (norm + 1e-6)) with v what ZClip clips a spiking norm to
+  ///   skip_step  0 if the loss or the norm is a spike by olmo_core: the step is to change nothing
+  double scale(double loss, double grad_norm);
+
+  /// Whether optim.on_spike is anything but none.
+  bool active() const { return on_spike_ != OnSpike::none; }
+  /// For checkpoints.
+  nlohmann::json state() const;
+  void restore(const nlohmann::json& state);
+
+ private:
+  OnSpike on_spike_;
+  stats::SpikeDetector losses_, norms_;
 };
 
 struct TrainState {
@@ -108,9 +132,5 @@ void restore_initial_weights(TrainState& state, const std::filesystem::path& dir
 /// what reading them throws, and ConfigError if there is no checkpoint and the configuration is
 /// another.
 void restore(TrainState& state, const std::filesystem::path& dir);
-
-/// The last attention maps up to `step` of an interrupted run, if it has any. They are a copy like
-/// all of metrics.h5: one that cannot be read is replaced at the next checkpoint.
-std::optional<AttentionMaps> maps_before(const std::filesystem::path& dir, Index step);
 
 }  // namespace difftape::run

@@ -2,19 +2,82 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
+#include "core/platform.h"
 #include "core/processes.h"
-#include "train/run/loop/logged_step.h"
+#include "core/profile.h"
+#include "train/run/data/prepare/tokenizer.h"
+#include "train/run/inference/generate.h"
+#include "train/run/loop/continuation.h"
 #include "train/run/loop/run_writer.h"
 #include "train/run/loop/step_memory.h"
 #include "train/run/loop/together.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
 #include "train/system/exit.h"
+#include "train/system/files.h"
 #include "train/system/memory.h"
 
 namespace difftape::run {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Long enough for the best of some 500 windows; the first step waits so long.
+constexpr double kPeakSeconds = 0.01;
+
+Tokenizer tokenizer_of_data(const TrainState& state) {
+  if (state.config.data.type == DataKind::text) return byte_tokenizer();
+  const TokenizerFile file = state.data->tokenizer();
+  if (!file.is_known()) {
+    throw ConfigError(
+        "log.sample_interval: samples are text, and the tokenizer of data.path is not known; train "
+        "on tokens that have theirs with them, as `difftape data prepare` writes it, or write 0");
+  }
+  return tokenizer_of(file);
+}
+
+/// Texts that the model writes into the log, as log.sample_* say.
+class TextSamples {
+ public:
+  /// Throws ConfigError if the tokenizer of the tokens is not known, or the prompt is empty or longer
+  /// than the context.
+  explicit TextSamples(const TrainState& state)
+      : tokenizer_(tokenizer_of_data(state)),
+        prompt_(tokenizer_.encode(state.config.log.sample_prompt)) {
+    try {
+      require_prompt(prompt_, state.config.model);
+    } catch (const DataError& error) {
+      throw ConfigError(fmt::format("log.sample_prompt: {}", error.what()));
+    }
+  }
+
+  /// Returns the prompt and what the model writes after it now: another text at every step.
+  std::string write(TrainState& state) const {
+    const Config& config = state.config;
+    GenerateRequest request{.prompt = prompt_,
+                            .max_tokens = config.log.sample_tokens,
+                            .seed = config.run.seed,
+                            .stream = static_cast<std::uint64_t>(state.step),
+                            .eos_token_id = config.data.eos_token_id};
+    request.known = known_tokens(tokenizer_, request.eos_token_id, config.model.vocab_size);
+    std::vector<std::int32_t> text = prompt_;
+    std::ranges::copy(generate(state.model, request).tokens, std::back_inserter(text));
+    return tokenizer_.decode(text);
+  }
+
+ private:
+  Tokenizer tokenizer_;
+  std::vector<std::int32_t> prompt_;
+};
+
+/// What process 0 writes, and into which directory; elsewhere empty.
+struct Records {
+  std::optional<TextSamples> samples;        ///< nothing without log.sample_interval
+  std::optional<system::DirectoryLock> lock; ///< no other process trains there
+  std::unique_ptr<RunWriter> writer;         ///< null if a finished run is to stay as it is
+};
 
 /// Whether and why a run ends before its last step.
 struct RunEnd {
@@ -22,9 +85,8 @@ struct RunEnd {
   std::optional<Step> diverged = {};
 };
 
-/// One step, with the validation, diagnostics, log and checkpoint that are due after it. No writer:
-/// another process writes.
-RunEnd step_and_log(TrainState& state, RunWriter* writer, const system::StopRequest& stop) {
+/// One step, with the validation, diagnostics, log and checkpoint that are due after it.
+RunEnd step_and_log(TrainState& state, const Records& records, const system::StopRequest& stop) {
   const TrainConfig& config = state.config.train;
   Step step = take_logged_step(state);
   const bool is_best = config.keep_best && !step.diverged && step.val_loss < state.best.loss;
@@ -33,25 +95,29 @@ RunEnd step_and_log(TrainState& state, RunWriter* writer, const system::StopRequ
       state.step < config.steps ? received_by_any(stop.received()) : system::Exit::ok;
   const bool saves = !step.diverged && (signal != system::Exit::ok || is_best ||
                                         due(step.step, config.checkpoint_interval, config.steps));
-  const WholeOptimizer whole(state.optimizer, saves || state.config.log.digest);
-  if (writer) {
+  const WholeOptimizer whole(state.optimizer, saves);
+  if (RunWriter* writer = records.writer.get()) {
     writer->step(state, step);
-    const Index sample_interval = state.config.log.sample_interval;
-    const bool samples = sample_interval > 0 && due(step.step, sample_interval, config.steps);
-    if (samples && !step.diverged) writer->sample(state);
+    if (records.samples && !step.diverged &&
+        due(step.step, state.config.log.sample_interval, config.steps)) {
+      const profile::Span span(profile::Category::phase, "log");
+      writer->note(
+          fmt::format("sample after step {}: {:?}", state.step, records.samples->write(state)));
+    }
     if (saves) writer->checkpoint(state);
   }
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
   return {signal};
 }
 
-system::Exit run_steps(TrainState& state, RunWriter* writer, bool profile,
+system::Exit run_steps(TrainState& state, const Records& records, bool profile,
                        const system::StopRequest& stop) {
+  RunWriter* writer = records.writer.get();
   const Index steps = state.config.train.steps;
   ProfiledSteps profiled(profile, state.step, steps);
   while (state.step < steps) {
     const RunEnd end =
-        profiled.run(state.step + 1, [&] { return step_and_log(state, writer, stop); });
+        profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop); });
     const bool ends = end.exit != system::Exit::ok;
     const WholeOptimizer whole(state.optimizer, end.diverged.has_value());
     if (writer && profiled.done_at(state.step, ends)) writer->profile(state, profiled);
@@ -64,6 +130,100 @@ system::Exit run_steps(TrainState& state, RunWriter* writer, bool profile,
     if (ends) return end.exit;
   }
   return system::Exit::ok;
+}
+
+/// Makes or checks the directory; from then on no other process trains there.
+system::DirectoryLock take_directory(const TrainRequest& request) {
+  if (request.resume) {
+    require_run_dir(request.out);
+  } else {
+    create_run_dir(request.out);
+  }
+  return system::DirectoryLock(request.out);
+}
+
+/// Whether the run has ended as it is asked for, and wrote all it had to.
+bool has_finished(const TrainState& state, const std::filesystem::path& dir) {
+  return state.step == state.config.train.steps && read_status(dir).state == RunState::finished &&
+         flat_config(config_of_run(dir)) == flat_config(state.config);
+}
+
+/// Restores the state of the run that goes on there. False if there is nothing left to do.
+bool continue_run(TrainState& state, const TrainRequest& request) {
+  remove_temporary_files(request.out);
+  restore(state, request.out);
+  if (has_finished(state, request.out)) return false;
+  settle_checkpoints(state, request.out);  // the process may have ended before it did
+  record_continuation(state, request);
+  return true;
+}
+
+std::string division_note(const Json& data) {
+  std::string note = fmt::format("{} files train", data.at("files").get<Index>());
+  if (const auto held_out = data.find("val_files"); held_out != data.end()) {
+    note += fmt::format(", {} validate, {:.1f} % of whose bytes training has too",
+                        held_out->get<Index>(), 100 * data.at("val_overlap").get<double>());
+  }
+  return note + fmt::format("; {} near-duplicates are left out ({:.1f} MB)",
+                            data.at("dropped_files").get<Index>(),
+                            1e-6 * data.at("dropped_bytes").get<double>());
+}
+
+/// Shows what is worth knowing before the first step.
+void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& request) {
+  if (request.resume)
+    writer.note(
+        fmt::format("continues after step {} of {}", state.step, state.config.train.steps));
+  if (!request.note.empty()) writer.note(request.note);
+  if (const std::optional<BestAchievable> best = state.data->best()) {
+    writer.note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
+                            100 * best->accuracy));
+  }
+  if (const auto& from = state.origin; from && !request.resume) {
+    writer.note(fmt::format("begins with the weights of {}, after step {}",
+                            from->checkpoint.string(), from->step));
+  }
+  const Json data = read_env(request.out).value("data", Json::object());  // counted when it began
+  if (data.contains("dropped_files")) writer.note(division_note(data));
+  if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
+    writer.note(
+        fmt::format("bigram entropy of the data: {:.4f} nats; a loss above it is no "
+                    "better than a table of pairs",
+                    entropy->get<double>()));
+  }
+}
+
+/// Opens the run directory for a new run, or for one that goes on. Initial weights or a prompt that
+/// cannot be used leave no directory.
+Records open_records(TrainState& state, const TrainRequest& request) {
+  Records records;
+  if (!request.resume) take_initial_weights(state);
+  if (state.config.log.sample_interval > 0) records.samples.emplace(state);
+  records.lock.emplace(take_directory(request));
+  if (!request.resume) {
+    write_start(state, request);
+  } else if (!continue_run(state, request)) {
+    return records;
+  }
+  const double peak = measure_fma_peak(kPeakSeconds) * static_cast<double>(processes::count());
+  records.writer = std::make_unique<RunWriter>(state, request, peak);
+  show_start(*records.writer, state, request);
+  records.writer->begin(state);
+  return records;
+}
+
+/// Says that all steps are done, of which none were left if they were `done` before.
+void end_finished(const TrainState& state, const TrainRequest& request, RunWriter* writer,
+                  bool done) {
+  const std::string dir = request.out.string();
+  const std::string line =
+      done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer", dir)
+           : fmt::format("finished; results are in {}", dir);
+  if (writer) {
+    writer->end(state, RunState::finished, system::Exit::ok, line);
+  } else if (request.console) {
+    *request.console << line << std::endl;
+  }
 }
 
 }  // namespace
@@ -86,21 +246,17 @@ system::Exit train(const Config& config, const TrainRequest& request) {
   TrainState state(config);
   processes::ready();
   require_same(state);
-  std::unique_ptr<RunWriter> writer;
   state.optimizer.gather();
-  if (processes::rank() == 0) {
-    if (!request.resume)
-      take_initial_weights(state);  // what is wrong with them leaves no directory
-    writer = std::make_unique<RunWriter>(state, request);
-  }
+  const Records records = processes::rank() == 0 ? open_records(state, request) : Records{};
   const bool done = state.step == config.train.steps;
   try {
     state.scatter();
-    const system::Exit exit = run_steps(state, writer.get(), request.profile, stop);
-    if (writer && exit == system::Exit::ok) writer->end_finished(state, done);
+    const system::Exit exit = run_steps(state, records, request.profile, stop);
+    if (exit == system::Exit::ok && processes::rank() == 0)
+      end_finished(state, request, records.writer.get(), done);
     return exit;
   } catch (...) {
-    if (writer) writer->failed();
+    if (records.writer) records.writer->failed();
     throw;
   }
 }

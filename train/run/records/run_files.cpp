@@ -16,7 +16,6 @@
 #include "core/parallel.h"
 #include "train/run/config/value.h"
 #include "train/run/config/yaml.h"
-#include "train/run/records/digests.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 
@@ -101,7 +100,7 @@ bool belongs_to_a_start(const fs::directory_entry& entry) {
   std::error_code error;
   if (!entry.is_regular_file(error)) return false;
   const std::string name = entry.path().filename().string();
-  if (name == "metrics.jsonl" || name == kDigestsFile) return entry.file_size(error) == 0;
+  if (name == "metrics.jsonl") return entry.file_size(error) == 0;
   return std::ranges::find(kFirstFiles, name) != kFirstFiles.end();
 }
 

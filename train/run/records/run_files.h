@@ -23,8 +23,8 @@ void create_run_dir(const std::filesystem::path& dir);
 std::filesystem::path free_run_dir(const std::filesystem::path& dir);
 
 /// True if `dir` is not empty and holds nothing but what a run writes before its first status.json:
-/// some of `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl or digests.jsonl, and
-/// their temporary names. DirectoryLock tells whether the process still runs.
+/// some of `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their
+/// temporary names. DirectoryLock tells whether the process still runs.
 bool is_partial_start(const std::filesystem::path& dir);
 
 /// Empties such a directory, so that a new run can be made there. Throws OutputError if it holds

@@ -3,9 +3,7 @@
 
 #include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/loop/state_digest.h"
-#include "train/run/records/digests.h"
-#include "train/run/records/h5.h"
+#include "train/run/loop/train_state.h"
 
 namespace difftape::app {
 namespace {
@@ -17,14 +15,13 @@ using testing::HasSubstr;
 
 const std::vector<Index> kThreads{1, 2, 3, 4, 16};
 
-/// A run of two steps, wide enough that every kernel cuts its work into blocks, with digests.
+/// A run of two steps, wide enough that every kernel cuts its work into blocks.
 struct TwoSteps : TinyProject {
   explicit TwoSteps(const std::string& kind) : TinyProject(kind) {
     config = test::wider(config);
     config.train.steps = 2;
     config.optim.warmup_steps = 1;
     config.train.eval_interval = 2;
-    config.log.digest = true;
     save();
   }
 };
@@ -40,13 +37,11 @@ TEST_P(VerifyEvery, kind_and_precision_has_the_same_bits_with_1_2_3_4_and_16_thr
     ASSERT_EQ(project.train("run"), system::Exit::ok);
     const Verification found = verify_run(project / "run", {kThreads, 0});
     EXPECT_TRUE(found.equal()) << to_text(found);
-    EXPECT_EQ(found.digests, 2);
     EXPECT_EQ(found.checkpoints, 1);
     ASSERT_EQ(found.passes.size(), kThreads.size());
     for (std::size_t i = 0; i < kThreads.size(); ++i) {
       EXPECT_EQ(found.passes[i].threads, kThreads[i]);
       EXPECT_EQ(found.passes[i].steps, 2);
-      EXPECT_EQ(found.passes[i].digest, found.passes[0].digest);
     }
   }
 }
@@ -69,7 +64,6 @@ class Verify : public testing::Test {
   Verify() {
     project.config.train.checkpoint_interval = 6;
     project.config.log.param_grad_norms_interval = 1;
-    project.config.log.digest = true;
     project.save();
   }
   void train() { ASSERT_EQ(project.train("run"), system::Exit::ok); }
@@ -86,53 +80,49 @@ class Verify : public testing::Test {
   TinyProject project{"diff_v2"};
 };
 
-TEST_F(Verify, names_the_first_step_and_tensor_that_differs) {
-  train();
-  run::TrainState state(project.config);
-  const std::vector<std::string> names = run::state_tensors(state);
-  auto digests = run::read_digests(run() / run::kDigestsFile);
-  ASSERT_EQ(digests.size(), 12u);
-  ASSERT_EQ(digests.at(7).tensors.size(), names.size());
-  const std::string was = digests.at(7).tensors[3];
-  forge(run::kDigestsFile, was, "0123456789abcdef");
-  forge(run::kDigestsFile, digests.at(7).state, std::string(32, '0'));
-  const Verification found = verify_run(run());
-  EXPECT_FALSE(found.equal());
-  ASSERT_TRUE(found.passes.at(0).difference);
-  const Difference& first = *found.passes[0].difference;
-  EXPECT_EQ(first.step, 7);
-  EXPECT_EQ(first.what, names[3]);
-  EXPECT_EQ(first.recorded, "0123456789abcdef");
-  EXPECT_EQ(first.now, was);
-  const auto outcome = project.difftape({"verify", "run"});
-  EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("step 7: " + names[3] + " is " + was + ", was 0123456789abcdef\n"),
-                    HasSubstr("not equal\n")));
-}
-
-TEST_F(Verify, compares_metrics_and_checkpoints_of_a_run_without_digests) {
-  project.config.log.digest = false;
+TEST_F(Verify, names_the_first_step_and_number_that_differs) {
   train();
   EXPECT_TRUE(verify_run(run(), {{1, 2}, 0}).equal());
+  const auto difference = [&] { return verify_run(run()).passes.at(0).difference.value(); };
+  const auto lines = test::metrics_lines(run());
+  const double norm = lines[9]["optim/grad_norm/lm_head.weight"];
+  forge("metrics.jsonl", fmt::format("\"optim/grad_norm/lm_head.weight\":{}", norm),
+        "\"optim/grad_norm/lm_head.weight\":2.5");
+  Difference found = difference();
+  EXPECT_EQ(found.step, 10) << "of what shows when all steps are compared";
+  EXPECT_EQ(found.what, "optim/grad_norm/lm_head.weight");
+  EXPECT_EQ(found.recorded, "2.5");
+  EXPECT_EQ(found.now, run::number_text(norm));
+  const double loss = lines[8]["train/loss"];
+  forge("metrics.jsonl", fmt::format("\"train/loss\":{}", loss), "\"train/loss\":2.5");
+  found = difference();
+  EXPECT_EQ(found.step, 9);
+  EXPECT_EQ(found.what, "train/loss");
   const auto checkpoint = run() / "checkpoints" / run::step_file_name(6);
   run::TrainState state(project.config);
   state.restore(checkpoint);
   for (Parameter& p : state.model.parameters()) {
-    if (p.name == "model.norm.weight") p.value.data()[1] += real(1e-6);
+    if (p.name == "model.norm.weight") p.value.data()[1] = real(1.5);
   }
   state.save(run() / "checkpoints");
-  Difference found = verify_run(run()).passes.at(0).difference.value();
+  found = difference();
   EXPECT_EQ(found.step, 6);
-  EXPECT_EQ(found.what, "model/model.norm.weight");
-  std::filesystem::remove_all(run() / "checkpoints");
-  const double loss = test::metrics_lines(run())[8]["train/loss"];
-  forge("metrics.jsonl", fmt::format("\"train/loss\":{}", loss), "\"train/loss\":2.5");
-  found = verify_run(run()).passes.at(0).difference.value();
-  EXPECT_EQ(found.step, 9);
-  EXPECT_EQ(found.what, "train/loss");
-  EXPECT_EQ(found.recorded, "2.5");
-  EXPECT_EQ(found.now, run::number_text(loss));
+  EXPECT_EQ(found.what, "model/model.norm.weight[1]");
+  EXPECT_EQ(found.recorded, "1.5");
+  const auto outcome = project.difftape({"verify", "run"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("step 6: model/model.norm.weight[1] is " + found.now + ", was 1.5\n"),
+                    HasSubstr("not equal\n")));
+}
+
+TEST_F(Verify, names_a_metric_that_only_one_of_both_logged) {
+  train();
+  forge("metrics.jsonl", "\"val/loss\"", "\"val/lost\"");
+  const Difference found = verify_run(run()).passes.at(0).difference.value();
+  EXPECT_EQ(found.step, 5);
+  EXPECT_EQ(found.what, "val/lost");
+  EXPECT_EQ(found.now, "-");
 }
 
 TEST_F(Verify, begins_at_a_checkpoint) {
@@ -170,28 +160,6 @@ TEST_F(Verify, holds_for_a_run_that_diverged) {
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const Verification found = verify_run(run());
   EXPECT_TRUE(found.equal()) << to_text(found);
-}
-
-TEST_F(Verify, digests_change_no_bit_and_follow_a_resume) {
-  train();
-  project.config.log.digest = false;
-  ASSERT_EQ(project.train("plain"), system::Exit::ok);
-  EXPECT_EQ(test::measured(run()), test::measured(project / "plain"));
-  const std::string whole = contents(run() / run::kDigestsFile);
-  test::put(run() / "checkpoints/latest", run::step_file_name(6) + "\n");
-  test::put(run() / run::kDigestsFile, whole + "{\"step\":13,\"sta");
-  project.config.log.digest = true;
-  ASSERT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_EQ(contents(run() / run::kDigestsFile), whole);
-  ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "again", "--digest"}).exit, 0);
-  EXPECT_EQ(contents(project / "again/digests.jsonl"), whole);
-}
-
-TEST_F(Verify, refuses_digests_that_are_none) {
-  train();
-  test::put(run() / run::kDigestsFile, "{\"step\":1}\n");
-  EXPECT_THAT([&] { verify_run(run()); }, testing::ThrowsMessage<DataError>(
-                                              HasSubstr("digests.jsonl:1: not a line of digests")));
 }
 
 }  // namespace

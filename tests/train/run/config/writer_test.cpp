@@ -85,7 +85,6 @@ Config unusual() {
            .sample_prompt = "#: \"x\n",
            .sample_tokens = 3,
            .tensorboard = true,
-           .digest = true,
            .spike_rule = stats::SpikeDefinition::olmo_core,
            .spike_window = 128,
            .spike_threshold = 6.5,
@@ -166,7 +165,7 @@ TEST(ConfigFields, say_what_each_key_is_about) {
             (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.keep_last",
                   "train.keep_interval", "train.keep_best", "train.activation_checkpointing",
                   "log.sample_interval", "log.sample_prompt", "log.sample_tokens",
-                  "log.tensorboard", "log.digest"}));
+                  "log.tensorboard"}));
   EXPECT_EQ(keys_of("run.", kOfNumbers, true), Keys{"run.seed"});
   EXPECT_EQ(keys_of("data.", kOfNumbers, false), paths);
   EXPECT_EQ(keys_of("log.", kOfNumbers, true),

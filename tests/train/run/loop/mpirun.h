@@ -5,7 +5,6 @@
 
 #include "core/processes.h"
 #include "tests/train/run/loop/tiny.h"
-#include "train/run/records/digests.h"
 
 namespace difftape::test {
 
@@ -23,7 +22,6 @@ class Mpirun : public testing::Test {
     project.config.train.checkpoint_interval = 2;
     project.config.log.param_grad_norms_interval = 1;
     project.config.log.diagnostics_interval = 3;
-    project.config.log.digest = true;
     project.config.run.out = "run";
   }
 
@@ -79,7 +77,6 @@ class Mpirun : public testing::Test {
   void expect_the_same_bits(const std::string& a, const std::string& b) const {
     ASSERT_FALSE(measured(project / a).empty());
     EXPECT_EQ(measured(project / a), measured(project / b));
-    EXPECT_EQ(contents(project / a / run::kDigestsFile), contents(project / b / run::kDigestsFile));
     EXPECT_TRUE(files_in(project / a / "diverged") == files_in(project / b / "diverged"));
     if (std::filesystem::exists(project / a / "checkpoints")) {
       EXPECT_TRUE(last_checkpoint(project / a) == last_checkpoint(project / b));

@@ -121,7 +121,6 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
 }
 
 TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
-  project.config.log.digest = true;
   project.config.log.tensorboard = true;
   project.config.train.steps = 20;
   project.save();

@@ -1,5 +1,3 @@
-#include "train/run/loop/spike_guard.h"
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step.h"
 

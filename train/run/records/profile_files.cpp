@@ -19,46 +19,6 @@ Json arguments_of(const profile::Event& event) {
   return {{event.category == Category::step ? "step" : "layer", event.scope}};
 }
 
-/// Cells of one row of the table, per step.
-class Cells {
- public:
-  explicit Cells(const profile::Table& table)
-      : steps_(static_cast<double>(table.steps)), total_(table.ms) {}
-
-  std::vector<std::string> op(const profile::Row& row) const {
-    return with_total(row.name, row.ms(), cost(row.forward), cost(row.backward));
-  }
-  std::vector<std::string> phase(const profile::Row& row) const {
-    return with_total(row.name, row.ms(), {calls(row.forward), ""}, {"", ""});
-  }
-  std::vector<std::string> sum(const std::string& name, double ms) const {
-    return with_total(name, ms, {"", ""}, {"", ""});
-  }
-
- private:
-  using Pair = std::array<std::string, 2>;
-
-  std::string calls(const profile::Cost& cost) const {
-    return fmt::format("{:.4g}", static_cast<double>(cost.calls) / steps_);
-  }
-  Pair cost(const profile::Cost& cost) const {
-    return cost.calls == 0 ? Pair{"-", "-"}
-                           : Pair{calls(cost), fmt::format("{:.3f}", cost.ms / steps_)};
-  }
-  std::vector<std::string> with_total(const std::string& name, double ms, const Pair& forward,
-                                      const Pair& backward) const {
-    return {name,
-            forward[0],
-            forward[1],
-            backward[0],
-            backward[1],
-            fmt::format("{:.3f}", ms / steps_),
-            fmt::format("{:.1f}", 100 * ms / total_)};
-  }
-
-  double steps_, total_;
-};
-
 }  // namespace
 
 std::string trace_json(std::span<const profile::Event> events) {
@@ -83,7 +43,10 @@ std::string trace_json(std::span<const profile::Event> events) {
 }
 
 std::string profile_text(const profile::Table& table, double step_tokens, double step_flops) {
-  const Cells cells(table);
+  const double steps = static_cast<double>(table.steps);
+  const auto calls = [&](const profile::Cost& cost) {
+    return fmt::format("{:.4g}", static_cast<double>(cost.calls) / steps);
+  };
   system::Table text{{{"", "op", true},
                       {"forward", "calls"},
                       {"forward", "ms"},
@@ -92,11 +55,25 @@ std::string profile_text(const profile::Table& table, double step_tokens, double
                       {"", "ms a step"},
                       {"", "%"}},
                      {}};
-  for (const profile::Row& op : table.ops) text.rows.push_back(cells.op(op));
-  for (const profile::Row& phase : table.phases) text.rows.push_back(cells.phase(phase));
-  text.rows.push_back(cells.sum("rest", table.rest_ms));
-  text.rows.push_back(cells.sum("step", table.ms));
-  const double seconds = table.ms / 1e3 / static_cast<double>(table.steps);
+  const auto add = [&](const std::string& name, std::vector<std::string> cells, double ms) {
+    cells.insert(cells.begin(), name);
+    cells.push_back(fmt::format("{:.3f}", ms / steps));
+    cells.push_back(fmt::format("{:.1f}", 100 * ms / table.ms));
+    text.rows.push_back(std::move(cells));
+  };
+  for (const profile::Row& op : table.ops) {
+    std::vector<std::string> cells;
+    for (const profile::Cost& cost : {op.forward, op.backward}) {
+      cells.push_back(cost.calls == 0 ? "-" : calls(cost));
+      cells.push_back(cost.calls == 0 ? "-" : fmt::format("{:.3f}", cost.ms / steps));
+    }
+    add(op.name, cells, op.ms());
+  }
+  for (const profile::Row& phase : table.phases)
+    add(phase.name, {calls(phase.forward), "", "", ""}, phase.ms());
+  add("rest", {"", "", "", ""}, table.rest_ms);
+  add("step", {"", "", "", ""}, table.ms);
+  const double seconds = table.ms / 1e3 / steps;
   return fmt::format("profile of {} steps: {} tokens/s, {:.1f} GFLOP/s\n{}", table.steps,
                      system::grouped(static_cast<Index>(step_tokens / seconds)),
                      step_flops / seconds / 1e9, to_text(text));

@@ -1,5 +1,5 @@
-// A run directory of somebody else, its status.json, env.json, metrics.jsonl and the index.csv
-// above it: four texts. Compared with a sound run and listed, on pages in which all of it stays
+// A run directory of somebody else, its status.json, env.json, config.yaml, metrics.jsonl and
+// the index.csv above it. Compared with a sound run and listed, on pages in which all of it stays
 // text.
 #include "train/study/page/report.h"
 
@@ -34,13 +34,14 @@ std::size_t scripts_in(std::string_view page) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto parts = fuzz::parts_of(fuzz::text_of(data, size), 4);
+  const auto parts = fuzz::parts_of(fuzz::text_of(data, size), 5);
   const std::filesystem::path runs = sound_run().parent_path();
   std::filesystem::create_directories(runs / "other");
   fuzz::put("runs/other/status.json", parts[0]);
   fuzz::put("runs/other/env.json", parts[1]);
-  fuzz::put("runs/other/metrics.jsonl", parts[2]);
-  fuzz::put("runs/index.csv", parts[3]);
+  fuzz::put("runs/other/config.yaml", parts[2]);
+  fuzz::put("runs/other/metrics.jsonl", parts[3]);
+  fuzz::put("runs/index.csv", parts[4]);
   fuzz::expect_an_error_at_most(1, [&] {
     const study::Collection found = study::collect_runs(std::vector{runs});
     study::write_report(study::make_study(found.runs), fuzz::folder() / "report.html", "fuzzed",

@@ -83,7 +83,7 @@ steps() {
   [ "$(wc -l <long/metrics.jsonl)" -eq 1000000 ]
   at_most "memory of the run" "$(cat most)" 1 GB
   mkdir early
-  cp long/{env,status}.json early
+  cp long/{env.json,status.json,config.yaml} early
   head -n 68000 long/metrics.jsonl >early/metrics.jsonl
   begin=$(now)
   "$bin/difftape" runs early >out

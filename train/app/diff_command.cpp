@@ -5,9 +5,11 @@
 #include <set>
 
 #include "train/app/commands.h"
+#include "train/run/records/metrics_difference.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/listing.h"
-#include "train/study/compare/run_difference.h"
+#include "train/study/compare/run_record.h"
+#include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -19,20 +21,49 @@ struct DiffArguments {
   bool all = false, exit_code = false;
 };
 
-std::string or_dash(const std::optional<std::string>& text) { return text.value_or("-"); }
+using Json = nlohmann::ordered_json;
+using run::KeyDifference;
 
-void print_values(const char* head, const std::vector<study::DifferentValue>& values) {
+/// All of env.json but the command that asked for it, with paths for keys.
+Json environment_of(const study::RunRecord& run) {
+  Json env = run.env, flat = Json::object();
+  env.erase("command");
+  if (env.empty()) return flat;  // of which nlohmann makes a null without a path
+  const Json paths = env.flatten();
+  for (const auto& [path, value] : paths.items()) flat[path.substr(1)] = value;
+  return flat;
+}
+
+/// The keys in which two flat objects differ, "-" for one that is not there: in the order of `a`,
+/// then those of `b` alone.
+std::vector<KeyDifference> different_values(const Json& a, const Json& b) {
+  const auto text = [](const Json& object, const std::string& key) -> std::string {
+    const auto found = object.find(key);
+    if (found == object.end()) return "-";
+    return found->is_string() ? found->get<std::string>() : system::json_text(*found);
+  };
+  std::vector<KeyDifference> found;
+  for (const auto& [key, value] : a.items()) {
+    if (!b.contains(key) || b.at(key) != value) found.push_back({key, text(a, key), text(b, key)});
+  }
+  for (const auto& [key, value] : b.items()) {
+    if (!a.contains(key)) found.push_back({key, "-", text(b, key)});
+  }
+  return found;
+}
+
+void print_values(const char* head, const std::vector<KeyDifference>& values) {
   if (values.empty()) {
     fmt::print("{}: the same\n\n", head);
     return;
   }
   system::Table table{{{"", head, true}, {"", "A", true}, {"", "B", true}}, {}};
-  for (const auto& [key, a, b] : values) table.rows.push_back({key, or_dash(a), or_dash(b)});
+  for (const auto& [key, a, b] : values) table.rows.push_back({key, a, b});
   fmt::print("{}\n", to_text(table));
 }
 
 /// The first of each family, unless `all` are asked for.
-void print_metrics(const study::RunDifference& found, bool all) {
+void print_metrics(const run::MetricsDifference& found, bool all) {
   fmt::print("{} steps in both, {} in A alone, {} in B alone\n", found.common_steps,
              found.only_in_a, found.only_in_b);
   if (found.common_steps > 0 && found.metrics.empty())
@@ -61,9 +92,9 @@ void print_names(const char* run, const std::vector<std::string>& names, bool al
 void compare_runs(const DiffArguments& arguments, Context& context) {
   for (const std::string& dir : {arguments.a, arguments.b}) run::require_run_dir(dir);
   const study::RunRecord a = study::load_run(arguments.a), b = study::load_run(arguments.b);
-  const study::RunDifference found = difference(a, b);
-  print_values("configuration", found.config);
-  print_values("environment", found.environment);
+  const run::MetricsDifference found = difference(a.metrics, b.metrics);
+  print_values("configuration", run::differences(a.config, b.config));
+  print_values("environment", different_values(environment_of(a), environment_of(b)));
   print_metrics(found, arguments.all);
   print_names("A", found.metrics_of_a, arguments.all);
   print_names("B", found.metrics_of_b, arguments.all);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "train/app/commands.h"
-#include "train/run/checkpoint/directory.h"
+#include "train/run/checkpoint/checkpoint.h"
 #include "train/run/exchange/export.h"
 #include "train/run/exchange/import.h"
 #include "train/system/files.h"

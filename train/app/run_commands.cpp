@@ -8,7 +8,7 @@
 
 #include "core/processes.h"
 #include "train/app/commands.h"
-#include "train/run/checkpoint/directory.h"
+#include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"

@@ -5,12 +5,11 @@
 
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
 
 namespace difftape::app {
 
-struct RecordedRun {
-  std::filesystem::path dir;
-  run::Config config;
+struct RecordedRun : run::RunDir {
   stats::SpikeRule rule;
   run::MetricsTable metrics;
 
@@ -19,9 +18,8 @@ struct RecordedRun {
   double logged(const char* metric, Index step) const;
 };
 
-/// Throws MissingInput if it is no run directory or has no metrics; DataError if a file is damaged,
-/// no step is logged, config.yaml is not that of the run, or the run computed in the other
-/// precision.
+/// Throws what run::open_run and read_metrics throw, and DataError if no step is logged or the run
+/// computed in the other precision.
 RecordedRun open_recorded(const std::filesystem::path& dir);
 
 /// The first step of the largest spike event; a value that is not finite is the largest.

@@ -15,7 +15,6 @@
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics_difference.h"
-#include "train/run/records/run_files.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -49,9 +48,8 @@ class UseThreads {
 /// made longer, only those of every step are repeated: others were measured as after a last step.
 MetricsTable repeatable(const RecordedRun& run, Index from) {
   std::set<Index> once_last;
-  const Json env = run::read_env(run.dir);
-  for (const Json& each : env.value("continued", Json::array()))
-    once_last.insert(each.value("steps_before", Index{0}));
+  const Json continued = run.env.value("continued", Json::array());
+  for (const Json& each : continued) once_last.insert(each.value("steps_before", Index{0}));
   once_last.erase(run.config.train.steps);  // it still is
   MetricsTable part{run.metrics.step, {}, {}};
   const auto take = [&](const auto& columns, auto& to) {
@@ -105,8 +103,8 @@ std::optional<Difference> metric_difference(const MetricsTable& recorded, const 
                              const char* was, const char* is) {
     for (const std::string& name : names) {
       const auto number = of.columns.find(name);
-      const std::size_t row = number != of.columns.end() ? number->second.row(0)
-                                                         : of.lists.find(name)->second.row(0);
+      const std::size_t row =
+          number != of.columns.end() ? number->second.row(0) : of.lists.find(name)->second.row(0);
       if (of.step[row] <= now.step.back())
         all.push_back({static_cast<Index>(of.step[row]), name, was, is});
     }
@@ -159,9 +157,9 @@ VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin
 }
 
 /// What computed the run, if something else computes now; empty if it is the same.
-std::string other_engine(const fs::path& dir, Engine engine) {
-  const EngineScope scope(engine);
-  const Json build = run::read_env(dir).value("build", Json::object());
+std::string other_engine(const RecordedRun& run) {
+  const EngineScope scope(run.config.train.gemm);
+  const Json build = run.env.value("build", Json::object());
   const auto word = [&](const char* key) { return build.value(key, std::string()); };
   const auto text = [](const std::string& gemm, const std::string& bf16, const std::string& vectors,
                        const std::string& commit) {
@@ -185,8 +183,8 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   RecordedRun run = open_recorded(dir);
   const Index last = run.last_step();
   if (request.from < 0 || request.from >= last) {
-    throw UsageError(fmt::format("--from {}: {} has steps after 0 to {}", request.from,
-                                 dir.string(), last - 1));
+    throw UsageError(
+        fmt::format("--from {}: {} has steps after 0 to {}", request.from, dir.string(), last - 1));
   }
   std::vector<Index> threads = request.threads;
   if (threads.empty()) threads.push_back(num_threads());
@@ -201,8 +199,7 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
     if (step > request.from && step <= last) recorded.checkpoints.emplace(step, file);
   }
   recorded.metrics = repeatable(recorded.run, begin);
-  Verification found{dir, "", std::ssize(recorded.checkpoints),
-                     other_engine(dir, recorded.run.config.train.gemm), {}};
+  Verification found{dir, "", std::ssize(recorded.checkpoints), other_engine(recorded.run), {}};
   for (const Index count : threads) {
     request.say(fmt::format("training up to step {} again with {} thread{}", last, count,
                             count == 1 ? "" : "s"));

@@ -50,6 +50,16 @@ Config config_from_yaml(const std::string& text, const std::string& where,
   return resolved.config;
 }
 
+void set_value(Config& config, const std::string& key, const std::string& yaml) {
+  const Field* field = find_field(key);
+  if (!field) throw ConfigError(fmt::format("unknown key '{}'", key));
+  ConfigErrors errors;
+  const auto node = parse_yaml(yaml, key, YamlSource::command_line, errors);
+  const auto value = node ? read_value(*node, key, field->spec, errors) : std::nullopt;
+  errors.throw_if_any();
+  field->set(config, *value);
+}
+
 namespace {
 
 namespace fs = std::filesystem;

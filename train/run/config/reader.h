@@ -39,6 +39,10 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
 Config config_from_yaml(const std::string& text, const std::string& where,
                         const std::vector<std::string>& overrides = {});
 
+/// Sets one key from its value in YAML, without the rules that bind several keys. Throws
+/// ConfigError.
+void set_value(Config& config, const std::string& key, const std::string& yaml);
+
 struct Assignment {
   std::string key;  ///< dotted; always a known key
   YamlNode value;

@@ -158,9 +158,4 @@ void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path
   staged.publish();
 }
 
-Config config_of_run(const std::filesystem::path& dir) {
-  const std::filesystem::path yaml = dir / "config.yaml";
-  return config_from_yaml(system::read_text(yaml), yaml.string());
-}
-
 }  // namespace difftape::run

@@ -44,7 +44,4 @@ void require_continued(const Config& made, const Config& wanted, Index steps,
 void branch_run(const std::filesystem::path& checkpoint, const Config& wanted,
                 const std::filesystem::path& out);
 
-/// The configuration that a run directory was made with. Throws MissingInput and ConfigError.
-Config config_of_run(const std::filesystem::path& dir);
-
 }  // namespace difftape::run

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "core/digest.h"
 #include "core/error.h"
 #include "core/gemm.h"
 #include "core/platform.h"
@@ -82,19 +83,21 @@ void write_start(const TrainState& state, const TrainRequest& request) {
                           {"step", origin->step},
                           {"xxh3_128", origin->digest}};
   }
-  write_env(request.out, request.command, facts, flat_config(state.config));
+  write_env(request.out, request.command, facts);
 }
 
 void record_continuation(const TrainState& state, const TrainRequest& request) {
   const Config made = config_of_run(request.out);
-  const FlatConfig now = flat_config(state.config);
-  if (flat_config(made) == now) return;
-  rewrite_env(request.out, now,
-              {{"command", request.command},
-               {"date", utc_now()},
-               {"step", state.step},
-               {"steps_before", made.train.steps}});
-  system::replace_text(request.out / "config.yaml", to_yaml(state.config));
+  if (differences(made, state.config).empty()) return;
+  const std::string yaml = to_yaml(state.config);
+  Digest digest;
+  digest.add(yaml);
+  add_continuation(request.out, {{"command", request.command},
+                                 {"date", utc_now()},
+                                 {"step", state.step},
+                                 {"steps_before", made.train.steps},
+                                 {"config", digest.hex()}});
+  system::replace_text(request.out / "config.yaml", yaml);
 }
 
 void settle_checkpoints(const TrainState& state, const fs::path& dir) {
@@ -186,7 +189,7 @@ void RunWriter::end_diverged(const TrainState& state, const Step& step) {
                   op));
   try {
     progress_.note(fmt::format("repeat it with: difftape replay {}",
-                                write_crash_dump(dir_, state, step).string()));
+                               write_crash_dump(dir_, state, step).string()));
   } catch (const OutputError& error) {
     progress_.note(fmt::format("the step was not kept: {}", error.what()));  // the result stands
   }

@@ -1,6 +1,6 @@
 #pragma once
-// One optimizer step with all that is measured at it, how that is logged, and which op was the first
-// whose result is not finite.
+// One optimizer step with all that is measured at it, how that is logged, and the first op whose
+// result is not finite.
 
 #include <functional>
 #include <optional>

@@ -205,11 +205,17 @@ void take_initial_weights(TrainState& state) {
   state.origin = {weights.path(), weights.meta().step, weights.digest()};
 }
 
-void restore_initial_weights(TrainState& state, const fs::path& dir) {
+void restore_start(TrainState& state, const fs::path& dir) {
+  const auto env = read_env(dir), now = state.data->info();
+  nlohmann::json recorded = nlohmann::json::object();  // it has what is best achievable beside it
+  for (const auto& [key, value] : now.items()) {
+    if (env.at("data").contains(key)) recorded[key] = env.at("data").at(key);
+  }
+  require_same_data(*state.data, recorded, dir / "env.json");
   take_initial_weights(state);
   const std::optional<WeightsOrigin>& origin = state.origin;
   if (!origin) return;
-  const std::string was = read_env(dir).at("init_from").at("xxh3_128");
+  const std::string was = env.at("init_from").at("xxh3_128");
   if (origin->digest == was) return;
   throw DataError(fmt::format(
       "{}: is another checkpoint than when {} began: its digest was {}, it is {}; bring the file "
@@ -217,27 +223,12 @@ void restore_initial_weights(TrainState& state, const fs::path& dir) {
       origin->checkpoint.string(), dir.string(), was, origin->digest));
 }
 
-namespace {
-
-/// Of a run without a checkpoint env.json knows the data, and what is best achievable beside it.
-void require_same_files(const TrainState& state, const fs::path& dir) {
-  const auto env = read_env(dir), now = state.data->info();
-  nlohmann::json recorded = nlohmann::json::object();
-  for (const auto& [key, value] : now.items()) {
-    if (env.at("data").contains(key)) recorded[key] = env.at("data").at(key);
-  }
-  require_same_data(*state.data, recorded, dir / "env.json");
-}
-
-}  // namespace
-
 void restore(TrainState& state, const fs::path& dir) {
   if (has_checkpoint(dir)) {
     state.restore(find_checkpoint(dir));
   } else {
     require_continued(config_of_run(dir), state.config, 0, dir);
-    require_same_files(state, dir);
-    restore_initial_weights(state, dir);
+    restore_start(state, dir);
   }
   if (!fs::exists(dir / "metrics.jsonl")) return;
   // Every step logs its norm, so a checkpoint need not hold them.

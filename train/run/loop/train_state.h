@@ -43,8 +43,8 @@ struct WeightsOrigin {
   std::string digest;  ///< of the file, as in its first line
 };
 
-/// What a run does about a spike before it changes the weights (optim.on_spike). The rules are those
-/// of train/stats/spikes.h with their own numbers, whatever log.spike_rule says: how a run is judged
+/// Acts on a spike before the weights change (optim.on_spike). The rules are those of
+/// train/stats/spikes.h with their own numbers, whatever log.spike_rule says: how a run is judged
 /// does not change it.
 class SpikeGuard {
  public:
@@ -124,8 +124,9 @@ Index resume_step(const std::filesystem::path& dir);
 /// Gives a state at step 0 the weights that train.init_from names; nothing if it names none. Throws
 /// MissingInput, and what Checkpoint throws.
 void take_initial_weights(TrainState& state);
-/// The same for the run in `dir`. Throws DataError too if they are others than when it began.
-void restore_initial_weights(TrainState& state, const std::filesystem::path& dir);
+/// The same for the run in `dir`, before its first step. Throws DataError too if its weights or its
+/// data are others than when it began.
+void restore_start(TrainState& state, const std::filesystem::path& dir);
 
 /// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but
 /// the configuration, from which the same steps follow again. Drops the metrics after it. Throws

@@ -9,9 +9,9 @@
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/generate.h"
 #include "train/run/loop/continuation.h"
+#include "train/run/loop/data_parallel.h"
 #include "train/run/loop/run_writer.h"
 #include "train/run/loop/step_memory.h"
-#include "train/run/loop/together.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
 #include "train/system/exit.h"
@@ -41,8 +41,8 @@ Tokenizer tokenizer_of_data(const TrainState& state) {
 /// Texts that the model writes into the log, as log.sample_* say.
 class TextSamples {
  public:
-  /// Throws ConfigError if the tokenizer of the tokens is not known, or the prompt is empty or longer
-  /// than the context.
+  /// Throws ConfigError if the tokenizer of the tokens is not known, or the prompt is empty or
+  /// longer than the context.
   explicit TextSamples(const TrainState& state)
       : tokenizer_(tokenizer_of_data(state)),
         prompt_(tokenizer_.encode(state.config.log.sample_prompt)) {
@@ -74,9 +74,9 @@ class TextSamples {
 
 /// What process 0 writes, and into which directory; elsewhere empty.
 struct Records {
-  std::optional<TextSamples> samples;        ///< nothing without log.sample_interval
-  std::optional<system::DirectoryLock> lock; ///< no other process trains there
-  std::unique_ptr<RunWriter> writer;         ///< null if a finished run is to stay as it is
+  std::optional<TextSamples> samples;         ///< nothing without log.sample_interval
+  std::optional<system::DirectoryLock> lock;  ///< no other process trains there
+  std::unique_ptr<RunWriter> writer;          ///< null if a finished run is to stay as it is
 };
 
 /// Whether and why a run ends before its last step.
@@ -136,6 +136,7 @@ system::Exit run_steps(TrainState& state, const Records& records, bool profile,
 system::DirectoryLock take_directory(const TrainRequest& request) {
   if (request.resume) {
     require_run_dir(request.out);
+    read_env(request.out);  // refuses a run of another format before anything of it changes
   } else {
     create_run_dir(request.out);
   }
@@ -145,7 +146,7 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
 /// Whether the run has ended as it is asked for, and wrote all it had to.
 bool has_finished(const TrainState& state, const std::filesystem::path& dir) {
   return state.step == state.config.train.steps && read_status(dir).state == RunState::finished &&
-         flat_config(config_of_run(dir)) == flat_config(state.config);
+         differences(config_of_run(dir), state.config).empty();
 }
 
 /// Restores the state of the run that goes on there. False if there is nothing left to do.
@@ -172,8 +173,7 @@ std::string division_note(const Json& data) {
 /// Shows what is worth knowing before the first step.
 void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& request) {
   if (request.resume)
-    writer.note(
-        fmt::format("continues after step {} of {}", state.step, state.config.train.steps));
+    writer.note(fmt::format("continues after step {} of {}", state.step, state.config.train.steps));
   if (!request.note.empty()) writer.note(request.note);
   if (const std::optional<BestAchievable> best = state.data->best()) {
     writer.note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,

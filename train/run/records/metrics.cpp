@@ -165,6 +165,25 @@ std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& p
   return found;
 }
 
+std::optional<LoggedStep> last_logged(const std::filesystem::path& path) {
+  std::optional<LoggedStep> last;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return last;
+  dom::parser parser;
+  system::for_each_line_from_the_end(path, [&](std::string_view text, std::size_t) {
+    const auto row = parser.parse(text.data(), text.size());
+    std::uint64_t step = 0;
+    dom::element loss;
+    if (row["step"].get(step) == simdjson::SUCCESS) {
+      last = {static_cast<Index>(step), kNaN};
+      if (row[metric("train/loss")].get(loss) == simdjson::SUCCESS)
+        last->loss = to_number(loss).value_or(kNaN);
+    }
+    return false;
+  });
+  return last;
+}
+
 void truncate_metrics(const std::filesystem::path& path, Index last_step) {
   dom::parser parser;
   std::size_t keep = 0, later_end = 0;

@@ -75,6 +75,14 @@ MetricsTable read_metrics(const std::filesystem::path& path);
 std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& path,
                                                   std::string_view metric);
 
+/// The last step of metrics.jsonl and its training loss, nats per token; NaN if it is not a number.
+struct LoggedStep {
+  Index step = 0;
+  double loss = kNaN;
+};
+/// Reads the last complete line alone. Nothing if there is none that can be read.
+std::optional<LoggedStep> last_logged(const std::filesystem::path& path);
+
 /// Drops every step after `last_step`, and a line that a crash cut off: what a resumed run does
 /// before it appends, to any file of one JSON object with a "step" a line. It looks at what it
 /// drops and at the last line that stays, not at those before. Throws as read_metrics does, and
@@ -89,10 +97,11 @@ struct AttentionMaps {
   std::vector<Tensor> layers;
 };
 
-/// Replaces the file at `path`: /step (int64) and one double dataset per list metric under its name,
-/// (length of /step, n), n its longest list, NaN beyond the end of a shorter one and where a step
-/// logged none; of a long run that is compressed. A list of the last step alone is (n). Maps are
-/// float datasets /attention_maps/<layer>; the group has the attribute `step`. Throws OutputError.
+/// Replaces the file at `path`: /step (int64) and one double dataset per list metric under its
+/// name, (length of /step, n), n its longest list, NaN beyond the end of a shorter one and where a
+/// step logged none; of a long run that is compressed. A list of the last step alone is (n). Maps
+/// are float datasets /attention_maps/<layer>; the group has the attribute `step`. Throws
+/// OutputError.
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps = std::nullopt);
 

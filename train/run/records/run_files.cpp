@@ -1,7 +1,6 @@
 #include "train/run/records/run_files.h"
 
 #include <fmt/chrono.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,8 +13,8 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "train/run/config/value.h"
-#include "train/run/config/yaml.h"
+#include "train/run/config/reader.h"
+#include "train/run/records/metrics.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 
@@ -46,49 +45,10 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
-/// Since version 2 every value of `config` is one of JSON; before, texts were those of YAML.
-constexpr Index kEnvVersion = 2;
+/// Since version 3 the configuration is in config.yaml alone.
+constexpr Index kEnvVersion = 3;
 
-/// A value of a configuration in env.json as YAML.
-std::string yaml_of(const Json& value, Index version) {
-  const bool yaml = version == 1 && value != "";
-  if (value.is_string())
-    return yaml ? value.get<std::string>() : yaml_text(value.get<std::string>());
-  if (value.is_number_float()) return exact_number(value);
-  if (value.is_number() || value.is_boolean()) return system::json_text(value);
-  if (!value.is_array()) throw std::domain_error("a value of config is an object or null");
-  if (!value.empty() && value[0].is_string())
-    return yaml_text(value.get<std::vector<std::string>>());
-  std::vector<std::string> items;
-  for (const Json& item : value) items.push_back(yaml_of(item, version));
-  return fmt::format("[{}]", fmt::join(items, ", "));
-}
-
-Json json_of(const YamlNode& node) {
-  if (node.kind == YamlNode::Kind::list) {
-    Json list = Json::array();
-    for (const YamlNode& item : node.items) list.push_back(json_of(item));
-    return list;
-  }
-  const Json value = system::json_or_discarded(node.quoted ? "" : node.text);
-  return value.is_number() || value.is_boolean() ? value : Json(node.text);
-}
-
-Json json_of(const FlatConfig& config) {
-  Json json = Json::object();
-  for (const auto& [key, text] : config) {
-    ConfigErrors errors;
-    const auto node = parse_yaml(text, key, YamlSource::command_line, errors);
-    errors.throw_if_any();
-    json[key] = json_of(*node);
-  }
-  return json;
-}
-
-/// Writes what read_env gives, with another configuration.
-void store_env(const fs::path& dir, Json env, const FlatConfig& config) {
-  env["format_version"] = kEnvVersion;
-  env["config"] = json_of(config);
+void store_env(const fs::path& dir, const Json& env) {
   system::replace_text(dir / "env.json", system::json_text(env, 2) + "\n");
 }
 
@@ -195,44 +155,63 @@ RunStatus parse_status(const fs::path& dir) {
 RunStatus read_status(const fs::path& dir) {
   require_run_dir(dir);
   RunStatus status = parse_status(dir);
-  if (status.state != RunState::running || system::DirectoryLock::is_held(dir)) return status;
-  status = parse_status(dir);  // it may have ended in between
-  if (status.state == RunState::running) status.state = RunState::killed;
+  if (status.state == RunState::running && !system::DirectoryLock::is_held(dir)) {
+    status = parse_status(dir);  // it may have ended in between
+    if (status.state == RunState::running) status.state = RunState::killed;
+  }
+  if (status.state == RunState::running || status.state == RunState::killed) {
+    if (const auto logged = last_logged(dir / "metrics.jsonl")) status.step = logged->step;
+  }
   return status;
 }
 
-void write_env(const fs::path& dir, std::span<const std::string> command, const Json& facts,
-               const FlatConfig& config) {
-  Json json = {{"command", command}, {"date", utc_now()}};
+void write_env(const fs::path& dir, std::span<const std::string> command, const Json& facts) {
+  Json json = {{"format_version", kEnvVersion}, {"command", command}, {"date", utc_now()}};
   if (!facts.is_null()) json.update(facts);
   json["machine"] = {{"cpu", cpu_model()},
                      {"threads", num_threads()},
                      {"flushes_subnormals", flushes_subnormals()}};
-  store_env(dir, std::move(json), config);
+  store_env(dir, json);
 }
 
-void rewrite_env(const fs::path& dir, const FlatConfig& config, const Json& continued) {
-  Json json = read_env(dir);
-  const auto is_there = [&](const auto& each) {
-    return json["config"].value(each.first, "") == each.second;
-  };
-  if (std::ranges::all_of(config, is_there)) return;
-  json["continued"].push_back(continued);
-  store_env(dir, std::move(json), config);
+void add_continuation(const fs::path& dir, const Json& continued) {
+  Json env = read_env(dir);
+  Json& list = env["continued"];
+  if (!list.empty() && list.back().at("config") == continued.at("config")) return;
+  list.push_back(continued);
+  env["format_version"] = kEnvVersion;
+  store_env(dir, env);
 }
 
 Json read_env(const fs::path& dir) {
-  return parse_file(dir / "env.json", [](Json json) {
+  const fs::path path = dir / "env.json";
+  Json env = parse_file(path, [](Json json) {
     json.at("command").get<std::vector<std::string>>();
-    const Index version = json.value("format_version", Index{1});
-    if (version > kEnvVersion)
-      throw std::domain_error(
-          fmt::format("it is of format {}, this program reads up to {}", version, kEnvVersion));
-    for (auto& [key, value] : json.at("config").get_ref<Json::object_t&>())
-      value = yaml_of(value, version);
-    json.erase("format_version");
+    json["format_version"] = json.value("format_version", Index{1});
     return json;
   });
+  if (const Index version = env["format_version"]; version != kEnvVersion) {
+    throw DataError(fmt::format(
+        "{}: the run is of format {}, but must be of format {}; read it with the {} "
+        "version of difftape that made it",
+        path.string(), version, kEnvVersion, version < kEnvVersion ? "earlier" : "later"));
+  }
+  env.erase("format_version");
+  return env;
+}
+
+Config config_of_run(const fs::path& dir) {
+  std::error_code ignored;
+  if (fs::exists(dir / "env.json", ignored)) read_env(dir);  // another format has other keys
+  const fs::path yaml = dir / "config.yaml";
+  return config_from_yaml(system::read_text(yaml), yaml.string());
+}
+
+RunDir open_run(const fs::path& dir) {
+  RunDir run{dir, read_status(dir), read_env(dir), {}};
+  const fs::path yaml = dir / "config.yaml";
+  run.config = config_from_yaml(system::read_text(yaml), yaml.string());
+  return run;
 }
 
 void require_precision(const fs::path& made, std::string_view precision, std::string_view verb) {

@@ -1,9 +1,9 @@
 #pragma once
-// A run directory and the two small JSON files in it: env.json says what ran and on what,
-// status.json how far it got. Both are replaced in one piece, never half-written.
+// A run directory: what it was made with (config.yaml), what ran and on what (env.json), how far it
+// got (status.json). The files are replaced in one piece, never half-written.
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "core/names.h"
 #include "core/real.h"
-#include "train/run/config/writer.h"
+#include "train/run/config/config.h"
 
 namespace difftape::run {
 
@@ -88,23 +88,39 @@ struct RunStatus {
 
 /// Writes status.json and stamps `started` (once) and `updated` into `status`. Throws OutputError.
 void write_status(const std::filesystem::path& dir, RunStatus& status);
-/// Throws MissingInput if there is no status.json and DataError if it is not one.
+/// Returns how far a run is. Of one under way or killed, whose status.json is of its last
+/// checkpoint, the steps are those that it logged. Throws MissingInput if there is no status.json
+/// and DataError if it is not one.
 RunStatus read_status(const std::filesystem::path& dir);
 
 /// Writes env.json: the command line, the time, the sections of the object `facts` (for example
-/// "build" and "data"), processor and threads, and the values of `config` as those of JSON.
-/// Nothing added here names the user or the machine. Throws OutputError.
+/// "build" and "data"), processor and threads. Nothing added here names the user or the machine.
+/// Throws OutputError.
 void write_env(const std::filesystem::path& dir, std::span<const std::string> command,
-               const nlohmann::ordered_json& facts, const FlatConfig& config);
-/// Replaces `config` of env.json and adds an object to its list `continued`, unless it has this
-/// configuration: a process that was killed before it replaced config.yaml wrote both. Throws what
+               const nlohmann::ordered_json& facts);
+/// Adds an object to the list `continued` of env.json, unless the last one there has the same
+/// digest `config`: a process that was killed before it replaced config.yaml wrote it. Throws what
 /// read_env throws, and OutputError.
-void rewrite_env(const std::filesystem::path& dir, const FlatConfig& config,
-                 const nlohmann::ordered_json& continued);
-/// Every value of `config` as YAML again, a text, also of files in which texts were those of YAML.
-/// Throws MissingInput if there is no env.json and DataError if it is not a JSON object or of a
-/// later format.
+void add_continuation(const std::filesystem::path& dir, const nlohmann::ordered_json& continued);
+/// Throws MissingInput if there is no env.json and DataError if it is not a JSON object or of
+/// another format.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
+
+/// Returns the configuration that a run directory was made with. Throws MissingInput, ConfigError,
+/// and DataError for a run of another format.
+Config config_of_run(const std::filesystem::path& dir);
+
+/// What the small files of a run directory say.
+struct RunDir {
+  std::filesystem::path dir;
+  RunStatus status = {};
+  nlohmann::ordered_json env = nlohmann::ordered_json::object();
+  Config config = {};
+};
+
+/// Reads them. Throws MissingInput if `dir` is not a run directory, and what read_status, read_env
+/// and config_of_run throw.
+RunDir open_run(const std::filesystem::path& dir);
 
 /// Throws DataError unless `precision`, in which `made` was computed, is that of this program.
 /// `verb` is what the other program does with it: "resume".

@@ -146,7 +146,7 @@ LrCurve curve_of(const Study& study, const Arm& arm) {
                 .name = first.arm,
                 .task = arm.task,
                 .task_words = study.tasks[arm.task],
-                .d_model = first.config("model.d_model"),
+                .d_model = first.value("model.d_model"),
                 .parameters = first.status.parameters};
   add_ladder(curve, arm);
   add_optimum(curve);

@@ -155,7 +155,7 @@ Series counted_spikes(const RunRecord& run, const char* name) {
   const auto holds = name == std::string_view(metric("optim/grad_norm"))
                          ? stats::SpikeSeries::grad_norm
                          : stats::SpikeSeries::loss;
-  const Series found = spikes(logged(run.metrics, name), spike_rule(run.env), holds);
+  const Series found = spikes(logged(run.metrics, name), run::spike_rule_of(run.config.log), holds);
   const auto first = std::ranges::upper_bound(found.step, first_scored(run)) - found.step.begin();
   return {{found.step.begin() + first, found.step.end()},
           {found.value.begin() + first, found.value.end()}};
@@ -164,7 +164,8 @@ Series counted_spikes(const RunRecord& run, const char* name) {
 double spike_fraction(const RunRecord& run, const char* name) {
   const std::vector<double> steps = logged(run.metrics, name).step;
   const Index after = std::ranges::upper_bound(steps, first_scored(run)) - steps.begin();
-  const Index scored = std::ssize(steps) - std::max(after, spike_rule(run.env).min_history);
+  const Index scored =
+      std::ssize(steps) - std::max(after, run::spike_rule_of(run.config.log).min_history);
   const Index counted = std::ssize(counted_spikes(run, name).step);
   return scored > 0 ? static_cast<double>(counted) / static_cast<double>(scored) : kNaN;
 }

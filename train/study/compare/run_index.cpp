@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
+#include "train/run/config/reader.h"
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/files.h"
@@ -63,28 +64,30 @@ bool is_key(const std::string& column) {
   return std::ranges::any_of(kSections, [&](auto each) { return column.starts_with(each); });
 }
 
-/// The configuration of a row as env.json has it, in the order of the registry.
-Json config_of(const IndexRow& row) {
-  IndexRow keys;
-  for (const auto& [column, text] : row) {
-    if (is_key(column)) keys.emplace(column, text);
+/// Sets the keys of the configuration that a row has. Returns false if this program does not know
+/// a key or word of the attention. Other keys that it does not know are of another version.
+bool read_config(const IndexRow& row, run::Config& config) {
+  constexpr std::string_view kAttention = "model.attention.";
+  bool known = std::ranges::all_of(row, [&](const auto& each) {
+    return !each.first.starts_with(kAttention) || run::find_field(each.first);
+  });
+  for (const run::Field& field : run::fields()) {
+    const auto found = row.find(field.key);
+    if (found == row.end() || !is_key(field.key)) continue;
+    try {
+      run::set_value(config, field.key, found->second);
+    } catch (const ConfigError&) {
+      known = known && !field.key.starts_with(kAttention);
+    }
   }
-  for (const auto& [key, column] :
-       {std::pair("run.name", "name"), std::pair("run.arm", "arm"), std::pair("run.seed", "seed"),
-        std::pair("optim.lr", "lr"), std::pair("run.claims", "claims")}) {
-    keys[key] = field_of(row, column);
-  }
-  Json config = Json::object();
-  for (const run::Field& each : run::fields()) {
-    if (const auto found = keys.find(each.key); found != keys.end())
-      config[each.key] = found->second;
-  }
-  for (const auto& [key, text] : keys) config.emplace(key, text);  // of another version
-  return config;
+  config.run.name = field_of(row, "name");
+  config.run.arm = field_of(row, "arm");
+  config.run.claims = field_of(row, "claims");
+  return known;
 }
 
 Json env_of(const IndexRow& row) {
-  Json env{{"command", Json::array()}, {"config", config_of(row)}};
+  Json env{{"command", Json::array()}};
   for (const auto& [column, section, key] : kFacts) {
     if (const std::string& text = field_of(row, column); !text.empty()) env[section][key] = text;
   }
@@ -168,7 +171,7 @@ IndexRow index_row(const RunRecord& run) {
                {"parameters", fmt::to_string(status.parameters)},
                {"tokens_per_step", fmt::to_string(status.tokens_per_step)},
                {"first_loss", system::csv_number(run.first_loss)},
-               {"claims", run.config("run.claims")}};
+               {"claims", run.config.run.claims}};
   if (status.diverged) {
     row["diverged_step"] = fmt::to_string(status.diverged->step);
     row["diverged_in"] = status.diverged->quantity;
@@ -239,10 +242,13 @@ std::string data_digest(const IndexRow& row) {
 
 RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   const std::string &name = field_of(row, "name"), &dir = field_of(row, "dir");
-  number<double>(index, row, "lr");
-  number<std::uint64_t>(index, row, "seed");
-  RunRecord run = make_record(index.file.parent_path() / (dir.empty() ? name : dir),
-                              status_of(index, row), env_of(row), {});
+  run::RunDir found{index.file.parent_path() / (dir.empty() ? name : dir), status_of(index, row),
+                    env_of(row)};
+  const bool known = read_config(row, found.config);
+  found.config.optim.lr = number<double>(index, row, "lr");
+  found.config.run.seed = number<std::uint64_t>(index, row, "seed");
+  RunRecord run = make_record(std::move(found), {});
+  if (!known) run.attention.reset();
   run.index = index.file.string();
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     const Quantity& quantity = quantities()[i];

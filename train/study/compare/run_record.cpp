@@ -1,45 +1,21 @@
 #include "train/study/compare/run_record.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <map>
-#include <set>
-#include <type_traits>
 
 #include "core/error.h"
 #include "core/real.h"
-#include "train/run/config/reader.h"
+#include "train/run/config/fields.h"
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/curves.h"
 #include "train/study/compare/quantities.h"
-#include "train/system/files.h"
 #include "train/system/json.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
 
 namespace {
-
-/// A key of a config as a number; `missing` stands for a key that is not there. `who` is the file.
-template <class T>
-T number(const nlohmann::ordered_json& config, const std::string& who, const char* key,
-         const char* missing) {
-  const std::string text = config.value(key, missing);
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
-  if constexpr (std::is_floating_point_v<T>) {
-    if (whole && std::isfinite(value)) return value;
-  } else {
-    if (whole) return value;
-  }
-  throw DataError(fmt::format("{}: {} is \"{}\"; need {}", who, key, text,
-                              std::is_integral_v<T> ? "an integer" : "a number"));
-}
 
 /// What a study reads of "data" is as difftape writes it.
 void require_data(const nlohmann::ordered_json& env, const std::string& who) {
@@ -57,37 +33,11 @@ void require_data(const nlohmann::ordered_json& env, const std::string& who) {
     require(key, &nlohmann::ordered_json::is_string);
 }
 
-/// The rule of a config. Throws DataError for one that no detector takes.
-stats::SpikeRule rule_of(const nlohmann::ordered_json& config, const std::string& who) {
-  try {
-    const std::string word = config.value("log.spike_rule", "olmo2");
-    const auto named = from_string<stats::SpikeDefinition>(word);
-    if (!named) {
-      throw DataError(fmt::format("{}: log.spike_rule is '{}'; need one of {}", who, word,
-                                  fmt::join(names<stats::SpikeDefinition>(), ", ")));
-    }
-    const stats::SpikeRule rule =
-        stats::make_spike_rule(*named, number<Index>(config, who, "log.spike_window", "0"),
-                               number<double>(config, who, "log.spike_threshold", "0"),
-                               number<Index>(config, who, "log.spike_min_history", "0"));
-    return stats::SpikeDetector(rule).rule();
-  } catch (const ConfigError& error) {
-    throw DataError(fmt::format("{}: {}", who, error.what()));
-  }
-}
-
-/// Read as any configuration is.
-std::optional<AttentionConfig> attention_of(const nlohmann::ordered_json& config) {
-  std::string text;
-  for (const auto& [key, value] : config.items()) {
-    if (!key.starts_with("model.attention.")) continue;
-    text += fmt::format("{}: {}\n", key, value.get<std::string>());
-  }
-  try {
-    return run::config_from_yaml(text, "env.json").model.attention;
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
+/// The keys of the configuration that are known of a run: a row of an index has those that decide
+/// its numbers.
+unsigned known_keys(bool is_row) {
+  if (is_row) return run::kOfNumbers;
+  return run::kAllKeys;
 }
 
 /// The loss of the first step.
@@ -100,24 +50,17 @@ double loss_of_first_step(const run::MetricsTable& metrics) {
 
 }  // namespace
 
-RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
-                      nlohmann::ordered_json env, run::MetricsTable metrics) {
+RunRecord make_record(run::RunDir dir, run::MetricsTable metrics) {
   RunRecord run;
-  run.dir = dir;
-  run.env = std::move(env);
-  run.status = std::move(status);
+  static_cast<run::RunDir&>(run) = std::move(dir);
   run.metrics = std::move(metrics);
-  const std::string who = (dir / "env.json").string();
-  require_data(run.env, who);
-  const auto config = run.env.value("config", nlohmann::ordered_json::object());
-  run.env["config"] = config;
-  run.attention = attention_of(config);
-  run.lr = number<double>(config, who, "optim.lr", "");
-  run.seed = number<std::uint64_t>(config, who, "run.seed", "");
-  rule_of(config, who);
-  const std::string name = run.config("run.name"), arm = run.config("run.arm");
-  run.name = name.empty() ? dir.filename().string() : name;
-  run.arm = arm.empty() ? run.name : arm;
+  require_data(run.env, (run.dir / "env.json").string());
+  const run::Config& config = run.config;
+  run.attention = config.model.attention;
+  run.lr = config.optim.lr;
+  run.seed = config.run.seed;
+  run.name = config.run.name.empty() ? run.dir.filename().string() : config.run.name;
+  run.arm = config.run.arm.empty() ? run.name : config.run.arm;
   run.first_loss = loss_of_first_step(run.metrics);
   for (const Quantity& each : quantities()) {
     if (has_metric(run.metrics, each.metric)) run.logged_metrics.insert(each.metric);
@@ -127,12 +70,8 @@ RunRecord make_record(const std::filesystem::path& dir, run::RunStatus status,
 }
 
 RunRecord load_run(const std::filesystem::path& dir) {
-  run::RunStatus status = run::read_status(dir);
-  run::MetricsTable metrics = run::read_metrics(dir / "metrics.jsonl");
-  const bool behind = status.state == run::RunState::running ||
-                      status.state == run::RunState::killed;  // it is written at checkpoints
-  if (behind && !metrics.step.empty()) status.step = static_cast<Index>(metrics.step.back());
-  return make_record(dir, std::move(status), run::read_env(dir), std::move(metrics));
+  run::RunDir run = run::open_run(dir);
+  return make_record(std::move(run), run::read_metrics(dir / "metrics.jsonl"));
 }
 
 bool RunRecord::logged(const Quantity& quantity) const {
@@ -156,25 +95,23 @@ double RunRecord::number(std::string_view quantity_name) const {
   return number(quantity(quantity_name));
 }
 
-std::string RunRecord::config(const std::string& key) const {
-  const auto section = env.find("config");
-  std::string value = section == env.end() ? "" : section->value(key, "");
-  if (!value.starts_with('"')) return value;
-  const auto text = system::json_or_discarded(value);  // in quotes YAML is as JSON
-  return text.is_string() ? text.get<std::string>() : value;
+run::FlatConfig RunRecord::values() const {
+  return flat_config(config, known_keys(!index.empty()));
+}
+
+std::string RunRecord::value(const std::string& key) const {
+  const run::Field* field = run::find_field(key);
+  if (!field) return "";
+  const run::ConfigValue value = field->get(config);
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text : run::yaml_text(value);
 }
 
 std::vector<std::string> differing_keys(const RunRecord& a, const RunRecord& b) {
-  const auto& others = b.env.at("config");
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : a.env.at("config").items()) {
-    if (others.contains(key) && a.config(key) != b.config(key)) keys.push_back(key);
-  }
-  return keys;
-}
-
-stats::SpikeRule spike_rule(const nlohmann::ordered_json& env) {
-  return rule_of(env.at("config"), "env.json");
+  const unsigned keys = known_keys(!a.index.empty() || !b.index.empty());
+  std::vector<std::string> found;
+  for (const auto& each : run::differences(a.config, b.config, keys)) found.push_back(each.key);
+  return found;
 }
 
 std::string describe_state(const run::RunStatus& status) {

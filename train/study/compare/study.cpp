@@ -33,7 +33,7 @@ std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& 
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::string& name = names.emplace_back(runs[i].arm);
     for (const std::string& key : varied[group(i)]) {
-      name += fmt::format(" {}={}", key, runs[i].config(key));
+      name += fmt::format(" {}={}", key, runs[i].value(key));
     }
   }
   return names;

@@ -20,9 +20,8 @@ constexpr const char* kDigest = "data";  ///< sorts before the keys "data.<...>"
 
 Keys keys_of(const RunRecord& run) {
   Keys keys;
-  for (const auto& [key, value] : run.env.at("config").items()) {
-    if (run::has_flag(key, run::kOfTask)) keys[key] = run.config(key);
-  }
+  for (const auto& [key, value] : run::flat_config(run.config, run::kOfTask))
+    keys[key] = run.value(key);
   const auto data = run.env.find("data");
   if (data != run.env.end() && data->contains("xxh3_128"))
     keys[kDigest] = data->at("xxh3_128").get<std::string>() + data->value("val_xxh3_128", "");

@@ -34,7 +34,7 @@ struct Point {
 std::vector<std::string> candidates(const std::vector<const RunRecord*>& runs) {
   std::set<std::string> attention, others;
   for (const RunRecord* run : runs) {
-    for (const auto& [key, value] : run->env.at("config").items()) {
+    for (const auto& [key, value] : run->values()) {
       if (key == "optim.lr" || run::has_flag(key, run::kOfArm))
         (key.starts_with(kAttention) ? attention : others).insert(key);
     }
@@ -53,7 +53,7 @@ std::vector<std::string> grid_keys(const Study& study) {
   const std::vector<const RunRecord*> runs = study.runs();
   return distinguishing_keys(
       candidates(runs), runs.size(),
-      [&](std::size_t run, const std::string& key) { return runs[run]->config(key); });
+      [&](std::size_t run, const std::string& key) { return runs[run]->value(key); });
 }
 
 std::vector<Point> points_of(const Study& study, const std::vector<std::string>& keys) {
@@ -62,7 +62,7 @@ std::vector<Point> points_of(const Study& study, const std::vector<std::string>&
     for (const Condition& condition : arm.conditions) {
       Point point{&arm, {}, kNaN, 0};
       for (const std::string& key : keys) {
-        point.values.push_back(condition.runs.front()->config(key));
+        point.values.push_back(condition.runs.front()->value(key));
       }
       std::vector<double> losses;
       for (const RunRecord* run : condition.complete()) {

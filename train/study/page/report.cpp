@@ -74,11 +74,11 @@ std::string layers_section(const Input& input) {
 }
 
 std::string subtitle_of(const Study& study) {
-  std::set<std::string> seeds;
+  std::set<std::uint64_t> seeds;
   const auto runs = study.runs();
   std::size_t diverged = 0;
   for (const RunRecord* run : runs) {
-    seeds.insert(run->env.at("config").value("run.seed", ""));
+    seeds.insert(run->seed);
     diverged += run->diverged() ? 1 : 0;
   }
   const auto count = [](std::size_t n, const char* what) {

@@ -118,7 +118,7 @@ std::string differences(const KeyValues& keys, std::span<const std::string> arms
 KeyValues configs(const Study& study) {
   return side_by_side(study, [](const RunRecord& run) {
     Json config = Json::object();
-    for (const auto& [key, value] : run.env.at("config").items()) {
+    for (const auto& [key, value] : run.values()) {
       if (!run::has_flag(key, run::kNamesRun)) config[key] = value;
     }
     return config;
@@ -129,7 +129,6 @@ KeyValues environments(const Study& study) {
   return side_by_side(study, [](const RunRecord& run) {
     Json env = run.env, flat = Json::object();
     env.erase("command");
-    env.erase("config");
     flatten(env, "", flat);
     return flat;
   });

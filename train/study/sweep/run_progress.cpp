@@ -5,34 +5,19 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "layers/cost.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/train_state.h"
-#include "train/run/records/metric_registry.h"
+#include "train/run/records/metrics.h"
 #include "train/study/compare/run_record.h"
-#include "train/system/json.h"
 
 namespace difftape::study {
 namespace {
 
 namespace fs = std::filesystem;
 using run::RunState;
-
-/// Enough for the last line of metrics.jsonl, with the numbers of every parameter.
-constexpr std::streamoff kTail = 1 << 18;
-
-std::string tail_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
-  std::string text(static_cast<size_t>(std::min(size, kTail)), '\0');
-  file.seekg(size - static_cast<std::streamoff>(text.size()));
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  return text;
-}
 
 /// The state of a run of this sweep. One that cannot be read is no reason not to train the others.
 void read_state(const fs::path& dir, RunProgress& progress) {
@@ -88,16 +73,10 @@ RunProgress inspect(const SweepRun& run) {
 }
 
 void read_last_step(const fs::path& run_dir, RunProgress& progress) {
-  const std::string text = tail_of(run_dir / "metrics.jsonl");
-  const size_t end = text.rfind('\n');
-  if (end == std::string::npos || end == 0) return;
-  const size_t before = text.rfind('\n', end - 1);
-  const size_t begin = before == std::string::npos ? 0 : before + 1;
-  const auto line = system::json_or_discarded(std::string_view(text).substr(begin, end - begin));
-  if (!line.is_object()) return;
-  progress.step = line.value("step", progress.step);
-  const auto loss = line.find(run::metric("train/loss"));
-  if (loss != line.end() && loss->is_number()) progress.loss = loss->get<double>();
+  const auto last = run::last_logged(run_dir / "metrics.jsonl");
+  if (!last) return;
+  progress.step = last->step;
+  progress.loss = last->loss;
 }
 
 void finish(const fs::path& run_dir, const system::ExitStatus& exit_status, int sent_signal,

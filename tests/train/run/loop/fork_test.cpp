@@ -38,7 +38,7 @@ TEST_F(Fork, begins_where_the_weights_of_the_other_run_are) {
   EXPECT_EQ(env["init_from"]["checkpoint"], checkpoint.string());
   EXPECT_EQ(env["init_from"]["step"], 12);
   EXPECT_EQ(env["init_from"]["xxh3_128"], verify_checksum_header(checkpoint));
-  EXPECT_EQ(env["config"]["train.init_from"], (project / "old").string());
+  EXPECT_EQ(config_of_run(project / "new").train.init_from, (project / "old").string());
 
   project.config.optim.lr = 0.005;
   TrainState by_hand(project.config);

@@ -54,7 +54,7 @@ TEST(Trainer, leaves_a_complete_run_directory) {
 
   const auto env = read_env(run);
   EXPECT_EQ(env["command"].dump(), R"(["difftape","train","tiny.yaml"])");
-  EXPECT_EQ(env["config"]["model.attention.kind"], "diff_v2");
+  EXPECT_EQ(config_of_run(run).model.attention.kind.name(), "diff_v2");
   EXPECT_EQ(env["data"]["bytes"], fs::file_size(project / "text.txt"));
   EXPECT_EQ(env["build"]["precision"], "f32");
 

@@ -37,11 +37,11 @@ TEST(MetricsDifference, takes_minus_zero_for_another_number_and_nan_for_itself) 
 TEST(MetricsDifference, is_by_step_and_then_in_the_order_of_the_registry) {
   const MetricsDifference found = difference(
       Table({{5, 6},
-              {{"z", {1, 2}}, {"b", {1, 2}}, {"train/loss", {1, 2}}, {"act/max/0", {1, 2}}},
-              {{"attn/head/lambda/0", {{1}, {1, 2}}}}}),
+             {{"z", {1, 2}}, {"b", {1, 2}}, {"train/loss", {1, 2}}, {"act/max/0", {1, 2}}},
+             {{"attn/head/lambda/0", {{1}, {1, 2}}}}}),
       Table({{5, 6},
-              {{"z", {1, 3}}, {"b", {1, 3}}, {"train/loss", {1, 3}}, {"act/max/0", {0, 3}}},
-              {{"attn/head/lambda/0", {{1}, {1, 7}}}}}));
+             {{"z", {1, 3}}, {"b", {1, 3}}, {"train/loss", {1, 3}}, {"act/max/0", {0, 3}}},
+             {{"attn/head/lambda/0", {{1}, {1, 7}}}}}));
   EXPECT_THAT(found.metrics,
               ElementsAre(FieldsAre("act/max/0", 5, 1, 0), FieldsAre("train/loss", 6, 2, 3),
                           FieldsAre("attn/head/lambda/0[1]", 6, 2, 7), FieldsAre("b", 6, 2, 3),
@@ -50,7 +50,7 @@ TEST(MetricsDifference, is_by_step_and_then_in_the_order_of_the_registry) {
 
 TEST(MetricsDifference, compares_the_steps_that_both_logged) {
   const MetricsDifference found = difference(Table({{1, 2, 4, 5}, {{"train/loss", {1, 2, 4, 5}}}}),
-                                         Table({{2, 3, 4}, {{"train/loss", {2, 9, 4}}}}));
+                                             Table({{2, 3, 4}, {{"train/loss", {2, 9, 4}}}}));
   EXPECT_THAT(found.metrics, IsEmpty());
   EXPECT_EQ(found.common_steps, 2);
   EXPECT_EQ(found.only_in_a, 2);
@@ -83,7 +83,7 @@ TEST(MetricsDifference, names_metrics_of_one_run_and_leaves_out_speeds) {
 
 TEST(MetricsDifference, does_not_depend_on_the_order_of_the_runs) {
   const Table full = Table({{1}, {{"throughput/mfu", {1}}, {"train/loss", {2}}}}),
-                  other = Table({{1}, {{"train/loss", {2}}}});
+              other = Table({{1}, {{"train/loss", {2}}}});
   EXPECT_TRUE(difference(full, other).same_numbers());
   EXPECT_TRUE(difference(other, full).same_numbers());
 }

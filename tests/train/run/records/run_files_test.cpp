@@ -165,95 +165,69 @@ TEST(RunStatus, that_is_damaged_is_a_data_error_naming_the_file) {
               ThrowsMessage<DataError>(place + "unknown state \"sleeping\""));
 }
 
-TEST(Environment, records_command_facts_machine_and_config) {
+TEST(Environment, records_command_facts_and_machine) {
   const ScratchDir dir;
   const std::vector<std::string> command = {"difftape", "train", "a b.yaml"};
-  write_env(dir.path(), command, {{"build", {{"version", "0.1.0"}}}},
-            {{"run.name", "diff_v2"}, {"model.d_model", "128"}});
+  write_env(dir.path(), command, {{"build", {{"version", "0.1.0"}}}});
   const auto env = read_env(dir.path());
   EXPECT_EQ(env["command"].get<std::vector<std::string>>(), command);
   EXPECT_EQ(env["build"]["version"], "0.1.0");
   EXPECT_EQ(env["machine"]["cpu"], cpu_model());
   EXPECT_GE(env["machine"]["threads"], 1);
   EXPECT_THAT(env["date"].get<std::string>(), MatchesRegex("20..-..-..T..:..:..Z"));
-  EXPECT_EQ(env["config"].dump(), "{\"run.name\":\"diff_v2\",\"model.d_model\":\"128\"}")
-      << "config keys stay in order";
+  EXPECT_FALSE(env.contains("format_version"));
 }
 
-TEST(Environment, has_the_values_of_json_and_reads_them_back_as_the_yaml_they_were) {
+TEST(Environment, lists_each_continuation_with_another_configuration_once) {
   const ScratchDir dir;
-  const FlatConfig config{{"run.seed", "18446744073709551615"},
-                          {"optim.lr", "1.0e-05"},
-                          {"optim.betas", "[0.9, 0.999]"},
-                          {"train.keep_best", "true"},
-                          {"train.steps", "12"},
-                          {"optim.max_grad_norm", "1"},
-                          {"sweep.steps", "[1, 3]"},
-                          {"model.attention.kind", "diff_v2"},
-                          {"run.name", "\"123\""},
-                          {"run.arm", "\"\""},
-                          {"data.path", "[a.txt, \"7\", \"a, b\"]"},
-                          {"data.val_path", "[]"},
-                          {"run.out", "\"\\\"quoted\\\"\""},
-                          {"log.sample_prompt", "\"\\n\""}};
-  write_env(dir.path(), {}, {}, config);
-  const auto written = system::parse_json(test::contents(dir / "env.json"))["config"];
-  EXPECT_EQ(
-      written.dump(),
-      R"({"run.seed":18446744073709551615,"optim.lr":1e-05,"optim.betas":[0.9,0.999],)"
-      R"("train.keep_best":true,"train.steps":12,"optim.max_grad_norm":1,"sweep.steps":[1,3],)"
-      R"("model.attention.kind":"diff_v2","run.name":"123","run.arm":"",)"
-      R"("data.path":["a.txt","7","a, b"],"data.val_path":[],"run.out":"\"quoted\"",)"
-      R"("log.sample_prompt":"\n"})");
-  const auto read = read_env(dir.path())["config"];
-  for (const auto& [key, text] : config) EXPECT_EQ(read[key], text) << key;
-  ASSERT_EQ(read.size(), config.size());
+  write_env(dir.path(), {}, {});
+  for (const char* config : {"a", "a", "b", "a"})
+    add_continuation(dir.path(), {{"step", 2}, {"config", config}});
+  EXPECT_EQ(read_env(dir.path())["continued"].size(), 3U);
 }
 
-TEST(Environment, of_a_configuration_of_yaml_as_it_once_was_reads_the_same) {
+TEST(Environment, of_another_format_is_refused_by_name) {
   const ScratchDir dir;
-  const FlatConfig config{{"optim.lr", "1.0e-05"},
-                          {"run.seed", "1"},
-                          {"run.name", "\"7\""},
-                          {"run.arm", "\"\""},
-                          {"data.path", "[a.txt, \"7\"]"}};
-  put(dir / "env.json", R"({"command": [], "config": {"optim.lr": "1.0e-05", "run.seed": 1,)"
-                        R"("run.name": "\"7\"", "run.arm": "", "data.path": "[a.txt, \"7\"]"}})");
-  const auto require = [&] {
-    const auto read = read_env(dir.path());
-    for (const auto& [key, text] : config) EXPECT_EQ(read["config"][key], text) << key;
-    EXPECT_FALSE(read.contains("format_version"));
-  };
-  require();
-  FlatConfig longer = config;
-  longer.emplace_back("train.steps", "3");
-  rewrite_env(dir.path(), longer, {{"step", 2}});
-  EXPECT_THAT(contents(dir / "env.json"), HasSubstr(R"("run.name": "7",)"));
-  require();
-}
-
-TEST(Environment, of_a_later_format_is_refused) {
-  const ScratchDir dir;
-  put(dir / "env.json", R"({"format_version": 3, "command": [], "config": {}})");
-  EXPECT_THAT([&] { read_env(dir.path()); },
-              ThrowsMessage<DataError>((dir / "env.json").string() +
-                                       " is damaged: it is of format 3, this program reads up "
-                                       "to 2"));
+  for (const auto& [version, which] :
+       {std::pair("", "earlier"), std::pair(R"("format_version": 2, )", "earlier"),
+        std::pair(R"("format_version": 4, )", "later")}) {
+    put(dir / "env.json", fmt::format("{{{}\"command\": []}}", version));
+    EXPECT_THAT([&] { read_env(dir.path()); },
+                ThrowsMessage<DataError>(
+                    HasSubstr(fmt::format("but must be of format 3; read it with the {} version of "
+                                          "difftape that made it",
+                                          which))));
+  }
 }
 
 TEST(Environment, survives_a_command_line_that_is_not_utf8) {
   const ScratchDir dir;
-  write_env(dir.path(), std::vector<std::string>{"caf\xe9"}, {}, {});
+  write_env(dir.path(), std::vector<std::string>{"caf\xe9"}, {});
   EXPECT_EQ(read_env(dir.path())["command"][0], "caf\xEF\xBF\xBD");
 }
 
 TEST(Environment, that_is_damaged_is_a_data_error_naming_the_file) {
   const ScratchDir dir;
-  for (const char* config : {"1", "{\"a\": null}", "{\"a\": {}}", "{\"a\": [[{}]]}"}) {
-    put(dir / "env.json", fmt::format("{{\"command\": [], \"config\": {}}}", config));
+  for (const char* text :
+       {"", "1", "{\"command\": 1}", "{\"command\": [], \"format_version\": {}}"}) {
+    put(dir / "env.json", text);
     EXPECT_THAT([&] { read_env(dir.path()); },
                 ThrowsMessage<DataError>(HasSubstr((dir / "env.json").string() + " is damaged: ")));
   }
+}
+
+TEST(RunStatus, of_a_run_that_was_killed_has_the_steps_that_it_logged) {
+  const ScratchDir dir;
+  RunStatus status{.step = 4, .steps = 500};
+  write_status(dir.path(), status);
+  EXPECT_EQ(read_status(dir.path()).step, 4);
+  put(dir / "metrics.jsonl",
+      "{\"step\":8,\"train/loss\":2.5}\n{\"step\":9,\"train/loss\":2.25}\n{\"st");
+  EXPECT_EQ(read_status(dir.path()).state, RunState::killed);
+  EXPECT_EQ(read_status(dir.path()).step, 9);
+  status.state = RunState::stopped;
+  write_status(dir.path(), status);
+  EXPECT_EQ(read_status(dir.path()).step, 4);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class RunIndexFile : public testing::Test {
       row["config"] = fmt::format("{}{}", run.arm, run.lr);
       row["data"] = data_;
       row["val_data"] = val_data_;
-      row["model.attention.kind"] = run.config("model.attention.kind");
+      row["model.attention.kind"] = run.value("model.attention.kind");
       rows.push_back(row);
     }
     std::vector<std::string> columns = index_columns();
@@ -102,7 +102,7 @@ TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged
   EXPECT_EQ(again.group_losses().loss, (std::vector<double>{1.0 / 9, 2.0 / 9}));
   EXPECT_TRUE(again.metrics.columns.empty()) << "no curves";
   EXPECT_EQ(again.attention->kind, run.attention->kind);
-  EXPECT_EQ(again.config("train.steps"), "20");
+  EXPECT_EQ(again.value("train.steps"), "20");
   std::size_t numbers = 0, logged = 0;
   for (const Quantity& each : quantities()) {
     const double a = again.number(each), b = run.number(each);

@@ -179,55 +179,39 @@ TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
   const ScratchDir dir;
   const RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
   const Series grad = curve(run.metrics, "optim/grad_norm");
-  EXPECT_EQ(spikes(grad, spike_rule(run.env), stats::SpikeSeries::grad_norm).step,
+  EXPECT_EQ(spikes(grad, spike_rule_of(run.config.log), stats::SpikeSeries::grad_norm).step,
             std::vector<double>{300});
   EXPECT_TRUE(spikes(grad, {.threshold = 1000}, stats::SpikeSeries::grad_norm).step.empty());
 }
 
-TEST(SpikeRule, comes_from_the_config_of_the_run) {
-  nlohmann::ordered_json env = {{"config",
-                                 {{"log.spike_window", "128"},
-                                  {"log.spike_threshold", "6.5"},
-                                  {"log.spike_min_history", "20"}}}};
-  EXPECT_EQ(spike_rule(env).window, 128);
-  EXPECT_EQ(spike_rule(env).threshold, 6.5);
-  EXPECT_EQ(spike_rule(env).min_history, 20);
-  EXPECT_EQ(spike_rule(env).definition, stats::SpikeDefinition::olmo2)
-      << "of runs that know no other";
-  const nlohmann::ordered_json zclip = {{"config", {{"log.spike_rule", "zclip"}}}};
-  EXPECT_EQ(spike_rule(zclip).definition, stats::SpikeDefinition::zclip);
-  EXPECT_EQ(spike_rule(zclip).threshold, 2.5);
-  env["config"]["log.spike_window"] = "wide";
-  EXPECT_THAT([&] { spike_rule(env); },
-              ThrowsMessage<DataError>("env.json: log.spike_window is \"wide\"; need an integer"));
-}
-
 TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
-  using Json = nlohmann::ordered_json;
   const ScratchDir dir;
-  const auto env_path = write_run(dir / "a", {.steps = 20}) / "env.json";
-  const auto env = system::parse_json(test::contents(env_path));
-  const auto refused = [&](const char* key, const Json& value, const Json& min_history = nullptr) {
-    Json damaged = env;
-    damaged["config"][key] = value;
-    if (!min_history.is_null()) damaged["config"]["log.spike_min_history"] = min_history;
-    put(env_path, damaged.dump());
+  const auto yaml = write_run(dir / "a", {.steps = 20}) / "config.yaml";
+  const std::string sound = test::contents(yaml);
+  const auto refused = [&](const std::string& more) {
+    put(yaml, sound + more);
     try {
       load_run(dir / "a");
-    } catch (const DataError& error) {
+    } catch (const ConfigError& error) {
       return std::string(error.what());
     }
     return std::string("nothing");
   };
-  EXPECT_THAT(refused("log.spike_rule", "nonsense"),
-              HasSubstr("env.json: log.spike_rule is 'nonsense'"));
-  EXPECT_THAT(refused("log.spike_window", 5, 50), HasSubstr("spike_window 5"));
-  for (const Json& seed :
-       {Json(-1), Json(1.5), Json("1e3"), Json(""), Json("18446744073709551616")}) {
-    EXPECT_THAT(refused("run.seed", seed), HasSubstr("need an integer")) << seed;
-  }
-  EXPECT_EQ(refused("run.seed", 18446744073709551615u), "nothing");
-  EXPECT_EQ(load_run(dir / "a").seed, 18446744073709551615u) << "exact, as no double is";
+  EXPECT_EQ(refused(""), "nothing");
+  EXPECT_THAT(refused("log.spike_rule: nonsense\n"), HasSubstr("config.yaml:"));
+  EXPECT_THAT(refused("log.spike_rule: nonsense\n"), HasSubstr("log.spike_rule"));
+  for (const char* seed : {"-1", "1.5", "many"})
+    EXPECT_THAT(refused(fmt::format("run.seed: {}\n", seed)), HasSubstr("run.seed"));
+}
+
+TEST(LoadRun, refuses_a_run_of_an_older_format_by_name) {
+  const ScratchDir dir;
+  const auto env = write_run(dir / "a", {.steps = 20}) / "env.json";
+  put(env, R"({"format_version": 2, "command": [], "config": {"run.seed": 1}})");
+  EXPECT_THAT([&] { load_run(dir / "a"); },
+              ThrowsMessage<DataError>(env.string() +
+                                       ": the run is of format 2, but must be of format 3; read it "
+                                       "with the earlier version of difftape that made it"));
 }
 
 RC_GTEST_PROP(Decimate, keeps_ends_and_extremes_and_stays_within_the_budget,

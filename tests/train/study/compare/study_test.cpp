@@ -46,7 +46,7 @@ std::size_t column(const system::Table& table, const std::string& group, const s
   return 0;
 }
 
-TEST(Study, takes_no_arm_apart_for_a_key_that_older_runs_do_not_know) {
+TEST(Study, takes_arms_apart_by_the_values_of_keys_and_not_by_who_wrote_them) {
   const std::vector<RunRecord> runs =
       records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
   EXPECT_EQ(make_study(runs).arms.size(), 1u);
@@ -85,10 +85,10 @@ TEST(Study, has_the_baseline_that_is_named_and_says_which_arms_there_are) {
 }
 
 TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own) {
-  const std::vector<RunRecord> runs =
-      records({{.config = {{"optim.max_grad_norm", "1"}}},
-               {.seed = 2, .config = {{"optim.max_grad_norm", "0.5"}}},
-               {.seed = 3, .config = {{"log.every", "7"}, {"optim.min_lr", "1e-5"}}}});
+  const std::vector<RunRecord> runs = records(
+      {{.config = {{"optim.max_grad_norm", "1"}}},
+       {.seed = 2, .config = {{"optim.max_grad_norm", "0.5"}}},
+       {.seed = 3, .config = {{"log.diagnostics_interval", "7"}, {"optim.min_lr", "1e-5"}}}});
   const Study study = make_study(runs);
   ASSERT_EQ(study.arms.size(), 2u);
   EXPECT_EQ(study.arms[0].name, "softmax optim.max_grad_norm=1");

@@ -10,6 +10,9 @@
 #include "core/random.h"
 #include "core/real.h"
 #include "core/tensor.h"
+#include "tests/support/scratch.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/spikes.h"
@@ -119,16 +122,26 @@ inline std::filesystem::path write_run(const std::filesystem::path& dir, const S
                                  {"files", {"a.txt", "b.txt", "c.txt", "d.txt", "e.txt"}}};
   if (!std::isnan(run.best_loss)) data["best_loss"] = run.best_loss;
   if (!std::isnan(run.best_accuracy)) data["best_accuracy"] = run.best_accuracy;
-  run::FlatConfig config = {
-      {"run.name", run.name},   {"run.arm", run.arm},      {"run.seed", std::to_string(run.seed)},
-      {"model.d_model", "128"}, {"model.num_layers", "4"}, {"model.attention.kind", run.kind},
-      {"data.type", run.data},  {"optim.lr", run.lr},      {"log.spike_threshold", "7"}};
-  config.insert(config.end(), run.config.begin(), run.config.end());
+  run::Config config;
+  config.model.d_model = 128;
+  config.model.num_layers = 4;
+  config.optim.min_lr = 0;
+  config.run.name = run.name;
+  config.run.arm = run.arm;
+  config.run.seed = static_cast<std::uint64_t>(run.seed);
+  config.log.spike_rule = stats::SpikeDefinition::olmo2;
+  config.log.spike_threshold = 7;
+  std::vector<std::pair<std::string, std::string>> keys = {
+      {"data.type", run.data}, {"optim.lr", run.lr}, {"model.attention.kind", run.kind}};
+  keys.insert(keys.end(), run.config.begin(), run.config.end());
+  for (const auto& [key, value] : keys) run::set_value(config, key, value);
+  if (config.data.type == run::DataKind::needles)
+    config.model.vocab_size = config.data.needles.vocab_size();
+  put(dir / "config.yaml", run::to_yaml(config));
   run::write_env(
       dir, run.command,
       {{"build", {{"version", "0.1.0"}, {"commit", "0123abcd"}, {"compiler", "GCC 12.2.0"}}},
-       {"data", data}},
-      config);
+       {"data", data}});
   write_metrics(dir / "metrics.jsonl", run);
   if (run.maps > 0) {
     run::AttentionMaps maps{run.steps, {}};

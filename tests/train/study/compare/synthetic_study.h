@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/real.h"
+#include "train/run/config/reader.h"
 #include "train/study/compare/run_record.h"
 
 namespace difftape::test {
@@ -32,19 +34,29 @@ constexpr Index kSteps = 20;
 constexpr double kInitialLoss = 5.5;
 
 inline study::RunRecord record(const Result& result) {
-  nlohmann::ordered_json config = {{"run.name", result.arm},
-                                   {"run.seed", std::to_string(result.seed)},
-                                   {"run.arm", result.arm},
-                                   {"optim.lr", fmt::format("{:g}", result.lr)},
-                                   {"model.d_ff", "344"},
-                                   {"model.vocab_size", "256"},
-                                   {"data.type", "text"},
-                                   {"data.seq_len", "256"},
-                                   {"train.steps", "20"},
-                                   {"optim.max_grad_norm", "1"},
-                                   {"model.attention.kind", "softmax"}};
-  for (const auto& [key, value] : result.attention) config["model.attention." + key] = value;
-  for (const auto& [key, value] : result.config) config[key] = value;
+  run::Config config;
+  config.run.name = config.run.arm = result.arm;
+  config.run.seed = static_cast<std::uint64_t>(result.seed);
+  config.model.attention.kind = "softmax";
+  config.model.d_ff = 344;
+  config.model.vocab_size = 256;
+  config.data.seq_len = 256;
+  config.train.steps = kSteps;
+  config.optim.max_grad_norm = 1;
+  config.log.spike_rule = stats::SpikeDefinition::olmo2;
+  const auto set_key = [&](const std::string& key, const std::string& value) {
+    run::set_value(config, key, value);
+  };
+  set_key("optim.lr", fmt::format("{:g}", result.lr));
+  bool known = true;  // the attention, to this version
+  for (const auto& [key, value] : result.attention) {
+    try {
+      set_key("model.attention." + key, value);
+    } catch (const ConfigError&) {
+      known = false;
+    }
+  }
+  for (const auto& [key, value] : result.config) set_key(key, value);
   const bool diverged = result.state == run::RunState::diverged;
   const Index done = diverged                                  ? result.diverged_at
                      : result.state == run::RunState::finished ? kSteps
@@ -74,7 +86,10 @@ inline study::RunRecord record(const Result& result) {
   run::RunStatus status{.state = result.state, .step = done, .steps = kSteps, .parameters = 820224};
   if (diverged) status.diverged = run::Divergence{done, "train/loss", ""};
   const std::string dir = fmt::format("runs/{}-lr{:g}-seed{}", result.arm, result.lr, result.seed);
-  return study::make_record(dir, status, {{"command", {"difftape"}}, {"config", config}}, metrics);
+  study::RunRecord record =
+      study::make_record({dir, status, {{"command", {"difftape"}}}, config}, metrics);
+  if (!known) record.attention.reset();
+  return record;
 }
 
 inline std::vector<study::RunRecord> records(const std::vector<Result>& results) {

@@ -46,7 +46,7 @@ std::vector<fs::path> write_fuzzed(const fs::path& folder) {
     const fs::path run = folder / entry.path().filename();
     fs::create_directories(run);
     std::string rest = contents(entry.path());
-    for (const char* name : {"status.json", "env.json", "metrics.jsonl"}) {
+    for (const char* name : {"status.json", "env.json", "config.yaml", "metrics.jsonl"}) {
       const std::size_t end = std::min(rest.find("%%%%\n"), rest.size());
       put(run / name, rest.substr(0, end));
       rest.erase(0, end + 5);

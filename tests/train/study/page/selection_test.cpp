@@ -22,7 +22,6 @@ RunRecord run_with(const std::vector<double>& losses) {
   RunRecord run;
   for (std::size_t i = 0; i < losses.size(); ++i) run.metrics.step.push_back(double(i + 1));
   run.metrics.columns["train/loss"] = losses;
-  run.env["config"] = nlohmann::ordered_json::object();
   return run;
 }
 

@@ -91,8 +91,8 @@ TEST(Settings, notices_say_what_is_missing_and_nothing_else) {
 
 TEST(Settings, notices_do_not_take_one_file_at_two_paths_for_different_data) {
   Runs runs({{.steps = 20}, {.name = "b", .steps = 20}});
-  runs.records[0].env["config"]["data.path"] = "data/a.bin";
-  runs.records[1].env["config"]["data.path"] = "/mnt/a.bin";
+  runs.records[0].config.data.path = {"data/a.bin"};
+  runs.records[1].config.data.path = {"/mnt/a.bin"};
   EXPECT_EQ(notices(make_study(runs.records), {}), "");
 }
 

@@ -59,8 +59,7 @@ TEST_F(SweepWithClaims, states_them_in_every_run_and_judges_them_at_its_end) {
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   const std::string digest = claims_from_text(kPrimary, "mine.yaml").digest;
   for (const char* run : {"softmax-seed1", "diff_v2-seed3"}) {
-    const auto env = run::read_env(project / ("out/" + std::string(run)));
-    EXPECT_EQ(env["config"]["run.claims"], digest);
+    EXPECT_EQ(run::config_of_run(project / ("out/" + std::string(run))).run.claims, digest);
   }
   EXPECT_EQ(contents(project / "out/claims.yaml"), kPrimary);
   EXPECT_THAT(outcome.out,

@@ -101,8 +101,9 @@ TEST_F(Workers, two_at_a_time_train_bitwise_what_one_after_another_trains) {
 TEST_F(Workers, env_json_names_the_arm_and_the_command_of_the_sweep) {
   ASSERT_EQ(sweep({"--jobs", "8", "--set", "sweep.seeds=[1]"}).exit, 0);
   const auto env = run::read_env(project / "out/diff_v2-lr2e-02");
-  EXPECT_EQ(env["config"]["run.arm"], "diff_v2");
-  EXPECT_EQ(env["config"]["run.name"], "diff_v2-lr2e-02");
+  const run::Config config = run::config_of_run(project / "out/diff_v2-lr2e-02");
+  EXPECT_EQ(config.run.arm, "diff_v2");
+  EXPECT_EQ(config.run.name, "diff_v2-lr2e-02");
   EXPECT_EQ(env["command"][1], "sweep");
   EXPECT_EQ(env["machine"]["threads"], 1);
 }

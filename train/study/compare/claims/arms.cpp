@@ -34,7 +34,7 @@ bool same_value(const std::string& a, const std::string& b) {
 std::string number_text(double value) { return fmt::format("{:g}", value); }
 
 bool is_meant(const RunRecord& run, const Regime& where) {
-  return matches(where, [&](const std::string& key) { return run.config(key); });
+  return matches(where, [&](const std::string& key) { return run.value(key); });
 }
 
 std::vector<ArmRuns> arms_in(const Regime& where, std::span<const RunRecord* const> runs) {

@@ -79,7 +79,7 @@ std::set<Index> sizes_of(const std::string& arm, const Claim& claim, const Claim
   for (const ArmRuns& each : arms_called(arm, file, claim.where, runs, reason)) {
     for (const RunRecord* run : each.runs) {
       const bool named = claim.seeds.empty() || std::ranges::count(claim.seeds, run->seed) > 0;
-      const std::string size = run->config(kSize);
+      const std::string size = run->value(kSize);
       if (run->complete() && named && !size.empty()) sizes.insert(std::stoll(size));
     }
   }
@@ -136,7 +136,7 @@ Measured over_sizes(const Claim& claim, const ClaimsFile& file,
     if (!measured.reason.empty()) break;
     std::vector<const RunRecord*> of_size;
     std::ranges::copy_if(runs, std::back_inserter(of_size), [&, size = size](const auto* run) {
-      return run->config(kSize) == fmt::to_string(size);
+      return run->value(kSize) == fmt::to_string(size);
     });
     const Pairs pairs = find_pairs(claim, file, seeds, of_size);
     measured.arm = pairs.arm;

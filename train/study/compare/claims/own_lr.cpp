@@ -34,7 +34,7 @@ Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& 
     return selected;
   }
   for (const RunRecord* run : arm.runs) {
-    const OwnRate& rate = file.own_rates->of(arm.name, run->config("model.d_model"));
+    const OwnRate& rate = file.own_rates->of(arm.name, run->value("model.d_model"));
     selected.own = rate.lr;
     if (std::ranges::find(rate.seeds, run->seed) != rate.seeds.end()) continue;
     for (const double factor : claim.own_lr) {

@@ -132,7 +132,7 @@ void add_pair(const Claim& claim, const ClaimsFile& file, const Runs& first, con
   pairs.groups.push_back(std::move(groups));
   for (const auto* each : {&first, &second}) {
     for (const RunRecord* run : *each) {
-      pairs.stated_before = pairs.stated_before && run->config("run.claims") == file.digest;
+      pairs.stated_before = pairs.stated_before && run->config.run.claims == file.digest;
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "train/run/loop/together.h"
+#include "train/run/loop/data_parallel.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

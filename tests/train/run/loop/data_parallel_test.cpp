@@ -1,5 +1,5 @@
 // Processes that train one run together leave the bits of one process.
-#include "train/run/loop/together.h"
+#include "train/run/loop/data_parallel.h"
 
 #include "tests/train/run/loop/mpirun.h"
 #include "train/run/loop/step.h"

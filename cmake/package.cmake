@@ -20,7 +20,8 @@ foreach(program difftape difftape-f64)
   difftape_printed(${program} bash-completion/completions ${program} ${program} completion bash)
   if(HELP2MAN)
     difftape_printed(${program}.1.gz man/man1 ${program} ${HELP2MAN} --no-info
-      --name "find out which attention mechanism trains stably" $<TARGET_FILE:${program}>)
+      --help-option=--help-all --name "find out which attention mechanism trains stably"
+      $<TARGET_FILE:${program}>)
   endif()
 endforeach()
 get_property(printed GLOBAL PROPERTY difftape_printed)

@@ -82,6 +82,7 @@ int main(int argc, char** argv, const std::string& shared) {
   Context context{.command_line = {argv, argv + argc}};
   const std::unique_ptr<CLI::App> program = make_program(name);
   for (const AddCommand add : commands()) add(*program, context);
+  program->set_help_all_flag("--help-all", "Print the help of every command and exit");
   try {
     gemm_backend();  // a backend that is not there is an error before anything starts
     if (!parse_and_run(*program, argc, argv)) {

@@ -8,7 +8,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "layers/language_model.h"
-#include "train/run/config/arithmetic.h"
+#include "train/run/config/config.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::run {

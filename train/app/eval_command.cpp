@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "train/app/commands.h"
-#include "train/run/config/arithmetic.h"
+#include "train/run/config/config.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
 #include "train/system/files.h"

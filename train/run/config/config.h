@@ -160,6 +160,13 @@ struct Config {
   LogConfig log;
 };
 
+/// The engine of train.gemm. Throws ConfigError if it cannot be had in this program or with this
+/// precision.
+Engine engine_of(const Config& config);
+
+/// The precision of train.precision. Throws ConfigError if it cannot be had on this machine.
+Precision precision_of(const Config& config);
+
 /// What the gradient of a step is multiplied by: 1 up to half of the steps, from there on a line
 /// that reaches train.gradient_ramp at the last step. The loss that is logged is not.
 inline double gradient_ramp_at(const TrainConfig& train, Index step) {

@@ -267,8 +267,8 @@ std::vector<Field> log_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
-    for (const auto& section : {run_fields(), model_fields(), data_fields(),
-                                task_fields(), optim_fields(), train_fields(), log_fields()}) {
+    for (const auto& section : {run_fields(), model_fields(), data_fields(), task_fields(),
+                                optim_fields(), train_fields(), log_fields()}) {
       joined.insert(joined.end(), section.begin(), section.end());
     }
     return joined;

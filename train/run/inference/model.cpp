@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
-#include "train/run/config/arithmetic.h"
+#include "train/run/config/config.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 

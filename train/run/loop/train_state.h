@@ -15,7 +15,6 @@
 #include "optim/schedule.h"
 #include "optim/tree_sum.h"
 #include "train/run/checkpoint/checkpoint.h"
-#include "train/run/config/arithmetic.h"
 #include "train/run/config/config.h"
 #include "train/run/diagnostics/diagnose.h"
 #include "train/run/inference/validation.h"

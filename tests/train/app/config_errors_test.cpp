@@ -60,17 +60,8 @@ TEST_F(BrokenConfig, a_file_that_cannot_be_looked_for_is_not_said_to_be_missing)
 TEST_F(BrokenConfig, nonsense_for_set_is_an_error_that_quotes_it) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"foo", "expected key=value, for example --set optim.lr=0.001"},
-      {"=3", "expected key=value, for example --set optim.lr=0.001"},
-      {"optim.lr=", "optim.lr: expected a number, got nothing"},
       {"optim.lr=a=b", "optim.lr: expected a number, got 'a=b'"},
       {"optim.lr=[", "invalid YAML: end of sequence flow not found"},
-      {"optim=3", "optim is a section, got '3'; give its keys, for example optim.lr"},
-      {"optim.lrr=3", "unknown key 'optim.lrr'; did you mean 'optim.lr'?"},
-      {"optim.lr=-1", "optim.lr: -1 is out of range; need > 0"},
-      {"optim.lr=.nan", "optim.lr: .nan is not allowed; need a finite number"},
-      {"run.name=a/b",
-       "run.name: 'a/b' cannot name a folder; need one word without '/'; run.out "
-       "sets the path"},
       {"model.attention.kind=diff_v3",
        "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2, gated, sink, softmax, "
        "softmax1, softmax_2h; did you mean 'diff_v1'?"}};

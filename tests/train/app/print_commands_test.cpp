@@ -122,17 +122,6 @@ TEST(ConfigShow, takes_what_eval_takes_for_a_checkpoint) {
   EXPECT_EQ(project.difftape({"config", "show", "."}).exit, 66) << "no checkpoint";
 }
 
-TEST(ConfigShow, origin_says_where_every_value_came_from) {
-  const TinyProject project;
-  test::put(project / "a.yaml", "base: tiny.yaml\noptim:\n  lr: 0.25\n");
-  const Outcome show =
-      project.difftape({"config", "show", "a.yaml", "--origin", "--set", "run.seed=7"});
-  ASSERT_EQ(show.exit, 0) << show.err;
-  EXPECT_THAT(show.out, testing::ContainsRegex("lr: 0.25 +# a.yaml:3\n"));
-  EXPECT_THAT(show.out, testing::ContainsRegex("seed: 7 +# --set\n"));
-  EXPECT_THAT(show.out, testing::ContainsRegex("d_model: 16 +# tiny.yaml:[0-9]+\n"));
-}
-
 TEST(ConfigKeys, and_schema_know_every_key_of_a_resolved_configuration) {
   const Outcome keys = test::run({"config", "keys"}), schema = test::run({"config", "schema"});
   ASSERT_EQ(keys.exit, 0);

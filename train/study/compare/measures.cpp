@@ -41,16 +41,15 @@ Series late_before_decay(const RunRecord& run, const char* name, std::size_t few
   return late.step.size() < fewest ? Series{} : late;
 }
 
-}  // namespace
-
-double last(const RunRecord& run, const char* name) {
-  const std::vector<double> values = logged(run.metrics, name).value;
-  return values.empty() ? kNaN : values.back();
-}
-
 double quantile(const RunRecord& run, const char* name, double q) {
   return stats::quantile(logged(run.metrics, name).value, q);
 }
+
+}  // namespace
+
+double median(const RunRecord& run, const char* name) { return quantile(run, name, 0.5); }
+double p99(const RunRecord& run, const char* name) { return quantile(run, name, 0.99); }
+double largest(const RunRecord& run, const char* name) { return quantile(run, name, 1); }
 
 double largest_of_layers(const RunRecord& run, const char* name) {
   return stats::quantile(last_layers(run.metrics, name), 1);
@@ -71,24 +70,25 @@ double mean_of_layers(const RunRecord& run, const char* name) {
   return stats::mean(last_layers(run.metrics, name));
 }
 
-double train_loss(const RunRecord& run) {
-  const std::vector<double> losses = logged(run.metrics, metric("train/loss")).value;
+double train_loss(const RunRecord& run, const char* name) {
+  const std::vector<double> losses = logged(run.metrics, name).value;
   const std::size_t count = std::max<std::size_t>(10, losses.size() / 20);
   if (run.diverged()) return kNaN;
   return stats::mean(std::span(losses).last(std::min(count, losses.size())));
 }
 
-double val_loss(const RunRecord& run) {
-  return run.diverged() ? kNaN : last(run, metric("val/loss"));
+double val_loss(const RunRecord& run, const char* name) {
+  const std::vector<double> losses = logged(run.metrics, name).value;
+  return run.diverged() || losses.empty() ? kNaN : losses.back();
 }
 
-double final_loss(const RunRecord& run) {
-  const double final = val_loss(run);
+double final_loss(const RunRecord& run, const char* name) {
+  const double final = val_loss(run, name);
   if (run.finished() && std::isnan(final)) return kNaN;
   return stats::capped_loss(final, run.initial_loss());
 }
 
-double diverged(const RunRecord& run) {
+double diverged(const RunRecord& run, const char*) {
   if (run.metrics.step.empty()) return kNaN;
   return run.diverged() ? 1 : 0;
 }
@@ -108,23 +108,23 @@ stats::Series training_clock(const RunRecord& run) {
   return clock;
 }
 
-double training_seconds(const RunRecord& run) {
+double training_seconds(const RunRecord& run, const char*) {
   const Series clock = training_clock(run);
   return clock.value.empty() ? kNaN : clock.value.back();
 }
 
-double tokens_until(const RunRecord& run, const char* name, double value) {
-  const Series series = logged(run.metrics, name);
-  const auto below = std::find_if(series.value.begin(), series.value.end(),
-                                  [value](double each) { return each < value; });
-  if (below == series.value.end()) return kNaN;
-  const double step = series.step[static_cast<std::size_t>(below - series.value.begin())];
+double tokens_to_loss(const RunRecord& run, const char* name) {
+  constexpr double kLoss = 2.5;
+  const Series losses = logged(run.metrics, name);
+  const auto below = std::ranges::find_if(losses.value, [](double each) { return each < kLoss; });
+  if (below == losses.value.end()) return kNaN;
+  const double step = losses.step[static_cast<std::size_t>(below - losses.value.begin())];
   return step * static_cast<double>(run.status.tokens_per_step);
 }
 
-double context_rms_after_first_step(const RunRecord& run) {
+double mean_of_layers_at_first_step(const RunRecord& run, const char* name) {
   std::vector<double> first;
-  for (const Series& layer : layers_of(run.metrics, metric("attn/context_rms"))) {
+  for (const Series& layer : layers_of(run.metrics, name)) {
     if (layer.step.front() == 1) first.push_back(layer.value.front());
   }
   return stats::mean(first);
@@ -183,19 +183,19 @@ double tail(const RunRecord& run, const char* name) {
   return stats::quantile(values, 0.99) / stats::quantile(values, 0.5);
 }
 
-double late_growth(const RunRecord& run) {
-  const Series late = late_before_decay(run, metric("optim/grad_norm"), kFewestSteps);
+double late_growth(const RunRecord& run, const char* name) {
+  const Series late = late_before_decay(run, name, kFewestSteps);
   return stats::growth_exponent(late.step, late.value);
 }
 
-double late_variation(const RunRecord& run) {
-  const Series late = late_before_decay(run, metric("optim/grad_norm"), kFewestSteps);
+double late_variation(const RunRecord& run, const char* name) {
+  const Series late = late_before_decay(run, name, kFewestSteps);
   return stats::variation(late.value);
 }
 
-double loss_slope(const RunRecord& run) {
+double loss_slope(const RunRecord& run, const char* name) {
   constexpr std::size_t kFewestValidations = 4;
-  const Series late = late_before_decay(run, metric("val/loss"), kFewestValidations);
+  const Series late = late_before_decay(run, name, kFewestValidations);
   std::vector<double> doublings;
   for (const double step : late.step) doublings.push_back(std::log2(step));
   return stats::slope(doublings, late.value);

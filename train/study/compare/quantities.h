@@ -6,11 +6,26 @@
 #include <span>
 #include <string_view>
 
-#include "train/study/compare/scale.h"
+#include "core/names.h"
 
 namespace difftape::study {
 
 struct RunRecord;
+
+/// How two runs are compared: by their difference; by their ratio, for what is positive and spread
+/// over decades; or, for counts, whose variance grows with their mean, by the difference of their
+/// square roots.
+enum class Scale { difference, ratio, root };
+
+/// The number on the axis on which it is compared: itself, its logarithm or its square root.
+double on_scale(double value, Scale scale);
+/// Back from there.
+double from_scale(double value, Scale scale);
+/// The mean of numbers on the axis, as it is read: of ratios the geometric one; of counts that of
+/// the counts, not of their roots.
+double mean_from_scale(std::span<const double> values, Scale scale);
+/// What two numbers are compared by: "difference", "ratio", "difference of square roots".
+const char* what_differs(Scale scale);
 
 /// How a number is written in a table: 2.3311; 6.5; 0.424 and 1.57e+04; 41,018.
 enum class Format { loss, count, norm, whole };
@@ -28,21 +43,28 @@ struct Column {
   bool against_baseline = false;  ///< followed by the difference to the baseline
 };
 
+/// How one run becomes a number (measures.h); NaN: there is no such number. `metric` is that of the
+/// quantity.
+using OfRun = double (*)(const RunRecord& run, const char* metric);
+/// How complete runs of one seed do, ascending lr, at least two.
+using OfSeed = double (*)(std::span<const RunRecord* const> runs);
+
+/// A quantity is a row of the table in quantities.cpp.
 struct Quantity {
   const char* name;
   const char* label;  ///< in words, in verdicts
   const char* unit;
-  const char* what;    ///< one statement: how a run, or the runs of a seed, become one number
   const char* metric;  ///< the logged metric it is made of, for "no run logged ..."
-  /// One of the two. NaN: there is no such number.
-  double (*of_run)(const RunRecord& run) = nullptr;
-  /// Of complete runs of one seed, ascending lr, at least two.
-  double (*of_seed)(std::span<const RunRecord* const> runs) = nullptr;
+  OfRun of_run;        ///< null of a quantity of a seed
+  const char* what;    ///< one statement: how a run, or the runs of a seed, become one number
   Scale scale = Scale::difference;
   int digits = 3;  ///< in verdicts: after the decimal point, or significant ones of a ratio
   /// Whether a diverged run has a number that compares with that of a finished one.
   bool of_diverged = false;
   Column column = {};
+  OfSeed of_seed = nullptr;
+
+  bool is_of_seed() const { return of_seed != nullptr; }
 };
 
 /// In the order of the columns.
@@ -53,3 +75,14 @@ const Quantity* find_quantity(std::string_view name);
 const Quantity& quantity(std::string_view name);
 
 }  // namespace difftape::study
+
+namespace difftape {
+
+/// The axis, as verdicts.csv calls it.
+template <>
+inline constexpr auto kNames<study::Scale> =
+    std::to_array<Named<study::Scale>>({{"linear", study::Scale::difference},
+                                        {"log", study::Scale::ratio},
+                                        {"root", study::Scale::root}});
+
+}  // namespace difftape

@@ -64,7 +64,7 @@ RunRecord make_record(run::RunDir dir, run::MetricsTable metrics) {
   run.first_loss = loss_of_first_step(run.metrics);
   for (const Quantity& each : quantities()) {
     if (has_metric(run.metrics, each.metric)) run.logged_metrics.insert(each.metric);
-    run.numbers.push_back(each.of_run == nullptr ? kNaN : each.of_run(run));
+    run.numbers.push_back(each.of_run == nullptr ? kNaN : each.of_run(run, each.metric));
   }
   return run;
 }

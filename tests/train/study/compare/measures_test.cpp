@@ -36,9 +36,9 @@ TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_at_init
 }
 
 TEST(FinalLoss, is_at_most_the_loss_at_init_which_stands_for_a_diverged_run) {
-  EXPECT_EQ(measures::final_loss(record({.loss = 3})), 3);
-  EXPECT_EQ(measures::final_loss(record({.loss = 9})), test::kInitialLoss);
-  EXPECT_EQ(measures::final_loss(record({.state = run::RunState::diverged})), test::kInitialLoss);
+  EXPECT_EQ(record({.loss = 3}).number("final_loss"), 3);
+  EXPECT_EQ(record({.loss = 9}).number("final_loss"), test::kInitialLoss);
+  EXPECT_EQ(record({.state = run::RunState::diverged}).number("final_loss"), test::kInitialLoss);
 }
 
 /// A run of `steps` whose gradient norm is a little noise about 1 but for spikes at these steps.
@@ -108,11 +108,13 @@ TEST(LateGrowth, is_of_the_steps_before_the_learning_rate_falls) {
   const auto falls_at_800 = [](Index step) { return step <= 800 ? 0.01 : 0.001; };
   RunRecord run = growing(1000, 1.5, falls_at_800);
   for (std::size_t i = 800; i < 1000; ++i) run.metrics.columns["optim/grad_norm"].set(i, 1e9);
-  EXPECT_NEAR(measures::late_growth(run), 1.5, 1e-9);
-  EXPECT_LT(measures::late_variation(run), 1);
+  EXPECT_NEAR(measures::late_growth(run, "optim/grad_norm"), 1.5, 1e-9);
+  EXPECT_LT(measures::late_variation(run, "optim/grad_norm"), 1);
   const auto falls_at_once = [](Index step) { return 1.0 / static_cast<double>(step); };
-  EXPECT_TRUE(std::isnan(measures::late_growth(growing(1000, 1.5, falls_at_once))));
-  EXPECT_TRUE(std::isnan(measures::late_variation(growing(1000, 1.5, falls_at_once))));
+  EXPECT_TRUE(
+      std::isnan(measures::late_growth(growing(1000, 1.5, falls_at_once), "optim/grad_norm")));
+  EXPECT_TRUE(
+      std::isnan(measures::late_variation(growing(1000, 1.5, falls_at_once), "optim/grad_norm")));
 }
 
 TEST(LayerNumbers, come_from_the_last_step_and_only_from_layers) {

@@ -83,18 +83,6 @@ TaskRuns runs_of(const Study& study, std::size_t task) {
   return found;
 }
 
-/// Of the losses, over the seeds that both have.
-stats::PairedDifference paired(const Best& a, const Best& b) {
-  std::vector<double> of_a, of_b;
-  for (std::size_t i = 0; i < a.point.seeds.size(); ++i) {
-    const auto seed = std::ranges::find(b.point.seeds, a.point.seeds[i]);
-    if (seed == b.point.seeds.end()) continue;
-    of_a.push_back(a.point.values[i]);
-    of_b.push_back(b.point.values[static_cast<std::size_t>(seed - b.point.seeds.begin())]);
-  }
-  return stats::paired_difference(of_a, of_b);
-}
-
 /// `brief`: a line of several.
 std::string evidence(const stats::PairedDifference& below, bool chosen, bool brief) {
   if (below.pairs == 0) return "no seed in common, so no evidence";
@@ -108,7 +96,7 @@ std::string evidence(const stats::PairedDifference& below, bool chosen, bool bri
 /// ", 0.0560 below softmax" and the evidence.
 std::string comparison(const Study& study, const TaskRuns& found, const Best& other, bool brief) {
   const Best& lowest = found.best.front();
-  const stats::PairedDifference below = paired(other, lowest);
+  const stats::PairedDifference below = paired(other.point.by_seed(), lowest.point.by_seed());
   const double difference =
       below.pairs > 0 ? below.difference.mean : other.point.loss.mean - lowest.point.loss.mean;
   const bool chosen = found.swept || found.best.size() > 2;

@@ -10,8 +10,6 @@
 
 #include "core/error.h"
 #include "train/run/records/run_files.h"
-#include "train/study/compare/builds.h"
-#include "train/study/compare/pooled_runs.h"
 #include "train/study/compare/run_index.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
@@ -26,9 +24,9 @@ namespace fs = std::filesystem;
 std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
   std::map<std::string, std::size_t> order;
   std::error_code ignored;
-  if (!fs::exists(sweep / "index.csv", ignored)) return order;
+  if (!fs::exists(sweep / kIndexFile, ignored)) return order;
   for (const std::vector<std::string>& line :
-       system::read_csv(system::read_text(sweep / "index.csv"))) {
+       system::read_csv(system::read_text(sweep / kIndexFile))) {
     order.emplace(line.front(), order.size());
   }
   return order;
@@ -78,13 +76,13 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
 }
 
 /// The files that say how far runs are.
-constexpr std::array kFiles = {"status.json", "metrics.jsonl", "index.csv"};
+constexpr std::array kFiles = {"status.json", "metrics.jsonl", kIndexFile};
 
 /// Whether a sweep that goes on has a run that is running or queued.
 bool has_more(const fs::path& dir) {
   std::error_code ignored;
-  if (!fs::exists(dir / "index.csv", ignored) || !system::DirectoryLock::is_held(dir)) return false;
-  const auto rows = system::read_csv(system::read_text(dir / "index.csv"));
+  if (!fs::exists(dir / kIndexFile, ignored) || !system::DirectoryLock::is_held(dir)) return false;
+  const auto rows = system::read_csv(system::read_text(dir / kIndexFile));
   if (rows.empty()) return false;
   const auto column = std::ranges::find(rows.front(), "state") - rows.front().begin();
   return std::ranges::any_of(rows, [&](const std::vector<std::string>& row) {
@@ -92,6 +90,83 @@ bool has_more(const fs::path& dir) {
     return at < row.size() && (row[at] == to_string(run::RunState::queued) ||
                                row[at] == to_string(run::RunState::running));
   });
+}
+
+/// Calls runs that share a name by their directory instead.
+void name_apart(std::vector<RunRecord>& runs) {
+  std::map<std::string, int> uses;
+  for (const RunRecord& run : runs) uses[run.name] += 1;
+  for (RunRecord& run : runs) {
+    if (uses[run.name] > 1) run.name = run.dir.string();
+  }
+}
+
+/// Why what is in a folder cannot be known, or nothing.
+std::error_code why_closed(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::exists(dir / "status.json", error) && !error) fs::directory_iterator(dir, error);
+  return error;
+}
+
+/// The index that an input stands for; empty if it is or holds run directories.
+fs::path index_of(const fs::path& input) {
+  std::error_code ignored;
+  if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
+  const fs::path index = input / kIndexFile;
+  const bool run = fs::exists(input / "status.json", ignored);
+  return !run && is_index(index) && runs_below(input).empty() ? index : "";
+}
+
+/// The runs of a sweep that it took from the results of another.
+std::vector<RunRecord> taken_runs(const fs::path& sweep) {
+  std::vector<RunRecord> runs;
+  std::error_code ignored;
+  if (fs::exists(sweep / "status.json", ignored) || !is_index(sweep / kIndexFile)) return runs;
+  const RunIndex index = read_index(sweep / kIndexFile);
+  for (const IndexRow& row : index.rows) {
+    const auto from = row.find("from");
+    if (from != row.end() && !from->second.empty()) runs.push_back(record_of(index, row));
+  }
+  return runs;
+}
+
+/// Which of the keys of a build, besides its version, runs have different values of. A run that
+/// does not know a key, as those of older versions, differs in nothing by it.
+std::vector<const char*> differing_build_keys(std::span<const RunRecord> runs) {
+  std::vector<const char*> keys;
+  for (const char* key :
+       {"commit", "compiler", "build_type", "precision", "gemm_backend", "bf16_backend"}) {
+    std::set<std::string> values;
+    for (const RunRecord& run : runs) values.insert(env_text(run, "build", key));
+    values.erase("");
+    if (values.size() > 1) keys.push_back(key);
+  }
+  return keys;
+}
+
+/// The commits, or the builds, of the runs in the order of their first ones; empty if they are one.
+std::string builds_note(std::span<const RunRecord> runs) {
+  const std::vector<const char*> keys = differing_build_keys(runs);
+  if (keys.empty()) return "";
+  std::vector<std::pair<std::string, std::size_t>> builds;  // with the number of their runs
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> values;
+    for (const char* key : keys) {
+      const std::string value = env_text(run, "build", key);
+      values.push_back(value.empty() ? fmt::format("unknown {}", key) : value);
+    }
+    const std::string name = fmt::to_string(fmt::join(values, " "));
+    auto found = std::ranges::find(builds, name, [](const auto& each) { return each.first; });
+    if (found == builds.end()) found = builds.insert(found, {name, 0});
+    found->second += 1;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : builds) {
+    parts.push_back(fmt::format("{} ({} {})", name, count, count == 1 ? "run" : "runs"));
+  }
+  const bool commits = keys.size() == 1 && std::string_view(keys.front()) == "commit";
+  return fmt::format("runs of {} {}: {}; what they compute may differ", builds.size(),
+                     commits ? "commits" : "builds", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -117,25 +192,6 @@ std::string state_of(const fs::path& dir) {
   for (const std::string& line : lines) text += line;
   return text;
 }
-
-void name_apart(std::vector<RunRecord>& runs) {
-  std::map<std::string, int> uses;
-  for (const RunRecord& run : runs) uses[run.name] += 1;
-  for (RunRecord& run : runs) {
-    if (uses[run.name] > 1) run.name = run.dir.string();
-  }
-}
-
-namespace {
-
-/// Why what is in a folder cannot be known, or nothing.
-std::error_code why_closed(const fs::path& dir) {
-  std::error_code error;
-  if (!fs::exists(dir / "status.json", error) && !error) fs::directory_iterator(dir, error);
-  return error;
-}
-
-}  // namespace
 
 std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   std::vector<fs::path> paths;
@@ -165,32 +221,6 @@ fs::path folder_of(const fs::path& input) {
   std::error_code ignored;
   return fs::is_regular_file(input, ignored) ? input.parent_path() : input;
 }
-
-namespace {
-
-/// The index that an input stands for; empty if it is or holds run directories.
-fs::path index_of(const fs::path& input) {
-  std::error_code ignored;
-  if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
-  const fs::path index = input / kIndexFile;
-  const bool run = fs::exists(input / "status.json", ignored);
-  return !run && is_index(index) && runs_below(input).empty() ? index : "";
-}
-
-/// The runs of a sweep that it took from the results of another.
-std::vector<RunRecord> taken_runs(const fs::path& sweep) {
-  std::vector<RunRecord> runs;
-  std::error_code ignored;
-  if (fs::exists(sweep / "status.json", ignored) || !is_index(sweep / kIndexFile)) return runs;
-  const RunIndex index = read_index(sweep / kIndexFile);
-  for (const IndexRow& row : index.rows) {
-    const auto from = row.find("from");
-    if (from != row.end() && !from->second.empty()) runs.push_back(record_of(index, row));
-  }
-  return runs;
-}
-
-}  // namespace
 
 Collection collect_runs(std::span<const fs::path> inputs) {
   std::vector<fs::path> dirs, indexes;

@@ -21,9 +21,6 @@ std::vector<std::filesystem::path> run_directories(std::span<const std::filesyst
 /// are held: a text that differs when one of them was written.
 std::string state_of(const std::filesystem::path& dir);
 
-/// Calls runs that share a name by their directory instead.
-void name_apart(std::vector<RunRecord>& runs);
-
 struct Collection {
   std::vector<RunRecord> runs;     ///< those of directories first, then those of indexes
   std::vector<std::string> notes;  ///< a line each: what was left out or is not complete,

@@ -27,9 +27,12 @@ double usual_initial_loss(const Arm& arm) {
   return stats::mean(known);
 }
 
-LrPoint point_of(const Condition& condition, double usual) {
+/// Of the runs of some seeds, ascending; of all if there are none.
+LrPoint point_of(const Condition& condition, double usual,
+                 const std::vector<std::uint64_t>& seeds = {}) {
   LrPoint point{.lr = condition.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
   for (const RunRecord* run : condition.complete()) {
+    if (!seeds.empty() && !std::ranges::binary_search(seeds, run->seed)) continue;
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
     const double initial = run->initial_loss(), final = run->number("val_loss");
@@ -42,21 +45,6 @@ LrPoint point_of(const Condition& condition, double usual) {
   }
   point.loss = stats::mean_interval(point.values);
   return point;
-}
-
-/// The point of some of its seeds, of which it has all.
-LrPoint of_seeds(const Arm& arm, const LrPoint& point, const std::vector<std::uint64_t>& seeds) {
-  LrPoint part{.lr = point.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
-  const Condition& condition = *arm.at(point.lr);
-  for (std::size_t i = 0; i < point.seeds.size(); ++i) {
-    if (!std::ranges::binary_search(seeds, point.seeds[i])) continue;
-    part.runs += 1;
-    part.diverged += condition.complete(point.seeds[i])->diverged() ? 1 : 0;
-    part.values.push_back(point.values[i]);
-    part.seeds.push_back(point.seeds[i]);
-  }
-  part.loss = stats::mean_interval(part.values);
-  return part;
 }
 
 /// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seeds ran
@@ -73,9 +61,9 @@ void add_ladder(LrCurve& curve, const Arm& arm) {
   });
   if (most == groups.end()) return;
   curve.seeds = most->second;
-  for (const LrPoint& point : curve.points) {
-    if (most->first.contains(point.lr)) curve.ladder.push_back(of_seeds(arm, point, curve.seeds));
-  }
+  const double usual = usual_initial_loss(arm);
+  for (const double lr : most->first)
+    curve.ladder.push_back(point_of(*arm.at(lr), usual, curve.seeds));
 }
 
 void add_optimum(LrCurve& curve) {
@@ -98,45 +86,26 @@ void add_optimum(LrCurve& curve) {
   curve.sensitivity.half_width = (limits.high - limits.low) / 2;
 }
 
-using BySeed = std::map<std::uint64_t, double>;
-
 /// The final losses at lr* of seeds that did not choose it.
-BySeed fresh_losses(const LrCurve& curve) {
-  BySeed losses;
+LossBySeed fresh_losses(const LrCurve& curve) {
+  LossBySeed losses;
   for (const LrPoint& point : curve.points) {
     if (std::abs(point.lr / curve.optimum.lr - 1) > kNearOptimum) continue;
-    for (std::size_t i = 0; i < point.seeds.size(); ++i) {
-      if (!std::ranges::binary_search(curve.seeds, point.seeds[i]))
-        losses.emplace(point.seeds[i], point.values[i]);
-    }
+    losses.merge(point.by_seed());
   }
+  std::erase_if(losses, [&](const auto& each) {
+    return std::ranges::binary_search(curve.seeds, each.first);
+  });
   return losses;
-}
-
-/// Those of the ladder's seeds at its lowest rung.
-BySeed ladder_losses(const LrCurve& curve) {
-  BySeed losses;
-  const LrPoint& rung = curve.ladder[curve.optimum.lowest];
-  for (std::size_t i = 0; i < rung.seeds.size(); ++i) losses.emplace(rung.seeds[i], rung.values[i]);
-  return losses;
-}
-
-stats::PairedDifference paired(const BySeed& a, const BySeed& b) {
-  std::vector<double> of_a, of_b;
-  for (const auto& [seed, loss] : a) {
-    const auto other = b.find(seed);
-    if (other == b.end()) continue;
-    of_a.push_back(loss);
-    of_b.push_back(other->second);
-  }
-  return stats::paired_difference(of_a, of_b);
 }
 
 LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
   if (!curve.optimum.reason.empty() || !baseline.optimum.reason.empty()) return {};
   const stats::PairedDifference fresh = paired(fresh_losses(curve), fresh_losses(baseline));
   if (fresh.pairs > 0) return {fresh, true};
-  return {paired(ladder_losses(curve), ladder_losses(baseline)), false};
+  // Those of the ladder's seeds at its lowest rung.
+  const auto lowest = [](const LrCurve& of) { return of.ladder[of.optimum.lowest].by_seed(); };
+  return {paired(lowest(curve), lowest(baseline)), false};
 }
 
 LrCurve curve_of(const Study& study, const Arm& arm) {
@@ -178,6 +147,23 @@ void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
 }
 
 }  // namespace
+
+LossBySeed LrPoint::by_seed() const {
+  LossBySeed losses;
+  for (std::size_t i = 0; i < seeds.size(); ++i) losses.emplace(seeds[i], values[i]);
+  return losses;
+}
+
+stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
+  std::vector<double> of_a, of_b;
+  for (const auto& [seed, loss] : a) {
+    const auto other = b.find(seed);
+    if (other == b.end()) continue;
+    of_a.push_back(loss);
+    of_b.push_back(other->second);
+  }
+  return stats::paired_difference(of_a, of_b);
+}
 
 std::vector<LrPoint> lr_points(const Arm& arm) {
   std::vector<LrPoint> points;

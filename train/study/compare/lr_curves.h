@@ -3,6 +3,7 @@
 // it.
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 
 namespace difftape::study {
 
+using LossBySeed = std::map<std::uint64_t, double>;
+/// Of the differences of a to b, over the seeds that both have.
+stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b);
+
 /// An arm at one learning rate.
 struct LrPoint {
   double lr;
@@ -24,6 +29,8 @@ struct LrPoint {
   /// others.
   std::vector<double> values;
   std::vector<std::uint64_t> seeds = {};  ///< of `values`
+
+  LossBySeed by_seed() const;
 };
 
 /// The points of an arm at the learning rates with a complete run, ascending.

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
 #include "train/system/files.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
@@ -34,9 +34,8 @@ const LrCurve* double_of(std::span<const LrCurve> curves, const LrCurve& curve) 
 
 template <class T>
 T number_of(const std::string& text, const std::string& where) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value > T{0}) return value;
+  const auto value = system::read_number<T>(text);
+  if (value && *value > T{0}) return *value;
   throw DataError(
       fmt::format("{} is \"{}\", but must be a number above 0; write the file again "
                   "with difftape report",

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -14,6 +13,7 @@
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/files.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {
@@ -37,23 +37,14 @@ constexpr Fact kFacts[] = {{"data", "data", "xxh3_128"},
                            {"processor", "machine", "cpu"},
                            {"gemm", "build", "gemm_backend"}};
 
-std::string fact(const RunRecord& run, const char* section, const char* key) {
-  const auto found = run.env.find(section);
-  if (found == run.env.end() || !found->is_object()) return "";
-  const auto value = found->find(key);
-  return value != found->end() && value->is_string() ? value->get<std::string>() : "";
-}
-
 /// A field as a number; NaN if it is empty.
 template <class T>
 T number(const RunIndex& index, const IndexRow& row, std::string_view column) {
   const std::string& text = field_of(row, column);
-  T value{};
   if constexpr (std::is_floating_point_v<T>) {
     if (text.empty() && column != "lr") return kNaN;
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
+  if (const auto value = system::read_number<T>(text)) return *value;
   throw DataError(fmt::format("{}: run {}: {} is '{}', but must be {}", index.file.string(),
                               field_of(row, "name"), column, text,
                               std::is_integral_v<T> ? "an integer" : "a number"));
@@ -143,6 +134,36 @@ std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
   return groups;
 }
 
+/// The data that the rows of an index were trained on.
+std::set<std::string> data_of(const RunIndex& index) {
+  std::set<std::string> digests;
+  for (const IndexRow& row : index.rows) {
+    if (is_complete(row)) digests.insert(data_digest(row));
+  }
+  digests.erase("");
+  return digests;
+}
+
+void require_same_data(const RunIndex& a, const RunIndex& b) {
+  const std::set<std::string> of_a = data_of(a), of_b = data_of(b);
+  const bool shared =
+      std::ranges::any_of(of_b, [&](const std::string& each) { return of_a.contains(each); });
+  if (shared || of_a.empty() || of_b.empty()) return;
+  throw DataError(fmt::format(
+      "{}: its data have the digest {}, but must have that of {}, {}; report on them separately",
+      b.file.string(), *of_b.begin(), a.file.string(), *of_a.begin()));
+}
+
+/// A quantity in which two rows of one run differ; how fast it was may.
+const Quantity* differing_quantity(const IndexRow& a, const IndexRow& b) {
+  const auto differs = [&](const Quantity& each) {
+    return std::string_view(each.metric) != run::metric("throughput/tokens_per_sec") &&
+           field_of(a, each.name) != field_of(b, each.name);
+  };
+  const auto found = std::ranges::find_if(quantities(), differs);
+  return found == quantities().end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 const std::string& field_of(const IndexRow& row, std::string_view column) {
@@ -151,12 +172,19 @@ const std::string& field_of(const IndexRow& row, std::string_view column) {
   return found == row.end() ? none : found->second;
 }
 
+std::string env_text(const RunRecord& run, const char* section, const char* key) {
+  const auto found = run.env.find(section);
+  if (found == run.env.end() || !found->is_object()) return "";
+  const auto value = found->find(key);
+  return value != found->end() && value->is_string() ? value->get<std::string>() : "";
+}
+
 std::vector<std::string> index_columns() {
   std::vector<std::string> columns{"name",        "arm",         "seed",       "lr",
                                    "state",       "step",        "steps",      "diverged_step",
                                    "diverged_in", "diverged_op", "parameters", "tokens_per_step"};
   for (const Quantity& quantity : quantities()) {
-    if (quantity.of_run != nullptr) columns.emplace_back(quantity.name);
+    if (!quantity.is_of_seed()) columns.emplace_back(quantity.name);
   }
   columns.insert(columns.end(), {"first_loss", "config", "claims"});
   for (const Fact& each : kFacts) columns.emplace_back(each.column);
@@ -178,7 +206,7 @@ IndexRow index_row(const RunRecord& run) {
     row["diverged_op"] = status.diverged->op;
   }
   for (const Quantity& quantity : quantities()) {
-    if (quantity.of_run == nullptr) continue;
+    if (quantity.is_of_seed()) continue;
     const double number = run.number(quantity);
     if (!run.logged(quantity) && std::isnan(number)) continue;
     row[quantity.name] = std::isnan(number) ? "nan" : fmt::to_string(number);  // never "-nan"
@@ -188,8 +216,8 @@ IndexRow index_row(const RunRecord& run) {
     if (!name.starts_with(kOfDomain) || run.diverged()) continue;
     row["val_loss/" + name.substr(kOfDomain.size())] = fmt::to_string(column.values().back());
   }
-  for (const auto& [column, section, key] : kFacts) row[column] = fact(run, section, key);
-  const std::string vectors = fact(run, "build", "vectors");
+  for (const auto& [column, section, key] : kFacts) row[column] = env_text(run, section, key);
+  const std::string vectors = env_text(run, "build", "vectors");
   if (!vectors.empty())
     row["processor"] += fmt::format(" ({})", vectors.substr(0, vectors.find(',')));
   return row;
@@ -252,7 +280,7 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   run.index = index.file.string();
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     const Quantity& quantity = quantities()[i];
-    if (quantity.of_run == nullptr || field_of(row, quantity.name).empty()) continue;
+    if (quantity.is_of_seed() || field_of(row, quantity.name).empty()) continue;
     run.numbers[i] = number<double>(index, row, quantity.name);
     // A diverged run has such numbers of what it did not log: the loss at init as its final loss.
     if (!run.diverged() || !quantity.of_diverged) run.logged_metrics.insert(quantity.metric);
@@ -263,6 +291,42 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     run.metrics.lists[run::metric("val/group_loss")].set(0, groups->second);
   }
   return run;
+}
+
+std::vector<RunRecord> pooled_runs(std::span<const fs::path> files,
+                                   std::vector<std::string>& notes) {
+  std::vector<RunIndex> indexes;
+  std::vector<RunRecord> runs;
+  std::map<std::vector<std::string>, std::pair<const RunIndex*, const IndexRow*>> known;
+  indexes.reserve(files.size());  // `known` points into it
+  for (const fs::path& file : files) {
+    const RunIndex& index = indexes.emplace_back(read_index(file));
+    require_same_data(indexes.front(), index);
+    for (const IndexRow& row : index.rows) {
+      if (!is_complete(row)) continue;
+      std::vector<std::string> key{data_digest(row)};
+      for (const char* column : {"arm", "lr", "seed", "config"})
+        key.push_back(field_of(row, column));
+      const auto [other, added] = known.emplace(key, std::pair(&index, &row));
+      if (added) {
+        runs.push_back(record_of(index, row));
+      } else if (const Quantity* quantity = differing_quantity(*other->second.second, row)) {
+        throw DataError(fmt::format(
+            "{}: run {} has the {} {}, but must have that of the same run in {}, {}; give one of "
+            "the two files",
+            file.string(), field_of(row, "name"), quantity->label, field_of(row, quantity->name),
+            other->second.first->file.string(), field_of(*other->second.second, quantity->name)));
+      }
+    }
+    const auto open =
+        std::ranges::count_if(index.rows, [](auto& row) { return !is_complete(row); });
+    if (open > 0)
+      notes.push_back(fmt::format("{}: {} of {} runs are not complete; not in the statistics",
+                                  file.string(), open, index.rows.size()));
+  }
+  if (runs.empty() && !files.empty())
+    throw MissingInput(fmt::format("{}: no run of it is complete", files.front().string()));
+  return runs;
 }
 
 }  // namespace difftape::study

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ using IndexRow = std::map<std::string, std::string, std::less<>>;
 
 /// A field of a row; empty if its index has no such column.
 const std::string& field_of(const IndexRow& row, std::string_view column);
+
+/// A text in a section of env.json; empty if it is not there.
+std::string env_text(const RunRecord& run, const char* section, const char* key);
 
 struct RunIndex {
   std::filesystem::path file;
@@ -59,5 +63,12 @@ std::string data_digest(const IndexRow& row);
 /// Returns the run of a row: its quantities and its losses in groups, without curves. Throws
 /// DataError if a field has no number where it must.
 RunRecord record_of(const RunIndex& index, const IndexRow& row);
+
+/// Returns the complete runs of several indexes. A run that two of them have with the same arm,
+/// learning rate, seed, configuration and numbers counts once. Adds to `notes` which runs are not
+/// complete. Throws DataError if the numbers differ, if two indexes are of different data, and what
+/// read_index throws; MissingInput if no run is complete.
+std::vector<RunRecord> pooled_runs(std::span<const std::filesystem::path> files,
+                                   std::vector<std::string>& notes);
 
 }  // namespace difftape::study

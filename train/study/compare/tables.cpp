@@ -9,6 +9,7 @@
 
 #include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
+#include "train/system/number.h"
 
 namespace difftape::study {
 

@@ -4,13 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
 
+#include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
-#include "train/study/compare/study.h"
 #include "train/study/compare/tasks.h"
+#include "train/system/number.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -18,29 +19,14 @@ namespace difftape::study {
 namespace {
 
 constexpr std::string_view kAttention = "model.attention.";
-
-std::optional<double> as_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? std::optional(value) : std::nullopt;
-}
-
-bool same_value(const std::string& a, const std::string& b) {
-  const auto x = as_number(a), y = as_number(b);
-  return x && y ? *x == *y : a == b;
-}
-
-std::string number_text(double value) { return fmt::format("{:g}", value); }
-
-bool is_meant(const RunRecord& run, const Regime& where) {
-  return matches(where, [&](const std::string& key) { return run.value(key); });
-}
+/// How near, relatively, optim.lr must be to a multiple of lr_star: a sweep takes it as it is
+/// written, and multiplies it.
+constexpr double kSameRate = 1e-6;
 
 std::vector<ArmRuns> arms_in(const Regime& where, std::span<const RunRecord* const> runs) {
   std::vector<ArmRuns> arms;
   for (const RunRecord* run : runs) {
-    if (!is_meant(*run, where)) continue;
+    if (!matches(where, [&](const std::string& key) { return run->value(key); })) continue;
     auto arm = std::ranges::find(arms, run->arm, &ArmRuns::name);
     if (arm == arms.end()) arm = arms.insert(arm, {run->arm, {}});
     arm->runs.push_back(run);
@@ -70,53 +56,68 @@ bool has_attention(const ArmRuns& arm, const run::YamlNode& said) {
   return run.attention && fields_of(*run.attention) == fields_of(wanted_attention(said, run));
 }
 
-std::string words(const run::YamlNode& attention) {
-  std::vector<std::string> parts;
-  for (const auto& [key, value] : attention.pairs) {
-    parts.push_back(fmt::format("{}: {}", key.text, value.text));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
+/// What a name of the file says of an arm's attention; null if it is the arm's own name.
+const run::YamlNode* attention_of(const std::string& name, const ClaimsFile& file) {
+  const auto found = std::ranges::find(file.arms, name, &ArmName::name);
+  return found != file.arms.end() && found->attention ? &*found->attention : nullptr;
 }
 
-std::string none_called(const std::string& name, const ArmName* rule,
+std::string none_called(const std::string& name, const run::YamlNode* attention,
                         const std::vector<ArmRuns>& arms) {
   if (arms.empty()) return "no run matches 'where'";
-  std::vector<std::string> names, unknown;
+  std::vector<std::string> names, unknown, said;
   for (const ArmRuns& arm : arms) {
     names.push_back(arm.name);
     if (!arm.runs.front()->attention) unknown.push_back(arm.name);
   }
-  if (rule == nullptr || !rule->attention) {
+  if (attention == nullptr) {
     return fmt::format("no arm is called {}{}; there are {}", name,
                        system::did_you_mean(name, names), fmt::join(names, ", "));
   }
-  return fmt::format("no arm is {} ({}){}{}", name, words(*rule->attention),
+  for (const auto& [key, value] : attention->pairs) said.push_back(key.text + ": " + value.text);
+  return fmt::format("no arm is {} ({}){}{}", name, fmt::join(said, ", "),
                      unknown.empty() ? "" : "; this version cannot read the attention of ",
                      fmt::join(unknown, ", "));
 }
 
-const ArmName* rule_of(const std::string& name, const ClaimsFile& file) {
-  const auto found = std::ranges::find(file.arms, name, &ArmName::name);
-  return found == file.arms.end() ? nullptr : &*found;
-}
-
-/// A key of attention that no kind decides and in which the two differ.
-std::optional<std::string> attention_difference(const AttentionConfig& a,
-                                                const AttentionConfig& b) {
-  run::Config first, second;
-  first.model.attention = plain_kind("softmax", a);
-  second.model.attention = plain_kind("softmax", b);
-  const auto found = run::differences(first, second);
-  return found.empty() ? std::nullopt : std::optional(found.front().key);
-}
-
-/// A key in which the arms differ, besides what makes a kind of attention.
-std::optional<std::string> other_difference(const ArmRuns& a, const ArmRuns& b) {
+/// A key in which the arms differ, besides what makes a kind of attention; empty if there is none.
+std::string other_difference(const ArmRuns& a, const ArmRuns& b) {
   const RunRecord &first = *a.runs.front(), &second = *b.runs.front();
   for (const std::string& key : differing_keys(first, second)) {
     if (run::has_flag(key, run::kOfArm) && !run::has_flag(key, run::kOfAttention)) return key;
   }
-  return attention_difference(*first.attention, *second.attention);
+  run::Config plain_a, plain_b;  // what no kind decides
+  plain_a.model.attention = plain_kind("softmax", *first.attention);
+  plain_b.model.attention = plain_kind("softmax", *second.attention);
+  const auto found = run::differences(plain_a, plain_b);
+  return found.empty() ? "" : found.front().key;
+}
+
+/// The runs at the multiples of the arm's own rate that the claim names.
+Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& file) {
+  if (!file.own_rates) {
+    throw NoNumbers(fmt::format("{} is not there yet: no arm has a learning rate of its own",
+                                file.learning_rates));
+  }
+  Selected selected{{arm.name, {}}};
+  for (const RunRecord* run : arm.runs) {
+    const OwnRate& rate = file.own_rates->of(arm.name, run->value("model.d_model"));
+    selected.own = rate.lr;
+    if (std::ranges::find(rate.seeds, run->seed) != rate.seeds.end()) continue;
+    for (const double factor : claim.own_lr) {
+      if (std::abs(run->lr / (rate.lr * factor) - 1) > kSameRate) continue;
+      selected.arm.runs.push_back(run);
+      selected.rates.push_back(factor);
+    }
+  }
+  for (const double factor : claim.own_lr) {
+    if (std::ranges::find(selected.rates, factor) != selected.rates.end()) continue;
+    throw NoNumbers(
+        fmt::format("no run of {} at lr {:g}, {:g} times its own, with a seed that did not choose "
+                    "it",
+                    arm.name, selected.own * factor, factor));
+  }
+  return selected;
 }
 
 }  // namespace
@@ -125,59 +126,79 @@ bool matches(const Regime& where,
              const std::function<std::string(const std::string& key)>& value_of) {
   return std::ranges::all_of(where, [&](const auto& entry) {
     const std::string found = value_of(entry.first);
-    return std::ranges::any_of(entry.second,
-                               [&](const std::string& each) { return same_value(each, found); });
+    const auto number = system::read_number<double>(found);
+    return std::ranges::any_of(entry.second, [&](const std::string& each) {
+      const auto meant = system::read_number<double>(each);
+      return meant && number ? *meant == *number : each == found;
+    });
   });
 }
 
 std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file,
-                                 const Regime& where, std::span<const RunRecord* const> runs,
-                                 std::string& reason) {
+                                 const Regime& where, std::span<const RunRecord* const> runs) {
   const std::vector<ArmRuns> arms = arms_in(where, runs);
-  const ArmName* rule = rule_of(name, file);
+  const run::YamlNode* attention = attention_of(name, file);
   std::vector<ArmRuns> found;
-  for (const ArmRuns& arm : arms) {
-    const bool by_attention = rule && rule->attention;
-    if (by_attention ? has_attention(arm, *rule->attention) : arm.name == name)
-      found.push_back(arm);
-  }
-  if (found.empty()) reason = none_called(name, rule, arms);
+  std::ranges::copy_if(arms, std::back_inserter(found), [&](const ArmRuns& arm) {
+    return attention ? has_attention(arm, *attention) : arm.name == name;
+  });
+  if (found.empty()) throw NoNumbers(none_called(name, attention, arms));
   return found;
 }
 
-std::optional<std::pair<ArmRuns, ArmRuns>> find_arms(const Claim& claim, const ClaimsFile& file,
-                                                     std::span<const RunRecord* const> runs,
-                                                     std::string& reason) {
-  const auto arms = arms_called(claim.arm, file, claim.where, runs, reason);
-  if (arms.empty()) return std::nullopt;
-  if (claim.has_value()) return std::pair(arms.front(), ArmRuns{number_text(claim.value), {}});
-  const auto others = arms_called(claim.reference, file, claim.where, runs, reason);
-  if (others.empty()) return std::nullopt;
-  const ArmName *rule = rule_of(claim.arm, file), *other_rule = rule_of(claim.reference, file);
-  const bool by_attention = rule && rule->attention && other_rule && other_rule->attention;
+std::pair<ArmRuns, ArmRuns> find_arms(const Claim& claim, const ClaimsFile& file,
+                                      std::span<const RunRecord* const> runs) {
+  const auto arms = arms_called(claim.arm, file, claim.where, runs);
+  if (claim.has_value()) return {arms.front(), {fmt::format("{:g}", claim.value), {}}};
+  const auto others = arms_called(claim.reference, file, claim.where, runs);
+  const bool by_attention = attention_of(claim.arm, file) && attention_of(claim.reference, file);
   for (const ArmRuns& arm : arms) {
     for (const ArmRuns& other : others) {
-      if (!by_attention || !other_difference(arm, other)) return std::pair(arm, other);
+      if (!by_attention || other_difference(arm, other).empty()) return {arm, other};
     }
   }
-  reason = fmt::format("{} and {} also differ in {}", arms.front().name, others.front().name,
-                       *other_difference(arms.front(), others.front()));
-  return std::nullopt;
+  throw NoNumbers(fmt::format("{} and {} also differ in {}", arms.front().name, others.front().name,
+                              other_difference(arms.front(), others.front())));
 }
 
-std::string mixture(const ArmRuns& arm) {
+void require_one_population(const ArmRuns& arm) {
   for (const RunRecord* run : arm.runs) {
     const RunRecord& first = *arm.runs.front();
     std::vector<std::string> keys = differing_keys(first, *run);
     std::erase_if(keys, [](const auto& key) { return !run::has_flag(key, run::kOfArm); });
-    const std::string data = task_difference(first, *run);
-    if (keys.empty() && data.empty()) continue;
-    return fmt::format("runs of {} differ in {}: {} and {}; let 'where' say which are meant",
-                       arm.name,
-                       keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
-                       first.dir.string(), run->dir.string());
+    if (keys.empty() && task_difference(first, *run).empty()) continue;
+    throw NoNumbers(
+        fmt::format("runs of {} differ in {}: {} and {}; let 'where' say which are meant", arm.name,
+                    keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
+                    first.dir.string(), run->dir.string()));
   }
-  return "";
+}
+
+bool counts(const RunRecord& run, const Seeds& seeds) {
+  return run.complete() && (seeds.empty() || std::ranges::count(seeds, run.seed) > 0);
+}
+
+Selected select_runs(const ArmRuns& arm, const Claim& claim, const ClaimsFile& file,
+                     const Seeds& seeds) {
+  ArmRuns counted{arm.name, {}};
+  std::ranges::copy_if(arm.runs, std::back_inserter(counted.runs),
+                       [&](const RunRecord* run) { return counts(*run, seeds); });
+  if (counted.runs.empty()) {
+    const bool ended = std::ranges::any_of(arm.runs, &RunRecord::complete);
+    throw NoNumbers(ended ? fmt::format("no run of {} has one of the seeds {}", arm.name,
+                                        fmt::join(seeds, ", "))
+                          : fmt::format("no run of {} has ended", arm.name));
+  }
+  if (!claim.own_lr.empty()) {
+    try {
+      return at_own_rates(counted, claim, file);
+    } catch (const DataError& error) {
+      throw NoNumbers(error.what());
+    }
+  }
+  Selected selected{counted};
+  for (const RunRecord* run : counted.runs) selected.rates.push_back(run->lr);
+  return selected;
 }
 
 }  // namespace difftape::study

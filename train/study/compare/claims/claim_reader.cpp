@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "train/run/config/fields.h"
+#include "train/system/number.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -17,24 +17,16 @@ namespace {
 
 using run::ConfigErrors;
 using run::YamlNode;
+using system::read_number;
 
 constexpr const char* kNeedsFactor = "expected a factor above 0: this metric is compared by ratios";
-
-/// A number that is all of a text; nothing if it is not.
-template <class T>
-std::optional<T> whole(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool all = error == std::errc() && end == text.data() + text.size();
-  return all ? std::optional(value) : std::nullopt;
-}
 
 Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
   std::vector<std::string> known;
   for (const run::Field& field : run::fields()) known.push_back(field.key);
   const YamlMap map(node, name, known, errors);
   Regime regime;
-  if (node.kind != YamlNode::Kind::map) return regime;
+  if (!map.is_map()) return regime;
   for (const auto& [key, value] : node.pairs) {
     auto& [of, values] = regime.emplace_back(key.text, std::vector<std::string>{});
     if (value.kind == YamlNode::Kind::scalar) values.push_back(value.text);
@@ -49,11 +41,243 @@ std::optional<double> own_factor(std::string_view text) {
   constexpr std::string_view kOwn = "own", kTimes = " x own";
   if (text == kOwn) return 1;
   if (!text.ends_with(kTimes)) return std::nullopt;
-  const auto factor = whole<double>(text.substr(0, text.size() - kTimes.size()));
+  const auto factor = read_number<double>(text.substr(0, text.size() - kTimes.size()));
   return factor && std::isfinite(*factor) && *factor > 0 ? factor : std::nullopt;
 }
 
+class ClaimReader {
+ public:
+  ClaimReader(const std::string& id, const YamlNode& node, const ClaimsFile& file,
+              ConfigErrors& errors)
+      : file_(file),
+        errors_(errors),
+        map_(node, "claims." + id,
+             {"statement", "source", "family", "endpoint", "arm", "reference", "value",
+              "compared_with", "metric", "where", "lr", "seeds", "slope_over", "mean_over",
+              "expect", "published", "controls", "planned_sd"},
+             errors) {
+    claim_.id = id;
+    claim_.location = node.location;
+  }
+
+  Claim read() {
+    if (!map_.is_map()) return claim_;
+    claim_.statement = map_.required("statement");
+    claim_.source = map_.get<std::string>("source", "");
+    claim_.family = map_.get<std::string>("family", claim_.id);
+    claim_.endpoint = map_.word("endpoint", Rank::exploratory);
+    claim_.arm = arm(map_, "arm");
+    if (!map_.find("value")) claim_.reference = arm(map_, "reference");
+    claim_.metric = map_.metric("metric");
+    if (const YamlNode* where = map_.find("where"))
+      claim_.where = read_regime(*where, map_.dotted("where"), errors_);
+    if (const YamlNode* pair = map_.find("compared_with")) read_pair(*pair);
+    claim_.expect = map_.word("expect", Expect::lower);
+    read_sizes();
+    if (const YamlNode* lr = map_.find("lr")) read_rates(*lr);
+    const bool penalty = claim_.metric && claim_.metric == find_quantity("lr_penalty");
+    if (penalty && claim_.own_lr.size() != 2)
+      map_.wrong("lr", "must name two learning rates for lr_penalty, such as [own, 4 x own]");
+    if (claim_.metric) take_margin();
+    read_numbers();
+    if (const YamlNode* controls = map_.find("controls")) read_controls(*controls);
+    return claim_;
+  }
+
+ private:
+  std::string arm(const YamlMap& map, const std::string& key) const {
+    std::string name = map.required(key);
+    std::vector<std::string> known;
+    for (const ArmName& each : file_.arms) known.push_back(each.name);
+    const bool unknown = !known.empty() && std::ranges::find(known, name) == known.end();
+    if (unknown && !name.empty()) {
+      map.wrong(key, fmt::format("'{}' is not in arms ({}){}", name, fmt::join(known, ", "),
+                                 system::did_you_mean(name, known)));
+    }
+    return name;
+  }
+
+  void read_pair(const YamlNode& node) {
+    const YamlMap other(node, map_.dotted("compared_with"), {"arm", "reference", "where"}, errors_);
+    ArmPair pair{arm(other, "arm"), arm(other, "reference"), claim_.where};
+    if (const YamlNode* where = other.find("where")) {
+      for (auto& [key, values] : read_regime(*where, other.dotted("where"), errors_)) {
+        std::erase_if(pair.where, [&](const auto& entry) { return entry.first == key; });
+        pair.where.emplace_back(key, values);
+      }
+    }
+    if (!pair.arm.empty() && pair.arm == pair.reference)
+      map_.wrong("compared_with", "names one arm twice");
+    const bool same = pair.arm == claim_.arm && pair.reference == claim_.reference;
+    if (!pair.arm.empty() && same && pair.where == claim_.where)
+      map_.wrong("compared_with", "names the two arms of the claim itself");
+    claim_.compared_with = std::move(pair);
+  }
+
+  void read_sizes() {
+    for (const auto& [key, over] :
+         {std::pair("mean_over", Over::mean), {"slope_over", Over::slope}}) {
+      if (!map_.find(key)) continue;
+      if (claim_.over != Over::no_sizes)
+        map_.wrong(key, "stands instead of mean_over; keep one of them");
+      static_cast<void>(map_.get<std::string>(key, "", run::choices({"parameters"})));
+      claim_.over = over;
+    }
+    const YamlNode* seeds = map_.find("seeds");
+    if (seeds == nullptr) {
+      claim_.seeds = file_.seeds;
+    } else if (seeds->kind == YamlNode::Kind::map) {
+      read_seeds_of_sizes(*seeds);
+    } else {
+      claim_.seeds = read_seeds(*seeds, map_, "seeds");
+    }
+  }
+
+  void read_seeds_of_sizes(const YamlNode& node) {
+    const YamlMap sizes(node, map_.dotted("seeds"), {}, errors_);
+    for (const auto& [key, list] : node.pairs) {
+      const auto size = read_number<Index>(key.text);
+      if (!size || *size < 1)
+        sizes.wrong(key.text, "expected a value of model.d_model, such as 64, before its seeds");
+      claim_.seeds_of_size[size.value_or(0)] = read_seeds(list, sizes, key.text);
+    }
+    if (claim_.over == Over::no_sizes) {
+      map_.wrong("seeds", "names seeds by size, which needs mean_over or slope_over");
+    } else if (claim_.seeds_of_size.size() < 2) {
+      map_.wrong("seeds", "names one size, but must name two or more to compare over sizes");
+    }
+  }
+
+  void read_rates(const YamlNode& lr) {
+    const std::vector<YamlNode> one{lr};
+    for (const YamlNode& item : lr.kind == YamlNode::Kind::list ? lr.items : one) {
+      if (const auto factor = own_factor(item.text)) {
+        claim_.own_lr.push_back(*factor);
+      } else {
+        map_.wrong("lr", fmt::format("expected own or 4 x own, got {}", item.describe()));
+      }
+    }
+    std::ranges::sort(claim_.own_lr);
+    if (std::ranges::adjacent_find(claim_.own_lr) != claim_.own_lr.end())
+      map_.wrong("lr", "names a learning rate twice");
+    if (file_.learning_rates.empty())
+      map_.wrong("lr", "needs 'learning_rates' at the top of the file: where lr_star stands");
+    if (std::ranges::any_of(claim_.where, [](const auto& e) { return e.first == "optim.lr"; }))
+      map_.wrong("lr", "stands instead of optim.lr in 'where'; keep one of them");
+  }
+
+  void take_margin() {
+    const std::string name = margin_name(claim_);
+    const auto found = file_.margins.find(name);
+    if (found != file_.margins.end()) claim_.margin = found->second.margin;
+    if (claim_.expects_difference() || !std::isnan(claim_.margin)) return;
+    map_.wrong("expect", fmt::format("'{}' needs a margin; add {}: {{margin: ..., reason: ...}} to "
+                                     "'margins' at the top of the file",
+                                     to_string(claim_.expect), name));
+  }
+
+  void read_numbers() {
+    const bool ratio = claim_.metric && claim_.metric->scale == Scale::ratio;
+    const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
+    claim_.value = map_.get("value", kNone);
+    if (map_.find("value")) {
+      if (map_.find("reference"))
+        map_.wrong("value", "stands instead of 'reference'; keep one of them");
+      if (claim_.compared_with)
+        map_.wrong("compared_with", "needs 'reference', not 'value': it compares two differences");
+      if (claim_.over != Over::no_sizes)
+        map_.wrong("value", "is one number for all sizes; compare with a 'reference' instead");
+      if (!is_number(claim_.value)) map_.wrong("value", kNeedsFactor);
+    }
+    const auto published = map_.get<std::vector<double>>("published", {});
+    if (!std::ranges::all_of(published, is_number)) {
+      map_.wrong("published", kNeedsFactor);
+    } else if (published.size() == 2 && published[0] <= published[1]) {
+      claim_.published_low = published[0];
+      claim_.published_high = published[1];
+    } else if (map_.find("published")) {
+      map_.wrong("published", "expected two numbers, the lower first");
+    }
+    claim_.planned_sd = map_.get("planned_sd", kNone, run::above(ratio ? 1 : 0));
+  }
+
+  void read_controls(const YamlNode& list) {
+    if (list.kind != YamlNode::Kind::list)
+      map_.wrong("controls", fmt::format("expected a list, got {}", list.describe()));
+    for (const YamlNode& node : list.items) {
+      const YamlMap map(node, map_.dotted("controls"), {"arm", "metric", "from", "to"}, errors_);
+      if (!map.is_map()) continue;
+      Control control{arm(map, "arm"), map.metric("metric")};
+      control.from = map.get("from", control.from);
+      control.to = map.get("to", control.to);
+      if (!(control.from <= control.to)) map.wrong("from", "is above 'to'");
+      if (control.metric && control.metric->is_of_seed())
+        map.wrong("metric", "is one of all learning rates; a control needs one of a run");
+      claim_.controls.push_back(control);
+    }
+  }
+
+  const ClaimsFile& file_;
+  ConfigErrors& errors_;
+  const YamlMap map_;
+  Claim claim_;
+};
+
 }  // namespace
+
+YamlMap::YamlMap(const YamlNode& node, std::string name, const std::vector<std::string>& known,
+                 ConfigErrors& errors)
+    : node_(&node), name_(std::move(name)), errors_(&errors) {
+  if (!is_map())
+    errors.add(node.location, fmt::format("{}: expected a map, got {}", name_, node.describe()));
+  std::set<std::string> seen;
+  for (const auto& [key, value] : node.pairs) {
+    if (!known.empty() && std::ranges::find(known, key.text) == known.end()) {
+      constexpr std::size_t kListed = 20;
+      errors.add(key.location,
+                 fmt::format("unknown key '{}'{}; {}", dotted(key.text),
+                             system::did_you_mean(key.text, known),
+                             known.size() > kListed
+                                 ? "'difftape config keys' lists all keys"
+                                 : fmt::format("{} has {}", name_, fmt::join(known, ", "))));
+    } else if (!seen.insert(key.text).second) {
+      errors.add(key.location, fmt::format("duplicate key '{}'", dotted(key.text)));
+    }
+  }
+}
+
+const YamlNode* YamlMap::find(const std::string& key) const {
+  const auto found = std::ranges::find(node_->pairs, key, [](const auto& p) { return p.key.text; });
+  return found == node_->pairs.end() ? nullptr : &found->value;
+}
+
+std::string YamlMap::required(const std::string& key) const {
+  if (is_map() && !find(key))
+    errors_->add(node_->location, fmt::format("{}: has no '{}'", name_, key));
+  return get<std::string>(key, "");
+}
+
+const Quantity* YamlMap::metric(const std::string& key) const {
+  const std::string name = required(key);
+  if (name.empty()) return nullptr;
+  const Quantity* found = find_quantity(name);
+  if (found == nullptr) {
+    std::vector<std::string> all;
+    for (const Quantity& each : quantities()) all.emplace_back(each.name);
+    wrong(key, fmt::format("no metric is called '{}'{}; there are {}", name,
+                           system::did_you_mean(name, all), fmt::join(all, ", ")));
+  }
+  return found;
+}
+
+std::string YamlMap::dotted(const std::string& key) const {
+  return name_.empty() ? key : fmt::format("{}.{}", name_, key);
+}
+
+void YamlMap::wrong(const std::string& key, const std::string& what) const {
+  const YamlNode* node = find(key);
+  errors_->add(node ? node->location : node_->location, fmt::format("{}: {}", dotted(key), what));
+}
 
 Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& key) {
   constexpr std::uint64_t kMost = 10000;  // of a range
@@ -61,13 +285,12 @@ Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& ke
   if (list.kind != YamlNode::Kind::list || list.items.empty())
     map.wrong(key, fmt::format("expected a list of seeds, got {}", list.describe()));
   for (const YamlNode& item : list.items) {
-    const std::size_t dots = item.text.find("..");
-    const auto first = whole<std::uint64_t>(std::string_view(item.text).substr(0, dots));
-    const auto last = dots == std::string::npos
-                          ? first
-                          : whole<std::uint64_t>(std::string_view(item.text).substr(dots + 2));
+    const std::string_view text = item.text;
+    const std::size_t dots = text.find("..");
+    const auto first = read_number<std::uint64_t>(text.substr(0, dots));
+    const auto last = dots == text.npos ? first : read_number<std::uint64_t>(text.substr(dots + 2));
     if (!first || !last || *last < *first || *last - *first >= kMost) {
-      map.wrong(key, fmt::format("expected seeds such as 11 or 11..18, got '{}'", item.text));
+      map.wrong(key, fmt::format("expected seeds such as 11 or 11..18, got '{}'", text));
       continue;
     }
     for (std::uint64_t seed = *first; seed <= *last; ++seed) seeds.push_back(seed);
@@ -77,171 +300,9 @@ Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& ke
   return seeds;
 }
 
-Claim ClaimReader::read(const std::string& id, const YamlNode& node) const {
-  const YamlMap map(node, "claims." + id,
-                    {"statement", "source", "family", "endpoint", "arm", "reference", "value",
-                     "compared_with", "metric", "where", "lr", "seeds", "slope_over", "mean_over",
-                     "expect", "published", "controls", "planned_sd"},
-                    *errors_);
-  Claim claim;
-  claim.id = id;
-  claim.location = node.location;
-  if (node.kind != YamlNode::Kind::map) return claim;
-  claim.statement = map.required("statement");
-  claim.source = map.get<std::string>("source", "");
-  claim.family = map.get<std::string>("family", id);
-  claim.endpoint = map.word("endpoint", Rank::exploratory);
-  claim.arm = arm(map, "arm");
-  if (map.find("value") == nullptr) claim.reference = arm(map, "reference");
-  claim.metric = map.metric("metric");
-  if (const YamlNode* where = map.find("where"))
-    claim.where = read_regime(*where, map.dotted("where"), *errors_);
-  if (map.find("compared_with") != nullptr) read_pair(map, claim);
-  claim.expect = map.word("expect", Expect::lower);
-  read_sizes(map, claim);
-  read_rates(map, claim);
-  take_margin(map, claim);
-  read_numbers(map, claim);
-  if (const YamlNode* controls = map.find("controls")) read_controls(*controls, map, claim);
-  return claim;
-}
-
-std::string ClaimReader::arm(const YamlMap& map, const std::string& key) const {
-  std::string name = map.required(key);
-  std::vector<std::string> known;
-  for (const ArmName& each : file_->arms) known.push_back(each.name);
-  const bool unknown = !known.empty() && std::ranges::find(known, name) == known.end();
-  if (unknown && !name.empty()) {
-    map.wrong(key, fmt::format("'{}' is not in arms ({}){}", name, fmt::join(known, ", "),
-                               system::did_you_mean(name, known)));
-  }
-  return name;
-}
-
-void ClaimReader::read_pair(const YamlMap& map, Claim& claim) const {
-  const YamlMap other(*map.find("compared_with"), map.dotted("compared_with"),
-                      {"arm", "reference", "where"}, *errors_);
-  ArmPair pair{arm(other, "arm"), arm(other, "reference"), claim.where};
-  if (const YamlNode* where = other.find("where")) {
-    for (auto& [key, values] : read_regime(*where, other.dotted("where"), *errors_)) {
-      std::erase_if(pair.where, [&](const auto& entry) { return entry.first == key; });
-      pair.where.emplace_back(key, values);
-    }
-  }
-  if (!pair.arm.empty() && pair.arm == pair.reference)
-    map.wrong("compared_with", "names one arm twice");
-  const bool same = pair.arm == claim.arm && pair.reference == claim.reference;
-  if (!pair.arm.empty() && same && pair.where == claim.where)
-    map.wrong("compared_with", "names the two arms of the claim itself");
-  claim.compared_with = std::move(pair);
-}
-
-void ClaimReader::read_sizes(const YamlMap& map, Claim& claim) const {
-  for (const auto& [key, over] :
-       {std::pair("mean_over", Over::mean), {"slope_over", Over::slope}}) {
-    if (map.find(key) == nullptr) continue;
-    if (claim.over != Over::no_sizes)
-      map.wrong(key, "stands instead of mean_over; keep one of them");
-    static_cast<void>(map.get<std::string>(key, "", run::choices({"parameters"})));
-    claim.over = over;
-  }
-  claim.seeds = file_->seeds;
-  const YamlNode* seeds = map.find("seeds");
-  if (seeds == nullptr) return;
-  if (seeds->kind != YamlNode::Kind::map) {
-    claim.seeds = read_seeds(*seeds, map, "seeds");
-    return;
-  }
-  claim.seeds.clear();
-  const YamlMap sizes(*seeds, map.dotted("seeds"), {}, *errors_);
-  for (const auto& [key, list] : seeds->pairs) {
-    const auto size = whole<Index>(key.text);
-    if (!size || *size < 1)
-      sizes.wrong(key.text, "expected a value of model.d_model, such as 64, before its seeds");
-    claim.seeds_of_size[size.value_or(0)] = read_seeds(list, sizes, key.text);
-  }
-  if (claim.over == Over::no_sizes) {
-    map.wrong("seeds", "names seeds by size, which needs mean_over or slope_over");
-  } else if (claim.seeds_of_size.size() < 2) {
-    map.wrong("seeds", "names one size, but must name two or more to compare over sizes");
-  }
-}
-
-void ClaimReader::read_rates(const YamlMap& map, Claim& claim) const {
-  if (const YamlNode* lr = map.find("lr")) {
-    const std::vector<YamlNode> one{*lr};
-    for (const YamlNode& item : lr->kind == YamlNode::Kind::list ? lr->items : one) {
-      if (const auto factor = own_factor(item.text)) {
-        claim.own_lr.push_back(*factor);
-      } else {
-        map.wrong("lr", fmt::format("expected own or 4 x own, got {}", item.describe()));
-      }
-    }
-    std::ranges::sort(claim.own_lr);
-    if (std::ranges::adjacent_find(claim.own_lr) != claim.own_lr.end())
-      map.wrong("lr", "names a learning rate twice");
-    if (file_->learning_rates.empty())
-      map.wrong("lr", "needs 'learning_rates' at the top of the file: where lr_star stands");
-    if (std::ranges::find(claim.where, "optim.lr", [](const auto& e) { return e.first; }) !=
-        claim.where.end())
-      map.wrong("lr", "stands instead of optim.lr in 'where'; keep one of them");
-  }
-  const bool penalty = claim.metric == find_quantity("lr_penalty") && claim.metric != nullptr;
-  if (penalty && claim.own_lr.size() != 2)
-    map.wrong("lr", "must name two learning rates for lr_penalty, such as [own, 4 x own]");
-}
-
-void ClaimReader::take_margin(const YamlMap& map, Claim& claim) const {
-  if (claim.metric == nullptr) return;
-  const std::string name = margin_name(claim);
-  const auto found = file_->margins.find(name);
-  if (found != file_->margins.end()) claim.margin = found->second.margin;
-  const bool needs = claim.expect == Expect::equivalent || claim.expect == Expect::not_higher;
-  if (!needs || !std::isnan(claim.margin)) return;
-  map.wrong("expect", fmt::format("'{}' needs a margin; add {}: {{margin: ..., reason: ...}} to "
-                                  "'margins' at the top of the file",
-                                  to_string(claim.expect), name));
-}
-
-void ClaimReader::read_numbers(const YamlMap& map, Claim& claim) const {
-  const bool ratio = claim.metric && claim.metric->scale == Scale::ratio;
-  const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
-  claim.value = map.get("value", kNone);
-  if (map.find("value") && map.find("reference"))
-    map.wrong("value", "stands instead of 'reference'; keep one of them");
-  if (map.find("value") && map.find("compared_with"))
-    map.wrong("compared_with", "needs 'reference', not 'value': it compares two differences");
-  if (map.find("value") && claim.over != Over::no_sizes)
-    map.wrong("value", "is one number for all sizes; compare with a 'reference' instead");
-  if (map.find("value") && !is_number(claim.value)) map.wrong("value", kNeedsFactor);
-  const auto published = map.get<std::vector<double>>("published", {});
-  if (!std::ranges::all_of(published, is_number)) {
-    map.wrong("published", kNeedsFactor);
-  } else if (published.size() == 2 && published[0] <= published[1]) {
-    claim.published_low = published[0];
-    claim.published_high = published[1];
-  } else if (map.find("published") != nullptr) {
-    map.wrong("published", "expected two numbers, the lower first");
-  }
-  claim.planned_sd = map.get("planned_sd", kNone, run::above(ratio ? 1 : 0));
-}
-
-void ClaimReader::read_controls(const YamlNode& list, const YamlMap& of, Claim& claim) const {
-  if (list.kind != YamlNode::Kind::list) {
-    of.wrong("controls", fmt::format("expected a list, got {}", list.describe()));
-    return;
-  }
-  for (const YamlNode& node : list.items) {
-    const YamlMap map(node, of.dotted("controls"), {"arm", "metric", "from", "to"}, *errors_);
-    if (node.kind != YamlNode::Kind::map) continue;
-    Control control{arm(map, "arm"), map.metric("metric")};
-    control.from = map.get("from", control.from);
-    control.to = map.get("to", control.to);
-    if (!(control.from <= control.to)) map.wrong("from", "is above 'to'");
-    if (control.metric && control.metric->of_run == nullptr)
-      map.wrong("metric", "is one of all learning rates; a control needs one of a run");
-    claim.controls.push_back(control);
-  }
+Claim read_claim(const std::string& id, const YamlNode& node, const ClaimsFile& file,
+                 ConfigErrors& errors) {
+  return ClaimReader(id, node, file, errors).read();
 }
 
 }  // namespace difftape::study

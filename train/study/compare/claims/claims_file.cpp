@@ -11,7 +11,6 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/study/compare/claims/claim_reader.h"
-#include "train/study/compare/claims/yaml_map.h"
 #include "train/system/files.h"
 
 namespace difftape::study {
@@ -36,12 +35,12 @@ std::vector<ArmName> read_arms(const YamlNode& node, ConfigErrors& errors) {
   }
   const YamlMap map(node, "arms", {}, errors);
   std::vector<ArmName> arms;
-  if (node.kind != YamlNode::Kind::map) return arms;
+  if (!map.is_map()) return arms;
   for (const auto& [key, value] : node.pairs) {
     ArmName& arm = arms.emplace_back(ArmName{key.text, {}});
     if (value.kind == YamlNode::Kind::null) continue;
     const YamlMap attention(value, "arms." + key.text, fields, errors);
-    if (value.kind != YamlNode::Kind::map) continue;
+    if (!attention.is_map()) continue;
     if (attention.find("kind") == nullptr) attention.wrong("kind", "is missing");
     check_attention(value, errors);
     arm.attention = value;
@@ -66,7 +65,7 @@ std::map<std::string, Margin> read_margins(const YamlNode& node, ConfigErrors& e
   for (const auto& [key, value] : node.pairs) {
     const Quantity* metric = metric_of_margin(key.text);
     const YamlMap each(value, map.dotted(key.text), {"margin", "reason"}, errors);
-    if (metric == nullptr || value.kind != YamlNode::Kind::map) continue;
+    if (metric == nullptr || !each.is_map()) continue;
     if (each.find("margin") == nullptr) each.wrong("margin", "is missing");
     const double least = metric->scale == Scale::ratio ? 1 : 0;
     margins[key.text] = {each.get("margin", kNone, run::above(least)), each.required("reason")};
@@ -98,14 +97,6 @@ std::string digest_of(const std::string& text) {
   return digest.hex();
 }
 
-/// The name of a file in the directory of the claims: a sweep copies both beside its runs.
-std::string read_file_name(const YamlMap& map) {
-  std::string name = map.get<std::string>("learning_rates", "");
-  if (map.find("learning_rates") && (name.empty() || name.find('/') != std::string::npos))
-    map.wrong("learning_rates", fmt::format("is '{}', but must name a file beside this one", name));
-  return name;
-}
-
 }  // namespace
 
 double Claim::on_axis(double difference) const {
@@ -117,6 +108,12 @@ std::vector<std::string> Claim::arms() const {
   if (!has_value()) names.push_back(reference);
   if (compared_with) names.insert(names.end(), {compared_with->arm, compared_with->reference});
   return names;
+}
+
+bool Claim::counts(std::uint64_t seed) const {
+  const auto has = [seed](const Seeds& of) { return std::ranges::count(of, seed) > 0; };
+  if (seeds_of_size.empty()) return seeds.empty() || has(seeds);
+  return std::ranges::any_of(seeds_of_size, [&](const auto& each) { return has(each.second); });
 }
 
 std::vector<Index> Claim::planned_pairs() const {
@@ -145,7 +142,12 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   errors.throw_if_any();
   file.alpha = map.get("alpha", file.alpha, run::strictly_between(0, 1));
   if (const YamlNode* seeds = map.find("seeds")) file.seeds = read_seeds(*seeds, map, "seeds");
-  file.learning_rates = read_file_name(map);
+  file.learning_rates = map.get<std::string>("learning_rates", "");
+  const std::string& rates = file.learning_rates;  // a sweep copies both beside its runs
+  if (map.find("learning_rates") && (rates.empty() || rates.find('/') != std::string::npos)) {
+    map.wrong("learning_rates",
+              fmt::format("is '{}', but must name a file beside this one", rates));
+  }
   if (const YamlNode* margins = map.find("margins")) file.margins = read_margins(*margins, errors);
   if (const YamlNode* arms = map.find("arms")) file.arms = read_arms(*arms, errors);
   const YamlNode* claims = map.find("claims");
@@ -153,9 +155,8 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
     errors.add({path, 1, 1}, "no claims; need a map 'claims'");
   } else {
     const YamlMap named(*claims, "claims", {}, errors);  // says what is twice
-    for (const auto& [id, node] : claims->pairs) {
-      file.claims.push_back(ClaimReader(file, errors).read(id.text, node));
-    }
+    for (const auto& [id, node] : claims->pairs)
+      file.claims.push_back(read_claim(id.text, node, file, errors));
     check_families(file, errors);
   }
   errors.throw_if_any();

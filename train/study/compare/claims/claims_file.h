@@ -129,7 +129,10 @@ struct Claim {
   double on_axis(double difference) const;
   double margin_on_axis() const;  ///< NaN without a margin
   bool has_value() const { return reference.empty(); }
+  bool expects_difference() const { return expect == Expect::lower || expect == Expect::higher; }
   std::vector<std::string> arms() const;  ///< all that it names, without those of its controls
+  /// Whether a seed counts, at whatever size.
+  bool counts(std::uint64_t seed) const;
   /// Pairs that it plans at each size; 0: as many as there are.
   std::vector<Index> planned_pairs() const;
 };

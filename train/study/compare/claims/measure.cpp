@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <string_view>
 
+#include "train/stats/descriptive.h"
 #include "train/stats/size_trend.h"
 #include "train/study/compare/claims/arms.h"
-#include "train/study/compare/claims/control.h"
 
 namespace difftape::study {
 
@@ -22,24 +21,19 @@ Index missing_seeds(const Seeds& planned, const Pairs& found) {
   return std::max<Index>(0, std::ssize(planned) - found.count());
 }
 
-/// Weights times the differences in each group, added up; empty if a pair has none.
-std::vector<double> sum_of_groups(const std::vector<std::vector<double>>& groups,
-                                  const std::vector<double>& weights) {
+/// Adds the error of the held-out text where its groups are known: that of their differences,
+/// added up over the pairs with these weights. Groups in which nothing was scored are NaN.
+void add_text_error(const std::vector<double>& weights, Measured& measured) {
+  const auto& groups = measured.groups;
   std::vector<double> sum(groups.empty() ? 0 : groups.front().size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].size() != sum.size()) return {};
+    if (groups[i].size() != sum.size()) return;
     for (std::size_t g = 0; g < sum.size(); ++g) sum[g] += weights[i] * groups[i][g];
   }
-  return sum;
-}
-
-/// Adds the error of the held-out text, where `groups` of it are known. Groups in which nothing was
-/// scored are NaN.
-void add_text_error(std::vector<double> groups, Measured& measured) {
-  std::erase_if(groups, [](double each) { return std::isnan(each); });
-  if (groups.size() < 2 || !(measured.paired.error > 0)) return;
-  measured.paired = stats::with_error(measured.paired, stats::mean_error(groups));
-  measured.group_count = std::ssize(groups);
+  std::erase_if(sum, [](double each) { return std::isnan(each); });
+  if (sum.size() < 2 || !(measured.paired.error > 0)) return;
+  measured.paired = stats::with_error(measured.paired, stats::mean_error(sum));
+  measured.group_count = std::ssize(sum);
 }
 
 /// Why the pairs of a claim cannot be tested although there are some; empty if they can.
@@ -54,33 +48,28 @@ std::string no_contrast(const Claim& claim, const Pairs& pairs) {
                                          : "both runs of every pair have the same number");
 }
 
-Measured of_one_size(const Claim& claim, const ClaimsFile& file,
-                     std::span<const RunRecord* const> runs) {
-  Measured measured;
-  static_cast<Pairs&>(measured) = find_pairs(claim, file, claim.seeds, runs);
-  if (!measured.reason.empty()) return measured;
+void measure_one_size(const Claim& claim, const ClaimsFile& file,
+                      std::span<const RunRecord* const> runs, Measured& measured) {
+  find_pairs(claim, file, claim.seeds, runs, measured);
   measured.missing = missing_seeds(claim.seeds, measured);
   measured.failed_control = no_contrast(claim, measured);
   measured.paired = stats::paired_difference(measured.a, measured.b);
-  const std::vector<double> weights(measured.a.size(), 1 / static_cast<double>(measured.a.size()));
-  add_text_error(sum_of_groups(measured.groups, weights), measured);
+  const std::size_t pairs = measured.a.size();
+  add_text_error(std::vector<double>(pairs, 1 / static_cast<double>(pairs)), measured);
   // A difference of roots is no root of anything.
   const Scale scale = claim.metric->scale;
   const Scale read = claim.compared_with && scale == Scale::root ? Scale::difference : scale;
   measured.arm_mean = mean_from_scale(measured.a, read);
   measured.reference_mean = mean_from_scale(measured.b, read);
-  return measured;
 }
 
 /// The sizes at which complete runs of an arm count.
 std::set<Index> sizes_of(const std::string& arm, const Claim& claim, const ClaimsFile& file,
-                         std::span<const RunRecord* const> runs, std::string& reason) {
+                         std::span<const RunRecord* const> runs) {
   std::set<Index> sizes;
-  for (const ArmRuns& each : arms_called(arm, file, claim.where, runs, reason)) {
+  for (const ArmRuns& each : arms_called(arm, file, claim.where, runs)) {
     for (const RunRecord* run : each.runs) {
-      const bool named = claim.seeds.empty() || std::ranges::count(claim.seeds, run->seed) > 0;
-      const std::string size = run->value(kSize);
-      if (run->complete() && named && !size.empty()) sizes.insert(std::stoll(size));
+      if (counts(*run, claim.seeds)) sizes.insert(run->config.model.d_model);
     }
   }
   return sizes;
@@ -88,73 +77,64 @@ std::set<Index> sizes_of(const std::string& arm, const Claim& claim, const Claim
 
 /// Seeds by size: those that the claim names, or those of the sizes at which both arms ran.
 std::map<Index, Seeds> sizes_that_count(const Claim& claim, const ClaimsFile& file,
-                                        std::span<const RunRecord* const> runs,
-                                        std::string& reason) {
+                                        std::span<const RunRecord* const> runs) {
   if (!claim.seeds_of_size.empty()) return claim.seeds_of_size;
-  const std::set<Index> of_arm = sizes_of(claim.arm, claim, file, runs, reason);
-  if (!reason.empty()) return {};
-  const std::set<Index> of_reference = sizes_of(claim.reference, claim, file, runs, reason);
-  if (!reason.empty()) return {};
+  const std::set<Index> of_arm = sizes_of(claim.arm, claim, file, runs),
+                        of_reference = sizes_of(claim.reference, claim, file, runs);
   if (of_arm != of_reference) {
-    reason = fmt::format("{} has runs at {} {}, {} at {}; name the sizes that count in 'where'",
-                         claim.arm, kSize, fmt::join(of_arm, ", "), claim.reference,
-                         fmt::join(of_reference, ", "));
-  } else if (of_arm.size() < 2) {
-    reason = fmt::format("{} and {} have runs at {} of {}, but need two or more", claim.arm,
-                         claim.reference, of_arm.empty() ? "no value" : "one value", kSize);
+    throw NoNumbers(fmt::format(
+        "{} has runs at {} {}, {} at {}; name the sizes that count in 'where'", claim.arm, kSize,
+        fmt::join(of_arm, ", "), claim.reference, fmt::join(of_reference, ", ")));
+  }
+  if (of_arm.size() < 2) {
+    throw NoNumbers(fmt::format("{} and {} have runs at {} of {}, but need two or more", claim.arm,
+                                claim.reference, of_arm.empty() ? "no value" : "one value", kSize));
   }
   std::map<Index, Seeds> sizes;
   for (const Index size : of_arm) sizes[size] = claim.seeds;
   return sizes;
 }
 
-/// Why the pairs of one of several sizes do not count; empty if they do.
-std::string why_not_of_size(const Pairs& pairs) {
-  if (!pairs.reason.empty()) return pairs.reason;
-  if (pairs.count() < kSeedsForVerdict)
-    return fmt::format("{} seeds; need {}", pairs.count(), kSeedsForVerdict);
-  return "";
+/// The pairs at one of several sizes, of which there must be enough.
+Pairs pairs_at(Index size, const Seeds& seeds, const Claim& claim, const ClaimsFile& file,
+               std::span<const RunRecord* const> runs, Measured& measured) {
+  std::vector<const RunRecord*> of_size;
+  std::ranges::copy_if(runs, std::back_inserter(of_size),
+                       [&](const auto* run) { return run->config.model.d_model == size; });
+  Pairs pairs;
+  std::string why;
+  try {
+    find_pairs(claim, file, seeds, of_size, pairs);
+    if (pairs.count() < kSeedsForVerdict)
+      why = fmt::format("{} seeds; need {}", pairs.count(), kSeedsForVerdict);
+  } catch (const NoNumbers& none) {
+    why = none.what();
+  }
+  measured.arm = pairs.arm;
+  measured.reference = pairs.reference;
+  if (!why.empty()) throw NoNumbers(fmt::format("{} {}: {}", kSize, size, why));
+  return pairs;
 }
 
-/// Takes what the pairs of one size add to what is known of all sizes.
-void append(const Pairs& pairs, Index d_model, Measured& measured) {
-  const std::vector<double> gaps = pairs.gaps();
-  measured.sizes.push_back({d_model, pairs.parameters, pairs.count(), stats::mean_interval(gaps)});
-  measured.seeds.insert(measured.seeds.end(), pairs.seeds.begin(), pairs.seeds.end());
-  measured.groups.insert(measured.groups.end(), pairs.groups.begin(), pairs.groups.end());
-  measured.stated_before = measured.stated_before && pairs.stated_before;
-}
-
-Measured over_sizes(const Claim& claim, const ClaimsFile& file,
-                    std::span<const RunRecord* const> runs) {
-  Measured measured;
+void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
+                        std::span<const RunRecord* const> runs, Measured& measured) {
   measured.stated_before = true;
-  const auto sizes = sizes_that_count(claim, file, runs, measured.reason);
   std::vector<stats::SizeGaps> gaps;
   std::vector<std::string> no_contrasts;
-  for (const auto& [size, seeds] : sizes) {
-    if (!measured.reason.empty()) break;
-    std::vector<const RunRecord*> of_size;
-    std::ranges::copy_if(runs, std::back_inserter(of_size), [&, size = size](const auto* run) {
-      return run->value(kSize) == fmt::to_string(size);
-    });
-    const Pairs pairs = find_pairs(claim, file, seeds, of_size);
-    measured.arm = pairs.arm;
-    measured.reference = pairs.reference;
-    if (const std::string why = why_not_of_size(pairs); !why.empty()) {
-      measured.reason = fmt::format("{} {}: {}", kSize, size, why);
-      break;
-    }
-    append(pairs, size, measured);
-    measured.missing += missing_seeds(seeds, pairs);
+  for (const auto& [size, seeds] : sizes_that_count(claim, file, runs)) {
+    const Pairs pairs = pairs_at(size, seeds, claim, file, runs, measured);
     gaps.push_back({pairs.parameters, pairs.seeds, pairs.gaps()});
+    measured.sizes.push_back(
+        {size, pairs.parameters, pairs.count(), stats::mean_interval(gaps.back().gaps)});
+    measured.seeds.insert(measured.seeds.end(), pairs.seeds.begin(), pairs.seeds.end());
+    measured.groups.insert(measured.groups.end(), pairs.groups.begin(), pairs.groups.end());
+    measured.stated_before = measured.stated_before && pairs.stated_before;
+    measured.missing += missing_seeds(seeds, pairs);
     if (std::string none = no_contrast(claim, pairs); !none.empty())
       no_contrasts.push_back(std::move(none));
   }
-  const auto same_size = [&](const stats::SizeGaps& each) { return each.size == gaps[0].size; };
-  if (measured.reason.empty() && std::ranges::all_of(gaps, same_size))
-    measured.reason = fmt::format("all sizes have {:g} parameters", gaps[0].size);
-  if (!measured.reason.empty()) return measured;
+  if (std::ranges::all_of(gaps, [&](const auto& each) { return each.size == gaps[0].size; }))
+    throw NoNumbers(fmt::format("all sizes have {:g} parameters", gaps[0].size));
   if (no_contrasts.size() == gaps.size()) measured.failed_control = no_contrasts.front();
   const auto trend = claim.over == Over::slope ? stats::Trend::slope : stats::Trend::mean;
   measured.paired = stats::size_trend(gaps, trend);
@@ -164,23 +144,49 @@ Measured over_sizes(const Claim& claim, const ClaimsFile& file,
   const std::vector<double> of_sizes = stats::gap_weights(gaps, trend);
   for (std::size_t i = 0; i < gaps.size(); ++i)
     weights.insert(weights.end(), gaps[i].gaps.size(), of_sizes[i]);
-  add_text_error(sum_of_groups(measured.groups, weights), measured);
+  add_text_error(weights, measured);
   measured.groups.clear();
   measured.where = fmt::format("{} sizes{}", gaps.size(), claim.own_lr.empty() ? "" : ", own lr");
-  return measured;
+}
+
+/// What an arm does not show that the claim needs; or empty.
+std::string failed_control(const Control& control, const ClaimsFile& file, const Claim& claim,
+                           std::span<const RunRecord* const> runs) {
+  const ArmRuns arm = arms_called(control.arm, file, claim.where, runs).front();
+  const Quantity& metric = *control.metric;
+  std::vector<double> values;
+  for (const RunRecord* run : arm.runs) {
+    if (counts(*run, claim.seeds)) values.push_back(run->number(metric));
+  }
+  const double mean = stats::mean(values);
+  if (std::isnan(mean))
+    throw NoNumbers(fmt::format("control: a run of {} has no {}", arm.name, metric.label));
+  if (mean >= control.from && mean <= control.to) return "";
+  return fmt::format("{}: {} has {:.3g} on average; need {}", metric.label, arm.name, mean,
+                     std::isinf(control.to) ? fmt::format("{:g} or more", control.from)
+                     : std::isinf(control.from)
+                         ? fmt::format("{:g} or less", control.to)
+                         : fmt::format("{:g} to {:g}", control.from, control.to));
 }
 
 }  // namespace
 
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs) {
-  Measured measured =
-      claim.over == Over::no_sizes ? of_one_size(claim, file, runs) : over_sizes(claim, file, runs);
-  for (const Control& control : claim.controls) {
-    if (!measured.reason.empty() || !measured.failed_control.empty()) break;
-    measured.failed_control = failed_control(control, file, claim, runs, measured.reason);
+  Measured measured;
+  try {
+    const bool one = claim.over == Over::no_sizes;
+    (one ? measure_one_size : measure_over_sizes)(claim, file, runs, measured);
+    for (const Control& control : claim.controls) {
+      if (!measured.failed_control.empty()) break;
+      measured.failed_control = failed_control(control, file, claim, runs);
+    }
+  } catch (const NoNumbers& none) {
+    measured.reason = none.what();
+    measured.seeds.clear();
+    measured.a.clear();
+    measured.b.clear();
   }
-  if (!measured.reason.empty()) measured.seeds.clear();
   return measured;
 }
 

@@ -8,13 +8,38 @@
 
 #include "train/stats/interval.h"
 #include "train/study/compare/claims/claims_file.h"
-#include "train/study/compare/claims/pairs.h"
 #include "train/study/compare/run_record.h"
 
 namespace difftape::study {
 
 /// Fewer seeds, at one size or at any of several, decide nothing.
 inline constexpr Index kSeedsForVerdict = 3;
+
+/// Of a claim that compares two differences, the first one stands for the arm, the second for the
+/// reference.
+struct Pairs {
+  std::string arm, reference;  ///< names of the arms, as the runs have them
+  Seeds seeds;                 ///< of the pairs, in the order of the claims file
+  std::vector<double> a, b;    ///< of `arm` and `reference`, a number a seed, on the axis
+  /// Of each pair the difference in each group of held-out documents; empty if a run stored none or
+  /// the metric is not a mean over documents.
+  std::vector<std::vector<double>> groups;
+  std::string where;           ///< "lr 0.001, 0.01", "own lr (v2 0.0123, softmax 0.008)"
+  double parameters = kNone;   ///< of the reference, or of the arm where that is a number
+  bool stated_before = false;  ///< every run of the pairs knew this claims file
+  bool all_diverged = false;   ///< every run of both arms
+
+  Index count() const { return std::ssize(seeds); }
+  std::vector<double> gaps() const;  ///< a - b
+};
+
+/// Uses complete runs, and of them those whose configuration `where` describes, with `seeds` if
+/// there are any. With own learning rates each arm counts at its own ones, without the seeds that
+/// chose them. A seed is one pair: its numbers at several learning rates are averaged on the axis
+/// of the metric. No run is left out because it failed: one without a number is a reason to compare
+/// nothing. Throws NoNumbers; `pairs` then has the names of the arms, if they are there.
+void find_pairs(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
+                std::span<const RunRecord* const> runs, Pairs& pairs);
 
 /// The differences at one of several sizes.
 struct GapAtSize {
@@ -36,6 +61,7 @@ struct Measured : Pairs {
   Index group_count = 0;  ///< groups of held-out documents whose sampling error the interval has
   Index missing = 0;      ///< seeds of the plan that have no pair yet
   std::string failed_control;  ///< what an arm does not show that the claim needs; or empty
+  std::string reason;          ///< why nothing can be compared; there are no pairs then
 };
 
 /// The interval has the spread over seeds: Var / n of the paired differences (or what

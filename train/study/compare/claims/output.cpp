@@ -4,15 +4,86 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <tuple>
+#include <cmath>
 #include <utility>
 
 #include "train/study/compare/answer.h"
-#include "train/study/compare/claims/questions.h"
+#include "train/system/number.h"
 
 namespace difftape::study {
 
 namespace {
+
+/// A difference on the axis, as it is read: a factor, or a signed number.
+std::string shown(double difference, const Quantity& quantity) {
+  return quantity.scale == Scale::ratio ? fmt::format("{:.3g}", std::exp(difference))
+                                        : fmt::format("{:+.{}f}", difference, quantity.digits);
+}
+
+std::string p_text(const ClaimResult& result) {
+  std::string text;
+  const auto add = [&text](const char* what, double p) {
+    if (!std::isnan(p)) text += fmt::format("{}{} {:.2g}", text.empty() ? "; " : ", ", what, p);
+  };
+  const bool equal = result.claim->expect == Expect::equivalent,
+             difference = result.claim->expects_difference();
+  add(difference ? "p" : equal ? "p within the margin" : "p not above the margin", result.p);
+  add("corrected", result.p_corrected);
+  add("by signs", result.p_signs);
+  add(difference ? "within the margin"
+      : equal    ? "beyond the margin"
+                 : "above the margin",
+      result.p_other_corrected);
+  return text;
+}
+
+/// What a published size says beside the interval.
+std::string published_text(const ClaimResult& result) {
+  const Claim& claim = *result.claim;
+  const stats::Interval& found = result.measured.paired.difference;
+  if (std::isnan(claim.published_low) || std::isnan(found.half_width)) return "";
+  const double low = claim.on_axis(claim.published_low), high = claim.on_axis(claim.published_high);
+  const bool apart = found.high() < low || found.low() > high;
+  const bool inside = found.low() >= low && found.high() <= high;
+  return fmt::format("; the published {:g} to {:g} {}", claim.published_low, claim.published_high,
+                     apart    ? "lies outside the interval"
+                     : inside ? "contains the interval"
+                              : "overlaps the interval");
+}
+
+/// What the difference is of: "v2 1.7388, softmax 1.7948; difference", "v2 less softmax, slope per
+/// decade of parameters".
+std::string what_was_compared(const ClaimResult& result) {
+  const Measured& found = result.measured;
+  const Claim& claim = *result.claim;
+  const Quantity& metric = *claim.metric;
+  const char* differs = what_differs(metric.scale);
+  const bool ratio = metric.scale == Scale::ratio;
+  if (claim.over != Over::no_sizes) {
+    return fmt::format("{} against {}, {} of {}s", found.arm, found.reference,
+                       claim.over == Over::slope ? "slope per decade of parameters" : "mean",
+                       differs);
+  }
+  const auto mean = [&](double value) {
+    if (claim.compared_with) return shown(ratio ? std::log(value) : value, metric);
+    return ratio ? fmt::format("{:.{}g}", value, metric.digits)
+                 : fmt::format("{:.{}f}", value, metric.digits);
+  };
+  const std::string arm = found.arm + " " + mean(found.arm_mean);
+  if (claim.has_value()) return fmt::format("{}; {} to {}", arm, differs, found.reference);
+  return fmt::format("{}, {} {}; {}", arm, found.reference, mean(found.reference_mean), differs);
+}
+
+/// " (-0.0440 at 67,000 parameters (n 16), ...)": the differences of the sizes.
+std::string sizes_text(const ClaimResult& result) {
+  std::vector<std::string> texts;
+  for (const GapAtSize& size : result.measured.sizes) {
+    texts.push_back(fmt::format("{} at {} parameters (n {})",
+                                shown(size.gap.mean, *result.claim->metric),
+                                system::grouped(std::llround(size.parameters)), size.seeds));
+  }
+  return texts.empty() ? "" : fmt::format(" ({})", fmt::join(texts, ", "));
+}
 
 /// What the intervals have the spread of.
 std::string interval_note(std::span<const ClaimResult> results) {
@@ -26,42 +97,71 @@ std::string interval_note(std::span<const ClaimResult> results) {
                      with_text == with_numbers ? "they" : "those of final losses");
 }
 
-/// The margins of the claims that have numbers, and their reasons.
-std::vector<std::string> margin_notes(const ClaimsFile& file,
-                                      std::span<const ClaimResult> results) {
-  std::vector<std::string> notes;
-  for (const auto& [name, margin] : file.margins) {
-    const bool used = std::ranges::any_of(results, [&, &of = name](const ClaimResult& each) {
-      return !each.measured.seeds.empty() && margin_name(*each.claim) == of;
-    });
-    if (used)
-      notes.push_back(fmt::format("Margin of {}: {:g}, {}.", name, margin.margin, margin.reason));
+std::string claims_text(const JudgedClaims& claims, std::size_t width) {
+  std::string text;
+  for (const ClaimResult& result : claims.results) {
+    if (!result.verdict.is_tested()) continue;
+    const Claim& claim = *result.claim;
+    const std::string source = claim.source.empty() ? "" : fmt::format(" ({})", claim.source);
+    text += system::wrapped(claim.statement + source + ".", width, "");
+    text += system::wrapped(numbers_text(result) + ".", width, "    ");
+    text += system::wrapped("-> " + verdict_text(result), width, "    ");
   }
-  return notes;
+  for (const std::string& line : untested(claims.results))
+    text += system::wrapped("not tested, " + line, width, "");
+  for (const std::string& line : claims_notes(claims.file, claims.results))
+    text += system::wrapped(line, width, "");
+  return text;
 }
 
 }  // namespace
 
-JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs)
-    : file(std::move(claims)), results(evaluate(file, runs)) {}
+std::string difference_text(const ClaimResult& result) {
+  const Quantity& metric = *result.claim->metric;
+  const stats::Interval& difference = result.measured.paired.difference;
+  const std::string text = shown(difference.mean, metric);
+  if (std::isnan(difference.half_width)) return text;
+  return fmt::format("{} ({} to {})", text, shown(difference.low(), metric),
+                     shown(difference.high(), metric));
+}
 
-const char* const kVerdictsHeader =
-    "claim,family,endpoint,treated_as,metric,scale,arm,reference,over,arm_mean,reference_mean,"
-    "difference,half_width,degrees,margin,seeds,p_difference,p_difference_corrected,p_equivalence,"
-    "p_equivalence_corrected,p_signs,verdict,interval_of,reason";
+std::string numbers_text(const ClaimResult& result) {
+  const Measured& found = result.measured;
+  if (found.seeds.empty()) return "";
+  return fmt::format("{}: {} {}, {} {} at {}{}{}{}", result.claim->metric->label,
+                     what_was_compared(result), difference_text(result), found.seeds.size(),
+                     found.seeds.size() == 1 ? "seed" : "seeds", found.where, sizes_text(result),
+                     p_text(result), published_text(result));
+}
+
+std::string verdict_text(const ClaimResult& result) {
+  const Claim& claim = *result.claim;
+  const Verdict& verdict = result.verdict;
+  if (verdict.finding == Finding::equivalent) {
+    return fmt::format("{}: no {} larger than {:g}", verdict.words(),
+                       claim.metric->scale == Scale::ratio ? "factor"
+                       : claim.over == Over::slope         ? "slope"
+                                                           : what_differs(claim.metric->scale),
+                       claim.margin);
+  }
+  if (verdict.is_decided()) {
+    const bool small = claim.expects_difference() && result.p_other_corrected <= result.alpha;
+    return verdict.words() + (small ? "; the difference is within the margin" : "");
+  }
+  return verdict.words() + (verdict.reason.empty() ? "" : ": " + verdict.reason);
+}
 
 std::vector<std::string> untested(std::span<const ClaimResult> results) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  std::vector<std::string> lines, reasons;
   for (const ClaimResult& result : results) {
     if (result.verdict.is_tested()) continue;
-    auto found =
-        std::ranges::find(by_reason, result.verdict.reason, [](const auto& r) { return r.first; });
-    if (found == by_reason.end()) found = by_reason.insert(found, {result.verdict.reason, {}});
-    found->second.push_back(result.claim->id);
-  }
-  std::vector<std::string> lines;
-  for (const auto& [reason, ids] : by_reason) {
-    lines.push_back(fmt::format("{}: {}", reason, fmt::join(ids, ", ")));
+    const auto known = std::ranges::find(reasons, result.verdict.reason);
+    if (known == reasons.end()) {
+      reasons.push_back(result.verdict.reason);
+      lines.push_back(fmt::format("{}: {}", result.verdict.reason, result.claim->id));
+    } else {
+      lines[static_cast<std::size_t>(known - reasons.begin())] += ", " + result.claim->id;
+    }
   }
   return lines;
 }
@@ -69,10 +169,9 @@ std::vector<std::string> untested(std::span<const ClaimResult> results) {
 std::vector<std::string> claims_notes(const ClaimsFile& file,
                                       std::span<const ClaimResult> results) {
   std::vector<std::string> notes;
-  const auto count = [&](Rank endpoint) {
-    return std::ranges::count_if(results, [endpoint](const ClaimResult& each) {
-      return each.endpoint == endpoint &&
-             (each.verdict.is_decided() || each.verdict.finding == Finding::inconclusive);
+  const auto has = [&](Rank endpoint) {
+    return std::ranges::any_of(results, [endpoint](const ClaimResult& each) {
+      return each.endpoint == endpoint && each.verdict.finding <= Finding::inconclusive;
     });
   };
   const auto changed = std::ranges::count_if(results, [](const ClaimResult& each) {
@@ -90,28 +189,33 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
         "they say is exploratory.",
         changed, changed == 1 ? "was" : "were"));
   }
-  if (count(Rank::primary) > 0) {
+  if (has(Rank::primary)) {
     notes.push_back(fmt::format(
         "p values of primary claims are corrected jointly by Holm over {}, those of secondary ones "
         "count once their primary one is decided; level {:g}.",
         std::ranges::count(results, Rank::primary, &ClaimResult::endpoint), file.alpha));
   }
-  if (count(Rank::exploratory) > 0) {
+  if (has(Rank::exploratory)) {
     notes.push_back(
         fmt::format("Exploratory verdicts pass Benjamini and Hochberg's correction in their family "
                     "at {:g}.",
                     kFalseDiscoveryRate));
   }
   notes.push_back(interval_note(results));
-  for (const std::string& note : margin_notes(file, results)) notes.push_back(note);
+  for (const auto& [name, margin] : file.margins) {
+    const bool used = std::ranges::any_of(results, [&, &of = name](const ClaimResult& each) {
+      return !each.measured.seeds.empty() && margin_name(*each.claim) == of;
+    });
+    if (used)
+      notes.push_back(fmt::format("Margin of {}: {:g}, {}.", name, margin.margin, margin.reason));
+  }
   return notes;
 }
 
 system::Table verdict_table(std::span<const ClaimResult> results) {
   system::Table table;
-  for (const char* head : {"claim", "source", "endpoint", "measured", "verdict"}) {
+  for (const char* head : {"claim", "source", "endpoint", "measured", "verdict"})
     table.columns.push_back({"", head, true});
-  }
   for (const ClaimResult& result : results) {
     if (!result.verdict.is_tested()) continue;
     table.rows.push_back({result.claim->statement, result.claim->source,
@@ -119,26 +223,6 @@ system::Table verdict_table(std::span<const ClaimResult> results) {
                           verdict_text(result)});
   }
   return table;
-}
-
-std::string claims_text(const JudgedClaims& claims, std::size_t width) {
-  const auto& [file, results] = std::tie(claims.file, claims.results);
-  std::string text;
-  for (const ClaimResult& result : results) {
-    if (!result.verdict.is_tested()) continue;
-    const Claim& claim = *result.claim;
-    const std::string source = claim.source.empty() ? "" : fmt::format(" ({})", claim.source);
-    text += system::wrapped(claim.statement + source + ".", width, "");
-    text += system::wrapped(numbers_text(result) + ".", width, "    ");
-    text += system::wrapped("-> " + verdict_text(result), width, "    ");
-  }
-  for (const std::string& line : untested(results)) {
-    text += system::wrapped("not tested, " + line, width, "");
-  }
-  for (const std::string& line : claims_notes(file, results)) {
-    text += system::wrapped(line, width, "");
-  }
-  return text;
 }
 
 std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims) {
@@ -160,21 +244,18 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
                                     found.arm,
                                     found.reference,
                                     std::string(to_string(claim.over))};
-    const auto add = [&fields](double value) { fields.push_back(system::csv_number(value)); };
-    for (const double value :
-         {found.arm_mean, found.reference_mean, paired.difference.mean,
-          paired.difference.half_width, paired.degrees, claim.margin_on_axis()}) {
-      add(value);
-    }
+    const auto add = [&fields](std::initializer_list<double> values) {
+      for (const double value : values) fields.push_back(system::csv_number(value));
+    };
+    add({found.arm_mean, found.reference_mean, paired.difference.mean, paired.difference.half_width,
+         paired.degrees, claim.margin_on_axis()});
     fields.push_back(fmt::to_string(found.seeds.size()));
-    const bool difference = finds_differences(questions_of(claim.expect).own);
-    const std::pair own(result.p, result.p_corrected),
-        other(result.p_other, result.p_other_corrected);
-    for (const auto& [p, corrected] : {difference ? own : other, difference ? other : own}) {
-      add(p);
-      add(corrected);
+    if (claim.expects_difference()) {
+      add({result.p, result.p_corrected, result.p_other, result.p_other_corrected});
+    } else {
+      add({result.p_other, result.p_other_corrected, result.p, result.p_corrected});
     }
-    add(result.p_signs);
+    add({result.p_signs});
     fields.emplace_back(to_string(result.verdict.finding));
     fields.emplace_back(found.seeds.empty()     ? ""
                         : found.group_count > 0 ? "seeds and held-out text"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "train/stats/sensitivity.h"
 #include "train/study/compare/claims/verdicts.h"
 #include "train/study/compare/study.h"
 #include "train/system/text_table.h"
@@ -14,16 +13,6 @@ namespace difftape::study {
 
 /// The claims copied beside the runs of a sweep that is to decide them.
 constexpr const char* kClaimsCopy = "claims.yaml";
-
-/// Claims and what the runs of a study say of them.
-struct JudgedClaims {
-  ClaimsFile file;
-  std::vector<ClaimResult> results;  ///< of file.claims
-
-  JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs);
-  JudgedClaims(const JudgedClaims&) = delete;  // results point into the file
-  JudgedClaims& operator=(const JudgedClaims&) = delete;
-};
 
 /// "-0.0560 (-0.0610 to -0.0510)", a ratio "0.74 (0.70 to 0.79)", with its 95 % interval.
 std::string difference_text(const ClaimResult& result);
@@ -43,9 +32,8 @@ std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const Cl
 
 /// One row a claim that is tested: claim, source, endpoint, measured, verdict.
 system::Table verdict_table(std::span<const ClaimResult> results);
-/// For the terminal: a paragraph each, then the untested ones and the notes.
-std::string claims_text(const JudgedClaims& claims, std::size_t width);
-/// The tables of a study for a terminal of `width` columns, and the verdicts if there are claims.
+/// The tables of a study for a terminal of `width` columns, and if there are claims a paragraph for
+/// each that is tested, then the untested ones and the notes.
 std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims = nullptr);
 
 /// verdicts.csv: one line a claim, numbers with all digits, empty where there is none. Differences
@@ -56,6 +44,9 @@ std::string study_text(const Study& study, std::size_t width, const JudgedClaims
 /// interval has the spread of.
 std::string verdicts_csv(std::span<const ClaimResult> results);
 /// Its first line.
-extern const char* const kVerdictsHeader;
+inline constexpr const char* kVerdictsHeader =
+    "claim,family,endpoint,treated_as,metric,scale,arm,reference,over,arm_mean,reference_mean,"
+    "difference,half_width,degrees,margin,seeds,p_difference,p_difference_corrected,p_equivalence,"
+    "p_equivalence_corrected,p_signs,verdict,interval_of,reason";
 
 }  // namespace difftape::study

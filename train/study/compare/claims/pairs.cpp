@@ -1,5 +1,4 @@
-#include "train/study/compare/claims/pairs.h"
-
+// The numbers of two arms of one size, seed by seed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,12 +6,10 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "train/study/compare/claims/arms.h"
-#include "train/study/compare/claims/own_lr.h"
-#include "train/study/compare/measures.h"
+#include "train/study/compare/claims/measure.h"
 #include "train/study/compare/tasks.h"
 
 namespace difftape::study {
@@ -23,27 +20,18 @@ using Runs = std::vector<const RunRecord*>;
 /// Of one arm the runs that count, by seed and by what Selected::rates says.
 using BySeed = std::map<std::uint64_t, std::map<double, const RunRecord*>>;
 
-std::string list(const std::set<double>& lrs) { return fmt::format("{:g}", fmt::join(lrs, ", ")); }
-
-/// Says in `reason` if two runs would be the same sample.
-BySeed by_seed(const Selected& selected, std::string& reason) {
+/// Throws if two runs would be the same sample.
+BySeed by_seed(const Selected& selected) {
   BySeed result;
   for (std::size_t i = 0; i < selected.rates.size(); ++i) {
     const RunRecord* run = selected.arm.runs[i];
     const auto [place, added] = result[run->seed].emplace(selected.rates[i], run);
-    if (added || !reason.empty()) continue;
-    reason = fmt::format("{} has two runs of seed {} at lr {:g}: {} and {}", selected.arm.name,
-                         run->seed, run->lr, place->second->dir.string(), run->dir.string());
+    if (added) continue;
+    throw NoNumbers(fmt::format("{} has two runs of seed {} at lr {:g}: {} and {}",
+                                selected.arm.name, run->seed, run->lr, place->second->dir.string(),
+                                run->dir.string()));
   }
   return result;
-}
-
-std::set<double> lrs_of(const BySeed& runs) {
-  std::set<double> lrs;
-  for (const auto& [seed, by_lr] : runs) {
-    for (const auto& [lr, run] : by_lr) lrs.insert(lr);
-  }
-  return lrs;
 }
 
 /// The runs of a seed at all these learning rates; nothing if one is missing.
@@ -59,25 +47,23 @@ Runs runs_at(const BySeed& runs, std::uint64_t seed, const std::vector<double>& 
   return found;
 }
 
-/// The metric of the runs of one seed, on its axis. Says in `reason` why there is none.
-double value_of(const Runs& runs, const Quantity& metric, std::string& reason) {
-  if (metric.of_seed != nullptr) {
+/// The metric of the runs of one seed, on its axis.
+double value_of(const Runs& runs, const Quantity& metric) {
+  if (metric.is_of_seed()) {
     const double value = on_scale(metric.of_seed(runs), metric.scale);
-    if (!std::isfinite(value) && reason.empty()) {
-      reason = fmt::format("seed {} of {} has no {}", runs.front()->seed, runs.front()->arm,
-                           metric.label);
-    }
-    return value;
+    if (std::isfinite(value)) return value;
+    throw NoNumbers(fmt::format("seed {} of {} has no {}", runs.front()->seed, runs.front()->arm,
+                                metric.label));
   }
   double sum = 0;
   for (const RunRecord* run : runs) {
     const double value = on_scale(run->number(metric), metric.scale);
     sum += value;
-    const bool counts = std::isfinite(value) && (run->finished() || metric.of_diverged);
-    if (counts || !reason.empty()) continue;
-    reason = fmt::format("{} with seed {} at lr {:g} {} and has no {}", run->arm, run->seed,
-                         run->lr, describe_state(run->status), metric.label);
-    if (runs.size() > 1) reason += "; let 'where' name learning rates at which no run diverges";
+    if (std::isfinite(value) && (run->finished() || metric.of_diverged)) continue;
+    throw NoNumbers(fmt::format(
+        "{} with seed {} at lr {:g} {} and has no {}{}", run->arm, run->seed, run->lr,
+        describe_state(run->status), metric.label,
+        runs.size() > 1 ? "; let 'where' name learning rates at which no run diverges" : ""));
   }
   return sum / static_cast<double>(runs.size());
 }
@@ -85,8 +71,8 @@ double value_of(const Runs& runs, const Quantity& metric, std::string& reason) {
 /// What the metric is in each group of held-out documents, where it is a mean over documents; empty
 /// if it is not, or was not stored.
 std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
-  const bool penalty = metric.of_seed == measures::lr_penalty;
-  const bool loss = metric.of_run == measures::val_loss || metric.of_run == measures::final_loss;
+  const std::string_view name = metric.name;
+  const bool penalty = name == "lr_penalty", loss = name == "val_loss" || name == "final_loss";
   if (!penalty && !loss) return {};
   std::vector<double> groups;
   for (const RunRecord* run : runs) {
@@ -102,109 +88,119 @@ std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
   return groups;
 }
 
-/// Why the two arms cannot be compared although both are there; empty if they can.
-std::string why_not(const ArmRuns& arm, const ArmRuns& reference, const Quantity& metric) {
+std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return {};
+  std::ranges::transform(a, b, a.begin(), std::minus());
+  return a;
+}
+
+/// Throws if the two arms cannot be compared although both are there.
+void require_comparable(const ArmRuns& arm, const ArmRuns& reference, const Quantity& metric) {
   for (const ArmRuns* each : {&arm, &reference}) {
     if (each->runs.empty()) continue;  // a number
     const bool logged =
         std::ranges::any_of(each->runs, [&](const RunRecord* run) { return run->logged(metric); });
     const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
     if (!logged && !(failed && metric.of_diverged))
-      return fmt::format("no run of {} logged {}", each->name, metric.metric);
-    if (std::string mixed = mixture(*each); !mixed.empty()) return mixed;
+      throw NoNumbers(fmt::format("no run of {} logged {}", each->name, metric.metric));
+    require_one_population(*each);
   }
-  return reference.runs.empty() ? "" : task_difference(*arm.runs.front(), *reference.runs.front());
+  if (reference.runs.empty()) return;
+  const std::string difference = task_difference(*arm.runs.front(), *reference.runs.front());
+  if (!difference.empty()) throw NoNumbers(difference);
 }
 
 void add_pair(const Claim& claim, const ClaimsFile& file, const Runs& first, const Runs& second,
               Pairs& pairs) {
   const Quantity& metric = *claim.metric;
   pairs.seeds.push_back(first.front()->seed);
-  pairs.a.push_back(value_of(first, metric, pairs.reason));
-  pairs.b.push_back(claim.has_value() ? on_scale(claim.value, metric.scale)
-                                      : value_of(second, metric, pairs.reason));
-  std::vector<double> groups = groups_of(first, metric);
-  if (!second.empty()) {
-    const std::vector<double> other = groups_of(second, metric);
-    if (other.size() != groups.size()) groups.clear();
-    for (std::size_t g = 0; g < groups.size(); ++g) groups[g] -= other[g];
+  pairs.a.push_back(value_of(first, metric));
+  pairs.b.push_back(second.empty() ? on_scale(claim.value, metric.scale)
+                                   : value_of(second, metric));
+  const std::vector<double> groups = groups_of(first, metric);
+  pairs.groups.push_back(second.empty() ? groups : less(groups, groups_of(second, metric)));
+  for (const Runs* each : {&first, &second}) {
+    pairs.stated_before = pairs.stated_before && std::ranges::all_of(*each, [&](const auto* run) {
+                            return run->config.run.claims == file.digest;
+                          });
   }
-  pairs.groups.push_back(std::move(groups));
-  for (const auto* each : {&first, &second}) {
-    for (const RunRecord* run : *each) {
-      pairs.stated_before = pairs.stated_before && run->config.run.claims == file.digest;
+}
+
+/// The learning rates that both arms have, or multiples of their own.
+std::vector<double> shared_rates(const BySeed& a, const BySeed& b, const Claim& claim,
+                                 const Pairs& pairs) {
+  const auto rates_of = [](const BySeed& runs) {
+    std::set<double> rates;
+    for (const auto& [seed, by_rate] : runs) {
+      for (const auto& [rate, run] : by_rate) rates.insert(rate);
     }
+    return rates;
+  };
+  const std::set<double> of_a = rates_of(a), of_b = claim.has_value() ? of_a : rates_of(b);
+  std::vector<double> shared;
+  std::ranges::set_intersection(of_a, of_b, std::back_inserter(shared));
+  if (shared.empty()) {
+    throw NoNumbers(fmt::format("{} and {} share no learning rate ({:g} and {:g})", pairs.arm,
+                                pairs.reference, fmt::join(of_a, ", "), fmt::join(of_b, ", ")));
   }
+  if (claim.metric->is_of_seed() && shared.size() < 2) {
+    throw NoNumbers(fmt::format("{} needs two learning rates or more; there is {:g}",
+                                claim.metric->label, shared.front()));
+  }
+  return shared;
 }
 
-/// The seeds of pairs, in the order in which they were named; all if none was.
-Seeds candidates(const Seeds& named, const BySeed& runs) {
-  if (!named.empty()) return named;
-  Seeds seeds;
-  for (const auto& [seed, by_lr] : runs) seeds.push_back(seed);
-  return seeds;
+/// "lr 0.001, 0.01"; of own learning rates "own and 4 x own lr (v2 0.0123, softmax 0.008)".
+std::string rates_text(const Claim& claim, const Selected& arm, const Selected& reference,
+                       const std::vector<double>& rates) {
+  if (claim.own_lr.empty()) return fmt::format("lr {:g}", fmt::join(rates, ", "));
+  std::vector<std::string> multiples;
+  for (const double factor : claim.own_lr)
+    multiples.push_back(factor == 1 ? "own" : fmt::format("{:g} x own", factor));
+  return fmt::format(
+      "{} lr ({} {:g}{})", fmt::join(multiples, " and "), arm.arm.name, arm.own,
+      claim.has_value() ? "" : fmt::format(", {} {:g}", reference.arm.name, reference.own));
 }
 
-/// Fills the pairs, of `seeds` if they are named.
+/// Fills the pairs, of `seeds` in their order if they are named.
 void compare(const Selected& arm, const Selected& reference, const Claim& claim,
              const ClaimsFile& file, const Seeds& seeds, Pairs& pairs) {
-  const BySeed a = by_seed(arm, pairs.reason), b = by_seed(reference, pairs.reason);
-  const std::set<double> of_a = lrs_of(a), of_b = claim.has_value() ? of_a : lrs_of(b);
-  std::vector<double> lrs;
-  std::ranges::set_intersection(of_a, of_b, std::back_inserter(lrs));
-  if (!pairs.reason.empty()) return;
-  if (lrs.empty()) {
-    pairs.reason = fmt::format("{} and {} share no learning rate ({} and {})", pairs.arm,
-                               pairs.reference, list(of_a), list(of_b));
-  } else if (claim.metric->of_seed != nullptr && lrs.size() < 2) {
-    pairs.reason = fmt::format("{} needs two learning rates or more; there is {:g}",
-                               claim.metric->label, lrs.front());
-  }
-  if (!pairs.reason.empty()) return;
+  const BySeed a = by_seed(arm), b = by_seed(reference);
+  const std::vector<double> lrs = shared_rates(a, b, claim, pairs);
   pairs.where = rates_text(claim, arm, reference, lrs);
   pairs.stated_before = true;
-  for (const std::uint64_t seed : candidates(seeds, a)) {
+  Seeds candidates = seeds;
+  if (seeds.empty()) {
+    for (const auto& [seed, by_rate] : a) candidates.push_back(seed);
+  }
+  for (const std::uint64_t seed : candidates) {
     const Runs first = runs_at(a, seed, lrs), second = runs_at(b, seed, lrs);
     if (first.empty() || (second.empty() && !claim.has_value())) continue;
     add_pair(claim, file, first, second, pairs);
   }
-  if (!pairs.seeds.empty() || !pairs.reason.empty()) return;
-  pairs.reason = seeds.empty()
-                     ? fmt::format("{} and {} have no seed in common", pairs.arm, pairs.reference)
-                     : fmt::format("none of the seeds {} was trained in both {} and {}",
-                                   fmt::join(seeds, ", "), pairs.arm, pairs.reference);
-}
-
-/// Keeps what tells why there are no pairs.
-void drop_pairs(Pairs& pairs) {
-  pairs.seeds.clear();
-  pairs.a.clear();
-  pairs.b.clear();
-  pairs.groups.clear();
+  if (!pairs.seeds.empty()) return;
+  throw NoNumbers(seeds.empty()
+                      ? fmt::format("{} and {} have no seed in common", pairs.arm, pairs.reference)
+                      : fmt::format("none of the seeds {} was trained in both {} and {}",
+                                    fmt::join(seeds, ", "), pairs.arm, pairs.reference));
 }
 
 /// The numbers of the first two arms of a claim.
-Pairs pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
-                    std::span<const RunRecord* const> runs) {
-  Pairs pairs;
-  const auto found = find_arms(claim, file, runs, pairs.reason);
-  if (!found) return pairs;
-  pairs.arm = found->first.name;
-  pairs.reference = found->second.name;
-  const Selected arm = select_runs(found->first, claim, file, seeds, pairs.reason);
-  const Selected reference = claim.has_value() || !pairs.reason.empty()
-                                 ? Selected{found->second, {}}
-                                 : select_runs(found->second, claim, file, seeds, pairs.reason);
-  if (pairs.reason.empty()) pairs.reason = why_not(arm.arm, reference.arm, *claim.metric);
-  if (!pairs.reason.empty()) return pairs;
+void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
+                   std::span<const RunRecord* const> runs, Pairs& pairs) {
+  pairs = {};
+  const auto [first, second] = find_arms(claim, file, runs);
+  pairs.arm = first.name;
+  pairs.reference = second.name;
+  const Selected arm = select_runs(first, claim, file, seeds);
+  const Selected reference =
+      claim.has_value() ? Selected{second} : select_runs(second, claim, file, seeds);
+  require_comparable(arm.arm, reference.arm, *claim.metric);
   const ArmRuns& sized = claim.has_value() ? arm.arm : reference.arm;
   pairs.parameters = static_cast<double>(sized.runs.front()->status.parameters);
   compare(arm, reference, claim, file, seeds, pairs);
-  if (!pairs.reason.empty()) drop_pairs(pairs);
-  const auto diverged = [](const RunRecord* run) { return !run->finished(); };
-  pairs.all_diverged = std::ranges::all_of(arm.arm.runs, diverged) &&
-                       std::ranges::all_of(reference.arm.runs, diverged);
-  return pairs;
+  pairs.all_diverged = std::ranges::none_of(arm.arm.runs, &RunRecord::finished) &&
+                       std::ranges::none_of(reference.arm.runs, &RunRecord::finished);
 }
 
 std::string name_of_difference(const Pairs& pairs, Scale scale) {
@@ -214,52 +210,41 @@ std::string name_of_difference(const Pairs& pairs, Scale scale) {
              : fmt::format("{} less {}", pairs.arm, pairs.reference);
 }
 
-/// The differences of two pairs with the same seeds, the first beside the second.
-Pairs beside(const Pairs& first, const Pairs& second, const Claim& claim) {
+/// Makes of pairs and others with the same seeds the differences of the first beside the second.
+void set_beside(Pairs& both, const Pairs& second, const Claim& claim) {
   const Scale scale = claim.metric->scale;
-  Pairs both = first;
-  both.arm = name_of_difference(first, scale);
+  both.arm = name_of_difference(both, scale);
   both.reference = name_of_difference(second, scale);
   const bool one_regime = claim.where == claim.compared_with->where && claim.own_lr.empty();
-  if (first.where != second.where && one_regime) {
-    both.reason = fmt::format("{} is known at {}, {} at {}", both.arm, first.where, both.reference,
-                              second.where);
-    drop_pairs(both);
-    return both;
+  if (both.where != second.where && one_regime) {
+    throw NoNumbers(fmt::format("{} is known at {}, {} at {}", both.arm, both.where, both.reference,
+                                second.where));
   }
-  if (first.where != second.where) both.where += fmt::format(" and {}", second.where);
-  both.stated_before = first.stated_before && second.stated_before;
-  both.all_diverged = first.all_diverged || second.all_diverged;
-  both.a = first.gaps();
+  if (both.where != second.where) both.where += fmt::format(" and {}", second.where);
+  both.stated_before = both.stated_before && second.stated_before;
+  both.all_diverged = both.all_diverged || second.all_diverged;
+  both.a = both.gaps();
   both.b = second.gaps();
-  for (std::size_t i = 0; i < both.groups.size(); ++i) {
-    const std::vector<double>& other = second.groups[i];
-    if (other.size() != both.groups[i].size()) both.groups[i].clear();
-    std::ranges::transform(both.groups[i], other, both.groups[i].begin(), std::minus());
-  }
-  return both;
+  for (std::size_t i = 0; i < both.groups.size(); ++i)
+    both.groups[i] = less(both.groups[i], second.groups[i]);
 }
 
 }  // namespace
 
-std::vector<double> Pairs::gaps() const {
-  std::vector<double> differences(a.size());
-  std::ranges::transform(a, b, differences.begin(), std::minus());
-  return differences;
-}
+std::vector<double> Pairs::gaps() const { return less(a, b); }
 
-Pairs find_pairs(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
-                 std::span<const RunRecord* const> runs) {
-  Pairs first = pairs_of_arms(claim, file, seeds, runs);
-  if (!claim.compared_with || !first.reason.empty()) return first;
+void find_pairs(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
+                std::span<const RunRecord* const> runs, Pairs& pairs) {
+  pairs_of_arms(claim, file, seeds, runs, pairs);
+  if (!claim.compared_with) return;
   Claim other = claim;
   other.arm = claim.compared_with->arm;
   other.reference = claim.compared_with->reference;
   other.where = claim.compared_with->where;
-  const Pairs second = pairs_of_arms(other, file, first.seeds, runs);
-  if (!second.reason.empty()) return second;
-  first = pairs_of_arms(claim, file, second.seeds, runs);  // the seeds of both
-  return beside(first, second, claim);
+  pairs_of_arms(other, file, Seeds(pairs.seeds), runs, pairs);
+  const Pairs second = pairs;
+  pairs_of_arms(claim, file, second.seeds, runs, pairs);  // the seeds of both
+  set_beside(pairs, second, claim);
 }
 
 }  // namespace difftape::study

@@ -5,102 +5,107 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "train/stats/decision.h"
-#include "train/study/compare/claims/questions.h"
 
 namespace difftape::study {
 
 namespace {
 
+/// The p values of a claim's own question and of the other one; NaN where a margin is missing.
+std::pair<double, double> p_values(const Claim& claim, const stats::PairedDifference& paired) {
+  const double margin = claim.margin_on_axis(), mean = paired.difference.mean;
+  // One-sided, of a true value above `from`, as if `estimate` had been found.
+  const auto above = [&](double estimate, double from) {
+    stats::PairedDifference found = paired;
+    found.difference.mean = estimate;
+    return stats::upper_p(found, from);
+  };
+  const double within = std::isnan(margin) ? kNone : stats::equivalence_p(paired, margin);
+  if (claim.expects_difference()) return {paired.p, within};
+  if (std::isnan(margin)) return {kNone, kNone};
+  if (claim.expect == Expect::not_higher) return {above(-mean, -margin), above(mean, margin)};
+  return {within, std::min(1.0, 2 * above(std::abs(mean), margin))};
+}
+
 ClaimResult with_p(const Claim& claim, Measured measured) {
   ClaimResult result{&claim, std::move(measured), claim.endpoint};
   const Measured& found = result.measured;
+  Verdict& verdict = result.verdict;
   const Index seeds = found.count();
   if (seeds > 0 && !found.stated_before) result.endpoint = Rank::exploratory;
-  result.verdict.reason = found.reason;
+  verdict.reason = found.reason;
   if (!found.reason.empty()) return result;
   if (seeds < kSeedsForVerdict) {
-    result.verdict.reason = seeds == 1 ? std::string("one seed: no interval")
-                                       : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
+    verdict.reason = seeds == 1 ? std::string("one seed: no interval")
+                                : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
     return result;
   }
   if (found.missing == 0 && !found.failed_control.empty()) {
-    result.verdict.reason = found.failed_control;
-    result.verdict.finding = Finding::not_testable;
+    verdict = {Finding::not_testable, false, found.failed_control};
     return result;
   }
-  result.verdict.finding = Finding::inconclusive;
-  result.lower = found.paired.difference.mean < 0;
+  verdict.finding = Finding::inconclusive;
   result.p_signs = stats::sign_flip_p(found.gaps());
   if (found.missing > 0) {
-    result.verdict.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + found.missing);
-    return result;
+    verdict.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + found.missing);
+  } else {
+    std::tie(result.p, result.p_other) = p_values(claim, found.paired);
   }
-  const double margin = claim.margin_on_axis();
-  const auto p_of = [&](Test test) {
-    return needs_margin(test) && std::isnan(margin) ? kNone : test(found.paired, margin);
-  };
-  const Questions questions = questions_of(claim.expect);
-  result.p = p_of(questions.own);
-  result.p_other = p_of(questions.other);
   return result;
 }
 
-bool expects_difference(const Claim& claim) {
-  return claim.expect == Expect::lower || claim.expect == Expect::higher;
+bool is_open(const ClaimResult& result) { return result.verdict.finding == Finding::inconclusive; }
+
+/// Takes corrected p values, and what they say at a level.
+void take(ClaimResult& result, double own, double other, double level) {
+  result.p_corrected = own;
+  result.p_other_corrected = other;
+  Finding& finding = result.verdict.finding;
+  if (own <= level) {
+    const bool lower = result.measured.paired.difference.mean < 0;
+    const bool as_expected =
+        !result.claim->expects_difference() || lower == (result.claim->expect == Expect::lower);
+    finding = as_expected ? Finding::supported : Finding::contradicted;
+  } else if (other <= level) {
+    finding = result.claim->expects_difference() ? Finding::equivalent : Finding::contradicted;
+  }
 }
 
-/// What the corrected p values say.
-Finding finding_of(const ClaimResult& result, double level) {
-  const bool own = result.p_corrected <= level, other = result.p_other_corrected <= level;
-  switch (result.claim->expect) {
-    case Expect::equivalent:
-    case Expect::not_higher:
-      return own ? Finding::supported : other ? Finding::contradicted : Finding::inconclusive;
-    case Expect::lower:
-    case Expect::higher:
-      break;
-  }
-  if (own) {
-    const bool as_expected = result.lower == (result.claim->expect == Expect::lower);
-    return as_expected ? Finding::supported : Finding::contradicted;
-  }
-  return other ? Finding::equivalent : Finding::inconclusive;
-}
+/// By family what the p values of its primary claim were multiplied by, once that is decided.
+using Factors = std::map<std::string, double>;
 
 /// A primary claim that is not tested here counts all the same: it will be once its seeds have
 /// ended, or in another sweep of the same file.
-void decide_primaries(std::vector<ClaimResult>& results, double alpha,
-                      std::map<std::string, double>& factors) {
-  std::vector<std::size_t> primaries;
+Factors decide_primaries(std::vector<ClaimResult>& results, double alpha) {
+  std::vector<ClaimResult*> primaries;
   std::vector<stats::TwoQuestions> questions;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const ClaimResult& each = results[i];
+  for (ClaimResult& each : results) {
     if (each.endpoint != Rank::primary) continue;
-    primaries.push_back(i);
-    const bool difference = expects_difference(*each.claim);
+    primaries.push_back(&each);
+    const bool difference = each.claim->expects_difference();
     const bool asks_other = !difference || !std::isnan(each.claim->margin);
     questions.push_back({.own = each.p,
                          .other = asks_other ? std::optional(each.p_other) : std::nullopt,
                          .complementary = !difference});
   }
   const std::vector<stats::TwoCorrected> corrected = stats::joint_holm(questions);
+  Factors factors;
   for (std::size_t k = 0; k < primaries.size(); ++k) {
-    ClaimResult& each = results[primaries[k]];
-    if (each.verdict.finding != Finding::inconclusive) continue;
-    each.p_corrected = corrected[k].own;
-    each.p_other_corrected = corrected[k].other;
-    each.verdict.finding = finding_of(each, alpha);
+    ClaimResult& each = *primaries[k];
+    if (!is_open(each)) continue;
+    take(each, corrected[k].own, corrected[k].other, alpha);
     if (!each.verdict.is_decided()) continue;
     const bool by_own = each.p_corrected <= alpha;
     factors[each.claim->family] = by_own ? corrected[k].own_factor : corrected[k].other_factor;
   }
+  return factors;
 }
 
 /// In fixed order, each at the level that the family's primary claim won.
-void decide_secondaries(std::vector<ClaimResult>& results, double alpha,
-                        const std::map<std::string, double>& factors) {
+void decide_secondaries(std::vector<ClaimResult>& results, double alpha, const Factors& factors) {
   std::map<std::string, double> before;
   for (ClaimResult& each : results) {
     if (each.endpoint != Rank::secondary) continue;
@@ -110,39 +115,32 @@ void decide_secondaries(std::vector<ClaimResult>& results, double alpha,
       each.endpoint = Rank::exploratory;  // the gate is closed
       continue;
     }
-    if (each.verdict.finding != Finding::inconclusive) continue;
+    if (!is_open(each)) continue;
     const auto corrected = [&](double p) {
-      return std::max(least, std::min(1.0, p * factor->second));
+      return std::isnan(p) ? p : std::max(least, std::min(1.0, p * factor->second));
     };
-    if (!std::isnan(each.p)) each.p_corrected = corrected(each.p);
-    if (!std::isnan(each.p_other)) each.p_other_corrected = corrected(each.p_other);
-    each.verdict.finding = finding_of(each, alpha);
+    take(each, corrected(each.p), corrected(each.p_other), alpha);
     least = std::fmin(std::isnan(each.p_corrected) ? 1 : each.p_corrected,
                       std::isnan(each.p_other_corrected) ? 1 : each.p_other_corrected);
   }
 }
 
 void decide_exploratory(std::vector<ClaimResult>& results) {
-  std::map<std::string, std::vector<std::size_t>> families;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const ClaimResult& each = results[i];
-    if (each.endpoint == Rank::exploratory && each.verdict.finding == Finding::inconclusive)
-      families[each.claim->family].push_back(i);
+  std::map<std::string, std::vector<ClaimResult*>> families;
+  for (ClaimResult& each : results) {
+    if (each.endpoint == Rank::exploratory && is_open(each))
+      families[each.claim->family].push_back(&each);
   }
   for (const auto& [family, members] : families) {
-    std::vector<double> p, other;
-    for (const std::size_t i : members) {
-      p.push_back(results[i].p);
-      other.push_back(results[i].p_other);
+    std::vector<double> own, other;
+    for (const ClaimResult* each : members) {
+      own.push_back(each->p);
+      other.push_back(each->p_other);
     }
-    p = stats::benjamini_hochberg(p);
+    own = stats::benjamini_hochberg(own);
     other = stats::benjamini_hochberg(other);
-    for (std::size_t k = 0; k < members.size(); ++k) {
-      ClaimResult& each = results[members[k]];
-      each.p_corrected = p[k];
-      each.p_other_corrected = other[k];
-      each.verdict.finding = finding_of(each, kFalseDiscoveryRate);
-    }
+    for (std::size_t k = 0; k < members.size(); ++k)
+      take(*members[k], own[k], other[k], kFalseDiscoveryRate);
   }
 }
 
@@ -160,11 +158,9 @@ double first_level(const ClaimsFile& file) {
 
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured) {
   std::vector<ClaimResult> results;
-  for (std::size_t i = 0; i < file.claims.size(); ++i) {
+  for (std::size_t i = 0; i < file.claims.size(); ++i)
     results.push_back(with_p(file.claims[i], std::move(measured[i])));
-  }
-  std::map<std::string, double> factors;  // by family, of its primary claim once that is decided
-  decide_primaries(results, file.alpha, factors);
+  const Factors factors = decide_primaries(results, file.alpha);
   decide_secondaries(results, file.alpha, factors);
   decide_exploratory(results);
   for (ClaimResult& each : results) {
@@ -174,10 +170,11 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   return results;
 }
 
-std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs) {
+JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs)
+    : file(std::move(claims)) {
   std::vector<Measured> measured;
   for (const Claim& claim : file.claims) measured.push_back(measure(claim, file, runs));
-  return decide(file, std::move(measured));
+  results = decide(file, std::move(measured));
 }
 
 }  // namespace difftape::study

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers of claims to verdicts. Nothing here knows runs: what it decides can be simulated.
+// Numbers of claims to verdicts. What `decide` does knows no runs: it can be simulated.
 
 #include <span>
 #include <string>
@@ -61,7 +61,6 @@ struct ClaimResult {
   Rank endpoint;  ///< as it is treated: exploratory if runs were made under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
-  bool lower = false;  ///< the difference is below 0
   Verdict verdict = {};
   double alpha = kNone;  ///< at or below which a corrected p decides
 };
@@ -69,8 +68,15 @@ struct ClaimResult {
 /// The verdicts on claims of one file. `measured` is in the order of the claims.
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured);
 
-/// Measures and decides.
-std::vector<ClaimResult> evaluate(const ClaimsFile& file, std::span<const RunRecord* const> runs);
+/// Claims and what the runs of a study say of them.
+struct JudgedClaims {
+  ClaimsFile file;
+  std::vector<ClaimResult> results;  ///< of file.claims
+
+  JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs);
+  JudgedClaims(const JudgedClaims&) = delete;  // results point into the file
+  JudgedClaims& operator=(const JudgedClaims&) = delete;
+};
 
 /// The level of the first step of the correction: alpha over the number of primary claims.
 double first_level(const ClaimsFile& file);

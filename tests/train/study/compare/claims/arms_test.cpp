@@ -15,9 +15,12 @@ using test::Result;
 std::string pair(const std::vector<Result>& results) {
   const std::vector<RunRecord> runs = test::records(results);
   const ClaimsFile file = test::some_claims();
-  std::string reason;
-  const auto found = find_arms(file.claims.front(), file, test::pointers(runs), reason);
-  return found ? found->first.name + " against " + found->second.name : reason;
+  try {
+    const auto [arm, other] = find_arms(file.claims.front(), file, test::pointers(runs));
+    return arm.name + " against " + other.name;
+  } catch (const NoNumbers& none) {
+    return none.what();
+  }
 }
 
 TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {

@@ -1,6 +1,4 @@
 // Claims that compare each arm at its own learning rate.
-#include "train/study/compare/claims/own_lr.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -108,7 +108,7 @@ TEST(ClaimsOverSizes, say_what_is_missing) {
             "count in 'where'");
   EXPECT_EQ(why(runs, "    where: {model.d_model: [32, 64]}\n"), "");
   EXPECT_EQ(why(test::two_arms()),
-            "a and b have runs at no value of model.d_model, but need two or more");
+            "a and b have runs at one value of model.d_model, but need two or more");
   std::vector<RunRecord> alike = at_sizes({{32, 3}, {64, 3}});
   for (RunRecord& run : alike) run.status.parameters = 5;
   EXPECT_EQ(why(alike), "all sizes have 5 parameters");

@@ -15,7 +15,7 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/sweep_settings.h"
 #include "train/run/config/writer.h"
-#include "train/study/sweep/arm_config.h"
+#include "train/study/sweep/sweep_config.h"
 #include "train/system/json.h"
 #include "train/system/suggest.h"
 #include "train/system/text_table.h"

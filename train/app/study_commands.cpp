@@ -12,11 +12,9 @@
 #include "train/app/commands.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/power.h"
-#include "train/study/sweep/arm_config.h"
 #include "train/study/sweep/slurm.h"
 #include "train/study/sweep/sweep.h"
-#include "train/study/sweep/sweep_claims.h"
-#include "train/study/sweep/together.h"
+#include "train/study/sweep/sweep_config.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 
@@ -77,28 +75,19 @@ void print_power(const study::SweepConfig& sweep) {
 }
 
 struct SweepArguments {
-  std::string sweep, out, submit, run, launcher;
+  std::string sweep, out, submit, run;
   std::vector<std::string> overrides, arms, sbatch;
   int jobs = 0;
   bool dry_run = false, power = false, compare = false;
 };
 
-/// Throws UsageError where processes of mpirun are not told to share the runs, or cannot.
-void require_launcher(const SweepArguments& a) {
-  if (!a.launcher.empty() && a.launcher != "mpi")
-    throw UsageError(fmt::format("--launcher {}: the only launcher known is mpi", a.launcher));
-  const Index count = processes::count();
-  if (count == 1) return;
-  if (a.launcher.empty()) {
-    throw UsageError(fmt::format(
-        "{} processes of mpirun would all train the same runs; --launcher mpi shares these "
-        "between them",
-        count));
-  }
-  if (a.dry_run || a.power || a.compare || !a.submit.empty() || !a.run.empty() || a.out == kOutAuto)
-    throw UsageError(
-        "--dry-run, --power, --compare, --submit, --run and --out auto are for one process, not "
-        "for those of mpirun");
+/// Throws UsageError for several processes of mpirun, which would all train the same runs.
+void require_one_process() {
+  if (processes::count() == 1) return;
+  throw UsageError(fmt::format(
+      "{} processes of mpirun would all train the same runs; start one, and --jobs workers share "
+      "them",
+      processes::count()));
 }
 
 /// The sweep once more, for jobs that begin in the directory of this process.
@@ -112,7 +101,7 @@ study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepCon
 }
 
 system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
-  require_launcher(a);
+  require_one_process();
   const bool is_auto = a.out == kOutAuto;
   study::SweepConfig sweep = study::load_sweep(a.sweep, a.overrides, is_auto ? "" : a.out, a.arms);
   if (is_auto)
@@ -130,10 +119,9 @@ system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
     submit_to_slurm(sweep, slurm_request(a, sweep));
   } else {
     outlive_reader();
-    return a.compare             ? compare_sweep(sweep, request)
-           : !a.run.empty()      ? train_one(sweep, a.run, request)
-           : !a.launcher.empty() ? run_sweep_together(sweep, request)
-                                 : run_sweep(sweep, request);
+    return a.compare        ? compare_sweep(sweep, request)
+           : !a.run.empty() ? train_one(sweep, a.run, request)
+                            : run_sweep(sweep, request);
   }
   return system::Exit::ok;
 }
@@ -155,18 +143,18 @@ void sweep_command(CLI::App& program, Context& context) {
   add_list(command, "--arms", a->arms,
            "Arms to train now, separated by commas (default: sweep.only, or all)");
   add_option(command, "--jobs", a->jobs,
-             "Runs trained at the same time, each on its own cores (default: measured)")
+             "Runs trained at the same time, each on its own cores (default: one a core)")
       ->check(CLI::Range(1, 1024));
-  command.add_flag("--dry-run", a->dry_run,
-                   "Say what would be trained and about how long it takes, and stop");
+  command.add_flag(
+      "--dry-run", a->dry_run,
+      "Say what would be trained and, once runs are finished, about how long it takes, "
+      "and stop");
   command.add_flag("--power", a->power,
                    "Say what its claims can decide with these seeds, and stop");
   add_option(command, "--submit", a->submit,
              "slurm: leave the runs to a cluster, as a job array, with a job that compares them");
   add_option(command, "--sbatch", a->sbatch,
              "An option of Slurm's sbatch for the runs, --sbatch=--time=60; can be given again");
-  add_option(command, "--launcher", a->launcher,
-             "mpi: the processes that mpirun started share the runs, one at a time each");
   add_option(command, "--run", a->run,
              "Train the run of this name alone, as the tasks of a job array do");
   command.add_flag("--compare", a->compare,
@@ -177,7 +165,7 @@ void sweep_command(CLI::App& program, Context& context) {
 void worker_command(CLI::App& program, Context& context) {
   program.add_subcommand("worker", "Does a job of a sweep, read from stdin")
       ->group("")  // only a sweep writes such jobs
-      ->callback([&context] { context.exit = study::work(std::cin, std::cout); });
+      ->callback([&context] { context.exit = study::work(std::cin); });
 }
 
 }  // namespace difftape::app

@@ -1,44 +1,25 @@
 #include "train/study/sweep/layout.h"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <optional>
-#include <ostream>
 #include <set>
+#include <string>
 
 #include "core/parallel.h"
 #include "train/run/config/writer.h"
-#include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
-#include "train/study/sweep/worker.h"
 #include "train/system/memory.h"
 
 namespace difftape::study {
 namespace {
 
-constexpr double kChoiceSeconds = 1;  ///< of steps, each way
-constexpr double kChoiceLimit = 15;   ///< with reading data and making weights
+/// Cores of a worker unless --jobs says otherwise: the threads of a step wait for each other after
+/// every op, processes that train different runs never do.
+constexpr std::size_t kCoresOfWorker = 1;
 
-/// What of a configuration decides the memory of a step.
-std::string sizes_of(const run::Config& config) {
-  std::string text;
-  for (const auto& [key, value] : run::flat_config(config)) {
-    const bool counts = key.starts_with("model.") || key.starts_with("data.") ||
-                        key.starts_with("train.") || key == "optim.name";
-    if (counts) text += fmt::format("{}: {}\n", key, value);
-  }
-  return text;
-}
-
-}  // namespace
-
-double mean_busy(std::size_t runs, int jobs) {
-  const auto all = static_cast<Index>(runs);
-  return static_cast<double>(all) / static_cast<double>(ceil_div(all, jobs));
-}
-
+/// The cores this process may run on, as the system numbers them.
 std::vector<int> usable_cores() {
   std::vector<int> cores;
   cpu_set_t set;
@@ -50,11 +31,32 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-std::string Layout::str() const {
-  const int most = *std::max_element(threads.begin(), threads.end());
-  return fmt::format("{} process{} x {} thread{}", jobs(), jobs() == 1 ? "" : "es", most,
-                     most == 1 ? "" : "s");
+/// What of a configuration decides the memory of a step.
+std::string sizes_of(const run::Config& config) {
+  std::string text;
+  for (const auto& [key, value] : run::flat_config(config)) {
+    const bool decides = key.starts_with("model.") || key.starts_with("data.") ||
+                         key.starts_with("train.") || key == "optim.name";
+    if (decides) text += key + ": " + value + "\n";
+  }
+  return text;
 }
+
+/// How many workers have the memory to train these runs. Throws ConfigError if `jobs` have not.
+std::size_t workers_with_memory(std::span<const run::Config* const> runs, int jobs) {
+  const std::optional<std::uint64_t> free = system::free_memory();
+  Index largest = 1;
+  std::set<std::string> known;  // seeds and learning rates need the same
+  const Index processes = std::clamp<Index>(jobs, 1, std::ssize(runs));
+  for (const run::Config* config : runs) {
+    if (!known.insert(sizes_of(*config)).second) continue;
+    run::require_memory(*config, processes, free);
+    largest = std::max(largest, run::step_memory(*config).total());
+  }
+  return free ? std::max<std::size_t>(1, *free / static_cast<std::uint64_t>(largest)) : runs.size();
+}
+
+}  // namespace
 
 Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads) {
   Layout layout;
@@ -68,56 +70,16 @@ Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads) {
   return layout;
 }
 
-int jobs_with_memory(std::span<const run::Config* const> runs, int jobs) {
-  const std::optional<std::uint64_t> free = system::free_memory();
-  Index largest = 1;
-  std::set<std::string> known;  // seeds and learning rates need the same
-  const Index processes = std::clamp<Index>(jobs, 1, std::ssize(runs));
-  for (const run::Config* config : runs) {
-    if (!known.insert(sizes_of(*config)).second) continue;
-    run::require_memory(*config, processes, free);
-    largest = std::max(largest, run::step_memory(*config).total());
-  }
-  const auto cores = static_cast<std::uint64_t>(usable_cores().size());
-  return static_cast<int>(free ? std::min(cores, *free / static_cast<std::uint64_t>(largest))
-                               : cores);
-}
-
-Layout choose_layout(const run::Config& config, std::size_t left, int jobs, int most_jobs,
-                     const std::string& program, std::ostream& console) {
+Layout choose_layout(std::span<const run::Config* const> left, int jobs) {
+  const std::size_t with_memory = workers_with_memory(left, jobs);
   const int threads = num_threads();
   std::vector<int> cores = usable_cores();
-  if (jobs > 0) {
-    return make_layout(
-        static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(jobs), left)), cores,
-        threads);
+  std::size_t workers = static_cast<std::size_t>(jobs);
+  if (jobs == 0) {
+    cores.resize(std::min(cores.size(), static_cast<std::size_t>(threads)));
+    workers = std::min(with_memory, cores.size() / kCoresOfWorker);
   }
-  if (static_cast<std::size_t>(threads) < cores.size()) {
-    cores.resize(static_cast<std::size_t>(threads));
-  }
-  Layout one = make_layout(1, cores, threads);
-  const std::size_t most = std::min(left, static_cast<std::size_t>(most_jobs));
-  const Layout many = make_layout(static_cast<int>(std::min(cores.size(), most)), cores, threads);
-  if (many.jobs() == 1) return one;
-  const auto rate = [&](const Layout& layout) -> double {
-    const auto time = measure_step(config, layout, kChoiceSeconds, kChoiceLimit, program);
-    if (!time) return 0;
-    return mean_busy(left, layout.jobs()) * static_cast<double>(tokens_per_step(config)) /
-           time->step;
-  };
-  console << fmt::format("timing steps of {} in {} and in {}\n", config.run.name, one.str(),
-                         many.str())
-          << std::flush;
-  const double of_one = rate(one), of_many = of_one > 0 ? rate(many) : 0;
-  const Layout& best = of_many > of_one ? many : one;
-  if (of_one > 0 && of_many > 0) {
-    console << fmt::format("{}: {:.0f} tokens/s, {}: {:.0f} tokens/s; using --jobs {}\n", one.str(),
-                           of_one, many.str(), of_many, best.jobs());
-  } else {
-    console << fmt::format("steps of {} cannot be measured; using --jobs 1\n", config.run.name);
-  }
-  console << std::flush;
-  return best;
+  return make_layout(static_cast<int>(std::min(workers, left.size())), cores, threads);
 }
 
 }  // namespace difftape::study

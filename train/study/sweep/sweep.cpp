@@ -19,7 +19,6 @@
 #include "train/study/compare/collection.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
-#include "train/study/sweep/index.h"
 #include "train/study/sweep/layout.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/files.h"
@@ -31,13 +30,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void create_sweep_dir(const fs::path& dir) {
+/// Makes the directory of a sweep, if it is not there, and returns it.
+fs::path created(const fs::path& dir) {
   std::error_code error;
   fs::create_directories(dir, error);
   if (error) {
     throw OutputError(
         fmt::format("cannot create sweep directory {}: {}", dir.string(), error.message()));
   }
+  return dir;
 }
 
 std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
@@ -169,11 +170,19 @@ system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgre
   return first;
 }
 
+/// Compares what is there. Returns the exit code of the first run that failed, or of the
+/// comparison.
+system::Exit conclude(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
+                      std::ostream& console) {
+  const system::Exit compared = compare_runs(sweep, progress, console);
+  const system::Exit failed = list_failures(sweep, progress, console);
+  return failed != system::Exit::ok ? failed : compared;
+}
+
 /// The directory of a sweep, with an index of what is there.
 class OpenSweep {
  public:
-  explicit OpenSweep(const SweepConfig& sweep)
-      : lock_((create_sweep_dir(sweep.out), sweep.out)), index(sweep) {
+  explicit OpenSweep(const SweepConfig& sweep) : lock_(created(sweep.out)), index(sweep) {
     if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
     progress = inspect_all(sweep);
     require_data_of_results(sweep, progress);
@@ -227,8 +236,7 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
 }
 
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request) {
-  create_sweep_dir(sweep.out);
-  const system::DirectoryLock lock(sweep.out);
+  const system::DirectoryLock lock(created(sweep.out));
   SweepIndex index(sweep);
   std::vector<RunProgress> progress;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
@@ -237,9 +245,7 @@ system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request
   }
   index.write();
   *request.console << describe_counts(progress, std::nan("")) << "\n";
-  const system::Exit compared = compare_runs(sweep, progress, *request.console);
-  const system::Exit failed = list_failures(sweep, progress, *request.console);
-  return failed != system::Exit::ok ? failed : compared;
+  return conclude(sweep, progress, *request.console);
 }
 
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
@@ -247,8 +253,6 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   SweepIndex& index = open.index;
   std::vector<RunProgress>& progress = open.progress;
   const system::StopRequest stop;
-  const auto left = static_cast<std::size_t>(std::ranges::count_if(progress, &RunProgress::waits));
-  const auto first = std::ranges::find_if(progress, &RunProgress::waits) - progress.begin();
   StatusTable table(*request.console, request.console_descriptor >= 0
                                           ? run::console_style(request.console_descriptor)
                                           : run::ConsoleStyle{});
@@ -257,15 +261,12 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   table.line(fmt::format(
       "{} of {} runs are already trained{}", complete, progress.size(),
       taken == 0 ? "" : fmt::format(", {} of them in {}", taken, sweep.results->file.string())));
-  if (left > 0) {
-    const run::Config& config = sweep.runs[static_cast<std::size_t>(first)].config();
-    std::vector<const run::Config*> waiting;
-    for (std::size_t i = 0; i < progress.size(); ++i) {
-      if (progress[i].waits()) waiting.push_back(&sweep.runs[i].config());
-    }
-    const Layout layout =
-        choose_layout(config, left, request.jobs, jobs_with_memory(waiting, request.jobs),
-                      request.program, *request.console);
+  std::vector<const run::Config*> left;
+  for (std::size_t i = 0; i < progress.size(); ++i) {
+    if (progress[i].waits()) left.push_back(&sweep.runs[i].config());
+  }
+  if (!left.empty()) {
+    const Layout layout = choose_layout(left, request.jobs);
     Pool pool(sweep, progress, layout, request.command, request.program);
     pool.train(stop, table, [&](std::size_t run) {
       index.update(run, progress[run]);
@@ -282,9 +283,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
     table.line("sweep stopped; the same command continues it");
     return stop.received();
   }
-  const system::Exit compared = compare_runs(sweep, progress, *request.console);
-  const system::Exit failed = list_failures(sweep, progress, *request.console);
-  return failed != system::Exit::ok ? failed : compared;
+  return conclude(sweep, progress, *request.console);
 }
 
 }  // namespace difftape::study

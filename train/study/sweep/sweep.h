@@ -16,7 +16,7 @@ struct SweepRequest {
   std::vector<std::string> command;  ///< recorded in each env.json
   std::ostream* console;
   int console_descriptor = -1;
-  int jobs = 0;  ///< worker processes; 0: measure what is faster
+  int jobs = 0;  ///< worker processes; 0: one a core
   /// The program that workers run, which must know the command `worker`.
   std::string program = "/proc/self/exe";
 };
@@ -45,10 +45,9 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
 /// brings index.csv up to date and compares the runs that are there, also while they are trained.
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
-/// Prints one line a run: name, state, parameters, tokens, steps, operations and estimated time,
-/// and when the whole sweep would be done. Times a few steps of each model and shape of data, in
-/// all for about ten seconds; shapes for which no time is left are estimated by their operations.
-/// Writes nothing. Throws as run_sweep does for directories that hold something else.
+/// Prints one line a run: name, state, parameters, tokens, steps and operations, and if runs of the
+/// sweep are finished how long the rest takes at their rate. Writes nothing. Throws as run_sweep
+/// does for directories that hold something else.
 void dry_run(const SweepConfig& sweep, const SweepRequest& request);
 
 }  // namespace difftape::study

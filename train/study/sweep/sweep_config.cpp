@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <span>
 
 #include "core/error.h"
+#include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
-#include "train/study/sweep/index.h"
+#include "train/run/config/writer.h"
+#include "train/study/compare/claims/arms.h"
 #include "train/study/sweep/run_list.h"
-#include "train/study/sweep/sweep_claims.h"
+#include "train/study/sweep/run_progress.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -22,6 +25,78 @@ namespace fs = std::filesystem;
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+/// Names of arms in their order, each once.
+template <class NameOf>
+std::vector<std::string> names_of(const std::vector<SweepRun>& runs, NameOf name_of) {
+  std::vector<std::string> names;
+  for (const SweepRun& run : runs) {
+    if (!contains(names, name_of(run))) names.push_back(name_of(run));
+  }
+  return names;
+}
+
+std::vector<std::string> run_arms(const std::vector<SweepRun>& runs) {
+  return names_of(runs, [](const SweepRun& run) { return run.config().run.arm; });
+}
+
+/// Claims without arms of their own speak of arms of this sweep, by run.arm; which arms others mean
+/// is known once they ran. Two arms compare if they are trained on the same data, as long; files
+/// are compared by their contents once they ran.
+void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
+                run::ConfigErrors& errors) {
+  const std::vector<std::string> arms = run_arms(runs);
+  const auto first_of = [&](const std::string& arm) {
+    return std::ranges::find_if(runs, [&](const auto& run) { return run.config().run.arm == arm; });
+  };
+  const auto check_task = [&](const Claim& claim, const std::string& a, const std::string& b) {
+    const auto first = first_of(a), second = first_of(b);
+    if (first == runs.end() || second == runs.end()) return;
+    const auto found = differences(first->config(), second->config(), run::kOfTask);
+    if (found.empty()) return;
+    errors.add(claim.location,
+               fmt::format("claims.{}: {} and {} do not compare: {} is {} and {}; a claim needs "
+                           "arms of one task",
+                           claim.id, a, b, found[0].key, found[0].a, found[0].b));
+  };
+  for (const Claim& claim : claims.claims) {
+    std::vector<std::string> named = claim.arms();
+    for (const Control& control : claim.controls) named.push_back(control.arm);
+    for (const std::string& name : named) {
+      if (contains(arms, name)) continue;
+      const bool swept = std::ranges::count(runs, name, &SweepRun::base_arm) > 0;
+      std::vector<std::string> meant = arms;
+      std::erase_if(meant, [&](const auto& arm) { return swept && !arm.starts_with(name); });
+      errors.add(
+          claim.location,
+          fmt::format("claims.{}: {}{}", claim.id, no_arm(name, meant),
+                      swept ? "; where values are swept, an arm is called by them too" : ""));
+    }
+    if (claim.has_value()) continue;
+    check_task(claim, claim.arm, claim.reference);
+    if (claim.compared_with)
+      check_task(claim, claim.compared_with->arm, claim.compared_with->reference);
+  }
+}
+
+/// Adds what cannot be decided by these runs, however they end. `named_at` is where the sweep names
+/// the file.
+void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
+                  const run::SourceLocation& named_at, run::ConfigErrors& errors) {
+  if (runs.empty()) return;
+  if (claims.arms.empty()) check_arms(claims, runs, errors);
+  if (seeds_that_count(claims, runs) == 0) {
+    errors.add(named_at, fmt::format("sweep.claims: the claims of {} count other seeds than this "
+                                     "sweep trains; change sweep.seeds",
+                                     claims.path));
+  }
+  if (claims_elsewhere(claims, runs).size() == claims.claims.size()) {
+    errors.add(named_at,
+               fmt::format("sweep.claims: no run of this sweep matches 'where' of any claim of {}; "
+                           "change it or what is swept",
+                           claims.path));
+  }
 }
 
 class SweepReader {
@@ -154,8 +229,7 @@ class SweepReader {
   void check_baseline(SweepConfig& sweep) {
     if (sweep.runs.empty()) return;
     std::vector<std::string> names = arm_names_;
-    for (const SweepRun& run : sweep.runs) {
-      const std::string& arm = run.config().run.arm;
+    for (const std::string& arm : run_arms(sweep.runs)) {
       if (!contains(names, arm)) names.push_back(arm);
       if (arm == sweep.baseline) return;
     }
@@ -220,6 +294,18 @@ class SweepReader {
   std::vector<std::string> arm_names_;
 };
 
+/// Whether a file, or one of its bases, has the section `sweep`; what is wrong with it is found by
+/// those who read it.
+bool is_sweep(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return false;
+  run::ConfigErrors errors;
+  run::Assignments given(errors, run::sweep_keys());
+  given.add_file(path);
+  return std::ranges::any_of(given.all(),
+                             [](const auto& each) { return each.key.starts_with("sweep."); });
+}
+
 }  // namespace
 
 std::string no_arm(const std::string& name, const std::vector<std::string>& arms) {
@@ -234,6 +320,53 @@ std::string no_arm(const std::string& name, const std::vector<std::string>& arms
 SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides,
                        const std::string& out, const std::vector<std::string>& only) {
   return SweepReader(path, overrides).read(out, only);
+}
+
+run::ResolvedConfig config_of_arm(const std::string& path,
+                                  const std::vector<std::string>& overrides,
+                                  const std::string& name) {
+  if (!is_sweep(path)) {
+    if (!name.empty()) throw UsageError(fmt::format("--arm: {} is no sweep; leave it out", path));
+    return run::load_config(path, overrides);
+  }
+  const SweepConfig sweep = load_sweep(path, overrides);
+  const auto arms = names_of(sweep.runs, [](const SweepRun& run) { return run.base_arm; });
+  if (name.empty() && arms.size() > 1) {
+    throw UsageError(fmt::format("{} is a sweep: say which arm with --arm; it has {}", path,
+                                 fmt::join(arms, ", ")));
+  }
+  const auto found = std::ranges::find_if(sweep.runs, [&](const SweepRun& run) {
+    return name.empty() || run.base_arm == name || run.config().run.name == name;
+  });
+  if (found == sweep.runs.end()) throw UsageError("--arm: " + no_arm(name, arms));
+  return found->resolved;
+}
+
+std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
+                                          const std::vector<SweepRun>& runs) {
+  std::vector<const Claim*> left;
+  for (const Claim& claim : claims.claims) left.push_back(&claim);
+  for (const SweepRun& run : runs) {
+    if (left.empty()) break;
+    const run::FlatConfig flat = flat_config(run.config());
+    const std::map<std::string, std::string> config(flat.begin(), flat.end());
+    std::erase_if(left, [&](const Claim* claim) {
+      return matches(claim->where, [&](const std::string& key) { return config.at(key); });
+    });
+  }
+  std::vector<std::string> ids;
+  for (const Claim* claim : left) ids.push_back(claim->id);
+  return ids;
+}
+
+Index seeds_that_count(const ClaimsFile& claims, const std::vector<SweepRun>& runs) {
+  std::set<std::uint64_t> counted;
+  for (const SweepRun& run : runs) {
+    const std::uint64_t seed = run.config().run.seed;
+    const auto counts = [seed](const Claim& claim) { return claim.counts(seed); };
+    if (std::ranges::any_of(claims.claims, counts)) counted.insert(seed);
+  }
+  return std::ssize(counted);
 }
 
 }  // namespace difftape::study

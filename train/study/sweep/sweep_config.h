@@ -66,4 +66,18 @@ SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& 
 /// That `name` is none of the arms of a sweep, with some of them and the one that may be meant.
 std::string no_arm(const std::string& name, const std::vector<std::string>& arms);
 
+/// The configuration of a file that is a run or a sweep. Of a sweep the run of that name, or the
+/// first of the arm `name`; an empty name will do for one arm. Throws what load_config and
+/// load_sweep throw, and UsageError for a name that is not there, is missing, or is not needed.
+run::ResolvedConfig config_of_arm(const std::string& path,
+                                  const std::vector<std::string>& overrides,
+                                  const std::string& name);
+
+/// The ids of claims whose `where` none of the runs matches: they are of other sweeps.
+std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
+                                          const std::vector<SweepRun>& runs);
+
+/// How many seeds are trained that count for a claim.
+Index seeds_that_count(const ClaimsFile& claims, const std::vector<SweepRun>& runs);
+
 }  // namespace difftape::study

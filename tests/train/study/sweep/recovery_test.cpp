@@ -1,8 +1,7 @@
 // Sweeps that find runs which broke off at a bad moment, or which cannot be read.
 #include <csignal>
 
-#include "tests/train/run/loop/tiny.h"
-#include "train/run/records/run_files.h"
+#include "tests/train/study/sweep/sweep_project.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/system/files.h"
 
@@ -17,17 +16,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class Recovery : public testing::Test {
+class Recovery : public test::SweepProject {
  protected:
-  Recovery() {
-    put(project / "s.yaml",
-        "base: tiny.yaml\n"
-        "sweep.arms: {softmax: , diff_v1: {model.attention.kind: diff_v1}}\n");
-  }
-  Outcome sweep(std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
-    return project.difftape(more);
-  }
+  Recovery()
+      : SweepProject(
+            "base: tiny.yaml\n"
+            "sweep.arms: {softmax: , diff_v1: {model.attention.kind: diff_v1}}\n") {}
   /// Of a run only what is there before its first status.json.
   void break_off(const std::string& run) {
     for (const auto& entry : fs::directory_iterator(project / "out" / run)) {
@@ -40,11 +34,6 @@ class Recovery : public testing::Test {
     put(project / "out" / run / "stdout.log", "");
     put(project / "out" / run / "status.json.tmp", "{");
   }
-  run::RunState state(const std::string& run) {
-    return run::read_status(project / "out" / run).state;
-  }
-
-  test::TinyProject project;
 };
 
 TEST_F(Recovery, a_run_killed_before_its_first_status_begins_again) {

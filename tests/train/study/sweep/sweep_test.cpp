@@ -3,8 +3,8 @@
 #include <csignal>
 #include <map>
 
-#include "tests/train/run/loop/tiny.h"
-#include "train/run/records/run_files.h"
+#include "tests/train/run/loop/mpirun.h"
+#include "tests/train/study/sweep/sweep_project.h"
 #include "train/system/exit.h"
 
 namespace difftape::study {
@@ -22,45 +22,20 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// Two arms on tiny.yaml and a third, the baseline, that tests may change.
-class Sweep : public testing::Test {
+std::string with_last_arm(const std::string& yaml) {
+  return "base: tiny.yaml\n"
+         "sweep:\n"
+         "  baseline: softmax\n"
+         "  arms:\n"
+         "    diff_v1: {model.attention.kind: diff_v1}\n"
+         "    diff_v2: {model.attention.kind: diff_v2}\n"
+         "    " +
+         yaml + "\n";
+}
+
+class Sweep : public test::SweepProject {
  protected:
-  Sweep() { last_arm("softmax: {model.attention.kind: softmax}"); }
-
-  void last_arm(const std::string& yaml) {
-    put(project / "s.yaml",
-        "base: tiny.yaml\n"
-        "sweep:\n"
-        "  baseline: softmax\n"
-        "  arms:\n"
-        "    diff_v1: {model.attention.kind: diff_v1}\n"
-        "    diff_v2: {model.attention.kind: diff_v2}\n"
-        "    " +
-            yaml + "\n");
-  }
-
-  /// Arms that take long enough to be interrupted.
-  void make_long() {
-    project.config.train.steps = 600;
-    project.config.train.eval_interval = 1;
-    project.save();
-  }
-  /// Waits until a run has logged a step.
-  void wait_for(const std::string& arm) {
-    const fs::path metrics = project / ("out/" + arm + "/metrics.jsonl");
-    ASSERT_TRUE(
-        test::becomes_true([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
-  }
-
-  Outcome sweep(std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
-    return project.difftape(more);
-  }
-  run::RunState state(const std::string& arm) {
-    return run::read_status(project / ("out/" + arm)).state;
-  }
-  bool exists(const std::string& path) { return fs::exists(project / path); }
-
-  test::TinyProject project;
+  Sweep() : SweepProject(with_last_arm("softmax: {model.attention.kind: softmax}")) {}
 };
 
 TEST_F(Sweep, trains_every_arm_prints_the_table_and_writes_the_report_baseline_first) {
@@ -95,8 +70,7 @@ TEST_F(Sweep, an_arm_is_the_run_that_train_makes_of_it) {
 TEST_F(Sweep, again_says_already_trained_and_changes_no_run) {
   const Outcome first = sweep();
   ASSERT_EQ(first.exit, 0);
-  EXPECT_THAT(first.out, testing::StartsWith("0 of 3 runs are already trained\n"))
-      << "at once, before anything is timed";
+  EXPECT_THAT(first.out, testing::StartsWith("0 of 3 runs are already trained\n"));
   const auto state_of_arms = [this] {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(project / "out")) {
@@ -167,7 +141,8 @@ TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
 }
 
 TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_go_on) {
-  last_arm("softmax: {optim: {lr: 1.0e30, max_grad_norm: 0, warmup_steps: 0}}");
+  put(project / "s.yaml",
+      with_last_arm("softmax: {optim: {lr: 1.0e30, max_grad_norm: 0, warmup_steps: 0}}"));
   const Outcome outcome = sweep();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(state("softmax"), run::RunState::diverged);
@@ -252,6 +227,15 @@ TEST_F(Sweep, out_that_is_a_file_is_refused_and_stays) {
   EXPECT_EQ(outcome.exit, 74);
   EXPECT_EQ(outcome.err, "difftape: cannot create sweep directory text.txt: Not a directory\n");
   EXPECT_EQ(contents(project / "text.txt"), text);
+}
+
+using SweepByMpirun = test::Mpirun;
+TEST_F(SweepByMpirun, is_refused_since_each_process_would_train_the_same_runs) {
+  test::put(project / "s.yaml", "base: tiny.yaml\nsweep.seeds: [1, 2]\n");
+  const Outcome outcome = together(2, {"sweep", "s.yaml", "--out", "out"});
+  EXPECT_EQ(outcome.exit, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("2 processes of mpirun would all train the same runs"));
+  EXPECT_FALSE(fs::exists(project / "out"));
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <map>
 
-#include "tests/train/run/loop/tiny.h"
-#include "train/run/records/run_files.h"
+#include "core/parallel.h"
+#include "tests/train/study/sweep/sweep_project.h"
 #include "train/study/compare/quantities.h"
 #include "train/study/compare/run_record.h"
 #include "train/study/sweep/layout.h"
@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// Two arms, two learning rates, two seeds.
-class Workers : public testing::Test {
+class Workers : public test::SweepProject {
  protected:
   static constexpr const char* kSweep =
       "base: tiny.yaml\n"
@@ -37,51 +37,18 @@ class Workers : public testing::Test {
                                     "softmax-lr1e-02-seed2", "diff_v2-lr1e-02-seed2",
                                     "softmax-lr2e-02-seed2", "diff_v2-lr2e-02-seed2"};
 
-  Workers() { put(project / "s.yaml", kSweep); }
+  Workers() : SweepProject(kSweep) {}
 
-  void make_long() {
-    project.config.train.steps = 600;
-    project.config.train.eval_interval = 1;
-    project.save();
-  }
-  Outcome sweep(std::vector<std::string> more) {
-    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
-    return project.difftape(more);
-  }
-  /// Waits until a run has logged a step.
-  void wait_for(const std::string& run) {
-    const fs::path metrics = project / ("out/" + run + "/metrics.jsonl");
-    ASSERT_TRUE(
-        test::becomes_true([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
-  }
-  /// The cells of index.csv, row by row; nothing here is quoted.
+  /// The cells of index.csv, row by row.
   std::vector<std::map<std::string, std::string>> index() {
-    const auto split = [](const std::string& line) {
-      std::vector<std::string> cells{""};
-      for (const char c : line) {
-        if (c == ',') {
-          cells.emplace_back();
-        } else {
-          cells.back() += c;
-        }
-      }
-      return cells;
-    };
-    std::istringstream file(contents(project / "out/index.csv"));
-    std::string line;
-    std::getline(file, line);
-    const std::vector<std::string> names = split(line);
-    std::vector<std::map<std::string, std::string>> rows;
-    while (std::getline(file, line)) {
-      const std::vector<std::string> cells = split(line);
-      EXPECT_EQ(cells.size(), names.size()) << line;
-      rows.emplace_back();
-      for (size_t i = 0; i < names.size(); ++i) rows.back()[names[i]] = cells.at(i);
+    const auto lines = system::read_csv(contents(project / "out/index.csv"));
+    std::vector<std::map<std::string, std::string>> rows(lines.size() - 1);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(lines[i + 1].size(), lines[0].size());
+      for (size_t c = 0; c < lines[0].size(); ++c) rows[i][lines[0][c]] = lines[i + 1].at(c);
     }
     return rows;
   }
-
-  test::TinyProject project;
 };
 
 TEST_F(Workers, two_at_a_time_train_bitwise_what_one_after_another_trains) {
@@ -248,15 +215,19 @@ TEST(Layout, gives_each_worker_cores_of_its_own_as_evenly_as_possible) {
   EXPECT_EQ(crowded.jobs(), 3);
   for (const auto& cores : crowded.cores) EXPECT_EQ(cores.size(), 1u);
   EXPECT_EQ(make_layout(1, {0, 1, 2, 3}, 2).threads, std::vector<int>{2});
-  EXPECT_EQ(make_layout(1, {0, 1, 2, 3}, 2).str(), "1 process x 2 threads");
-  EXPECT_EQ(make_layout(2, {0, 1}, 2).str(), "2 processes x 1 thread");
 }
 
-TEST(Layout, with_fewer_runs_than_fill_its_workers_has_some_idle_at_the_end) {
-  EXPECT_DOUBLE_EQ(mean_busy(3, 1), 1);
-  EXPECT_DOUBLE_EQ(mean_busy(3, 2), 1.5);
-  EXPECT_DOUBLE_EQ(mean_busy(4, 2), 2);
-  EXPECT_DOUBLE_EQ(mean_busy(63, 2), 63 / 32.0);
+TEST(Layout, is_one_worker_a_core_as_far_as_there_are_runs_unless_it_is_told) {
+  const run::Config config;
+  const std::vector<const run::Config*> three(3, &config);
+  const auto jobs = [&](std::size_t left, int wanted) {
+    return choose_layout(std::span(three).first(left), wanted).jobs();
+  };
+  EXPECT_EQ(jobs(1, 0), 1);
+  EXPECT_LE(jobs(3, 0), std::min(3, num_threads()));
+  EXPECT_GE(jobs(3, 0), 1);
+  EXPECT_EQ(jobs(3, 2), 2);
+  EXPECT_EQ(jobs(1, 2), 1);
 }
 
 }  // namespace

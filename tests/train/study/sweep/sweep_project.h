@@ -1,0 +1,42 @@
+#pragma once
+// A tiny project with a sweep file s.yaml, trained into out/.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/train/run/loop/tiny.h"
+#include "train/run/records/run_files.h"
+
+namespace difftape::test {
+
+class SweepProject : public testing::Test {
+ protected:
+  explicit SweepProject(const std::string& sweep_yaml) { put(project / "s.yaml", sweep_yaml); }
+
+  /// Runs that take long enough to be interrupted.
+  void make_long() {
+    project.config.train.steps = 600;
+    project.config.train.eval_interval = 1;
+    project.save();
+  }
+  /// Waits until a run has logged a step.
+  void wait_for(const std::string& run) {
+    const auto metrics = project / ("out/" + run + "/metrics.jsonl");
+    ASSERT_TRUE(becomes_true([&] {
+      return std::filesystem::exists(metrics) && std::filesystem::file_size(metrics) > 0;
+    }));
+  }
+  Outcome sweep(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"sweep", "s.yaml", "--out", "out"});
+    return project.difftape(more);
+  }
+  run::RunState state(const std::string& run) {
+    return run::read_status(project / ("out/" + run)).state;
+  }
+  bool exists(const std::string& path) { return std::filesystem::exists(project / path); }
+
+  TinyProject project;
+};
+
+}  // namespace difftape::test

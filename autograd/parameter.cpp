@@ -1,5 +1,7 @@
 #include "autograd/parameter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -7,10 +9,22 @@
 
 namespace difftape {
 
-Parameter& ParameterSet::declare(std::string name, Shape shape, Role role, Init init) {
+Parameter& ParameterSet::declare(std::string name, Shape shape, Role role, Init init,
+                                 ModelPart part) {
   if (find(name) != nullptr) throw std::logic_error("parameter declared twice: " + name);
   return parameters_.emplace_back(
-      Parameter{std::move(name), shape, role, init, Tensor(), Tensor(), false});
+      Parameter{std::move(name), shape, role, init, std::move(part), parameters_.size()});
+}
+
+Module Module::operator/(std::string_view child) const {
+  Module below{parameters, fmt::format("{}.{}", name, child), part};
+  if (part.name.empty()) below.part.name = child;
+  return below;
+}
+
+Parameter& Module::declare(std::string_view suffix, Shape shape, Role role, Init init) const {
+  Module self = *this / suffix;
+  return parameters.declare(std::move(self.name), shape, role, init, std::move(self.part));
 }
 
 void ParameterSet::initialize(std::uint64_t seed) {

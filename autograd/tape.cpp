@@ -17,21 +17,16 @@ Tensor Gradient::grad() const {
 
 Gradient::Buffer Gradient::buffer() const {
   assert(requires_grad());
-  Tape::Node& node = tape_->nodes_[static_cast<size_t>(node_)];
-  Tensor& memory = tape_->gradient_memory(node);
-  const bool first = node.parameter ? !node.parameter->has_gradient : !node.has_gradient;
-  if (first) {
-    node.has_gradient = true;
-    if (node.parameter) node.parameter->has_gradient = true;
-    return {memory, Accumulate::no};
-  }
+  Tape::Node& node = tape_->nodes_[node_];
+  Tensor& memory = node.gradient_memory();
+  if (!std::exchange(node.has(), true)) return {memory, Accumulate::no};
   if (!node.parameter && !memory.unique()) memory = memory.clone();
   return {memory, Accumulate::yes};
 }
 
 void Gradient::add(const Tensor& gradient) const {
   if (!requires_grad()) return;
-  Tape::Node& node = tape_->nodes_[static_cast<size_t>(node_)];
+  Tape::Node& node = tape_->nodes_[node_];
   require_shape(gradient.size() == node.shape.size(), node.op,
                 "a gradient of {} was added for a value of {}", gradient.shape().str(),
                 node.shape.str());
@@ -44,9 +39,9 @@ void Gradient::add(const Tensor& gradient) const {
   here.accumulate == Accumulate::no ? here.grad.copy_from(gradient) : here.grad.add(gradient);
 }
 
-Tensor& Tape::gradient_memory(Node& node) {
-  Tensor& memory = node.parameter ? node.parameter->grad : node.grad;
-  if (!memory.allocated()) memory = Tensor::empty(node.shape);
+Tensor& Tape::Node::gradient_memory() {
+  Tensor& memory = gradient();
+  if (!memory.allocated()) memory = Tensor::empty(shape);
   return memory;
 }
 
@@ -77,7 +72,7 @@ Var Tape::parameter(Parameter& parameter) {
 Var Tape::record(const char* op, Tensor value, std::initializer_list<Var> inputs,
                  Pullback pullback) {
   profile::since_last(profile::Category::forward, op, NameScope::current());
-  if (hook_) hook_(op, NameScope::current(), Phase::forward, value);
+  if (events_.on_value) events_.on_value(op, NameScope::current(), value);
   const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(), [](const Var& x) {
                         return x.gradient().requires_grad();
                       });
@@ -86,22 +81,10 @@ Var Tape::record(const char* op, Tensor value, std::initializer_list<Var> inputs
             .scope = std::string(NameScope::current()),
             .shape = value.shape(),
             .pullback = std::move(pullback)};
-  if (hook_) {
-    for (const Var& x : inputs) {
-      if (x.gradient().requires_grad()) node.inputs.push_back(x.node_);
-    }
+  for (const Var& x : inputs) {
+    if (events_.on_gradient && x.gradient().requires_grad()) node.inputs.push_back(x.node_);
   }
   return {std::move(value), this, add_node(std::move(node))};
-}
-
-void Tape::show_gradients(const Node& of) const {
-  for (const int input : of.inputs) {
-    const Node& node = nodes_[static_cast<size_t>(input)];
-    const bool written = node.parameter ? node.parameter->has_gradient : node.has_gradient;
-    if (written) {
-      hook_(of.op, of.scope, Phase::backward, node.parameter ? node.parameter->grad : node.grad);
-    }
-  }
 }
 
 void Tape::backward(const Var& loss) { backward(loss, Tensor::full(loss.shape(), 1)); }
@@ -112,9 +95,8 @@ void Tape::backward(const Var& from, const Tensor& cotangent) {
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     // All that uses a parameter was recorded after it.
-    if (hook_ && node->parameter && node->parameter->has_gradient) {
-      hook_(node->op, node->scope, Phase::complete, node->parameter->grad);
-    }
+    if (events_.on_complete && node->parameter && node->has())
+      events_.on_complete(*node->parameter);
     if (!node->pullback) continue;
     const profile::Span span(profile::Category::backward, node->op, node->scope);
     const Pullback pullback = std::exchange(node->pullback, nullptr);
@@ -122,19 +104,19 @@ void Tape::backward(const Var& from, const Tensor& cotangent) {
     if (!node->has_gradient) continue;
     const NameScope scope(node->scope);
     pullback(dy);
-    if (hook_) show_gradients(*node);
+    for (const int input : node->inputs) {
+      Node& to = nodes_[input];
+      if (to.has()) events_.on_gradient(node->op, node->scope, to.gradient());
+    }
   }
   for (Node& node : nodes_) {
-    if (node.parameter && !node.parameter->has_gradient) {
-      gradient_memory(node).fill(0);
-      node.parameter->has_gradient = true;
-    }
+    if (node.parameter && !std::exchange(node.has(), true)) node.gradient_memory().fill(0);
   }
 }
 
 Tensor Tape::gradient_of(const Var& leaf) const {
   assert(leaf.node_ >= 0);
-  const Node& node = nodes_[static_cast<size_t>(leaf.node_)];
+  const Node& node = nodes_[leaf.node_];
   if (node.parameter) return node.parameter->grad;
   return node.has_gradient ? node.grad : Tensor::zeros(node.shape);
 }

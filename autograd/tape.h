@@ -96,17 +96,20 @@ class Tape {
   /// Gradient of an input leaf after backward, zeros if none reached it.
   Tensor gradient_of(const Var& leaf) const;
 
-  /// Called with what the tape computes: every value when its op is recorded, and after every
-  /// pullback the gradients it added to, with the op and the layer; and the gradient of a
-  /// parameter, with its name for the layer, when this tape adds nothing more to it. `op` is of
-  /// static lifetime.
-  enum class Phase { forward, backward, complete };
-  using Hook =
-      std::function<void(const char* op, std::string_view scope, Phase phase, const Tensor& seen)>;
-  /// From now on; before anything is recorded, if pullbacks are to be seen. Tapes inside an op
-  /// call it too. It changes no result, and costs nothing when absent.
-  void set_hook(Hook hook) { hook_ = std::move(hook); }
-  const Hook& hook() const { return hook_; }
+  /// Functions that see what the tape computes; each may be empty. `op` has static lifetime,
+  /// `scope` is the layer. They change no result, and cost nothing when absent.
+  struct Events {
+    using See = std::function<void(const char* op, std::string_view scope, const Tensor& seen)>;
+    See on_value{};     ///< every value when its op is recorded
+    See on_gradient{};  ///< after every pullback, each gradient it added to
+    /// A parameter to whose gradient this tape adds nothing more.
+    std::function<void(Parameter&)> on_complete{};
+  };
+  /// From now on; before anything is recorded, if gradients are to be seen.
+  void set_events(Events events) { events_ = std::move(events); }
+
+  /// A tape for the inside of an op: with the precision and the events of this one.
+  Tape inner(Mode mode) const { return Tape(mode, precision_, events_); }
 
   /// Number of recorded nodes.
   size_t size() const { return nodes_.size(); }
@@ -117,6 +120,9 @@ class Tape {
 
  private:
   friend class Gradient;
+  Tape(Mode mode, Precision precision, Events events) : Tape(mode, precision) {
+    events_ = std::move(events);
+  }
   struct Node {
     const char* op;
     std::string scope{};  // the layer that recorded it
@@ -126,17 +132,19 @@ class Tape {
     Pullback pullback{};
     Tensor grad{};
     bool has_gradient = false;
-    std::vector<int> inputs{};  // nodes its pullback adds to; filled only with a hook
+    std::vector<int> inputs{};  // nodes its pullback adds to; filled only if events.on_gradient
+
+    bool& has() { return parameter ? parameter->has_gradient : has_gradient; }
+    Tensor& gradient() { return parameter ? parameter->grad : grad; }
+    Tensor& gradient_memory();
   };
-  Tensor& gradient_memory(Node& node);
-  void show_gradients(const Node& of) const;
   int add_node(Node node);
 
   std::vector<Node> nodes_;
   std::unordered_map<const Parameter*, int> parameter_nodes_;
   bool recording_;
   Precision precision_;
-  Hook hook_;
+  Events events_;
 };
 
 /// record on the tape of the inputs.

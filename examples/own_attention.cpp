@@ -38,8 +38,8 @@ Var cosine_context(const AttentionOperands& in, const Var& temperature) {
 
 /// The rule of one layer, which owns one temperature a query head.
 ContextRule cosine(const AttentionArgs& layer) {
-  Parameter& log_temperature = layer.parameters.declare(
-      layer.name + ".log_temperature", {layer.config.num_heads}, Role::other, Init::constant(2));
+  Parameter& log_temperature = layer.module.declare("log_temperature", {layer.config.num_heads},
+                                                    Role::other, Init::constant(2));
   return [&log_temperature](const AttentionOperands& in) {
     return cosine_context(in, exp(in.q.tape().parameter(log_temperature)));
   };

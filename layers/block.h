@@ -1,25 +1,11 @@
 #pragma once
-// The feed-forward layer, and one transformer block.
-
 #include "layers/attention/attention.h"
-#include "layers/linear.h"
-#include "layers/model_config.h"
+#include "layers/mlp.h"
+#include "layers/rms_norm.h"
 
 namespace difftape {
 
-/// down(silu(gate(x)) up(x)).
-class Mlp {
- public:
-  /// Declares `<name>.{gate_proj,up_proj,down_proj}.weight`.
-  Mlp(ParameterSet& parameters, const std::string& name, const ModelConfig& config);
-  /// residual + mlp(x), both (B, T, C).
-  Var operator()(const Var& x, const Var& residual) const;
-
- private:
-  Linear gate_, up_, down_;
-};
-
-/// Pre-norm: x + attention(norm(x)), then x + mlp(norm(x)).
+/// One transformer block, pre-norm: x + attention(norm(x)), then x + mlp(norm(x)).
 class TransformerBlock {
  public:
   /// Declares the parameters below `model.layers.<layer>`.

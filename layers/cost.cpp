@@ -1,19 +1,18 @@
 #include "layers/cost.h"
 
+#include <algorithm>
+
 namespace difftape {
 
 namespace {
 
-constexpr std::string_view kBlocks = "model.layers.";
-
-void add(ModelCost::Counts& counts, const std::string& name, Index count) {
-  for (auto& [known, total] : counts) {
-    if (known == name) {
-      total += count;
-      return;
-    }
+void add(ModelCost::Counts& counts, std::string_view name, Index count) {
+  const auto known = std::ranges::find(counts, name, &ModelCost::Counts::value_type::first);
+  if (known == counts.end()) {
+    counts.emplace_back(name, count);
+  } else {
+    known->second += count;
   }
-  counts.emplace_back(name, count);
 }
 
 /// Twice the keys that a query sees on average: half the square, less what lies before a window.
@@ -24,43 +23,19 @@ double twice_visible(Index seq, Index window) {
 
 }  // namespace
 
-ParameterGroup group_of(const Parameter& parameter) {
-  const std::string& name = parameter.name;
-  if (!name.starts_with(kBlocks)) {
-    const bool of_norm = parameter.role == Role::norm_weight;
-    return {-1, parameter.role == Role::embedding ? "embedding" : of_norm ? "norms" : "head", ""};
-  }
-  // model.layers.<layer>.self_attn.<part>[.weight], the same with mlp, or <norm>.weight
-  const auto word = [&](size_t& at) {
-    const size_t begin = at, end = std::min(name.find('.', at), name.size());
-    at = end + 1;
-    return name.substr(begin, end - begin);
-  };
-  size_t at = kBlocks.size();
-  const Index layer = std::stoll(word(at));
-  const std::string within = word(at);
-  if (within != "self_attn" && within != "mlp") return {layer, "norms", within};
-  const std::string part = word(at);
-  return {layer, within == "mlp" ? "mlp" : "attention",
-          part.starts_with("lambda") ? "lambda" : part};
-}
-
 ModelCost model_cost(const ModelConfig& config, Index seq) {
   const LanguageModel model(config);
   const ModelConfig& used = model.config();
   ModelCost cost;
   cost.d_ff = used.d_ff;
   cost.total_parameters = model.parameters().count();
-  for (const char* name : {"embedding", "attention", "mlp", "norms", "head"}) {
-    cost.parameters.emplace_back(name, 0);
-  }
+  for (const auto& component : kNames<Component>) cost.parameters.emplace_back(component.name, 0);
   double products = 0, attention_products = 0;  // weights that multiply each token
   for (const Parameter& p : model.parameters()) {
-    const ParameterGroup group = group_of(p);
     const Index size = p.shape.size();
-    const bool in_attention = group.component == "attention";
-    add(cost.parameters, group.component, size);
-    if (in_attention) add(cost.attention_parameters, group.part, size);
+    const bool in_attention = p.part.component == Component::attention;
+    add(cost.parameters, to_string(p.part.component), size);
+    if (in_attention) add(cost.attention_parameters, p.part.name, size);
     if (p.role != Role::projection && p.role != Role::output) continue;
     products += static_cast<double>(size);
     if (in_attention) attention_products += static_cast<double>(size);

@@ -9,16 +9,6 @@
 
 namespace difftape {
 
-/// Where a parameter belongs, by its name.
-struct ParameterGroup {
-  Index layer = -1;       ///< from 0; -1: outside the blocks
-  std::string component;  ///< embedding, attention, mlp, norms or head
-  /// The layer below the component, "q_proj", "up_proj", "input_layernorm"; all that makes lambda
-  /// is "lambda"; empty outside the blocks.
-  std::string part;
-};
-ParameterGroup group_of(const Parameter& parameter);
-
 struct ModelCost {
   using Counts = std::vector<std::pair<std::string, Index>>;
 

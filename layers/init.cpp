@@ -19,9 +19,10 @@ Preset preset_of(InitPreset preset) {
       return {1, {1 / std::sqrt(3.0), true}, false};
     case InitPreset::lecun:
       return {1, {1, true}, true};
-    default:
-      return {0.02, {0.02}, true};
+    case InitPreset::gpt2:
+      break;
   }
+  return {0.02, {0.02}, true};
 }
 
 }  // namespace

@@ -5,17 +5,17 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "layers/linear.h"
 
 namespace difftape {
 
 LanguageModel::LanguageModel(const ModelConfig& config)
     : config_(matched(config)),
-      embedding_(&parameters_.declare("model.embed_tokens.weight",
-                                      {config.vocab_size, config.d_model}, Role::embedding,
-                                      Init::normal(init_rule(config).embedding()))) {
+      embedding_(&parameters_.declare(
+          "model.embed_tokens.weight", {config.vocab_size, config.d_model}, Role::embedding,
+          Init::normal(init_rule(config).embedding()), {Component::embedding})) {
+  const Module norms{parameters_, "model", {Component::norms}};
   if (config_.embedding_norm) {
-    embedding_norm_.emplace(parameters_, "model.embedding_norm", config_.d_model, config_.norm_eps);
+    embedding_norm_.emplace(norms / "embedding_norm", config_.d_model, config_.norm_eps);
   }
   const auto rope = config_.rope
                         ? std::make_shared<const RopeTable>(
@@ -24,12 +24,13 @@ LanguageModel::LanguageModel(const ModelConfig& config)
   for (Index layer = 0; layer < config_.num_layers; ++layer) {
     blocks_.emplace_back(parameters_, config_, layer, rope);
   }
-  norm_ = std::make_unique<RmsNorm>(parameters_, "model.norm", config_.d_model, config_.norm_eps);
+  norm_.emplace(norms / "norm", config_.d_model, config_.norm_eps);
   head_ = config_.tie_word_embeddings
               ? embedding_
               : &parameters_.declare("lm_head.weight", {config_.vocab_size, config_.d_model},
                                      Role::output,
-                                     Init::normal(init_rule(config_).projection(config_.d_model)));
+                                     Init::normal(init_rule(config_).projection(config_.d_model)),
+                                     {Component::head});
 }
 
 Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,

@@ -66,8 +66,7 @@ class LanguageModel {
   ParameterSet parameters_;
   Parameter* embedding_;
   std::deque<TransformerBlock> blocks_;
-  std::optional<RmsNorm> embedding_norm_;
-  std::unique_ptr<RmsNorm> norm_;
+  std::optional<RmsNorm> embedding_norm_, norm_;
   Parameter* head_;
 };
 

@@ -8,23 +8,13 @@
 
 namespace difftape {
 
-namespace {
-
-double sum_of_squares(const real* x, Index n) {
-  return sum_of(ConstRow(x, n).cast<double>().square());
-}
-
-}  // namespace
-
 std::vector<GradientBlock> gradient_blocks(const ParameterSet& parameters) {
   std::vector<GradientBlock> blocks;
-  size_t position = 0;
   for (const Parameter& p : parameters) {
     if (!p.has_gradient) throw std::logic_error("no gradient: run backward first: " + p.name);
     for (Index begin = 0; begin < p.grad.size(); begin += kElementGrain) {
-      blocks.push_back({position, begin, std::min(kElementGrain, p.grad.size() - begin)});
+      blocks.push_back({p.position, begin, std::min(kElementGrain, p.grad.size() - begin)});
     }
-    ++position;
   }
   return blocks;
 }
@@ -32,11 +22,11 @@ std::vector<GradientBlock> gradient_blocks(const ParameterSet& parameters) {
 GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards) {
   const std::vector<GradientBlock> blocks = gradient_blocks(parameters);
   std::vector<double> sums(blocks.size());
-  parallel_for(static_cast<Index>(blocks.size()), [&](Index i) {
-    const GradientBlock& block = blocks[static_cast<size_t>(i)];
-    if (!shards.here(block.parameter)) return;
-    const Parameter& p = parameters.begin()[static_cast<Index>(block.parameter)];
-    sums[static_cast<size_t>(i)] = sum_of_squares(p.grad.data() + block.begin, block.count);
+  parallel_for(std::ssize(blocks), [&](Index i) {
+    const auto [parameter, begin, count] = blocks[i];
+    if (!shards.here(parameter)) return;
+    const real* grad = parameters[parameter].grad.data() + begin;
+    sums[i] = sum_of(ConstRow(grad, count).cast<double>().square());
   });
   shards.share(sums);
 
@@ -58,15 +48,13 @@ double clip_scale(double norm, double max_grad_norm) {
 const Parameter* first_non_finite(const ParameterSet& parameters, const Shards& shards) {
   std::vector<char> wrong_gradient;
   for (const Parameter& p : parameters) {
-    wrong_gradient.push_back(shards.here(wrong_gradient.size()) && p.has_gradient &&
-                             !p.grad.all_finite());
+    wrong_gradient.push_back(shards.here(p.position) && p.has_gradient && !p.grad.all_finite());
   }
   shards.share(wrong_gradient);
   const Parameter* found = nullptr;
-  size_t i = 0;
   for (const Parameter& p : parameters) {
     if (!p.value.all_finite()) return &p;
-    if (wrong_gradient[i++]) found = &p;
+    if (wrong_gradient[p.position]) found = &p;
   }
   return found;
 }

@@ -15,28 +15,27 @@ GradientExchange::GradientExchange(ParameterSet& parameters, const Shards& shard
     for (Index from = 0; from < processes::count(); ++from) {
       Tensor& room = received_[i].emplace_back();
       if (from == processes::rank()) continue;
-      room = Tensor::empty(parameters.begin()[static_cast<Index>(i)].shape);
-      processes::receive(std::as_writable_bytes(room.values()), from, static_cast<Index>(i));
+      room = Tensor::empty(parameters[i].shape);
+      processes::receive(std::as_writable_bytes(room.values()), from, i);
     }
   }
 }
 
 void GradientExchange::send(size_t parameter) {
   if (shards_.here(parameter)) return;
-  const auto tag = static_cast<Index>(parameter);
-  const Tensor& gradient = parameters_.begin()[tag].grad;
-  processes::send(std::as_bytes(gradient.values()), shards_.owner(parameter), tag);
+  const Tensor& gradient = parameters_[parameter].grad;
+  processes::send(std::as_bytes(gradient.values()), shards_.owner(parameter), parameter);
 }
 
 void GradientExchange::finish() {
   processes::wait();
   for (size_t i = 0; i < received_.size(); ++i) {
     if (!shards_.here(i)) continue;
-    Tensor& gradient = parameters_.begin()[static_cast<Index>(i)].grad;
-    received_[i][static_cast<size_t>(processes::rank())] = std::move(gradient);
+    Tensor& gradient = parameters_[i].grad;
+    received_[i][processes::rank()] = std::move(gradient);
     TreeSum sum(processes::count());
     for (Index from = 0; from < processes::count(); ++from) {
-      gradient = std::move(received_[i][static_cast<size_t>(from)]);
+      gradient = std::move(received_[i][from]);
       sum.add(from, gradient);
     }
   }

@@ -57,7 +57,7 @@ UpdateSums measured_update(Optimizer::State& state, const ParameterStep& step,
     std::copy_n(piece.value, count, before.data());
     state.rule->update(step.input, piece);
     for (Index i = 0; i < count; ++i) {
-      const auto old = static_cast<double>(before[static_cast<size_t>(i)]);
+      const auto old = static_cast<double>(before[i]);
       const double change = static_cast<double>(piece.value[i]) - old;
       sums.update += change * change;
       sums.weight += old * old;
@@ -89,7 +89,7 @@ Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
     const UpdateRule& rule = *rules_[rules_[0]->takes(p) ? 0 : 1];
     State state{&p, &rule, decays(p.role, config) ? config.weight_decay : 0.0, {}};
     for (const char* name : rule.state_names()) {
-      const bool here = shards_.here(states_.size());
+      const bool here = shards_.here(p.position);
       state.tensors.push_back({name, here ? Tensor::zeros(p.shape) : Tensor()});
     }
     states_.push_back(std::move(state));
@@ -111,13 +111,13 @@ void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
     steps[i] = {input, keep, std::move(prepared.direction)};
   }
   std::vector<UpdateSums> sums(norms ? blocks.size() : 0);
-  parallel_for(static_cast<Index>(blocks.size()), [&](Index i) {
-    const GradientBlock& block = blocks[static_cast<size_t>(i)];
+  parallel_for(std::ssize(blocks), [&](Index i) {
+    const GradientBlock& block = blocks[i];
     if (!shards_.here(block.parameter)) return;
     State& state = states_[block.parameter];
     const ParameterStep& step = steps[block.parameter];
     if (norms) {
-      sums[static_cast<size_t>(i)] = measured_update(state, step, block);
+      sums[i] = measured_update(state, step, block);
     } else {
       state.rule->update(step.input, elements_of(state, step, block.begin, block.count));
     }

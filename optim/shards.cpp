@@ -9,12 +9,10 @@ Shards::Shards(const ParameterSet& parameters, Index processes) {
   if (processes == 1) return;
   std::vector<size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto size = [&](size_t i) {
-    return parameters.begin()[static_cast<Index>(i)].shape.size();
-  };
+  const auto size = [&](size_t i) { return parameters[i].shape.size(); };
   std::ranges::stable_sort(order, std::ranges::greater(), size);
   owners_.resize(order.size());
-  std::vector<Index> load(static_cast<size_t>(processes));
+  std::vector<Index> load(processes);
   for (const size_t i : order) {
     const auto least = std::ranges::min_element(load);
     *least += size(i);
@@ -29,8 +27,8 @@ bool Shards::here(size_t parameter) const {
 void Shards::publish_values(ParameterSet& parameters) const {
   if (!several()) return;
   for (Index i = 0; i < std::ssize(owners_); ++i) {
-    const Index owner = owners_[static_cast<size_t>(i)];
-    Tensor& value = parameters.begin()[i].value;
+    const Index owner = owners_[i];
+    Tensor& value = parameters[i].value;
     if (owner != processes::rank()) {
       processes::receive(std::as_writable_bytes(value.values()), owner, i);
       continue;

@@ -26,7 +26,7 @@ class TreeSum {
   /// is kept, one tensor a level, serves the next sum.
   void add(Index number, Tensor& x);
   /// Tensors that it keeps.
-  Index kept() const { return static_cast<Index>(sums_.size()); }
+  Index kept() const { return std::ssize(sums_); }
 
  private:
   std::vector<Index> levels_;

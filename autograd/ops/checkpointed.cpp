@@ -9,24 +9,14 @@
 
 namespace difftape {
 
-namespace {
-/// The tape that body runs on: all of its properties but the mode are those of the tape around it.
-struct InnerTape : Tape {
-  InnerTape(Mode mode, Precision precision, const Hook& hook) : Tape(mode, precision) {
-    set_hook(hook);
-  }
-};
-}  // namespace
-
 Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body) {
   if (!x.gradient().requires_grad()) return body(x);
-  const Precision precision = x.tape().precision();
-  const Tape::Hook& hook = x.tape().hook();
-  InnerTape forward(Tape::Mode::inference, precision, hook);
+  const Tape& tape = x.tape();
+  Tape forward = tape.inner(Tape::Mode::inference);
   const Tensor y = body(forward.constant(x.value())).value();
   return record("checkpointed", y, {x},
-                [x = x.value(), dx = x.gradient(), body, precision, hook](const Tensor& dy) {
-                  InnerTape again(Tape::Mode::training, precision, hook);
+                [x = x.value(), dx = x.gradient(), body, &tape](const Tensor& dy) {
+                  Tape again = tape.inner(Tape::Mode::training);
                   const Var from = again.input(x);
                   again.backward(body(from), dy);
                   dx.add(again.gradient_of(from));

@@ -16,25 +16,25 @@ HeadMapping mapping_of(const AttentionFields& fields, const ModelConfig& config)
       return HeadMapping::paired(heads, kv_heads);
     case MappingKind::doubled:
       return HeadMapping::doubled(heads, kv_heads, fields.pairing == Pairing::split_half);
-    default:
-      return HeadMapping::standard(fields.query_multiple * heads, kv_heads);
+    case MappingKind::standard:
+      break;
   }
+  return HeadMapping::standard(fields.query_multiple * heads, kv_heads);
 }
 
 Linear projection(const AttentionArgs& args, const char* suffix, Index in, Index out) {
-  return Linear(args.parameters, args.name + suffix, in, out,
-                init_rule(args.config).projection(in));
+  return Linear(args.module / suffix, in, out, init_rule(args.config).projection(in));
 }
 
 Linear output_projection(const AttentionArgs& args, Index in) {
-  return Linear(args.parameters, args.name + ".o_proj", in, args.config.d_model,
+  return Linear(args.module / "o_proj", in, args.config.d_model,
                 init_rule(args.config).to_residual(in));
 }
 
 std::optional<RmsNorm> norm_if(bool wanted, const AttentionArgs& args, const char* suffix,
                                Index width, double eps) {
   if (!wanted) return std::nullopt;
-  return RmsNorm(args.parameters, args.name + suffix, width, eps);
+  return RmsNorm(args.module / suffix, width, eps);
 }
 
 /// (B, T, heads * width) -> (B, T, heads, width)
@@ -42,39 +42,38 @@ Var split_heads(const Var& x, Index heads, Index width) {
   return reshape(x, {x.shape()[0], x.shape()[1], heads, width});
 }
 
-Index heads_out(const HeadMapping& mapping) { return static_cast<Index>(mapping.outputs.size()); }
+Index heads_out(const HeadMapping& mapping) { return std::ssize(mapping.outputs); }
 
 }  // namespace
 
 Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope)
     : fields_(fields_of(args.config.attention)),
-      name_(args.name),
-      layer_(args.layer),
+      name_(args.module.name),
+      layer_(args.module.part.layer),
       head_dim_(head_dim_of(args.config)),
       mapping_(mapping_of(fields_, args.config)),
       value_dim_(fields_.mapping == MappingKind::paired ? 2 * head_dim_ : head_dim_),
-      q_proj_(projection(args, ".q_proj", args.config.d_model, mapping_.query_heads * head_dim_)),
-      k_proj_(projection(args, ".k_proj", args.config.d_model, mapping_.key_heads * head_dim_)),
-      v_proj_(projection(args, ".v_proj", args.config.d_model, mapping_.value_heads * value_dim_)),
+      q_proj_(projection(args, "q_proj", args.config.d_model, mapping_.query_heads * head_dim_)),
+      k_proj_(projection(args, "k_proj", args.config.d_model, mapping_.key_heads * head_dim_)),
+      v_proj_(projection(args, "v_proj", args.config.d_model, mapping_.value_heads * value_dim_)),
       o_proj_(output_projection(args, heads_out(mapping_) * value_dim_)),
-      q_norm_(norm_if(fields_.qk_norm, args, ".q_norm", head_dim_, args.config.norm_eps)),
-      k_norm_(norm_if(fields_.qk_norm, args, ".k_norm", head_dim_, args.config.norm_eps)),
-      subln_(norm_if(fields_.subln, args, ".subln", value_dim_, kSublnEps)),
+      q_norm_(norm_if(fields_.qk_norm, args, "q_norm", head_dim_, args.config.norm_eps)),
+      k_norm_(norm_if(fields_.qk_norm, args, "k_norm", head_dim_, args.config.norm_eps)),
+      subln_(norm_if(fields_.subln, args, "subln", value_dim_, kSublnEps)),
       rope_(std::move(rope)) {
   if (fields_.maps() == 2) {
-    lambda_ = make_lambda(fields_, args.parameters, args.name,
-                          {args.layer, head_dim_, args.config.d_model, heads_out(mapping_),
+    lambda_ = make_lambda(fields_, args.module,
+                          {head_dim_, args.config.d_model, heads_out(mapping_),
                            init_rule(args.config).projection(args.config.d_model)});
     head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
   if (!fields_.context.empty()) context_rule_ = args.config.attention.kind.entry().context(args);
   if (fields_.softmax_denominator == SoftmaxDenominator::sink) {
-    sinks_ = &args.parameters.declare(args.name + ".sinks", {mapping_.query_heads}, Role::other,
-                                      Init::constant(0));
+    sinks_ = &args.module.declare("sinks", {mapping_.query_heads}, Role::other, Init::constant(0));
   }
   if (fields_.gate != Gate::none) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
-    gate_.emplace(projection(args, ".gate_proj", args.config.d_model, heads_out(mapping_) * width));
+    gate_.emplace(projection(args, "gate_proj", args.config.d_model, heads_out(mapping_) * width));
   }
 }
 
@@ -145,7 +144,7 @@ Var Attention::context_after(KvCache& cache, const AttentionOperands& in) const 
 
 Var Attention::operator()(const Var& x, const Pass& pass, const Var& residual) const {
   const NameScope scope(name_);
-  KvCache* cache = pass.cache ? &pass.cache->layers[static_cast<size_t>(layer_)] : nullptr;
+  KvCache* cache = pass.cache ? &pass.cache->layers[layer_] : nullptr;
   Observer* observer = cache || context_rule_ ? nullptr : pass.observer;
   const AttentionOperands in =
       operands_of(x, cache ? cache->length() : 0, {fields_.sliding_window, pass.document_offsets});

@@ -12,6 +12,7 @@
 #include "layers/linear.h"
 #include "layers/model_config.h"
 #include "layers/pass.h"
+#include "layers/rms_norm.h"
 
 namespace difftape {
 
@@ -21,7 +22,7 @@ inline constexpr double kSublnEps = 1e-5;
 
 class Attention {
  public:
-  /// Declares, below `<name>`, the `weight` of q_proj, k_proj, v_proj and o_proj, and what the
+  /// Declares, below its module, the `weight` of q_proj, k_proj, v_proj and o_proj, and what the
   /// fields add: its lambda, `sinks` (query heads), `subln.weight` (value width),
   /// `gate_proj.weight`, and with qk_norm `q_norm.weight` and `k_norm.weight` (head_dim). `rope`
   /// may be null: no positions.

@@ -3,7 +3,6 @@
 // become the context. The layer does the rest: projections, RoPE, the norms, lambda, gate and W_O.
 
 #include <functional>
-#include <string>
 
 #include "autograd/ops.h"
 #include "autograd/parameter.h"
@@ -14,9 +13,7 @@ struct ModelConfig;
 
 /// What an attention layer needs to know to declare its parameters.
 struct AttentionArgs {
-  ParameterSet& parameters;
-  std::string name;  ///< for example model.layers.0.self_attn
-  Index layer;       ///< from 0
+  Module module;  ///< of a layer, for example model.layers.0.self_attn
   const ModelConfig& config;
 };
 
@@ -36,7 +33,7 @@ struct AttentionOperands {
 /// core/parallel.h, which a dry run skips.
 using ContextRule = std::function<Var(const AttentionOperands& in)>;
 
-/// The rule of one layer; declares the parameters that it reads, below the name of the layer.
+/// The rule of one layer; declares the parameters that it reads, below its module.
 /// Throws ConfigError for a model that it cannot serve.
 using MakeContext = std::function<ContextRule(const AttentionArgs& layer)>;
 

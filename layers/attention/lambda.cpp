@@ -11,16 +11,15 @@ namespace {
 
 class ExponentialLambda : public LambdaRule {
  public:
-  ExponentialLambda(ParameterSet& parameters, const std::string& name, Index head_dim,
-                    double lambda_init)
+  ExponentialLambda(const Module& module, Index head_dim, double lambda_init)
       : lambda_init_(lambda_init) {
     const auto declare = [&](const char* suffix) {
-      return &parameters.declare(name + suffix, {head_dim}, Role::other, Init::normal(kLambdaStd));
+      return &module.declare(suffix, {head_dim}, Role::other, Init::normal(kLambdaStd));
     };
-    q1_ = declare(".lambda_q1");
-    k1_ = declare(".lambda_k1");
-    q2_ = declare(".lambda_q2");
-    k2_ = declare(".lambda_k2");
+    q1_ = declare("lambda_q1");
+    k1_ = declare("lambda_k1");
+    q2_ = declare("lambda_q2");
+    k2_ = declare("lambda_k2");
   }
 
   Var operator()(const Var& x) const override {
@@ -39,10 +38,8 @@ class ExponentialLambda : public LambdaRule {
 
 class ProjectedLambda : public LambdaRule {
  public:
-  ProjectedLambda(ParameterSet& parameters, const std::string& name, const LambdaArgs& args,
-                  bool squashed)
-      : projection_(parameters, name + ".lambda_proj", args.d_model, args.heads,
-                    args.projection_std),
+  ProjectedLambda(const Module& module, const LambdaArgs& args, bool squashed)
+      : projection_(module / "lambda_proj", args.d_model, args.heads, args.projection_std),
         squashed_(squashed) {}
 
   Var operator()(const Var& x) const override {
@@ -66,21 +63,23 @@ double lambda_init_of_layer(Index layer) {
   return 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(layer));
 }
 
-std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, ParameterSet& parameters,
-                                        const std::string& name, const LambdaArgs& args) {
+std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, const Module& layer,
+                                        const LambdaArgs& args) {
+  Module module = layer;
+  module.part.name = "lambda";
   switch (fields.lambda) {
     case LambdaKind::exponential:
-      return std::make_unique<ExponentialLambda>(parameters, name, args.head_dim,
+      return std::make_unique<ExponentialLambda>(module, args.head_dim,
                                                  fields.lambda_init == LambdaInit::schedule
-                                                     ? lambda_init_of_layer(args.layer)
+                                                     ? lambda_init_of_layer(layer.part.layer)
                                                      : fields.lambda_init_value);
     case LambdaKind::sigmoid:
     case LambdaKind::raw:
-      return std::make_unique<ProjectedLambda>(parameters, name, args,
-                                               fields.lambda == LambdaKind::sigmoid);
-    default:
-      return std::make_unique<ConstantLambda>();
+      return std::make_unique<ProjectedLambda>(module, args, fields.lambda == LambdaKind::sigmoid);
+    case LambdaKind::one:
+      break;
   }
+  return std::make_unique<ConstantLambda>();
 }
 
 }  // namespace difftape

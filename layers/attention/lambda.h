@@ -18,9 +18,8 @@ class LambdaRule {
   virtual double head_factor() const { return 1; }
 };
 
-/// What a rule needs to know of its layer.
+/// What a rule needs to know besides its layer.
 struct LambdaArgs {
-  Index layer;  ///< from 0
   Index head_dim, d_model, heads;
   double projection_std;  ///< of initial values
 };
@@ -31,13 +30,13 @@ double lambda_init_of_layer(Index layer);
 
 /// The rule that the fields name:
 ///   exponential  exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init, one scalar
-///                a layer (Ye et al. 2024, equation 2); declares `<name>.lambda_{q1,k1,q2,k2}`
+///                a layer (Ye et al. 2024, equation 2); declares `<layer>.lambda_{q1,k1,q2,k2}`
 ///                (head_dim)
 ///   sigmoid      sigmoid(x W^T), one a token and output head (Ye et al. 2026); declares
-///                `<name>.lambda_proj.weight` (heads, d_model)
+///                `<layer>.lambda_proj.weight` (heads, d_model)
 ///   raw          x W^T, likewise (V2 article, ablation 3)
 ///   one          1, no parameters (V2 article, ablation 2)
-std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, ParameterSet& parameters,
-                                        const std::string& name, const LambdaArgs& args);
+std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, const Module& layer,
+                                        const LambdaArgs& args);
 
 }  // namespace difftape

@@ -1,13 +1,10 @@
 #include "layers/attention/qk_clip.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/parallel.h"
-#include "core/processes.h"
 
 namespace difftape {
 
@@ -15,11 +12,9 @@ namespace {
 
 /// The key head of each query head.
 std::vector<Index> key_heads(const HeadMapping& mapping) {
-  std::vector<Index> keys(static_cast<size_t>(mapping.query_heads));
+  std::vector<Index> keys(mapping.query_heads);
   for (const OutputHead& output : mapping.outputs) {
-    for (size_t map = 0; map < static_cast<size_t>(mapping.maps); ++map) {
-      keys[static_cast<size_t>(output.query[map])] = output.key[map];
-    }
+    for (Index map = 0; map < mapping.maps; ++map) keys[output.query[map]] = output.key[map];
   }
   return keys;
 }
@@ -27,29 +22,33 @@ std::vector<Index> key_heads(const HeadMapping& mapping) {
 /// NaN if one is, so that the order in which many are compared does not matter.
 real larger(real a, real b) { return a < b || std::isnan(b) ? b : a; }
 
-/// Multiplies the rows of a head of `<name>.weight`, (heads * D, C).
-void scale_head(ParameterSet& parameters, const std::string& name, Index head, Index heads,
-                double factor) {
-  Tensor& weight = parameters.find(name + ".weight")->value;
-  const Index size = weight.size() / heads;
+/// Multiplies the rows of a head of the weight (heads * D, C) that is that part of a layer.
+void scale_head(ParameterSet& parameters, Index layer, std::string_view part, Index head,
+                Index heads, double factor) {
+  const auto weight = std::ranges::find_if(parameters, [&](const Parameter& p) {
+    return p.part.component == Component::attention && p.part.layer == layer && p.part.name == part;
+  });
+  const Index size = weight->shape.size() / heads;
   serial([&] {
-    for (Index i = head * size; i < (head + 1) * size; ++i) {
-      weight.data()[i] *= static_cast<real>(factor);
-    }
+    for (real& x : weight->value.values().subspan(head * size, size))
+      x *= static_cast<real>(factor);
   });
 }
 
 }  // namespace
 
-void QkClip::attention(Index layer, const AttentionView& view) {
-  if (static_cast<Index>(layers_.size()) <= layer) layers_.resize(static_cast<size_t>(layer) + 1);
-  Layer& of = layers_[static_cast<size_t>(layer)];
-  const std::vector<real> largest = largest_logits(view.mapping, view.softmax_stats);
-  if (of.largest.empty()) {
-    of = {view.mapping, largest};
-    return;
+void QkClip::Layer::join(std::span<const real> others) {
+  for (size_t i = 0; i < others.size(); ++i) {
+    real& known = largest[i % largest.size()];
+    known = larger(known, others[i]);
   }
-  for (size_t i = 0; i < largest.size(); ++i) of.largest[i] = larger(of.largest[i], largest[i]);
+}
+
+void QkClip::attention(Index layer, const AttentionView& view) {
+  if (std::ssize(layers_) <= layer) layers_.resize(layer + 1);
+  const std::vector<real> largest = largest_logits(view.mapping, view.softmax_stats);
+  if (layers_[layer].largest.empty()) layers_[layer] = {view.mapping, largest};
+  layers_[layer].join(largest);
 }
 
 QkClipped QkClip::seen() const {
@@ -62,33 +61,22 @@ QkClipped QkClip::seen() const {
   return result;
 }
 
-void QkClip::share() {
-  for (Layer& layer : layers_) {
-    const std::vector<real> all = processes::all_of(std::span<const real>(layer.largest));
-    for (size_t i = 0; i < all.size(); ++i) {
-      real& largest = layer.largest[i % layer.largest.size()];
-      largest = larger(largest, all[i]);
-    }
-  }
-}
-
 QkClipped QkClip::clip(ParameterSet& parameters) const {
   QkClipped result = seen();
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const HeadMapping& mapping = layers_[i].mapping;
+  for (Index layer = 0; layer < std::ssize(layers_); ++layer) {
+    const HeadMapping& mapping = layers_[layer].mapping;
     const std::vector<Index> keys = key_heads(mapping);
-    const std::string name = fmt::format("model.layers.{}.self_attn.", i);
     for (Index head = 0; head < mapping.query_heads; ++head) {
-      const auto largest = static_cast<double>(layers_[i].largest[static_cast<size_t>(head)]);
+      const auto largest = static_cast<double>(layers_[layer].largest[head]);
       if (!(largest > threshold_)) continue;
       ++result.heads;
-      const Index key = keys[static_cast<size_t>(head)];
+      const Index key = keys[head];
       const bool shared = std::ranges::count(keys, key) > 1;
       const double factor = threshold_ / largest;
-      scale_head(parameters, name + "q_proj", head, mapping.query_heads,
+      scale_head(parameters, layer, "q_proj", head, mapping.query_heads,
                  shared ? factor : std::sqrt(factor));
       if (shared) continue;
-      scale_head(parameters, name + "k_proj", key, mapping.key_heads, std::sqrt(factor));
+      scale_head(parameters, layer, "k_proj", key, mapping.key_heads, std::sqrt(factor));
     }
   }
   return result;

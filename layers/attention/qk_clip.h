@@ -2,6 +2,7 @@
 // QK-clip (Kimi Team 2025, "Kimi K2", section 2.1, MuonClip): keeps attention logits below a
 // threshold by scaling the weights that make them.
 
+#include <span>
 #include <vector>
 
 #include "autograd/parameter.h"
@@ -32,17 +33,20 @@ class QkClip : public Observer {
   void reset() { layers_.clear(); }
   /// The largest logit seen.
   QkClipped seen() const;
-  /// Processes that train together then have all seen what each of them saw; all must call it.
-  void share();
-  /// Scales `model.layers.<layer>.self_attn.{q_proj,k_proj}.weight`.
+  /// Scales the weights of the parts q_proj and k_proj.
   QkClipped clip(ParameterSet& parameters) const;
 
- private:
+  /// One layer as the passes so far showed it.
   struct Layer {
     HeadMapping mapping{};
-    std::vector<real> largest{};  ///< of each query head
-  };
+    std::vector<real> largest{};  ///< logit of each query head
 
+    /// Joins what other passes found, lists of all query heads one behind the other.
+    void join(std::span<const real> others);
+  };
+  std::span<Layer> layers() { return layers_; }
+
+ private:
   double threshold_;
   std::vector<Layer> layers_;
 };

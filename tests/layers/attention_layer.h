@@ -31,7 +31,7 @@ class Layer {
  public:
   explicit Layer(const ModelConfig& model)
       : config(model),
-        attention({parameters, "attn", 0, config},
+        attention({{parameters, "attn", {Component::attention, 0}}, config},
                   config.rope ? std::make_shared<const RopeTable>(
                                     config.max_seq_len, head_dim_of(config), RopeRule{.theta = 100})
                               : nullptr) {

@@ -5,7 +5,6 @@
 #include "autograd/gradcheck/gradcheck.h"
 #include "core/attention/attention.h"
 #include "layers/language_model.h"
-#include "layers/linear.h"
 #include "tests/layers/attention_layer.h"
 
 namespace difftape {
@@ -49,8 +48,9 @@ TEST(CommonPitfalls, the_maps_of_v1_read_different_key_heads_under_grouped_queri
 /// lambda of a layer for x.
 Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
   ParameterSet parameters;
-  const auto rule = make_lambda(fields_of(layer_config(kind).attention), parameters, "attn",
-                                {0, 4, x.shape().last(), 4, 0.02});
+  const auto rule =
+      make_lambda(fields_of(layer_config(kind).attention),
+                  {parameters, "attn", {Component::attention, 0}}, {4, x.shape().last(), 4, 0.02});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(static_cast<real>(size));
   Tape tape(Tape::Mode::inference);
@@ -60,8 +60,8 @@ Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
 TEST(CommonPitfalls, lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
   const Tensor x = random({1, 9, 6}, "x");
   ParameterSet parameters;
-  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn",
-                                {0, 4, 6, 2, 0.02});
+  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention),
+                                {parameters, "attn", {Component::attention, 0}}, {4, 6, 2, 0.02});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(p.name.ends_with("1") ? 1 : 0);
   Tape tape(Tape::Mode::inference);
@@ -76,11 +76,12 @@ TEST(CommonPitfalls, lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_an
 
 TEST(CommonPitfalls, lambda_init_counts_layers_from_0) {
   EXPECT_DOUBLE_EQ(lambda_init_of_layer(0), 0.2);
+  EXPECT_DOUBLE_EQ(lambda_init_of_layer(1), 0.8 - 0.6 * std::exp(-0.3));
   const Tensor x = random({1, 3, 6}, "x");
   EXPECT_NEAR(lambda_of("diff_v1", x, 0).item(), 0.2, 1e-15) << "of layer 0, the vectors being 0";
   ParameterSet parameters;
-  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention), parameters, "attn",
-                                {2, 4, 6, 2, 0.02});
+  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention),
+                                {parameters, "attn", {Component::attention, 2}}, {4, 6, 2, 0.02});
   parameters.initialize(1);
   for (Parameter& p : parameters) p.value.fill(0);
   Tape tape(Tape::Mode::inference);
@@ -110,12 +111,11 @@ TEST(CommonPitfalls, the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_fac
     bare.weight("o_proj.weight").copy_from(wide);
     parts.push_back(bare.forward(x));
     for (Index t = 0; t < 5; ++t) {
-      for (Index i = 0; i < 4; ++i)
-        squares[static_cast<size_t>(t)] += std::pow(parts.back().row(t)[i], 2);
+      for (Index i = 0; i < 4; ++i) squares[t] += std::pow(parts.back().row(t)[i], 2);
     }
   }
   for (Index t = 0; t < 5; ++t) {
-    const double rms = std::sqrt(squares[static_cast<size_t>(t)] / 8 + 1e-5);
+    const double rms = std::sqrt(squares[t] / 8 + 1e-5);
     for (Index i = 0; i < 4; ++i) {
       EXPECT_NEAR(normed.row(t)[i], (1 - 0.2) * parts[0].row(t)[i] / rms, 1e-12);
     }

@@ -122,7 +122,7 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
   const auto rope =
       config.rope ? std::make_shared<const RopeTable>(seq, head_dim_of(config), rope_rule(config))
                   : nullptr;
-  const Attention attention({parameters, "self_attn", 1, config}, rope);
+  const Attention attention({{parameters, "self_attn", {Component::attention, 1}}, config}, rope);
   const Expectation expected =
       seq == 1 ? of_one_token(fields_of(config.attention), attention.mapping()) : Expectation();
   return conclusive([&](std::uint64_t seed) {

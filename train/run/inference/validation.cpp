@@ -35,7 +35,7 @@ LossTerms terms_of(LanguageModel& model, const Batch& batch, const ValidationReq
   const TokenBatch tokens{inputs, batch.batch, batch.seq,
                           batch.document_offsets(request.eos_token_id)};
   Tape tape(Tape::Mode::inference, request.precision);
-  tape.set_hook(request.hook);
+  tape.set_events(request.events);
   LossTerms terms;
   if (!sums.need_logits()) {
     model.loss(tape, tokens, targets, ActivationCheckpointing::none, &terms);

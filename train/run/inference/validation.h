@@ -16,7 +16,7 @@ struct ValidationRequest {
   Index batches = 0;        ///< the first ones
   Index eos_token_id = -1;  ///< attention stays within the documents that it ends
   Precision precision = Precision::full;
-  Tape::Hook hook{};       ///< sees the tapes
+  Tape::Events events{};   ///< see the tapes
   bool positions = false;  ///< measures loss_by_position too, which needs all logits of a batch
 };
 

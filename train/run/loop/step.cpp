@@ -31,39 +31,38 @@ void backward(Tape& tape, const Var& loss, double scale) {
 }
 
 /// Hands on the gradient of each parameter once a backward pass adds nothing more to it: during the
-/// pass where its tape has the hook, else after it.
+/// pass where its tape has the events, else after it.
 class CompleteGradients {
  public:
-  CompleteGradients(ParameterSet& parameters, std::function<void(size_t parameter)> hand_on)
+  CompleteGradients(ParameterSet& parameters, std::function<void(Parameter&)> hand_on)
       : parameters_(parameters), hand_on_(std::move(hand_on)), done_(parameters.size()) {}
 
-  /// Must not outlive this; `also` sees what it sees.
-  Tape::Hook hook(const Tape::Hook& also) {
-    return [this, &also](const char* op, std::string_view scope, Tape::Phase phase,
-                         const Tensor& seen) {
-      if (also) also(op, scope, phase, seen);
-      processes::progress();
-      if (phase != Tape::Phase::complete) return;
-      const auto named = [&](const Parameter& parameter) { return parameter.name == scope; };
-      const auto found = std::ranges::find_if(parameters_, named);
-      hand_on(static_cast<size_t>(found - parameters_.begin()));
+  /// Must not outlive this; `also` see what they see.
+  Tape::Events events(const Tape::Events& also) {
+    const auto progress_after = [](const Tape::Events::See& see) {
+      return [&see](const char* op, std::string_view scope, const Tensor& seen) {
+        if (see) see(op, scope, seen);
+        processes::progress();
+      };
     };
+    return {progress_after(also.on_value), progress_after(also.on_gradient),
+            [this](Parameter& parameter) { hand_on(parameter); }};
   }
   void hand_on_the_rest() {
-    for (size_t i = 0; i < done_.size(); ++i) {
-      if (!done_[i]) hand_on(i);
+    for (Parameter& parameter : parameters_) {
+      if (!done_[parameter.position]) hand_on(parameter);
     }
   }
 
  private:
-  void hand_on(size_t parameter) {
-    if (done_[parameter]) throw std::logic_error("a gradient grew after it was complete");
-    done_[parameter] = true;
+  void hand_on(Parameter& parameter) {
+    if (done_[parameter.position]) throw std::logic_error("a gradient grew after it was complete");
+    done_[parameter.position] = true;
     hand_on_(parameter);
   }
 
   ParameterSet& parameters_;
-  std::function<void(size_t parameter)> hand_on_;
+  std::function<void(Parameter&)> hand_on_;
   std::vector<bool> done_;
 };
 
@@ -121,7 +120,7 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 }
 
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
-                               const Tape::Hook& hook) {
+                               const Tape::Events& events) {
   const TrainConfig& config = state.config.train;
   const Index micros = config.gradient_accumulation_steps, share = micros / processes::count();
   const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
@@ -133,12 +132,12 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     const Index micro = processes::rank() * share + i;
     const bool last = i + 1 == share;
     for (Parameter& parameter : parameters) parameter.zero_grad();
-    CompleteGradients gradients(parameters, [&](size_t at) {
-      state.gradient_sums[at].add(i, parameters.begin()[static_cast<Index>(at)].grad);
-      if (last) exchange->send(at);
+    CompleteGradients gradients(parameters, [&](Parameter& parameter) {
+      state.gradient_sums[parameter.position].add(i, parameter.grad);
+      if (last) exchange->send(parameter.position);
     });
     Tape tape(Tape::Mode::training, state.precision);
-    tape.set_hook(last && processes::count() > 1 ? gradients.hook(hook) : hook);
+    tape.set_events(last && processes::count() > 1 ? gradients.events(events) : events);
     LossTerms terms;
     const Var loss = forward(state, tape, batches, micro, terms);
     terms_of[static_cast<size_t>(micro)] = {static_cast<double>(terms.cross_entropy),
@@ -151,7 +150,11 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     const profile::Span span(Category::phase, "exchange");
     exchange->finish();
     processes::combine(terms_of);
-    if (state.qk_clip) state.qk_clip->share();
+    if (state.qk_clip) {
+      for (QkClip::Layer& layer : state.qk_clip->layers()) {
+        layer.join(processes::all_of(std::span<const real>(layer.largest)));
+      }
+    }
   }
   StepTerms total;
   for (const StepTerms& terms : terms_of) {
@@ -163,13 +166,13 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
   return total;
 }
 
-Step train_step(TrainState& state, const Tape::Hook& hook) {
+Step train_step(TrainState& state, const Tape::Events& events) {
   const Clock::time_point started = Clock::now();
   Step step;
   step.step = state.step + 1;
   step.lr = state.schedule->lr(state.step);
   const MicroBatches batches = batches_of(state, step.step);
-  const StepTerms terms = accumulate_gradients(state, batches, hook);
+  const StepTerms terms = accumulate_gradients(state, batches, events);
   step.loss = terms.loss;
   step.squared_log_z = terms.squared_log_z;
   update(state, step);
@@ -263,13 +266,15 @@ Index tokens_per_step(const Config& config) {
 
 namespace {
 
-/// Stores the name of the first op that is not finite in `found`, which must outlive the hook.
-Tape::Hook hook_for(std::string& found) {
-  return [&found](const char* op, std::string_view scope, Tape::Phase phase, const Tensor& seen) {
-    if (!found.empty() || seen.all_finite()) return;
-    found = fmt::format("{}{}{}, {}", op, scope.empty() ? "" : " in ", scope,
-                        phase == Tape::Phase::forward ? "forward" : "backward");
+/// Stores the name of the first op that is not finite in `found`, which must outlive the events.
+Tape::Events events_for(std::string& found) {
+  const auto see = [&found](const char* pass) {
+    return [&found, pass](const char* op, std::string_view scope, const Tensor& seen) {
+      if (!found.empty() || seen.all_finite()) return;
+      found = fmt::format("{}{}{}, {}", op, scope.empty() ? "" : " in ", scope, pass);
+    };
   };
+  return {.on_value = see("forward"), .on_gradient = see("backward")};
 }
 
 /// What the first process found that found something: its batches come first.
@@ -284,13 +289,13 @@ std::string first_of_all(std::string found) {
 
 std::string first_non_finite_op(TrainState& state, const MicroBatches& batches) {
   std::string found;
-  accumulate_gradients(state, batches, hook_for(found));
+  accumulate_gradients(state, batches, events_for(found));
   return first_of_all(std::move(found));
 }
 
 std::string first_non_finite_op_in_validation(TrainState& state) {
   std::string found;
-  state.validate(hook_for(found));
+  state.validate(events_for(found));
   return first_of_all(std::move(found));
 }
 

@@ -53,18 +53,18 @@ struct StepTerms {
 };
 /// Terms of the loss of train.gradient_accumulation_steps micro-batches; their mean gradients,
 /// those of the z-loss among them, are left in the parameters that this process answers for
-/// (optim/shards.h). Nothing else changes. `hook` sees all tapes of this process. Each process that
-/// trains computes its share of the micro-batches, which follow one another; their gradients are
-/// added up in the order of a tree over all of them (optim/tree_sum.h), so that it does not matter
-/// how many do.
+/// (optim/shards.h). Nothing else changes. `events` see all tapes of this process. Each process
+/// that trains computes its share of the micro-batches, which follow one another; their gradients
+/// are added up in the order of a tree over all of them (optim/tree_sum.h), so that it does not
+/// matter how many do.
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
-                               const Tape::Hook& hook = {});
+                               const Tape::Events& events = {});
 
 /// Takes the next step: gradients averaged over the micro-batches, clipping, update, unless
 /// optim.on_spike says to skip it. If the loss or a gradient is not finite, the parameters are left
 /// as they were and `diverged` says so; the gradients are then computed once more to find the op.
-/// `hook` sees all tapes.
-Step train_step(TrainState& state, const Tape::Hook& hook = {});
+/// `events` see all tapes.
+Step train_step(TrainState& state, const Tape::Events& events = {});
 
 /// Takes the next step, and the validation and the diagnostics that are due after it.
 Step take_logged_step(TrainState& state);
@@ -77,7 +77,7 @@ std::string text_of_domains(const Step& step);
 /// Tokens that one step trains on.
 Index tokens_per_step(const Config& config);
 
-/// Computes loss and gradients of a step once more, on tapes with a hook. Returns the first op
+/// Computes loss and gradients of a step once more, on tapes with events. Returns the first op
 /// whose value is not finite, "attention in model.layers.2.self_attn, forward"; if all of a
 /// micro-batch are, the first whose pullback added to a gradient what is not finite, as in
 /// "linear in lm_head, backward". Empty if there is none: a mean or a norm alone overflowed.

@@ -50,11 +50,13 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
   const auto held = static_cast<Index>(pool::stats().bytes_in_use);
   const size_t first = dry.blocks().size();
   std::vector<End> ends;
-  train_step(state, [&](std::string_view op, std::string_view, Tape::Phase phase, const Tensor&) {
-    // The loss computes its gradients in forward.
-    const bool gradients = phase == Tape::Phase::backward || op == "cross_entropy";
-    ends.push_back({dry.blocks().size(), gradients});
-  });
+  const auto end_of = [&](bool gradients) { ends.push_back({dry.blocks().size(), gradients}); };
+  train_step(state,
+             {.on_value =
+                  [&](std::string_view op, std::string_view, const Tensor&) {
+                    end_of(op == "cross_entropy");  // which computes its gradients in forward
+                  },
+              .on_gradient = [&](auto&&...) { end_of(true); }});
 
   StepMemory memory;
   const Index sets = 1 + state.gradient_sums.front().kept();

@@ -108,13 +108,13 @@ Var TrainState::loss(Tape& tape, const Batch& batch, LossTerms* terms, Observer*
                     config.train.activation_checkpointing, terms, observer);
 }
 
-Validation TrainState::validate(const Tape::Hook& hook) {
+Validation TrainState::validate(const Tape::Events& events) {
   const profile::Span span(profile::Category::phase, "validate");
   return run::validate(model, *data,
                        {.batches = batches_to_validate(config, step, data->val_batches()),
                         .eos_token_id = config.data.eos_token_id,
                         .precision = precision,
-                        .hook = hook});
+                        .events = events});
 }
 
 Diagnostics TrainState::diagnose() {

@@ -76,8 +76,8 @@ struct TrainState {
   /// sees the layers.
   Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
            Observer* observer = nullptr);
-  /// Of the first batches_to_validate() validation batches. `hook` sees the tapes.
-  Validation validate(const Tape::Hook& hook = {});
+  /// Of the first batches_to_validate() validation batches. `events` see the tapes.
+  Validation validate(const Tape::Events& events = {});
   /// Measures the model as it is (train/run/diagnostics); changes nothing.
   Diagnostics diagnose();
 

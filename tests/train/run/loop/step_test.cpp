@@ -91,9 +91,9 @@ TEST(Validation, of_a_run_reads_as_many_batches_as_are_counted_beforehand) {
   TrainState state(project.config);
   const Index available = state.data->val_batches();
   Index losses = 0;
-  const Tape::Hook count = [&](std::string_view op, std::string_view, Tape::Phase, const Tensor&) {
+  const Tape::Events count{.on_value = [&](std::string_view op, std::string_view, const Tensor&) {
     losses += op == "cross_entropy" ? 1 : 0;
-  };
+  }};
   for (state.step = 1; state.step <= project.config.train.steps; ++state.step) {
     if (due(state.step, project.config.train.eval_interval, project.config.train.steps)) {
       state.validate(count);

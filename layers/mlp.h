@@ -1,0 +1,19 @@
+#pragma once
+#include "layers/linear.h"
+#include "layers/model_config.h"
+
+namespace difftape {
+
+/// The feed-forward layer: down(silu(gate(x)) up(x)).
+class Mlp {
+ public:
+  /// Declares `<module>.{gate_proj,up_proj,down_proj}.weight`.
+  Mlp(const Module& module, const ModelConfig& config);
+  /// residual + mlp(x), both (B, T, C).
+  Var operator()(const Var& x, const Var& residual) const;
+
+ private:
+  Linear gate_, up_, down_;
+};
+
+}  // namespace difftape

@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "layers/cost.h"
 #include "train/app/analyze/kinds.h"
+#include "train/run/config/model_conflicts.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/step.h"
 
@@ -20,7 +21,7 @@ using Command = std::vector<std::string>;
 run::Config resolved(const Training& training) {
   run::Config config = run::load_config(training.config, training.overrides).config;
   if (!training.kind.empty()) config.model = app::with_kind(config.model, training.kind);
-  const std::string unsupported = unsupported_reason(config.model);
+  const std::string unsupported = run::unsupported_reason(config.model);
   if (!unsupported.empty()) throw ConfigError(unsupported);
   return config;
 }

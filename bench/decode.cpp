@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "train/app/analyze/kinds.h"
+#include "train/run/config/model_conflicts.h"
 #include "train/run/config/reader.h"
 #include "train/system/text_table.h"
 
@@ -71,7 +72,7 @@ std::vector<Writer> make_writers(const Arguments& arguments, Index batch) {
   };
   for (const std::string& kind : arguments.kinds) {
     const ModelConfig config = app::with_kind(base, kind);
-    const std::string unsupported = unsupported_reason(config);
+    const std::string unsupported = run::unsupported_reason(config);
     if (!unsupported.empty()) throw ConfigError(fmt::format("{}: {}", kind, unsupported));
     add(kind, config);
   }

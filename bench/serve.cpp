@@ -12,6 +12,7 @@
 #include "core/gemm.h"
 #include "core/platform.h"
 #include "train/app/analyze/kinds.h"
+#include "train/run/config/model_conflicts.h"
 #include "train/run/config/reader.h"
 #include "train/run/inference/generate.h"
 #include "train/run/loop/step.h"
@@ -43,7 +44,7 @@ run::Config config_of(const std::string& path, const std::vector<std::string>& o
                       const std::string& kind) {
   run::Config config = run::load_config(path, overrides).config;
   if (!kind.empty()) config.model = app::with_kind(config.model, kind);
-  const std::string unsupported = unsupported_reason(config.model);
+  const std::string unsupported = run::unsupported_reason(config.model);
   if (!unsupported.empty()) throw ConfigError(unsupported);
   return config;
 }

@@ -12,6 +12,7 @@
 #include "core/profile.h"
 #include "layers/cost.h"
 #include "train/app/analyze/kinds.h"
+#include "train/run/config/model_conflicts.h"
 #include "train/run/config/reader.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/profile_files.h"
@@ -47,7 +48,7 @@ std::vector<Candidate> make_candidates(const Arguments& arguments) {
   for (const std::string& kind : arguments.kinds) {
     run::Config config = run::load_config(arguments.config, arguments.overrides).config;
     config.model = app::with_kind(config.model, kind);
-    const std::string unsupported = unsupported_reason(config.model);
+    const std::string unsupported = run::unsupported_reason(config.model);
     if (!unsupported.empty()) throw ConfigError(fmt::format("{}: {}", kind, unsupported));
     const ModelCost cost = model_cost(config.model, config.data.seq_len);
     all.push_back({std::make_unique<run::TrainState>(config), cost.train_flops_per_token, {}, {}});

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <difftape/core/random.h>
-#include <difftape/layers/cost.h>
 #include <difftape/layers/language_model.h>
 #include <difftape/optim/grad_norm.h>
 #include <difftape/optim/optimizer.h>
@@ -48,11 +47,10 @@ std::pair<Tokens, Tokens> draw_batch(const std::string& text, Index seed, Index 
 /// Norms of the groups that attention has one by one, and of the other components as a whole.
 Norms norms_of(const ParameterSet& parameters, const GradNorms& norms) {
   Norms squares;
-  auto norm = norms.per_parameter.begin();
   for (const Parameter& parameter : parameters) {
-    const auto [layer, component, part] = group_of(parameter);
-    squares[{layer, component == "attention" ? part : component}] += *norm * *norm;
-    ++norm;
+    const auto& [component, layer, part] = parameter.part;
+    const std::string name(component == Component::attention ? part : to_string(component));
+    squares[{layer, name}] += std::pow(norms.per_parameter[parameter.position], 2);
   }
   for (auto& [group, square] : squares) square = std::sqrt(square);
   return squares;

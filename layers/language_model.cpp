@@ -125,16 +125,4 @@ ModelConfig matched(const ModelConfig& config) {
   return plain;
 }
 
-std::string unsupported_reason(const ModelConfig& model) {
-  for (const auto& errors : {attention_errors(model), rope_errors(model)}) {
-    if (!errors.empty()) return errors.front().message;
-  }
-  try {
-    static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace difftape

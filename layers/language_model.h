@@ -75,7 +75,4 @@ class LanguageModel {
 /// Throws ConfigError if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
 
-/// Why this model cannot be built, for example because its heads make no pairs; empty if it can.
-std::string unsupported_reason(const ModelConfig& model);
-
 }  // namespace difftape

@@ -1,9 +1,9 @@
 #pragma once
-// What a model is made of, as plain values, and which combinations of them are invalid. Ranges and
-// documentation are in train/run/config.
+// What a model is made of, as plain values. Ranges, documentation and which combinations are
+// invalid are in train/run/config.
 
-#include <string>
-#include <vector>
+#include <algorithm>
+#include <cmath>
 
 #include "core/names.h"
 #include "core/rope.h"
@@ -52,20 +52,17 @@ inline Index head_dim_of(const ModelConfig& config) {
   return config.head_dim != 0 ? config.head_dim : config.d_model / config.num_heads;
 }
 /// How queries and keys are turned; an original_seq_len of 0 is max_seq_len / factor.
-RopeRule rope_rule(const ModelConfig& config);
+inline RopeRule rope_rule(const ModelConfig& config) {
+  RopeRule rule{config.rope_theta, config.rope_scaling};
+  if (rule.scaling.original_seq_len == 0) {
+    rule.scaling.original_seq_len = std::max<Index>(
+        std::llround(static_cast<double>(config.max_seq_len) / rule.scaling.factor), 1);
+  }
+  return rule;
+}
 /// num_kv_heads with its default resolved.
 inline Index kv_heads_of(const ModelConfig& config) {
   return config.num_kv_heads != 0 ? config.num_kv_heads : config.num_heads;
 }
-
-/// An invalid combination: the keys that make it, and what to write instead.
-struct ConfigConflict {
-  std::vector<std::string> keys;  ///< such as "model.attention.pairing"
-  std::string message;
-};
-/// Those of the scaling of RoPE.
-std::vector<ConfigConflict> rope_errors(const ModelConfig& config);
-/// Those of the fields of attention.
-std::vector<ConfigConflict> attention_errors(const ModelConfig& config);
 
 }  // namespace difftape

@@ -25,17 +25,6 @@ inline constexpr auto kNames<ScheduleKind> =
                                         {"constant", ScheduleKind::constant},
                                         {"wsd", ScheduleKind::wsd}});
 
-/// What is done about a spike before it changes the weights. The training loop does it, because the
-/// detector is there.
-enum class OnSpike {
-  none,      ///< nothing
-  zclip,     ///< the gradient is clipped to what the norms before it let expect
-  skip_step  ///< the step changes nothing
-};
-template <>
-inline constexpr auto kNames<OnSpike> = std::to_array<Named<OnSpike>>(
-    {{"none", OnSpike::none}, {"zclip", OnSpike::zclip}, {"skip_step", OnSpike::skip_step}});
-
 struct OptimConfig {
   OptimizerKind name = OptimizerKind::adamw;
   double lr = 1e-3;  ///< peak learning rate
@@ -50,7 +39,6 @@ struct OptimConfig {
   double eps = 1e-8;
   double momentum = 0.95;      ///< of muon and sgd
   double max_grad_norm = 1.0;  ///< 0: no clipping
-  OnSpike on_spike = OnSpike::none;
 };
 
 }  // namespace difftape

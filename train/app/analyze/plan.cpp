@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "train/app/analyze/kinds.h"
+#include "train/run/config/model_conflicts.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::app {
@@ -161,7 +162,7 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
   for (const std::string& kind : kinds) {
     run::Config of_kind = config;
     of_kind.model = with_kind(config.model, kind);
-    const std::string why_invalid = unsupported_reason(of_kind.model);
+    const std::string why_invalid = run::unsupported_reason(of_kind.model);
     if (why_invalid.empty()) {
       KindCost cost{kind, model_cost(of_kind.model, config.data.seq_len),
                     run::step_memory(of_kind)};

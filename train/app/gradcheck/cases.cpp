@@ -5,6 +5,7 @@
 #include "autograd/gradcheck/op_cases.h"
 #include "core/random.h"
 #include "layers/model_config.h"
+#include "train/run/config/model_conflicts.h"
 
 namespace difftape::app {
 
@@ -212,7 +213,7 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   const std::string group = "layer/" + variant.name;
   for (const Heads& heads : kHeads) {
     ModelConfig config = small_config(variant.attention, heads);
-    if (!unsupported_reason(config).empty()) continue;
+    if (!run::unsupported_reason(config).empty()) continue;
     config.norm_eps = 0.1;  // keeps the norm of a head of 2 numbers away from its pole
     for (const std::string visible : kVisible) {
       for (const bool rope : {true, false}) {
@@ -233,7 +234,7 @@ void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   const std::string group = "model/" + variant.name;
   for (const Heads& heads : kHeads) {
     ModelConfig config = small_config(variant.attention, heads);
-    if (!unsupported_reason(config).empty()) continue;
+    if (!run::unsupported_reason(config).empty()) continue;
     config.d_model = 4;
     config.head_dim = 2;
     config.d_ff = 3;

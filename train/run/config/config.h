@@ -86,6 +86,13 @@ enum class DataKind { text, tokens, needles, mqar, backcopy };
 /// Whether data of this kind are a generated task, of which as many batches as wanted can be made.
 constexpr bool is_task(DataKind kind) { return kind != DataKind::text && kind != DataKind::tokens; }
 
+/// What is done about a spike before it changes the weights (train/run/loop/spike_guard.h).
+enum class OnSpike {
+  none,      ///< nothing
+  zclip,     ///< the gradient is clipped to what the norms before it let expect
+  skip_step  ///< the step changes nothing
+};
+
 }  // namespace difftape::run
 
 namespace difftape {
@@ -97,6 +104,11 @@ inline constexpr auto kNames<run::DataKind> =
                                          {"needles", run::DataKind::needles},
                                          {"mqar", run::DataKind::mqar},
                                          {"backcopy", run::DataKind::backcopy}});
+template <>
+inline constexpr auto kNames<run::OnSpike> =
+    std::to_array<Named<run::OnSpike>>({{"none", run::OnSpike::none},
+                                        {"zclip", run::OnSpike::zclip},
+                                        {"skip_step", run::OnSpike::skip_step}});
 
 }  // namespace difftape
 
@@ -132,8 +144,9 @@ struct TrainConfig {
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;
   Engine gemm = Engine::fast;
-  bool flush_subnormals = true;  ///< in f32; f64 never does
-  double gradient_ramp = 1;      ///< a positive control: gradient_ramp_at()
+  bool flush_subnormals = true;      ///< in f32; f64 never does
+  double gradient_ramp = 1;          ///< a positive control: gradient_ramp_at()
+  OnSpike on_spike = OnSpike::none;  ///< key optim.on_spike
 };
 
 /// Logging, and what counts as a spike (train/stats/spikes.h).

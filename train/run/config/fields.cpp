@@ -131,7 +131,7 @@ std::vector<Field> optim_fields() {
       field<at, &O::max_grad_norm>(
           "optim.max_grad_norm", at_least(0), "",
           "Global L2 norm to which gradients are clipped; 0 clips nothing."),
-      field<at, &O::on_spike>(
+      field<&Config::train, &TrainConfig::on_spike>(
           "optim.on_spike", any_value(), "",
           "Beside max_grad_norm: clip a spike of the gradient norm as ZClip does, "
           "or skip the step of a spike of loss or norm as OLMo-core does."),

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "layers/model_config.h"
+#include "train/run/config/model_conflicts.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {

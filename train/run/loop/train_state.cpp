@@ -95,7 +95,7 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       schedule(make_schedule(config.optim, config.train.steps)),
       loss_spikes(spike_rule_of(config.log)),
       grad_spikes(loss_spikes.rule(), stats::SpikeSeries::grad_norm),
-      guard(config.optim.on_spike) {}
+      guard(config.train.on_spike) {}
 
 ModelInput TrainState::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");

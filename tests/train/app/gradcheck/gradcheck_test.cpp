@@ -10,6 +10,7 @@
 #include "layers/model_config.h"
 #include "tests/layers/combinations.h"
 #include "train/app/gradcheck/cases.h"
+#include "train/run/config/model_conflicts.h"
 
 namespace difftape::app {
 namespace {
@@ -111,7 +112,7 @@ std::vector<ModelConfig> field_combinations(const std::string& kind) {
   model.attention.kind = kind;
   for (const test::Combination& choice : test::all_combinations()) {
     model.attention = test::with(model.attention, choice);
-    if (!attention_errors(model).empty()) continue;
+    if (!run::attention_errors(model).empty()) continue;
     const AttentionFields layer = fields_of(model.attention);
     if (std::ranges::find(layers, layer) != layers.end()) continue;
     layers.push_back(layer);

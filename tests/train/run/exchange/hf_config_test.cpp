@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "tests/layers/combinations.h"
 #include "tests/support/scratch.h"
+#include "train/run/config/model_conflicts.h"
 
 namespace difftape::run {
 namespace {

@@ -85,7 +85,7 @@ std::vector<real> numbers_of(const TrainState& state) {
 constexpr Index kDisturbed = 80;
 
 std::unique_ptr<TrainState> before_the_spike(Config config, OnSpike on_spike) {
-  config.optim.on_spike = on_spike;
+  config.train.on_spike = on_spike;
   config.train.steps = 100;
   auto state =
       std::make_unique<TrainState>(config, std::make_unique<Disturbed>(config, kDisturbed));
@@ -142,7 +142,7 @@ TEST(OnSpike, zclip_is_a_step_with_a_gradient_so_much_smaller) {
 TEST(OnSpike, is_logged_only_where_it_is_asked_for) {
   TinyProject project;
   for (const auto& [name, value] : kNames<OnSpike>) {
-    project.config.optim.on_spike = value;
+    project.config.train.on_spike = value;
     ASSERT_EQ(project.train(std::string(name)), system::Exit::ok);
     for (const auto& line : test::metrics_lines(project / std::string(name))) {
       EXPECT_EQ(line.contains("optim/spike_scale"), value != OnSpike::none);
@@ -162,7 +162,7 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
   project.config.train.checkpoint_interval = 45;
   for (const OnSpike value : {OnSpike::zclip, OnSpike::skip_step}) {
     const std::string whole(to_string(value)), cut = whole + " cut";
-    project.config.optim.on_spike = value;
+    project.config.train.on_spike = value;
     ASSERT_EQ(project.train(whole), system::Exit::ok);
     std::filesystem::copy(project / whole, project / cut, std::filesystem::copy_options::recursive);
     test::put(project / (cut + "/checkpoints/latest"), "step-00000045.h5\n");

@@ -1,11 +1,11 @@
-#include "layers/model_config.h"
+#include "train/run/config/model_conflicts.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include "core/error.h"
+#include "layers/language_model.h"
 
-namespace difftape {
+namespace difftape::run {
 
 namespace {
 
@@ -127,15 +127,6 @@ class Errors {
 
 }  // namespace
 
-RopeRule rope_rule(const ModelConfig& config) {
-  RopeRule rule{config.rope_theta, config.rope_scaling};
-  if (rule.scaling.original_seq_len == 0) {
-    rule.scaling.original_seq_len = std::max<Index>(
-        std::llround(static_cast<double>(config.max_seq_len) / rule.scaling.factor), 1);
-  }
-  return rule;
-}
-
 std::vector<ConfigConflict> rope_errors(const ModelConfig& config) {
   const RopeScaling& scaling = config.rope_scaling;
   const bool none = scaling.rope_type == RopeScalingKind::none;
@@ -171,4 +162,16 @@ std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
   return errors.list;
 }
 
-}  // namespace difftape
+std::string unsupported_reason(const ModelConfig& model) {
+  for (const auto& errors : {attention_errors(model), rope_errors(model)}) {
+    if (!errors.empty()) return errors.front().message;
+  }
+  try {
+    static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace difftape::run

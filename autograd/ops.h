@@ -1,6 +1,6 @@
 #pragma once
-// Every op: a function that computes a value and records its pullback. The file
-// autograd/ops/<op>.cpp has the formulas. Wrong shapes throw ShapeError with op, shapes and rule.
+// Every op: a function that computes a value and records its pullback. The file in autograd/ops
+// that defines it begins with its formulas. Wrong shapes throw ShapeError with op, shapes and rule.
 //
 // Letters: B batch, T sequence, C d_model, H heads, D head_dim, F d_ff, V vocabulary.
 

@@ -10,8 +10,8 @@ namespace {
 
 /// (rows, V) with a one at each token.
 Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
-  Tensor hot = Tensor::zeros({static_cast<Index>(tokens.size()), vocab});
-  for (size_t i = 0; i < tokens.size(); ++i) hot.row(static_cast<Index>(i))[tokens[i]] = 1;
+  Tensor hot = Tensor::zeros({std::ssize(tokens), vocab});
+  for (size_t i = 0; i < tokens.size(); ++i) hot.row(i)[tokens[i]] = 1;
   return tape.constant(hot);
 }
 
@@ -74,9 +74,10 @@ Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Va
   return reshape(rows, Shape(std::span<const Index>(extents)));
 }
 
-Var linear(const Var& x, const Var& weight) {
-  const Var y = matmul(as_matrix(x), transpose(weight, 0, 1));
-  return reshape(y, x.shape().with(-1, weight.shape()[0]));
+Var linear(const Var& x, const Var& weight, const Var& residual) {
+  const Var y =
+      reshape(matmul(as_matrix(x), transpose(weight, 0, 1)), x.shape().with(-1, weight.shape()[0]));
+  return residual.defined() ? add(y, residual) : y;
 }
 
 Var rms_norm(const Var& x, const Var& weight, double eps) {
@@ -94,7 +95,7 @@ Var rope(const Var& x, const RopeRule& rule, Index first) {
   for (Index c = 0; c < width; ++c) {
     turn.row(c)[c ^ 1] = c % 2 == 0 ? 1 : -1;
     for (Index t = 0; t < seq; ++t) {
-      const double angle = static_cast<double>(first + t) * frequencies[static_cast<size_t>(c / 2)];
+      const double angle = static_cast<double>(first + t) * frequencies[c / 2];
       cosine.row(t)[c] = static_cast<real>(factor * std::cos(angle));
       sine.row(t)[c] = static_cast<real>(factor * std::sin(angle));
     }
@@ -104,16 +105,16 @@ Var rope(const Var& x, const RopeRule& rule, Index first) {
   return add(mul(x, tape.constant(cosine)), mul(turned, tape.constant(sine)));
 }
 
-Var swiglu_linear(const Var& gate, const Var& up, const Var& weight) {
-  return composition::linear(mul(mul(gate, sigmoid(gate)), up), weight);
+Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& residual) {
+  return composition::linear(mul(mul(gate, sigmoid(gate)), up), weight, residual);
 }
 
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
               const HeadMapping& mapping, const Visibility& visible, double logit_softcap) {
-  const auto heads = static_cast<Index>(mapping.outputs.size());
+  const Index heads = std::ssize(mapping.outputs);
   Var out;
   for (Index i = 0; i < heads; ++i) {
-    const OutputHead& output = mapping.outputs[static_cast<size_t>(i)];
+    const OutputHead& output = mapping.outputs[i];
     const auto attend = [&](size_t map) {
       const Var sink = sinks.defined() ? reshape(slice(sinks, 0, output.query[map], 1), {}) : Var();
       const Var weights = softmax_map(head_of(q, output.query[map]), head_of(k, output.key[map]),
@@ -136,10 +137,10 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   std::vector<std::int32_t> rows, scored;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (targets[i] == kIgnoreIndex) continue;
-    rows.push_back(static_cast<std::int32_t>(i));
+    rows.push_back(i);
     scored.push_back(targets[i]);
   }
-  const auto count = static_cast<Index>(rows.size());
+  const Index count = std::ssize(rows);
   const Var x = composition::embedding(rows, {count}, as_matrix(hidden));
   Var logits = composition::linear(x, weight);
   if (options.softcap > 0) logits = capped(logits, options.softcap);

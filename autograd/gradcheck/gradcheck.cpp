@@ -168,12 +168,11 @@ std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
 /// input number `constant` needs no gradient and gets zeros.
 std::vector<Tensor> op_gradients(const std::vector<Tensor>& inputs, const OpFunction& f,
                                  const Tensor& cotangent, const std::vector<Tensor>& before,
-                                 int constant = -1) {
+                                 Index constant = -1) {
   Tape tape;
   std::vector<Var> vars;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool is_constant = static_cast<int>(i) == constant;
-    vars.push_back(is_constant ? tape.constant(inputs[i]) : tape.input(inputs[i]));
+  for (Index i = 0; i < std::ssize(inputs); ++i) {
+    vars.push_back(i == constant ? tape.constant(inputs[i]) : tape.input(inputs[i]));
     if (!before.empty()) vars[i].gradient().add(before[i]);
   }
   const Var y = f(vars);
@@ -201,7 +200,7 @@ void check_bookkeeping(GradcheckResult& result, const std::vector<Tensor>& input
     if (!(relative_error(added[i], expected) <= 1e-13)) {
       fail(result, fmt::format("input {}: the pullback does not add to the gradient", i));
     }
-    const std::vector<Tensor> others = op_gradients(inputs, f, cotangent, {}, static_cast<int>(i));
+    const std::vector<Tensor> others = op_gradients(inputs, f, cotangent, {}, i);
     for (size_t j = 0; j < inputs.size(); ++j) {
       if (j != i && !same({others[j]}, {plain[j]})) {
         fail(result, fmt::format("input {} changes when input {} needs no gradient", j, i));

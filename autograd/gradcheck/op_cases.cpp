@@ -22,10 +22,6 @@ const RopeRule kYarn{.theta = 100,
                                  .original_seq_len = 60,
                                  .attention_factor = 0}};
 
-std::shared_ptr<const RopeTable> table(Index seq, Index width, const RopeRule& rule = kRope) {
-  return std::make_shared<const RopeTable>(seq, width, rule);
-}
-
 /// What makes an attention case besides its head mapping.
 struct AttentionShape {
   Index seq, head_dim, value_dim;
@@ -45,8 +41,8 @@ OpCase attention_case(const char* variant, const HeadMapping& mapping,
                    {2, seq, mapping.key_heads, shape.head_dim},
                    {2, seq, mapping.value_heads, shape.value_dim}};
   if (differential) {
-    const auto heads = static_cast<Index>(mapping.outputs.size());
-    result.inputs.push_back(shape.one_lambda ? Shape{} : Shape{2, seq, heads});
+    result.inputs.push_back(shape.one_lambda ? Shape{}
+                                             : Shape{2, seq, std::ssize(mapping.outputs)});
   }
   if (shape.sinks) result.inputs.push_back({mapping.query_heads});
   const auto with = [mapping, shape, differential](auto attend) {
@@ -73,8 +69,44 @@ HeadMapping crossed_values() {
   return mapping;
 }
 
-void add_primitives(std::vector<OpCase>& cases) {
-  const std::vector<OpCase> primitives{
+/// The coarse ops, and the same functions from primitives, as cases call them.
+struct Fused {
+  Var embedding(const Var& table) const { return difftape::embedding(kTokens, {2, 3}, table); }
+  Var rope(const Var& x, const RopeRule& rule, Index first) const {
+    return difftape::rope(x, std::make_shared<const RopeTable>(9, 6, rule), first);
+  }
+  Var linear(auto&&... x) const { return difftape::linear(x...); }
+  Var rms_norm(auto&&... x) const { return difftape::rms_norm(x...); }
+  Var swiglu_linear(auto&&... x) const { return difftape::swiglu_linear(x...); }
+  Var cross_entropy(auto&&... x) const { return difftape::cross_entropy(x...); }
+};
+struct Composed {
+  Var embedding(const Var& table) const { return composition::embedding(kTokens, {2, 3}, table); }
+  Var rope(auto&&... x) const { return composition::rope(x...); }
+  Var linear(auto&&... x) const { return composition::linear(x...); }
+  Var rms_norm(auto&&... x) const { return composition::rms_norm(x...); }
+  Var swiglu_linear(auto&&... x) const { return composition::swiglu_linear(x...); }
+  Var cross_entropy(auto&&... x) const { return composition::cross_entropy(x...); }
+};
+
+/// A case of f(ops, inputs), which must be the same with the ops of either struct.
+template <class F>
+OpCase coarse(const char* op, const char* variant, std::vector<Shape> inputs, F f) {
+  return {op, variant, std::move(inputs), [f](Vars v) { return f(Fused(), v); },
+          [f](Vars v) { return f(Composed(), v); }};
+}
+
+/// Cross-entropy of hidden states of a shape whose last axis is 3.
+OpCase loss_case(const char* variant, const Shape& hidden, Index vocab,
+                 const std::vector<std::int32_t>& targets, const LossOptions& options) {
+  return coarse("cross_entropy", variant, {hidden, {vocab, 3}},
+                [targets, options](auto ops, Vars v) {
+                  return ops.cross_entropy(v[0], v[1], targets, options);
+                });
+}
+
+std::vector<OpCase> primitives() {
+  return {
       {"add", "", {{3, 4}, {3, 4}}, [](Vars v) { return add(v[0], v[1]); }},
       {"add", "broadcast", {{2, 3, 4}, {3, 1}}, [](Vars v) { return add(v[0], v[1]); }},
       {"add", "itself", {{3, 4}}, [](Vars v) { return add(v[0], v[0]); }},
@@ -100,96 +132,37 @@ void add_primitives(std::vector<OpCase>& cases) {
        "",
        {{2, 6}},
        [](Vars v) {
-         return reshape(v[0], {3, 4});
+         return reshape(v[0], Shape{3, 4});
        }},
   };
-  cases.insert(cases.end(), primitives.begin(), primitives.end());
 }
 
-void add_coarse(std::vector<OpCase>& cases) {
-  const std::vector<OpCase> coarse{
-      {"embedding",
-       "",
-       {{7, 3}},
-       [](Vars v) {
-         return embedding(kTokens, {2, 3}, v[0]);
-       },
-       [](Vars v) {
-         return composition::embedding(kTokens, {2, 3}, v[0]);
-       }},
-      {"linear",
-       "",
-       {{2, 3, 5}, {4, 5}},
-       [](Vars v) { return linear(v[0], v[1]); },
-       [](Vars v) { return composition::linear(v[0], v[1]); }},
-      {"linear",
-       "residual",
-       {{2, 3, 5}, {4, 5}, {2, 3, 4}},
-       [](Vars v) { return linear(v[0], v[1], v[2]); },
-       [](Vars v) { return add(composition::linear(v[0], v[1]), v[2]); }},
-      {"rms_norm",
-       "",
-       {{2, 3, 7}, {7}},
-       [](Vars v) { return rms_norm(v[0], v[1], 1e-5); },
-       [](Vars v) { return composition::rms_norm(v[0], v[1], 1e-5); }},
-      {"rope",
-       "",
-       {{2, 5, 3, 6}},
-       [](Vars v) { return rope(v[0], table(9, 6)); },
-       [](Vars v) { return composition::rope(v[0], kRope); }},
-      {"rope",
-       "from_a_position",
-       {{2, 5, 3, 6}},
-       [](Vars v) { return rope(v[0], table(9, 6), 4); },
-       [](Vars v) { return composition::rope(v[0], kRope, 4); }},
-      {"rope",
-       "yarn",
-       {{2, 5, 3, 6}},
-       [](Vars v) { return rope(v[0], table(9, 6, kYarn), 4); },
-       [](Vars v) { return composition::rope(v[0], kYarn, 4); }},
-      {"swiglu_linear",
-       "",
-       {{3, 5}, {3, 5}, {4, 5}},
-       [](Vars v) { return swiglu_linear(v[0], v[1], v[2]); },
-       [](Vars v) { return composition::swiglu_linear(v[0], v[1], v[2]); }},
-      {"swiglu_linear",
-       "residual",
-       {{3, 5}, {3, 5}, {4, 5}, {3, 4}},
-       [](Vars v) { return swiglu_linear(v[0], v[1], v[2], v[3]); },
-       [](Vars v) { return add(composition::swiglu_linear(v[0], v[1], v[2]), v[3]); }},
-      {"cross_entropy",
-       "",
-       {{6, 3}, {7, 3}},
-       [](Vars v) { return cross_entropy(v[0], v[1], kTokens); },
-       [](Vars v) { return composition::cross_entropy(v[0], v[1], kTokens); }},
-      {"cross_entropy",
-       "scaled",
-       {{2, 3, 3}, {7, 3}},
-       [](Vars v) { return affine(cross_entropy(v[0], v[1], kTokens), 0.5, 0); }},
-      {"cross_entropy",
-       "ignored",
-       {{2, 3, 3}, {7, 3}},
-       [](Vars v) { return cross_entropy(v[0], v[1], kSomeIgnored); },
-       [](Vars v) { return composition::cross_entropy(v[0], v[1], kSomeIgnored); }},
-      {"cross_entropy",
-       "z_loss",
-       {{2, 3, 3}, {7, 3}},
-       [](Vars v) { return cross_entropy(v[0], v[1], kSomeIgnored, {.z_loss = 0.3}); },
-       [](Vars v) {
-         return composition::cross_entropy(v[0], v[1], kSomeIgnored, {.z_loss = 0.3});
-       }},
-      {"cross_entropy",
-       "softcap",
-       {{6, 3}, {19, 3}},
-       [](Vars v) { return cross_entropy(v[0], v[1], kTokens, {.softcap = 1.5}); },
-       [](Vars v) { return composition::cross_entropy(v[0], v[1], kTokens, {.softcap = 1.5}); }},
-      {"cross_entropy",
-       "z_loss_softcap",
-       {{6, 3}, {7, 3}},
-       [](Vars v) { return cross_entropy(v[0], v[1], kTokens, {.z_loss = 0.2, .softcap = 2}); },
-       [](Vars v) {
-         return composition::cross_entropy(v[0], v[1], kTokens, {.z_loss = 0.2, .softcap = 2});
-       }},
+std::vector<OpCase> coarse_ops() {
+  return {
+      coarse("embedding", "", {{7, 3}}, [](auto ops, Vars v) { return ops.embedding(v[0]); }),
+      coarse("linear", "", {{2, 3, 5}, {4, 5}},
+             [](auto ops, Vars v) { return ops.linear(v[0], v[1]); }),
+      coarse("linear", "residual", {{2, 3, 5}, {4, 5}, {2, 3, 4}},
+             [](auto ops, Vars v) { return ops.linear(v[0], v[1], v[2]); }),
+      coarse("rms_norm", "", {{2, 3, 7}, {7}},
+             [](auto ops, Vars v) { return ops.rms_norm(v[0], v[1], 1e-5); }),
+      coarse("rope", "", {{2, 5, 3, 6}}, [](auto ops, Vars v) { return ops.rope(v[0], kRope, 0); }),
+      coarse("rope", "from_a_position", {{2, 5, 3, 6}},
+             [](auto ops, Vars v) { return ops.rope(v[0], kRope, 4); }),
+      coarse("rope", "yarn", {{2, 5, 3, 6}},
+             [](auto ops, Vars v) { return ops.rope(v[0], kYarn, 4); }),
+      coarse("swiglu_linear", "", {{3, 5}, {3, 5}, {4, 5}},
+             [](auto ops, Vars v) { return ops.swiglu_linear(v[0], v[1], v[2]); }),
+      coarse("swiglu_linear", "residual", {{3, 5}, {3, 5}, {4, 5}, {3, 4}},
+             [](auto ops, Vars v) { return ops.swiglu_linear(v[0], v[1], v[2], v[3]); }),
+      loss_case("", {6, 3}, 7, kTokens, {}),
+      coarse(
+          "cross_entropy", "scaled", {{2, 3, 3}, {7, 3}},
+          [](auto ops, Vars v) { return affine(ops.cross_entropy(v[0], v[1], kTokens), 0.5, 0); }),
+      loss_case("ignored", {2, 3, 3}, 7, kSomeIgnored, {}),
+      loss_case("z_loss", {2, 3, 3}, 7, kSomeIgnored, {.z_loss = 0.3}),
+      loss_case("softcap", {6, 3}, 19, kTokens, {.softcap = 1.5}),
+      loss_case("z_loss_softcap", {6, 3}, 7, kTokens, {.z_loss = 0.2, .softcap = 2}),
       {"checkpointed",
        "",
        {{2, 3, 4}},
@@ -263,7 +236,6 @@ void add_coarse(std::vector<OpCase>& cases) {
                       .visible = {.sliding_window = 3}}),
       attention_case("crossed_values", crossed_values(), {.seq = 5, .head_dim = 3, .value_dim = 4}),
   };
-  cases.insert(cases.end(), coarse.begin(), coarse.end());
 }
 
 }  // namespace
@@ -280,9 +252,8 @@ std::vector<Tensor> OpCase::make_inputs() const {
 }
 
 std::vector<OpCase> op_cases() {
-  std::vector<OpCase> cases;
-  add_primitives(cases);
-  add_coarse(cases);
+  std::vector<OpCase> cases = primitives();
+  std::ranges::move(coarse_ops(), std::back_inserter(cases));
   return cases;
 }
 

@@ -37,36 +37,31 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
 /// For each element of an array of shape `out`, where the operand of shape `in` has its partner.
 class BroadcastIndex {
  public:
-  BroadcastIndex(const Shape& out, const Shape& in);
-  Index operator()(Index position) const;
+  BroadcastIndex(const Shape& out, const Shape& in)
+      : identity_(out.size() == in.size()), rank_(out.rank()) {
+    Index stride = 1;
+    for (int axis = 0; axis < rank_; ++axis) {  // from the last axis to the first
+      const Index extent = extent_from_end(in, axis);
+      extents_[axis] = extent_from_end(out, axis);
+      strides_[axis] = extent == 1 ? 0 : stride;
+      stride *= extent;
+    }
+  }
+  Index operator()(Index position) const {
+    if (identity_) return position;
+    Index index = 0;
+    for (int axis = 0; axis < rank_; ++axis) {
+      index += position % extents_[axis] * strides_[axis];
+      position /= extents_[axis];
+    }
+    return index;
+  }
 
  private:
   bool identity_;
   int rank_;
   std::array<Index, Shape::kMaxRank> extents_{}, strides_{};
 };
-
-BroadcastIndex::BroadcastIndex(const Shape& out, const Shape& in)
-    : identity_(out.size() == in.size()), rank_(out.rank()) {
-  Index stride = 1;
-  for (int axis = 0; axis < rank_; ++axis) {  // from the last axis to the first
-    const Index extent = extent_from_end(in, axis);
-    const auto at = static_cast<size_t>(axis);
-    extents_[at] = extent_from_end(out, axis);
-    strides_[at] = extent == 1 ? 0 : stride;
-    stride *= extent;
-  }
-}
-
-Index BroadcastIndex::operator()(Index position) const {
-  if (identity_) return position;
-  Index index = 0;
-  for (size_t axis = 0; axis < static_cast<size_t>(rank_); ++axis) {
-    index += position % extents_[axis] * strides_[axis];
-    position /= extents_[axis];
-  }
-  return index;
-}
 
 /// y[i] = f(a[i'], b[i'']) over the broadcast shape.
 template <class F>

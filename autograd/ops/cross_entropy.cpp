@@ -11,8 +11,6 @@
 //   fails     inner sizes differ, as many targets as rows are not given, a target is neither in
 //             [0, V) nor kIgnoreIndex, all are kIgnoreIndex
 // Rows whose target is kIgnoreIndex are left out before anything is computed of them.
-#include <optional>
-
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -68,59 +66,47 @@ void rows_cross_entropy(RowsOf& of, Tensor& logits, Index count, const std::int3
   });
 }
 
-/// Number of rows that are scored.
-Index check_targets(std::span<const std::int32_t> targets, Index vocab) {
-  Index ignored = 0;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i] == kIgnoreIndex) {
-      ++ignored;
-    } else if (targets[i] < 0 || targets[i] >= vocab) {
-      throw DataError(fmt::format("cross_entropy: target {} of row {} is not in [0, {})",
-                                  targets[i], i, vocab));
-    }
-  }
-  const auto rows = static_cast<Index>(targets.size());
-  if (ignored == rows) {
-    throw DataError(fmt::format(
-        "cross_entropy: all {} targets are ignored; need at least one that is scored", rows));
-  }
-  return rows - ignored;
-}
-
 /// Which rows are scored, in their order, and their targets.
 struct Scored {
   std::vector<Index> rows;
   std::vector<std::int32_t> targets;
 };
-Scored scored_of(std::span<const std::int32_t> targets) {
+Scored scored_of(std::span<const std::int32_t> targets, Index vocab) {
   Scored scored;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (targets[i] == kIgnoreIndex) continue;
-    scored.rows.push_back(static_cast<Index>(i));
+    if (targets[i] < 0 || targets[i] >= vocab) {
+      throw DataError(fmt::format("cross_entropy: target {} of row {} is not in [0, {})",
+                                  targets[i], i, vocab));
+    }
+    scored.rows.push_back(i);
     scored.targets.push_back(targets[i]);
+  }
+  if (scored.rows.empty()) {
+    throw DataError(
+        fmt::format("cross_entropy: all {} targets are ignored; need at least one that is scored",
+                    targets.size()));
   }
   return scored;
 }
 
-/// Those rows of x, (N, C).
+/// Those rows of x, (N, C); x if they are all.
 Tensor gathered(const Tensor& x, const std::vector<Index>& rows) {
+  if (std::ssize(rows) == x.shape().rows()) return x;
   const Index width = x.shape().last();
-  Tensor out = Tensor::empty({static_cast<Index>(rows.size()), width});
+  Tensor out = Tensor::empty({std::ssize(rows), width});
   serial([&] {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      std::copy_n(x.row(rows[i]), width, out.row(static_cast<Index>(i)));
-    }
+    for (size_t i = 0; i < rows.size(); ++i) std::copy_n(x.row(rows[i]), width, out.row(i));
   });
   return out;
 }
 
-/// The rows of x at their places in zeros of the given shape.
+/// The rows of x at their places in zeros of the given shape; x if they are all.
 Tensor scattered(const Tensor& x, const std::vector<Index>& rows, const Shape& shape) {
+  if (x.size() == shape.size()) return x;
   Tensor out = Tensor::zeros(shape);
   serial([&] {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      std::copy_n(x.row(static_cast<Index>(i)), shape.last(), out.row(rows[i]));
-    }
+    for (size_t i = 0; i < rows.size(); ++i) std::copy_n(x.row(i), shape.last(), out.row(rows[i]));
   });
   return out;
 }
@@ -166,15 +152,6 @@ LossAndGradients mean_loss(const Tensor& hidden, const Tensor& weight,
   return result;
 }
 
-/// N cross-entropies of the terms of the scored rows.
-std::vector<double> row_losses(const std::vector<RowTerms>& terms, const Scored* scored, Index n) {
-  std::vector<double> losses(static_cast<size_t>(n));
-  for (size_t i = 0; i < terms.size(); ++i) {
-    losses[scored ? static_cast<size_t>(scored->rows[i]) : i] = terms[i].cross_entropy;
-  }
-  return losses;
-}
-
 /// gradient += dy saved.
 void add_scaled(const Gradient& gradient, const Tensor& saved, real dy) {
   if (!gradient.requires_grad()) return;
@@ -195,27 +172,21 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
                   const LossOptions& options, LossTerms* terms) {
   const Shape &sh = hidden.shape(), &sw = weight.shape();
   const Index rows = sh.rows(), width = sh.last();
-  require_shape(sw.rank() == 2 && width == sw[1] && static_cast<Index>(targets.size()) == rows,
-                "cross_entropy", "hidden is {}, weight is {}, {} targets; need (N, C), (V, C), N",
-                sh.str(), sw.str(), targets.size());
-  const Index count = check_targets(targets, sw[0]);
+  require_shape(sw.rank() == 2 && width == sw[1] && std::ssize(targets) == rows, "cross_entropy",
+                "hidden is {}, weight is {}, {} targets; need (N, C), (V, C), N", sh.str(),
+                sw.str(), targets.size());
+  const Scored scored = scored_of(targets, sw[0]);
   const bool gradient = hidden.gradient().requires_grad() || weight.gradient().requires_grad();
-  const RowsOf of{options, count, gradient};
-  const Precision precision = hidden.tape().precision();
-  LossAndGradients result;
-  std::optional<Scored> scored;
-  if (count == rows) {
-    result = mean_loss(hidden.value(), weight.value(), targets, of, precision);
-  } else {
-    scored = scored_of(targets);
-    result = mean_loss(gathered(hidden.value(), scored->rows), weight.value(), scored->targets, of,
-                       precision);
-    if (gradient) result.dhidden = scattered(result.dhidden, scored->rows, sh);
-  }
+  LossAndGradients result =
+      mean_loss(gathered(hidden.value(), scored.rows), weight.value(), scored.targets,
+                {options, std::ssize(scored.rows), gradient}, hidden.tape().precision());
+  if (gradient) result.dhidden = scattered(result.dhidden, scored.rows, sh);
   const RowTerms& mean = result.terms;
   if (terms) {
-    *terms = {static_cast<real>(mean.cross_entropy), mean.squared_log_z,
-              row_losses(result.of_rows, scored ? &*scored : nullptr, rows)};
+    *terms = {static_cast<real>(mean.cross_entropy), mean.squared_log_z, std::vector<double>(rows)};
+    for (size_t i = 0; i < scored.rows.size(); ++i) {
+      terms->row_losses[scored.rows[i]] = result.of_rows[i].cross_entropy;
+    }
   }
   const double loss =
       mean.cross_entropy + (options.z_loss > 0 ? options.z_loss * mean.squared_log_z : 0);

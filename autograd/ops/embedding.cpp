@@ -11,10 +11,10 @@ namespace difftape {
 
 Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table) {
   const Shape& st = table.shape();
-  require_shape(st.rank() == 2 && shape.size() == static_cast<Index>(tokens.size()) &&
-                    shape.rank() < Shape::kMaxRank,
-                "embedding", "table is {}, {} tokens for {}; need (V, C) and as many tokens",
-                st.str(), tokens.size(), shape.str());
+  require_shape(
+      st.rank() == 2 && shape.size() == std::ssize(tokens) && shape.rank() < Shape::kMaxRank,
+      "embedding", "table is {}, {} tokens for {}; need (V, C) and as many tokens", st.str(),
+      tokens.size(), shape.str());
   const Index vocab = st[0], width = st[1];
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= vocab) {
@@ -25,10 +25,9 @@ Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Va
   std::vector<Index> extents(shape.begin(), shape.end());
   extents.push_back(width);
   Tensor y = Tensor::empty(Shape(std::span<const Index>(extents)));
-  const auto count = static_cast<Index>(tokens.size());
-  parallel_ranges(count, row_grain(width), [&](Index begin, Index rows) {
+  parallel_ranges(std::ssize(tokens), row_grain(width), [&](Index begin, Index rows) {
     for (Index i = begin; i < begin + rows; ++i) {
-      std::copy_n(table.value().row(tokens[static_cast<size_t>(i)]), width, y.row(i));
+      std::copy_n(table.value().row(tokens[i]), width, y.row(i));
     }
   });
   return record("embedding", y, {table},
@@ -39,7 +38,7 @@ Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Va
                   parallel_ranges(width, 64, [&](Index column, Index columns) {
                     for (size_t i = 0; i < ids.size(); ++i) {
                       Row(out.row(ids[i]) + column, columns) +=
-                          ConstRow(dy.row(static_cast<Index>(i)) + column, columns);
+                          ConstRow(dy.row(i) + column, columns);
                     }
                   });
                 });

@@ -32,15 +32,15 @@ void exchange(const Tensor& x, int a, int b, Tensor& target, Accumulate accumula
   std::array<Index, Shape::kMaxRank> strides{};
   Index stride = 1;
   for (int axis = from.rank() - 1; axis >= 0; --axis) {
-    strides[static_cast<size_t>(axis)] = stride;
+    strides[axis] = stride;
     stride *= from[axis];
   }
-  std::swap(strides[static_cast<size_t>(a)], strides[static_cast<size_t>(b)]);
+  std::swap(strides[a], strides[b]);
   parallel_ranges(target.size(), kElementGrain, [&](Index begin, Index count) {
     for (Index i = begin; i < begin + count; ++i) {
       Index rest = i, source = 0;
       for (int axis = to.rank() - 1; axis >= 0; --axis) {
-        source += rest % to[axis] * strides[static_cast<size_t>(axis)];
+        source += rest % to[axis] * strides[axis];
         rest /= to[axis];
       }
       const real value = x.data()[source];

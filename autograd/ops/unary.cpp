@@ -15,12 +15,12 @@ namespace difftape {
 
 namespace {
 
-/// f(xi, yi) for each block of x and of a new tensor y of its shape.
+/// f of every element.
 template <class F>
 Tensor map(const Var& x, F f) {
   Tensor y = Tensor::like(x.value());
-  parallel_ranges(y.size(), kElementGrain, [&](Index i, Index n) {
-    f(ConstRow(x.value().data() + i, n), Row(y.data() + i, n));
+  parallel_ranges(y.size(), kElementGrain, [&](Index begin, Index n) {
+    for (Index i = begin; i < begin + n; ++i) y.data()[i] = f(x.value().data()[i]);
   });
   return y;
 }
@@ -39,24 +39,23 @@ Tape::Pullback pullback(const Tensor& saved, const Var& x, F f) {
 }  // namespace
 
 Var exp(const Var& x) {
-  const Tensor y =
-      map(x, [](ConstRow xi, Row yi) { yi = xi.unaryExpr([](real e) { return std::exp(e); }); });
+  const Tensor y = map(x, [](real xi) { return std::exp(xi); });
   return record("exp", y, {x},
                 pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) { dxi += dyi * yi; }));
 }
 
 Var log(const Var& x) {
-  const Tensor y =
-      map(x, [](ConstRow xi, Row yi) { yi = xi.unaryExpr([](real e) { return std::log(e); }); });
+  const Tensor y = map(x, [](real xi) { return std::log(xi); });
   return record("log", y, {x}, pullback(x.value(), x, [](ConstRow xi, ConstRow dyi, Row dxi) {
                   dxi += dyi / xi;
                 }));
 }
 
 Var sigmoid(const Var& x) {
-  const Tensor y = map(x, [](ConstRow xi, Row yi) {
-    for_each_vector(xi.size(), [&](Index i, Index n) {
-      store(sigmoid_simd(load(xi.data() + i, n)), yi.data() + i, n);
+  Tensor y = Tensor::like(x.value());
+  parallel_ranges(y.size(), kElementGrain, [&](Index begin, Index count) {
+    for_each_vector(count, [&](Index i, Index n) {
+      store(sigmoid_simd(load(x.value().data() + begin + i, n)), y.data() + begin + i, n);
     });
   });
   return record("sigmoid", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
@@ -65,8 +64,7 @@ Var sigmoid(const Var& x) {
 }
 
 Var rsqrt(const Var& x) {
-  const Tensor y = map(
-      x, [](ConstRow xi, Row yi) { yi = xi.unaryExpr([](real e) { return 1 / std::sqrt(e); }); });
+  const Tensor y = map(x, [](real xi) { return 1 / std::sqrt(xi); });
   return record("rsqrt", y, {x}, pullback(y, x, [](ConstRow yi, ConstRow dyi, Row dxi) {
                   dxi += dyi * yi.cube() * real(-0.5);
                 }));
@@ -84,7 +82,7 @@ Var softcap(const Var& x, double cap) {
 
 Var affine(const Var& x, double scale, double shift) {
   const auto s = static_cast<real>(scale), c = static_cast<real>(shift);
-  const Tensor y = map(x, [s, c](ConstRow xi, Row yi) { yi = xi * s + c; });
+  const Tensor y = map(x, [s, c](real xi) { return xi * s + c; });
   return record("affine", y, {x}, [dx = x.gradient(), s](const Tensor& dy) {
     Tensor out = dx.grad();
     parallel_ranges(out.size(), kElementGrain, [&](Index i, Index n) {

@@ -17,43 +17,33 @@ double left_after(ScheduleKind kind, double x) {
       return (1 + std::cos(std::numbers::pi * x)) / 2;
     case ScheduleKind::constant:
       return 1;
-    default:
-      return 1 - x;
+    case ScheduleKind::linear:
+    case ScheduleKind::wsd:
+      break;
   }
+  return 1 - x;
 }
-
-class WarmupThenDecay : public Schedule {
- public:
-  WarmupThenDecay(const OptimConfig& config, Index steps)
-      : peak_(config.lr),
-        floor_(config.min_lr),
-        warmup_(config.warmup_steps),
-        start_(std::max<Index>(warmup_ - 1, 0)),
-        last_(steps - 1),
-        kind_(config.schedule) {
-    if (kind_ == ScheduleKind::wsd) {
-      const auto length = std::llround(config.decay_fraction * static_cast<double>(steps));
-      start_ = std::max<Index>(start_, last_ - length);
-    }
-  }
-
-  double lr(Index step) const override {
-    if (step < warmup_) return peak_ * ratio(step + 1, warmup_);
-    if (step <= start_) return peak_;
-    const double x = last_ > start_ ? std::min(1.0, ratio(step - start_, last_ - start_)) : 0.0;
-    return std::lerp(floor_, peak_, left_after(kind_, x));
-  }
-
- private:
-  double peak_, floor_;
-  Index warmup_, start_, last_;
-  ScheduleKind kind_;
-};
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_schedule(const OptimConfig& config, Index steps) {
-  return std::make_unique<WarmupThenDecay>(config, steps);
+Schedule::Schedule(const OptimConfig& config, Index steps)
+    : peak_(config.lr),
+      floor_(config.min_lr),
+      warmup_(config.warmup_steps),
+      start_(std::max<Index>(warmup_ - 1, 0)),
+      last_(steps - 1),
+      kind_(config.schedule) {
+  if (kind_ == ScheduleKind::wsd) {
+    const auto length = std::llround(config.decay_fraction * static_cast<double>(steps));
+    start_ = std::max<Index>(start_, last_ - length);
+  }
+}
+
+double Schedule::lr(Index step) const {
+  if (step < warmup_) return peak_ * ratio(step + 1, warmup_);
+  if (step <= start_) return peak_;
+  const double x = last_ > start_ ? std::min(1.0, ratio(step - start_, last_ - start_)) : 0.0;
+  return std::lerp(floor_, peak_, left_after(kind_, x));
 }
 
 }  // namespace difftape

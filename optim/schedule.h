@@ -1,8 +1,6 @@
 #pragma once
 // The learning rate of every step. Steps count from 0 to steps - 1.
 
-#include <memory>
-
 #include "optim/optim_config.h"
 
 namespace difftape {
@@ -17,13 +15,16 @@ namespace difftape {
 ///             start = max(w - 1, steps - 1 - round(decay_fraction steps)), the peak before it.
 ///   constant  stays at the peak.
 /// If the warm-up fills all steps, nothing is left to decay.
-class Schedule {
+class Schedule final {
  public:
-  virtual ~Schedule() = default;
-  virtual double lr(Index step) const = 0;
-};
+  /// The schedule that the configuration names, over `steps` steps.
+  Schedule(const OptimConfig& config, Index steps);
+  double lr(Index step) const;
 
-/// The schedule that the configuration names, over `steps` steps.
-std::unique_ptr<Schedule> make_schedule(const OptimConfig& config, Index steps);
+ private:
+  double peak_, floor_;
+  Index warmup_, start_, last_;
+  ScheduleKind kind_;
+};
 
 }  // namespace difftape

@@ -13,8 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/gemm.h"
-#include "core/parallel.h"
+#include "core/rows.h"
 #include "optim/rules/rules.h"
 
 namespace difftape {
@@ -26,18 +25,17 @@ constexpr real kA{3.4445}, kB{-4.7750}, kC{2.0315};
 constexpr double kSmallestNorm = 1e-7;
 constexpr double kRms = 0.2;  // of an update of AdamW
 
-/// y = alpha x + beta y, element by element.
+/// y = alpha x + beta y.
 void combine(real alpha, const Tensor& x, real beta, Tensor& y) {
   parallel_ranges(x.size(), kElementGrain, [&](Index begin, Index count) {
-    const real* from = x.data() + begin;
-    real* to = y.data() + begin;
-    for (Index i = 0; i < count; ++i) to[i] = alpha * from[i] + beta * to[i];
+    Row to(y.data() + begin, count);
+    to = alpha * ConstRow(x.data() + begin, count) + beta * to;
   });
 }
 
-void scale(real factor, Tensor& x) {
+void scale(double factor, Tensor& x) {
   parallel_ranges(x.size(), kElementGrain, [&](Index begin, Index count) {
-    for (Index i = begin; i < begin + count; ++i) x.data()[i] *= factor;
+    Row(x.data() + begin, count) *= static_cast<real>(factor);
   });
 }
 
@@ -91,18 +89,16 @@ class Muon : public UpdateRule {
     combine(rest, parameter.grad, momentum, m);
     Tensor direction = m.clone();
     combine(rest, parameter.grad, momentum, direction);
-    scale(static_cast<real>(1 / std::max(norm_of(direction), kSmallestNorm)), direction);
+    scale(1 / std::max(norm_of(direction), kSmallestNorm), direction);
     direction = near_orthogonal(std::move(direction));
     const Index longer = std::max(parameter.shape[0], parameter.shape[1]);
-    scale(static_cast<real>(kRms * std::sqrt(static_cast<double>(longer))), direction);
+    scale(kRms * std::sqrt(static_cast<double>(longer)), direction);
     return {1, std::move(direction)};
   }
 
   void update(const StepInput& step, const Elements& x) const override {
-    const auto lr = static_cast<real>(step.lr);
-    for (Index i = 0; i < x.count; ++i) {
-      x.value[i] = x.keep * x.value[i] - lr * x.direction[i];
-    }
+    Row value(x.value, x.count);
+    value = x.keep * value - static_cast<real>(step.lr) * ConstRow(x.direction, x.count);
   }
 
  private:

@@ -26,10 +26,9 @@ namespace fs = std::filesystem;
 /// The first of `steps` steps whose learning rate would have been another; `steps` if there is
 /// none.
 Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
-  const auto before = make_schedule(made.optim, made.train.steps);
-  const auto now = make_schedule(wanted.optim, wanted.train.steps);
+  const Schedule before(made.optim, made.train.steps), now(wanted.optim, wanted.train.steps);
   Index step = 0;
-  while (step < steps && before->lr(step) == now->lr(step)) ++step;
+  while (step < steps && before.lr(step) == now.lr(step)) ++step;
   return step;
 }
 

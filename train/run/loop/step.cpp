@@ -170,7 +170,7 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   const Clock::time_point started = Clock::now();
   Step step;
   step.step = state.step + 1;
-  step.lr = state.schedule->lr(state.step);
+  step.lr = state.schedule.lr(state.step);
   const MicroBatches batches = batches_of(state, step.step);
   const StepTerms terms = accumulate_gradients(state, batches, events);
   step.loss = terms.loss;

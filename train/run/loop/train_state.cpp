@@ -92,7 +92,7 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       gradient_sums(model.parameters().size(),
                     TreeSum(config.train.gradient_accumulation_steps / processes::count())),
-      schedule(make_schedule(config.optim, config.train.steps)),
+      schedule(config.optim, config.train.steps),
       loss_spikes(spike_rule_of(config.log)),
       grad_spikes(loss_spikes.rule(), stats::SpikeSeries::grad_norm),
       guard(config.train.on_spike) {}

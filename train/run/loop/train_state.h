@@ -101,7 +101,7 @@ struct TrainState {
   std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip_threshold
   Optimizer optimizer;
   std::vector<TreeSum> gradient_sums;  ///< of each parameter, over this process's micro-batches
-  std::unique_ptr<Schedule> schedule;
+  Schedule schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
   SpikeGuard guard;
   /// Gradient norms of the steps done, before clipping; NaN where a resumed run knows none.

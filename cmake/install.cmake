@@ -16,7 +16,7 @@ set_target_properties(difftape_xsmm PROPERTIES EXPORT_NAME xsmm)
 set_target_properties(difftape_onednn PROPERTIES EXPORT_NAME onednn)
 foreach(precision f32 f64)
   string(REPLACE "_f32" "" suffix _${precision})
-  foreach(name kernel gradcheck numbers)
+  foreach(name kernel gradcheck)
     list(APPEND libraries difftape_${name}_${precision})
     set_target_properties(difftape_${name}_${precision} PROPERTIES EXPORT_NAME ${name}${suffix})
   endforeach()
@@ -24,7 +24,8 @@ foreach(precision f32 f64)
   set_target_properties(difftape_${precision} PROPERTIES EXPORT_NAME program${suffix})
 endforeach()
 install(TARGETS ${libraries} EXPORT difftape
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  FILE_SET HEADERS DESTINATION include/difftape COMPONENT development)
 install(EXPORT difftape NAMESPACE difftape:: FILE difftapeTargets.cmake DESTINATION ${package}
   COMPONENT development)
 configure_package_config_file(cmake/difftapeConfig.cmake.in difftapeConfig.cmake
@@ -32,10 +33,3 @@ configure_package_config_file(cmake/difftapeConfig.cmake.in difftapeConfig.cmake
 write_basic_package_version_file(difftapeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/difftapeConfig.cmake cmake/libraries.cmake
   ${PROJECT_BINARY_DIR}/difftapeConfigVersion.cmake DESTINATION ${package} COMPONENT development)
-
-# The public headers (public_headers.cmake copies them).
-set(public ${PROJECT_BINARY_DIR}/generated/public)
-install(CODE "set(source \"${PROJECT_SOURCE_DIR}\")\nset(binary \"${public}\")"
-  COMPONENT development)
-install(SCRIPT cmake/public_headers.cmake COMPONENT development)
-install(DIRECTORY ${public}/difftape DESTINATION include COMPONENT development)

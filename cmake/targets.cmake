@@ -86,26 +86,33 @@ function(difftape_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# difftape_library(NAME PRECISION SOURCE...): a static library in a precision.
-function(difftape_library library precision)
-  add_library(${library} STATIC ${ARGN})
+# What all libraries of a precision are compiled with.
+function(difftape_precision library precision)
   difftape_flags(${library})
-  target_include_directories(${library}
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
+  target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     PRIVATE ${PROJECT_BINARY_DIR})
   target_compile_features(${library} PUBLIC cxx_std_20)
-  # Both sides of a header need the same: Eigen aligns memory by -march, and what is inlined may
-  # become the one copy of a function.
-  target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-ffp-contract=off>)
-  if(DIFFTAPE_NATIVE)
-    target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-march=native>)
-  endif()
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
     # clang-tidy reads a source once; what f64 alone has it reads with the flags of a neighbour.
     set_target_properties(${library} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
   endif()
   target_compile_options(${library} PUBLIC ${difftape_assertions_${precision}})
+endfunction()
+
+# difftape_library(NAME PRECISION SOURCE...): a static library in a precision.
+function(difftape_library library precision)
+  add_library(${library} STATIC ${ARGN})
+  difftape_precision(${library} ${precision})
+  # <difftape/core/tensor.h> in programs, "core/tensor.h" in the headers themselves.
+  target_include_directories(${library} INTERFACE
+    $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/difftape>)
+  # Both sides of a header need the same: Eigen aligns memory by -march, and what is inlined may
+  # become the one copy of a function.
+  target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-ffp-contract=off>)
+  if(DIFFTAPE_NATIVE)
+    target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-march=native>)
+  endif()
 endfunction()
 
 # The kernel knows of no file, configuration or process.
@@ -135,6 +142,22 @@ foreach(precision f32 f64)
   difftape_use_headers(${gradcheck} difftape_headers_kernel ${precision})
 endforeach()
 
+# The public headers are those of the kernel without its insides, which none of them includes, and
+# the call of the program. `./dev docs` renders them.
+file(GLOB_RECURSE public CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.h
+  ${PROJECT_SOURCE_DIR}/autograd/*.h ${PROJECT_SOURCE_DIR}/layers/*.h ${PROJECT_SOURCE_DIR}/optim/*.h)
+set(insides core/bf16 core/digest core/few_rows core/pack core/simd core/simd_functions core/softcap
+  core/tile core/attention/blocks core/attention/key_gradients core/attention/lanes
+  core/attention/rows autograd/gradcheck/op_cases)
+list(TRANSFORM insides REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1.h")
+list(REMOVE_ITEM public ${insides})
+list(APPEND public ${PROJECT_SOURCE_DIR}/train/app/program.h)
+target_sources(difftape_kernel_f32 PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
+  FILES ${public})
+list(JOIN public " " headers)
+add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E env "HEADERS=${headers}" doxygen cmake/Doxyfile
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+
 # Sources of train that compute: optimised as the kernel is.
 set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/generate run/inference/validation
   run/loop/train_state study/compare/measures)
@@ -147,8 +170,8 @@ foreach(source IN LISTS numeric)  # a name that is no file would lose its flags 
   endif()
 endforeach()
 
-# difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources and
-# the program.
+# difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources,
+# those that compute as objects of their own, and the program.
 function(difftape_program program precision main)
   set(library difftape_${precision})
   set(numbers difftape_numbers_${precision})
@@ -156,15 +179,18 @@ function(difftape_program program precision main)
   list(REMOVE_ITEM plain ${numeric})
   set(computing ${ARGN})
   list(REMOVE_ITEM computing ${plain})
+  set(libraries difftape_kernel_${precision}
+    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE $<LINK_ONLY:PkgConfig::SIMDJSON> PNG::PNG
+    $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
+  add_library(${numbers} OBJECT ${computing})
+  difftape_precision(${numbers} ${precision})
+  difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
+  target_link_libraries(${numbers} PRIVATE ${libraries})
   difftape_library(${library} ${precision} ${plain})
   difftape_use_headers(${library} difftape_headers_train ${precision})
   difftape_by_folder(${library})
-  difftape_library(${numbers} ${precision} ${computing})
-  difftape_use_headers(${numbers} difftape_headers_kernel ${precision})
-  target_link_libraries(${library} PUBLIC difftape_kernel_${precision} ${numbers}
-    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE $<LINK_ONLY:PkgConfig::SIMDJSON> PNG::PNG
-    $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
-  target_link_libraries(${numbers} PUBLIC ${library})  # each calls the other
+  target_sources(${library} PRIVATE $<TARGET_OBJECTS:${numbers}>)
+  target_link_libraries(${library} PUBLIC ${libraries})
   add_executable(${program} ${main})
   difftape_flags(${program})
   target_link_libraries(${program} PRIVATE ${library})

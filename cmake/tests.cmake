@@ -101,9 +101,6 @@ add_difftape_tests(installed installed f32 difftape_f32 ${sources} tests/train/a
 target_compile_definitions(difftape_tests_installed PRIVATE
   DIFFTAPE_TEST_PROGRAM="${prefix}/bin/difftape" DIFFTAPE_TEST_EXAMPLES="${examples}")
 
-# The mutants of tests/mutants, not run: only that each still fits the sources.
-add_test(NAME mutants.match_the_source COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants/run.sh --check)
-
 # Runs that are killed, or whose calls fail, by a shim that is preloaded into the program. A
 # sanitizer has to be preloaded first itself.
 if(NOT DIFFTAPE_SANITIZE)

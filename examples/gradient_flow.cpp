@@ -50,7 +50,8 @@ Norms norms_of(const ParameterSet& parameters, const GradNorms& norms) {
   for (const Parameter& parameter : parameters) {
     const auto& [component, layer, part] = parameter.part;
     const std::string name(component == Component::attention ? part : to_string(component));
-    squares[{layer, name}] += std::pow(norms.per_parameter[parameter.position], 2);
+    const double norm = norms.per_parameter[parameter.position];
+    squares[{layer, name}] += norm * norm;
   }
   for (auto& [group, square] : squares) square = std::sqrt(square);
   return squares;

@@ -38,28 +38,22 @@ is_selected() {  # NUMBER PATTERN...
   [ $# -eq 1 ]
 }
 
-occurs_once() {  # TEXT IN
-  local before=${2%%"$1"*}  # prefixes are far slower to remove
-  [[ $1 && $2 == *"$1"* && ${2:${#before}+${#1}} != *"$1"* ]]
+# NUMBER: prints its file with the mutant in it, and fails unless its text occurs once, whatever white
+# space stands between the characters.
+mutated() {
+  OLD=${olds[$1]} NEW=${news[$1]} perl -0777 -pe '
+    my $old = join "\\s*", map { quotemeta } $ENV{OLD} =~ /\S/g;
+    exit 1 if s/$old/$ENV{NEW}/g != 1' "${files[$1]}"
 }
 
 check_list() {  # reports every mutant that does not fit its file
-  local i file='' text='' unfit=0
+  local i unfit=0
   for ((i = 1; i < ${#files[@]}; ++i)); do
-    if [ "$file" != "${files[$i]}" ]; then
-      file=${files[$i]} text=''
-      [ ! -f "$file" ] || text=$(<"$file")
-    fi
-    occurs_once "${olds[$i]}" "$text" && continue
-    echo "mutants: mutant $i (${whats[$i]}): need this once in $file: ${olds[$i]}" >&2
+    mutated "$i" >/dev/null 2>&1 && continue
+    echo "mutants: mutant $i (${whats[$i]}): need this once in ${files[$i]}: ${olds[$i]}" >&2
     unfit=$((unfit + 1))
   done
   [ "$unfit" -eq 0 ] || fail "$unfit of $((${#files[@]} - 1)) do not fit the sources"
-}
-
-mutated() {  # NUMBER TEXT: the text with the mutant in it
-  local before=${2%%"${olds[$1]}"*}
-  printf '%s\n' "$before${news[$1]}${2:${#before}+${#olds[$1]}}"
 }
 
 key() {  # NUMBER: of the mutant and of all that decides whether it is killed
@@ -82,20 +76,20 @@ killers() {  # FILE WHAT, empty for any: the tests that killed such mutants, as 
 # The command of the build that makes OUTPUT.
 command_of() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
-library_of() {  # NUMBER: of the kernel, or of the numbers of train, which only the proofs have
+library_of() {  # NUMBER: the kernel's objects, or those of the numbers of train, which only the proofs have
   [[ ${files[$1]} == train/* ]] && echo difftape_numbers_f64 || echo difftape_kernel_f64
 }
 
 build_mutant() (  # NUMBER PROGRAM FOLDER: the tests, linked with one object before the library
-  library=$(library_of "$1")
+  library=$(library_of "$1") archive=lib${library/_numbers/}.a
   object=CMakeFiles/$library.dir/${files[$1]}.o
   compile=$(command_of "$object") link=$(command_of "bin/difftape_tests_$2")
-  mutated "$1" "$(<"${files[$1]}")" >"$3/mutant.cpp"
+  mutated "$1" >"$3/mutant.cpp"
   compile=${compile/"-c $PWD/${files[$1]}"/"-c $3/mutant.cpp"}
   compile=${compile//-Werror/}  # a mutant may leave a variable unused
   cd "$build"
   eval "${compile//"$object"/"$3/mutant.o"}" || exit
-  link=${link/lib$library.a/"$3/mutant.o lib$library.a"}
+  link=${link/$archive/"$3/mutant.o $archive"}
   eval "${link/"-o bin/difftape_tests_$2"/"-o $3/tests"}"
 )
 

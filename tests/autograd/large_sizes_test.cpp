@@ -117,23 +117,20 @@ TEST(LargeSizes, transposing_several_ranges_twice_changes_nothing) {
       });
 }
 
-TEST(LargeSizes, a_scaled_cross_entropy_of_several_ranges_equals_its_composition) {
-  const std::vector<std::int32_t> targets(600, 2);
-  expect_equal(
-      {drawn({600, 30}, "hidden"), drawn({7, 30}, "weight")},
-      [&](std::vector<Var>& v) { return affine(cross_entropy(v[0], v[1], targets), 0.5, 0); },
-      [&](std::vector<Var>& v) {
-        return affine(composition::cross_entropy(v[0], v[1], targets), 0.5, 0);
-      });
-}
-
-TEST(LargeSizes, cross_entropy_of_scattered_rows_over_several_chunks_equals_its_composition) {
-  std::vector<std::int32_t> targets;
-  for (int i = 0; i < 2600; ++i) targets.push_back(i % 2 == 0 ? kIgnoreIndex : i % 7);
-  expect_equal(
-      {drawn({2600, 5}, "hidden"), drawn({7, 5}, "weight")},
-      [&](std::vector<Var>& v) { return cross_entropy(v[0], v[1], targets); },
-      [&](std::vector<Var>& v) { return composition::cross_entropy(v[0], v[1], targets); });
+TEST(LargeSizes, cross_entropy_over_several_chunks_or_ranges_equals_its_composition) {
+  const auto expect = [](Index rows, Index width, double scale, auto&& target_of) {
+    std::vector<std::int32_t> targets;
+    for (int i = 0; i < rows; ++i) targets.push_back(target_of(i));
+    expect_equal(
+        {drawn({rows, width}, "hidden"), drawn({7, width}, "weight")},
+        [&](std::vector<Var>& v) { return affine(cross_entropy(v[0], v[1], targets), scale, 0); },
+        [&](std::vector<Var>& v) {
+          return affine(composition::cross_entropy(v[0], v[1], targets), scale, 0);
+        });
+  };
+  expect(1300, 5, 1, [](int i) { return i % 7; });
+  expect(600, 30, 0.5, [](int) { return 2; });
+  expect(2600, 5, 1, [](int i) { return i % 2 == 0 ? kIgnoreIndex : i % 7; });  // scattered rows
 }
 
 TEST(LargeSizes, cross_entropy_tells_the_loss_of_each_row_and_0_where_none_is_scored) {
@@ -147,9 +144,9 @@ TEST(LargeSizes, cross_entropy_tells_the_loss_of_each_row_and_0_where_none_is_sc
     ASSERT_EQ(terms.row_losses.size(), 1200u);
     double sum = 0;
     for (Index row = 0; row < 1200; ++row) {
-      const double loss = terms.row_losses[static_cast<size_t>(row)];
+      const double loss = terms.row_losses[row];
       sum += loss;
-      const std::int32_t target = targets[static_cast<size_t>(row)];
+      const std::int32_t target = targets[row];
       if (target == kIgnoreIndex) {
         EXPECT_EQ(loss, 0);
         continue;
@@ -165,15 +162,6 @@ TEST(LargeSizes, cross_entropy_tells_the_loss_of_each_row_and_0_where_none_is_sc
     }
     EXPECT_NEAR(sum / (1200 / every), terms.cross_entropy, 1e-12);
   }
-}
-
-TEST(LargeSizes, cross_entropy_over_several_chunks_equals_its_composition) {
-  std::vector<std::int32_t> targets;
-  for (int i = 0; i < 1300; ++i) targets.push_back(i % 7);
-  expect_equal(
-      {drawn({1300, 5}, "hidden"), drawn({7, 5}, "weight")},
-      [&](std::vector<Var>& v) { return cross_entropy(v[0], v[1], targets); },
-      [&](std::vector<Var>& v) { return composition::cross_entropy(v[0], v[1], targets); });
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ double difference(Layer& layer, const std::vector<Index>& pieces,
 }
 
 std::vector<Index> prompt_then_one_by_one(Index prompt) {
-  std::vector<Index> pieces(static_cast<size_t>(kSeqLen - prompt + 1), 1);
+  std::vector<Index> pieces(kSeqLen - prompt + 1, 1);
   pieces.front() = prompt;
   return pieces;
 }
@@ -151,7 +151,7 @@ TEST(ModelKvCache, gives_the_logits_of_the_model) {
     model.parameters().initialize(1);
     for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));
     std::vector<std::int32_t> ids(kBatchSize * kSeqLen);
-    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 50);
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * 7 % 50;
     Tape tape(Tape::Mode::inference);
     const Tensor logits = model.logits(tape, {ids, kBatchSize, kSeqLen}).value();
     ModelKvCache cache = model.make_cache(kBatchSize, kSeqLen);

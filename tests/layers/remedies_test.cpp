@@ -51,7 +51,7 @@ TEST(Remedies, soft_capped_logits_are_those_of_the_definition_and_so_is_their_lo
       EXPECT_NEAR(b.row(row)[v], 0.7 * std::tanh(a.row(row)[v] / 0.7), 1e-14);
       sum += std::exp(b.row(row)[v]);
     }
-    loss += (std::log(sum) - b.row(row)[kTargets[static_cast<size_t>(row)]]) / 8;
+    loss += (std::log(sum) - b.row(row)[kTargets[row]]) / 8;
   }
   Tape tape;
   LossTerms terms;
@@ -106,7 +106,7 @@ class Largest : public Observer {
  public:
   void attention(Index layer, const AttentionView& view) override {
     for (const OutputHead& output : view.mapping.outputs) {
-      for (size_t map = 0; map < static_cast<size_t>(view.mapping.maps); ++map) {
+      for (Index map = 0; map < view.mapping.maps; ++map) {
         add(layer, view, output.query[map], output.key[map]);
       }
     }

@@ -76,7 +76,7 @@ TEST(Structure, packed_documents_do_not_see_each_other) {
     Layer layer(config);
     const Tensor x = random({1, 150, 6}, "x");
     for (const Index t : {2, 3, 69, 70, 149}) {
-      expect_only_visible(layer, x, t, starts[static_cast<size_t>(t)], documents);
+      expect_only_visible(layer, x, t, starts[t], documents);
     }
   }
 }
@@ -109,39 +109,36 @@ TEST(Structure, a_window_as_long_as_the_row_hides_nothing) {
   }
 }
 
-TEST(Structure, sinks_of_zero_are_softmax1) {
+/// Layers with sinks of one value are bitwise those with another denominator.
+void expect_sinks(real value, SoftmaxDenominator same_as, auto&& of_gradient) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     ModelConfig config = layer_config(kind);
+    config.attention.softmax_denominator = same_as;
+    Layer other(config);
     config.attention.softmax_denominator = SoftmaxDenominator::sink;
     Layer sink(config);
-    config.attention.softmax_denominator = SoftmaxDenominator::softmax1;
-    Layer softmax1(config);
-    sink.weight("sinks").fill(0);
+    sink.weight("sinks").fill(value);
     const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
-    EXPECT_TRUE(same(sink.forward(x), softmax1.forward(x))) << kind;
-    EXPECT_TRUE(same(sink.backward(x, cotangent), softmax1.backward(x, cotangent))) << kind;
+    EXPECT_TRUE(same(sink.forward(x), other.forward(x))) << kind;
+    EXPECT_TRUE(same(sink.backward(x, cotangent), other.backward(x, cotangent))) << kind;
+    for (const real g : sink.gradient("sinks").values()) of_gradient(g);
   }
 }
 
+TEST(Structure, sinks_of_zero_are_softmax1) {
+  expect_sinks(0, SoftmaxDenominator::softmax1, [](real) {});
+}
+
 TEST(Structure, sinks_of_minus_infinity_are_no_sinks) {
-  for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
-    ModelConfig config = layer_config(kind);
-    Layer plain(config);
-    config.attention.softmax_denominator = SoftmaxDenominator::sink;
-    Layer sink(config);
-    sink.weight("sinks").fill(-std::numeric_limits<real>::infinity());
-    const Tensor x = random({1, 33, 6}, "x"), cotangent = random({1, 33, 6}, "cotangent");
-    EXPECT_TRUE(same(sink.forward(x), plain.forward(x))) << kind;
-    EXPECT_TRUE(same(sink.backward(x, cotangent), plain.backward(x, cotangent))) << kind;
-    for (real g : sink.gradient("sinks").values()) EXPECT_EQ(g, 0);
-  }
+  expect_sinks(-std::numeric_limits<real>::infinity(), SoftmaxDenominator::softmax,
+               [](real g) { EXPECT_EQ(g, 0); });
 }
 
 /// Rows of `from` that make one head each, repeated into `to`: head i of `to` is head source[i].
 void repeat_heads(const Tensor& from, Tensor& to, const std::vector<Index>& source, Index width) {
   const Index size = width * from.shape()[1];
   for (size_t i = 0; i < source.size(); ++i) {
-    std::copy_n(from.data() + source[i] * size, size, to.data() + static_cast<Index>(i) * size);
+    std::copy_n(from.data() + source[i] * size, size, to.data() + i * size);
   }
 }
 
@@ -151,7 +148,7 @@ Tensor sum_heads(const Tensor& of, const Tensor& like, const std::vector<Index>&
   const Index size = width * of.shape()[1];
   for (size_t i = 0; i < source.size(); ++i) {
     for (Index j = 0; j < size; ++j) {
-      total.data()[source[i] * size + j] += of.data()[static_cast<Index>(i) * size + j];
+      total.data()[source[i] * size + j] += of.data()[i * size + j];
     }
   }
   return total;
@@ -164,12 +161,11 @@ TEST(Structure, grouped_queries_equal_repeated_keys_with_summed_gradients) {
     config.num_kv_heads = config.num_heads;
     Layer repeated(config);
     const HeadMapping &few = grouped.attention.mapping(), &many = repeated.attention.mapping();
-    std::vector<Index> keys(static_cast<size_t>(many.key_heads));
-    std::vector<Index> values(static_cast<size_t>(many.value_heads));
+    std::vector<Index> keys(many.key_heads), values(many.value_heads);
     for (size_t i = 0; i < many.outputs.size(); ++i) {
-      for (size_t map = 0; map < static_cast<size_t>(many.maps); ++map) {
-        keys[static_cast<size_t>(many.outputs[i].key[map])] = few.outputs[i].key[map];
-        values[static_cast<size_t>(many.outputs[i].value[map])] = few.outputs[i].value[map];
+      for (Index map = 0; map < many.maps; ++map) {
+        keys[many.outputs[i].key[map]] = few.outputs[i].key[map];
+        values[many.outputs[i].value[map]] = few.outputs[i].value[map];
       }
     }
     const Index width = grouped.attention.value_dim();

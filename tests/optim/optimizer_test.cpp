@@ -1,13 +1,11 @@
 #include "optim/optimizer.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
-#include <initializer_list>
 #include <stdexcept>
 #include <vector>
 
-#include "core/random.h"
 #include "tests/optim/set_gradient.h"
 
 namespace difftape {
@@ -34,10 +32,7 @@ TEST(Optimizer, a_measured_step_gives_the_same_bits_and_the_norms_of_what_it_cha
       set.declare("large", {70, 501}, Role::projection, Init::normal(1));  // several blocks
       set.declare("small", {3}, Role::norm_weight, Init::constant(0));
       set.initialize(1);
-      for (Parameter& p : set) {
-        fill_normal(p.grad, RandomStream(2, p.name), 1);
-        p.has_gradient = true;
-      }
+      draw_gradients(set);
       Optimizer optimizer(set,
                           {.name = value, .weight_decay = 0.1, .independent_weight_decay = false});
       optimizer.step(0.01, 0.5);
@@ -92,11 +87,11 @@ TEST(Optimizer, decays_projections_and_the_output_only_and_embeddings_on_request
 TEST(Optimizer, independent_weight_decay_follows_the_schedule_and_not_the_peak) {
   for (const auto& [kind, value] : kNames<OptimizerKind>) {
     for (const double peak : {0.1, 0.001}) {
-      ParameterSet set;
-      Parameter& p = set.declare("w", {1, 1}, Role::projection, Init::constant(1));
-      set.initialize(1);
+      Single one(1, Role::projection, {1, 1});
+      Parameter& p = one.p;
       Optimizer optimizer(
-          set, {.name = value, .lr = peak, .weight_decay = 0.25, .independent_weight_decay = true});
+          one.set,
+          {.name = value, .lr = peak, .weight_decay = 0.25, .independent_weight_decay = true});
       set_gradient(p, {0});
       optimizer.step(peak);
       EXPECT_DOUBLE_EQ(p.value.item(), 0.75) << kind;
@@ -108,15 +103,14 @@ TEST(Optimizer, independent_weight_decay_follows_the_schedule_and_not_the_peak) 
 
 TEST(Optimizer, coupled_weight_decay_of_stable_adamw_follows_its_own_learning_rate) {
   for (const bool independent : {false, true}) {
-    ParameterSet set;
-    Parameter& p = set.declare("w", {1}, Role::projection, Init::constant(0));
-    set.initialize(1);
-    Optimizer optimizer(set, {.name = OptimizerKind::stable_adamw,
-                              .lr = 1,
-                              .weight_decay = 0.5,
-                              .independent_weight_decay = independent,
-                              .betas = {0, 0.5},
-                              .eps = 1e-12});
+    Single one(0);
+    Parameter& p = one.p;
+    Optimizer optimizer(one.set, {.name = OptimizerKind::stable_adamw,
+                                  .lr = 1,
+                                  .weight_decay = 0.5,
+                                  .independent_weight_decay = independent,
+                                  .betas = {0, 0.5},
+                                  .eps = 1e-12});
     set_gradient(p, {1});
     optimizer.step(1);
     EXPECT_NEAR(p.value.item(), -1, 1e-11);
@@ -182,16 +176,10 @@ TEST(Optimizer, continues_bitwise_equal_from_its_states_and_step_count) {
 }
 
 TEST(Optimizer, refuses_a_parameter_without_gradient) {
-  ParameterSet set;
-  set_gradient((one(set, "w", Role::norm_weight), set.initialize(1), *set.find("w")), {1});
-  Optimizer optimizer(set, {});
-  set.find("w")->zero_grad();
-  try {
-    optimizer.step(0.1);
-    FAIL() << "no exception";
-  } catch (const std::logic_error& e) {
-    EXPECT_STREQ(e.what(), "no gradient: run backward first: w");
-  }
+  Single one(1);
+  Optimizer optimizer(one.set, {});
+  EXPECT_THAT([&] { optimizer.step(0.1); },
+              testing::ThrowsMessage<std::logic_error>("no gradient: run backward first: w"));
   EXPECT_EQ(optimizer.steps(), 0);
 }
 

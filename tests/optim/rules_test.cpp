@@ -7,45 +7,39 @@
 #include <cmath>
 #include <map>
 
-#include "core/random.h"
 #include "optim/optimizer.h"
 #include "tests/optim/set_gradient.h"
 
 namespace difftape {
 namespace {
 
-/// A wide and a tall matrix and a vector after three steps; tests/optim/reference.py prints them.
-using Values = std::vector<std::vector<double>>;
-const std::map<OptimizerKind, Values>& reference() {
-  static const std::map<OptimizerKind, Values> values{
+/// A matrix and a vector after three steps; tests/optim/reference.py prints them.
+struct Reference {
+  std::vector<double> wide, vector;
+  std::vector<double> tall = wide;  ///< the same elements, where each is updated by itself
+};
+const std::map<OptimizerKind, Reference>& reference() {
+  static const std::map<OptimizerKind, Reference> values{
       {OptimizerKind::adamw,
        {{0.74985572155004909, 1.1559308213824473, 0.37956234856260901, -0.47655242099942924,
-         -0.75287215748408975, -0.5478625512065548},
-        {0.74985572155004909, 1.1559308213824473, 0.37956234856260901, -0.47655242099942924,
          -0.75287215748408975, -0.5478625512065548},
         {0.82899741157703333, 1.2589733851187532}}},
       {OptimizerKind::muon,
        {{0.78475726355453923, 0.86760827351152747, 0.17566365763349231, -0.60861429603182904,
          -0.84511326141819543, -0.29738041649731878},
+        {0.82899741157703333, 1.2589733851187532},
         {0.74743441864749716, 0.87366208294807846, 0.20273528174828273, -0.68091400478498787,
-         -0.8270895801610666, -0.3083627301793242},
-        {0.82899741157703333, 1.2589733851187532}}},
+         -0.8270895801610666, -0.3083627301793242}}},
       {OptimizerKind::stable_adamw,
        {{0.74224832069368862, 1.1442707217002448, 0.38713189297105816, -0.47049511407323036,
-         -0.74646684929416862, -0.53691817042419787},
-        {0.74224832069368862, 1.1442707217002448, 0.38713189297105816, -0.47049511407323036,
          -0.74646684929416862, -0.53691817042419787},
         {0.81358826961898578, 1.2213866330474952}}},
       {OptimizerKind::lion,
        {{0.91015444528862233, 1.1562509328729618, 0.36633312499875215, -0.44011172749344235,
          -1.015641946333282, -0.59053948548891388},
-        {0.91015444528862233, 1.1562509328729618, 0.36633312499875215, -0.44011172749344235,
-         -1.015641946333282, -0.59053948548891388},
         {0.99147098480789664, 1.2592974268256818}}},
       {OptimizerKind::sgd,
        {{0.91878454926687747, 1.0950023821862185, 0.38947758682986899, -0.55614237588285043,
-         -0.93495959867380218, -0.48728887485845362},
-        {0.91878454926687747, 1.0950023821862185, 0.38947758682986899, -0.55614237588285043,
          -0.93495959867380218, -0.48728887485845362},
         {1.0030518839345168, 1.1933897623367757}}},
   };
@@ -80,9 +74,11 @@ TEST(UpdateRule, three_steps_of_every_kind_are_those_of_pytorch_or_of_the_paper)
       }
       optimizer.step(lr[step], scale[step]);
     }
-    size_t at = 0;
+    const Reference& all = reference().at(value);
     for (const Parameter& p : set) {
-      const std::vector<double>& expected = reference().at(value)[at++];
+      const std::vector<double>& expected = p.name == "wide"   ? all.wide
+                                            : p.name == "tall" ? all.tall
+                                                               : all.vector;
       ASSERT_EQ(p.value.size(), std::ssize(expected));
       for (size_t i = 0; i < expected.size(); ++i) {
         EXPECT_NEAR(p.value.values()[i], expected[i], 2e-14) << kind << " " << p.name << " " << i;
@@ -99,10 +95,8 @@ TEST(UpdateRule, names_what_it_keeps_and_starts_it_at_zero) {
       {OptimizerKind::lion, {"momentum"}},
       {OptimizerKind::sgd, {"momentum"}}};
   for (const auto& [kind, value] : kNames<OptimizerKind>) {
-    ParameterSet set;
-    set.declare("matrix", {2, 3}, Role::projection, Init::constant(1));
-    set.initialize(1);
-    const Optimizer optimizer(set, {.name = value});
+    Single matrix(1, Role::projection, {2, 3});
+    const Optimizer optimizer(matrix.set, {.name = value});
     std::vector<std::string> names;
     for (const StateTensor& tensor : optimizer.states()[0].tensors) {
       names.emplace_back(tensor.name);
@@ -115,11 +109,10 @@ TEST(UpdateRule, names_what_it_keeps_and_starts_it_at_zero) {
 }
 
 TEST(AdamW, three_steps_equal_the_arithmetic_written_out) {
-  ParameterSet set;
-  Parameter& p = set.declare("w", {1}, Role::projection, Init::constant(1));
-  set.initialize(1);
+  Single one(1);
+  Parameter& p = one.p;
   Optimizer optimizer(
-      set,
+      one.set,
       {.weight_decay = 0.1, .independent_weight_decay = false, .betas = {0.9, 0.95}, .eps = 1e-8});
   const std::span<const StateTensor> state = optimizer.states()[0].tensors;
 
@@ -153,10 +146,9 @@ TEST(AdamW, three_steps_equal_the_arithmetic_written_out) {
 }
 
 TEST(Lion, a_momentum_and_gradient_that_cancel_move_nothing) {
-  ParameterSet set;
-  Parameter& p = set.declare("w", {1}, Role::norm_weight, Init::constant(1));
-  set.initialize(1);
-  Optimizer lion(set, {.name = OptimizerKind::lion, .betas = {0.5, 0.5}});
+  Single one(1, Role::norm_weight);
+  Parameter& p = one.p;
+  Optimizer lion(one.set, {.name = OptimizerKind::lion, .betas = {0.5, 0.5}});
   set_gradient(p, {2});
   lion.step(0.25);
   EXPECT_EQ(p.value.item(), 0.75);
@@ -170,10 +162,9 @@ TEST(StableAdamW, a_gradient_that_v_does_not_know_yet_moves_a_tensor_less_than_a
   for (const bool surprise : {false, true}) {
     std::vector<double> values;
     for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::stable_adamw}) {
-      ParameterSet set;
-      Parameter& p = set.declare("w", {1}, Role::norm_weight, Init::constant(0));
-      set.initialize(1);
-      Optimizer optimizer(set, {.name = kind, .betas = {0, 0.5}, .eps = 1e-12});
+      Single one(0, Role::norm_weight);
+      Parameter& p = one.p;
+      Optimizer optimizer(one.set, {.name = kind, .betas = {0, 0.5}, .eps = 1e-12});
       set_gradient(p, {1});
       optimizer.step(1);  // v / (1 - beta2) = 1 = g^2
       EXPECT_NEAR(p.value.item(), -1, 1e-11);
@@ -190,12 +181,11 @@ TEST(StableAdamW, a_gradient_that_v_does_not_know_yet_moves_a_tensor_less_than_a
 
 TEST(Muon, brings_the_singular_values_of_an_update_near_one) {
   for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}}) {
-    ParameterSet set;
-    Parameter& p = set.declare("w", shape, Role::projection, Init::constant(0));
-    set.initialize(1);
-    fill_normal(p.grad, RandomStream(5, "gradient"), 1e-3);
-    p.has_gradient = true;
-    Optimizer(set, {.name = OptimizerKind::muon}).step(1);
+    Single one(0, Role::projection, shape);
+    const Parameter& p = one.p;
+    draw_gradients(one.set);
+    for (real& g : one.p.grad.values()) g *= 1e-3;
+    Optimizer(one.set, {.name = OptimizerKind::muon}).step(1);
     using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const Eigen::Map<const Matrix> change(p.value.data(), shape[0], shape[1]),
         gradient(p.grad.data(), shape[0], shape[1]);
@@ -219,10 +209,7 @@ TEST(Muon, leaves_all_but_the_projections_to_adamw) {
     set.declare("norm_weight", {4}, Role::norm_weight, Init::constant(1));
     set.declare("lambda", {4}, Role::other, Init::normal(1));
     set.initialize(1);
-    for (Parameter& p : set) {
-      fill_normal(p.grad, RandomStream(2, p.name), 1);
-      p.has_gradient = true;
-    }
+    draw_gradients(set);
     Optimizer(set, {.name = kinds[i]}).step(0.1);
   }
   for (const Parameter& p : sets[0]) {
@@ -232,13 +219,11 @@ TEST(Muon, leaves_all_but_the_projections_to_adamw) {
 }
 
 TEST(Muon, a_gradient_of_zeros_moves_nothing) {
-  ParameterSet set;
-  Parameter& p = set.declare("w", {3, 4}, Role::projection, Init::constant(1));
-  set.initialize(1);
-  p.grad.fill(0);
-  p.has_gradient = true;
-  Optimizer(set, {.name = OptimizerKind::muon, .weight_decay = 0}).step(0.1);
-  for (const real x : p.value.values()) EXPECT_EQ(x, 1);
+  Single one(1, Role::projection, {3, 4});
+  one.p.grad.fill(0);
+  one.p.has_gradient = true;
+  Optimizer(one.set, {.name = OptimizerKind::muon, .weight_decay = 0}).step(0.1);
+  for (const real x : one.p.value.values()) EXPECT_EQ(x, 1);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Measured measure(const ModelConfig& config, const StepShape& shape) {
   LanguageModel model(config);
   model.parameters().initialize(1);
   Optimizer optimizer(model.parameters(), {});
-  const std::vector<std::int32_t> tokens(static_cast<size_t>(shape.batch * shape.seq), 7);
+  const std::vector<std::int32_t> tokens(shape.batch * shape.seq, 7);
   std::vector<std::int32_t> targets = tokens;
   targets[1] = kIgnoreIndex;
   const real cotangent = real(1) / static_cast<real>(shape.gradient_accumulation_steps);

@@ -27,7 +27,7 @@ ModelConfig small(const AttentionConfig& attention) {
 std::vector<std::int32_t> some_tokens(Index first) {
   std::vector<std::int32_t> tokens;
   for (Index i = 0; i < kBatch * kSeq; ++i) {
-    tokens.push_back(static_cast<std::int32_t>((first + i * i) % 50));
+    tokens.push_back((first + i * i) % 50);
   }
   return tokens;
 }

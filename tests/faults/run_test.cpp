@@ -52,7 +52,7 @@ std::vector<std::pair<std::size_t, long>> places(const std::string& action) {
   if (!torture()) {
     std::seed_seq seed(action.begin(), action.end());
     std::mt19937 random(seed);
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 4; ++i) {
       const std::size_t run = std::uniform_int_distribution<std::size_t>(1, 1000)(random);
       found.emplace_back(run, std::uniform_int_distribution(1L, calls_of(run))(random));
     }
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, Fails,
 
 TEST(Killed, at_a_random_instant_a_run_resumes_to_the_undisturbed_one) {
   std::mt19937 random(2);
-  const std::size_t kills = torture() ? 500 : 20;
+  const std::size_t kills = torture() ? 500 : 8;
   for (std::size_t i = 0; i < kills; ++i) {
     DisturbedRun& run = run_of(i);
     const double after = std::uniform_real_distribution(0.0, 1.1 * run.seconds())(random);
@@ -118,7 +118,7 @@ TEST(Killed, again_and_again_a_run_gets_to_its_end) {
 TEST(Memory, that_runs_out_anywhere_leaves_a_run_that_resumes) {
   DisturbedRun& run = run_of(0);
   std::map<int, int> exits;
-  const std::uint64_t step = torture() ? 1 << 18 : 4 << 20;
+  const std::uint64_t step = torture() ? 1 << 18 : 8 << 20;
   for (std::uint64_t bytes = 72 << 20; bytes < 112 << 20; bytes += step) {
     SCOPED_TRACE(fmt::format("{} MiB", bytes >> 20));
     run.start({}, {.memory = bytes});

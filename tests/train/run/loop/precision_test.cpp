@@ -23,6 +23,7 @@ class Precisions : public testing::TestWithParam<std::string> {
 struct Project : TinyProject {
   Project(const std::string& kind, const std::string& precision) : TinyProject(kind) {
     config = test::wider(config);
+    config.train.steps = 4;
     config.train.precision = from_string<Precision>(precision).value();
   }
 };

@@ -23,7 +23,7 @@ TEST(Remedies, are_bitwise_equal_for_1_2_and_4_threads) {
   for (const std::string kind : {"softmax", "diff_v2"}) {
     TinyProject project(kind);
     project.config = treated(project.config);
-    project.config.train.steps = 8;
+    project.config.train.steps = 4;
     project.config.log.param_grad_norms_interval = 1;
     test::expect_the_same_bits_with_threads(project);
   }

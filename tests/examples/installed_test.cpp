@@ -30,7 +30,8 @@ TEST(Installed, headers_include_each_other_below_difftape_only) {
     for (std::string line; std::getline(text, line);) {
       if (!line.starts_with("#include \"")) continue;
       const std::string name = line.substr(10, line.rfind('"') - 10);
-      EXPECT_TRUE(fs::is_regular_file(prefix / "include" / name)) << entry.path() << ": " << line;
+      EXPECT_TRUE(fs::is_regular_file(prefix / "include/difftape" / name))
+          << entry.path() << ": " << line;
     }
     ++headers;
   }

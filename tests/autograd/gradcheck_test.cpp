@@ -35,6 +35,13 @@ Expectation always(ExpectedGradient expected) {
   return [expected](const std::string&) { return expected; };
 }
 
+/// Fails with a message, for good or so that other inputs may tell.
+void expect_failure(const GradcheckResult& result, const testing::Matcher<std::string>& message,
+                    bool inconclusive = false) {
+  EXPECT_THAT(result.failure, message);
+  EXPECT_EQ(result.inconclusive, inconclusive);
+}
+
 TEST(Gradcheck, a_right_gradient_passes_far_below_the_tolerance) {
   const GradcheckResult result = gradcheck(cube(kOrdinary, 1));
   EXPECT_EQ(result.failure, "");
@@ -44,10 +51,8 @@ TEST(Gradcheck, a_right_gradient_passes_far_below_the_tolerance) {
 }
 
 TEST(Gradcheck, a_gradient_that_is_wrong_in_the_tenth_digit_fails_for_good) {
-  const GradcheckResult result = gradcheck(cube(kOrdinary, 1 + 1e-9));
-  EXPECT_THAT(result.failure,
-              testing::MatchesRegex("x: relative error 1.0e-09 is over the tolerance 1e-10"));
-  EXPECT_FALSE(result.inconclusive) << "other inputs would not make it right";
+  expect_failure(gradcheck(cube(kOrdinary, 1 + 1e-9)),
+                 testing::MatchesRegex("x: relative error 1.0e-09 is over the tolerance 1e-10"));
 }
 
 TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
@@ -62,18 +67,13 @@ TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
 
 TEST(Gradcheck, nan_fails_for_good) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const GradcheckResult analytic = gradcheck(cube(kOrdinary, nan));
-  EXPECT_THAT(analytic.failure, testing::HasSubstr("relative error nan"));
-  EXPECT_FALSE(analytic.inconclusive);
-  const GradcheckResult value = gradcheck(cube(three(1, nan, 1), 1));
-  EXPECT_THAT(value.failure, testing::HasSubstr("relative error nan"));
-  EXPECT_FALSE(value.inconclusive);
+  expect_failure(gradcheck(cube(kOrdinary, nan)), testing::HasSubstr("relative error nan"));
+  expect_failure(gradcheck(cube(three(1, nan, 1), 1)), testing::HasSubstr("relative error nan"));
 }
 
 TEST(Gradcheck, a_trivial_gradient_fails_but_other_inputs_may_tell) {
-  const GradcheckResult result = gradcheck(cube(three(0.01, 0.01, 0.005), 1));
-  EXPECT_THAT(result.failure, testing::HasSubstr("x: trivial, its largest gradient is "));
-  EXPECT_TRUE(result.inconclusive);
+  expect_failure(gradcheck(cube(three(0.01, 0.01, 0.005), 1)),
+                 testing::HasSubstr("x: trivial, its largest gradient is "), true);
 }
 
 TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
@@ -89,9 +89,7 @@ TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
   f.gradients = [a = f.gradients, b = wrong.gradients](const Tensor& cotangent) {
     return std::vector<Tensor>{a(cotangent)[0], b(cotangent)[0]};
   };
-  const GradcheckResult result = gradcheck(f);
-  EXPECT_THAT(result.failure, testing::StartsWith("wrong: relative error 1.0e+00"));
-  EXPECT_FALSE(result.inconclusive);
+  expect_failure(gradcheck(f), testing::StartsWith("wrong: relative error 1.0e+00"));
 }
 
 TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
@@ -103,9 +101,8 @@ TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
   constant.gradients = [](const Tensor&) {
     return std::vector<Tensor>{Tensor::full({3}, real(1e-9))};
   };
-  const GradcheckResult analytic = gradcheck(constant, always(ExpectedGradient::zero));
-  EXPECT_EQ(analytic.failure, "x: 1.0e-09, but must be zero");
-  EXPECT_FALSE(analytic.inconclusive);
+  expect_failure(gradcheck(constant, always(ExpectedGradient::zero)),
+                 "x: 1.0e-09, but must be zero");
   EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(ExpectedGradient::zero)).failure,
               testing::HasSubstr("but must be zero"));
 }
@@ -113,9 +110,8 @@ TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
 TEST(Gradcheck, tiny_gradients_are_compared_by_their_absolute_error) {
   const Tensor x = three(0.01, -0.02, 0.01);
   EXPECT_EQ(gradcheck(cube(x, 1), always(ExpectedGradient::near_zero)).failure, "");
-  const GradcheckResult wrong = gradcheck(cube(x, 1, 1e-8), always(ExpectedGradient::near_zero));
-  EXPECT_THAT(wrong.failure, testing::HasSubstr("x: absolute error "));
-  EXPECT_FALSE(wrong.inconclusive);
+  expect_failure(gradcheck(cube(x, 1, 1e-8), always(ExpectedGradient::near_zero)),
+                 testing::HasSubstr("x: absolute error "));
   EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(ExpectedGradient::near_zero)).failure,
               testing::HasSubstr("but should be near zero"));
 }
@@ -128,9 +124,7 @@ TEST(Gradcheck, says_so_when_the_differences_do_not_agree_among_themselves) {
     for (real& v : y.values()) v += static_cast<real>(1e-11 * std::sin(1e9 * double{v}));
     return y;
   };
-  const GradcheckResult result = gradcheck(f);
-  EXPECT_THAT(result.failure, testing::HasSubstr("differences tell it to "));
-  EXPECT_TRUE(result.inconclusive);
+  expect_failure(gradcheck(f), testing::HasSubstr("differences tell it to "), true);
 }
 
 TEST(Gradcheck, an_evaluation_that_changes_its_input_fails) {

@@ -193,7 +193,7 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
           return std::pair(problem.forward().out, problem.backward());
         };
         const auto [out, gradients] = run(1);
-        for (int threads : {2, 4, 16}) {
+        for (int threads : {2, 16}) {
           const auto [other_out, other_gradients] = run(threads);
           expect_equal(other_out, out);
           for (const auto which : gradients_of(problem)) {

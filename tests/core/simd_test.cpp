@@ -35,7 +35,7 @@ TEST(Simd, exp_has_its_exact_values_and_hides_nothing) {
 
 TEST(Simd, tanh_agrees_with_the_standard_library_near_0_and_far_from_it) {
   double worst = 0;
-  constexpr int kSteps = 200000;
+  constexpr int kSteps = 20000;
   for (int i = 1; i <= kSteps; ++i) {
     for (const double reach : {1e-3, 0.2, 1.0, 25.0}) {
       const auto x = static_cast<real>(reach * i / kSteps);

@@ -24,19 +24,15 @@ TEST(Kinds, are_in_alphabetical_order_with_their_sources_and_differ_in_their_fie
 }
 
 TEST(Kinds, are_registered_under_a_word_that_is_free_and_with_a_source) {
-  const auto refused = [](const std::string& name, const std::string& source) {
-    try {
-      register_attention({.name = name, .source = source});
-    } catch (const ConfigError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
+  const auto expect_refused = [](const char* name, const char* source, const char* why) {
+    EXPECT_THAT([&] { register_attention({.name = name, .source = source}); },
+                testing::ThrowsMessage<ConfigError>(testing::HasSubstr(why)));
   };
-  EXPECT_EQ(refused("softmax", "me"),
-            "register_attention: the kind 'softmax' is there; choose another name");
-  EXPECT_THAT(refused("My kind", "me"), testing::HasSubstr("lower-case letters"));
-  EXPECT_THAT(refused("", "me"), testing::HasSubstr("lower-case letters"));
-  EXPECT_THAT(refused("mine", ""), testing::HasSubstr("needs a source"));
+  expect_refused("softmax", "me",
+                 "register_attention: the kind 'softmax' is there; choose another name");
+  expect_refused("My kind", "me", "lower-case letters");
+  expect_refused("", "me", "lower-case letters");
+  expect_refused("mine", "", "needs a source");
   EXPECT_FALSE(from_string<AttentionKind>("mine"));
 }
 

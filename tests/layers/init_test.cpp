@@ -14,7 +14,7 @@ namespace {
 ModelConfig config_of(const std::string& kind, const InitConfig& init) {
   ModelConfig config;
   config.d_model = 96;
-  config.num_layers = 8;
+  config.num_layers = 2;
   config.num_heads = 4;
   config.d_ff = 160;
   config.vocab_size = 64;
@@ -59,16 +59,16 @@ void expect_drawn(const InitConfig& init, const Expected& expected) {
       EXPECT_NEAR(p.init.value, std, 1e-15) << kind << " " << p.name;
       EXPECT_NEAR(deviation(p.value) / std, 1, 5 / std::sqrt(2 * n)) << kind << " " << p.name;
     }
-    EXPECT_EQ(seen["q_proj.weight"], 8) << kind;
-    EXPECT_EQ(seen["gate_proj.weight"], 16) << kind << ": of attention and of the MLP";
+    EXPECT_EQ(seen["q_proj.weight"], 2) << kind;
+    EXPECT_EQ(seen["gate_proj.weight"], 4) << kind << ": of attention and of the MLP";
     EXPECT_EQ(seen["embed_tokens.weight"], 1) << kind;
     EXPECT_EQ(seen["lm_head.weight"], 1) << kind;
-    EXPECT_EQ(seen["lambda_proj.weight"], kind == "diff_v2" ? 8 : 0);
+    EXPECT_EQ(seen["lambda_proj.weight"], kind == "diff_v2" ? 2 : 0);
   }
 }
 
 TEST(Init, gpt2_scales_residual_projections_by_sqrt_2l) {
-  expect_drawn({.preset = InitPreset::gpt2}, {0.02, 0.02, 0.02, 0.005, 0.005});
+  expect_drawn({.preset = InitPreset::gpt2}, {0.02, 0.02, 0.02, 0.01, 0.01});
 }
 
 TEST(Init, torch_has_the_deviations_of_its_linear_and_embedding) {
@@ -78,21 +78,21 @@ TEST(Init, torch_has_the_deviations_of_its_linear_and_embedding) {
 
 TEST(Init, lecun_keeps_the_scale_of_its_inputs_and_scales_residual_projections) {
   const double a = 1 / std::sqrt(96.0), b = 1 / std::sqrt(160.0);
-  expect_drawn({.preset = InitPreset::lecun}, {1, a, b, a / 4, b / 4});
-  expect_drawn({}, {1, a, b, a / 4, b / 4});
+  expect_drawn({.preset = InitPreset::lecun}, {1, a, b, a / 2, b / 2});
+  expect_drawn({}, {1, a, b, a / 2, b / 2});
 }
 
 TEST(Init, what_is_set_replaces_what_the_preset_says) {
   const double a = 1 / std::sqrt(96.0), b = 1 / std::sqrt(160.0);
   const ProjectionStd fan_in{1, true};
-  expect_drawn({.embedding_std = 1, .projection_std = fan_in}, {1, a, b, a / 4, b / 4});
+  expect_drawn({.embedding_std = 1, .projection_std = fan_in}, {1, a, b, a / 2, b / 2});
   expect_drawn({.embedding_std = 1, .projection_std = fan_in, .residual_scaling = false},
                {1, a, b, a, b});
   expect_drawn({.preset = InitPreset::torch, .projection_std = ProjectionStd{0.3}},
                {1, 0.3, 0.3, 0.3, 0.3});
   expect_drawn(
       {.preset = InitPreset::torch, .embedding_std = 0.5, .residual_scaling = true},
-      {0.5, a / std::sqrt(3.0), b / std::sqrt(3.0), a / std::sqrt(48.0), b / std::sqrt(48.0)});
+      {0.5, a / std::sqrt(3.0), b / std::sqrt(3.0), a / std::sqrt(12.0), b / std::sqrt(12.0)});
 }
 
 TEST(Init, of_tied_embeddings_is_that_of_embeddings) {

@@ -87,8 +87,7 @@ constexpr ActivationCheckpointing kRecompute[] = {ActivationCheckpointing::none,
                                                   ActivationCheckpointing::blocks};
 
 TEST(DryRunOfAStep, has_the_peak_of_the_step) {
-  const Sizes all[] = {
-      {64, 8, 64, 256}, {128, 2, 256, 4096}, {64, 2, 512, 256}, {64, 1, 1024, 256}};
+  const Sizes all[] = {{32, 4, 64, 256}, {64, 2, 256, 2048}, {32, 2, 512, 100}, {32, 1, 1024, 100}};
   for (const Sizes& sizes : all) {
     for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
       for (const ActivationCheckpointing recompute : kRecompute) {
@@ -99,7 +98,7 @@ TEST(DryRunOfAStep, has_the_peak_of_the_step) {
 }
 
 TEST(DryRunOfAStep, counts_what_rounding_takes) {
-  const Sizes sizes{64, 2, 512, 256};
+  const Sizes sizes{32, 2, 512, 100};
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     for (const Precision precision :
          {Precision::bf16, Precision::bf16_emulated, Precision::bf16x6}) {
@@ -114,7 +113,7 @@ TEST(DryRunOfAStep, counts_what_rounding_takes) {
 }
 
 TEST(DryRunOfAStep, counts_what_every_variant_adds) {
-  const Sizes sizes{32, 4, 128, 100};
+  const Sizes sizes{16, 2, 128, 50};
   for (const app::AttentionVariant& variant : app::attention_variants()) {
     for (const ActivationCheckpointing recompute : kRecompute) {
       ModelConfig config = model_of(variant.attention, sizes);

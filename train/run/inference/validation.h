@@ -52,7 +52,7 @@ class PositionLosses {
 
 /// A validation, and what the text behind the tokens and the clock say of it.
 struct Evaluation : Validation {
-  double bits_per_byte = kNaN;   ///< NaN: the tokenizer is not known
+  double bits_per_byte = kNaN;  ///< NaN: the tokenizer is not known
   double tokens_per_sec = 0;
 };
 

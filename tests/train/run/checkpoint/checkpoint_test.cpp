@@ -183,22 +183,21 @@ TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
 }
 
 TEST(Checkpoint, models_of_real_size_restore_bit_for_bit) {
-  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
-    for (const Index width : {32, 64, 128}) {
-      const ScratchDir dir;
-      ModelConfig config;
-      config.d_model = width;
-      config.attention.kind = kind;
-      LanguageModel saved(config), loaded(config);
-      saved.parameters().initialize(1);
-      loaded.parameters().initialize(2);
-      const Optimizer optimizer(saved.parameters(), {});
-      const fs::path path = save_checkpoint(dir.path(), saved.parameters(), &optimizer, meta(1));
-      Checkpoint(path).load(loaded.parameters(), nullptr);
-      for (const Parameter& p : saved.parameters()) {
-        const auto other = loaded.parameters().find(p.name)->value.values();
-        EXPECT_TRUE(std::ranges::equal(p.value.values(), other)) << p.name;
-      }
+  for (const auto& [kind, width] :
+       {std::pair("softmax", 128), std::pair("diff_v1", 32), std::pair("diff_v2", 64)}) {
+    const ScratchDir dir;
+    ModelConfig config;
+    config.d_model = width;
+    config.attention.kind = kind;
+    LanguageModel saved(config), loaded(config);
+    saved.parameters().initialize(1);
+    loaded.parameters().initialize(2);
+    const Optimizer optimizer(saved.parameters(), {});
+    const fs::path path = save_checkpoint(dir.path(), saved.parameters(), &optimizer, meta(1));
+    Checkpoint(path).load(loaded.parameters(), nullptr);
+    for (const Parameter& p : saved.parameters()) {
+      const auto other = loaded.parameters().find(p.name)->value.values();
+      EXPECT_TRUE(std::ranges::equal(p.value.values(), other)) << p.name;
     }
   }
 }

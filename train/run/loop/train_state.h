@@ -10,7 +10,6 @@
 #include "core/real.h"
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
-#include "optim/optim_config.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "optim/tree_sum.h"

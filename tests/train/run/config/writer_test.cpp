@@ -161,11 +161,11 @@ std::vector<std::string> keys_of(const char* begin, unsigned flags, bool with) {
 TEST(ConfigFields, say_what_each_key_is_about) {
   using Keys = std::vector<std::string>;
   const Keys paths{"data.path", "data.val_path"};
-  EXPECT_EQ(keys_of("", kOfResult, false),
-            (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.keep_last",
-                  "train.keep_interval", "train.keep_best", "train.activation_checkpointing",
-                  "log.sample_interval", "log.sample_prompt", "log.sample_tokens",
-                  "log.tensorboard"}));
+  EXPECT_EQ(
+      keys_of("", kOfResult, false),
+      (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.keep_last",
+            "train.keep_interval", "train.keep_best", "train.activation_checkpointing",
+            "log.sample_interval", "log.sample_prompt", "log.sample_tokens", "log.tensorboard"}));
   EXPECT_EQ(keys_of("run.", kOfNumbers, true), Keys{"run.seed"});
   EXPECT_EQ(keys_of("data.", kOfNumbers, false), paths);
   EXPECT_EQ(keys_of("log.", kOfNumbers, true),

@@ -13,7 +13,6 @@ find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 find_path(PROTOZERO_INCLUDE protozero/pbf_builder.hpp REQUIRED)
 find_path(DYGRAPHS_DIR dist/dygraph.min.js dygraph.min.js
   PATHS /usr/share/javascript/dygraphs /usr/share/nodejs/dygraphs REQUIRED NO_DEFAULT_PATH)
-find_path(D3_DIR d3-brush/dist/d3-brush.min.js PATHS /usr/share/nodejs REQUIRED NO_DEFAULT_PATH)
 
 get_target_property(EIGEN_HEADERS Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 

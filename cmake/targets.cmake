@@ -180,7 +180,7 @@ function(difftape_program program precision main)
   set(computing ${ARGN})
   list(REMOVE_ITEM computing ${plain})
   set(libraries difftape_kernel_${precision}
-    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE $<LINK_ONLY:PkgConfig::SIMDJSON> PNG::PNG
+    yaml-cpp PkgConfig::HDF5 PkgConfig::SENTENCEPIECE $<LINK_ONLY:PkgConfig::SIMDJSON>
     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
   add_library(${numbers} OBJECT ${computing})
   difftape_precision(${numbers} ${precision})
@@ -199,8 +199,8 @@ endfunction()
 # The HTML page of the report and the libraries inlined into it are read by the assembler.
 set(page ${PROJECT_SOURCE_DIR}/train/study/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
-set_source_files_properties(train/study/page/html.cpp PROPERTIES
-  COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_D3_DIR=\"${D3_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
+set_source_files_properties(train/study/page/frame.cpp PROPERTIES
+  COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
   OBJECT_DEPENDS "${page_files}")
 set(modeling ${PROJECT_SOURCE_DIR}/train/run/exchange/modeling_difftape.py)
 set_source_files_properties(train/run/exchange/export.cpp PROPERTIES

@@ -22,8 +22,8 @@ const std::filesystem::path& sound_run() {
   return dir;
 }
 
-/// Those of the page itself: its data, dygraphs, the synchronizer, d3 if there is a grid, its own.
-constexpr std::size_t kMostScripts = 5;
+/// Those of the page itself: its data, dygraphs, the synchronizer, its own.
+constexpr std::size_t kMostScripts = 4;
 
 std::size_t scripts_in(std::string_view page) {
   std::size_t found = 0;

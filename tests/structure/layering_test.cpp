@@ -182,7 +182,6 @@ TEST(Layering, each_external_library_is_included_behind_its_door_only) {
        std::regex("train/(stats/(interval|decision)|run/data/prepare/documents)\\.cpp")},
       {std::regex("sentencepiece_.*"), std::regex("train/run/data/prepare/tokenizer\\.cpp")},
       {std::regex("simdjson\\.h"), std::regex("train/run/records/metrics\\.cpp")},
-      {std::regex("png\\.h"), std::regex("train/study/figures/png\\.cpp")},
       {std::regex("Random123/.*"), std::regex("core/random\\.cpp")},
       {std::regex("xxhash\\.h"), std::regex("core/(random|digest)\\.cpp")}};
   std::vector<int> uses(doors.size());

@@ -75,26 +75,4 @@ Series spikes(const Series& curve, const stats::SpikeRule& rule, stats::SpikeSer
   return result;
 }
 
-Series decimate(const Series& curve, std::size_t points) {
-  const std::size_t size = curve.step.size(), buckets = points / 2;
-  if (size <= points || buckets == 0) return curve;
-  std::vector<std::size_t> kept = {0};
-  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-    const auto begin = curve.value.begin() + static_cast<std::ptrdiff_t>(bucket * size / buckets);
-    const auto end =
-        curve.value.begin() + static_cast<std::ptrdiff_t>((bucket + 1) * size / buckets);
-    const auto [low, high] = std::minmax_element(begin, end);
-    kept.push_back(static_cast<std::size_t>(std::min(low, high) - curve.value.begin()));
-    kept.push_back(static_cast<std::size_t>(std::max(low, high) - curve.value.begin()));
-  }
-  kept.push_back(size - 1);
-  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-  Series result;
-  for (const std::size_t i : kept) {
-    result.step.push_back(curve.step[i]);
-    result.value.push_back(curve.value[i]);
-  }
-  return result;
-}
-
 }  // namespace difftape::study

@@ -1,7 +1,6 @@
 #pragma once
-// Metrics as a report reads them from metrics.jsonl: over the steps, over the layers, thinned.
+// Metrics as a report reads them from metrics.jsonl: over the steps and over the layers.
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -27,9 +26,5 @@ bool has_metric(const run::MetricsTable& metrics, const std::string& name);
 
 /// The points of a curve of losses or gradient norms that are spikes by a rule.
 Series spikes(const Series& curve, const stats::SpikeRule& rule, stats::SpikeSeries holds);
-
-/// At most about `points` points of a curve: its first, its last, and the smallest and the largest
-/// of each of points / 2 equal stretches, so that no peak is lost.
-Series decimate(const Series& curve, std::size_t points);
 
 }  // namespace difftape::study

@@ -123,20 +123,18 @@ void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& lab
   drawing.close();
 }
 
-double legend(Drawing* drawing, Point at, double right, std::span<const Entry> entries) {
+double legend(Drawing& drawing, Point at, double right, std::span<const std::string> names) {
   double x = at.x, y = at.y;
-  for (const auto& [name, arm] : entries) {
-    const std::string label = shortened(name, kLongestName);
+  for (std::size_t arm = 0; arm < names.size(); ++arm) {
+    const std::string label = shortened(names[arm], kLongestName);
     const auto characters = std::count_if(label.begin(), label.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     });
     const double width = 30 + kCharacter * static_cast<double>(characters);
     if (x > at.x && x + width > right) x = at.x, y += kLegendLine;
-    if (drawing) {
-      drawing->line({x, y}, {x + 14, y}, stroke(arm) + " stroke-width=\"1.6\"");
-      drawing->marker(marker(arm), {x + 7, y}, 2.8, fill(arm));
-      drawing->text({x + 18, y + 3.5}, label, kText);
-    }
+    drawing.line({x, y}, {x + 14, y}, stroke(arm) + " stroke-width=\"1.6\"");
+    drawing.marker(marker(arm), {x + 7, y}, 2.8, fill(arm));
+    drawing.text({x + 18, y + 3.5}, label, kText);
     x += width;
   }
   return y - at.y + kLegendLine;

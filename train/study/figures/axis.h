@@ -57,13 +57,8 @@ struct Labels {
 void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& labels,
                std::span<const double> x_ticks = {});
 
-/// One arm and its colour.
-struct Entry {
-  std::string name;
-  std::size_t arm;
-};
-/// Draws entries from left to right in as many lines as `at` ... `right` needs and returns the
-/// height used. Without a drawing it only measures.
-double legend(Drawing* drawing, Point at, double right, std::span<const Entry> entries);
+/// Draws the names of arms in their colours from left to right, in as many lines as `at` ...
+/// `right` needs, and returns the height used.
+double legend(Drawing& drawing, Point at, double right, std::span<const std::string> names);
 
 }  // namespace difftape::study::svg

@@ -6,7 +6,6 @@
 // page replaces them for a dark screen (page/css/figures.css).
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,10 +41,9 @@ std::string shortened(std::string_view text, std::size_t characters);
 class Drawing {
  public:
   /// `label` is what a screen reader says of the picture.
-  Drawing(double width, double height, std::string_view label);
+  Drawing(double width, std::string_view label);
 
-  double width() const { return width_; }
-  double height() const { return height_; }
+  double height = 0;  ///< may be set when all is drawn
 
   void open(std::string_view attributes);  ///< a group, until close()
   void close();
@@ -70,21 +68,9 @@ class Drawing {
   void element(std::string_view name, std::string_view geometry, std::string_view attributes,
                std::string_view title = "");
 
-  double width_, height_;
+  double width_;
   std::string label_, body_;
 };
-
-/// Colours that are told apart without red against green, on paper and on a screen.
-struct Rgb {
-  std::uint8_t red, green, blue;
-};
-/// "#0072b2".
-std::string hex(Rgb color);
-
-/// Viridis, which gets lighter all the way: from dark blue at 0 to yellow at 1. `t` is clamped.
-Rgb sequential(double t);
-/// Blue at -1, white at 0, orange-red at 1, equally dark on both sides. `t` is clamped.
-Rgb diverging(double t);
 
 /// Colours of arms: those of Okabe and Ito (2008), in an order that keeps neighbours far apart.
 inline constexpr std::size_t kArmColors = 8;

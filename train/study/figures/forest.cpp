@@ -5,10 +5,66 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
+#include "train/study/compare/claims/output.h"
 #include "train/study/figures/axis.h"
 #include "train/system/text_table.h"
+
+namespace difftape::study::svg {
+
+namespace {
+
+constexpr VerdictLook kLooks[] = {{Finding::supported, false, Marker::circle, 1, true},
+                                  {Finding::contradicted, false, Marker::diamond, 2, true},
+                                  {Finding::equivalent, false, Marker::square, 3, true},
+                                  {Finding::supported, true, Marker::circle, 1, false},
+                                  {Finding::contradicted, true, Marker::diamond, 2, false},
+                                  {Finding::equivalent, true, Marker::square, 3, false},
+                                  {Finding::inconclusive, false, Marker::triangle, -1, false},
+                                  {Finding::not_testable, false, Marker::dash, -1, false}};
+constexpr double kRadius = 5.2, kIcon = 14;
+
+}  // namespace
+
+std::span<const VerdictLook> verdict_looks() { return kLooks; }
+
+const VerdictLook& look_of(const Verdict& verdict) {
+  const bool exploratory = verdict.exploratory && verdict.is_decided();
+  const auto found = std::ranges::find_if(kLooks, [&](const VerdictLook& look) {
+    return look.finding == verdict.finding && look.exploratory == exploratory;
+  });
+  return found == std::end(kLooks) ? *std::rbegin(kLooks) : *found;
+}
+
+std::string fill(const VerdictLook& look) {
+  return look.arm < 0 ? kMuted : fill(static_cast<std::size_t>(look.arm));
+}
+
+std::string stroke(const VerdictLook& look) {
+  return look.arm < 0 ? "class=\"reference\" stroke=\"#5b646d\""
+                      : stroke(static_cast<std::size_t>(look.arm));
+}
+
+void draw_verdict(Drawing& drawing, const VerdictLook& look, Point at, const std::string& title) {
+  const std::string outline = stroke(look) + " stroke-width=\"1.8\" fill=\"none\"";
+  if (look.shape == Marker::dash) {
+    drawing.marker(look.shape, at, 4, outline, title);
+  } else if (look.filled) {
+    drawing.marker(look.shape, at, kRadius, fill(look), title);
+  } else {
+    drawing.marker(look.shape, at, kRadius - 0.8, "class=\"hollow\" fill=\"#ffffff\"", title);
+    drawing.marker(look.shape, at, kRadius - 0.8, outline);
+  }
+}
+
+std::string verdict_icon(const VerdictLook& look) {
+  Drawing drawing(kIcon, "");
+  drawing.height = kIcon;
+  draw_verdict(drawing, look, {kIcon / 2, kIcon / 2});
+  return drawing.icon();
+}
+
+}  // namespace difftape::study::svg
 
 namespace difftape::study {
 
@@ -18,7 +74,6 @@ using namespace svg;
 
 constexpr double kWidth = 900, kLabel = 6, kLeft = 276, kRight = 612, kNumbers = 632;
 constexpr double kFont = 12.5, kSmall = 11, kTextLine = 15;
-constexpr double kRadius = 5.2;  ///< of the mark of a verdict
 constexpr double kLegendLine = 18, kLegendRight = kWidth - 130, kAxisHeight = 40, kGap = 14;
 
 /// A text in lines of at most `width` units.
@@ -33,17 +88,14 @@ std::vector<std::string> lines_of(const std::string& text, double width, double 
   return lines;
 }
 
-double row_height(const ForestRow& row) {
-  const std::size_t lines =
-      std::max<std::size_t>(2, lines_of(row.label, kLeft - kLabel - 16, kFont).size());
-  return static_cast<double>(lines) * kTextLine + 14;
-}
-
 /// Rows that share an axis.
 struct Group {
   std::string unit;
   bool ratio;
   std::vector<const ForestRow*> rows;
+
+  /// An effect on the axis.
+  double shown(double effect) const { return ratio ? std::exp(effect) : effect; }
 };
 
 std::vector<Group> groups_of(std::span<const ForestRow> rows) {
@@ -57,9 +109,6 @@ std::vector<Group> groups_of(std::span<const ForestRow> rows) {
   }
   return groups;
 }
-
-/// An effect on the axis of its group.
-double shown(const Group& group, double effect) { return group.ratio ? std::exp(effect) : effect; }
 
 /// From the smallest to the largest effect, margin and published value with 0 among them; intervals
 /// as far as they reach at most the same length beyond.
@@ -78,9 +127,11 @@ Axis axis_of(const Group& group) {
     if (std::isfinite(row->low)) range.add(std::max(row->low, core.low - room));
     if (std::isfinite(row->high)) range.add(std::min(row->high, core.high + room));
   }
-  return Axis({shown(group, range.low), shown(group, range.high)}, kLeft, kRight, group.ratio)
+  return Axis({group.shown(range.low), group.shown(range.high)}, kLeft, kRight, group.ratio)
       .padded(0.05);
 }
+
+double inside(double x) { return std::clamp(x, kLeft, kRight); }
 
 /// A published range.
 void draw_span(Drawing& drawing, double from, double to, double y) {
@@ -90,85 +141,53 @@ void draw_span(Drawing& drawing, double from, double to, double y) {
   drawing.close();
 }
 
-class DrawnRow {
- public:
-  DrawnRow(Drawing& drawing, const Group& group, const Axis& axis, const ForestRow& row, double top)
-      : drawing_(drawing),
-        group_(group),
-        axis_(axis),
-        row_(row),
-        top_(top),
-        height_(row_height(row)),
-        middle_(top + 0.5 * height_) {}
+/// A row in its place.
+struct Placed {
+  const ForestRow& row;
+  const VerdictLook& look;
+  std::vector<std::string> lines;  ///< of its label
+  double top, height, middle;
 
-  /// What lies behind the zero line.
-  void draw_margin() const {
-    if (!std::isfinite(row_.margin)) return;
-    const double from = at(-row_.margin), to = at(row_.margin);
-    drawing_.rect({from, top_}, to - from, height_, "class=\"band\" fill=\"#e3ebf2\"",
-                  fmt::format("equal within this {}: {}", group_.ratio ? "factor" : "margin",
-                              short_number(shown(group_, row_.margin), 3)));
-  }
-
-  void draw() const {
-    const VerdictLook& look = look_of(row_.verdict);
-    draw_published();
-    if (!std::isnan(row_.low) && !std::isnan(row_.high)) draw_interval(look);
-    if (std::isfinite(row_.effect)) {
-      draw_verdict(drawing_, look, {at(row_.effect), middle_},
-                   fmt::format("{}: {}, {}", row_.label, row_.verdict, row_.numbers));
-    }
-    draw_words(look);
-  }
-
- private:
-  double at(double effect) const {
-    return std::clamp(axis_.at(shown(group_, effect)), kLeft, kRight);
-  }
-
-  void draw_published() const {
-    if (!std::isfinite(row_.published_low) || !std::isfinite(row_.published_high)) return;
-    draw_span(drawing_, at(row_.published_low), at(row_.published_high), middle_ + 11);
-  }
-
-  void draw_interval(const VerdictLook& look) const {
-    drawing_.open(stroke(look) + " stroke-width=\"2\" stroke-linecap=\"round\"");
-    const double low = at(row_.low), high = at(row_.high);
-    drawing_.line({low, middle_}, {high, middle_});
-    const auto end = [&](double x, double value, double inward) {
-      if (std::abs(axis_.at(shown(group_, value)) - x) < 0.5) {
-        drawing_.line({x, middle_ - 4}, {x, middle_ + 4});
-      } else {  // cut: an arrow
-        drawing_.line({x, middle_}, {x + 6 * inward, middle_ - 4});
-        drawing_.line({x, middle_}, {x + 6 * inward, middle_ + 4});
-      }
-    };
-    end(low, row_.low, 1);
-    end(high, row_.high, -1);
-    drawing_.close();
-  }
-
-  void draw_words(const VerdictLook& look) const {
-    const auto lines = lines_of(row_.label, kLeft - kLabel - 16, kFont);
-    double y = middle_ - 0.5 * kTextLine * static_cast<double>(lines.size()) + 11.5;
-    drawing_.open(fmt::format("{} font-size=\"{}\"", kText, kFont));
-    for (const std::string& line : lines) {
-      drawing_.text({kLabel, y}, line);
-      y += kTextLine;
-    }
-    drawing_.text({kNumbers, middle_ - 3}, row_.numbers);
-    drawing_.close();
-    draw_verdict(drawing_, look, {kNumbers + kRadius, middle_ + 8});
-    drawing_.text({kNumbers + 3 * kRadius, middle_ + 12}, row_.verdict,
-                  fmt::format("{} font-size=\"{}\" font-weight=\"600\"", fill(look), kSmall));
-  }
-
-  Drawing& drawing_;
-  const Group& group_;
-  const Axis& axis_;
-  const ForestRow& row_;
-  double top_, height_, middle_;
+  Placed(const ForestRow& placed, double at)
+      : row(placed),
+        look(look_of(placed.verdict)),
+        lines(lines_of(placed.label, kLeft - kLabel - 16, kFont)),
+        top(at),
+        height(kTextLine * static_cast<double>(std::max<std::size_t>(2, lines.size())) + 14),
+        middle(at + 0.5 * height) {}
 };
+
+void draw_interval(Drawing& drawing, const Placed& placed, const Group& group, const Axis& axis) {
+  const double y = placed.middle;
+  drawing.open(stroke(placed.look) + " stroke-width=\"2\" stroke-linecap=\"round\"");
+  const double low = axis.at(group.shown(placed.row.low)),
+               high = axis.at(group.shown(placed.row.high));
+  drawing.line({inside(low), y}, {inside(high), y});
+  for (const auto& [end, inward] : {std::pair(low, 6), std::pair(high, -6)}) {
+    const double x = inside(end);
+    if (std::abs(end - x) < 0.5) {
+      drawing.line({x, y - 4}, {x, y + 4});
+    } else {  // cut: an arrow
+      drawing.line({x, y}, {x + inward, y - 4});
+      drawing.line({x, y}, {x + inward, y + 4});
+    }
+  }
+  drawing.close();
+}
+
+void draw_words(Drawing& drawing, const Placed& placed) {
+  double y = placed.middle - 0.5 * kTextLine * static_cast<double>(placed.lines.size()) + 11.5;
+  drawing.open(fmt::format("{} font-size=\"{}\"", kText, kFont));
+  for (const std::string& line : placed.lines) {
+    drawing.text({kLabel, y}, line);
+    y += kTextLine;
+  }
+  drawing.text({kNumbers, placed.middle - 3}, placed.row.numbers);
+  drawing.close();
+  draw_verdict(drawing, placed.look, {kNumbers + kRadius, placed.middle + 8});
+  drawing.text({kNumbers + 3 * kRadius, placed.middle + 12}, placed.row.verdict.words(),
+               fmt::format("{} font-size=\"{}\" font-weight=\"600\"", fill(placed.look), kSmall));
+}
 
 void draw_axis(Drawing& drawing, const Group& group, const Axis& axis, double top, double bottom) {
   drawing.open(kFrame);
@@ -177,7 +196,7 @@ void draw_axis(Drawing& drawing, const Group& group, const Axis& axis, double to
     drawing.line({axis.at(tick), bottom}, {axis.at(tick), bottom + 4});
   }
   drawing.close();
-  const double zero = axis.at(shown(group, 0));
+  const double zero = axis.at(group.shown(0));
   drawing.line({zero, top}, {zero, bottom},
                "class=\"reference\" stroke=\"#5b646d\" stroke-width=\"1.2\"");
   drawing.open(fmt::format("{} font-size=\"{}\"", kMuted, kSmall));
@@ -193,70 +212,65 @@ void draw_axis(Drawing& drawing, const Group& group, const Axis& axis, double to
   drawing.close();
 }
 
-double height_of(const Group& group) {
-  double height = 0;
-  for (const ForestRow* row : group.rows) height += row_height(*row);
-  return height;
-}
-
-void draw_group(Drawing& drawing, const Group& group, double top) {
+/// Returns where it ends.
+double draw_group(Drawing& drawing, const Group& group, double top) {
   const Axis axis = axis_of(group);
-  const double bottom = top + height_of(group);
-  std::vector<DrawnRow> rows;
-  double y = top;
-  for (const ForestRow* row : group.rows) {
-    rows.emplace_back(drawing, group, axis, *row, y);
-    y += row_height(*row);
+  const auto at = [&](double effect) { return inside(axis.at(group.shown(effect))); };
+  std::vector<Placed> rows;
+  double bottom = top;
+  for (const ForestRow* row : group.rows) bottom += rows.emplace_back(*row, bottom).height;
+  for (const Placed& each : rows) {
+    const double margin = each.row.margin;
+    if (!std::isfinite(margin)) continue;
+    drawing.rect({at(-margin), each.top}, at(margin) - at(-margin), each.height,
+                 "class=\"band\" fill=\"#e3ebf2\"",
+                 fmt::format("equal within this {}: {}", group.ratio ? "factor" : "margin",
+                             short_number(group.shown(margin), 3)));
   }
-  for (const DrawnRow& row : rows) row.draw_margin();
   drawing.open(kGrid);
-  y = top;
-  for (const ForestRow* row : group.rows) {
-    drawing.line({0, y}, {kWidth, y});
-    y += row_height(*row);
-  }
+  for (const Placed& each : rows) drawing.line({0, each.top}, {kWidth, each.top});
   drawing.close();
   draw_axis(drawing, group, axis, top, bottom);
-  for (const DrawnRow& row : rows) row.draw();
+  for (const Placed& each : rows) {
+    const ForestRow& row = each.row;
+    if (std::isfinite(row.published_low) && std::isfinite(row.published_high))
+      draw_span(drawing, at(row.published_low), at(row.published_high), each.middle + 11);
+    if (!std::isnan(row.low) && !std::isnan(row.high)) draw_interval(drawing, each, group, axis);
+    if (std::isfinite(row.effect)) {
+      draw_verdict(drawing, each.look, {at(row.effect), each.middle},
+                   fmt::format("{}: {}, {}", row.label, row.verdict.words(), row.numbers));
+    }
+    draw_words(drawing, each);
+  }
+  return bottom + kAxisHeight;
 }
 
 /// The verdicts that there are, then what the band and the span are, in as many lines as they need;
-/// returns their height. Without a drawing it only measures.
-double draw_legend(Drawing* drawing, std::span<const ForestRow> rows) {
+/// returns their height.
+double draw_legend(Drawing& drawing, std::span<const ForestRow> rows) {
   Point at{kLabel + 6, 14};
-  const auto entry = [&](const char* text, const auto& draw) {
-    const double width =
-        34 + kSmall * kCharacterWidth * static_cast<double>(std::string_view(text).size());
+  const auto entry = [&](std::string_view text, const auto& draw) {
+    const double width = 34 + kSmall * kCharacterWidth * static_cast<double>(text.size());
     if (at.x + width > kLegendRight) at = {kLabel + 6, at.y + kLegendLine};
-    if (drawing != nullptr) {
-      draw(*drawing, at);
-      drawing->text({at.x + 11, at.y + 4}, text, fmt::format("{} font-size=\"{}\"", kText, kSmall));
-    }
+    draw();
+    drawing.text({at.x + 11, at.y + 4}, text, fmt::format("{} font-size=\"{}\"", kText, kSmall));
     at.x += width;
   };
+  const auto any = [&](const auto& has) { return std::ranges::any_of(rows, has); };
   for (const VerdictLook& look : verdict_looks()) {
-    const bool used = std::ranges::any_of(
-        rows, [&](const ForestRow& row) { return &look_of(row.verdict) == &look; });
-    if (!used) continue;
-    entry(look.verdict, [&](Drawing& to, Point mark) { draw_verdict(to, look, mark); });
+    if (any([&](const ForestRow& row) { return &look_of(row.verdict) == &look; }))
+      entry(Verdict{look.finding, look.exploratory}.words(),
+            [&] { draw_verdict(drawing, look, at); });
   }
-  const auto any = [&](double ForestRow::*member) {
-    return std::ranges::any_of(rows,
-                               [&](const ForestRow& row) { return std::isfinite(row.*member); });
-  };
-  if (any(&ForestRow::margin)) {
-    entry("margin of equivalence", [](Drawing& to, Point mark) {
-      to.rect({mark.x - 6, mark.y - 6}, 12, 12, "class=\"band\" fill=\"#e3ebf2\"");
+  if (any([](const ForestRow& row) { return std::isfinite(row.margin); })) {
+    entry("margin of equivalence", [&] {
+      drawing.rect({at.x - 6, at.y - 6}, 12, 12, "class=\"band\" fill=\"#e3ebf2\"");
     });
   }
-  if (any(&ForestRow::published_low)) {
-    entry("published",
-          [](Drawing& to, Point mark) { draw_span(to, mark.x - 6, mark.x + 6, mark.y); });
-  }
-  if (drawing != nullptr) {
-    drawing->text({kWidth - kLabel, 18}, "bars: 95 % intervals",
-                  fmt::format("{} font-size=\"{}\" text-anchor=\"end\"", kMuted, kSmall));
-  }
+  if (any([](const ForestRow& row) { return std::isfinite(row.published_low); }))
+    entry("published", [&] { draw_span(drawing, at.x - 6, at.x + 6, at.y); });
+  drawing.text({kWidth - kLabel, 18}, "bars: 95 % intervals",
+               fmt::format("{} font-size=\"{}\" text-anchor=\"end\"", kMuted, kSmall));
   return at.y + 16;
 }
 
@@ -264,18 +278,37 @@ double draw_legend(Drawing* drawing, std::span<const ForestRow> rows) {
 
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind) {
   if (rows.empty()) return "";
-  const std::vector<Group> groups = groups_of(rows);
-  const double legend = draw_legend(nullptr, rows);
-  double height = legend;
-  for (const Group& group : groups) height += height_of(group) + kAxisHeight + kGap;
-  Drawing drawing(kWidth, height - kGap + 4, "Effects with 95 % intervals and verdicts");
-  draw_legend(&drawing, rows);
-  double top = legend;
-  for (const Group& group : groups) {
-    draw_group(drawing, group, top);
-    top += height_of(group) + kAxisHeight + kGap;
-  }
+  Drawing drawing(kWidth, "Effects with 95 % intervals and verdicts");
+  double bottom = draw_legend(drawing, rows) - kGap;
+  for (const Group& group : groups_of(rows)) bottom = draw_group(drawing, group, bottom + kGap);
+  drawing.height = bottom + 4;
   return kind == SvgKind::inlined ? drawing.inlined() : drawing.standalone(1);
+}
+
+std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
+  std::vector<ForestRow> rows;
+  for (const ClaimResult& result : results) {
+    if (!result.verdict.is_tested()) continue;
+    const Claim& claim = *result.claim;
+    const auto on_axis = [&](double value) {
+      return std::isnan(value) ? kNone : claim.on_axis(value);
+    };
+    ForestRow& row = rows.emplace_back();
+    row.label = claim.statement;
+    row.verdict = result.verdict;
+    row.effect = result.measured.paired.difference.mean;
+    row.low = result.measured.paired.difference.low();
+    row.high = result.measured.paired.difference.high();
+    row.margin = on_axis(claim.margin);
+    row.published_low = on_axis(claim.published_low);
+    row.published_high = on_axis(claim.published_high);
+    row.ratio = claim.metric->scale == Scale::ratio;
+    row.numbers = fmt::format("{}, n {}", difference_text(result), result.measured.seeds.size());
+    if (!row.ratio) row.unit = claim.metric->unit;
+    if (claim.metric->scale == Scale::root) row.unit = "square roots of counts";
+    if (!row.ratio && claim.over == Over::slope) row.unit += " per decade of parameters";
+  }
+  return rows;
 }
 
 }  // namespace difftape::study

@@ -6,23 +6,19 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "train/study/compare/claims/verdicts.h"
 #include "train/study/figures/drawing.h"
 
 namespace difftape::study {
-
-struct ClaimResult;
 
 /// One claim. NaN stands for a number that there is not.
 struct ForestRow {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   std::string label = {};  ///< the claim in words
-  /// "supported", "contradicted", "equivalent", each perhaps after "exploratory: ", "inconclusive"
-  /// or "not testable", then a reason
-  std::string verdict = {};
+  Verdict verdict = {};
   double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval, or a bound
   double margin = kNone;                                 ///< equal is within +-margin
   double published_low = kNone, published_high = kNone;  ///< equal ends: one value
@@ -32,9 +28,9 @@ struct ForestRow {
 };
 
 /// Rows in their order below each other, 900 units wide, those of one unit on one axis; ratios
-/// share a logarithmic one. A verdict has a colour, a shape and its word; one with other words than
-/// the above is drawn as not testable. An interval that reaches far beyond the effects, or has an
-/// infinite end, is cut, with an arrow. No rows are an empty text.
+/// share a logarithmic one. A verdict has a colour, a shape and its word. An interval that reaches
+/// far beyond the effects, or has an infinite end, is cut, with an arrow. No rows are an empty
+/// text.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
 /// The claims that are tested, a row each.
@@ -45,17 +41,18 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
 namespace difftape::study::svg {
 
 struct VerdictLook {
-  const char* verdict;  ///< the words
+  Finding finding;
+  bool exploratory;
   Marker shape;
   int arm;      ///< whose colour it has (drawing.h); -1: grey
   bool filled;  ///< or its outline
 };
 
-/// No two have the same shape and filling: supported, contradicted, equivalent, each also as a
+/// No two have the same shape and filling: supported, contradicted, equivalent, each also as an
 /// exploratory verdict, which is the outline of its shape; inconclusive, not testable.
 std::span<const VerdictLook> verdict_looks();
-/// The look of the words that a verdict begins with; that of not testable if it is none of them.
-const VerdictLook& look_of(std::string_view verdict);
+/// That of not testable for what has none of its own.
+const VerdictLook& look_of(const Verdict& verdict);
 
 std::string fill(const VerdictLook& look);
 std::string stroke(const VerdictLook& look);

@@ -4,14 +4,205 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
-#include "train/study/figures/lr_panel.h"
+#include "train/stats/descriptive.h"
+#include "train/study/figures/axis.h"
 
 namespace difftape::study {
 
 namespace {
 
 using namespace svg;
+
+/// An arm in a panel and its colour.
+struct PanelCurve {
+  std::size_t arm;
+  const LrCurve* curve;
+};
+
+/// The arms of one size and task.
+struct LrPanel {
+  std::string title;
+  double parameters;
+  std::vector<PanelCurve> curves;
+  bool is_wide;   ///< has room for a label at every learning rate
+  bool is_first;  ///< of its row: names the axis of losses
+};
+
+constexpr double kPanelLeft = 48, kPanelRight = 12, kPanelFoot = 34;
+constexpr double kTitle = 18, kStripLine = 11;  ///< of the title, and of a line of diverged runs
+constexpr double kStar = 6.5;
+/// Losses further above the lowest than this many times the median rung are cut off.
+constexpr double kCutOff = 4;
+
+bool has_diverged(const LrCurve& curve) {
+  return std::ranges::any_of(curve.points, [](const LrPoint& p) { return p.diverged > 0; });
+}
+
+/// A line with a point more where it crosses the top.
+Points with_crossings(const Points& line, double top) {
+  Points points;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i > 0 && (line[i].y < top) != (line[i - 1].y < top)) {
+      const Point a = line[i - 1], b = line[i];
+      points.push_back({a.x + (b.x - a.x) * (top - a.y) / (b.y - a.y), top});
+    }
+    points.push_back(line[i]);
+  }
+  return points;
+}
+
+/// The parts of a line that lie below the top.
+std::vector<Points> below_top(const Points& line, double top) {
+  std::vector<Points> parts(1);
+  for (const Point& point : with_crossings(line, top)) {
+    if (point.y >= top) {
+      parts.back().push_back(point);
+    } else if (!parts.back().empty()) {
+      parts.emplace_back();
+    }
+  }
+  return parts;
+}
+
+std::string title_of(const LrCurve& curve, const LrPoint& point) {
+  const double margin = point.loss.half_width;
+  return fmt::format("{}, lr {}: {:.4f}{}, {} of {} diverged", curve.arm, short_number(point.lr),
+                     point.loss.mean, std::isfinite(margin) ? fmt::format(" ± {:.4f}", margin) : "",
+                     point.diverged, point.runs);
+}
+
+/// From the lowest to the highest seed of each rung.
+void draw_band(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const Axis& y) {
+  Points high, low, band;
+  for (const LrPoint& rung : drawn.curve->ladder) {
+    if (rung.values.empty()) continue;
+    const auto [least, most] = std::ranges::minmax(rung.values);
+    high.push_back({x.at(rung.lr), y.at(most)});
+    low.push_back({x.at(rung.lr), y.at(least)});
+  }
+  if (high.size() < 2 || drawn.curve->seeds.size() < 2) return;
+  std::ranges::reverse(low);
+  for (const Points& side : {high, low}) {
+    for (const Point& point : with_crossings(side, y.to()))
+      band.push_back({point.x, std::max(point.y, y.to())});
+  }
+  drawing.polygon(band, fill(drawn.arm) + " fill-opacity=\"0.15\"");
+}
+
+void draw_line(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const Axis& y) {
+  Points line;
+  for (const LrPoint& rung : drawn.curve->ladder)
+    line.push_back({x.at(rung.lr), y.at(rung.loss.mean)});
+  for (const Points& part : below_top(line, y.to()))
+    drawing.polyline(part, stroke(drawn.arm) + " stroke-width=\"1.4\" fill=\"none\"");
+  for (const LrPoint& point : drawn.curve->points) {
+    const auto is_rung = [&](const LrPoint& rung) { return rung.lr == point.lr; };
+    const auto rung = std::ranges::find_if(drawn.curve->ladder, is_rung);
+    const LrPoint& shown = rung == drawn.curve->ladder.end() ? point : *rung;
+    const Point at{x.at(shown.lr), y.at(shown.loss.mean)};
+    if (!std::isfinite(shown.loss.mean) || at.y < y.to()) continue;
+    if (&shown == &point) {  // beside the ladder
+      drawing.open(stroke(drawn.arm) + " stroke-width=\"1\"");
+      drawing.marker(marker(drawn.arm), at, 2.4, "class=\"hollow\" fill=\"#ffffff\"",
+                     title_of(*drawn.curve, shown));
+      drawing.close();
+    } else {
+      drawing.marker(marker(drawn.arm), at, 2.4, fill(drawn.arm), title_of(*drawn.curve, shown));
+    }
+  }
+}
+
+/// The star at lr*, with the interval of lr* through it.
+void draw_optimum(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const Axis& y) {
+  const stats::LrOptimum& found = drawn.curve->optimum;
+  if (std::isnan(found.lr)) return;
+  const Point at{x.at(found.lr), y.at(found.loss)};
+  if (std::isfinite(found.low)) {
+    drawing.open(stroke(drawn.arm) + " stroke-width=\"1.2\" stroke-opacity=\"0.75\"");
+    for (const double end : {found.low, found.high})
+      drawing.line({x.at(end), at.y - 3}, {x.at(end), at.y + 3});
+    drawing.line({x.at(found.low), at.y}, {x.at(found.high), at.y});
+    drawing.close();
+  }
+  const std::string interval =
+      std::isfinite(found.low) ? fmt::format(" ({:.3g} to {:.3g})", found.low, found.high) : "";
+  drawing.open("class=\"star\" stroke=\"#ffffff\" stroke-width=\"0.9\"");
+  drawing.marker(Marker::star, at, kStar, fill(drawn.arm),
+                 fmt::format("{}: lr* {:.3g}{}, loss {:.4f}", drawn.curve->arm, found.lr, interval,
+                             found.loss));
+  drawing.close();
+}
+
+/// The height of what stands above the plot: the title, and diverged runs.
+double head_of(const LrPanel& panel) {
+  const auto lines = std::ranges::count_if(
+      panel.curves, [](const PanelCurve& each) { return has_diverged(*each.curve); });
+  return (panel.title.empty() ? 6 : kTitle) +
+         (lines == 0 ? 0 : kStripLine * static_cast<double>(lines) + 4);
+}
+
+Range losses_of(const LrPanel& panel) {
+  Range all, shown;
+  std::vector<double> means;
+  for (const PanelCurve& each : panel.curves) {
+    for (const LrPoint& point : each.curve->points) {
+      if (!std::isfinite(point.loss.mean)) continue;
+      means.push_back(point.loss.mean);
+      for (const double value : point.values) all.add(value);
+    }
+    all.add(each.curve->optimum.loss);
+  }
+  if (means.empty()) return all;
+  const double lowest = stats::quantile(means, 0), middle = stats::quantile(means, 0.5);
+  shown.add(all.low);
+  shown.add(middle > lowest ? std::min(all.high, lowest + kCutOff * (middle - lowest)) : all.high);
+  return shown;
+}
+
+/// A line an arm that ever diverged: how many runs of how many, at which learning rates.
+void draw_diverged(Drawing& drawing, const LrPanel& panel, double bottom, const Axis& x) {
+  double y = bottom;
+  for (auto each = panel.curves.rbegin(); each != panel.curves.rend(); ++each) {
+    if (!has_diverged(*each->curve)) continue;
+    for (const LrPoint& point : each->curve->points) {
+      if (point.diverged == 0) continue;
+      const double at = x.at(point.lr) - 8;
+      drawing.marker(Marker::cross, {at, y - 3}, 2.6,
+                     stroke(each->arm) + " stroke-width=\"1.5\" fill=\"none\"");
+      drawing.text({at + 5, y}, fmt::format("{}/{}", point.diverged, point.runs),
+                   std::string(kMuted) + " font-size=\"8\"");
+    }
+    y -= kStripLine;
+  }
+  if (y < bottom)
+    drawing.text({x.from(), bottom}, "diverged", std::string(kMuted) + " font-size=\"8\"");
+}
+
+/// Draws the panel into the rectangle below and right of `corner`: its head, then the plot of this
+/// height, then the labels of its axis.
+void draw_panel(Drawing& drawing, const LrPanel& panel, Point corner, double width, double head,
+                double height) {
+  const double left = corner.x + kPanelLeft, right = corner.x + width - kPanelRight;
+  const double top = corner.y + head, bottom = top + height;
+  std::set<double> lrs;
+  Range span;
+  for (const PanelCurve& each : panel.curves) {
+    for (const LrPoint& point : each.curve->points) lrs.insert(point.lr), span.add(point.lr);
+  }
+  const Axis x = Axis(span, left, right, true).padded(lrs.size() > 1 ? 0.06 : 0);
+  const Axis y = Axis(losses_of(panel), bottom, top, false).padded(0.05);
+  std::vector<double> ticks(lrs.begin(), lrs.end());
+  if (lrs.size() > (panel.is_wide ? 9u : 4u)) ticks.clear();  // round ones
+  draw_axes(drawing, x, y, {"peak learning rate", panel.is_first ? "final validation loss" : ""},
+            ticks);
+  drawing.text({left, corner.y + 11}, panel.title, std::string(kText) + " font-weight=\"600\"");
+  draw_diverged(drawing, panel, top - 4, x);
+  for (const PanelCurve& each : panel.curves) draw_band(drawing, each, x, y);
+  for (const PanelCurve& each : panel.curves) draw_line(drawing, each, x, y);
+  for (const PanelCurve& each : panel.curves) draw_optimum(drawing, each, x, y);
+}
 
 constexpr double kSingleWidth = 440, kSingleHeight = 230;  ///< a single panel
 constexpr double kWidth = 960, kHeight = 200;              ///< several, in rows of at most four
@@ -174,28 +365,25 @@ std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
   const std::size_t columns = std::clamp<std::size_t>(panels.size(), 1, kColumns);
   const double width = single ? kSingleWidth : kWidth, height = single ? kSingleHeight : kHeight;
   const double cell = width / static_cast<double>(columns);
-  std::vector<Entry> entries;
-  for (const std::string& name : names_of(curves)) entries.push_back({name, entries.size()});
-  const double legend_height = 12 + legend(nullptr, {kPanelLeft, 9}, width, entries);
+  Drawing drawing(width, "Final validation loss against peak learning rate");
+  const double top = 12 + legend(drawing, {kPanelLeft, 9}, width, names_of(curves));
   double head = 0;
   for (std::size_t i = 0; i < panels.size(); ++i) {
     panels[i].is_wide = cell > 400;
     panels[i].is_first = i % columns == 0;
-    head = std::max(head, panels[i].head());
+    head = std::max(head, head_of(panels[i]));
   }
-  const std::vector<GapLine> gaps = gap_lines(panels);
   const double row = head + height + kPanelFoot;
-  const double rows = static_cast<double>((panels.size() + columns - 1) / columns);
-  const double strip = legend_height + rows * row + 10;
-  const double total = gaps.empty() ? strip - 10 : strip + kGapHead - 10 + kGapHeight + kPanelFoot;
-  Drawing drawing(width, total, "Final validation loss against peak learning rate");
-  legend(&drawing, {kPanelLeft, 9}, width, entries);
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const Point corner{cell * static_cast<double>(i % columns),
-                       legend_height + row * static_cast<double>(i / columns)};
-    panels[i].draw(drawing, corner, cell, head, height);
+                       top + row * static_cast<double>(i / columns)};
+    draw_panel(drawing, panels[i], corner, cell, head, height);
   }
-  if (!gaps.empty()) draw_gaps(drawing, gaps, {0, strip}, width, baseline_name(curves));
+  drawing.height = top + row * static_cast<double>((panels.size() + columns - 1) / columns);
+  if (const std::vector<GapLine> gaps = gap_lines(panels); !gaps.empty()) {
+    draw_gaps(drawing, gaps, {0, drawing.height + 10}, width, baseline_name(curves));
+    drawing.height += kGapHead + kGapHeight + kPanelFoot;
+  }
   return kind == SvgKind::inlined ? drawing.inlined() : drawing.standalone(2);
 }
 

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "train/run/records/metrics.h"
-#include "train/study/figures/png.h"
 #include "train/study/page/html.h"
 #include "train/system/number.h"
 
@@ -19,9 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Heads on the whole page, about 35 kB each.
+/// Heads on the whole page, at most 17 kB each.
 constexpr std::size_t kHeads = 16;
-constexpr int kShades = 255;
 constexpr Index kLongest = 64;  ///< tokens
 
 /// The (T, T) maps of one head: a query a row, a key a column.
@@ -60,64 +58,32 @@ std::vector<Index> selected_heads(const Tensor& layer, std::size_t wanted) {
   return heads;
 }
 
-std::vector<svg::Rgb> palette(svg::Rgb (*color)(double), double low) {
-  std::vector<svg::Rgb> colors;
-  for (int i = 0; i < kShades; ++i) colors.push_back(color(low + (1 - low) * i / (kShades - 1.0)));
-  return colors;
-}
-
-int shade(double share) {
-  return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (kShades - 1)));
-}
-
-/// Keys after the query stay transparent. `share` maps an attention to its place on the scale.
-template <class F>
-std::vector<int> shades_of(Index tokens, F&& share) {
-  std::vector<int> shades;
-  for (Index query = 0; query < tokens; ++query) {
-    for (Index key = 0; key < tokens; ++key) {
-      const double value = key > query ? 0 : share(static_cast<std::size_t>(query * tokens + key));
-      shades.push_back(key > query || !std::isfinite(value) ? -1 : shade(value));
-    }
+/// RFC 4648, with padding.
+std::string base64(std::span<const unsigned char> bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t left = bytes.size() - i;
+    const unsigned group = static_cast<unsigned>(bytes[i]) << 16 |
+                           (left > 1 ? static_cast<unsigned>(bytes[i + 1]) << 8 : 0u) |
+                           (left > 2 ? static_cast<unsigned>(bytes[i + 2]) : 0u);
+    text += kDigits[group >> 18 & 63];
+    text += kDigits[group >> 12 & 63];
+    text += left > 1 ? kDigits[group >> 6 & 63] : '=';
+    text += left > 2 ? kDigits[group & 63] : '=';
   }
-  return shades;
+  return text;
 }
 
-std::string picture(const std::string& name, const std::string& alt, Index tokens,
-                    const std::vector<int>& shades, const std::vector<svg::Rgb>& colors) {
-  return fmt::format(
-      "<div><p>{}</p><img class=\"map\" width=\"{}\" height=\"{}\" alt=\"{}\" src=\"{}\"></div>\n",
-      name, tokens, tokens, escape_html(alt),
-      png_data_uri(static_cast<int>(tokens), shades, colors));
-}
-
-std::string pictures(const Head& head, const std::string& whose) {
-  static const std::vector<svg::Rgb> kMap = palette(svg::sequential, 0);
-  static const std::vector<svg::Rgb> kDifference = palette(svg::diverging, -1);
-  const auto map = [&](std::size_t i, const char* name) {
-    return picture(
-        name, fmt::format("{}: {}, queries down, keys across", whose, name), head.tokens,
-        shades_of(head.tokens, [&](std::size_t at) { return std::sqrt(head.maps[i][at]); }), kMap);
-  };
-  if (head.maps.size() < 3) return map(0, "attention");
-  const auto difference = [&](std::size_t at) {
-    const double signed_part = head.maps[0][at] - head.maps[1][at];
-    return 0.5 + 0.5 * std::copysign(std::sqrt(std::abs(signed_part)), signed_part);
-  };
-  return map(0, "A1") + map(1, "A2") +
-         picture("A1 − A2", whose + ": A1 minus A2, queries down, keys across", head.tokens,
-                 shades_of(head.tokens, difference), kDifference) +
-         map(2, "applied");
-}
-
-/// Keys up to the query, row by row, as 16-bit little-endian numbers: 65535 is an attention of 1.
+/// Keys up to the query, row by row, as 16-bit little-endian numbers: 65534 is an attention of 1,
+/// 65535 one that is not finite.
 std::string packed(const Head& head, std::span<const real> map) {
   std::vector<unsigned char> bytes;
   for (Index query = 0; query < head.tokens; ++query) {
     for (Index key = 0; key <= query; ++key) {
       const double value = map[static_cast<std::size_t>(query * head.tokens + key)];
       const auto level = static_cast<unsigned>(
-          std::isfinite(value) ? std::lround(65535 * std::clamp(value, 0.0, 1.0)) : 0);
+          std::isfinite(value) ? std::lround(65534 * std::clamp(value, 0.0, 1.0)) : 65535);
       bytes.push_back(static_cast<unsigned char>(level & 255));
       bytes.push_back(static_cast<unsigned char>(level >> 8));
     }
@@ -125,30 +91,19 @@ std::string packed(const Head& head, std::span<const real> map) {
   return base64(bytes);
 }
 
-std::string figure(const std::string& arm, const RunRecord& run, const run::AttentionMaps& maps,
-                   std::size_t wanted, Json& data) {
-  const Tensor& layer = maps.layers.back();
-  std::string html;
-  for (const Index index : selected_heads(layer, wanted)) {
-    const Head head = head_of(layer, index);
-    const std::string whose =
-        fmt::format("{}, layer {}, head {}", arm, maps.layers.size() - 1, index);
-    html += fmt::format(
-        "<figure class=\"attention\"><figcaption>{} <span class=\"muted\">layer {}, head {}, step "
-        "{}, first token {:.3f}</span> <button type=\"button\" class=\"csv\" data-head=\"{}\" "
-        "hidden>CSV</button></figcaption>\n<div class=\"maps\">\n{}</div></figure>\n",
-        escape_html(arm), maps.layers.size() - 1, index, maps.step,
-        system::shown(first_token(head)), data.size(), pictures(head, whose));
-    Json values = Json::array();
-    for (const auto& map : head.maps) values.push_back(packed(head, map));
-    data.push_back({{"run", run.name},
-                    {"layer", maps.layers.size() - 1},
-                    {"head", index},
-                    {"step", maps.step},
-                    {"tokens", head.tokens},
-                    {"maps", std::move(values)}});
-  }
-  return html;
+Json head_json(const std::string& arm, const RunRecord& run, const run::AttentionMaps& maps,
+               Index index) {
+  const Head head = head_of(maps.layers.back(), index);
+  Json values = Json::array();
+  for (const auto& map : head.maps) values.push_back(packed(head, map));
+  return {{"arm", arm},
+          {"run", run.name},
+          {"layer", maps.layers.size() - 1},
+          {"head", index},
+          {"step", maps.step},
+          {"first_token", fmt::format("{:.3f}", system::shown(first_token(head)))},
+          {"tokens", head.tokens},
+          {"maps", std::move(values)}};
 }
 
 bool has_maps(const Tensor& layer) {
@@ -160,9 +115,7 @@ bool has_maps(const Tensor& layer) {
 /// The first replicate with maps of at least one layer.
 const RunRecord* run_with_maps(const Condition& condition, std::optional<run::AttentionMaps>& maps,
                                std::string& notes) {
-  const auto note = [&](const std::string& text) {
-    notes += fmt::format("<p class=\"notice\">{}</p>\n", escape_html(text));
-  };
+  const auto say = [&](const std::string& text) { notes += notice(escape_html(text)); };
   for (const RunRecord* run : condition.runs) {
     const std::filesystem::path path = run->dir / "metrics.h5";
     std::error_code ignored;
@@ -170,31 +123,37 @@ const RunRecord* run_with_maps(const Condition& condition, std::optional<run::At
     try {
       maps = run::read_attention_maps(path);
     } catch (const Error& error) {
-      note(error.what());
+      say(error.what());
     }
     if (!maps || maps->layers.empty()) continue;
     if (has_maps(maps->layers.back())) return run;
-    note(fmt::format("{}: attention_maps are {}; need (heads, 1 or 3, T, T) with T up to {}",
-                     path.string(), maps->layers.back().shape().str(), kLongest));
+    say(fmt::format("{}: attention_maps are {}; need (heads, 1 or 3, T, T) with T up to {}",
+                    path.string(), maps->layers.back().shape().str(), kLongest));
   }
   return nullptr;
 }
 
 }  // namespace
 
-AttentionSection attention_section(const Input& input) {
-  AttentionSection section{"", Json::array()};
+Section attention_section(const Input& input) {
+  Json heads = Json::array();
   const std::size_t wanted = 2 * input.study.arms.size() <= kHeads ? 2 : 1;
   std::string notes;
   for (const Arm& arm : input.study.arms) {
     const Condition* condition = shown_condition(arm, input.lr);
-    if (!condition || section.data.size() + wanted > kHeads) continue;
+    if (!condition || heads.size() + wanted > kHeads) continue;
     std::optional<run::AttentionMaps> maps;
     const RunRecord* run = run_with_maps(*condition, maps, notes);
-    if (run) section.html += figure(arm.name, *run, *maps, wanted, section.data);
+    if (!run) continue;
+    for (const Index head : selected_heads(maps->layers.back(), wanted))
+      heads.push_back(head_json(arm.name, *run, *maps, head));
   }
-  section.html = notes + section.html;
-  return section;
+  if (heads.empty()) return {notes, heads};
+  return {notes + kDrawn +
+              note("Queries run down, keys across, on a square-root scale. Of the last layer: the "
+                   "head that attends to the first token most, and head 0. Applied is what weighs "
+                   "the values: of two maps |A1 − λ A2| with rows that add up to 1."),
+          heads};
 }
 
 }  // namespace difftape::study::page

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 
-#include "train/study/figures/plots.h"
+#include "train/study/figures/axis.h"
 #include "train/study/page/html.h"
 
 namespace difftape::study::page {
@@ -16,19 +14,41 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kControls = R"(<div id="controls" hidden>
+<div id="arms" role="group" aria-label="Arms"></div>
+<label id="lr-label" hidden>Peak learning rate <select id="lr"></select></label>
+<label id="x-label" hidden>Along the axis <select id="x"></select></label>
+<label>Smoothing <select id="smoothing"><option value="0">none</option>
+<option value="5">5 steps</option><option value="20">20 steps</option>
+<option value="100">100 steps</option></select></label>
+<button type="button" id="reset">Reset zoom</button>
+</div>
+)";
+
+constexpr const char* kHint =
+    "<p class=\"muted note\" id=\"hint\" hidden>Drag across a chart to zoom, double-click to zoom "
+    "out; the charts follow each other.</p>\n";
+
+constexpr const char* kCurvesNote =
+    "Runs that differ in their seed alone are one line, the mean over the seeds that reached a "
+    "step; the band is from the smallest to the largest of them, not a confidence interval. ▼ "
+    "marks a spike of one run, after the first tenth of its steps as in the tables, × the step at "
+    "which a run diverged. Long curves keep the lowest and the highest value of each stretch.";
+
 /// Bytes of all curves together: what keeps the page small. A number takes about 8, a step 5.
-constexpr double kDataBytes = 720'000, kSvgBytes = 600'000;
+constexpr double kDataBytes = 720'000;
 /// The points that a line has at least, and what one of them with its band takes at most.
 constexpr double kFewestPoints = 20, kPointBytes = 29;
-/// What a chart takes besides its lines: axes, names, its frame.
-constexpr double kFrameBytes = 4'500;
+/// A browser holds about 3 MB a chart.
+constexpr std::size_t kMostCharts = 140;
 
 /// As many charts as there is room for.
 std::size_t drawn_charts(const Input& input) {
   std::size_t lines = 0;
   for (const Arm& arm : input.study.arms) lines += arm.conditions.size();
-  const double each = static_cast<double>(lines) * kFewestPoints * kPointBytes + kFrameBytes;
-  return std::min(input.charts.curves.size(), static_cast<std::size_t>(kDataBytes / each));
+  const double each = static_cast<double>(lines) * kFewestPoints * kPointBytes;
+  return std::min(
+      {input.charts.curves.size(), kMostCharts, static_cast<std::size_t>(kDataBytes / each)});
 }
 
 std::span<const CurveChart> drawn(const Input& input) {
@@ -36,20 +56,11 @@ std::span<const CurveChart> drawn(const Input& input) {
 }
 
 /// The bytes of a chart; one of validations uses very little.
-double bytes_a_chart(const Input& input, double all) {
+double bytes_a_chart(const Input& input) {
   double weight = 0;
   for (const CurveChart& chart : drawn(input))
     weight += chart.when == run::When::validation ? 0.25 : 1;
-  return all / std::max(2.5, weight);
-}
-
-/// Six digits are more than a screen shows.
-Json rounded(const std::vector<double>& values) {
-  Json json = Json::array();
-  for (const double value : values) {
-    json.push_back(std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr));
-  }
-  return json;
+  return kDataBytes / std::max(2.5, weight);
 }
 
 Json steps(const std::vector<double>& values) {
@@ -61,7 +72,7 @@ Json steps(const std::vector<double>& values) {
 /// The steps and seconds between which the script interpolates.
 Json clock_json(const Condition& condition) {
   constexpr std::size_t kPoints = 40;
-  const Series clock = study::decimate(training_clock(condition), kPoints);
+  const Series clock = decimate(training_clock(condition), kPoints);
   return {{"step", steps(clock.step)}, {"seconds", rounded(clock.value)}};
 }
 
@@ -75,7 +86,7 @@ Json line_json(const CurveChart& chart, const Condition& condition, double bytes
     json["high"] = rounded(line.high);
   }
   if (chart.every_step) {
-    const Series marks = study::decimate(seed_spikes(condition, chart.name), points / 4);
+    const Series marks = decimate(seed_spikes(condition, chart.name), points / 4);
     json["spike_step"] = steps(marks.step);
     json["spike_value"] = rounded(marks.value);
   }
@@ -89,7 +100,7 @@ Json chart_json(const CurveChart& chart, const Study& study, double bytes) {
       lines.push_back(line_json(chart, condition, bytes));
   }
   Json levels = Json::array();
-  for (const svg::Level& level : levels_of(chart, study)) {
+  for (const Level& level : levels_of(chart, study)) {
     levels.push_back({{"name", level.name}, {"y", level.y}});
   }
   return {{"title", chart.title},        {"unit", chart.caption},
@@ -98,83 +109,60 @@ Json chart_json(const CurveChart& chart, const Study& study, double bytes) {
           {"lines", std::move(lines)}};
 }
 
-svg::LinePlot plot_of(const CurveChart& chart, const Input& input, std::size_t points) {
-  svg::LinePlot plot{fmt::format("{}, {}{}", chart.title, chart.caption, at_lr(input)),
-                     "step",
-                     chart.caption,
-                     chart.log_scale,
-                     levels_of(chart, input.study),
-                     {}};
-  for (std::size_t arm = 0; arm < input.study.arms.size(); ++arm) {
-    const Condition* condition = shown_condition(input.study.arms[arm], input.lr);
-    if (!condition) continue;
-    SeedCurve curve = decimate(seed_curve(*condition, chart.name), points);
-    svg::Line line{input.study.arms[arm].name, arm, curve.step, curve.mean, {}, {}, {}, {}};
-    if (curve.banded) line.low = curve.low, line.high = curve.high;
-    if (chart.every_step) {
-      const Series marks = study::decimate(seed_spikes(*condition, chart.name), points / 4);
-      for (std::size_t i = 0; i < marks.step.size(); ++i) {
-        line.spikes.push_back({marks.step[i], marks.value[i]});
-      }
+Json conditions_json(const Study& study) {
+  Json conditions = Json::array();
+  const std::vector<double> lrs = study.lrs();
+  for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
+    for (const Condition& condition : study.arms[arm].conditions) {
+      conditions.push_back({{"arm", arm},
+                            {"lr", std::ranges::find(lrs, condition.lr) - lrs.begin()},
+                            {"seeds", condition.runs.size()},
+                            {"tokens", condition.runs.front()->status.tokens_per_step},
+                            {"clock", clock_json(condition)},
+                            {"diverged", steps(divergences(condition))}});
     }
-    line.ends = divergences(*condition);
-    plot.lines.push_back(std::move(line));
   }
-  return plot;
+  return conditions;
 }
 
 }  // namespace
 
-Json curve_data(const Input& input) {
-  Json data = {{"lrs", Json::array()},
-               {"lr", 0},
-               {"arms", Json::array()},
-               {"conditions", Json::array()},
-               {"charts", Json::array()}};
-  const std::vector<double> all = input.study.lrs();
-  std::size_t conditions = 0;
-  for (const double lr : all) data["lrs"].push_back(lr_name(lr));
-  data["lr"] = std::find(all.begin(), all.end(), input.lr) - all.begin();
-  for (std::size_t arm = 0; arm < input.study.arms.size(); ++arm) {
-    data["arms"].push_back(input.study.arms[arm].name);
-    conditions += input.study.arms[arm].conditions.size();
-    for (const Condition& condition : input.study.arms[arm].conditions) {
-      const auto lr = std::find(all.begin(), all.end(), condition.lr) - all.begin();
-      data["conditions"].push_back({{"arm", arm},
-                                    {"lr", lr},
-                                    {"seeds", condition.runs.size()},
-                                    {"tokens", condition.runs.front()->status.tokens_per_step},
-                                    {"clock", clock_json(condition)},
-                                    {"diverged", steps(divergences(condition))}});
-    }
+const char* const kDrawn =
+    "<div class=\"drawn\"></div>\n<noscript><p class=\"notice\">JavaScript draws these pictures. "
+    "Their numbers are in metrics.jsonl and metrics.h5 of the runs.</p></noscript>\n";
+
+Json rounded(const std::vector<double>& values) {
+  Json json = Json::array();
+  for (const double value : values) {
+    const bool fits = svg::fits_axis(value);
+    json.push_back(fits ? Json(std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr))
+                        : Json());
   }
-  const double bytes = bytes_a_chart(input, kDataBytes) / static_cast<double>(conditions);
-  for (const CurveChart& chart : drawn(input)) {
-    data["charts"].push_back(chart_json(chart, input.study, bytes));
-  }
-  return data;
+  return json;
 }
 
-std::string curve_figures(const Input& input) {
-  std::string html = "<div class=\"static\">\n", where = at_lr(input);
-  if (!where.empty()) where = "," + where;
-  const double arms = static_cast<double>(input.study.arms.size());
-  const auto points = static_cast<std::size_t>(
-      std::clamp(bytes_a_chart(input, kSvgBytes) / (60 * arms), kFewestPoints, 300.0));
-  for (const CurveChart& chart : drawn(input)) {
-    html += fmt::format(
-        "<figure><figcaption>{} <span class=\"muted\">{}{}</span></figcaption>{}"
-        "</figure>\n",
-        escape_html(chart.title), escape_html(chart.caption), escape_html(where),
-        line_plot(plot_of(chart, input, points)).inlined());
-  }
-  html += "</div>\n";
+Section curves_section(const Input& input) {
+  const std::vector<double> lrs = input.study.lrs();
+  Json lr_names = Json::array(), arms = Json::array(), charts = Json::array();
+  for (const double lr : lrs) lr_names.push_back(svg::short_number(lr));
+  for (const Arm& arm : input.study.arms) arms.push_back(arm.name);
+  Json conditions = conditions_json(input.study);
+  const double bytes = bytes_a_chart(input) / static_cast<double>(conditions.size());
+  for (const CurveChart& chart : drawn(input))
+    charts.push_back(chart_json(chart, input.study, bytes));
+  Section section{"",
+                  {{"lrs", std::move(lr_names)},
+                   {"lr", std::ranges::find(lrs, input.lr) - lrs.begin()},
+                   {"arms", std::move(arms)},
+                   {"conditions", std::move(conditions)},
+                   {"charts", std::move(charts)}}};
+  if (input.charts.curves.empty()) return section;
+  section.html = std::string(kControls) + kDrawn + kHint;
   const std::size_t left_out = input.charts.curves.size() - drawn_charts(input);
-  if (left_out > 0) {
-    html += fmt::format("<p class=\"notice\">Not drawn, to keep this page small: {} charts.</p>\n",
-                        left_out);
-  }
-  return html;
+  if (left_out > 0)
+    section.html += notice(fmt::format("Not drawn, to keep this page small: {} charts.", left_out));
+  section.html += note(kCurvesNote);
+  return section;
 }
 
 }  // namespace difftape::study::page

@@ -11,8 +11,6 @@
 #include "train/run/config/fields.h"
 #include "train/stats/descriptive.h"
 #include "train/study/compare/tasks.h"
-#include "train/study/page/html.h"
-#include "train/system/text_table.h"
 
 namespace difftape::study::page {
 
@@ -24,10 +22,8 @@ constexpr const char* kAttention = "model.attention.";
 
 /// An arm at a learning rate, in the values of the keys that differ.
 struct Point {
-  const Arm* arm;
   std::vector<std::string> values;  ///< one a key
   double loss;                      ///< mean validation loss of the runs that finished; or NaN
-  std::size_t diverged;
 };
 
 /// The keys of all configurations: attention first, then the learning rate, then by name.
@@ -60,7 +56,7 @@ std::vector<Point> points_of(const Study& study, const std::vector<std::string>&
   std::vector<Point> points;
   for (const Arm& arm : study.arms) {
     for (const Condition& condition : arm.conditions) {
-      Point point{&arm, {}, kNaN, 0};
+      Point point{{}, kNaN};
       for (const std::string& key : keys) {
         point.values.push_back(condition.runs.front()->value(key));
       }
@@ -68,7 +64,6 @@ std::vector<Point> points_of(const Study& study, const std::vector<std::string>&
       for (const RunRecord* run : condition.complete()) {
         const double loss = run->number("val_loss");
         if (std::isfinite(loss)) losses.push_back(loss);
-        point.diverged += run->diverged() ? 1 : 0;
       }
       if (!losses.empty()) point.loss = stats::mean(losses);
       points.push_back(std::move(point));
@@ -91,9 +86,7 @@ std::vector<std::string> values_of(const std::vector<Point>& points, std::size_t
 /// attention.
 std::vector<Panel> panels_of(const std::vector<Point>& points, const std::vector<std::string>& keys,
                              std::size_t row, std::size_t column) {
-  const auto plain = [&](std::size_t key) { return keys[key].substr(keys[key].find('.') + 1); };
-  const svg::HeatMap empty{
-      "", plain(column), plain(row), values_of(points, column), values_of(points, row), {}};
+  const std::vector<std::string> columns = values_of(points, column), rows = values_of(points, row);
   std::vector<Panel> panels;
   for (const Point& point : points) {
     std::vector<std::string> attention;
@@ -103,47 +96,21 @@ std::vector<Panel> panels_of(const std::vector<Point>& points, const std::vector
     const std::string name = fmt::format("{}", fmt::join(attention, " "));
     auto panel = std::ranges::find(panels, name, &Panel::arm);
     if (panel == panels.end()) {
-      panel = panels.insert(panel, {name, empty});
-      panel->map.values.assign(empty.rows.size() * empty.columns.size(), kNaN);
+      const std::vector<double> empty(rows.size() * columns.size(), kNaN);
+      panel = panels.insert(panel, {name, columns, rows, empty});
     }
     const auto at = [&](const std::vector<std::string>& names, std::size_t key) {
       return static_cast<std::size_t>(std::ranges::find(names, point.values[key]) - names.begin());
     };
-    double& cell =
-        panel->map.values[at(empty.rows, row) * empty.columns.size() + at(empty.columns, column)];
+    double& cell = panel->values[at(rows, row) * columns.size() + at(columns, column)];
     cell = std::fmin(cell, point.loss);
   }
   return panels;
 }
 
-Json lines_of(const std::vector<Point>& points) {
-  Json lines = Json::array();
-  for (const Point& point : points) {
-    Json loss = nullptr;
-    if (std::isfinite(point.loss))
-      loss = std::strtod(fmt::format("{:.6g}", point.loss).c_str(), nullptr);
-    lines.push_back({{"arm", point.arm->name}, {"values", point.values}, {"loss", loss}});
-  }
-  return lines;
-}
-
-std::string csv_of(const std::vector<Point>& points, std::vector<std::string> keys) {
-  keys.insert(keys.begin(), "arm");
-  keys.insert(keys.end(), {"val_loss", "diverged"});
-  std::string csv = system::csv_line(keys);
-  for (const Point& point : points) {
-    std::vector<std::string> fields = point.values;
-    fields.insert(fields.begin(), point.arm->name);
-    fields.push_back(std::isfinite(point.loss) ? fmt::format("{:.6g}", point.loss) : "");
-    fields.push_back(fmt::to_string(point.diverged));
-    csv += system::csv_line(fields);
-  }
-  return csv;
-}
-
 }  // namespace
 
-GridSection grid_section(const Study& all) {
+Section grid_section(const Study& all) {
   const std::size_t task = all.arms[all.baseline].task;
   const Study study = all.of_task(task);
   const std::vector<std::string> keys = grid_keys(study);
@@ -152,26 +119,15 @@ GridSection grid_section(const Study& all) {
     if (!keys[key].starts_with(kAttention)) swept.push_back(key);
   }
   const std::vector<Point> points = points_of(study, keys);
-  if (swept.size() < 2 || points.size() < 4) return {};
+  if (swept.size() < 2 || points.size() < 4) return {"", Json::array()};
   const std::string& words = all.tasks[task];
-  GridSection section;
-  std::vector<Panel> panels = panels_of(points, keys, swept[1], swept[0]);
-  const svg::Scale scale = scale_of(panels);
-  section.html = fmt::format(
-      "<figure id=\"parallel\" hidden><figcaption>Every condition <span class=\"muted\">a line "
-      "from its keys to its final validation loss, nats per token{}; drag along an axis to "
-      "select</span> {}</figcaption></figure>\n",
-      words.empty() ? "" : "; " + words, csv_link("grid.csv", csv_of(points, keys)));
-  section.html += map_figure("Final validation loss",
-                             fmt::format("nats per token{}{}{}",
-                                         swept.size() > 2 ? "; the lowest over all other keys" : "",
-                                         words.empty() ? "" : "; ", words),
-                             "grid_map.csv", std::move(panels), scale);
-  section.data = {{"keys", keys}, {"values", Json::array()}, {"lines", lines_of(points)}};
-  for (std::size_t key = 0; key < keys.size(); ++key) {
-    section.data["values"].push_back(values_of(points, key));
-  }
-  return section;
+  const auto plain = [&](std::size_t key) { return keys[key].substr(keys[key].find('.') + 1); };
+  const std::string meaning = fmt::format(
+      "nats per token{}{}{}", swept.size() > 2 ? "; the lowest over all other keys" : "",
+      words.empty() ? "" : "; ", words);
+  return {kDrawn,
+          Json::array({heat_map("Final validation loss", meaning, "grid_map.csv", plain(swept[0]),
+                                plain(swept[1]), panels_of(points, keys, swept[1], swept[0]))})};
 }
 
 }  // namespace difftape::study::page

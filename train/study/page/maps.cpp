@@ -1,62 +1,135 @@
-#include "train/study/page/sections.h"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
+#include "core/real.h"
+#include "train/run/records/metric_registry.h"
 #include "train/study/page/html.h"
-#include "train/system/text_table.h"
+#include "train/study/page/sections.h"
 
 namespace difftape::study::page {
 
 namespace {
 
-std::string csv_of(const std::vector<Panel>& panels, const char* row, const char* column) {
-  std::string csv = system::csv_line(std::vector<std::string>{"arm", row, column, "value"});
-  for (const auto& [arm, map] : panels) {
-    for (std::size_t r = 0; r < map.rows.size(); ++r) {
-      for (std::size_t c = 0; c < map.columns.size(); ++c) {
-        const double value = map.values[r * map.columns.size() + c];
-        if (std::isnan(value)) continue;
-        csv += system::csv_line(std::vector<std::string>{arm, map.rows[r], map.columns[c],
-                                                         fmt::format("{:.6g}", value)});
-      }
-    }
-  }
-  return csv;
+using Json = nlohmann::ordered_json;
+
+/// Cells of all heat maps together, about 8 bytes each.
+constexpr std::size_t kCells = 12'000;
+/// Stretches of the steps that are worth a picture.
+constexpr std::size_t kFewest = 6;
+
+/// The steps at which any row has a value, ascending.
+std::vector<double> steps_of(const std::vector<MapRow>& rows) {
+  std::set<double> steps;
+  for (const MapRow& row : rows) steps.insert(row.values.step.begin(), row.values.step.end());
+  return {steps.begin(), steps.end()};
 }
 
-/// "0 everywhere: softmax, diff_v2. " for the panels of one number, a line that says as much as a
-/// field of one colour.
-std::string constants(const std::vector<Panel>& panels) {
-  std::map<double, std::vector<std::string>> arms;
-  for (const auto& [arm, map] : panels) {
-    if (!std::isnan(map.constant())) arms[map.constant()].push_back(arm);
+/// What the rows of a quantity are.
+const char* row_label(const MapChart& chart) {
+  using enum run::Per;
+  switch (chart.per) {
+    case parameter:
+      return "parameter";
+    case grid:
+      return "row / column";
+    case head:
+      return chart.one_layer ? "head" : "layer.head";
+    case rank:
+      return chart.one_layer ? "rank" : "layer.rank";
+    default:
+      return "layer";
   }
-  std::string text;
-  for (const auto& [value, names] : arms) {
-    text += fmt::format("<p class=\"constant\">{} everywhere: {}</p>\n", svg::short_number(value),
-                        escape_html(fmt::to_string(fmt::join(names, ", "))));
+}
+
+/// Every row in at most `columns` stretches of equally many logged steps, each the mean of what is
+/// finite there.
+Panel step_map(const std::string& arm, const std::vector<MapRow>& rows, std::size_t columns) {
+  const std::vector<double> steps = steps_of(rows);
+  columns = std::min(columns, steps.size());
+  Panel map{arm, {}, {}, {}};
+  for (std::size_t c = 0; c < columns; ++c) {
+    map.columns.push_back(fmt::format("{:.0f}", steps[c * steps.size() / columns]));
   }
-  return text;
+  for (const auto& [name, values] : rows) {
+    map.rows.push_back(name);
+    std::size_t i = 0;  // in the values of this row, which may lack steps that others have
+    for (std::size_t c = 0; c < columns; ++c) {
+      double sum = 0, count = 0;
+      const double last = steps[(c + 1) * steps.size() / columns - 1];
+      for (; i < values.step.size() && values.step[i] <= last; ++i) {
+        sum += values.value[i];
+        ++count;
+      }
+      map.values.push_back(count > 0 ? sum / count : kNaN);
+    }
+  }
+  return map;
+}
+
+std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& input) {
+  std::vector<std::pair<std::string, const RunRecord*>> runs;
+  for (const Arm& arm : input.study.arms) {
+    const Condition* condition = shown_condition(arm, input.lr);
+    if (!condition) continue;
+    const std::vector<const RunRecord*> complete = condition->complete();
+    if (!complete.empty()) runs.emplace_back(arm.name, complete.front());
+  }
+  return runs;
+}
+
+/// Row and column of a metric "task/accuracy/<row>/<column>"; empty if it is none.
+std::pair<std::string, std::string> grid_place(const std::string& metric) {
+  static const std::string kPrefix = run::metric_of(run::metric("task/accuracy"), "");
+  if (!metric.starts_with(kPrefix)) return {};
+  const std::size_t slash = metric.find('/', kPrefix.size());
+  if (slash == std::string::npos) return {};
+  return {metric.substr(kPrefix.size(), slash - kPrefix.size()), metric.substr(slash + 1)};
+}
+
+Panel accuracy_map(const Arm& arm, const Condition& condition) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> found;
+  std::set<std::string> rows, columns;
+  for (const RunRecord* run : condition.complete()) {
+    for (const auto& [name, values] : run->metrics.columns) {
+      const auto place = grid_place(name);
+      if (place.first.empty()) continue;
+      rows.insert(place.first);
+      columns.insert(place.second);
+      const Series accuracy = curve(run->metrics, name);
+      if (!accuracy.value.empty()) found[place].push_back(accuracy.value.back());
+    }
+  }
+  Panel map{arm.name, {columns.begin(), columns.end()}, {rows.begin(), rows.end()}, {}};
+  sort_names(map.rows);
+  sort_names(map.columns);
+  for (const std::string& row : map.rows) {
+    for (const std::string& column : map.columns)
+      map.values.push_back(stats::mean(found[{row, column}]));
+  }
+  return map;
 }
 
 }  // namespace
 
-svg::Scale scale_of(const std::vector<Panel>& panels) {
-  svg::Range range;
+Json heat_map(const std::string& title, const std::string& meaning, const std::string& file,
+              const std::string& x, const std::string& y, const std::vector<Panel>& panels) {
+  Json map = {{"title", title}, {"meaning", meaning},     {"file", file}, {"x", x},
+              {"y", y},         {"panels", Json::array()}};
   for (const Panel& panel : panels) {
-    for (const double value : panel.map.values) range.add(value);
+    map["panels"].push_back({{"arm", panel.arm},
+                             {"columns", panel.columns},
+                             {"rows", panel.rows},
+                             {"values", rounded(panel.values)}});
   }
-  return svg::Scale::of(range);
+  return map;
 }
 
-/// Numbers by size, other names after them.
 void sort_names(std::vector<std::string>& names) {
   const auto place = [](const std::string& name) {
     double value = 0;
@@ -67,27 +140,57 @@ void sort_names(std::vector<std::string>& names) {
   std::ranges::sort(names, {}, place);
 }
 
-std::string map_figure(const std::string& title, const std::string& meaning,
-                       const std::string& file, std::vector<Panel> panels,
-                       const svg::Scale& scale) {
-  std::string maps;
-  for (auto& [arm, map] : panels) {
-    if (!std::isnan(map.constant())) continue;
-    map.label = title + ", " + arm;
-    maps += fmt::format("<div><p class=\"arm\">{}</p>{}</div>\n", escape_html(arm),
-                        heat_map(map, scale).inlined());
+Section layers_section(const Input& input) {
+  std::vector<std::pair<std::string, const RunRecord*>> runs;
+  std::size_t rows = 1, left_out = 0;
+  for (const auto& shown : shown_runs(input)) {
+    std::size_t more = 0;
+    for (const MapChart& chart : input.charts.maps) {
+      more += map_rows(shown.second->metrics, chart.name).size();
+    }
+    if ((rows + more) * kFewest > kCells && !runs.empty()) {
+      ++left_out;
+      continue;
+    }
+    rows += more;
+    runs.push_back(shown);
   }
-  const std::string bar =
-      maps.empty() ? ""
-                   : fmt::format("<span class=\"bar\">{}{}</span> ", color_bar(scale).inlined(),
-                                 scale.log ? "<span class=\"muted\">log</span>" : "");
-  return fmt::format(
-      "<figure class=\"heat\"><figcaption>{} <span class=\"muted\">{}</span> {}{}</figcaption>\n{}"
-      "<div class=\"panels\">\n{}</div></figure>\n",
-      escape_html(title), escape_html(meaning), bar,
-      csv_link(file, csv_of(panels, panels.front().map.y_label.c_str(),
-                            panels.front().map.x_label.c_str())),
-      constants(panels), maps);
+  const std::size_t columns = std::clamp<std::size_t>(kCells / rows, kFewest, 40);
+  Json maps = Json::array();
+  for (const MapChart& chart : input.charts.maps) {
+    std::vector<Panel> panels;
+    for (const auto& [arm, run] : runs) {
+      const std::vector<MapRow> found = map_rows(run->metrics, chart.name);
+      if (!found.empty()) panels.push_back(step_map(arm, found, columns));
+    }
+    if (panels.empty()) continue;
+    std::string file = chart.name + ".csv";
+    std::ranges::replace(file, '/', '_');
+    maps.push_back(heat_map(chart.title, chart.caption, file, "step", row_label(chart), panels));
+  }
+  if (maps.empty()) return {"", maps};
+  std::string html = kDrawn;
+  if (left_out > 0)
+    html += notice(fmt::format("Not drawn, to keep this page small: {} arms.", left_out));
+  return {html + note(fmt::format("The first complete run of each arm{}. A cell is the mean of a "
+                                  "stretch of logged steps, its number the title of the cell.",
+                                  escape_html(at_lr(input)))),
+          maps};
+}
+
+Section accuracy_section(const Input& input) {
+  std::vector<Panel> panels;
+  for (const Arm& arm : input.study.arms) {
+    const Condition* condition = shown_condition(arm, input.lr);
+    if (!condition) continue;
+    Panel map = accuracy_map(arm, *condition);
+    if (!map.rows.empty()) panels.push_back(std::move(map));
+  }
+  if (panels.empty()) return {"", Json::array()};
+  Json map = heat_map("Accuracy", "share of answers that are right, at the last validation",
+                      "accuracy.csv", "column", "row", panels);
+  map["range"] = {0, 1};
+  return {kDrawn, Json::array({std::move(map)})};
 }
 
 }  // namespace difftape::study::page

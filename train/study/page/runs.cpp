@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 
 #include "train/study/compare/tables.h"
 #include "train/study/figures/lr_curve.h"
@@ -19,15 +18,23 @@ namespace fs = std::filesystem;
 /// As many runs have a row each in the first table.
 constexpr std::size_t kFewRuns = 12;
 
-/// Rows that belong to no arm.
-constexpr auto kNoArm = std::numeric_limits<std::size_t>::max();
-
 constexpr const char* kRunsNote =
     "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
     "validation. Spikes are steps far outside the steps before them, counted after the first "
     "tenth of a run. "
     "Late sd/median is the standard deviation of grad_norm over its median in the second half of a "
     "run, up to where the learning rate falls.";
+
+constexpr const char* kLrNote =
+    "Lines are means over the seeds of the ladder, bands reach from the lowest to the highest "
+    "seed, "
+    "stars stand at lr*: the vertex of a parabola in log lr through the lowest mean and its two "
+    "neighbors, with its 95 % interval over seeds. A loss is at most that at init, which stands "
+    "for "
+    "runs that diverged. The gap is the final loss of an arm at its own lr* less the baseline's at "
+    "its own, paired by seed; hollow marks and \"of the ladder\" are of the seeds that chose lr*, "
+    "at the lowest rungs. Sensitivity is the mean over the learning rates of the loss above the "
+    "lowest: a shift of the optimum does not change it, so read it with the curve.";
 
 /// Links to what a run wrote, as seen from the directory of the page.
 std::string file_links(const fs::path& run, const fs::path& page_dir) {
@@ -45,19 +52,24 @@ std::string file_links(const fs::path& run, const fs::path& page_dir) {
   return links;
 }
 
-std::string scrolling(const std::string& table) {
-  return "<div class=\"scroll\">\n" + table + "\n</div>\n";
-}
-
 /// One row a run.
 std::string per_run_table(const Study& study, const fs::path& page_dir) {
-  std::vector<std::size_t> arms;
-  std::vector<std::string> links;
+  std::vector<RowMark> marks;
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
-    arms.insert(arms.end(), study.arms[arm].runs().size(), arm);
+    for (const RunRecord* run : study.arms[arm].runs())
+      marks.push_back({arm, run->diverged(), file_links(run->dir, page_dir)});
   }
-  for (const RunRecord* run : study.runs()) links.push_back(file_links(run->dir, page_dir));
-  return scrolling(arm_table(run_table(study), arms, links));
+  return marked_table(run_table(study), marks);
+}
+
+/// A table whose rows begin with the name of an arm.
+std::string arm_table(const system::Table& table, const Study& study) {
+  std::vector<RowMark> marks;
+  for (const auto& row : table.rows) {
+    const auto arm = std::ranges::find(study.arms, row[0], &Arm::name);
+    marks.push_back({static_cast<std::size_t>(arm - study.arms.begin())});
+  }
+  return marked_table(table, marks);
 }
 
 std::string lr_csv(const std::vector<LrCurve>& curves) {
@@ -73,12 +85,6 @@ std::string lr_csv(const std::vector<LrCurve>& curves) {
   return csv;
 }
 
-std::string refusals_note(const std::vector<LrCurve>& curves) {
-  std::string html;
-  for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
-  return html;
-}
-
 }  // namespace
 
 std::vector<std::string> arm_names(const Study& study) {
@@ -87,25 +93,24 @@ std::vector<std::string> arm_names(const Study& study) {
   return names;
 }
 
-std::string note(const std::string& text) { return "<p class=\"muted note\">" + text + "</p>\n"; }
-
 std::string runs_section(const Study& study, const fs::path& page_dir) {
   const std::size_t runs = study.runs().size();
   if (runs == study.arms.size() && runs <= kFewRuns)
     return per_run_table(study, page_dir) + note(kRunsNote);
-  const system::Table table = study_table(study);
   const std::string dropped = dropped_note(study);
-  return scrolling(arm_table(table, arms_of(table, arm_names(study)))) + note(kRunsNote) +
+  return arm_table(study_table(study), study) + note(kRunsNote) +
          (dropped.empty() ? "" : note(escape_html(dropped))) +
          fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
          per_run_table(study, page_dir) + "</details>\n";
 }
 
 std::string run_list_section(const RunList& list, const fs::path& page_dir) {
-  std::vector<std::string> links;
-  for (const ListedRun& run : list.runs()) links.push_back(file_links(run.dir, page_dir));
-  const system::Table table = list.table();
-  std::string html = scrolling(arm_table(table, std::vector(table.rows.size(), kNoArm), links));
+  std::vector<RowMark> marks;
+  for (const ListedRun& run : list.runs()) {
+    const bool diverged = run.state == run::RunState::diverged;
+    marks.push_back({RowMark::kNoArm, diverged, file_links(run.dir, page_dir)});
+  }
+  std::string html = marked_table(list.table(), marks);
   for (const std::string& what : list.left_out()) html += note("left out: " + escape_html(what));
   return html;
 }
@@ -116,24 +121,14 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
   const bool wide = std::ranges::any_of(curves, [&](const LrCurve& each) {
     return each.task != curves[0].task || each.d_model != curves[0].d_model;
   });
-  return fmt::format(
+  std::string html = fmt::format(
       "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">nats per token"
       "</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
       wide ? "" : " class=\"beside\"", csv_link("learning_rate.csv", lr_csv(curves)),
-      lr_curve_svg(curves, SvgKind::inlined),
-      table.rows.empty() ? "" : scrolling(arm_table(table, arms_of(table, arm_names(study)))),
-      note(
-          "Lines are means over the seeds of the ladder, bands reach from the lowest to the "
-          "highest "
-          "seed, stars stand at lr*: the vertex of a parabola in log lr through the lowest mean "
-          "and "
-          "its two neighbors, with its 95 % interval over seeds. A loss is at most that at init, "
-          "which stands for runs that diverged. The gap is the final loss of an arm at its own lr* "
-          "less the baseline's at its own, paired by seed; hollow marks and \"of the ladder\" are "
-          "of the seeds that chose lr*, at the lowest rungs. Sensitivity is the mean over the "
-          "learning rates of the loss above the lowest: a shift of the optimum does not change it, "
-          "so read it with the curve.") +
-          refusals_note(curves));
+      lr_curve_svg(curves, SvgKind::inlined), table.rows.empty() ? "" : arm_table(table, study),
+      note(kLrNote));
+  for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
+  return html;
 }
 
 }  // namespace difftape::study::page

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/measures.h"
@@ -30,18 +32,12 @@ double shared_number(const Study& study, const char* key) {
   return shared;
 }
 
+/// The values of several runs at a step.
 struct AtStep {
-  double sum = 0, low = 0, high = 0;
+  svg::Range range = {};
+  double sum = 0;
   int runs = 0;
 };
-
-void keep_extremes(const std::vector<double>& values, std::size_t begin, std::size_t end,
-                   std::vector<std::size_t>& kept) {
-  const auto at = [&](std::size_t i) { return values.begin() + static_cast<std::ptrdiff_t>(i); };
-  const auto [low, high] = std::minmax_element(at(begin), at(end));
-  kept.push_back(static_cast<std::size_t>(low - values.begin()));
-  kept.push_back(static_cast<std::size_t>(high - values.begin()));
-}
 
 }  // namespace
 
@@ -54,14 +50,12 @@ const Condition* shown_condition(const Arm& arm, double lr) {
   return arm.conditions.size() == 1 ? &arm.conditions.front() : arm.at(lr);
 }
 
-std::string lr_name(double lr) { return svg::short_number(lr); }
-
 std::string at_lr(const Input& input) {
-  return input.study.is_swept() ? " at peak learning rate " + lr_name(input.lr) : "";
+  return input.study.is_swept() ? " at peak learning rate " + svg::short_number(input.lr) : "";
 }
 
-std::vector<svg::Level> levels_of(const CurveChart& chart, const Study& study) {
-  std::vector<svg::Level> levels;
+std::vector<Level> levels_of(const CurveChart& chart, const Study& study) {
+  std::vector<Level> levels;
   const auto add = [&](const char* name, double value) {
     if (svg::fits_axis(value)) levels.push_back({name, value});
   };
@@ -89,8 +83,7 @@ SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
       const double value = values.value[i];
       if (!svg::fits_axis(value)) continue;
       AtStep& at = steps[values.step[i]];
-      at.low = at.runs == 0 ? value : std::min(at.low, value);
-      at.high = at.runs == 0 ? value : std::max(at.high, value);
+      at.range.add(value);
       at.sum += value;
       at.runs += 1;
     }
@@ -100,8 +93,8 @@ SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
   for (const auto& [step, at] : steps) {
     result.step.push_back(step);
     result.mean.push_back(at.sum / at.runs);
-    result.low.push_back(at.low);
-    result.high.push_back(at.high);
+    result.low.push_back(at.range.low);
+    result.high.push_back(at.range.high);
   }
   return result;
 }
@@ -109,19 +102,19 @@ SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
 SeedCurve decimate(const SeedCurve& curve, std::size_t points) {
   const std::size_t size = curve.step.size(), buckets = points / (curve.banded ? 4 : 2);
   if (size <= points || buckets == 0) return curve;
-  std::vector<std::size_t> kept = {0, size - 1};
-  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-    const std::size_t begin = bucket * size / buckets, end = (bucket + 1) * size / buckets;
-    keep_extremes(curve.mean, begin, end, kept);
-    if (!curve.banded) continue;
-    std::vector<std::size_t> extremes;
-    keep_extremes(curve.low, begin, end, extremes);
-    kept.push_back(extremes.front());
-    keep_extremes(curve.high, begin, end, extremes);
-    kept.push_back(extremes.back());
-  }
-  std::sort(kept.begin(), kept.end());
-  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  std::set<std::size_t> kept = {0, size - 1};
+  const auto keep = [&](const std::vector<double>& values, auto&& extreme) {
+    for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+      const std::span stretch = std::span(values)
+                                    .subspan(bucket * size / buckets)
+                                    .first((bucket + 1) * size / buckets - bucket * size / buckets);
+      kept.insert(static_cast<std::size_t>(&*extreme(stretch) - values.data()));
+    }
+  };
+  keep(curve.mean, std::ranges::min_element);
+  keep(curve.mean, std::ranges::max_element);
+  if (curve.banded) keep(curve.low, std::ranges::min_element);
+  if (curve.banded) keep(curve.high, std::ranges::max_element);
   SeedCurve result;
   result.banded = curve.banded;
   for (const std::size_t i : kept) {
@@ -131,6 +124,12 @@ SeedCurve decimate(const SeedCurve& curve, std::size_t points) {
     result.high.push_back(curve.high[i]);
   }
   return result;
+}
+
+Series decimate(const Series& series, std::size_t points) {
+  const SeedCurve kept =
+      decimate(SeedCurve{series.step, series.value, series.value, series.value, false}, points);
+  return {kept.step, kept.mean};
 }
 
 Series seed_spikes(const Condition& condition, const std::string& metric) {

@@ -83,10 +83,6 @@ bool same_everywhere(const std::vector<std::string>& values) {
   return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
-std::string notice(const std::string& text) {
-  return "<p class=\"notice\">" + escape_html(text) + "</p>\n";
-}
-
 }  // namespace
 
 std::string differences(const KeyValues& keys, std::span<const std::string> arms) {
@@ -156,8 +152,9 @@ std::string notices(const Study& study, std::span<const std::string> notes) {
   const auto open =
       std::count_if(runs.begin(), runs.end(), [](auto* run) { return !run->complete(); });
   std::string html;
-  for (const std::string& note : notes) html += notice(note);
-  if (const std::string tasks = tasks_note(study); !tasks.empty()) html += notice(tasks);
+  for (const std::string& note : notes) html += notice(escape_html(note));
+  if (const std::string tasks = tasks_note(study); !tasks.empty())
+    html += notice(escape_html(tasks));
   if (open > 0) {
     html +=
         notice(fmt::format("{} of {} runs {} not finished: drawn as far as logged, not in the "

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -212,31 +211,6 @@ TEST(LoadRun, refuses_a_run_of_an_older_format_by_name) {
               ThrowsMessage<DataError>(env.string() +
                                        ": the run is of format 2, but must be of format 3; read it "
                                        "with the earlier version of difftape that made it"));
-}
-
-RC_GTEST_PROP(Decimate, keeps_ends_and_extremes_and_stays_within_the_budget,
-              (int first, std::vector<int> values)) {
-  values.push_back(first);  // never empty
-  const auto budget = *rc::gen::inRange<std::size_t>(2, 60);
-  Series whole;
-  for (const int value : values) {
-    whole.step.push_back(static_cast<double>(whole.step.size()));
-    whole.value.push_back(value);
-  }
-  const Series kept = decimate(whole, budget);
-  RC_ASSERT(kept.step.size() <= budget + 2);
-  RC_ASSERT(kept.step.front() == whole.step.front() && kept.step.back() == whole.step.back());
-  RC_ASSERT(std::ranges::max(kept.value) == std::ranges::max(whole.value));
-  RC_ASSERT(std::ranges::min(kept.value) == std::ranges::min(whole.value));
-  RC_ASSERT(std::ranges::adjacent_find(kept.step, std::greater_equal<>()) == kept.step.end());
-  for (std::size_t i = 0; i < kept.step.size(); ++i) {
-    RC_ASSERT(whole.value[static_cast<std::size_t>(kept.step[i])] == kept.value[i]);
-  }
-}
-
-TEST(Decimate, leaves_a_short_curve_alone) {
-  const Series whole{{1, 2, 3}, {3, 1, 2}};
-  EXPECT_EQ(decimate(whole, 3).step, whole.step);
 }
 
 }  // namespace

@@ -4,23 +4,17 @@
 
 #include <cmath>
 
+#include "tests/support/count.h"
 #include "train/study/figures/axis.h"
 #include "train/study/figures/lr_curve.h"
-#include "train/study/figures/plots.h"
-#include "train/study/figures/png.h"
 
 namespace difftape::study::svg {
 namespace {
 
+using test::count;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
-  return found;
-}
 
 TEST(SvgText, is_escaped_and_cut_between_characters) {
   EXPECT_EQ(escape("<a & \"b\"\x01>"), "&lt;a &amp; &quot;b&quot;&gt;");
@@ -77,82 +71,9 @@ TEST(Axis, leaves_out_what_is_too_large_to_be_subtracted) {
   EXPECT_EQ(number(-axis.at(kMost) * kMost), "-1000000");
 }
 
-double brightness(Rgb color) {
-  return 0.2126 * color.red + 0.7152 * color.green + 0.0722 * color.blue;
-}
-
-TEST(Colors, of_a_sequence_get_brighter_all_the_way) {
-  for (int i = 1; i <= 100; ++i) {
-    EXPECT_GT(brightness(sequential(0.01 * i)), brightness(sequential(0.01 * (i - 1)))) << i;
-  }
-}
-
-TEST(Colors, of_a_difference_are_white_at_zero_and_darker_on_both_sides) {
-  EXPECT_EQ(hex(diverging(0)), "#ffffff");
-  for (int i = 1; i <= 50; ++i) {
-    EXPECT_LT(brightness(diverging(0.02 * i)), brightness(diverging(0.02 * (i - 1))));
-    EXPECT_LT(brightness(diverging(-0.02 * i)), brightness(diverging(-0.02 * (i - 1))));
-  }
-}
-
 TEST(Colors, repeat_dashed_from_the_ninth_arm_on) {
   EXPECT_THAT(stroke(1), Not(HasSubstr("dash")));
   EXPECT_THAT(stroke(9), HasSubstr("class=\"stroke-1\" stroke=\"#0072b2\" stroke-dasharray"));
-}
-
-TEST(LinePlot, draws_lines_bands_spikes_ends_and_the_reference) {
-  LinePlot plot{"loss", "step", "nats", false, {{"best", 1.5}, {"bigram", 2.5}}, {}};
-  plot.lines.push_back({"<a>", 0, {1, 2, 3}, {4, 3, 2}, {3, 2, 1}, {5, 4, 3}, {{2, 9}}, {3}});
-  plot.lines.push_back({"b", 1, {1, 2, 3}, {4, 3, 2}, {}, {}, {}, {}});
-  const std::string svg = line_plot(plot).inlined();
-  EXPECT_EQ(count(svg, "<polyline"), 2u);
-  EXPECT_EQ(count(svg, "fill-opacity"), 1u);
-  EXPECT_EQ(count(svg, "class=\"reference\""), 2u);
-  EXPECT_THAT(svg, HasSubstr(">bigram</text>"));
-  EXPECT_THAT(svg, HasSubstr(">&lt;a&gt;</text>"));
-  EXPECT_THAT(svg, HasSubstr("<path d=\"M"));
-}
-
-TEST(LinePlot, leaves_out_what_a_logarithmic_axis_cannot_show) {
-  LinePlot plot{"grad", "step", "norm", true, {{"zero", 0}}, {}};
-  plot.lines.push_back({"a", 0, {1, 2, 3}, {4, 0, 2}, {}, {}, {{2, 0}}, {}});
-  const std::string svg = line_plot(plot).inlined();
-  EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_THAT(svg, Not(HasSubstr("inf")));
-}
-
-TEST(HeatMap, says_every_number_as_a_title_and_leaves_gaps_empty) {
-  const HeatMap map{"m", "step", "layer", {"10", "20"}, {"0", "1"}, {1, 2, NAN, 4}};
-  const std::string svg = heat_map(map, {{1, 4}, false}).inlined();
-  EXPECT_EQ(count(svg, "<rect"), 3u);
-  EXPECT_THAT(svg, HasSubstr("fill=\"#440154\"><title>layer 0, step 10: 1</title>"));
-  EXPECT_THAT(svg, HasSubstr("fill=\"#fde725\"><title>layer 1, step 20: 4</title>"));
-}
-
-TEST(HeatMap, shows_its_numbers_where_all_of_them_fit) {
-  HeatMap map{"m", "step", "layer", {"10", "20"}, {"0", "1"}, {1.2345, 2, NAN, -4e-5}};
-  const std::string few = heat_map(map, {{-4e-5, 2}, false}).inlined();
-  for (const char* text : {">1.23</text>", ">2</text>", ">-4e-5</text>"}) {
-    EXPECT_THAT(few, HasSubstr(text));
-  }
-  map.columns.assign(40, "1");
-  map.values.assign(80, 1.2345);
-  EXPECT_THAT(heat_map(map, {{1, 2}, false}).inlined(), Not(HasSubstr(">1.2")));
-}
-
-TEST(HeatMap, of_one_number_is_constant) {
-  EXPECT_EQ((HeatMap{"", "", "", {"a", "b"}, {"0"}, {3, 3}}).constant(), 3);
-  EXPECT_EQ((HeatMap{"", "", "", {"a", "b"}, {"0"}, {3, NAN}}).constant(), 3);
-  EXPECT_TRUE(std::isnan((HeatMap{"", "", "", {"a", "b"}, {"0"}, {3, 4}}).constant()));
-  EXPECT_TRUE(std::isnan((HeatMap{"", "", "", {"a"}, {"0"}, {NAN}}).constant()));
-}
-
-TEST(HeatMap, scale_is_logarithmic_over_a_wide_range_only) {
-  EXPECT_FALSE(Scale::of({1, 19}).log);
-  EXPECT_TRUE(Scale::of({1, 21}).log);
-  EXPECT_FALSE(Scale::of({0, 21}).log);
-  EXPECT_DOUBLE_EQ(Scale::of({1, 100}).share(10), 0.5);
-  EXPECT_DOUBLE_EQ(Scale::of({2, 2}).share(2), 0.5);
 }
 
 LrCurve curve(const std::string& arm, const std::vector<LrPoint>& points) {
@@ -232,25 +153,6 @@ TEST(LrCurveSvg, of_no_losses_at_all_is_still_a_picture) {
   const std::string svg = lr_curve_svg(none, SvgKind::inlined);
   EXPECT_THAT(svg, HasSubstr(">1/1</text>"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
-}
-
-TEST(Png, is_a_data_uri_with_the_size_it_was_given) {
-  const std::vector<Rgb> palette = {{0, 0, 0}, {255, 255, 255}};
-  const std::vector<int> shades = {0, 1, -1, 0, 1, -1};
-  const std::string uri = png_data_uri(3, shades, palette);
-  EXPECT_THAT(uri, testing::StartsWith("data:image/png;base64,iVBORw0KGgo"));
-  EXPECT_EQ(uri, png_data_uri(3, shades, palette));
-  EXPECT_THAT(uri, HasSubstr("AAAAMAAAAC")) << "3 columns, 2 rows in the header";
-}
-
-TEST(Png, base64_is_that_of_the_rfc) {
-  const auto encoded = [](std::string_view text) {
-    return base64({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
-  };
-  EXPECT_EQ(encoded(""), "");
-  EXPECT_EQ(encoded("f"), "Zg==");
-  EXPECT_EQ(encoded("fo"), "Zm8=");
-  EXPECT_EQ(encoded("foobar"), "Zm9vYmFy");
 }
 
 }  // namespace

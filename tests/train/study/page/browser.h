@@ -21,9 +21,10 @@ struct Visit {
 Visit visit(const ScratchDir& dir, const std::string& html,
             const std::vector<std::string>& options = {});
 
-/// The page with a script at its end, which the policy of the page allows.
+/// The page with a script at its end, which the policy of the page allows. It may call
+/// leave(anything) once.
 std::string with_script(std::string page, const std::string& script);
-/// What a script left as JSON in the text of the element with the id `results`.
+/// What the script left.
 nlohmann::json results(const Visit& visit);
 
 /// Cells of the tables of a class, as text: [table][row][column], without the rows of <thead>.

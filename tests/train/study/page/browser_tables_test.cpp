@@ -91,10 +91,7 @@ TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
       }
       seen[name].marked = table.querySelectorAll('[aria-sort]').length;
     }
-    const pre = document.createElement('pre');
-    pre.id = 'results';
-    pre.textContent = JSON.stringify(seen);
-    document.body.append(pre);
+    leave(seen);
     })js")));
   EXPECT_TRUE(seen["focus"]) << "heads are reached by the keyboard";
   for (const char* name : {"val", "run", "state"}) {

@@ -44,7 +44,6 @@ TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
   const Json seen = results(page);
   EXPECT_THAT(seen["violations"], IsEmpty());
   EXPECT_THAT(seen["resources"], IsEmpty()) << "nothing is loaded";
-  EXPECT_EQ(seen["static_shown"], 0) << "the pictures for paper are hidden";
   ASSERT_EQ(seen["charts"].size(), 3u);
   for (const Json& chart : seen["charts"]) {
     SCOPED_TRACE(chart["metric"]);
@@ -68,14 +67,15 @@ TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
     const double all = 400 * 4096 / 41000.0;  // seconds, at the throughput of the made-up runs
     EXPECT_NEAR(ends("seconds")[1], all, 0.05 * all);
   }
-  ASSERT_EQ(seen["images"].size(), 2u * (1 + 4 + 4)) << "two heads of each arm";
-  for (const Json& image : seen["images"]) {
-    EXPECT_TRUE(image[0]);
-    EXPECT_EQ(image[1], 64);
-    EXPECT_GT(image[2].get<int>(), 10);
-    EXPECT_EQ(image[3], "pixelated");
+  ASSERT_EQ(seen["maps"].size(), 2u * (1 + 4 + 4)) << "two heads of each arm";
+  for (const Json& map : seen["maps"]) {
+    EXPECT_EQ(map[0], 64);
+    EXPECT_GT(map[1].get<int>(), 10);
+    EXPECT_EQ(map[2], "pixelated");
+    EXPECT_EQ(map[3], 64 * 65 / 2) << "up to the diagonal";
   }
-  EXPECT_GT(seen["cells"].get<int>(), 500);
+  ASSERT_GT(seen["cells"].size(), 12u);
+  for (const Json& cells : seen["cells"]) EXPECT_EQ(cells, 4 * 20) << "layers, steps";
 }
 
 TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
@@ -95,10 +95,9 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
     EXPECT_NEAR(std::stod(row[5]), std::max(a, b), 1e-5);
     EXPECT_EQ(row[6], "2");
   }
-  const auto link = std::ranges::find(seen["links"], "attn_context_rms.csv",
-                                      [](const Json& l) { return l[0].get<std::string>(); });
-  ASSERT_NE(link, seen["links"].end());
-  const Rows cells = lines((*link)[1]);
+  const auto name = std::ranges::find(seen["names"], "attn_context_rms.csv");
+  ASSERT_NE(name, seen["names"].end());
+  const Rows cells = lines(seen["csv"][static_cast<std::size_t>(name - seen["names"].begin())]);
   ASSERT_EQ(cells[0], (std::vector<std::string>{"arm", "layer", "step", "value"}));
   const double rms =
       run::read_metrics(dirs[0] / "metrics.jsonl").columns.at("attn/context_rms/0")[19];
@@ -117,7 +116,7 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
   }
 }
 
-TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selected_by_dragging) {
+TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_that_say_their_numbers) {
   std::vector<std::filesystem::path> dirs;
   for (const char* clip : {"0.5", "1", "2"}) {
     for (const char* lr : {"0.001", "0.01"}) {
@@ -131,37 +130,97 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_parallel_coordinates_that_are_selecte
                                             .config = {{"optim.max_grad_norm", clip}}}));
     }
   }
-  const std::string page = page_of(dirs);
-  EXPECT_LT(page.size(), 2'000'000u);
-  const Visit visited = visit(dir, with_script(page, R"js(
+  const Visit visited = visit(dir, with_script(page_of(dirs), R"js(
     {
-    const lines = [...document.querySelectorAll('#parallel path.condition')];
-    const strokes = new Set(lines.map(line => line.getAttribute('stroke')));
-    const faded = () => lines.filter(line => line.classList.contains('faded'))
-      .map(line => line.textContent);
-    const seen = {lines: lines.map(line => line.textContent), colours: strokes.size,
-      hidden: document.getElementById('parallel').hidden,
-      axes: [...document.querySelectorAll('#parallel .name')].map(name => name.textContent)};
-    brushes['optim.max_grad_norm']([10, 140]);  // the largest value stands highest
-    seen.faded = faded();
-    brushes['optim.max_grad_norm'](null);
-    seen.again = faded();
-    const pre = document.createElement('pre');
-    pre.id = 'results';
-    pre.textContent = JSON.stringify(seen);
-    document.body.append(pre);
+    const cells = document.querySelector('#grid canvas.cells');
+    const context = cells.getContext('2d'), scale = cells.width / cells.clientWidth;
+    const seen = {label: cells.ariaLabel, bar: document.querySelector('#grid canvas.bar').ariaLabel, titles: []};
+    const colours = new Map();
+    for (let y = 2; y < cells.clientHeight; y += 4) {
+      for (let x = 2; x < cells.clientWidth; x += 4) {
+        cells.onmousemove({offsetX: x, offsetY: y});
+        if (!cells.title || seen.titles.includes(cells.title)) continue;
+        seen.titles.push(cells.title);
+        colours.set(cells.title, [...context.getImageData((x + 3) * scale, (y + 3) * scale, 1, 1).data]);
+      }
+    }
+    seen.lowest = colours.get('max_grad_norm 0.5, lr 0.001: 2.532');
+    seen.highest = colours.get('max_grad_norm 2, lr 0.001: 4.032');
+    const bright = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    const shades = (colours, from, to) => Array.from({length: 51}, (_, i) =>
+      bright(mixed(colours, from + (to - from) * i / 50)));
+    const rises = values => values.every((value, i) => !i || value > values[i - 1]);
+    seen.white = mixed(diverging, 0.5);
+    seen.rises = [rises(shades(viridis, 0, 1)), rises(shades(diverging, 0, 0.5)), rises(shades(diverging, 1, 0.5))];
+    seen.short = [3e-4, 0.03, 120000, 1.25e7, 0, -1.2345].map(value => short(value));
+    leave(seen);
     })js"));
   EXPECT_THAT(visited.console, IsEmpty());
   const Json seen = results(visited);
-  EXPECT_EQ(seen["axes"], Json({"lr", "max_grad_norm", "val loss"}));
-  EXPECT_EQ(seen["lines"].size(), 6u);
-  EXPECT_EQ(seen["colours"], 6) << "five losses, and one that none finished";
-  EXPECT_FALSE(seen["hidden"]);
-  EXPECT_THAT(seen["lines"], testing::Contains("clip2, optim.lr 0.01, optim.max_grad_norm 2, none "
-                                               "finished"));
-  ASSERT_EQ(seen["faded"].size(), 4u) << seen["faded"];
-  for (const Json& line : seen["faded"]) EXPECT_THAT(line, testing::Not(HasSubstr("clip2")));
-  EXPECT_THAT(seen["again"], IsEmpty());
+  EXPECT_EQ(seen["label"], "Final validation loss");
+  EXPECT_EQ(seen["bar"], "colours from 2.53 to 4.03");
+  EXPECT_EQ(seen["titles"].size(), 5u) << "none finished of the sixth";
+  EXPECT_EQ(seen["lowest"], Json({0x44, 0x01, 0x54, 255}));
+  EXPECT_EQ(seen["highest"], Json({0xfd, 0xe7, 0x25, 255}));
+  EXPECT_EQ(seen["white"], Json({255, 255, 255}));
+  EXPECT_EQ(seen["rises"], Json({true, true, true}))
+      << "colours get brighter, or darker from white";
+  EXPECT_EQ(seen["short"], Json({"3e-4", "0.03", "120000", "1.25e7", "0", "-1.234"}));
+}
+
+TEST_F(ReportInBrowser, heat_maps_of_one_number_are_a_line_and_wide_ranges_logarithmic) {
+  const Visit visited = visit(dir, with_script(page_of({write_run(dir / "1", {.layers = 1})}), R"js(
+    {
+    const map = {title: 't', meaning: '', file: 'f', x: 'step', y: 'layer', panels: [
+      {arm: '<a>', columns: ['1', '2'], rows: ['0'], values: [3, 3]},
+      {arm: 'b', columns: ['1', '2'], rows: ['0'], values: [null, 3]},
+      {arm: 'c', columns: ['1', '2', '3'], rows: ['0'], values: [1, 10, 100]}]};
+    const figure = heatFigure(map);
+    document.querySelector('#layers .drawn').append(figure);
+    painters.forEach(paint => paint());
+    const narrow = heatFigure({...map, panels: map.panels.slice(0, 2)});
+    const cells = figure.querySelector('canvas.cells'), context = cells.getContext('2d');
+    const middle = context.getImageData(cells.width / 2, 16, 1, 1).data;
+    const seen = {constants: figure.querySelector('.constant').textContent, log: figure.textContent.includes('log'),
+      panels: figure.querySelectorAll('.cells').length, none: narrow.querySelectorAll('canvas').length,
+      csv: mapCsv(map), middle: [...middle]};
+    leave(seen);
+    })js"));
+  const Json seen = results(visited);
+  EXPECT_EQ(seen["constants"], "3 everywhere: <a>, b");
+  EXPECT_TRUE(seen["log"]);
+  EXPECT_EQ(seen["panels"], 1);
+  EXPECT_EQ(seen["none"], 0);
+  EXPECT_EQ(seen["csv"],
+            "arm,layer,step,value\n<a>,0,1,3\n<a>,0,2,3\nb,0,2,3\n"
+            "c,0,1,1\nc,0,2,10\nc,0,3,100\n")
+      << "the CSV has all";
+  EXPECT_EQ(seen["middle"], Json({0x23, 0x90, 0x8c, 255})) << "10 is halfway from 1 to 100";
+}
+
+TEST_F(ReportInBrowser, on_paper_it_is_light_and_as_narrow_as_a_page) {
+  const auto dirs = write_sweep(dir.path(), 2, 1, 100);
+  const Visit visited = visit(dir, with_script(page_of(dirs), R"js(
+    {
+    const look = () => ({background: css('--bg'), arm: color(0), chart: graphs[0].graph.size().width,
+      pixels: document.querySelector('#curves canvas').width, cells: document.querySelector('.cells').clientWidth});
+    const seen = [look()];
+    for (const event of ['beforeprint', 'afterprint']) {
+      dispatchEvent(new Event(event));
+      seen.push(look());
+    }
+    leave(seen);
+    })js"),
+                              {"--blink-settings=preferredColorScheme=0"});
+  EXPECT_THAT(visited.console, IsEmpty());
+  const Json seen = results(visited);
+  EXPECT_EQ(seen[0]["background"], "#14171a") << "dark on the screen";
+  EXPECT_EQ(seen[1]["background"], "#ffffff");
+  EXPECT_EQ(seen[1]["arm"], "#000000");
+  EXPECT_LE(seen[1]["chart"].get<int>(), 340);
+  EXPECT_EQ(seen[1]["pixels"].get<int>(), 3 * seen[1]["chart"].get<int>());
+  EXPECT_LE(seen[1]["cells"].get<int>(), 340);
+  EXPECT_EQ(seen[2], seen[0]);
 }
 
 TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_what_was_chosen) {
@@ -177,10 +236,7 @@ TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_
       const select = document.getElementById('x'), before = select.value;
       select.value = 'tokens';
       select.onchange();
-      const pre = document.createElement('pre');
-      pre.id = 'results';
-      pre.textContent = JSON.stringify({loads, before, label: graphs[0].graph.getOption('xlabel')});
-      document.body.append(pre);)js")));
+      leave({loads, before, label: graphs[0].graph.getOption('xlabel')});)js")));
   };
   const Json again = loads(5), once = loads(0);
   EXPECT_EQ(again["loads"], 2);
@@ -190,31 +246,26 @@ TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_
   EXPECT_EQ(once["label"], "tokens");
 }
 
-TEST_F(ReportInBrowser, everything_but_the_controls_is_there_without_javascript) {
+TEST_F(ReportInBrowser, tables_the_forest_and_the_learning_rates_are_there_without_javascript) {
   const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   std::string page = page_of(dirs);
   page = page.substr(0, page.find("<script type=\"application/json\"")) + "</body></html>";
   // The only script is that of the test: the page has lost its own.
   const Visit seen = visit(dir, with_script(page, R"js(
-    const pre = document.createElement('pre');
-    pre.id = 'results';
     const visible = element => element.getClientRects().length > 0;
-    pre.textContent = JSON.stringify({
-      plots: [...document.querySelectorAll('.static svg')].map(visible),
+    leave({
       curve: visible(document.querySelector('#learning-rate svg')),
-      lines: [...document.querySelectorAll('.static svg')].map(
-        svg => svg.querySelectorAll('polyline').length),
-      bands: document.querySelectorAll('.static polygon[fill-opacity]').length,
+      forest: visible(document.querySelector('#verdicts svg')),
       buttons: [...document.querySelectorAll('button')].filter(visible).length,
       controls: visible(document.getElementById('controls')),
-      tables: [...document.querySelectorAll('table.summary, table.verdicts')].length});
-    document.body.append(pre);)js"));
+      hints: [...document.querySelectorAll('#curves noscript, #layers noscript, #attention noscript')].map(
+        hint => hint.textContent.includes('metrics.jsonl')),
+      tables: [...document.querySelectorAll('table.summary, table.verdicts')].length});)js"));
   const Json found = results(seen);
   EXPECT_THAT(seen.console, IsEmpty());
-  EXPECT_EQ(found["plots"], Json({true, true, true}));
-  EXPECT_EQ(found["lines"], Json({3, 3, 3}));
-  EXPECT_EQ(found["bands"], 9);
   EXPECT_TRUE(found["curve"]);
+  EXPECT_TRUE(found["forest"]);
+  EXPECT_EQ(found["hints"], Json({true, true, true}));
   EXPECT_EQ(found["buttons"], 0);
   EXPECT_FALSE(found["controls"]);
   EXPECT_EQ(found["tables"], 4);
@@ -232,11 +283,8 @@ TEST_F(ReportInBrowser, a_phone_scrolls_the_page_only_downwards) {
       const inner = document.querySelector('iframe').contentDocument;
       const wide = [...inner.querySelectorAll('main > *, header > *')].filter(
         e => e.getBoundingClientRect().right > 400).map(e => e.id || e.tagName);
-      const pre = document.createElement('pre');
-      pre.id = 'results';
-      pre.textContent = JSON.stringify(
+      leave(
         {width: inner.documentElement.scrollWidth, wide, charts: inner.querySelectorAll('canvas').length});
-      document.body.append(pre);
     }, 3000);)js"),
                            {"--hide-scrollbars"});
   const Json found = results(seen);
@@ -252,7 +300,7 @@ TEST_F(ReportInBrowser, hostile_names_stay_text) {
   const Visit page = visit(dir, with_script(page_of({one, two}, attack), kUser));
   EXPECT_THAT(page.console, IsEmpty());
   const Json seen = results(page);
-  EXPECT_EQ(seen["images"].size(), 2u) << "those of attention";
+  EXPECT_EQ(seen["maps"].size(), 2u) << "those of attention";
   EXPECT_EQ(seen["charts"].size(), 3u);
   EXPECT_EQ(tables(page.dom, "summary")[0][0][0], attack);
 }

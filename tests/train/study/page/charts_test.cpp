@@ -1,4 +1,4 @@
-#include "train/study/page/charts.h"
+#include "train/study/page/selection.h"
 
 #include <gmock/gmock.h>
 

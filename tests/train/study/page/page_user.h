@@ -67,18 +67,24 @@ inline constexpr const char* kUser = R"js(
   for (const made of document.querySelectorAll('button.csv')) made.click();
   seen.csv = await Promise.all(seen.blobs.map(blob => blob.text()));
   delete seen.blobs;
-  seen.links = [...document.querySelectorAll('a.csv')].map(
-    link => [link.download, decodeURIComponent(link.href.slice(link.href.indexOf(',') + 1))]);
-  seen.images = [...document.querySelectorAll('img')].map(
-    image => [image.complete, image.naturalWidth, image.alt.length, getComputedStyle(image).imageRendering]);
-  seen.static_shown = document.querySelector('.static').getClientRects().length;
+  seen.maps = [...document.querySelectorAll('canvas.map')].map(map => {
+    const rgba = map.getContext('2d').getImageData(0, 0, map.width, map.height).data;
+    const drawn = rgba.filter((value, i) => i % 4 === 3 && value === 255).length;
+    return [map.width, map.ariaLabel.length, getComputedStyle(map).imageRendering, drawn];
+  });
   seen.resources = performance.getEntriesByType('resource').map(entry => entry.name)
     .filter(name => !name.startsWith('data:'));
-  seen.cells = [...document.querySelectorAll('.heat rect title')].length;
-  const pre = document.createElement('pre');
-  pre.id = 'results';
-  pre.textContent = JSON.stringify(seen);
-  document.body.append(pre);
+  seen.cells = [...document.querySelectorAll('canvas.cells')].map(cells => {
+    const titles = new Set();
+    for (let x = 2; x < cells.clientWidth; x += 3) {
+      for (let y = 2; y < cells.clientHeight; y += 3) {
+        cells.onmousemove({offsetX: x, offsetY: y});
+        if (cells.title) titles.add(cells.title);
+      }
+    }
+    return titles.size;
+  });
+  leave(seen);
 })();
 )js";
 

@@ -1,7 +1,9 @@
 #include "train/study/page/selection.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <functional>
 #include <limits>
 
 #include "tests/support/scratch.h"
@@ -9,7 +11,6 @@
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/measures.h"
-#include "train/study/page/html.h"
 
 namespace difftape::study::page {
 namespace {
@@ -109,8 +110,8 @@ TEST(Levels, are_of_what_every_run_knows_the_same) {
       load_run(write_run(dir / "b", {.name = "b", .steps = 20, .best_loss = 1.6}))};
   for (RunRecord& run : runs) run.env["data"]["bigram_entropy"] = 2.6155;
   const CurveChart loss{.bound = run::Bound::loss}, other{};
-  const std::vector<svg::Level> both = levels_of(loss, make_study(runs)),
-                                one = levels_of(loss, make_study(std::span(runs).first(1)));
+  const std::vector<Level> both = levels_of(loss, make_study(runs)),
+                           one = levels_of(loss, make_study(std::span(runs).first(1)));
   ASSERT_EQ(both.size(), 1u);
   EXPECT_EQ(both[0].name, "bigram entropy");
   EXPECT_EQ(both[0].y, 2.6155);
@@ -134,10 +135,29 @@ TEST(TrainingClock, adds_up_the_time_of_every_step_of_the_longest_run) {
   EXPECT_TRUE(training_clock({1e-3, {&silent}}).step.empty());
 }
 
-TEST(CsvLink, holds_the_data) {
-  EXPECT_EQ(csv_link("a.csv", "x,1\n<é"),
-            "<a class=\"csv\" download=\"a.csv\" "
-            "href=\"data:text/csv;charset=utf-8,x,1%0A%3C%C3%A9\">CSV</a>");
+RC_GTEST_PROP(Decimate, keeps_ends_and_extremes_and_stays_within_the_budget,
+              (int first, std::vector<int> values)) {
+  values.push_back(first);  // never empty
+  const auto budget = *rc::gen::inRange<std::size_t>(2, 60);
+  Series whole;
+  for (const int value : values) {
+    whole.step.push_back(static_cast<double>(whole.step.size()));
+    whole.value.push_back(value);
+  }
+  const Series kept = decimate(whole, budget);
+  RC_ASSERT(kept.step.size() <= budget + 2);
+  RC_ASSERT(kept.step.front() == whole.step.front() && kept.step.back() == whole.step.back());
+  RC_ASSERT(std::ranges::max(kept.value) == std::ranges::max(whole.value));
+  RC_ASSERT(std::ranges::min(kept.value) == std::ranges::min(whole.value));
+  RC_ASSERT(std::ranges::adjacent_find(kept.step, std::greater_equal<>()) == kept.step.end());
+  for (std::size_t i = 0; i < kept.step.size(); ++i) {
+    RC_ASSERT(whole.value[static_cast<std::size_t>(kept.step[i])] == kept.value[i]);
+  }
+}
+
+TEST(Decimate, leaves_a_short_curve_alone) {
+  const Series whole{{1, 2, 3}, {3, 1, 2}};
+  EXPECT_EQ(decimate(whole, 3).step, whole.step);
 }
 
 }  // namespace

@@ -81,11 +81,10 @@ function series(chart) {
 
 function draw(chart) {
   if (!chart.lines.some(line => line.step.length)) return;
-  const figure = element('figure', ''), caption = element('figcaption', '', chart.title);
+  const figure = element('figure', ''), caption = captionOf(chart.title, chart.unit);
   const readout = element('div', 'values'), area = element('div', 'chart');
-  caption.append(element('span', 'muted', chart.unit));
   figure.append(caption, readout, area);
-  document.getElementById('charts').append(figure);
+  document.querySelector('#curves .drawn').append(figure);
 
   // A finger scrolls the page; only a mouse zooms.
   const {touchstart, touchmove, touchend, ...mouse} = Dygraph.defaultInteractionModel;
@@ -111,7 +110,7 @@ function draw(chart) {
     axes: {
       x: {axisLabelFormatter: value => shown.x !== 'step' ? large(value)
         : Number.isInteger(value) ? String(value) : ''},
-      y: {axisLabelFormatter: tick, axisLabelWidth: 52},
+      y: {axisLabelFormatter: value => short(value), axisLabelWidth: 52},
     },
     plugins: [{activate: () => ({
       didDrawChart: event => drawMarks(chart, event.dygraph, event.drawingContext),

@@ -10,6 +10,8 @@ function button(className, html, pressed, press) {
   return made;
 }
 
+const csvButton = (name, text) => button('csv', 'CSV', null, () => save(name, text()));
+
 function toggled(made) {
   const on = made.getAttribute('aria-pressed') !== 'true';
   made.setAttribute('aria-pressed', String(on));
@@ -55,7 +57,7 @@ function chartButtons({chart, caption, graph}) {
   const tools = element('span', 'tools');
   tools.append(
     button('log', 'log', chart.log, self => graph.updateOptions({logscale: toggled(self)})),
-    button('csv', 'CSV', null, () => save(chart.metric.replaceAll('/', '_') + '.csv', chartCsv(chart))));
+    csvButton(chart.metric.replaceAll('/', '_') + '.csv', () => chartCsv(chart)));
   caption.append(tools);
 }
 
@@ -74,21 +76,32 @@ function chartControls() {
   for (const id of ['controls', 'hint']) document.getElementById(id).hidden = false;
 }
 
+// Everything again, in other colours or on a page of another width.
+function repaint(more = {}) {
+  painters.forEach(paint => paint());
+  graphs.forEach(({chart, graph}) => graph.updateOptions({...theme(chart), ...more}));
+}
+
+// Paper is white, narrower than most screens, and finer (css/print.css).
+function paper(isPaper) {
+  root.classList.toggle('paper', isPaper);
+  repaint({pixelRatio: isPaper ? 3 : null});
+  graphs.forEach(({graph}) => graph.resize());
+}
+
 function start() {
-  root.classList.add('live');
   data.charts.forEach(draw);
   if (graphs.length > 1) {
     Dygraph.synchronize(graphs.map(({graph}) => graph), {range: false});
   }
   if (graphs.length) chartControls();
   document.querySelectorAll('table.summary').forEach(makeSortable);
-  for (const made of document.querySelectorAll('button[data-head]')) {
-    const head = data.attention[Number(made.dataset.head)];
-    made.onclick = () => save(`attention_${head.run}_layer${head.layer}_head${head.head}.csv`, attentionCsv(head));
-    made.hidden = false;
-  }
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
-    graphs.forEach(({chart, graph}) => graph.updateOptions(theme(chart))));
+  drawMaps();
+  painters.forEach(paint => paint());
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => repaint());
+  addEventListener('resize', () => painters.forEach(paint => paint()));
+  addEventListener('beforeprint', () => paper(true));
+  addEventListener('afterprint', () => paper(false));
 }
 
 // While its runs are trained the page is written again and again.
@@ -100,4 +113,3 @@ function reload() {
 
 start();
 if (data.refresh) setInterval(reload, 1000 * data.refresh);
-const brushes = data.grid ? drawParallel(data.grid) : {};

@@ -1,7 +1,7 @@
 // The numbers behind a picture as a file.
 'use strict';
 
-const field = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : String(text);
+const field = value => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
 const table = rows => rows.map(row => row.map(field).join(',') + '\n').join('');
 
 // Every arm at every learning rate, also those that are not drawn now.
@@ -16,20 +16,15 @@ function chartCsv(chart) {
   return table(rows);
 }
 
-// Maps are stored up to the diagonal, as 16-bit numbers in base64.
-function attentionCsv(head) {
-  const names = head.maps.length === 3 ? ['A1', 'A2', 'applied'] : ['attention'];
-  const levels = head.maps.map(text => {
-    const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
-    return new DataView(bytes.buffer);
-  });
-  const rows = [['query', 'key', ...names]];
-  let at = 0;
+const mapCsv = ({x, y, panels}) => table([['arm', y, x, 'value'], ...panels.flatMap(
+  ({arm, columns, rows, values}) => values.flatMap((value, i) => value === null ? []
+    : [[arm, rows[Math.floor(i / columns.length)], columns[i % columns.length], value]]))]);
+
+function attentionCsv(head, maps) {
+  const rows = [['query', 'key', ...maps.length === 3 ? ['A1', 'A2', 'applied'] : ['attention']]];
   for (let query = 0; query < head.tokens; ++query) {
-    for (let key = 0; key <= query; ++key, at += 2) {
-      rows.push([query, key, ...levels.map(map =>
-        Number((map.getUint16(at, true) / 65535).toFixed(5)))]);
-    }
+    for (let key = 0; key <= query; ++key)
+      rows.push([query, key, ...maps.map(values => values[rows.length - 1]?.toFixed(5) ?? '')]);
   }
   return table(rows);
 }

@@ -1,10 +1,13 @@
 // The data of report.html, what is shown of them now, and small helpers of its script.
 'use strict';
 
-const data = JSON.parse(document.getElementById('data').textContent);
+const data = {lrs: [], lr: 0, arms: [], conditions: [], charts: [], maps: {}, attention: [],
+  ...JSON.parse(document.getElementById('data').textContent)};
 const root = document.documentElement;
 const colors = 8;  // --arm-0 ... --arm-7 in base.css; later arms repeat them, dashed
 const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
+
+const painters = [];  // what is on canvas beside the charts
 
 const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true), sorted: {}};
 // A page that loads itself again keeps what was chosen.
@@ -21,6 +24,11 @@ const color = arm => css(`--arm-${arm % colors}`);
 const element = (tag, className, text = '') =>
   Object.assign(document.createElement(tag), {className, textContent: text});
 const escapeText = text => element('i', '', text).innerHTML;
+const captionOf = (title, meaning) => {
+  const made = element('figcaption', '', title);
+  made.append(element('span', 'muted', meaning));
+  return made;
+};
 const swatch = arm =>
   `<span class="swatch arm-${arm % colors}${arm < colors ? '' : ' hollow'}"></span>`;
 
@@ -52,11 +60,13 @@ const axisNames = Object.keys(axisOf).filter(name => data.conditions.every(condi
   name === 'step' || (name === 'tokens' ? condition.tokens > 0 : condition.clock.step.length > 0)));
 const place = (arm, step) => axisOf[shown.x](data.conditions[conditionOf(arm)], step);
 
-const tick = value => {
+// At most so many significant digits: "0.03", "3e-4", "120000", "1.2e6".
+function short(value, digits = 4) {
   const size = Math.abs(value);
-  return value === 0 || (size >= 0.001 && size < 100000)
-    ? String(Number(value.toPrecision(4))) : value.toExponential(0);
-};
+  if (value !== 0 && (size < 0.001 || size >= 1e6))
+    return value.toExponential(digits - 1).replace(/\.?0*e\+?/, 'e');
+  return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)));
+}
 
 // A number of tokens or seconds: "1.2M", "35k", "90".
 const large = value => {

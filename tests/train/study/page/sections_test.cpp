@@ -1,18 +1,80 @@
+// The sections of text and tables.
 #include "train/study/page/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/scratch.h"
+#include "tests/train/study/compare/claims/some_claims.h"
 #include "tests/train/study/compare/synthetic_run.h"
+#include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/claims/output.h"
+#include "train/study/figures/forest.h"
 
 namespace difftape::study::page {
 namespace {
 
 using test::ScratchDir;
 using test::SyntheticRun;
+using test::write_run;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+
+TEST(RunsSection, links_the_files_that_each_run_has) {
+  const ScratchDir dir;
+  const auto run = write_run(dir / "runs/a b#1", {.steps = 50});
+  test::put(run / "stdout.log", "step 1\n");
+  const std::vector<RunRecord> runs{load_run(run)};
+  EXPECT_THAT(runs_section(make_study(runs), dir / "pages"),
+              HasSubstr("<td class=\"left files\"><a href=\"../runs/a%20b%231/metrics.jsonl\">"
+                        "metrics</a><a href=\"../runs/a%20b%231/stdout.log\">log</a></td></tr>"))
+      << "there is no config.yaml";
+}
+
+TEST(RunsSection, says_below_the_table_which_pairs_are_in_no_difference) {
+  std::vector<test::Result> results;
+  for (const char* arm : {"softmax", "<v1>"}) {
+    for (const int seed : {1, 2, 3}) results.push_back({.arm = arm, .seed = seed});
+  }
+  std::vector<RunRecord> runs = test::records(results);
+  EXPECT_THAT(runs_section(make_study(runs), ""), testing::Not(HasSubstr("leave out")));
+  results.back().state = run::RunState::diverged;
+  runs = test::records(results);
+  EXPECT_THAT(runs_section(make_study(runs), ""),
+              HasSubstr("<p class=\"muted note\">Differences and their p leave out pairs in which "
+                        "a run diverged: 1 of 3 pairs of &lt;v1&gt; at lr 0.001.</p>"));
+}
+
+TEST(RunsSection, marks_each_row_of_a_study_in_the_colour_of_its_arm) {
+  const std::vector<RunRecord> runs =
+      test::records({{.arm = "diff"}, {.arm = "diff", .lr = 0.1}, {.arm = "diff_v2", .seed = 2}});
+  EXPECT_THAT(runs_section(make_study(runs), ""),
+              AllOf(HasSubstr("arm-0\"></span>diff</th><td class=\"number\">0.001</td>"),
+                    HasSubstr("arm-0\"></span>diff</th><td class=\"number\">0.1</td>"),
+                    HasSubstr("arm-1\"></span>diff_v2</th>")));
+}
+
+TEST(VerdictsSection, gives_each_verdict_its_words_and_the_mark_of_the_forest_plot) {
+  std::vector<test::Result> results;
+  for (const int seed : {1, 2, 3, 4, 5, 6}) {
+    results.push_back({.seed = seed, .loss = 2.3 + 0.001 * (seed % 2)});
+    results.push_back({.arm = "v<2>", .attention = {{"kind", "diff_v2"}}, .seed = seed, .loss = 2});
+  }
+  const std::vector<RunRecord> runs = test::records(results);
+  const Study study = make_study(runs);
+  const JudgedClaims claims(test::some_claims(), study.runs());
+  const std::string html = verdicts_section(claims);
+  ASSERT_EQ(claims.results[0].verdict.finding, Finding::supported);
+  const std::string icon = svg::verdict_icon(svg::look_of({Finding::supported}));
+  EXPECT_THAT(html, HasSubstr("<td class=\"left\" data-label=\"verdict\"><span class=\"verdict\">" +
+                              icon + "supported</span></td>"));
+  EXPECT_THAT(html, HasSubstr("data-label=\"measured\">final loss: v&lt;2&gt; "));
+  EXPECT_THAT(html, HasSubstr("<details><summary>2 claims that these runs do not test</summary>"));
+  EXPECT_THAT(svg::verdict_icon(svg::look_of({Finding::contradicted})),
+              AllOf(HasSubstr("<svg class=\"icon\""), HasSubstr("aria-hidden=\"true\""),
+                    HasSubstr("<polygon points=\"7,0.76 13.24,7 7,13.24 0.76,7\"")));
+}
 
 /// Runs of the given kind in a study.
 struct Runs {

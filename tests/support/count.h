@@ -1,0 +1,15 @@
+#pragma once
+// How often a part stands in a text.
+
+#include <cstddef>
+#include <string>
+
+namespace difftape::test {
+
+inline std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+}  // namespace difftape::test

@@ -1,0 +1,109 @@
+#include "train/study/page/frame.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <random>
+
+#include "train/run/records/run_files.h"
+#include "train/study/page/html.h"
+#include "train/system/embedded.h"
+#include "train/system/files.h"
+#include "train/system/json.h"
+
+#define DIFFTAPE_PAGE_FILE(name) DIFFTAPE_FILE(DIFFTAPE_PAGE_DIR "/" name)
+
+DIFFTAPE_ASSET(difftape_page_html, DIFFTAPE_PAGE_DIR "/page.html")
+DIFFTAPE_ASSETS(difftape_page_css,
+                DIFFTAPE_PAGE_FILE("css/base.css") DIFFTAPE_PAGE_FILE("css/tables.css")
+                    DIFFTAPE_PAGE_FILE("css/figures.css") DIFFTAPE_PAGE_FILE("css/print.css"))
+DIFFTAPE_ASSETS(difftape_page_js,
+                DIFFTAPE_PAGE_FILE("js/data.js") DIFFTAPE_PAGE_FILE("js/marks.js")
+                    DIFFTAPE_PAGE_FILE("js/chart.js") DIFFTAPE_PAGE_FILE("js/csv.js")
+                        DIFFTAPE_PAGE_FILE("js/tables.js") DIFFTAPE_PAGE_FILE("js/maps.js")
+                            DIFFTAPE_PAGE_FILE("js/controls.js"))
+DIFFTAPE_ASSET(difftape_dygraph_js, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.js")
+DIFFTAPE_ASSET(difftape_dygraph_css, DIFFTAPE_DYGRAPHS_DIR "/dygraph.min.css")
+DIFFTAPE_ASSET(difftape_synchronizer_js, DIFFTAPE_DYGRAPHS_DIR "/extras/synchronizer.js")
+
+namespace difftape::study::assets {
+
+namespace {
+
+/// The text of an asset without the pointer to its source map, which would be a URL.
+std::string_view text(const char* begin, const char* end) {
+  const std::string_view all(begin, static_cast<std::size_t>(end - begin));
+  const std::size_t map = all.find("# sourceMappingURL=");
+  return map == std::string_view::npos ? all : all.substr(0, map - 2);
+}
+
+std::string_view page_html() { return text(difftape_page_html_begin, difftape_page_html_end); }
+std::string_view page_css() { return text(difftape_page_css_begin, difftape_page_css_end); }
+std::string_view dygraph_css() {
+  return text(difftape_dygraph_css_begin, difftape_dygraph_css_end);
+}
+
+}  // namespace
+
+std::string_view page_js() { return text(difftape_page_js_begin, difftape_page_js_end); }
+std::string_view dygraph_js() { return text(difftape_dygraph_js_begin, difftape_dygraph_js_end); }
+std::string_view synchronizer_js() {
+  return text(difftape_synchronizer_js_begin, difftape_synchronizer_js_end);
+}
+
+}  // namespace difftape::study::assets
+
+namespace difftape::study::page {
+
+namespace {
+
+/// For a reader without JavaScript; the script of the page keeps what was chosen.
+std::string refresh_element(int seconds) {
+  return seconds == 0
+             ? ""
+             : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>",
+                           seconds);
+}
+
+/// Scripts that have it may run. Whoever wrote what is in a run could not know it.
+std::string make_nonce() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+}  // namespace
+
+std::string json_for_script(const nlohmann::ordered_json& json) {
+  std::string safe;
+  for (const char c : system::json_text(json)) safe += c == '<' ? "\\u003c" : std::string(1, c);
+  return safe;
+}
+
+void Framed::add(const char* id, const char* heading, const std::string& html) {
+  if (html.empty()) return;
+  navigation += fmt::format("<a href=\"#{}\">{}</a>\n", id, heading);
+  sections += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, heading, html);
+}
+
+void write_page(const std::filesystem::path& path, const Framed& page) {
+  nlohmann::ordered_json data = page.data;
+  data["refresh"] = page.refresh_seconds;
+  std::vector<std::string_view> scripts = page.libraries;
+  scripts.push_back(assets::page_js());
+  const std::string nonce = make_nonce();
+  const std::string script = fmt::format("<script nonce=\"{}\">", nonce);
+  system::replace_text(
+      path,
+      fmt::format(fmt::runtime(assets::page_html()), fmt::arg("nonce", nonce),
+                  fmt::arg("title", escape_html(page.title)),
+                  fmt::arg("refresh", refresh_element(page.refresh_seconds)),
+                  fmt::arg("answer", escape_html(page.answer)),
+                  fmt::arg("subtitle", escape_html(page.subtitle)),
+                  fmt::arg("made", run::utc_now()), fmt::arg("dygraph_css", assets::dygraph_css()),
+                  fmt::arg("css", assets::page_css()), fmt::arg("navigation", page.navigation),
+                  fmt::arg("sections", page.sections), fmt::arg("data", json_for_script(data)),
+                  fmt::arg("scripts", fmt::format("{}{}</script>", script,
+                                                  fmt::join(scripts, "</script>\n" + script)))));
+}
+
+}  // namespace difftape::study::page

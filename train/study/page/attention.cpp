@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Heads on the whole page, at most 17 kB each.
+/// Heads on the whole page, about 35 kB each.
 constexpr std::size_t kHeads = 16;
 constexpr Index kLongest = 64;  ///< tokens
 
@@ -58,44 +58,25 @@ std::vector<Index> selected_heads(const Tensor& layer, std::size_t wanted) {
   return heads;
 }
 
-/// RFC 4648, with padding.
-std::string base64(std::span<const unsigned char> bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t left = bytes.size() - i;
-    const unsigned group = static_cast<unsigned>(bytes[i]) << 16 |
-                           (left > 1 ? static_cast<unsigned>(bytes[i + 1]) << 8 : 0u) |
-                           (left > 2 ? static_cast<unsigned>(bytes[i + 2]) : 0u);
-    text += kDigits[group >> 18 & 63];
-    text += kDigits[group >> 12 & 63];
-    text += left > 1 ? kDigits[group >> 6 & 63] : '=';
-    text += left > 2 ? kDigits[group & 63] : '=';
-  }
-  return text;
-}
-
-/// Keys up to the query, row by row, as 16-bit little-endian numbers: 65534 is an attention of 1,
-/// 65535 one that is not finite.
-std::string packed(const Head& head, std::span<const real> map) {
-  std::vector<unsigned char> bytes;
+/// Keys up to the query, row by row, as 16-bit numbers: 65535 is an attention of 1; null where it
+/// is not finite.
+Json levels(const Head& head, std::span<const real> map) {
+  Json levels = Json::array();
   for (Index query = 0; query < head.tokens; ++query) {
     for (Index key = 0; key <= query; ++key) {
       const double value = map[static_cast<std::size_t>(query * head.tokens + key)];
-      const auto level = static_cast<unsigned>(
-          std::isfinite(value) ? std::lround(65534 * std::clamp(value, 0.0, 1.0)) : 65535);
-      bytes.push_back(static_cast<unsigned char>(level & 255));
-      bytes.push_back(static_cast<unsigned char>(level >> 8));
+      levels.push_back(std::isfinite(value) ? Json(std::lround(65535 * std::clamp(value, 0.0, 1.0)))
+                                            : Json());
     }
   }
-  return base64(bytes);
+  return levels;
 }
 
 Json head_json(const std::string& arm, const RunRecord& run, const run::AttentionMaps& maps,
                Index index) {
   const Head head = head_of(maps.layers.back(), index);
   Json values = Json::array();
-  for (const auto& map : head.maps) values.push_back(packed(head, map));
+  for (const auto& map : head.maps) values.push_back(levels(head, map));
   return {{"arm", arm},
           {"run", run.name},
           {"layer", maps.layers.size() - 1},

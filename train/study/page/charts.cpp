@@ -55,19 +55,15 @@ std::string caption_of(const Metric& metric) {
   return fmt::format("{}{}{}", unit, unit.empty() ? "" : ": ", metric.what);
 }
 
-CurveChart curve_chart(const Metric& metric, const std::string& name) {
+void add(Charts& charts, const Metric& metric, const std::string& name, bool is_map) {
   const run::Picture& picture = metric.picture;
-  return {.name = name,
-          .title = title_of(metric, name),
-          .caption = caption_of(metric),
-          .log_scale = picture.log_scale,
-          .every_step = picture.every_step,
-          .bound = picture.bound,
-          .when = metric.when};
-}
-
-MapChart map_chart(const Metric& metric, const std::string& name) {
-  return {name, title_of(metric, name), caption_of(metric), metric.per, name != metric.name};
+  if (is_map) {
+    charts.maps.push_back(
+        {name, title_of(metric, name), caption_of(metric), metric.per, name != metric.name});
+  } else {
+    charts.curves.push_back({name, title_of(metric, name), caption_of(metric), picture.log_scale,
+                             picture.every_step, picture.bound, metric.when});
+  }
 }
 
 /// The metric of the registry whose column a logged name is; null if there is none.
@@ -92,12 +88,7 @@ bool add_registered(Charts& charts, const Logged& logged, const std::string& nam
     known = true;
     const bool there = run::has_parts(metric.per) ? logged.has_parts(name) : logged.has(name);
     drawn = drawn || there;
-    if (!there) continue;
-    if (metric.per == Per::run) {
-      charts.curves.push_back(curve_chart(metric, name));
-    } else {
-      charts.maps.push_back(map_chart(metric, name));
-    }
+    if (there) add(charts, metric, name, metric.per != Per::run);
   }
   if (known && !drawn) note_silence(charts, name);
   return known;
@@ -113,12 +104,7 @@ bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
   }
   const Metric* metric = metric_of(name, list);
   const Metric unknown{name.c_str(), "1", "as logged"};  // of another version of difftape
-  const Metric& found = metric == nullptr ? unknown : *metric;
-  if (list) {
-    charts.maps.push_back(map_chart(found, name));
-  } else {
-    charts.curves.push_back(curve_chart(found, name));
-  }
+  add(charts, metric == nullptr ? unknown : *metric, name, list);
   return true;
 }
 
@@ -184,9 +170,8 @@ Charts select_charts(const Study& study, std::span<const std::string> names) {
   if (!names.empty()) return charts;
   for (const Metric& metric : run::kMetrics) {
     if (metric.picture.title == nullptr) continue;
-    if (metric.per == Per::run && logged.numbers.contains(metric.name))
-      charts.curves.push_back(curve_chart(metric, metric.name));
-    if (metric.per == Per::layer) charts.maps.push_back(map_chart(metric, metric.name));
+    const bool is_curve = metric.per == Per::run && logged.numbers.contains(metric.name);
+    if (is_curve || metric.per == Per::layer) add(charts, metric, metric.name, !is_curve);
   }
   return charts;
 }

@@ -4,11 +4,9 @@
 #include <algorithm>
 
 #include "tests/train/app/program.h"
-#include "tests/train/study/page/page_user.h"
-#include "tests/train/study/page/report_in_browser.h"
+#include "tests/train/study/page/browser.h"
 #include "tests/train/study/page/run_row.h"
-#include "train/study/compare/claims/output.h"
-#include "train/study/compare/collection.h"
+#include "train/study/compare/listing.h"
 #include "train/study/compare/tables.h"
 
 namespace difftape::study {
@@ -73,7 +71,7 @@ TEST_F(TablesInBrowser, tables_of_a_sweep_are_those_of_the_study) {
 
 TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
   const auto dirs = write_sweep(dir.path(), 2, 3, 100);
-  const Json seen = results(visit(dir, with_script(page_of(dirs), R"js(
+  const Json seen = look(page_of(dirs), R"js(
     {
     const table = document.querySelectorAll('table.summary')[1];  // every run
     const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
@@ -92,7 +90,7 @@ TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
       seen[name].marked = table.querySelectorAll('[aria-sort]').length;
     }
     leave(seen);
-    })js")));
+    })js");
   EXPECT_TRUE(seen["focus"]) << "heads are reached by the keyboard";
   for (const char* name : {"val", "run", "state"}) {
     EXPECT_EQ(seen[name]["marked"], 1) << name;
@@ -115,6 +113,48 @@ TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
   for (const int click : {0, 1}) {
     EXPECT_EQ(seen["val"]["order"][click][1].back(), "-") << "runs without a loss stand last";
   }
+}
+
+class RunListInBrowser : public ReportInBrowser {
+ protected:
+  std::string page(int refresh_seconds) {
+    RunList list;
+    list.read(std::vector{dir / "runs"});
+    write_run_list(list, dir / "list.html", "<b>runs</b>", refresh_seconds);
+    return contents(dir / "list.html");
+  }
+};
+
+TEST_F(RunListInBrowser, says_how_far_each_run_is_and_links_to_its_files) {
+  write_run(dir / "runs/a", {.name = "a", .floor = 2, .steps = 100});
+  write_run(dir / "runs/<script>alert(1)<", {.steps = 100, .diverge_at = 42});
+  put(dir / "runs/a/stdout.log", "log");
+  const Visit seen = visit(dir, page(0));
+  EXPECT_THAT(seen.console, IsEmpty());
+  const std::vector<Rows> found = tables(seen.dom, "summary");
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].size(), 2u);
+  EXPECT_THAT(unescape(found[0][0][0]), testing::EndsWith("<script>alert(1)<"));
+  EXPECT_EQ(found[0][0][1], "diverged");
+  EXPECT_EQ(found[0][1][2], "100/100");
+  EXPECT_THAT(seen.dom, HasSubstr("<a href=\"runs/a/stdout.log\">"));
+  EXPECT_THAT(seen.dom, HasSubstr("<p class=\"answer\">1 finished, 1 diverged</p>"));
+}
+
+TEST_F(RunListInBrowser, keeps_its_order_when_it_loads_itself_again) {
+  write_run(dir / "runs/a", {.name = "a", .floor = 2, .steps = 100});
+  write_run(dir / "runs/b", {.name = "b", .floor = 1, .steps = 100});
+  const Json seen = look(page(5), R"js(
+    const names = () =>
+      [...document.querySelector('table.summary').tBodies[0].rows].map(row => row.cells[0].textContent.at(-1));
+    const loads = Number(sessionStorage.getItem('loads')) + 1;
+    sessionStorage.setItem('loads', loads);
+    if (loads > 1) for (let timer = 1; timer < 1000; ++timer) clearInterval(timer);
+    leave({loads, names: names()});
+    [...document.querySelectorAll('table.summary th button')].find(made => made.textContent === 'val').click();
+    )js");
+  EXPECT_EQ(seen["loads"], 2);
+  EXPECT_EQ(seen["names"], Json({"b", "a"}));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
-#include "tests/train/study/page/report_in_browser.h"
+#include "tests/train/study/page/browser.h"
 #include "train/study/compare/listing.h"
 
 namespace difftape::study {

@@ -271,7 +271,7 @@ TEST(Report, writes_the_learning_rate_curve_alone) {
 
 TEST(Report, text_from_a_run_stays_text) {
   const ScratchDir dir;
-  const std::string attack = "</script><script>alert(1)</script>{{data}}";
+  const std::string attack = "</script><script>alert(1)</script>{data}{{";
   const std::string page = report_of(dir, {{.arm = attack}}, attack);
   EXPECT_EQ(count(page, "<script"), 4u);
   EXPECT_EQ(data_of(page)["arms"][0], attack);

@@ -24,11 +24,8 @@ const color = arm => css(`--arm-${arm % colors}`);
 const element = (tag, className, text = '') =>
   Object.assign(document.createElement(tag), {className, textContent: text});
 const escapeText = text => element('i', '', text).innerHTML;
-const captionOf = (title, meaning) => {
-  const made = element('figcaption', '', title);
-  made.append(element('span', 'muted', meaning));
-  return made;
-};
+const filled = (made, ...parts) => (made.append(...parts), made);
+const captionOf = (title, meaning) => filled(element('figcaption', '', title), element('span', 'muted', meaning));
 const swatch = arm =>
   `<span class="swatch arm-${arm % colors}${arm < colors ? '' : ' hollow'}"></span>`;
 

@@ -93,37 +93,22 @@ function heatFigure(map) {
   const log = !map.range && low > 0 && high > 20 * low;
   const place = log ? Math.log : value => value;
   const share = value => low < high ? (place(value) - place(low)) / (place(high) - place(low)) : 0.5;
-  const figure = element('figure', 'heat'), panels = element('div', 'panels'), caption = captionOf(map.title, map.meaning);
-  figure.append(caption);
-  const constants = new Map();  // a panel of one number is a line, which says as much as a field
+  const panels = element('div', 'panels'), caption = captionOf(map.title, map.meaning);
+  const constants = {};  // a panel of one number is a line, which says as much as a field
   for (const panel of map.panels) {
-    const found = [...new Set(panel.values.filter(value => value !== null))];
-    if (found.length === 1) {
-      constants.set(found[0], [...constants.get(found[0]) ?? [], panel.arm]);
-      continue;
-    }
-    const holder = element('div', '');
-    holder.append(element('p', 'arm', panel.arm), heatMap(map, panel, share));
-    panels.append(holder);
+    const found = new Set(panel.values.filter(value => value !== null));
+    if (found.size === 1) (constants[short([...found][0])] ??= []).push(panel.arm);
+    else panels.append(filled(element('div', ''), element('p', 'arm', panel.arm), heatMap(map, panel, share)));
   }
-  if (panels.children.length) caption.append(bar(viridis, [[0, short(low, 3)], [1, short(high, 3)]]));
-  if (panels.children.length && log) caption.append(element('span', 'muted', 'log'));
+  if (panels.children.length)
+    caption.append(bar(viridis, [[0, short(low, 3)], [1, short(high, 3)]]), element('span', 'muted', log ? 'log' : ''));
   caption.append(csvButton(map.file, () => mapCsv(map)));
-  for (const [value, arms] of constants)
-    figure.append(element('p', 'constant', `${short(value)} everywhere: ${arms.join(', ')}`));
-  figure.append(panels);
-  return figure;
+  return filled(element('figure', 'heat'), caption, ...Object.entries(constants).map(([value, arms]) =>
+    element('p', 'constant', `${value} everywhere: ${arms.join(', ')}`)), panels);
 }
 
-// The maps of a head up to the diagonal, row by row; null where an attention is not a number.
-const levels = head => head.maps.map(text => {
-  const bytes = new DataView(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
-  return Array.from({length: bytes.byteLength / 2}, (_, i) => bytes.getUint16(2 * i, true))
-    .map(level => level === 65535 ? null : level / 65534);
-});
-
 function triangleMap({tokens, arm, layer, head}, name, values, colours, share) {
-  const made = element('canvas', 'map'), holder = element('div', '');
+  const made = element('canvas', 'map');
   Object.assign(made, {width: tokens, height: tokens, role: 'img',
     ariaLabel: `${arm}, layer ${layer}, head ${head}: ${name}, queries down, keys across`});
   const context = made.getContext('2d'), image = context.createImageData(tokens, tokens);
@@ -133,48 +118,39 @@ function triangleMap({tokens, arm, layer, head}, name, values, colours, share) {
     }
   }
   context.putImageData(image, 0, 0);
-  holder.append(element('p', '', name), made);
-  return holder;
+  return filled(element('div', ''), element('p', '', name), made);
 }
 
 function attentionFigure(head) {
-  const maps = levels(head), figure = element('figure', 'attention'), shown = element('div', 'maps');
+  const maps = head.maps.map(levels => levels.map(level => level === null ? null : level / 65535));
+  const shown = element('div', 'maps');
   const caption = captionOf(head.arm,
     `layer ${head.layer}, head ${head.head}, step ${head.step}, first token ${head.first_token}`);
   caption.append(csvButton(`attention_${head.run}_layer${head.layer}_head${head.head}.csv`, () => attentionCsv(head, maps)));
   const add = (name, values, colours = viridis, share = Math.sqrt) =>
     shown.append(triangleMap(head, name, values, colours, share));
-  if (maps.length < 3) {
-    add('attention', maps[0]);
-  } else {
-    add('A1', maps[0]);
-    add('A2', maps[1]);
+  const two = maps.length > 1;
+  add(two ? 'A1' : 'attention', maps[0]);
+  if (two) {
     const both = maps[0].map((value, i) => value === null || maps[1][i] === null ? null : value - maps[1][i]);
+    add('A2', maps[1]);
     add('A1 − A2', both, diverging, value => 0.5 + 0.5 * Math.sign(value) * Math.sqrt(Math.abs(value)));
     add('applied', maps[2]);
   }
-  figure.append(caption, shown);
-  return figure;
+  return filled(element('figure', 'attention'), caption, shown);
 }
 
 // One scale of square roots for all attention maps, one for all differences.
 function attentionLegend() {
   const scales = {attention: [viridis, [[0, '0'], [0.316, '.1'], [0.707, '.5'], [1, '1']]],
     difference: [diverging, [[0, '−1'], [0.25, '−.25'], [0.5, '0'], [0.75, '.25'], [1, '1']]]};
-  const legend = element('div', 'legend');
-  for (const [name, scale] of Object.entries(scales)) {
-    const made = element('span', '', name);
-    made.append(bar(...scale));
-    legend.append(made);
-  }
-  return legend;
+  return filled(element('div', 'legend'),
+    ...Object.entries(scales).flatMap(([name, scale]) => [element('span', '', name), bar(...scale)]));
 }
 
 function drawMaps() {
   const holder = section => document.querySelector(`#${section} .drawn`);
   for (const [section, maps] of Object.entries(data.maps)) holder(section)?.append(...maps.map(heatFigure));
   if (!data.attention.length) return;
-  const heads = element('div', 'heads');
-  heads.append(...data.attention.map(attentionFigure));
-  holder('attention').append(attentionLegend(), heads);
+  holder('attention').append(attentionLegend(), filled(element('div', 'heads'), ...data.attention.map(attentionFigure)));
 }

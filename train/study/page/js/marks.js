@@ -1,23 +1,23 @@
 // Marks on the charts: spikes, divergence, and the names of lines.
 'use strict';
 
-function triangle(context, x, y) {
+function shape(context, points) {
   context.beginPath();
-  context.moveTo(x, y - 3);
-  context.lineTo(x - 5, y - 12);
-  context.lineTo(x + 5, y - 12);
+  for (const [x, y] of points) context.lineTo(x, y);
+}
+
+function triangle(context, x, y) {
+  shape(context, [[x, y - 3], [x - 5, y - 12], [x + 5, y - 12]]);
   context.closePath();
   context.fill();
   context.stroke();
 }
 
 function cross(context, x, y) {
-  context.beginPath();
-  context.moveTo(x - 5, y - 5);
-  context.lineTo(x + 5, y + 5);
-  context.moveTo(x + 5, y - 5);
-  context.lineTo(x - 5, y + 5);
-  context.stroke();
+  for (const to of [-5, 5]) {
+    shape(context, [[x - 5, y - to], [x + 5, y + to]]);
+    context.stroke();
+  }
 }
 
 function drawLevels(chart, graph, context) {

@@ -141,11 +141,11 @@ void Drawing::polygon(std::span<const Point> points, std::string_view attributes
   element("polygon", fmt::format("points=\"{}\"", coordinates(points)), attributes);
 }
 
-void Drawing::rect(Point corner, double width, double height, std::string_view attributes,
+void Drawing::rect(Point corner, double width, double tall, std::string_view attributes,
                    std::string_view title) {
   element("rect",
           fmt::format("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", number(corner.x),
-                      number(corner.y), number(width), number(height)),
+                      number(corner.y), number(width), number(tall)),
           attributes, title);
 }
 

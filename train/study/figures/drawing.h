@@ -50,7 +50,7 @@ class Drawing {
   void line(Point from, Point to, std::string_view attributes = "");
   void polyline(std::span<const Point> points, std::string_view attributes = "");
   void polygon(std::span<const Point> points, std::string_view attributes = "");
-  void rect(Point corner, double width, double height, std::string_view attributes = "",
+  void rect(Point corner, double width, double tall, std::string_view attributes = "",
             std::string_view title = "");
   void text(Point at, std::string_view text, std::string_view attributes = "");
   /// `cross`, `plus` and `dash` are strokes, the others are filled.

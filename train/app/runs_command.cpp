@@ -21,14 +21,13 @@ struct RunsArguments {
 
 void list_runs(const RunsArguments& a) {
   const std::vector<std::filesystem::path> dirs(a.dirs.begin(), a.dirs.end());
-  study::RunList list;
-  list.read(dirs);
-  if (list.runs().empty()) throw DataError(fmt::to_string(fmt::join(list.left_out(), "\n")));
-  if (!a.json) fmt::print("{}", to_text(list.table()));
-  for (const study::ListedRun& run : list.runs()) {
+  const study::RunList list = study::list_runs(dirs);
+  if (list.runs.empty()) throw DataError(fmt::to_string(fmt::join(list.left_out, "\n")));
+  if (!a.json) fmt::print("{}", to_text(study::table_of(list.runs)));
+  for (const study::ListedRun& run : list.runs) {
     if (a.json) fmt::print("{}\n", system::json_text(run.object));
   }
-  for (const std::string& what : list.left_out()) say("left out: " + system::printable(what));
+  for (const std::string& what : list.left_out) say("left out: " + system::printable(what));
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include "train/study/compare/listing.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -43,7 +41,7 @@ ListedRun listed(const RunRecord& run) {
   for (const char* each : kListed)
     cells.push_back(written(run.number(each), quantity(each).column.format));
   cells.push_back(status.updated);
-  return {run.dir, status.state, cells, object_of(run)};
+  return {cells, object_of(run)};
 }
 
 system::Table table_of(std::span<const ListedRun> runs) {
@@ -57,39 +55,16 @@ system::Table table_of(std::span<const ListedRun> runs) {
   return table;
 }
 
-void RunList::read(std::span<const fs::path> dirs) {
-  runs_.clear();
-  left_out_.clear();
+RunList list_runs(std::span<const fs::path> dirs) {
+  RunList list;
   for (const fs::path& dir : run_directories(dirs)) {
-    Known& known = known_[dir];
-    const std::string files = state_of(dir);
-    if (known.files != files) {
-      known = {files, {}, ""};
-      try {
-        known.run = listed(load_run(dir));
-      } catch (const Error& error) {
-        known.error = error.what();
-      }
-    }
-    if (known.error.empty()) {
-      runs_.push_back(known.run);
-    } else {
-      left_out_.push_back(known.error);
+    try {
+      list.runs.push_back(listed(load_run(dir)));
+    } catch (const Error& error) {
+      list.left_out.emplace_back(error.what());
     }
   }
-}
-
-std::string RunList::states() const {
-  std::vector<std::string> parts;
-  for (const auto& [name, state] : kNames<run::RunState>) {
-    const auto count = std::ranges::count(runs_, state, &ListedRun::state);
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, name));
-  }
-  return parts.empty() ? "no run" : fmt::to_string(fmt::join(parts, ", "));
-}
-
-bool RunList::any_running() const {
-  return std::ranges::count(runs_, run::RunState::running, &ListedRun::state) > 0;
+  return list;
 }
 
 }  // namespace difftape::study

@@ -91,13 +91,6 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
   write_page(path, make_page(study, title, parts, path.parent_path()));
 }
 
-void write_run_list(const RunList& list, const std::filesystem::path& path,
-                    const std::string& title, int refresh_seconds) {
-  Framed page{.title = title, .answer = list.states(), .refresh_seconds = refresh_seconds};
-  page.add("runs", "Runs", run_list_section(list, path.parent_path()));
-  write_page(path, page);
-}
-
 void write_forest(const JudgedClaims& claims, const std::filesystem::path& path) {
   const std::string forest = forest_svg(forest_rows(claims.results), SvgKind::standalone);
   if (!forest.empty()) system::replace_text(path, forest);

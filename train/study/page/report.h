@@ -8,7 +8,6 @@
 
 namespace difftape::study {
 
-class RunList;
 struct Study;
 struct JudgedClaims;
 
@@ -26,10 +25,6 @@ struct PageParts {
 /// `path` cannot be written.
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts = {});
-
-/// Writes a page of runs one line each; `title` says where they are. Throws OutputError.
-void write_run_list(const RunList& list, const std::filesystem::path& path,
-                    const std::string& title, int refresh_seconds = 0);
 
 /// Writes the forest plot of the claims that are tested, as SVG on white; nothing if none is.
 /// Throws OutputError.

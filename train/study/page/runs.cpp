@@ -104,17 +104,6 @@ std::string runs_section(const Study& study, const fs::path& page_dir) {
          per_run_table(study, page_dir) + "</details>\n";
 }
 
-std::string run_list_section(const RunList& list, const fs::path& page_dir) {
-  std::vector<RowMark> marks;
-  for (const ListedRun& run : list.runs()) {
-    const bool diverged = run.state == run::RunState::diverged;
-    marks.push_back({RowMark::kNoArm, diverged, file_links(run.dir, page_dir)});
-  }
-  std::string html = marked_table(list.table(), marks);
-  for (const std::string& what : list.left_out()) html += note("left out: " + escape_html(what));
-  return html;
-}
-
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
   if (study.lrs().size() < 2) return "";
   const system::Table table = lr_table(curves);

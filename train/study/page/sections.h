@@ -30,9 +30,6 @@ namespace difftape::study::page {
 /// the page.
 std::string runs_section(const Study& study, const std::filesystem::path& page_dir);
 
-/// Runs one line each, with links to the files of each.
-std::string run_list_section(const RunList& list, const std::filesystem::path& page_dir);
-
 /// Loss against learning rate, and how sensitive each arm is to it. Empty without several rates.
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);
 

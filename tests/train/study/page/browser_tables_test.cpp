@@ -6,7 +6,6 @@
 #include "tests/train/app/program.h"
 #include "tests/train/study/page/browser.h"
 #include "tests/train/study/page/run_row.h"
-#include "train/study/compare/listing.h"
 #include "train/study/compare/tables.h"
 
 namespace difftape::study {
@@ -115,36 +114,12 @@ TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
   }
 }
 
-class RunListInBrowser : public ReportInBrowser {
- protected:
-  std::string page(int refresh_seconds) {
-    RunList list;
-    list.read(std::vector{dir / "runs"});
-    write_run_list(list, dir / "list.html", "<b>runs</b>", refresh_seconds);
-    return contents(dir / "list.html");
-  }
-};
-
-TEST_F(RunListInBrowser, says_how_far_each_run_is_and_links_to_its_files) {
-  write_run(dir / "runs/a", {.name = "a", .floor = 2, .steps = 100});
-  write_run(dir / "runs/<script>alert(1)<", {.steps = 100, .diverge_at = 42});
-  put(dir / "runs/a/stdout.log", "log");
-  const Visit seen = visit(dir, page(0));
-  EXPECT_THAT(seen.console, IsEmpty());
-  const std::vector<Rows> found = tables(seen.dom, "summary");
-  ASSERT_EQ(found.size(), 1u);
-  ASSERT_EQ(found[0].size(), 2u);
-  EXPECT_THAT(unescape(found[0][0][0]), testing::EndsWith("<script>alert(1)<"));
-  EXPECT_EQ(found[0][0][1], "diverged");
-  EXPECT_EQ(found[0][1][2], "100/100");
-  EXPECT_THAT(seen.dom, HasSubstr("<a href=\"runs/a/stdout.log\">"));
-  EXPECT_THAT(seen.dom, HasSubstr("<p class=\"answer\">1 finished, 1 diverged</p>"));
-}
-
-TEST_F(RunListInBrowser, keeps_its_order_when_it_loads_itself_again) {
+TEST_F(TablesInBrowser, keep_their_order_when_the_page_loads_itself_again) {
   write_run(dir / "runs/a", {.name = "a", .floor = 2, .steps = 100});
   write_run(dir / "runs/b", {.name = "b", .floor = 1, .steps = 100});
-  const Json seen = look(page(5), R"js(
+  const std::vector<RunRecord> runs = collect_runs(std::vector{dir / "runs"}).runs;
+  write_report(make_study(runs), dir / "report.html", "runs", {.refresh_seconds = 5});
+  const Json seen = look(contents(dir / "report.html"), R"js(
     const names = () =>
       [...document.querySelector('table.summary').tBodies[0].rows].map(row => row.cells[0].textContent.at(-1));
     const loads = Number(sessionStorage.getItem('loads')) + 1;

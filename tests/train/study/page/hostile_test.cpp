@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "tests/train/study/page/browser.h"
-#include "train/study/compare/listing.h"
 
 namespace difftape::study {
 namespace {
@@ -61,12 +60,6 @@ TEST_F(ReportInBrowser, fuzzed_run_directories_are_text_and_numbers) {
   EXPECT_THAT(page.console, IsEmpty());
   expect_text_alone(page);
   EXPECT_GT(results(page)["drawn"], 3);
-  RunList list;
-  list.read(runs);
-  write_run_list(list, dir / "list.html", "<b onclick=x>");
-  const Visit listed = visit(dir, with_script(contents(dir / "list.html"), kWitness));
-  EXPECT_THAT(listed.console, IsEmpty());
-  expect_text_alone(listed);
 }
 
 TEST_F(ReportInBrowser, symbolic_links_and_pipes_of_a_run_directory_end_nothing) {

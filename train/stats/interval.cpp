@@ -80,6 +80,13 @@ PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& m
   return t_estimate(estimate.difference.mean, std::sqrt(variance), degrees, estimate.pairs);
 }
 
+PairedDifference with_error_over_groups(const PairedDifference& estimate,
+                                        std::vector<double> groups) {
+  std::erase_if(groups, [](double each) { return std::isnan(each); });
+  if (groups.size() < 2 || !(estimate.error > 0)) return estimate;
+  return with_error(estimate, mean_error(groups));
+}
+
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size());
   std::vector<double> differences;

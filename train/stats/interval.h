@@ -66,6 +66,12 @@ ErrorPart mean_error(std::span<const double> values);
 /// seeds. As it was if its error is not known, or 0 because its differences are all equal.
 PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more);
 
+/// Adds the sampling error of held-out text to an estimate: `groups` holds the estimate in each
+/// group of documents, NaN where nothing was scored. Returns it as it was for fewer than two groups,
+/// or if it has no error of its own.
+PairedDifference with_error_over_groups(const PairedDifference& estimate,
+                                        std::vector<double> groups);
+
 /// Student's paired t-test of two lists of equal length. One pair has a difference, but neither
 /// interval nor p (NaN). Where all n differences are the same number, to 1e-9 of the largest value,
 /// there is no spread to judge by: p is then 1 if they are 0, and otherwise that of the sign test,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/real.h"
@@ -42,28 +43,38 @@ LrPoint point_of(const Condition& condition, double usual,
     if (!std::isfinite(value)) continue;
     point.values.push_back(value);
     point.seeds.push_back(run->seed);
+    const bool measured = run->finished() && value == final;
+    point.groups.push_back(measured ? run->group_losses().loss : std::vector<double>());
   }
   point.loss = stats::mean_interval(point.values);
   return point;
 }
 
-/// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seeds ran
-/// the largest, of several that of the most seeds.
+/// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seed ran,
+/// with all seeds that ran at all of them, the one with the most runs. A parabola needs three rates,
+/// so sets of fewer count only where no seed has more. An extension that not all seeds have yet
+/// therefore does not cut the ladder to the seeds that have it.
 void add_ladder(LrCurve& curve, const Arm& arm) {
   std::map<std::uint64_t, std::set<double>> rates;
   for (const LrPoint& point : curve.points) {
     for (const std::uint64_t seed : point.seeds) rates[seed].insert(point.lr);
   }
-  std::map<std::set<double>, std::vector<std::uint64_t>> groups;
-  for (const auto& [seed, of_seed] : rates) groups[of_seed].push_back(seed);
-  const auto most = std::ranges::max_element(groups, {}, [](const auto& group) {
-    return std::pair(group.first.size(), group.second.size());
-  });
-  if (most == groups.end()) return;
-  curve.seeds = most->second;
+  std::tuple<bool, std::size_t, std::size_t> most;
+  std::set<double> rungs;
+  for (const auto& [seed, candidate] : rates) {
+    std::vector<std::uint64_t> members;
+    for (const auto& [other, of_other] : rates) {
+      if (std::ranges::includes(of_other, candidate)) members.push_back(other);
+    }
+    const std::tuple size(candidate.size() >= 3, candidate.size() * members.size(),
+                          candidate.size());
+    if (size <= most) continue;
+    most = size;
+    rungs = candidate;
+    curve.seeds = members;
+  }
   const double usual = usual_initial_loss(arm);
-  for (const double lr : most->first)
-    curve.ladder.push_back(point_of(*arm.at(lr), usual, curve.seeds));
+  for (const double lr : rungs) curve.ladder.push_back(point_of(*arm.at(lr), usual, curve.seeds));
 }
 
 void add_optimum(LrCurve& curve) {
@@ -150,19 +161,26 @@ void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
 
 LossBySeed LrPoint::by_seed() const {
   LossBySeed losses;
-  for (std::size_t i = 0; i < seeds.size(); ++i) losses.emplace(seeds[i], values[i]);
+  for (std::size_t i = 0; i < seeds.size(); ++i) losses.emplace(seeds[i], SeedLoss{values[i], groups[i]});
   return losses;
 }
 
 stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
-  std::vector<double> of_a, of_b;
-  for (const auto& [seed, loss] : a) {
+  std::vector<double> of_a, of_b, sum;
+  double summed = 0;
+  for (const auto& [seed, mine] : a) {
     const auto other = b.find(seed);
     if (other == b.end()) continue;
-    of_a.push_back(loss);
-    of_b.push_back(other->second);
+    const SeedLoss& theirs = other->second;
+    of_a.push_back(mine.loss);
+    of_b.push_back(theirs.loss);
+    if (mine.groups.empty() || mine.groups.size() != theirs.groups.size()) continue;
+    sum.resize(mine.groups.size());
+    for (std::size_t g = 0; g < sum.size(); ++g) sum[g] += mine.groups[g] - theirs.groups[g];
+    summed += 1;
   }
-  return stats::paired_difference(of_a, of_b);
+  for (double& group : sum) group /= summed;
+  return stats::with_error_over_groups(stats::paired_difference(of_a, of_b), std::move(sum));
 }
 
 std::vector<LrPoint> lr_points(const Arm& arm) {

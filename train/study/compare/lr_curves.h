@@ -15,8 +15,15 @@
 
 namespace difftape::study {
 
-using LossBySeed = std::map<std::uint64_t, double>;
-/// Of the differences of a to b, over the seeds that both have.
+/// The final loss of a run, and its loss in each group of held-out documents; no groups if they were
+/// not stored, or if the loss is the one at initialization.
+struct SeedLoss {
+  double loss;
+  std::vector<double> groups = {};
+};
+using LossBySeed = std::map<std::uint64_t, SeedLoss>;
+/// Returns the mean difference of a to b over the seeds that both have. Its error holds the spread
+/// over seeds and, where runs stored their groups, the sampling error of the held-out text.
 stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b);
 
 /// An arm at one learning rate.
@@ -28,7 +35,8 @@ struct LrPoint {
   /// ascending seed. A run whose first training loss is not known takes the mean of the arm's
   /// others.
   std::vector<double> values;
-  std::vector<std::uint64_t> seeds = {};  ///< of `values`
+  std::vector<std::uint64_t> seeds = {};          ///< of `values`
+  std::vector<std::vector<double>> groups = {};  ///< SeedLoss::groups of each value
 
   LossBySeed by_seed() const;
 };
@@ -58,8 +66,9 @@ struct LrCurve {
   std::int64_t parameters = 0;
   bool is_baseline = false;  ///< of its size and task
 
-  /// The seeds that ran at the most learning rates and, of them alone, those rates. Runs of other
-  /// seeds, as at an lr* that was chosen before, are no rungs.
+  /// The ladder: at least three learning rates, if some seed has them, and the seeds that ran at all
+  /// of these; of several choices the one with the most runs. Runs of other seeds, as at an lr* that
+  /// was chosen before, are not part of it.
   std::vector<std::uint64_t> seeds = {};
   std::vector<LrPoint> ladder = {};
   stats::LrOptimum optimum = {};          ///< of the ladder

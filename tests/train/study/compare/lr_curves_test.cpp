@@ -60,6 +60,46 @@ TEST(LrCurves, have_an_optimum_a_size_and_a_gap_of_the_ladder) {
   EXPECT_EQ(curves[3].d_model, "64");
 }
 
+TEST(LrCurves, keep_all_seeds_of_the_ladder_while_an_extension_has_only_some) {
+  std::vector<Result> results;
+  add_ladders(results, "32");
+  Result more{.arm = "v2", .lr = 1.6e-2, .seed = 1, .loss = 1.9};
+  more.config = {{"model.d_model", "32"}, {"train.steps", "32"}};
+  results.push_back(more);
+  for (const int seed : {5, 6, 7}) {  // of a block that is not complete: two rates
+    for (const double lr : {1e-3, 2e-3}) {
+      more.lr = lr;
+      more.seed = seed;
+      results.push_back(more);
+    }
+  }
+  const std::vector<RunRecord> partial = records(results);
+  const std::vector<LrCurve> curves = lr_curves(make_study(partial, "softmax"));
+  EXPECT_THAT(curves[1].seeds, ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(curves[1].ladder.size(), 4u);
+  EXPECT_NEAR(curves[1].optimum.lr, 4e-3, 1e-12);
+  for (const int seed : {2, 3, 4}) {
+    more.lr = 1.6e-2;
+    more.seed = seed;
+    results.push_back(more);
+  }
+  const std::vector<RunRecord> extended = records(results);
+  const LrCurve whole = lr_curves(make_study(extended, "softmax"))[1];
+  EXPECT_THAT(whole.seeds, ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(whole.ladder.size(), 5u);
+  EXPECT_NE(whole.optimum.reason, "") << "the lowest rung is the last one";
+}
+
+TEST(LrCurves, have_the_error_of_the_held_out_text_in_their_gaps) {
+  const LossBySeed a{{1, {2.0, {2.0, 2.1, 1.9}}}, {2, {2.2, {2.2, 2.3, 2.1}}}, {3, {2.1}}};
+  const LossBySeed b{{1, {2.1, {2.1, 2.1, 2.1}}}, {2, {2.1, {2.1, 2.1, 2.1}}}, {3, {2.3}}};
+  const LossBySeed a_alone{{1, {2.0}}, {2, {2.2}}, {3, {2.1}}};
+  const stats::PairedDifference seeds = paired(a_alone, b), both = paired(a, b);
+  EXPECT_EQ(both.difference.mean, seeds.difference.mean);
+  // Over groups the mean difference of the two seeds that have them is 0, 0.1 and -0.1.
+  EXPECT_NEAR(both.error, std::sqrt(seeds.error * seeds.error + 0.02 / 2 / 3), 1e-12);
+}
+
 TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_where_there_are) {
   std::vector<Result> results;
   add_ladders(results, "32");

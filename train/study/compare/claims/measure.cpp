@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "train/stats/descriptive.h"
 #include "train/stats/size_trend.h"
@@ -22,18 +24,37 @@ Index missing_seeds(const Seeds& planned, const Pairs& found) {
 }
 
 /// Adds the error of the held-out text where its groups are known: that of their differences,
-/// added up over the pairs with these weights. Groups in which nothing was scored are NaN.
+/// added up over the pairs with these weights. A pair without groups, such as one with a diverged
+/// run, is taken to be like the others of its weight; without any of them nothing is added.
 void add_text_error(const std::vector<double>& weights, Measured& measured) {
-  const auto& groups = measured.groups;
-  std::vector<double> sum(groups.empty() ? 0 : groups.front().size());
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].size() != sum.size()) return;
-    for (std::size_t g = 0; g < sum.size(); ++g) sum[g] += weights[i] * groups[i][g];
+  std::map<double, std::pair<double, double>> pairs;  // by weight: all, and those with groups
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    auto& [all, known] = pairs[weights[i]];
+    all += 1;
+    if (measured.groups[i].empty()) continue;
+    known += 1;
+    size = measured.groups[i].size();
   }
-  std::erase_if(sum, [](double each) { return std::isnan(each); });
-  if (sum.size() < 2 || !(measured.paired.error > 0)) return;
-  measured.paired = stats::with_error(measured.paired, stats::mean_error(sum));
-  measured.group_count = std::ssize(sum);
+  const auto unknown = [](const auto& entry) { return entry.second.second == 0; };
+  if (size == 0 || std::ranges::any_of(pairs, unknown)) return;
+  std::vector<double> sum(size);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (measured.groups[i].size() != size) {
+      if (measured.groups[i].empty()) continue;
+      return;  // other held-out text
+    }
+    const auto& [all, known] = pairs[weights[i]];
+    for (std::size_t g = 0; g < size; ++g) {
+      sum[g] += weights[i] * all / known * measured.groups[i][g];
+    }
+  }
+  const double seeds_alone = measured.paired.error;
+  measured.group_count = std::ssize(sum) - std::ranges::count_if(sum, [](double each) {
+                           return std::isnan(each);
+                         });
+  measured.paired = stats::with_error_over_groups(measured.paired, std::move(sum));
+  if (!(measured.paired.error > seeds_alone)) measured.group_count = 0;
 }
 
 /// Why the pairs of a claim cannot be tested although there are some; empty if they can.

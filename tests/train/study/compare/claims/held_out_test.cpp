@@ -83,10 +83,20 @@ TEST(HeldOutText, counts_in_differences_of_differences_and_against_numbers) {
   EXPECT_EQ(measured(number, runs).group_count, 4);
 }
 
-TEST(HeldOutText, has_no_part_in_the_interval_where_a_run_did_not_store_its_groups) {
+TEST(HeldOutText, of_a_pair_without_groups_is_taken_to_be_that_of_the_others) {
   auto runs = with_groups();
   for (RunRecord& run : runs) {
     if (run.arm == "b" && run.seed == 2) run.metrics.lists.clear();
+  }
+  const Measured all = measured(claims(kLoss), with_groups()), most = measured(claims(kLoss), runs);
+  EXPECT_EQ(most.group_count, 4);
+  EXPECT_NEAR(most.paired.error, all.paired.error, 1e-12) << "all pairs have the same deviations";
+}
+
+TEST(HeldOutText, has_no_part_in_the_interval_where_no_pair_stored_its_groups) {
+  auto runs = with_groups();
+  for (RunRecord& run : runs) {
+    if (run.arm == "b") run.metrics.lists.clear();
   }
   EXPECT_EQ(measured(claims(kLoss), runs).group_count, 0);
   EXPECT_EQ(measured(claims("    metric: train_loss\n" + kOneRate), with_groups()).group_count, 0);

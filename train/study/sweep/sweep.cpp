@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "core/digest.h"
 #include "core/error.h"
@@ -52,7 +53,15 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   return all;
 }
 
-/// Runs that are still to be trained must read the data of those that were taken from results.
+/// Returns the digest of the data that a run with this configuration reads here.
+std::string digest_here(const run::Config& config) {
+  const auto info = make_dataset(config.data, config.model, config.run.seed)->info();
+  return data_digest(
+      {{"data", info.value("xxh3_128", "")}, {"val_data", info.value("val_xxh3_128", "")}});
+}
+
+/// Throws DataError if runs that were taken from results were trained on other data than the files
+/// here. Files that are not here matter only if a run that reads them is still to be trained.
 void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProgress>& progress) {
   const auto data_keys = [&](std::size_t run) {
     std::string text;
@@ -61,23 +70,24 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
     }
     return text;
   };
-  std::map<std::string, std::size_t> waiting;  // the first run with that data
+  std::set<std::string> waiting;  // data that a run will read
   for (std::size_t i = 0; i < progress.size(); ++i) {
-    if (progress[i].waits()) waiting.emplace(data_keys(i), i);
+    if (progress[i].waits()) waiting.insert(data_keys(i));
   }
-  std::map<std::size_t, std::string> digests;  // of the data of waiting runs
+  std::map<std::string, std::string> digests;  // by data; empty: not here
   for (std::size_t i = 0; i < progress.size(); ++i) {
     const std::string made = progress[i].taken ? data_digest(*sweep.runs[i].taken) : "";
     if (made.empty()) continue;
-    const auto found = waiting.find(data_keys(i));
-    if (found == waiting.end()) continue;
-    std::string& digest = digests[found->second];
-    if (digest.empty()) {
-      const run::Config& config = sweep.runs[found->second].config();
-      const auto info = make_dataset(config.data, config.model, config.run.seed)->info();
-      digest = data_digest(
-          {{"data", info.value("xxh3_128", "")}, {"val_data", info.value("val_xxh3_128", "")}});
+    const auto [known, is_new] = digests.emplace(data_keys(i), "");
+    std::string& digest = known->second;
+    if (is_new) {
+      try {
+        digest = digest_here(sweep.runs[i].config());
+      } catch (const Error&) {
+        if (waiting.contains(known->first)) throw;
+      }
     }
+    if (digest.empty()) continue;
     if (digest == made) continue;
     throw DataError(fmt::format(
         "{}: {} was trained on data with the digest {}, but must have that of the data here, {}; "

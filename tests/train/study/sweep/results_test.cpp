@@ -174,6 +174,8 @@ TEST_F(Results, of_another_configuration_or_of_other_data_stop_the_sweep) {
   EXPECT_THAT(refused({}, 65), AllOf(HasSubstr("results/a/index.csv: softmax-lr1e-02 was trained "
                                                "on data with the digest "),
                                      HasSubstr(", but must have that of the data here, ")));
+  EXPECT_THAT(refused({"--set", "sweep.seeds=[1]"}, 65), HasSubstr("was trained on data with"))
+      << "although nothing is left to train";
   EXPECT_THAT(refused({"--set", "sweep.results=nowhere"}, 78),
               HasSubstr("sweep.results: there is no nowhere; the path is seen from the working "));
 }

@@ -26,6 +26,7 @@ TEST(RunsSection, links_the_files_that_each_run_has) {
   const auto run = write_run(dir / "runs/a b#1", {.steps = 50});
   test::put(run / "stdout.log", "step 1\n");
   const std::vector<RunRecord> runs{load_run(run)};
+  std::filesystem::remove(run / "config.yaml");
   EXPECT_THAT(runs_section(make_study(runs), dir / "pages"),
               HasSubstr("<td class=\"left files\"><a href=\"../runs/a%20b%231/metrics.jsonl\">"
                         "metrics</a><a href=\"../runs/a%20b%231/stdout.log\">log</a></td></tr>"))
@@ -66,9 +67,9 @@ TEST(VerdictsSection, gives_each_verdict_its_words_and_the_mark_of_the_forest_pl
   const JudgedClaims claims(test::some_claims(), study.runs());
   const std::string html = verdicts_section(claims);
   ASSERT_EQ(claims.results[0].verdict.finding, Finding::supported);
-  const std::string icon = svg::verdict_icon(svg::look_of({Finding::supported}));
+  const std::string icon = svg::verdict_icon(svg::look_of({Finding::supported, true}));
   EXPECT_THAT(html, HasSubstr("<td class=\"left\" data-label=\"verdict\"><span class=\"verdict\">" +
-                              icon + "supported</span></td>"));
+                              icon + "exploratory: supported</span></td>"));
   EXPECT_THAT(html, HasSubstr("data-label=\"measured\">final loss: v&lt;2&gt; "));
   EXPECT_THAT(html, HasSubstr("<details><summary>2 claims that these runs do not test</summary>"));
   EXPECT_THAT(svg::verdict_icon(svg::look_of({Finding::contradicted})),

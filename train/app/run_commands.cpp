@@ -124,6 +124,9 @@ system::Exit overfit_as_told(const TrainArguments& a) {
 
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   if (a.overfits) return overfit_as_told(a);
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::path(a.config) / "env.json", ignored))
+    run::read_env(a.config);  // refuses a run of another format by name, before its keys are read
   run::Config config = run::load_config(a.config, a.overrides).config;
   fork(a, config);
   run::TrainRequest request;

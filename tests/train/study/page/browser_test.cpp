@@ -286,8 +286,9 @@ TEST_F(ReportInBrowser, a_phone_scrolls_the_page_only_downwards) {
 TEST_F(ReportInBrowser, hostile_names_stay_text) {
   const std::string attack = "</script><img src=x onerror=alert(1)>\"'{data}{{<!-- é\u2028,=1+1";
   const auto one = write_run(dir / "1", {.arm = attack, .maps = 1});
+  const auto same = write_run(dir / "3", {.seed = 2, .arm = attack});
   const auto two = write_run(dir / "2", {.name = "b", .arm = "b</title>", .layers = 2});
-  const Visit page = visit(dir, with_script(page_of({one, two}, attack), kUser));
+  const Visit page = visit(dir, with_script(page_of({one, two, same}, attack), kUser));
   EXPECT_THAT(page.console, IsEmpty());
   const Json seen = results(page);
   EXPECT_EQ(seen["maps"].size(), 2u) << "those of attention";

@@ -8,6 +8,7 @@
 
 #include "tests/structure/readme_lines.h"
 #include "tests/support/scratch.h"
+#include "tests/support/sentencepiece.h"
 #include "tests/train/app/program.h"
 #include "train/run/inference/model.h"
 #include "train/run/records/h5.h"
@@ -72,6 +73,9 @@ class ReadmeRuns : public testing::Test {
       }
     }
     put(dir_ / "more.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+    Words lines;
+    for (int i = 0; i < 2000; ++i) lines.push_back(fmt::format("value {} of {}", i * i % 997, i));
+    put(dir_ / "my.model", test::train_sentencepiece(lines, 500));
     run::h5::File tokens = run::h5::File::create(dir_ / "tokens.h5");
     tokens.write<std::int32_t>("tokens", {2, 17}, std::vector<std::int32_t>(34, 7));
     tokens.save();
@@ -157,7 +161,7 @@ TEST_F(ReadmeRuns, rows_of_the_table_of_commands) {
       run(words_of(with_files((*each)[1])));
     ++rows;
   }
-  EXPECT_GE(rows, 20);
+  EXPECT_GE(rows, 19);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ LrPoint point_of(const Condition& condition, double usual,
 
 /// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seed ran,
 /// with all seeds that ran at all of them, the one with the most runs. A parabola needs three rates,
-/// so sets of fewer count only where no seed has more. An extension that not all seeds have yet
+/// so of sets of fewer, which count only where no seed has more, it is the largest. An extension that not all seeds have yet
 /// therefore does not cut the ladder to the seeds that have it.
 void add_ladder(LrCurve& curve, const Arm& arm) {
   std::map<std::uint64_t, std::set<double>> rates;
@@ -66,8 +66,9 @@ void add_ladder(LrCurve& curve, const Arm& arm) {
     for (const auto& [other, of_other] : rates) {
       if (std::ranges::includes(of_other, candidate)) members.push_back(other);
     }
-    const std::tuple size(candidate.size() >= 3, candidate.size() * members.size(),
-                          candidate.size());
+    const bool is_enough = candidate.size() >= 3;
+    const std::tuple size(is_enough, candidate.size() * (is_enough ? members.size() : 1),
+                          is_enough ? candidate.size() : members.size());
     if (size <= most) continue;
     most = size;
     rungs = candidate;

@@ -53,6 +53,7 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
 
 TEST_P(Precisions, change_the_loss_but_little) {
   Project tiny("diff_v2", GetParam());
+  tiny.config.train.steps = 12;
   ASSERT_EQ(tiny.train("rounded"), system::Exit::ok);
   tiny.config.train.precision = Precision::full;
   ASSERT_EQ(tiny.train("full"), system::Exit::ok);

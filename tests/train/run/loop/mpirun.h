@@ -39,7 +39,9 @@ class Mpirun : public testing::Test {
                                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
-                                      {"PMIX_MCA_gds", "hash"}}};
+                                      {"PMIX_MCA_gds", "hash"},
+                                      // Two that start at once may both make the folder of all.
+                                      {"OMPI_MCA_orte_tmpdir_base", (project / "").string()}}};
     return project.here(std::move(mpirun));
   }
   /// `difftape ARGUMENTS` in so many processes.

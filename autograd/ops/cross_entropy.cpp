@@ -15,6 +15,7 @@
 
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/gemm.h"
 #include "core/rows.h"
 #include "core/simd_functions.h"
 #include "core/softcap.h"

@@ -13,7 +13,7 @@
 #include <new>
 #include <type_traits>
 
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/platform.h"
 #include "core/processes.h"
 #include "train/app/commands.h"

@@ -14,7 +14,7 @@ Precision precision_of(const Config& config) {
     const bool emulated = unsupported_reason(Precision::bf16_emulated).empty();
     throw ConfigError(fmt::format(
         "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
-        unsupported, emulated ? fmt::format(" or {}_emulated", to_string(precision)) : ""));
+        unsupported, emulated ? " or bf16_emulated" : ""));
   }
   return precision;
 }
@@ -26,12 +26,10 @@ Engine engine_of(const Config& config) {
     throw ConfigError(fmt::format("train.gemm: {} cannot be had here: {}; or use auto",
                                   to_string(engine), unsupported));
   }
-  const Precision precision = config.train.precision;
-  if (engine == Engine::portable && precision != Precision::full && !is_emulated(precision)) {
-    throw ConfigError(fmt::format(
+  if (engine == Engine::portable && config.train.precision == Precision::bf16) {
+    throw ConfigError(
         "train.gemm: portable multiplies no bfloat16, whose units add in an order of their own; "
-        "set train.precision to {}_emulated or full, or train.gemm to auto",
-        to_string(precision)));
+        "set train.precision to bf16_emulated or full, or train.gemm to auto");
   }
   return engine;
 }

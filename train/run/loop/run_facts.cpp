@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/platform.h"
 
 namespace difftape::run {

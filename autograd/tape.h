@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "autograd/parameter.h"
-#include "core/gemm.h"
+#include "core/precision.h"
 
 namespace difftape {
 

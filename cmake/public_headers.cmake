@@ -5,7 +5,7 @@
 file(GLOB_RECURSE headers RELATIVE ${source}
   ${source}/core/*.h ${source}/autograd/*.h ${source}/layers/*.h ${source}/optim/*.h)
 list(FILTER headers EXCLUDE REGEX
-  "core/(attention/)?(bf16|blocks|digest|few_rows|key_gradients|pack|simd(_functions)?|softcap|tile)\\.h|attention/(lanes|rows)\\.h|op_cases\\.h")
+  "core/(attention/)?(bf16|blocks|digest|few_rows|pack|simd(_functions)?|softcap|tile)\\.h|attention/lanes\\.h|op_cases\\.h")
 file(REMOVE_RECURSE ${binary})
 foreach(header IN LISTS headers ITEMS train/app/program.h)
   file(READ ${source}/${header} text)

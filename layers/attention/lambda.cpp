@@ -78,9 +78,10 @@ std::unique_ptr<LambdaRule> make_lambda(const AttentionFields& fields, Parameter
     case LambdaKind::raw:
       return std::make_unique<ProjectedLambda>(parameters, name, args,
                                                fields.lambda == LambdaKind::sigmoid);
-    default:
-      return std::make_unique<ConstantLambda>();
+    case LambdaKind::one:
+      break;
   }
+  return std::make_unique<ConstantLambda>();
 }
 
 }  // namespace difftape

@@ -15,11 +15,9 @@ namespace {
 
 /// The key head of each query head.
 std::vector<Index> key_heads(const HeadMapping& mapping) {
-  std::vector<Index> keys(static_cast<size_t>(mapping.query_heads));
+  std::vector<Index> keys(mapping.query_heads);
   for (const OutputHead& output : mapping.outputs) {
-    for (size_t map = 0; map < static_cast<size_t>(mapping.maps); ++map) {
-      keys[static_cast<size_t>(output.query[map])] = output.key[map];
-    }
+    for (Index map = 0; map < mapping.maps; ++map) keys[output.query[map]] = output.key[map];
   }
   return keys;
 }
@@ -42,8 +40,8 @@ void scale_head(ParameterSet& parameters, const std::string& name, Index head, I
 }  // namespace
 
 void QkClip::attention(Index layer, const AttentionView& view) {
-  if (static_cast<Index>(layers_.size()) <= layer) layers_.resize(static_cast<size_t>(layer) + 1);
-  Layer& of = layers_[static_cast<size_t>(layer)];
+  if (std::ssize(layers_) <= layer) layers_.resize(layer + 1);
+  Layer& of = layers_[layer];
   const std::vector<real> largest = largest_logits(view.mapping, view.softmax_stats);
   if (of.largest.empty()) {
     of = {view.mapping, largest};
@@ -79,10 +77,10 @@ QkClipped QkClip::clip(ParameterSet& parameters) const {
     const std::vector<Index> keys = key_heads(mapping);
     const std::string name = fmt::format("model.layers.{}.self_attn.", i);
     for (Index head = 0; head < mapping.query_heads; ++head) {
-      const auto largest = static_cast<double>(layers_[i].largest[static_cast<size_t>(head)]);
+      const auto largest = static_cast<double>(layers_[i].largest[head]);
       if (!(largest > threshold_)) continue;
       ++result.heads;
-      const Index key = keys[static_cast<size_t>(head)];
+      const Index key = keys[head];
       const bool shared = std::ranges::count(keys, key) > 1;
       const double factor = threshold_ / largest;
       scale_head(parameters, name + "q_proj", head, mapping.query_heads,

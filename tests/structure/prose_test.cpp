@@ -38,7 +38,7 @@ bool is_generated(const std::string& path) {
 /// Files that have been rewritten; the others follow folder by folder.
 bool is_rewritten(const std::string& path) {
   static const std::regex rewritten(
-      "(docs|\\.github)/.*|SECURITY\\.md|packaging/README\\.md|bench/.*\\.md|CHANGELOG\\.md|"
+      "(docs|\\.github)/.*|(README|SECURITY|CHANGELOG)\\.md|packaging/README\\.md|bench/.*\\.md|"
       "tests/(fuzz|faults)/README\\.md|tests/structure/prose_test\\.cpp");
   return std::regex_match(path, rewritten);
 }

@@ -38,8 +38,8 @@ bool is_generated(const std::string& path) {
 /// Files that have been rewritten; the others follow folder by folder.
 bool is_rewritten(const std::string& path) {
   static const std::regex rewritten(
-      "(docs|\\.github)/.*|(README|SECURITY|CHANGELOG)\\.md|packaging/README\\.md|bench/.*\\.md|"
-      "tests/(fuzz|faults)/README\\.md|tests/structure/prose_test\\.cpp");
+      "[A-Z]+\\.md|(docs|\\.github|autograd|bench|configs|examples|packaging)/.*\\.md|"
+      "(layers|optim|tests|tests/(faults|fuzz|mutants))/README\\.md|tests/golden/.*\\.md");
   return std::regex_match(path, rewritten);
 }
 

@@ -32,7 +32,8 @@ Names contents(const fs::path& folder) {
 /// "attention/rows" and "attention/blocks" of | `attention/rows`, `blocks` |. A folder of which
 /// files are named is a name too.
 Names listed(const fs::path& readme) {
-  static const std::regex head(R"(\| (file|folder|room) \| what it (holds|does|proves) \|.*)");
+  static const std::regex head(
+      R"(\| (file|folder|room) \| (what it (holds|does|proves)|content|purpose) \|.*)");
   static const std::regex first_column(R"(\| ([^|]*) \|.*)"), quoted("`([^`]+)`");
   std::ifstream text(readme);
   Names names;

@@ -5,6 +5,7 @@
 #   slurm.sh fail DIR NODE     kills a node and all that runs there, as a loss of power would
 #   slurm.sh stop DIR
 set -euo pipefail
+PATH=$PATH:/usr/sbin  # where the daemons are, which the PATH of an ordinary user lacks
 dir=$(readlink -f "$2")
 export SLURM_CONF=$dir/slurm.conf
 

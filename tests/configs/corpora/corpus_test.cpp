@@ -18,9 +18,8 @@ using testing::Not;
 const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 const fs::path kCorpora = kRoot / "configs/corpora", kHere = kRoot / "tests/configs/corpora";
 
-void shell(const std::string& script, const fs::path& directory) {
-  const Outcome outcome = run({"-ec", script}, {.directory = directory, .program = "/bin/bash"});
-  ASSERT_EQ(outcome.exit, 0) << script << outcome.out << outcome.err;
+Outcome shell(const std::string& script, const fs::path& directory) {
+  return run({"-ec", script}, {.directory = directory, .program = "/bin/bash"});
 }
 
 /// A copy of configs/corpora whose lock has the small packages, and apt's stand-ins.
@@ -28,11 +27,12 @@ class Corpus : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     packages_ = std::make_unique<ScratchDir>();
-    shell((kHere / "packages.sh").string(), packages_->path());
+    packed_ = shell((kHere / "packages.sh").string(), packages_->path());
   }
   static void TearDownTestSuite() { packages_.reset(); }
 
-  Corpus() {
+  void SetUp() override {  // CTest takes a failure in SetUpTestSuite for a skipped test
+    ASSERT_EQ(packed_.exit, 0) << packed_.err;
     fs::create_directories(dir_ / "configs/corpora");
     fs::create_directories(dir_ / "bin");
     for (const char* name : {"corpus.sh", "documents.pl"}) {
@@ -55,11 +55,14 @@ class Corpus : public testing::Test {
   }
   /// Makes the digests of what was made the expected ones.
   void lock_digests() const {
-    shell("grep -v '^#' data/corpus/DIGESTS >configs/corpora/digests.lock", dir_.path());
+    const Outcome lock =
+        shell("grep -v '^#' data/corpus/DIGESTS >configs/corpora/digests.lock", dir_.path());
+    ASSERT_EQ(lock.exit, 0) << lock.err;
   }
   fs::path made(const std::string& name) const { return dir_.path() / "data/corpus" / name; }
 
   static inline std::unique_ptr<ScratchDir> packages_;
+  static inline Outcome packed_;
   ScratchDir dir_;
 };
 
@@ -123,10 +126,11 @@ TEST_F(Corpus, of_another_version_is_an_error_that_names_both_or_not_comparable)
   lock_digests();
   fs::remove_all(made("download"));
   fs::remove(made("DIGESTS"));
-  shell(
+  const Outcome packed = shell(
       "dpkg-deb -R perl-doc_1-1.deb new; rm perl-doc_1-1.deb new/usr/share/perl/*/pod/1*.pod;"
       "dpkg-deb -Zgzip --build new perl-doc_2-7.deb",
       dir_ / "archive");
+  ASSERT_EQ(packed.exit, 0) << packed.err;
   const Outcome refused = make();
   EXPECT_EQ(refused.exit, 65);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("perl-doc is offered by apt as 2-7, but must be 1-1"),

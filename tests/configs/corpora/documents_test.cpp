@@ -1,4 +1,4 @@
-// What configs/corpora/documents.pl makes of each kind of text.
+// The documents that configs/corpora/documents.pl extracts from each kind of text.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

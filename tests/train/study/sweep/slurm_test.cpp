@@ -32,21 +32,21 @@ class Slurm : public testing::Test {
       if (!is_installed(program)) return;
     }
     dir = std::make_unique<test::ScratchDir>();
-    cluster("start", "2");
+    started = cluster("start", "2");
   }
   static void TearDownTestSuite() {
     if (dir) cluster("stop");
     dir = nullptr;
   }
-  static void cluster(const std::string& command, const std::string& argument = "") {
-    const Outcome outcome =
-        test::run({command, dir->path().string(), argument},
-                  {.program = DIFFTAPE_TEST_SOURCE_DIR "/tests/cluster/slurm.sh"});
-    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  static Outcome cluster(const std::string& command, const std::string& argument = "") {
+    return test::run({command, dir->path().string(), argument},
+                     {.program = DIFFTAPE_TEST_SOURCE_DIR "/tests/cluster/slurm.sh"});
   }
 
+  // CTest takes a failure in SetUpTestSuite for a skipped test.
   void SetUp() override {
     if (!dir) GTEST_SKIP() << "Slurm is not installed (packages.txt, test)";
+    ASSERT_EQ(started.exit, 0) << started.err;
     sweep(12, 3);
   }
 
@@ -102,9 +102,11 @@ class Slurm : public testing::Test {
   }
 
   static std::unique_ptr<test::ScratchDir> dir;
+  static Outcome started;
   test::TinyProject project;
 };
 std::unique_ptr<test::ScratchDir> Slurm::dir;
+Outcome Slurm::started;
 
 TEST_F(Slurm, trains_all_runs_and_compares_them_with_the_bits_of_one_machine) {
   const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"});
@@ -136,7 +138,7 @@ TEST_F(Slurm, a_node_that_fails_loses_nothing) {
   sweep(3000, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
-  cluster("fail", "n2");
+  ASSERT_EQ(cluster("fail", "n2").exit, 0);
   EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); }))
       << state_of_cluster();
   const std::string logs =

@@ -43,7 +43,7 @@ TEST(TrainingLoop, learns_to_count) {
   EXPECT_LT(loss_after("149"), 0.5) << outcome.out;
 }
 
-/// What an example prints, its exit code checked.
+/// Runs an example, checks its exit code and returns its output.
 std::string printed(const std::string& program, const Words& arguments,
                     const std::string& threads = "1") {
   const Outcome outcome = test::run(
@@ -162,7 +162,7 @@ TEST_F(OwnAttention, has_its_gradients_proven) {
               AllOf(HasSubstr("layer/cosine"), HasSubstr("model/cosine"), HasSubstr(" 0 failed")));
 }
 
-TEST_F(OwnAttention, refuses_what_its_rule_does_not_know) {
+TEST_F(OwnAttention, refuses_fields_that_its_rule_does_not_have) {
   for (const std::string set : {"attn_logit_softcap=30", "qk_clip_threshold=100",
                                 "softmax_denominator=sink", "lambda=sigmoid"}) {
     const Outcome outcome = own({"config", "show", "tiny.yaml", "--set", "model.attention." + set});

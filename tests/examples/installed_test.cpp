@@ -1,4 +1,4 @@
-// What `cmake --install` makes, used from elsewhere.
+// The result of `cmake --install`, used from another folder.
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
@@ -9,7 +9,7 @@ using test::Outcome;
 using test::TinyProject;
 using testing::HasSubstr;
 
-TEST(Installed, brings_licence_and_readme_and_no_sources) {
+TEST(Installed, brings_license_and_readme_and_no_sources) {
   const fs::path prefix = fs::path(DIFFTAPE_TEST_PROGRAM).parent_path().parent_path();
   for (const char* file : {"bin/difftape", "bin/difftape-f64", "share/doc/difftape/copyright",
                            "share/doc/difftape/README.md", "share/difftape/configs/README.md",

@@ -1,4 +1,4 @@
-// Configurations that nobody means: each is accepted or refused soon, in bounded memory, without a
+// Malformed configurations: each is accepted or refused quickly, in bounded memory, without a
 // crash.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMostSeconds = 0.1;
 
-/// Of this thread, so that other programs do not count.
+/// Returns the CPU time of this thread, which other programs do not affect.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -28,7 +28,7 @@ long peak_kib() {
   return usage.ru_maxrss;
 }
 
-/// What may stand where a value is expected.
+/// Returns a random YAML value, sensible or not.
 std::vector<std::string> hostile_values() {
   const auto many = [](std::size_t count, const std::string& text) {
     std::string all;

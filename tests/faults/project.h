@@ -1,5 +1,5 @@
 #pragma once
-// Tiny runs of every kind there is, disturbed by the shim and resumed.
+// Tiny runs of every attention kind, disturbed by the shim and resumed.
 
 #include <map>
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace difftape::test {
 
-/// Whether the long form of the tests was asked for (./dev torture).
+/// Returns true if the long form of the tests was requested (./dev torture).
 bool torture();
-/// Prints one line of what was done: "faults: 312 kills before a call".
+/// Prints one line of progress: "faults: 312 kills before a call".
 void say(const std::string& line);
 
-/// What goes wrong, and where.
+/// A fault to inject, and the call at which to inject it.
 struct Fault {
   std::string action = {};  ///< as DIFFTAPE_FAULTS_DO; empty: nothing
   long at = 0;              ///< the call, from 1
   std::string word = {};    ///< only in processes with this first argument
 };
 
-/// A run that trains for six steps: with checkpoints after each second one of which the last stays,
-/// the best one and event files. Number i has the i-th attention kind, data kind,
-/// optimizer and precision, each in turn.
+/// A run of six steps that writes a checkpoint every second step, keeps the last and the best one,
+/// and writes event files. Run i has the i-th attention kind, data type, optimizer and precision,
+/// each in turn.
 class DisturbedRun {
  public:
   explicit DisturbedRun(int number);
@@ -41,7 +41,7 @@ class DisturbedRun {
   /// nothing had happened.
   void resume();
 
-  /// How the last one that was started ended.
+  /// Returns the outcome of the last process started.
   const Outcome& outcome() const { return outcome_; }
   Conditions conditions(const Fault& fault) const;
   std::vector<std::string> command() const;
@@ -55,7 +55,7 @@ class DisturbedRun {
   std::string name_, program_;
   std::map<std::string, std::string> whole_;  ///< files of the undisturbed run
   std::vector<std::string> calls_;
-  Fault fault_;  ///< of the last one that was started
+  Fault fault_;  ///< of the last process started
   Outcome outcome_{};
   double seconds_ = 0;
   int resumed_ = 0;
@@ -67,8 +67,8 @@ std::vector<std::string> logged_calls(const std::filesystem::path& log);
 /// then `latest`; 0 if there is none.
 Index committed_step(const std::vector<std::string>& calls, std::size_t done);
 
-/// What of a run must not depend on whether it was disturbed, by file: texts, of checkpoints their
-/// digests.
+/// Returns the part of each file that must not depend on a disturbance: the text, or the digest of
+/// a checkpoint.
 std::map<std::string, std::string> lasting_files(const std::filesystem::path& run);
 /// Every checkpoint of a run that has its final name is whole, and every JSON file can be read.
 void expect_no_half_written_file(const std::filesystem::path& run);

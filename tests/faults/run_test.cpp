@@ -1,5 +1,5 @@
-// A run that is killed, or whose calls fail, anywhere: it resumes with no repair, and ends as the
-// run that nothing happened to, bit for bit.
+// A run that is killed, or whose calls fail, at any point resumes without repair and ends bitwise
+// equal to an undisturbed run.
 #include <gtest/gtest.h>
 
 #include <csignal>

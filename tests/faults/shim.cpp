@@ -33,7 +33,7 @@ std::string_view variable(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-/// What the environment asks for, read once.
+/// The settings of the environment, read once.
 struct Plan {
   std::string dir{variable("DIFFTAPE_FAULTS_DIR")}, log{variable("DIFFTAPE_FAULTS_LOG")};
   std::string action{variable("DIFFTAPE_FAULTS_DO")};
@@ -62,7 +62,7 @@ const Plan& plan() {
 
 std::atomic<long> calls{0};
 
-/// What one call is to do instead of, or beside, what it does.
+/// The fault that one call injects.
 struct Fault {
   bool kill_after = false, half = false;
   int error = 0;
@@ -101,7 +101,7 @@ bool path_call(std::string_view name) {
   return name == "mkdir" || name == "rename" || name == "unlink";
 }
 
-/// Counts a call. `room`: whether it can fail because the disk is full.
+/// Counts a call. `room` is true if the call can fail because the disk is full.
 Fault count(const char* name, const std::string& path, bool room) {
   if (path.empty()) return {};
   const long number = ++calls;

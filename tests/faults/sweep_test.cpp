@@ -1,5 +1,5 @@
-// A sweep whose parent, worker or both are killed: the same command finishes it, and every run is
-// the one that nothing happened to.
+// A sweep whose parent, worker or both are killed: the same command finishes it, and every run
+// equals an undisturbed one.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -21,7 +21,7 @@ void write_raw(const std::filesystem::path& path, std::string_view bytes) {
   test::put(path, file);
 }
 
-/// Of the run that is continued.
+/// Returns the configuration of the run that is continued.
 constexpr const char* kConfig =
     "model: {d_model: 4, num_layers: 1, num_heads: 2, d_ff: 4, max_seq_len: 8, vocab_size: 9, "
     "tie_word_embeddings: true}\n"

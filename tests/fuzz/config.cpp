@@ -1,4 +1,4 @@
-// A configuration and its bases, two texts: read, checked, and written again as what was read.
+// Reads and checks a configuration and its base, two strings, and writes the result again.
 #include "tests/fuzz/contract.h"
 
 #include "train/run/config/reader.h"

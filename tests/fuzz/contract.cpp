@@ -22,7 +22,7 @@ constexpr std::string_view kBetween = "%%%%\n";
   std::abort();
 }
 
-/// Of this thread, so that other programs do not count.
+/// Returns the CPU time of this thread, which other programs do not affect.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

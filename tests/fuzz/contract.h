@@ -1,6 +1,6 @@
 #pragma once
-// What a fuzz target is: it hands bytes that nobody means to a reader of ours, which may throw an
-// Error of core/error.h and nothing else, soon and without much memory. Each file of this folder
+// A fuzz target hands malformed bytes to one of the program's readers, which may throw an Error of
+// core/error.h and nothing else, quickly and in little memory. Each file of this folder
 // defines LLVMFuzzerTestOneInput once; libFuzzer calls it with bytes that it makes up (`./dev
 // fuzz`), replay.cpp with the files of corpus/ (`./dev test`).
 
@@ -18,11 +18,10 @@ namespace difftape::fuzz {
 
 std::string_view text_of(const std::uint8_t* data, std::size_t size);
 
-/// What several files hold, which an input has one after the other with lines "%%%%" between them.
-/// Of missing ones nothing.
+/// Splits an input into the contents of several files at the lines "%%%%"; missing ones are empty.
 std::vector<std::string_view> parts_of(std::string_view input, std::size_t count);
 
-/// A folder of this process, removed when it ends.
+/// Returns a folder of this process, which is removed at its end.
 const std::filesystem::path& folder();
 /// Replaces a file there.
 std::filesystem::path put(const std::string& name, std::string_view bytes);

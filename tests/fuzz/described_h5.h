@@ -14,8 +14,8 @@ namespace difftape::fuzz {
 run::h5::File described_h5(const std::filesystem::path& path, std::string_view lines,
                            std::size_t user_block = 0);
 
-/// Whether libFuzzer made up the bytes of an HDF5 file: what breaks the library itself, which takes
-/// seconds to find, says nothing about us. Those of corpus/ are read.
+/// Returns true if libFuzzer made up the bytes of an HDF5 file. Such files are skipped: they break
+/// the HDF5 library itself within seconds. Files of corpus/ are read.
 bool is_made_up_h5(std::string_view bytes);
 
 }  // namespace difftape::fuzz

@@ -1,4 +1,4 @@
-// A run directory of somebody else, its status.json, env.json, config.yaml, metrics.jsonl and
+// An untrusted run directory: its status.json, env.json, config.yaml, metrics.jsonl and
 // the index.csv above it. Compared with a sound run and listed, on pages in which all of it stays
 // text.
 #include "train/study/page/report.h"
@@ -22,7 +22,7 @@ const std::filesystem::path& sound_run() {
   return dir;
 }
 
-/// Those of the page itself: its data, dygraphs, the synchronizer, its own.
+/// The number of script elements of an untampered page: data, dygraphs, synchronizer, own.
 constexpr std::size_t kMostScripts = 4;
 
 std::size_t scripts_in(std::string_view page) {

@@ -1,4 +1,4 @@
-// A sweep file, its claims and a base: three texts.
+// A sweep file, its claims and a base: three strings.
 #include "tests/fuzz/contract.h"
 
 #include "train/study/sweep/sweep_config.h"

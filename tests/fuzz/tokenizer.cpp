@@ -1,4 +1,4 @@
-// A model of SentencePiece, and a text that it makes tokens of and back: two files.
+// A SentencePiece model and a string that it encodes and decodes: two files.
 #include "tests/fuzz/contract.h"
 
 #include "train/run/data/prepare/tokenizer.h"

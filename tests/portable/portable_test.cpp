@@ -14,8 +14,8 @@
 namespace difftape::run {
 namespace {
 
-/// What the parameters and what the optimizer keeps hash to, and the last loss, after few steps of
-/// a generated task; no size is a multiple of a vector.
+/// Returns the hash of parameters and optimizer state, and the last loss, after a few steps of a
+/// generated task; no size is a multiple of a vector.
 std::string trained(const std::function<void(Config&)>& change) {
   Config config;
   config.model = {.d_model = 24, .num_layers = 2, .num_heads = 2, .d_ff = 40};
@@ -52,7 +52,7 @@ std::string trained(const std::function<void(Config&)>& change) {
   return fmt::format("{} {:a}", all.hex(), loss);
 }
 
-/// What was trained on the machine that digests.json was made on.
+/// Returns the digests of the machine that wrote digests.json.
 std::string committed(const std::string& name) {
   std::ifstream in(DIFFTAPE_TEST_SOURCE_DIR "/tests/portable/digests.json");
   return nlohmann::json::parse(in).at(kRealName).value(name, "nothing");
@@ -78,7 +78,7 @@ TEST(Portable, every_optimizer_trains_to_the_committed_bits) {
                      [of = kind](Config& c) { c.optim.name = of; });
 }
 
-TEST(Portable, what_a_model_may_have_beside_trains_to_the_committed_bits) {
+TEST(Portable, optional_model_features_train_to_the_committed_bits) {
   expect_committed("softcap, z_loss, qk_norm, window", [](Config& c) {
     c.model.attention.kind = "diff_v2";
     c.model.attention.attn_logit_softcap = 5;
@@ -95,7 +95,7 @@ TEST(Portable, rounded_to_bfloat16_trains_to_the_committed_bits) {
                    [](Config& c) { c.train.precision = Precision::bf16_emulated; });
 }
 
-TEST(Portable, multiplies_as_long_as_it_is_asked_for) {
+TEST(Portable, multiplies_while_it_is_selected) {
   const std::string before = gemm_backend();
   auto first = std::make_unique<EngineScope>(Engine::portable);
   EXPECT_STREQ(gemm_backend(), "portable");

@@ -1,4 +1,4 @@
-// What cmake/commit.cmake says that sources are of which there is no git repository.
+// The commit that cmake/commit.cmake records for sources outside a git repository.
 #include <gmock/gmock.h>
 
 #include "tests/support/scratch.h"
@@ -26,7 +26,7 @@ TEST(Commit, of_an_archive_is_what_git_wrote_into_it) {
   EXPECT_THAT(header_of("eba11c6\n"), testing::HasSubstr("#define DIFFTAPE_COMMIT \"eba11c6\"\n"));
 }
 
-TEST(Commit, of_sources_that_are_no_archive_is_unknown) {  // the mark that git replaces is there
+TEST(Commit, of_sources_outside_an_archive_is_unknown) {  // the mark that git replaces is there
   EXPECT_THAT(header_of("$Format:%h$\n"),
               testing::HasSubstr("#define DIFFTAPE_COMMIT \"unknown\"\n"));
 }

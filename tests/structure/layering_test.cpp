@@ -1,4 +1,4 @@
-// Dependencies point one way, each room has its namespace, and each external library one place.
+// Dependencies point one way; each folder has its namespace and each external library one place.
 #include <map>
 #include <regex>
 #include <set>
@@ -26,7 +26,7 @@ const std::vector<std::pair<std::string, std::string>>& includes() {
   return all;
 }
 
-/// Whether `path` is `place` or lies in it.
+/// Returns true if `path` is `place` or lies in it.
 bool lies_in(const std::string& path, const std::string& place) {
   return path == place || path.starts_with(place + "/");
 }
@@ -39,8 +39,8 @@ Names with(Names all, const Names& more) {
   return all;
 }
 
-/// For each place what it may include, itself aside. A file belongs to the longest place it lies
-/// in; what is not named here may include nothing of the program.
+/// The folders and files that each place may include besides itself. A file belongs to the longest
+/// place that contains it; a place not listed here may include nothing of the program.
 const std::map<std::string, Names>& allowed() {
   static const Names run = with(kGround, {"train/run"});
   static const Names study = with(run, {"train/study/compare", "train/study/figures"});
@@ -118,7 +118,7 @@ TEST(Layering, statistics_know_no_files_and_kernels_no_processes) {
   }
 }
 
-/// The namespace of a source's room.
+/// Returns the namespace of a source's folder.
 std::string room_of(const std::string& path) {
   for (const char* name : {"system", "stats", "run", "study", "app"}) {
     if (lies_in(path, std::string("train/") + name)) return std::string("difftape::") + name;
@@ -126,7 +126,7 @@ std::string room_of(const std::string& path) {
   return "difftape";
 }
 
-/// The text without the blocks of namespace difftape that begin with a specialisation.
+/// Returns the text without the blocks of namespace difftape that begin with a specialization.
 std::string without_specialisations(const std::string& text) {
   static const std::regex block(
       "namespace (difftape|std|fmt) \\{\\s*(//[^\n]*\\s*)*template <>[^}]*(\\}[^}]*)*?\n\\}  // "
@@ -144,7 +144,7 @@ std::vector<std::string> namespaces_in(const std::string& text) {
   return names;
 }
 
-TEST(Layering, the_namespace_of_a_file_is_that_of_its_room) {
+TEST(Layering, the_namespace_of_a_file_matches_its_folder) {
   static const std::regex rooms("difftape::(system|stats|run|study|app)\\b.*");
   Names seen;
   int found = 0;

@@ -1,4 +1,4 @@
-// Checks that Markdown avoids phrases and forms that readers stumble over.
+// Checks that Markdown, comments and string literals avoid phrases that readers stumble over.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,8 +38,9 @@ bool is_generated(const std::string& path) {
 /// Files that have been rewritten; the others follow folder by folder.
 bool is_rewritten(const std::string& path) {
   static const std::regex rewritten(
-      "[A-Z]+\\.md|(docs|\\.github|autograd|bench|configs|examples|packaging)/.*\\.md|"
-      "(layers|optim|tests|tests/(faults|fuzz|mutants))/README\\.md|tests/golden/.*\\.md");
+      "[A-Z]+\\.md|(docs|\\.github|autograd|bench|configs|packaging)/.*\\.md|examples/.*|"
+      "(layers|optim|tests|tests/mutants)/README\\.md|tests/golden/.*\\.md|"
+      "tests/(faults|fuzz|structure|portable|configs)/.*");
   return std::regex_match(path, rewritten);
 }
 
@@ -110,6 +111,41 @@ void read_markdown(const std::string& path, std::vector<Passage>& prose,
   close();
 }
 
+/// Returns the comments of a source file, adjacent lines joined, and its string literals.
+void read_source(const std::string& path, std::vector<Passage>& comments,
+                 std::vector<Passage>& literals) {
+  static const std::regex comment("(.*?)//[/<]*\\s?(.*)");
+  static const std::regex literal("\"((?:[^\"\\\\]|\\\\.)*)\"");
+  Passage open{path, 0, ""};
+  const auto close = [&] {
+    if (!open.text.empty()) comments.push_back(open);
+    open.text.clear();
+  };
+  int number = 0;
+  for (const std::string& line : raw_lines(path)) {
+    ++number;
+    const std::string code = std::regex_replace(line, literal, "\"\"");
+    for (std::sregex_iterator each(line.begin(), line.end(), literal), none; each != none; ++each) {
+      literals.push_back({path, number, (*each)[1]});
+    }
+    std::smatch parts;
+    if (!std::regex_match(code, parts, comment)) {
+      close();
+      continue;
+    }
+    if (code.find_first_not_of(' ') != code.find("//") || parts[2].length() == 0) close();
+    if (open.text.empty()) open.line = number;
+    open.text += (open.text.empty() ? "" : " ") + parts[2].str();
+  }
+  close();
+}
+
+/// Returns whether a comment begins with a relative clause instead of a verb or a noun.
+bool begins_with_clause(const std::string& text) {
+  static const std::regex clause("(What|Where|Whether|Those|Who|Of)\\b.*");
+  return std::regex_match(text, clause);
+}
+
 /// Returns what is wrong with the words of a passage, or nothing.
 std::string objection(const std::string& text) {
   static const std::regex dialect(
@@ -163,7 +199,18 @@ TEST(Prose, markdown_is_plain) {
   for (const Passage& cell : cells) EXPECT_LE(cell.text.size(), 162U) << place(cell);
 }
 
+TEST(Prose, comments_and_messages_are_plain) {
+  std::vector<Passage> comments, literals;
+  for (const std::string& path : files_with({".h", ".cpp"})) read_source(path, comments, literals);
+  ASSERT_GT(comments.size(), 100U);
+  EXPECT_EQ(objections(comments), "");
+  EXPECT_EQ(objections(literals), "");
+  for (const Passage& each : comments) EXPECT_FALSE(begins_with_clause(each.text)) << place(each);
+}
+
 TEST(Prose, objects_to_what_it_should) {
+  EXPECT_TRUE(begins_with_clause("Of these, the first"));
+  EXPECT_FALSE(begins_with_clause("Offers the first"));
   EXPECT_NE(objection("it is no directory"), "");
   EXPECT_NE(objection("two texts"), "");
   EXPECT_NE(objection("a normalised behaviour"), "");

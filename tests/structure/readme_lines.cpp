@@ -17,7 +17,7 @@ const std::string kCommand =
     "((?:train|sweep|report|eval|generate|plan|config|grads|replay|verify|gradcheck|"
     "doctor|completion|data|export|import|init|runs|diff)\\b";
 
-/// Those in backquotes that name a file; a synopsis is none.
+/// Appends the command lines in backquotes that name a file; a synopsis does not.
 void add_quoted(const fs::path& file, const std::string& paragraph,
                 std::vector<CommandLine>& found) {
   static const std::regex quoted("`" + kCommand + "[^`]*[/.][^`]*)`");

@@ -1,5 +1,5 @@
-// The command lines of the root README do what they say: each is run, in a directory that has the
-// files it speaks of. What takes long is made little by words that are added to the line.
+// Runs each command line of the root README in a directory that has the files it names. Added
+// arguments shorten the long ones.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -30,7 +30,7 @@ Words operator+(Words a, const Words& b) {
   return a;
 }
 
-/// What makes a command little; by its first word, or two.
+/// The arguments that shorten a command, by its first word or two.
 Words little(const Words& command) {
   static const std::map<std::string, Words> added{
       {"train", kLittleModel + kTwoSteps},
@@ -45,7 +45,7 @@ Words little(const Words& command) {
   return found == added.end() ? Words{} : found->second;
 }
 
-/// Of the seeds of a sweep the first two, and of its arms those that this processor can train.
+/// Keeps the first two seeds of a sweep and the arms that this processor can train.
 Words fewer_runs(const std::string& sweep) {
   std::set<std::uint64_t> seeds;
   std::set<std::string> arms;

@@ -17,7 +17,7 @@ using Names = std::set<std::string>;
 /// "gemm" of gemm.cpp and gemm.h.
 std::string stem(const std::string& name) { return name.substr(0, name.find('.')); }
 
-/// What a folder holds, as a table may name it: files by their full names, folders with a slash.
+/// Returns the contents of a folder: files by their full names, folders with a slash.
 Names contents(const fs::path& folder) {
   Names found;
   for (const auto& entry : fs::directory_iterator(folder)) {

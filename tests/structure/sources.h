@@ -1,5 +1,5 @@
 #pragma once
-// The sources of the program, as texts.
+// The sources of the program, as strings.
 
 #include <filesystem>
 #include <string>
@@ -14,9 +14,9 @@ struct Source {
 
   bool is_header() const { return path.ends_with(".h"); }
 };
-/// Those below folders of the root.
+/// Returns the sources below folders of the root.
 std::vector<Source> sources_below(const std::vector<std::string>& folders);
-/// Those below core/, autograd/, layers/, optim/ and train/.
+/// Returns the sources below core/, autograd/, layers/, optim/ and train/.
 const std::vector<Source>& program_sources();
 
 }  // namespace difftape::test

@@ -1,12 +1,7 @@
 #!/usr/bin/env bash
-# Makes in the current folder small packages of the names and layouts that ./dev corpus reads, of
-# words drawn by awk, version 1-1: archive/PACKAGE_1-1.deb, and their packages.lock.
+# Makes small packages in the current folder, with the names and layouts that ./dev corpus reads and
+# random words, version 1-1: archive/PACKAGE_1-1.deb, and their packages.lock.
 set -euo pipefail
-words() {  # SEED NUMBER
-  awk -v seed="$1" -v n="$2" 'BEGIN { srand(seed); for (i = 0; i < n; ++i) {
-    word = ""; for (k = 2 + 6 * rand(); k > 0; --k) word = word sprintf("%c", 97 + 26 * rand())
-    printf "%s%s", word, i % 10 == 9 ? "\n" : " " } print "" }'
-}
 doc=usr/share/doc
 html=tree/anarchism/$doc/anarchism/html
 linux=tree/linux-doc-6.1/$doc/linux-doc-6.1/html/_sources
@@ -15,17 +10,32 @@ perl=tree/perl-doc/usr/share/perl/5.36.0/pod
 dictionary=tree/dict-gcide/usr/share/dictd
 source=tree/linux-source-6.1/usr/src
 mkdir -p archive "$html" "$linux/translations" "$python" "$perl" "$dictionary" "$source"
-for i in {1..60}; do
-  { echo '<h2>Section</h2><p>'; words "1$i" 100; } >>"$html/a.html"
-  words "2$i" 100 >"$linux/$i.rst.txt"
-  words "3$i" 100 >"$python/$i.rst.txt"
-  { echo '=head1 NAME'; echo; words "4$i" 100; } >"$perl/$i.pod"
-  { echo "Word$i \\Word$i\\, n."; words "5$i" 6000 | sed 's/^/   /'; echo; } >>gcide
-  folder=linux-source-6.1/fs/$i
-  mkdir -p "$folder" linux-source-6.1/{net,mm,kernel}
-  words "6$i" 100 >"$folder/a.c"
-  words "7$i" 100 >"$folder/b.h"
-done
+folder=linux-source-6.1/fs
+mkdir -p $folder/{1..60} linux-source-6.1/{net,mm,kernel}
+awk -v html="$html" -v linux="$linux" -v python="$python" -v perl="$perl" -v c="$folder" '
+  function words(n, indent, file,   word, k) {
+    for (; n > 0; --n) {
+      word = ""
+      for (k = 2 + 6 * rand(); k > 0; --k) word = word sprintf("%c", 97 + 26 * rand())
+      printf "%s%s%s", n % 10 == 0 ? indent : "", word, n % 10 == 1 ? "\n" : " " >file
+    }
+    print "" >file
+  }
+  BEGIN {
+    srand(1)
+    for (i = 1; i <= 60; ++i) {
+      print "<h2>Section</h2><p>" >(html "/a.html")
+      words(100, "", html "/a.html")
+      words(100, "", linux "/" i ".rst.txt")
+      words(100, "", python "/" i ".rst.txt")
+      print "=head1 NAME\n" >(perl "/" i ".pod")
+      words(100, "", perl "/" i ".pod")
+      print "Word" i " \\Word" i "\\, n." >"gcide"
+      words(6000, "   ", "gcide")
+      words(100, "", c "/" i "/a.c")
+      words(100, "", c "/" i "/b.h")
+    }
+  }'
 echo 'in other words' >"$linux/translations/a.rst.txt"
 gzip -n <gcide >"$dictionary/gcide.dict.dz"
 tar -cJf "$source/linux-source-6.1.tar.xz" linux-source-6.1

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "core/profile.h"
 
 namespace difftape {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "train/run/records/run_files.h"

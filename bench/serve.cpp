@@ -9,7 +9,7 @@
 #include "bench/attention_call.h"
 #include "bench/measure.h"
 #include "core/error.h"
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/platform.h"
 #include "train/app/analyze/kinds.h"
 #include "train/run/config/model_conflicts.h"

@@ -18,12 +18,12 @@ inline std::uint32_t rounded_bits(float x) {
 }
 }  // namespace detail
 
-/// The bits of x as a bfloat16.
+/// Returns the bits of x as a bfloat16.
 inline std::uint16_t bf16_bits(real x) {
   return static_cast<std::uint16_t>(detail::rounded_bits(static_cast<float>(x)) >> 16);
 }
 
-/// The number that they stand for.
+/// Returns the number that the bits stand for.
 inline real from_bf16_bits(std::uint16_t bits) {
   return static_cast<real>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
 }
@@ -43,23 +43,6 @@ inline real round_bf16(real x) {
 /// Rounds n numbers in place.
 inline void round_bf16(real* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] = round_bf16(x[i]);
-}
-
-/// What is left of x without its first `part` bfloat16s, each the nearest to what is left then:
-/// exact but for subnormal numbers. After three nothing is left of a float.
-template <int part>
-real bf16_rest(real x) {
-  if constexpr (part == 0)
-    return x;
-  else {
-    const real rest = bf16_rest<part - 1>(x);
-    return rest - round_bf16(rest);
-  }
-}
-/// The bfloat16 number `part` of those that x is the sum of.
-template <int part>
-real bf16_part(real x) {
-  return round_bf16(bf16_rest<part>(x));
 }
 
 }  // namespace difftape

@@ -1,5 +1,6 @@
 #pragma once
-// What a user can do wrong, as one exception family. Invariants of the library itself are asserted.
+// The errors that a user can cause, as one exception family. Invariants of the library itself are
+// asserted.
 
 #include <fmt/format.h>
 
@@ -9,7 +10,8 @@
 
 namespace difftape {
 
-/// Base of every error a user can cause. The message ends with the `NameScope`s that were open.
+/// Base of every error a user can cause. The message ends with the innermost open NameScope
+/// (core/name_scope.h).
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message);
@@ -19,11 +21,11 @@ class Error : public std::runtime_error {
 struct ShapeError : Error {
   using Error::Error;
 };
-/// What a function was asked for does not exist or cannot be combined.
+/// A function was asked for something that does not exist or cannot be combined.
 struct UsageError : Error {
   using Error::Error;
 };
-/// What was read cannot be used.
+/// The data that was read cannot be used.
 struct DataError : Error {
   using Error::Error;
 };
@@ -48,23 +50,5 @@ void require_shape(bool holds, std::string_view op, fmt::format_string<Args...> 
     throw ShapeError(fmt::format("{}: {}", op, fmt::format(message, std::forward<Args>(args)...)));
   }
 }
-
-/// Names what runs, for example a layer, for as long as it lives: errors thrown meanwhile end with
-/// `in <name>`, tape nodes recorded meanwhile carry it, and so do events of a profile.
-/// The name must outlive the scope. Scopes of one thread nest.
-class NameScope {
- public:
-  explicit NameScope(std::string_view name);
-  ~NameScope();
-  NameScope(const NameScope&) = delete;
-  NameScope& operator=(const NameScope&) = delete;
-
-  /// Name of the innermost open scope of this thread, empty if there is none.
-  static std::string_view current();
-
- private:
-  std::string_view name_;
-  NameScope* outer_;
-};
 
 }  // namespace difftape

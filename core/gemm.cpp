@@ -2,13 +2,10 @@
 // few rows of A are multiplied with it; A stays where it is, except for the long rows of a
 // transposed one, which a task copies for itself. A task owns up to 128 rows of up to four panels
 // of C and adds the products over K in chunks of at most 512. For bfloat16, B is packed in pairs
-// along K, once for each of the bfloat16s that stand for a number; products of the small ones are
-// added up for themselves. Few rows times a transposed B
-// are dot products (core/few_rows.h).
+// along K. Few rows times a transposed B are dot products (core/few_rows.h).
 #include "core/gemm.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "core/few_rows.h"
@@ -27,7 +24,6 @@ constexpr Index kRowTile = 32;  // rows of one tile product: its accumulators fi
 constexpr Index kBf16RowTile = 128;
 constexpr Index kNearRowTile = 128;  // of small products, whose C is in the cache
 constexpr Index kChunk = 512;        // longest inner size of one tile product
-constexpr int kMostParts = 3;        // bfloat16s that stand for a number
 
 /// Length of the chunks that k is cut into: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {
@@ -39,21 +35,10 @@ void fill_rows(real* c, Index rows, Index cols, Index stride) {
   for (Index i = 0; i < rows; ++i) std::fill_n(c + i * stride, cols, real{0});
 }
 
-void copy_rows(const real* from, real* c, Index rows, Index cols, Index stride) {
-  for (Index i = 0; i < rows; ++i) std::copy_n(from + i * stride, cols, c + i * stride);
-}
-
-/// C += rows one behind the other.
-void add_rows(const real* from, real* c, Index rows, Index cols, Index stride) {
-  for (Index i = 0; i < rows; ++i) {
-    for (Index j = 0; j < cols; ++j) c[i * stride + j] += from[i * cols + j];
-  }
-}
-
 /// Prefetches the next C tile if its rows are so far apart that few share a page: the hardware
 /// prefetcher does not cross pages.
 void prefetch(const real* c, Index rows, Index n, Index stride) {
-  constexpr Index kLine = 64 / static_cast<Index>(sizeof(real)), kFar = 16 * kLine;
+  constexpr Index kLine = 64 / Index{sizeof(real)}, kFar = 16 * kLine;
   if (stride < kFar) return;
   for (Index i = 0; i < rows; ++i) {
     for (Index j = 0; j < n; j += kLine) __builtin_prefetch(c + i * stride + j, 0, 2);
@@ -80,11 +65,10 @@ void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, 
   tiles(whole, rows, rows - whole);
 }
 
-/// Where a task of a product finds everything.
-struct Call {
+/// One product, and how its operands are laid out for the tiles.
+struct GemmCall {
   Operand a, b;
   Format format;
-  int parts;  ///< bfloat16s that stand for a number, 1 for none too
   Index chunk;
   real* c = nullptr;
   Index c_stride = 0;
@@ -96,13 +80,13 @@ struct Call {
 /// How C is cut: each task owns `rows` rows of `group` neighbouring panels.
 struct Cut {
   Index rows = 128, group = 4;
-  Index tasks(const Call& call) const { return row_blocks(call) * groups(call); }
-  Index row_blocks(const Call& call) const { return ceil_div(call.a.rows, rows); }
-  Index groups(const Call& call) const { return ceil_div(call.b.cols, group * kPanel); }
+  Index tasks(const GemmCall& call) const { return row_blocks(call) * groups(call); }
+  Index row_blocks(const GemmCall& call) const { return ceil_div(call.a.rows, rows); }
+  Index groups(const GemmCall& call) const { return ceil_div(call.b.cols, group * kPanel); }
 };
 
 /// Large blocks where there are enough of them: rows of A are then read for many panels.
-Cut cut_of(const Call& call) {
+Cut cut_of(const GemmCall& call) {
   constexpr Index kEnough = 12;
   Cut cut;
   if (cut.tasks(call) < kEnough) cut.rows = 64;
@@ -110,117 +94,77 @@ Cut cut_of(const Call& call) {
   return cut;
 }
 
-/// Bytes that a thread needs for one part of a block of the left operand.
-Index part_bytes(const Call& call) {
+/// Bytes that a thread needs for a block of the left operand.
+Index left_bytes(const GemmCall& call) {
   if (pack::left_lies_well(call.format, call.a)) return 0;
   return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
-}
-
-/// Numbers of the block of C in which a thread adds up the small products of parts.
-Index small_size(const Call& call) {
-  if (call.parts == 1) return 0;
-  const Cut cut = cut_of(call);
-  return std::min(cut.rows, call.a.rows) * std::min(cut.group * kPanel, call.b.cols);
-}
-
-/// Bytes that a thread needs for both.
-Index scratch_bytes(const Call& call) {
-  return call.parts * part_bytes(call) + small_size(call) * static_cast<Index>(sizeof(real));
-}
-real* small_of(const Call& call, void* scratch) {
-  if (call.parts == 1) return nullptr;
-  return reinterpret_cast<real*>(static_cast<char*>(scratch) + call.parts * part_bytes(call));
 }
 
 Operand rows_of(const Operand& m, Index begin, Index count) {
   return {pack::element(m, begin, 0), count, m.cols, m.stride, m.transposed};
 }
 
-void multiply_block(const Call& call, Index row, Index rows, Index first_panel, Index end_panel,
+void multiply_block(const GemmCall& call, Index row, Index rows, Index first_panel, Index end_panel,
                     void* scratch) {
   const Operand a = rows_of(call.a, row, rows);
   real* c = call.c + row * call.c_stride;
   const Index first = first_panel * kPanel,
               width = std::min(end_panel * kPanel, call.b.cols) - first;
+  const bool adds = call.accumulate == Accumulate::yes || call.residual != nullptr;
   if (call.residual != nullptr) {
-    copy_rows(call.residual + row * call.c_stride + first, c + first, rows, width, call.c_stride);
-  } else if (a.cols == 0 && call.accumulate == Accumulate::no) {
+    for (Index i = 0, at = first; i < rows; ++i, at += call.c_stride)
+      std::copy_n(call.residual + row * call.c_stride + at, width, c + at);
+  } else if (a.cols == 0 && !adds) {
     fill_rows(c + first, rows, width, call.c_stride);
   }
-  const bool starts = call.accumulate == Accumulate::no && call.residual == nullptr;
-  real* small = small_of(call, scratch);
   for (Index k = 0; k < a.cols; k += call.chunk) {
     const Index length = std::min(call.chunk, a.cols - k);
-    std::array<pack::Left, kMostParts> left;
-    for (int part = 0; part < call.parts; ++part) {
-      left[static_cast<size_t>(part)] = pack::left(
-          call.format, part, a, k, length, static_cast<char*>(scratch) + part * part_bytes(call));
-    }
+    const pack::Left left = pack::left(call.format, a, k, length, scratch);
     for (Index panel = first_panel; panel < end_panel; ++panel) {
-      const auto multiply = [&](int left_part, int right_part, real* to, Index stride, bool add) {
-        multiply_tiles(left[static_cast<size_t>(left_part)], rows,
-                       pack::padded_inner(call.format, length), call.right.at(right_part, panel, k),
-                       call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel), to,
-                       stride, add, call.format == Format::bf16 ? kBf16RowTile : kRowTile);
-      };
-      // Part i is 2^-8 i times as large as part 0: products of less than the last are left out.
-      bool add = k > 0;
-      for (int order = call.parts - 1; order > 0; --order) {
-        for (int part = 0; part <= order; ++part, add = true) {
-          multiply(part, order - part, small + panel * kPanel - first, width, add);
-        }
-      }
-      multiply(0, 0, c + panel * kPanel, call.c_stride, k > 0 || !starts);
+      multiply_tiles(left, rows, pack::padded_inner(call.format, length), call.right.at(panel, k),
+                     call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel),
+                     c + panel * kPanel, call.c_stride, adds || k > 0,
+                     call.format == Format::bf16 ? kBf16RowTile : kRowTile);
     }
   }
-  if (small != nullptr && a.cols > 0) add_rows(small, c + first, rows, width, call.c_stride);
 }
 
 /// Bytes of the packed right operand, 0 if it stays where it is.
-Index packed_bytes(const Call& call) {
+Index packed_bytes(const GemmCall& call) {
   if (pack::right_lies_well(call.format, call.b, call.a.rows)) return 0;
-  return call.parts * pack::panel_bytes(call.format, call.b.rows, call.b.cols);
+  return pack::panel_bytes(call.format, call.b.rows, call.b.cols);
 }
 
-std::shared_ptr<void> take(Index bytes) {
-  return bytes == 0 ? nullptr : pool::allocate(static_cast<std::size_t>(bytes));
-}
+std::shared_ptr<void> take(Index bytes) { return bytes == 0 ? nullptr : pool::allocate(bytes); }
 
-/// The right operand for the tiles; `memory` has room for packed_bytes.
-pack::Right right_of(const Call& call, void* memory) {
-  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, 0, call.format};
-  const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel),
-              panels = ceil_div(call.b.cols, kPanel);
-  parallel_for(call.parts * panels, [&](Index i) {
-    pack::panel(call.format, static_cast<int>(i / panels), call.b, i % panels * kPanel,
-                static_cast<char*>(memory) + i * bytes);
+/// Returns the right operand for the tiles; `memory` has room for packed_bytes.
+pack::Right right_of(const GemmCall& call, void* memory) {
+  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
+  const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
+  parallel_for(ceil_div(call.b.cols, kPanel), [&](Index i) {
+    pack::panel(call.format, call.b, i * kPanel, static_cast<char*>(memory) + i * bytes);
   });
-  const Index panel_stride = bytes / pack::element_size(call.format);
-  return {memory, kPanel, panel_stride, panels * panel_stride, call.format};
+  return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
 }
 
-Call make_call(const Operand& a, const Operand& b, Precision precision) {
+GemmCall make_call(const Operand& a, const Operand& b, Precision precision) {
   assert(a.cols == b.rows);
   const Format format = pack::format_of(precision);
-  return {.a = a,
-          .b = b,
-          .format = format,
-          .parts = std::max(parts_of(precision), 1),
-          .chunk = chunk_length(format, a.cols)};
+  return {.a = a, .b = b, .format = format, .chunk = chunk_length(format, a.cols)};
 }
 
-void run(Call call) {
+void run(GemmCall call) {
   if (call.format == Format::plain && are_few_rows(call.a, call.b)) {
     const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;
     multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
     return;
   }
-  tile::backend();
+  tile::backend();  // an error about it is thrown here, not by a thread
   const auto packed = take(packed_bytes(call));
   call.right = right_of(call, packed.get());
   const Cut cut = cut_of(call);
   const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel),
-              bytes = scratch_bytes(call);
+              bytes = left_bytes(call);
   const auto scratch = take(bytes * num_threads());
   // Neighbouring tasks share their panels, which stay in the cache.
   parallel_for(cut.tasks(call), [&](Index task) {
@@ -233,22 +177,16 @@ void run(Call call) {
 
 }  // namespace
 
-void pack_panels(const Operand& b, real* panels) {
-  parallel_for(ceil_div(b.cols, kPanel), [&](Index panel) {
-    pack::panel(Format::plain, 0, b, panel * kPanel, panels + panel * kPanel * b.rows);
-  });
-}
-
 void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
           Precision precision) {
-  Call call = make_call(a, b, precision);
+  GemmCall call = make_call(a, b, precision);
   call.c = c, call.c_stride = c_stride, call.accumulate = accumulate;
   run(call);
 }
 
 void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
                         Index c_stride, Precision precision) {
-  Call call = make_call(a, b, precision);
+  GemmCall call = make_call(a, b, precision);
   call.c = c, call.c_stride = c_stride, call.residual = residual;
   run(call);
 }

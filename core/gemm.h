@@ -1,10 +1,9 @@
 #pragma once
 // All matrix products go through here. A product is cut into 64-wide tiles over packed panels; each
-// tile of C has one owner and one order of summation, so results do not depend on threads. What
-// multiplies the tiles is chosen in core/gemm_backend.h.
+// tile of C has one owner and one order of summation, so results do not depend on threads.
+// core/gemm_backend.h chooses the library that multiplies the tiles.
 
-#include "core/gemm_backend.h"
-#include "core/real.h"
+#include "core/precision.h"
 #include "core/tensor.h"
 
 namespace difftape {
@@ -28,9 +27,6 @@ inline Operand transpose(const Operand& m) {
   return {m.data, m.cols, m.rows, m.stride, !m.transposed};
 }
 
-/// Whether a result is added to the previous contents of the output, or replaces them.
-enum class Accumulate { no, yes };
-
 /// C = A B, or C += A B, with C[i * stride + j]. All threads. The inner sizes must agree.
 /// An empty inner size gives zeros. C must not overlap A or B.
 void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
@@ -41,11 +37,6 @@ void gemm_with_residual(const real* residual, const Operand& a, const Operand& b
 
 /// Columns of one panel, the width of a tile of C.
 inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;
-
-/// Packs B (K x N) into ceil(N / kPanel) panels, each K x kPanel and row-major, zero-filled beyond
-/// N: the layout in which tiles read their right operand. `panels` holds packed_size(K, N).
-void pack_panels(const Operand& b, real* panels);
-constexpr Index packed_size(Index k, Index n) { return round_up(n, kPanel) * k; }
 
 /// One small product on the calling thread: C (m x n) = or += A (m x k) B (k x n), where B is
 /// row-major with `b_stride`, A is row-major or transposed. For kernels that cut their own blocks.

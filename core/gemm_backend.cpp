@@ -1,4 +1,4 @@
-// What multiplies tiles: the choice, and plain loops for bfloat16.
+// The choice of a backend, and plain loops for bfloat16.
 #include "core/gemm_backend.h"
 
 #include <atomic>
@@ -33,54 +33,48 @@ void multiply_bf16(const Kernel& kernel, const void* a, const void* b, real* c) 
   }
 }
 
+std::atomic<int> portable_scopes{0};
+
+const Backend* default_backend() {
+  const char* wanted = std::getenv("DIFFTAPE_GEMM");
+  if (wanted != nullptr && *wanted) return backend_by_name(wanted);
+  return libxsmm_backend() != nullptr ? libxsmm_backend() : portable_backend();
+}
+
 }  // namespace
 
 Kernel bf16_loop(const Product& shape) { return {shape, multiply_bf16}; }
 
-}  // namespace tile
-
-namespace {
-
-std::atomic<const tile::Backend*> chosen{nullptr};
-std::atomic<int> portable_scopes{0};
-
-const tile::Backend* backend_by_name(std::string_view name) {
-  const tile::Backend* backend = name == "libxsmm"    ? tile::libxsmm_backend()
-                                 : name == "portable" ? tile::portable_backend()
-                                                      : nullptr;
+const Backend* backend_by_name(std::string_view name) {
+  const Backend* backend = name == "libxsmm"    ? libxsmm_backend()
+                           : name == "portable" ? portable_backend()
+                                                : nullptr;
   if (backend == nullptr) {
     throw UsageError(fmt::format("GEMM backend '{}' is not available here; use {}portable", name,
-                                 tile::libxsmm_backend() != nullptr ? "libxsmm or " : ""));
+                                 libxsmm_backend() != nullptr ? "libxsmm or " : ""));
   }
   return backend;
 }
 
-}  // namespace
-
-const tile::Backend& tile::backend() {
+const Backend& backend() {
   if (portable_scopes.load(std::memory_order_relaxed) > 0) return *portable_backend();
-  const Backend* backend = chosen.load(std::memory_order_relaxed);
-  if (backend == nullptr) {
-    const char* wanted = std::getenv("DIFFTAPE_GEMM");
-    backend = wanted != nullptr && *wanted   ? backend_by_name(wanted)
-              : libxsmm_backend() != nullptr ? libxsmm_backend()
-                                             : portable_backend();
-    chosen.store(backend, std::memory_order_relaxed);
-  }
-  return *backend;
+  static const Backend* const chosen = default_backend();
+  return *chosen;
 }
 
-const tile::Backend* tile::bf16_backend() {
+const Backend* bf16_backend() {
   static const Backend* const backend =
       onednn_bf16_backend() != nullptr ? onednn_bf16_backend() : libxsmm_bf16_backend();
   return backend;
 }
 
+}  // namespace tile
+
 EngineScope::EngineScope(Engine engine) : portable_(engine == Engine::portable) {
-  if (portable_) ++portable_scopes;
+  if (portable_) ++tile::portable_scopes;
 }
 EngineScope::~EngineScope() {
-  if (portable_) --portable_scopes;
+  if (portable_) --tile::portable_scopes;
 }
 
 std::string unsupported_reason(Engine engine) {
@@ -90,7 +84,6 @@ std::string unsupported_reason(Engine engine) {
 }
 
 const char* gemm_backend() { return tile::backend().name; }
-void set_gemm_backend(const char* name) { chosen = backend_by_name(name); }
 
 std::string bf16_backend_name() {
   return tile::bf16_backend() != nullptr ? tile::bf16_backend()->name : "";
@@ -99,7 +92,7 @@ std::string bf16_backend_name() {
 std::string unsupported_reason(Precision precision) {
   if (precision == Precision::full) return "";
   if (sizeof(real) != 4) return "bfloat16 rounds the numbers of the f32 program, not of f64";
-  if (!is_emulated(precision) && tile::bf16_backend() == nullptr) {
+  if (precision == Precision::bf16 && tile::bf16_backend() == nullptr) {
     return "this processor multiplies no bfloat16 (it has neither AMX nor AVX512-BF16), or the "
            "program was built without oneDNN and libxsmm";
   }

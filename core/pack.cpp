@@ -1,77 +1,65 @@
 #include "core/pack.h"
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <type_traits>
+#include <cstring>
+#include <utility>
 
 #include "core/bf16.h"
+#include "core/simd.h"
 #include "core/tile.h"
 
 namespace difftape::pack {
 
 namespace {
 
-// GCC warns that the template argument loses its vector attributes; the size is asserted below.
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-
 // Matrices are transposed in squares of one vector register a row.
-using Packet = Eigen::internal::packet_traits<real>::type;
-constexpr Index kSquare = Eigen::internal::packet_traits<real>::size;
+using Register = Simd::Register;
+constexpr Index kSquare = detail::kLanes;
 static_assert(kPanel % kSquare == 0);
+
+/// Exchanges the lanes of `a` whose number has the bit `distance` with the lanes of `b` that lie
+/// `distance` before them.
+template <size_t distance, size_t... lane>
+DIFFTAPE_INLINE void exchange(Register& a, Register& b, std::index_sequence<lane...>) {
+  const Register first = a;
+  a = __builtin_shufflevector(
+      first, b, static_cast<int>(lane & distance ? kSquare + lane - distance : lane)...);
+  b = __builtin_shufflevector(
+      first, b, static_cast<int>(lane & distance ? kSquare + lane : lane + distance)...);
+}
+
+/// Transposes 2 x 2 blocks of `distance` x `distance` elements, then the halves of each block.
+template <size_t distance>
+DIFFTAPE_INLINE void transpose_blocks(Register (&rows)[kSquare]) {
+  if constexpr (distance > 0) {
+    for (size_t i = 0; i < kSquare; ++i) {
+      if (!(i & distance))
+        exchange<distance>(rows[i], rows[i + distance], std::make_index_sequence<kSquare>());
+    }
+    transpose_blocks<distance / 2>(rows);
+  }
+}
 
 /// out (kSquare x kSquare, rows out_stride apart) := in transposed.
 void transpose_square(const real* in, Index in_stride, real* out, Index out_stride) {
-  Eigen::internal::PacketBlock<Packet, kSquare> block;
-  for (Index i = 0; i < kSquare; ++i) {
-    block.packet[i] = Eigen::internal::ploadu<Packet>(in + i * in_stride);
-  }
-  Eigen::internal::ptranspose(block);
-  for (Index i = 0; i < kSquare; ++i) {
-    Eigen::internal::pstoreu(out + i * out_stride, block.packet[i]);
-  }
-}
-
-/// Calls f with the part as a constant, so that loops over elements know it.
-template <class F>
-void with_part(int part, F&& f) {
-  switch (part) {
-    case 0:
-      return f(std::integral_constant<int, 0>());
-    case 1:
-      return f(std::integral_constant<int, 1>());
-    default:
-      return f(std::integral_constant<int, 2>());
-  }
-}
-
-/// What an element of a plain operand becomes: itself, or one of its parts.
-struct Itself {
-  static real of(real x) { return x; }
-};
-template <int part>
-struct Part {
-  static real of(real x) { return bf16_part<part>(x); }
-};
-
-template <class Become>
-void convert(real* x, Index n) {
-  for (Index i = 0; i < n; ++i) x[i] = Become::of(x[i]);
+  Register rows[kSquare];
+  for (Index i = 0; i < kSquare; ++i) std::memcpy(&rows[i], in + i * in_stride, sizeof rows[i]);
+  transpose_blocks<kSquare / 2>(rows);
+  for (Index i = 0; i < kSquare; ++i) std::memcpy(out + i * out_stride, &rows[i], sizeof rows[i]);
 }
 
 /// Panel of a row-major operand.
-template <class Become>
-void panel_of_rows(const Operand& b, Index first, Index width, real* out) {
+void panel_of_rows(const Operand& b, bool round, Index first, Index width, real* out) {
   for (Index k = 0; k < b.rows; ++k) {
-    const real* from = b.data + k * b.stride + first;
     real* to = out + k * kPanel;
-    for (Index j = 0; j < width; ++j) to[j] = Become::of(from[j]);
+    std::copy_n(b.data + k * b.stride + first, width, to);
     std::fill_n(to + width, kPanel - width, real{0});
+    if (round) round_bf16(to, width);
   }
 }
 
 /// Panel of a transposed operand: its stored rows become columns.
-template <class Become>
-void panel_of_columns(const Operand& b, Index first, Index width, real* out) {
+void panel_of_columns(const Operand& b, bool round, Index first, Index width, real* out) {
   for (Index k = 0; k < b.rows; k += kSquare) {
     const Index height = std::min(kSquare, b.rows - k);
     for (Index j = 0; j < kPanel; j += kSquare) {
@@ -87,31 +75,18 @@ void panel_of_columns(const Operand& b, Index first, Index width, real* out) {
         }
       }
     }
-    convert<Become>(out + k * kPanel, height * kPanel);
+    if (round) round_bf16(out + k * kPanel, height * kPanel);
   }
 }
 
-template <class Become>
-void real_panel(const Operand& b, Index first, Index width, real* out) {
-  b.transposed ? panel_of_columns<Become>(b, first, width, out)
-               : panel_of_rows<Become>(b, first, width, out);
-}
-
-/// The parts of two numbers as neighbouring bfloat16s.
-template <int part>
-std::uint32_t pair(real first, real second) {
-  return bf16_pair(bf16_rest<part>(first), bf16_rest<part>(second));
-}
-
 /// Rows k and k + 1 of a row-major operand, element by element: words of two bfloat16s.
-template <int part>
 void pair_of_rows(const Operand& m, Index k, Index first, Index width, std::uint32_t* out) {
   const real* even = m.data + k * m.stride + first;
   if (k + 1 < m.rows) {
     const real* odd = even + m.stride;
-    for (Index j = 0; j < width; ++j) out[j] = pair<part>(even[j], odd[j]);
+    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], odd[j]);
   } else {
-    for (Index j = 0; j < width; ++j) out[j] = pair<part>(even[j], 0);
+    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], 0);
   }
 }
 
@@ -128,7 +103,6 @@ void transpose_words(const std::uint32_t* in, std::uint32_t* out, Index stride) 
 }
 
 /// Panel in pairs of a transposed operand: the pairs lie together in its stored rows.
-template <int part>
 void bf16_panel_of_columns(const Operand& b, Index first, Index width, std::uint32_t* out) {
   const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
   for (Index p = 0; p < pairs; p += kSquare) {
@@ -138,35 +112,32 @@ void bf16_panel_of_columns(const Operand& b, Index first, Index width, std::uint
         const real* from = b.data + (first + j + column) * b.stride + 2 * p;
         const Index count = std::min(2 * kSquare, b.rows - 2 * p);
         auto* words = square + column * kSquare;
-        for (Index i = 0; i < count / 2; ++i) words[i] = pair<part>(from[2 * i], from[2 * i + 1]);
-        if (count > 0 && count % 2 == 1) words[count / 2] = pair<part>(from[count - 1], 0);
+        for (Index i = 0; i < count / 2; ++i) words[i] = bf16_pair(from[2 * i], from[2 * i + 1]);
+        if (count > 0 && count % 2 == 1) words[count / 2] = bf16_pair(from[count - 1], 0);
       }
       transpose_words(square, out + p * kPanel + j, kPanel);
     }
   }
 }
 
-template <int part>
 void bf16_panel_of_rows(const Operand& b, Index first, Index width, std::uint32_t* out) {
   const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
   for (Index p = 0; p < pairs; ++p) {
     std::fill_n(out + p * kPanel, kPanel, 0u);
-    if (2 * p < b.rows) pair_of_rows<part>(b, 2 * p, first, width, out + p * kPanel);
+    if (2 * p < b.rows) pair_of_rows(b, 2 * p, first, width, out + p * kPanel);
   }
 }
 
-template <int part>
 void bf16_rows(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
   for (Index i = 0; i < a.rows; ++i) {
     const real* from = a.data + i * a.stride + k;
     std::uint16_t* to = out + i * stride;
-    for (Index j = 0; j < count; ++j) to[j] = bf16_bits(bf16_rest<part>(from[j]));
+    for (Index j = 0; j < count; ++j) to[j] = bf16_bits(from[j]);
     std::fill(to + count, to + stride, std::uint16_t{0});
   }
 }
 
 /// The rows of a transposed operand: pairs along k are words, whose squares are transposed.
-template <int part>
 void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
   const Operand stored{a.data + k * a.stride, count, a.rows, a.stride};
   auto* words = reinterpret_cast<std::uint32_t*>(out);
@@ -176,7 +147,7 @@ void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uin
       const Index width = std::min(kSquare, a.rows - i);
       std::uint32_t square[kSquare * kSquare] = {}, turned[kSquare * kSquare];
       for (Index y = 0; y < kSquare && 2 * (p + y) < count; ++y) {
-        pair_of_rows<part>(stored, 2 * (p + y), i, width, square + y * kSquare);
+        pair_of_rows(stored, 2 * (p + y), i, width, square + y * kSquare);
       }
       transpose_words(square, turned, kSquare);
       for (Index x = 0; x < width; ++x) {
@@ -190,45 +161,36 @@ void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uin
 }  // namespace
 
 Index padded_inner(Format format, Index k) {
-  if (format != Format::bf16) return k;
-  return round_up(k, tile::kBf16Inner);
+  return format == Format::bf16 ? round_up(k, tile::kBf16Inner) : k;
 }
 
 Index panel_bytes(Format format, Index k, Index n) {
-  return packed_size(padded_inner(format, k), n) * element_size(format);
+  return round_up(n, kPanel) * padded_inner(format, k) * element_size(format);
 }
 
-void panel(Format format, int part, const Operand& b, Index first, void* out) {
+void panel(Format format, const Operand& b, Index first, void* out) {
   const Index width = std::min(kPanel, b.cols - first);
-  if (format == Format::plain) return real_panel<Itself>(b, first, width, static_cast<real*>(out));
-  with_part(part, [&](auto number) {
-    constexpr int kPart = decltype(number)::value;
-    if (format == Format::rounded)
-      return real_panel<Part<kPart>>(b, first, width, static_cast<real*>(out));
-    auto* words = static_cast<std::uint32_t*>(out);
-    b.transposed ? bf16_panel_of_columns<kPart>(b, first, width, words)
-                 : bf16_panel_of_rows<kPart>(b, first, width, words);
-  });
+  if (format == Format::bf16) {
+    const auto pack = b.transposed ? bf16_panel_of_columns : bf16_panel_of_rows;
+    pack(b, first, width, static_cast<std::uint32_t*>(out));
+  } else {
+    const auto pack = b.transposed ? panel_of_columns : panel_of_rows;
+    pack(b, format == Format::rounded, first, width, static_cast<real*>(out));
+  }
 }
 
 Index left_bytes(Format format, Index rows, Index count) {
   return rows * padded_inner(format, count) * element_size(format);
 }
 
-Left left(Format format, int part, const Operand& a, Index k, Index count, void* scratch) {
+Left left(Format format, const Operand& a, Index k, Index count, void* scratch) {
   if (format == Format::bf16) {
     const Index stride = padded_inner(format, count);
-    auto* out = static_cast<std::uint16_t*>(scratch);
-    with_part(part, [&](auto number) {
-      constexpr int kPart = decltype(number)::value;
-      a.transposed ? bf16_columns<kPart>(a, k, count, stride, out)
-                   : bf16_rows<kPart>(a, k, count, stride, out);
-    });
+    const auto pack = a.transposed ? bf16_columns : bf16_rows;
+    pack(a, k, count, stride, static_cast<std::uint16_t*>(scratch));
     return {scratch, stride, false, format};
   }
-  if (left_lies_well(format, a)) {
-    return {element(a, 0, k), a.stride, a.transposed, format};
-  }
+  if (left_lies_well(format, a)) return {element(a, 0, k), a.stride, a.transposed, format};
   // Stored rows, one after the other: tiles of a transposed operand then touch few pages.
   const Index stored_rows = a.transposed ? count : a.rows, width = a.transposed ? a.rows : count;
   auto* out = static_cast<real*>(scratch);
@@ -236,11 +198,7 @@ Left left(Format format, int part, const Operand& a, Index k, Index count, void*
     const real* from = a.transposed ? a.data + (k + i) * a.stride : a.data + i * a.stride + k;
     std::copy_n(from, width, out + i * width);
   }
-  if (format == Format::rounded) {
-    with_part(part, [&](auto number) {
-      convert<Part<decltype(number)::value>>(out, stored_rows * width);
-    });
-  }
+  if (format == Format::rounded) round_bf16(out, stored_rows * width);
   return {scratch, width, a.transposed, format};
 }
 

@@ -11,20 +11,18 @@ inline const real* element(const Operand& m, Index row, Index col) {
   return m.transposed ? m.data + col * m.stride + row : m.data + row * m.stride + col;
 }
 
-/// What the elements of packed operands are.
+/// How the elements of packed operands are stored.
 enum class Format {
   plain,    ///< `real`
-  rounded,  ///< `real`, one of the bfloat16s that a number is the sum of
-  bf16,     ///< the same as bfloat16, the right operand in pairs (core/tile.h)
+  rounded,  ///< `real`, rounded to bfloat16
+  bf16,     ///< bfloat16, the right operand in pairs (core/tile.h)
 };
 constexpr Format format_of(Precision precision) {
-  return precision == Precision::full ? Format::plain
-         : is_emulated(precision)     ? Format::rounded
-                                      : Format::bf16;
+  return precision == Precision::full   ? Format::plain
+         : precision == Precision::bf16 ? Format::bf16
+                                        : Format::rounded;
 }
-constexpr Index element_size(Format format) {
-  return format == Format::bf16 ? 2 : static_cast<Index>(sizeof(real));
-}
+constexpr Index element_size(Format format) { return format == Format::bf16 ? 2 : sizeof(real); }
 /// Rows that a panel of k rows has: the inner size of bfloat16 tiles is padded.
 Index padded_inner(Format format, Index k);
 
@@ -32,8 +30,8 @@ Index padded_inner(Format format, Index k);
 Index panel_bytes(Format format, Index k, Index n);
 
 /// Packs columns [first, first + kPanel) of b into one panel, zero-filled beyond its columns and
-/// rows. `part` counts the bfloat16s of a number from 0; of a plain operand it is 0.
-void panel(Format format, int part, const Operand& b, Index first, void* out);
+/// rows.
+void panel(Format format, const Operand& b, Index first, void* out);
 
 /// Longest rows, in elements, that tiles read across without packing: beyond, every element of a
 /// tile's column is on a different page.
@@ -44,11 +42,10 @@ struct Right {
   const void* data;
   Index stride;        ///< between rows of a panel
   Index panel_stride;  ///< between panels
-  Index part_stride;   ///< between the parts of the whole operand
   Format format;
-  const void* at(int part, Index panel, Index k) const {
+  const void* at(Index panel, Index k) const {
     return static_cast<const char*>(data) +
-           (part * part_stride + panel * panel_stride + k * stride) * element_size(format);
+           (panel * panel_stride + k * stride) * element_size(format);
   }
 };
 
@@ -77,8 +74,8 @@ inline bool left_lies_well(Format format, const Operand& a) {
   return format == Format::plain && (!a.transposed || a.stride <= kNearRows);
 }
 /// Columns [k, k + count) of all rows of `a`: where they lie if tiles can read them there,
-/// otherwise a part of them copied to `scratch`, which holds left_bytes(format, rows, count).
-Left left(Format format, int part, const Operand& a, Index k, Index count, void* scratch);
+/// otherwise copied to `scratch`, which holds left_bytes(format, rows, count).
+Left left(Format format, const Operand& a, Index k, Index count, void* scratch);
 Index left_bytes(Format format, Index rows, Index count);
 
 }  // namespace difftape::pack

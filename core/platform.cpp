@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "core/simd.h"
 #include "generated/commit.h"
 
 namespace difftape {
@@ -21,25 +22,19 @@ std::string compiler() {
 #endif
 }
 
-using Packet = Eigen::internal::packet_traits<real>::type;
 constexpr int kChains = 12;  // enough independent sums to hide the latency of a multiply-add
 constexpr int kRounds = 10000;
 
 real run_chains(real seed) {
-  Packet sums[kChains];
-  for (int i = 0; i < kChains; ++i) {
-    sums[i] = Eigen::internal::pset1<Packet>(seed + static_cast<real>(i));
-  }
-  const Packet a = Eigen::internal::pset1<Packet>(real(0.999)),
-               b = Eigen::internal::pset1<Packet>(real(1e-3));
+  using Register = Simd::Register;
+  Register sums[kChains];
+  for (int i = 0; i < kChains; ++i) sums[i] = seed + real(i) - Register{};
+  const Register a = real(0.999) - Register{}, b = real(1e-3) - Register{};
   for (int round = 0; round < kRounds; ++round) {
-    for (Packet& sum : sums) sum = Eigen::internal::pmadd(sum, a, b);
+    for (Register& sum : sums) sum = detail::fused(sum, a, b);
   }
-  Packet total = sums[0];
-  for (int i = 1; i < kChains; ++i) {
-    total = Eigen::internal::padd(total, sums[i]);
-  }
-  return Eigen::internal::predux(total);
+  for (int i = 1; i < kChains; ++i) sums[0] += sums[i];
+  return sums[0][0];
 }
 
 }  // namespace
@@ -51,13 +46,12 @@ BuildInfo build_info() {
 
 double measure_fma_peak(double seconds) {
   using Clock = std::chrono::steady_clock;
-  const auto width = static_cast<double>(Eigen::internal::packet_traits<real>::size);
-  const double flops_per_window = 2.0 * width * kChains * kRounds;
+  const double flops_per_window = 2.0 * detail::kLanes * kChains * kRounds;
   const Index cores = std::max<Index>(1, std::thread::hardware_concurrency());
   // Each thread times short windows of its own and keeps the best: neither other programs nor the
   // start of the threads are measured.
   const Index threads = std::min<Index>(num_threads(), cores);
-  std::vector<double> best(static_cast<size_t>(threads));
+  std::vector<double> best(threads);
   parallel_for(threads, [&](Index i) {
     volatile real keep = 0;
     const auto start = Clock::now();
@@ -67,7 +61,7 @@ double measure_fma_peak(double seconds) {
       keep = keep + run_chains(real(i));
       end = Clock::now();
       const double rate = flops_per_window / std::chrono::duration<double>(end - begin).count();
-      best[static_cast<size_t>(i)] = std::max(best[static_cast<size_t>(i)], rate);
+      best[i] = std::max(best[i], rate);
     } while (std::chrono::duration<double>(end - start).count() < seconds);
   });
   double total = 0;

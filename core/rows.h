@@ -6,7 +6,6 @@
 
 #include <Eigen/Core>
 
-#include "core/gemm.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
 
@@ -15,8 +14,7 @@ namespace difftape {
 using Row = Eigen::Map<Eigen::Array<real, 1, Eigen::Dynamic>>;
 using ConstRow = Eigen::Map<const Eigen::Array<real, 1, Eigen::Dynamic>>;
 
-/// Sum of the elements of a row: of each 16th, then of these by halves, then of what 16 do not
-/// divide.
+/// Sums 16 interleaved partial sums, folds them by halves, then adds the tail in order.
 template <class Expression>
 auto sum_of(const Eigen::ArrayBase<Expression>& row) {
   constexpr int kWidth = 16;
@@ -41,29 +39,26 @@ void store_or_add(Row target, Accumulate accumulate, const Eigen::ArrayBase<Expr
   }
 }
 
+namespace detail {
+template <class F, class... Inputs>
+void for_each_row(F& f, Tensor& y, const Inputs&... x) {
+  const Index width = y.shape().last(), rows = width == 0 ? 0 : y.size() / width;
+  parallel_ranges(rows, row_grain((x.shape().last() + ... + width)), [&](Index begin, Index count) {
+    for (Index i = begin; i < begin + count; ++i)
+      f(ConstRow(x.row(i), x.shape().last())..., Row(y.row(i), width));
+  });
+}
+}  // namespace detail
+
 /// Calls f(x_row, y_row) for every row of the last axis, in parallel; rows of x and y correspond.
 template <class F>
 void for_each_row(const Tensor& x, Tensor& y, F&& f) {
-  const Index width_x = x.shape().last(), width_y = y.shape().last();
-  const Index rows = width_y == 0 ? 0 : y.size() / width_y;
-  parallel_ranges(rows, row_grain(width_x + width_y), [&](Index begin, Index count) {
-    for (Index i = begin; i < begin + count; ++i) {
-      f(ConstRow(x.data() + i * width_x, width_x), Row(y.data() + i * width_y, width_y));
-    }
-  });
+  detail::for_each_row(f, y, x);
 }
-
-/// Calls f(a_row, b_row, y_row) for every row of the last axis, in parallel.
+/// Calls f(a_row, b_row, y_row) likewise.
 template <class F>
 void for_each_row(const Tensor& a, const Tensor& b, Tensor& y, F&& f) {
-  const Index width_a = a.shape().last(), width_b = b.shape().last(), width_y = y.shape().last();
-  const Index rows = width_y == 0 ? 0 : y.size() / width_y;
-  parallel_ranges(rows, row_grain(width_a + width_b + width_y), [&](Index begin, Index count) {
-    for (Index i = begin; i < begin + count; ++i) {
-      f(ConstRow(a.data() + i * width_a, width_a), ConstRow(b.data() + i * width_b, width_b),
-        Row(y.data() + i * width_y, width_y));
-    }
-  });
+  detail::for_each_row(f, y, a, b);
 }
 
 }  // namespace difftape

@@ -11,6 +11,9 @@
 
 namespace difftape {
 
+/// Whether a result replaces the previous contents of its memory or is added to them.
+enum class Accumulate { no, yes };
+
 /// Up to 5 axes, outermost first. `shape[-1]` is the last axis. An empty shape is a scalar.
 class Shape {
  public:
@@ -22,7 +25,7 @@ class Shape {
 
   int rank() const { return rank_; }
   /// Extent of one axis; negative positions count from the end.
-  Index operator[](int axis) const { return extents_[static_cast<size_t>(position(axis))]; }
+  Index operator[](int axis) const { return extents_[position(axis)]; }
   /// Number of elements; 1 for a scalar.
   Index size() const;
   /// Product of all axes but the last: how many rows a row-wise op sees. Rank 0 is one row.
@@ -68,8 +71,8 @@ class Tensor {
 
   real* data() { return data_; }
   const real* data() const { return data_; }
-  std::span<real> values() { return {data_, static_cast<size_t>(size())}; }
-  std::span<const real> values() const { return {data_, static_cast<size_t>(size())}; }
+  std::span<real> values() { return std::span(data_, size()); }
+  std::span<const real> values() const { return std::span(data_, size()); }
   real* row(Index i) { return data_ + i * shape_.last(); }
   const real* row(Index i) const { return data_ + i * shape_.last(); }
   /// The only element. Throws ShapeError if there is not exactly one.

@@ -1,6 +1,8 @@
 #pragma once
 // The libraries that multiply one tile of a matrix product, serially (core/gemm_backend.h chooses).
 
+#include <string_view>
+
 #include "core/real.h"
 
 namespace difftape::tile {
@@ -16,9 +18,16 @@ struct Product {
   bool a_transposed;
   bool add;
   bool operator==(const Product&) const = default;
+  /// Spreads the sizes over all bits (Knuth 1973, Fibonacci hashing).
+  std::uint64_t hash() const {
+    const auto at = [](Index number, int shift) { return std::uint64_t(number) << shift; };
+    const std::uint64_t sizes = at(m, 0) + at(n, 9) + at(k, 18) + at(a_stride, 27) +
+                                at(b_stride, 36) + at(c_stride, 45);
+    return (sizes ^ at(a_transposed, 62) ^ at(add, 61)) * 0x9e3779b97f4a7c15;
+  }
 };
 
-/// What the inner size of bfloat16 tiles is padded to, with zeros.
+/// The inner size of bfloat16 tiles is padded to a multiple of this, with zeros.
 inline constexpr Index kBf16Inner = 32;
 
 /// The code for one shape of product; looking it up costs as much as a small tile, so it is done
@@ -26,7 +35,7 @@ inline constexpr Index kBf16Inner = 32;
 struct Kernel {
   Product shape;
   void (*run)(const Kernel& self, const void* a, const void* b, real* c) = nullptr;
-  void* generated = nullptr;  ///< what `run` needs: machine code or a primitive
+  void* generated = nullptr;  ///< machine code or a primitive that `run` needs
   void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
 };
 
@@ -49,6 +58,8 @@ const Backend* libxsmm_bf16_backend();
 /// Plain loops, for shapes that a backend of bfloat16 has no code for.
 Kernel bf16_loop(const Product& shape);
 
+/// The backend of that name, "libxsmm" or "portable". Throws UsageError if it is not available.
+const Backend* backend_by_name(std::string_view name);
 /// The backend in use for tiles of `real`.
 const Backend& backend();
 

@@ -66,13 +66,7 @@ Kernel new_kernel(const Product& p) {
 /// product of attention with heads of 16.
 const Kernel& kernel(const Product& p) {
   thread_local std::array<Kernel, 256> known{};
-  const auto at = [](Index number, int shift) {
-    return static_cast<std::uint64_t>(number) << shift;
-  };
-  const auto bits = (at(p.m, 0) + at(p.n, 9) + at(p.k, 18) + at(p.a_stride, 27) +
-                     at(p.b_stride, 36) + at(p.c_stride, 45)) ^
-                    std::uint64_t{p.a_transposed} << 62 ^ std::uint64_t{p.add} << 61;
-  Kernel& place = known[bits * 0x9e3779b97f4a7c15 >> 56];  // Knuth 1973, Fibonacci hashing
+  Kernel& place = known[p.hash() >> 56];
   if (place.run == nullptr || !(place.shape == p)) place = new_kernel(p);
   return place;
 }

@@ -69,13 +69,7 @@ class Primitive {
 };
 
 struct HashProduct {
-  size_t operator()(const Product& p) const {
-    size_t hash = 0;
-    for (const Index size : {p.m, p.n, p.k, p.a_stride, p.c_stride, Index{p.add}}) {
-      hash = hash * 1000003 + static_cast<size_t>(size);
-    }
-    return hash;
-  }
+  size_t operator()(const Product& p) const { return p.hash(); }
 };
 
 void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {

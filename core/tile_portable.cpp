@@ -69,11 +69,9 @@ void multiply_rows(const Part& part, Index row) {
 
 using MultiplyRows = void (*)(const Part&, Index row);
 
-template <size_t... rows>
-constexpr std::array<MultiplyRows, sizeof...(rows)> make_table(std::index_sequence<rows...>) {
-  return {multiply_rows<static_cast<Index>(rows) + 1>...};
-}
-constexpr auto kByRows = make_table(std::make_index_sequence<kRows>());
+constexpr auto kByRows = []<Index... rows>(std::integer_sequence<Index, rows...>) {
+  return std::array<MultiplyRows, kRows>{multiply_rows<rows + 1>...};
+}(std::make_integer_sequence<Index, kRows>());
 
 void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const Product& p = kernel.shape;
@@ -82,7 +80,7 @@ void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const Index groups = ceil_div(p.m, kRows);  // of as even a size as possible: none waits for sums
   for (Index group = 0, row = 0; group < groups; ++group) {
     const Index rows = p.m / groups + (group < p.m % groups ? 1 : 0);
-    kByRows[static_cast<size_t>(rows - 1)](part, row);
+    kByRows[rows - 1](part, row);
     row += rows;
   }
 }

@@ -1,6 +1,7 @@
 #include "layers/linear.h"
 
 #include "core/error.h"
+#include "core/name_scope.h"
 
 namespace difftape {
 

@@ -1,6 +1,6 @@
 #include "layers/mlp.h"
 
-#include "core/error.h"
+#include "core/name_scope.h"
 
 namespace difftape {
 

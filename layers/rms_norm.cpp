@@ -1,6 +1,6 @@
 #include "layers/rms_norm.h"
 
-#include "core/error.h"
+#include "core/name_scope.h"
 
 namespace difftape {
 

@@ -108,7 +108,7 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
               const HeadMapping& mapping, const Visibility& visible, double logit_softcap,
               Tensor* softmax_stats) {
-  const bool round = parts_of(q.tape().precision()) == 1;
+  const bool round = q.tape().precision() != Precision::full;
   const std::array<const real*, 3> operands{q.value().data(), k.value().data(), v.value().data()};
   Saved saved{
       mapping,

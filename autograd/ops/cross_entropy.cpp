@@ -13,6 +13,7 @@
 // Rows whose target is kIgnoreIndex are left out before anything is computed of them.
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/gemm.h"
 #include "core/rows.h"
 #include "core/simd_functions.h"
 #include "core/softcap.h"

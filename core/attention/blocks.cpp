@@ -167,7 +167,7 @@ void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weig
 }
 
 void pack_queries(const Operand& rows, double scale, real* panel) {
-  pack::panel(pack::Format::plain, 0, transpose(rows), 0, panel);
+  pack::panel(pack::Format::plain, transpose(rows), 0, panel);
   if (scale == 1) return;
   const auto factor = static_cast<real>(scale);
   for (Index i = 0; i < panel_size(rows.cols); i += kSimdWidth)

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "layers/linear.h"
 
 namespace difftape {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/gemm.h"
 #include "core/rows.h"
 #include "optim/rules/rules.h"
 

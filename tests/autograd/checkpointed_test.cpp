@@ -2,6 +2,7 @@
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/name_scope.h"
 
 namespace difftape {
 namespace {

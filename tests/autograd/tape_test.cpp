@@ -4,6 +4,7 @@
 
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "core/pool.h"
 #include "core/profile.h"
 #include "core/random.h"

@@ -3,9 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random.h"
-#include "core/tensor.h"
-
 namespace difftape {
 namespace {
 
@@ -26,19 +23,6 @@ TEST(Bf16, leaves_what_is_one_already_and_what_is_no_number) {
   EXPECT_TRUE(std::isnan(round_bf16(std::numeric_limits<real>::quiet_NaN())));
   EXPECT_EQ(round_bf16(real(3.4e38)), infinity);  // beyond the largest bfloat16
   EXPECT_TRUE(std::signbit(round_bf16(real(-0.0))));
-}
-
-TEST(Bf16, three_are_a_float_and_two_all_but_2_to_the_minus_17_of_it) {
-  Tensor x = Tensor::empty({10000});
-  fill_normal(x, RandomStream(1, "x"), 1);
-  for (const real each : x.values()) {
-    const real number = static_cast<real>(static_cast<float>(each));
-    const real first = bf16_part<0>(number), second = bf16_part<1>(number),
-               third = bf16_part<2>(number);
-    EXPECT_LE(std::abs(number - first - second), std::ldexp(std::abs(number), -17));
-    EXPECT_EQ(first + (second + third), number);
-    EXPECT_EQ(number - first - second - third, 0);
-  }
 }
 
 TEST(Bf16, bits_and_pairs_are_the_upper_halves) {

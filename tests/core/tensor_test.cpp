@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/name_scope.h"
 
 namespace difftape {
 namespace {

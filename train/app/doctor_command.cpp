@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "core/processes.h"
@@ -47,7 +48,7 @@ void line(const char* name, const std::string& value) {
 void print_precisions(double peak) {
   std::string name = "matrix product";
   for (const auto& [word, precision] : kNames<Precision>) {
-    if (!unsupported_reason(precision).empty() || is_emulated(precision)) continue;
+    if (!unsupported_reason(precision).empty() || precision == Precision::bf16_emulated) continue;
     const MeasuredGemm product = measure_gemm(precision);
     line(name.c_str(),
          fmt::format("{:<8}{:.0f} GFLOP/s, {:.0f} % of peak, error {:.1e}, 2048 x 384 x 384", word,

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/name_scope.h"
 #include "train/app/commands.h"
 #include "train/run/data/prepare/documents.h"
 #include "train/run/data/prepare/tokenizer.h"

@@ -13,7 +13,7 @@
 #include <memory>
 #include <new>
 
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/processes.h"
 #include "train/app/commands.h"
 #include "train/system/files.h"

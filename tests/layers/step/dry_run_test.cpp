@@ -100,8 +100,7 @@ TEST(DryRunOfAStep, has_the_peak_of_the_step) {
 TEST(DryRunOfAStep, counts_what_rounding_takes) {
   const Sizes sizes{32, 2, 512, 100};
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
-    for (const Precision precision :
-         {Precision::bf16, Precision::bf16_emulated, Precision::bf16x6}) {
+    for (const Precision precision : {Precision::bf16, Precision::bf16_emulated}) {
       if (!unsupported_reason(precision).empty()) continue;
       for (const ActivationCheckpointing recompute : kRecompute) {
         expect_counted(model_of({.kind = kind}, sizes),

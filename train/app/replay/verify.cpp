@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "train/app/replay/recorded_run.h"

@@ -20,11 +20,7 @@ template <>
 inline constexpr auto kNames<Precision> =
     std::to_array<Named<Precision>>({{"full", Precision::full},
                                      {"bf16", Precision::bf16},
-                                     {"bf16_emulated", Precision::bf16_emulated},
-                                     {"bf16x3", Precision::bf16x3},
-                                     {"bf16x3_emulated", Precision::bf16x3_emulated},
-                                     {"bf16x6", Precision::bf16x6},
-                                     {"bf16x6_emulated", Precision::bf16x6_emulated}});
+                                     {"bf16_emulated", Precision::bf16_emulated}});
 
 template <>
 inline constexpr auto kNames<Engine> =

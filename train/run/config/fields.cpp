@@ -184,9 +184,8 @@ std::vector<Field> train_fields() {
       field<at, &T::precision>(
           "train.precision", any_value(), "",
           "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
-          "norms, softmax and losses stay as they are), or the sum of two or three bfloat16s, "
-          "bf16x3 and bf16x6, the latter as exact as full; bf16 needs a processor that multiplies "
-          "bfloat16, what ends in _emulated rounds alike anywhere."),
+          "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
+          "bfloat16, bf16_emulated rounds the same way on any."),
       field<at, &T::gemm>("train.gemm", any_value(), "",
                           "What multiplies matrices: what is fastest on this machine, or loops "
                           "that give the same bits on every processor with fused multiply-add "

@@ -247,7 +247,7 @@ Engine engine_of(const Config& config) {
                                   to_string(engine), unsupported));
   }
   const Precision precision = config.train.precision;
-  if (engine == Engine::portable && precision != Precision::full && !is_emulated(precision)) {
+  if (engine == Engine::portable && precision == Precision::bf16) {
     throw ConfigError(fmt::format(
         "train.gemm: portable multiplies no bfloat16, whose units add in an order of their own; "
         "set train.precision to {}_emulated or full, or train.gemm to auto",

@@ -3,6 +3,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "train/run/data/near_duplicates.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/stored_tokens.h"

@@ -16,6 +16,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "train/run/data/stored_tokens.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "core/random.h"
 #include "train/run/data/epochs.h"
 

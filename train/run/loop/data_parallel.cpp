@@ -7,7 +7,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/platform.h"
 #include "core/processes.h"
 #include "train/run/config/reader.h"

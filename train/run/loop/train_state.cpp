@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "core/processes.h"
 #include "core/profile.h"
 #include "core/real.h"

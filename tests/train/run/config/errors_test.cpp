@@ -125,8 +125,7 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
       {"train.activation_checkpointing", "block",
        "'block' is not one of none, blocks; did you mean 'blocks'?"},
       {"train.precision", "fp8",
-       "'fp8' is not one of full, bf16, bf16_emulated, bf16x3, bf16x3_emulated, bf16x6, "
-       "bf16x6_emulated"},
+       "'fp8' is not one of full, bf16, bf16_emulated"},
       {"optim.schedule", "cosin",
        "'cosin' is not one of cosine, linear, constant, wsd; did you mean 'cosine'?"},
   });

@@ -1,0 +1,14 @@
+#pragma once
+// What a matrix product rounds its operands to.
+
+namespace difftape {
+
+/// Products are summed as `real` in any case. bfloat16 (Micikevicius et al. 2018) is multiplied by
+/// the processor's own units or, emulated, as `real`: the same rounding on every machine.
+enum class Precision {
+  full,  ///< nothing is rounded
+  bf16,
+  bf16_emulated,
+};
+
+}  // namespace difftape

@@ -48,14 +48,14 @@ Var rope(Var x, std::shared_ptr<const RopeTable> table, Index first = 0);
 /// (silu(gate) up) times weight (N, K) transposed: (..., N), gate and up (..., K) (Shazeer 2020);
 /// plus `residual` (..., N) if there is one.
 Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& residual = {});
-/// Causal attention with one map, or the difference of two: q (B, T, query_heads, D), k, v
-/// -> (B, T, output heads, E). Lambda is one scalar or (B, T, output heads), Var() with one map;
-/// sinks (query_heads) are one more logit in every softmax of a query head, or Var(). With a
-/// logit_softcap c, scaled scores become c tanh(score / c); 0: they stay. `softmax_stats`, if
-/// given, is what the kernel keeps of each row.
-Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible = {}, double logit_softcap = 0,
-              Tensor* softmax_stats = nullptr);
+/// The operands of attention (core/attention/attention.h) as values on a tape; Var() is absent.
+using AttentionOperands = BasicAttentionInputs<Var>;
+/// The same without the tape.
+AttentionInputs values_of(const AttentionOperands& in);
+/// Causal attention with one map, or the difference of two: q, k, v -> (B, T, output heads, E).
+/// `softmax_stats`, if given, becomes the statistics that the kernel keeps of each row. The tape's
+/// precision decides whether maps are rounded.
+Var attention(const AttentionOperands& in, Tensor* softmax_stats = nullptr);
 /// A target that the loss mask leaves out, as in PyTorch.
 constexpr std::int32_t kIgnoreIndex = -100;
 /// What the loss makes of the logits besides their cross-entropy.

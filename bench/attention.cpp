@@ -36,8 +36,7 @@ struct TwoCalls {
     second.run();
   }
   void run_all() {
-    const AttentionOutputs a = attention_forward(first.mapping, first.in);
-    const AttentionOutputs b = attention_forward(second.mapping, second.in);
+    const AttentionOutputs a = attention_forward(first.in), b = attention_forward(second.in);
     parallel_ranges(lambda.size(), 64, [&](Index begin, Index count) {
       for (Index i = begin; i < begin + count; ++i) {
         const auto row = [i](const Tensor& x) {
@@ -49,8 +48,8 @@ struct TwoCalls {
         dlambda.data()[i] = -(row(first.dout) * row(b.out)).sum();
       }
     });
-    attention_backward(first.mapping, first.in, a.softmax_stats, first.dout, first.to);
-    attention_backward(second.mapping, second.in, b.softmax_stats, dout2, second.to);
+    attention_backward(first.in, a.softmax_stats, first.dout, first.to);
+    attention_backward(second.in, b.softmax_stats, dout2, second.to);
   }
 };
 

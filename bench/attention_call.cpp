@@ -1,7 +1,5 @@
 #include "bench/attention_call.h"
 
-#include <cmath>
-
 #include "core/random.h"
 #include "layers/attention/attention.h"
 
@@ -16,39 +14,31 @@ Tensor random(const Shape& shape, const char* name) {
 
 }  // namespace
 
-AttentionCall::AttentionCall(HeadMapping wiring, Index batch, Index seq, Index head_dim,
+AttentionCall::AttentionCall(const HeadMapping& mapping, Index batch, Index seq, Index head_dim,
                              Index value_dim)
-    : mapping(std::move(wiring)) {
-  const auto heads_out = static_cast<Index>(mapping.outputs.size());
-  in.q = random({batch, seq, mapping.query_heads, head_dim}, "q");
-  in.k = random({batch, seq, mapping.key_heads, head_dim}, "k");
-  in.v = random({batch, seq, mapping.value_heads, value_dim}, "v");
-  in.scale = 1 / std::sqrt(static_cast<double>(head_dim));
-  lambda = Tensor::full({batch, seq, heads_out}, real(0.5));
-  dout = random({batch, seq, heads_out, value_dim}, "dout");
-  to = {Tensor::like(in.q),
-        Tensor::like(in.k),
-        Tensor::like(in.v),
-        Accumulate::no,
-        Accumulate::no,
-        Accumulate::no,
-        {},
-        {}};
-  if (mapping.maps == 2) to.dlambda = Tensor::like(lambda);
+    : in{.mapping = mapping,
+         .q = random({batch, seq, mapping.query_heads, head_dim}, "q"),
+         .k = random({batch, seq, mapping.key_heads, head_dim}, "k"),
+         .v = random({batch, seq, mapping.value_heads, value_dim}, "v"),
+         .scale = attention_scale(head_dim)},
+      dout(random({batch, seq, mapping.heads_out(), value_dim}, "dout")),
+      to{.dq = Tensor::like(in.q), .dk = Tensor::like(in.k), .dv = Tensor::like(in.v)} {
+  if (mapping.maps == 1) return;
+  in.lambda = Tensor::full({batch, seq, mapping.heads_out()}, real(0.5));
+  to.dlambda = Tensor::like(in.lambda);
 }
 
 void AttentionCall::run() {
-  in.lambda = mapping.maps == 2 ? &lambda : nullptr;
-  const AttentionOutputs result = attention_forward(mapping, in);
-  attention_backward(mapping, in, result.softmax_stats, dout, to);
+  const AttentionOutputs result = attention_forward(in);
+  attention_backward(in, result.softmax_stats, dout, to);
   out = result.out;
 }
 
 double AttentionCall::flops() const {
   const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
-  const Index products = mapping.maps * in.q.shape()[3] + in.v.shape()[3];
+  const Index products = in.mapping.maps * in.q.shape()[3] + in.v.shape()[3];
   return 3.0 * static_cast<double>(products) *
-         static_cast<double>(static_cast<Index>(mapping.outputs.size()) * batch * seq * seq);
+         static_cast<double>(in.mapping.heads_out() * batch * seq * seq);
 }
 
 AttentionCall attention_call(AttentionKind kind, Index heads, Index head_dim, Index batch,

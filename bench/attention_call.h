@@ -10,7 +10,8 @@ namespace difftape::bench {
 /// for every token and head where there are two maps.
 struct AttentionCall {
   /// Keys have `head_dim` features, values `value_dim`.
-  AttentionCall(HeadMapping wiring, Index batch, Index seq, Index head_dim, Index value_dim);
+  AttentionCall(const HeadMapping& mapping, Index batch, Index seq, Index head_dim,
+                Index value_dim);
 
   /// Forward and backward.
   void run();
@@ -18,11 +19,9 @@ struct AttentionCall {
   /// half the square, backward twice forward; what backward repeats does not count.
   double flops() const;
 
-  HeadMapping mapping;
   AttentionInputs in;
-  Tensor lambda;  ///< (B, T, output heads)
-  Tensor dout;    ///< (B, T, output heads, E)
-  Tensor out;     ///< of the last run
+  Tensor dout;  ///< (B, T, output heads, E)
+  Tensor out;   ///< of the last run
   AttentionGradients to;
 };
 

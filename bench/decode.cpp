@@ -9,7 +9,7 @@
 
 #include "bench/attention_call.h"
 #include "bench/measure.h"
-#include "core/attention/cache.h"
+#include "core/attention/decode.h"
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "train/app/analyze/kinds.h"
@@ -133,13 +133,13 @@ void print_decoding(const Arguments& arguments) {
   fmt::print("{}\n", to_text(table));
 }
 
-/// One map of a differential mapping, as softmax attention.
-HeadMapping one_map(const HeadMapping& both, size_t map) {
-  HeadMapping one = both;
-  one.maps = 1;
-  for (OutputHead& head : one.outputs)
+/// One map of differential attention, as softmax attention.
+AttentionInputs one_map(AttentionInputs in, size_t map) {
+  in.mapping.maps = 1;
+  in.lambda = {};
+  for (OutputHead& head : in.mapping.outputs)
     head = {{head.query[map]}, {head.key[map]}, {head.value[map]}};
-  return one;
+  return in;
 }
 
 /// V1's attention of one token to `context`, in one call and as one call a map and a subtraction.
@@ -152,16 +152,14 @@ void print_value_reads(const Arguments& arguments) {
                       {}};
   for (const Index context : arguments.contexts) {
     AttentionCall call = attention_call("diff_v1", kHeads, kHeadDim, 1, context);
-    KvCache cache(call.mapping, 1, context, kHeadDim, call.in.v.shape()[3]);
+    KvCache cache(call.in.mapping, 1, context, kHeadDim, call.in.v.shape()[3]);
     cache.append(call.in.k, call.in.v);
-    AttentionCall last = attention_call("diff_v1", kHeads, kHeadDim, 1, 1);
-    AttentionInputs softmax = last.in;
-    last.in.lambda = &last.lambda;
-    const HeadMapping maps[] = {one_map(call.mapping, 0), one_map(call.mapping, 1)};
-    const auto one = [&] { attention_cached(call.mapping, last.in, cache); };
+    const AttentionCall last = attention_call("diff_v1", kHeads, kHeadDim, 1, 1);
+    const AttentionInputs maps[] = {one_map(last.in, 0), one_map(last.in, 1)};
+    const auto one = [&] { attention_cached(last.in, cache); };
     const auto two = [&] {
-      Tensor a = attention_cached(maps[0], softmax, cache);
-      const Tensor b = attention_cached(maps[1], softmax, cache);
+      Tensor a = attention_cached(maps[0], cache);
+      const Tensor b = attention_cached(maps[1], cache);
       for (Index i = 0; i < a.size(); ++i) a.data()[i] -= real(0.5) * b.data()[i];
     };
     constexpr int kCalls = 20;

@@ -4,7 +4,7 @@
 // results are bitwise equal for every number of threads. Every loop over the elements of tensors
 // runs through here: in a dry run (core/pool.h) nothing is called.
 
-#include <cstddef>
+#include <algorithm>
 #include <type_traits>
 #include <vector>
 
@@ -53,7 +53,7 @@ bool flushes_subnormals();
 inline constexpr Index kElementGrain = 16384;
 /// Rows in one block, for rows of `width` elements.
 constexpr Index row_grain(Index width) {
-  return width >= kElementGrain ? 1 : kElementGrain / (width > 0 ? width : 1);
+  return width >= kElementGrain ? 1 : kElementGrain / std::max<Index>(width, 1);
 }
 
 namespace detail {
@@ -80,7 +80,7 @@ template <class F>
 void parallel_ranges(Index n, Index grain, F&& f) {
   parallel_for(ceil_div(n, grain), [&](Index block) {
     const Index begin = block * grain;
-    f(begin, n - begin < grain ? n - begin : grain);
+    f(begin, std::min(grain, n - begin));
   });
 }
 
@@ -95,10 +95,9 @@ void serial(F&& f) {
 template <class F>
 double parallel_sum(Index n, Index grain, F&& f) {
   if (pool::dry()) return 0;
-  std::vector<double> partial(static_cast<std::size_t>(ceil_div(n, grain)));
-  parallel_ranges(n, grain, [&](Index begin, Index count) {
-    partial[static_cast<std::size_t>(begin / grain)] = f(begin, count);
-  });
+  std::vector<double> partial(ceil_div(n, grain));
+  parallel_ranges(
+      n, grain, [&](Index begin, Index count) { partial[begin / grain] = f(begin, count); });
   double total = 0;
   for (double part : partial) total += part;
   return total;

@@ -95,7 +95,7 @@ std::string library() {
   std::string version(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
   int length = 0;
   MPI_Get_library_version(version.data(), &length);
-  return version.substr(0, std::min(version.find(','), static_cast<std::size_t>(length)));
+  return version.substr(0, std::min(version.find(','), size_t(length)));
 }
 
 Index count() { return world.count; }
@@ -151,7 +151,7 @@ std::uint64_t bytes_sent() { return world.sent; }
 
 void broadcast(std::span<std::byte> bytes, Index from) {
   if (alone()) return;
-  if (from == rank()) world.sent += bytes.size() * static_cast<std::size_t>(count() - 1);
+  if (from == rank()) world.sent += bytes.size() * (count() - 1);
   in_pieces(bytes, [&](std::byte* data, int size) {
     MPI_Bcast(data, size, MPI_BYTE, static_cast<int>(from), MPI_COMM_WORLD);
   });

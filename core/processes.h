@@ -4,6 +4,7 @@
 // that was not started so is alone: nothing of MPI is called, and all this does nothing, as it does
 // in a dry run (core/pool.h). Main thread only.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -63,9 +64,8 @@ void combine(std::vector<T>& numbers) {
 /// Each process's `mine`, a list of the same length in all, one behind the other.
 template <class T>
 std::vector<T> all_of(std::span<const T> mine) {
-  std::vector<T> all(mine.size() * static_cast<std::size_t>(count()));
-  const auto at = mine.size() * static_cast<std::size_t>(rank());
-  for (std::size_t i = 0; i < mine.size(); ++i) all[at + i] = mine[i];
+  std::vector<T> all(mine.size() * count());
+  std::ranges::copy(mine, all.begin() + std::ssize(mine) * rank());
   combine(all);
   return all;
 }

@@ -80,7 +80,7 @@ void RopeTable::fill() const {
   sine_ = Tensor::like(cosine_);
   parallel_for(max_seq_len_, [&](Index t) {
     for (Index i = 0; i < head_dim_ / 2; ++i) {
-      const double angle = static_cast<double>(t) * frequencies[static_cast<size_t>(i)];
+      const double angle = static_cast<double>(t) * frequencies[i];
       const auto sine = static_cast<real>(factor * std::sin(angle));
       cosine_.row(t)[2 * i] = cosine_.row(t)[2 * i + 1] =
           static_cast<real>(factor * std::cos(angle));

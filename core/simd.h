@@ -22,7 +22,7 @@
 
 namespace difftape {
 
-inline constexpr Index kSimdWidth = 64 / static_cast<Index>(sizeof(real));
+inline constexpr Index kSimdWidth = 64 / sizeof(real);
 
 namespace detail {
 #if defined(DIFFTAPE_REGISTER_BYTES)  // narrower ones, to show that they do not matter
@@ -60,7 +60,7 @@ struct Vector {
       : Vector(f, detail::EachRegister()) {}
 
   Element operator[](Index i) const {
-    return part[static_cast<size_t>(i) / detail::kLanes][static_cast<size_t>(i) % detail::kLanes];
+    return part[size_t(i) / detail::kLanes][size_t(i) % detail::kLanes];
   }
 
   friend DIFFTAPE_INLINE Vector operator+(const Vector& a, const Vector& b) {
@@ -156,12 +156,12 @@ DIFFTAPE_INLINE void store(const Simd& x, real* to) {
 inline Simd load(const real* from, Index count) {
   if (count == kSimdWidth) return load(from);
   Simd x;
-  std::memcpy(x.part, from, static_cast<size_t>(count) * sizeof(real));
+  std::memcpy(x.part, from, count * sizeof(real));
   return x;
 }
 inline void store(const Simd& x, real* to, Index count) {
   if (count == kSimdWidth) return store(x, to);
-  std::memcpy(to, x.part, static_cast<size_t>(count) * sizeof(real));
+  std::memcpy(to, x.part, count * sizeof(real));
 }
 /// Calls f(first, count) for the vectors that n numbers make; the last may be shorter.
 template <class F>

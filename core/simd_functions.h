@@ -71,18 +71,14 @@ DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
 /// z := exp(z - top), 0 rather than a denormal number; returns their sum.
 inline real exp_of_differences(real* z, Index n, real top) {
   Simd total{};
-  const Index whole = n / kSimdWidth * kSimdWidth;
-  for (Index j = 0; j < whole; j += kSimdWidth) {
-    const Simd e = exp_simd(load(z + j) - top);
-    store(e, z + j);
-    total += e;
-  }
-  real rest = sum(total);
-  for (Index j = whole; j < n; ++j) {
-    z[j] = exp_simd(z[j] - top)[0];
-    rest += z[j];
-  }
-  return rest;
+  for_each_vector(n, [&](Index j, Index count) {
+    const Simd e = exp_simd(load(z + j, count) - top);
+    store(e, z + j, count);
+    if (count == kSimdWidth) total += e;
+  });
+  real all = sum(total);
+  for (Index j = n / kSimdWidth * kSimdWidth; j < n; ++j) all += z[j];
+  return all;
 }
 
 /// 1 / (1 + exp(-x)) of each element; exp never overflows.

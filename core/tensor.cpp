@@ -31,7 +31,7 @@ Index Shape::size() const {
 
 Shape Shape::with(int axis, Index extent) const {
   Shape changed = *this;
-  changed.extents_[static_cast<size_t>(position(axis))] = extent;
+  changed.extents_[position(axis)] = extent;
   return changed;
 }
 
@@ -50,7 +50,7 @@ std::string Shape::str() const {
 Tensor Tensor::empty(const Shape& shape) {
   Tensor tensor;
   tensor.shape_ = shape;
-  tensor.memory_ = pool::allocate(static_cast<size_t>(shape.size()) * sizeof(real));
+  tensor.memory_ = pool::allocate(shape.size() * sizeof(real));
   tensor.data_ = static_cast<real*>(tensor.memory_.get());
   return tensor;
 }
@@ -66,7 +66,7 @@ Tensor Tensor::full(const Shape& shape, real value) {
 }
 
 Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
-  require_shape(shape.size() == static_cast<Index>(values.size()), "tensor",
+  require_shape(shape.size() == std::ssize(values), "tensor",
                 "{} values do not fill the shape {}", values.size(), shape.str());
   Tensor tensor = empty(shape);
   parallel_ranges(tensor.size(), kElementGrain,

@@ -1,7 +1,7 @@
 // An attention kind of one's own: the cosine of queries and keys, times a temperature that each
 // head learns (scaled cosine attention, Liu et al. 2022, Swin Transformer V2, equation 2). This is
 // all of the program: it has every command of difftape, for every kind.
-#include <difftape/core/attention/mask.h>
+#include <difftape/core/attention/visibility.h>
 #include <difftape/layers/attention/context.h>
 #include <difftape/layers/attention/kinds.h>
 #include <difftape/layers/model_config.h>

@@ -6,22 +6,13 @@
 
 namespace difftape {
 
-/// One attention layer after its context was computed. Tensors are handles that may be kept. In
-/// bfloat16 q, k and v are those before the rounding that their products apply.
-struct AttentionView {
-  HeadMapping mapping;
-  Tensor q;       ///< (B, T, query_heads, D), after norm and RoPE
-  Tensor k;       ///< (B, T, key_heads, D), likewise
-  Tensor v;       ///< (B, T, value_heads, E)
-  Tensor lambda;  ///< () or (B, T, output heads); not allocated with one map
-  Tensor sinks;   ///< (query_heads), one more logit in every softmax; not allocated without
-  double scale;   ///< multiplies q k^T
-  double logit_softcap = 0;  ///< of the scaled scores; 0: none
-  Visibility visible;
+/// The inputs of one attention layer, q and k after norm and RoPE, and its context. Tensors are
+/// handles that may be kept. In bfloat16 q, k and v have not been rounded for their products yet.
+struct AttentionView : AttentionInputs {
   /// (B, T, output heads, E): what enters W_O, except that of heads with a norm it is what enters
   /// the norm.
-  Tensor context;
-  bool gated;              ///< the context was multiplied by a gate
+  Tensor context{};
+  bool gated = false;      ///< the context was multiplied by a gate
   Tensor softmax_stats{};  ///< of the kernel (core/attention/attention.h)
   Tensor output_weight{};  ///< (C, output heads * E): W_O
 };

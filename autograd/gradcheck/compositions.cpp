@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/attention/mask.h"
 
 namespace difftape::composition {
 
@@ -39,15 +38,13 @@ Var with_column(const Var& x, const Var& logit) {
   return add(moved, mul(logit, tape.constant(first)));
 }
 
-/// Scores of q k^T as (B, T, T) probabilities; `sink` is a scalar or undefined; `cap` 0: no soft
-/// cap. The mask is added after the column, because a product with -inf would not be a number.
-Var softmax_map(const Var& q, const Var& k, const Var& sink, const Visibility& visible,
-                double cap) {
-  const double scale = 1 / std::sqrt(static_cast<double>(q.shape().last()));
-  Var scores = affine(matmul(q, transpose(k, 1, 2)), scale, 0);
-  if (cap > 0) scores = capped(scores, cap);
+/// Scores of q k^T of one head as (B, T, T) probabilities; `sink` is a scalar or undefined. The
+/// mask is added after the column, because a product with -inf would not be a number.
+Var softmax_map(const AttentionOperands& in, const Var& q, const Var& k, const Var& sink) {
+  Var scores = affine(matmul(q, transpose(k, 1, 2)), in.scale, 0);
+  if (in.logit_softcap > 0) scores = capped(scores, in.logit_softcap);
   const Index batch = q.shape()[0], seq = q.shape()[1];
-  const Var mask = q.tape().constant(attention_mask(batch, seq, visible));
+  const Var mask = q.tape().constant(attention_mask(batch, seq, in.visible));
   if (!sink.defined()) return softmax(add(scores, mask));
   Tensor wide = Tensor::zeros({batch, seq, seq + 1});
   for (Index row = 0; row < batch * seq; ++row) {
@@ -109,21 +106,21 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
   return composition::linear(mul(mul(gate, sigmoid(gate)), up), weight, residual);
 }
 
-Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible, double logit_softcap) {
-  const Index heads = std::ssize(mapping.outputs);
+Var attention(const AttentionOperands& in) {
+  const Index heads = in.mapping.heads_out();
   Var out;
   for (Index i = 0; i < heads; ++i) {
-    const OutputHead& output = mapping.outputs[i];
-    const auto attend = [&](size_t map) {
-      const Var sink = sinks.defined() ? reshape(slice(sinks, 0, output.query[map], 1), {}) : Var();
-      const Var weights = softmax_map(head_of(q, output.query[map]), head_of(k, output.key[map]),
-                                      sink, visible, logit_softcap);
-      return matmul(weights, head_of(v, output.value[map]));
+    const OutputHead& output = in.mapping.outputs[i];
+    const auto attend = [&](Index map) {
+      const Index query = output.query[map];
+      const Var sink = in.sinks.defined() ? reshape(slice(in.sinks, 0, query, 1), {}) : Var();
+      const Var weights =
+          softmax_map(in, head_of(in.q, query), head_of(in.k, output.key[map]), sink);
+      return matmul(weights, head_of(in.v, output.value[map]));
     };
     Var y = attend(0);
-    if (mapping.maps == 2) {
-      const Var factor = lambda.value().size() == 1 ? lambda : slice(lambda, 2, i, 1);
+    if (in.mapping.maps == 2) {
+      const Var factor = in.lambda.value().size() == 1 ? in.lambda : slice(in.lambda, 2, i, 1);
       y = sub(y, mul(factor, attend(1)));
     }
     const Var placed = place_head(y, i, heads);

@@ -45,15 +45,29 @@ OpCase attention_case(const char* variant, const HeadMapping& mapping,
                                              : Shape{2, seq, std::ssize(mapping.outputs)});
   }
   if (shape.sinks) result.inputs.push_back({mapping.query_heads});
-  const auto with = [mapping, shape, differential](auto attend) {
-    return [=](Vars v) {
-      return attend(v[0], v[1], v[2], differential ? v[3] : Var(), shape.sinks ? v.back() : Var(),
-                    mapping, shape.visible, shape.logit_softcap);
-    };
+  const auto operands = [mapping, shape, differential](Vars v) {
+    return AttentionOperands{.mapping = mapping,
+                             .q = v[0],
+                             .k = v[1],
+                             .v = v[2],
+                             .lambda = differential ? v[3] : Var(),
+                             .sinks = shape.sinks ? v.back() : Var(),
+                             .scale = attention_scale(shape.head_dim),
+                             .visible = shape.visible,
+                             .logit_softcap = shape.logit_softcap};
   };
-  result.f = with([](auto&&... operands) { return attention(operands...); });
-  result.composition = with([](auto&&... operands) { return composition::attention(operands...); });
+  result.f = [operands](Vars v) { return attention(operands(v)); };
+  result.composition = [operands](Vars v) { return composition::attention(operands(v)); };
   return result;
+}
+
+/// Attention of x (B, T, 2, D) to x.
+AttentionOperands to_itself(const Var& x) {
+  return {.mapping = HeadMapping::standard(2, 2),
+          .q = x,
+          .k = x,
+          .v = x,
+          .scale = attention_scale(x.shape().last())};
 }
 
 /// Where the documents of 2 rows of 7 tokens begin.
@@ -201,12 +215,8 @@ std::vector<OpCase> coarse_ops() {
       {"attention",
        "itself",
        {{2, 5, 2, 3}},
-       [](Vars v) {
-         return attention(v[0], v[0], v[0], Var(), Var(), HeadMapping::standard(2, 2));
-       },
-       [](Vars v) {
-         return composition::attention(v[0], v[0], v[0], Var(), Var(), HeadMapping::standard(2, 2));
-       }},
+       [](Vars v) { return attention(to_itself(v[0])); },
+       [](Vars v) { return composition::attention(to_itself(v[0])); }},
       attention_case("v1", HeadMapping::paired(4, 4),
                      {.seq = 5, .head_dim = 3, .value_dim = 6, .one_lambda = true}),
       attention_case("v1_gqa", HeadMapping::paired(8, 4),

@@ -34,8 +34,7 @@ Var linear(const Var& x, const Var& weight, const Var& residual = {});
 Var rms_norm(const Var& x, const Var& weight, double eps);
 Var rope(const Var& x, const RopeRule& rule, Index first = 0);
 Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& residual = {});
-Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible = {}, double logit_softcap = 0);
+Var attention(const AttentionOperands& in);
 Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
                   const LossOptions& options = {});
 

@@ -1,6 +1,6 @@
 // Causal attention with one map, or the difference of two (core/attention). With A1, A2 the maps
 // softmax(scale q_m k_m^T), over the keys a query sees and, with sinks, one more logit whose
-// probability p_m goes nowhere; W = A1 - lambda A2 and scale = 1/sqrt(D); each output head:
+// probability p_m goes nowhere; W = A1 - lambda A2; each output head:
 //   forward   y = W v
 //   backward  dA = dy v^T;  r_m = rowsum(A_m o dA)
 //             dv += W^T dy
@@ -21,29 +21,6 @@
 namespace difftape {
 
 namespace {
-
-/// What the pullback reads. Lambda and sinks are not allocated if there are none.
-struct Saved {
-  HeadMapping mapping;
-  Tensor q, k, v, lambda, sinks;
-  Visibility visible;
-  bool round = false;
-  double logit_softcap = 0;
-  bool operands_alias = false;
-  Tensor softmax_stats{};
-
-  AttentionInputs inputs() const {
-    return {q,
-            k,
-            v,
-            lambda.allocated() ? &lambda : nullptr,
-            1 / std::sqrt(static_cast<double>(q.shape().last())),
-            sinks.allocated() ? &sinks : nullptr,
-            visible,
-            round,
-            logit_softcap};
-  }
-};
 
 /// x, or its elements rounded to bfloat16 in memory of their own.
 Tensor rounded_if(bool round, const Tensor& x) {
@@ -105,47 +82,50 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 
 }  // namespace
 
-Var attention(const Var& q, const Var& k, const Var& v, const Var& lambda, const Var& sinks,
-              const HeadMapping& mapping, const Visibility& visible, double logit_softcap,
-              Tensor* softmax_stats) {
-  const bool round = q.tape().precision() != Precision::full;
-  const std::array<const real*, 3> operands{q.value().data(), k.value().data(), v.value().data()};
-  Saved saved{
-      mapping,
-      rounded_if(round, q.value()),
-      rounded_if(round, k.value()),
-      rounded_if(round, v.value()),
-      lambda.value(),
-      sinks.value(),
-      visible,
-      round,
-      logit_softcap,
-      operands[0] == operands[1] || operands[0] == operands[2] || operands[1] == operands[2]};
-  AttentionOutputs result = attention_forward(mapping, saved.inputs());
-  saved.softmax_stats = result.softmax_stats;
+AttentionInputs values_of(const AttentionOperands& in) {
+  return {.mapping = in.mapping,
+          .q = in.q.value(),
+          .k = in.k.value(),
+          .v = in.v.value(),
+          .lambda = in.lambda.value(),
+          .sinks = in.sinks.value(),
+          .scale = in.scale,
+          .visible = in.visible,
+          .logit_softcap = in.logit_softcap,
+          .round_maps = in.round_maps};
+}
+
+Var attention(const AttentionOperands& in, Tensor* softmax_stats) {
+  AttentionInputs inputs = values_of(in);
+  const std::array<const real*, 3> at{inputs.q.data(), inputs.k.data(), inputs.v.data()};
+  const bool aliased = at[0] == at[1] || at[0] == at[2] || at[1] == at[2];
+  inputs.round_maps = in.q.tape().precision() != Precision::full;
+  for (Tensor* operand : {&inputs.q, &inputs.k, &inputs.v})
+    *operand = rounded_if(inputs.round_maps, *operand);
+  const AttentionOutputs result = attention_forward(inputs);
   if (softmax_stats) *softmax_stats = result.softmax_stats;
-  return record("attention", result.out, {q, k, v, lambda, sinks},
-                [saved, to_q = q.gradient(), to_k = k.gradient(), to_v = v.gradient(),
-                 to_lambda = lambda.gradient(), to_sinks = sinks.gradient()](const Tensor& dy) {
-                  const bool alias = saved.operands_alias;
-                  const Target q_target(to_q, saved.q, alias), k_target(to_k, saved.k, alias),
-                      v_target(to_v, saved.v, alias);
-                  const Gradient::Buffer &dq = q_target.buffer(), &dk = k_target.buffer(),
-                                         &dv = v_target.buffer();
-                  AttentionGradients gradients{dq.grad,       dk.grad,       dv.grad, dq.accumulate,
-                                               dk.accumulate, dv.accumulate, {},      {}};
+  return record("attention", result.out, {in.q, in.k, in.v, in.lambda, in.sinks},
+                [inputs, aliased, stats = result.softmax_stats, to_q = in.q.gradient(),
+                 to_k = in.k.gradient(), to_v = in.v.gradient(), to_lambda = in.lambda.gradient(),
+                 to_sinks = in.sinks.gradient()](const Tensor& dy) {
+                  const Target q(to_q, inputs.q, aliased), k(to_k, inputs.k, aliased),
+                      v(to_v, inputs.v, aliased);
+                  AttentionGradients gradients{.dq = q.buffer().grad,
+                                               .dk = k.buffer().grad,
+                                               .dv = v.buffer().grad,
+                                               .accumulate_q = q.buffer().accumulate,
+                                               .accumulate_k = k.buffer().accumulate,
+                                               .accumulate_v = v.buffer().accumulate};
                   const Index batch = dy.shape()[0], seq = dy.shape()[1];
                   if (to_lambda.requires_grad())
                     gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
-                  if (to_sinks.requires_grad()) {
-                    gradients.dsinks = Tensor::empty({batch, seq, saved.mapping.query_heads});
-                  }
-                  attention_backward(saved.mapping, saved.inputs(), saved.softmax_stats,
-                                     rounded_if(saved.round, dy), gradients);
-                  for (const Target* target : {&q_target, &k_target, &v_target}) target->finish();
+                  if (to_sinks.requires_grad())
+                    gradients.dsinks = Tensor::empty({batch, seq, inputs.mapping.query_heads});
+                  attention_backward(inputs, stats, rounded_if(inputs.round_maps, dy), gradients);
+                  for (const Target* target : {&q, &k, &v}) target->finish();
                   if (to_lambda.requires_grad())
-                    add_sums(to_lambda, gradients.dlambda, saved.lambda);
-                  if (to_sinks.requires_grad()) add_sums(to_sinks, gradients.dsinks, saved.sinks);
+                    add_sums(to_lambda, gradients.dlambda, inputs.lambda);
+                  if (to_sinks.requires_grad()) add_sums(to_sinks, gradients.dsinks, inputs.sinks);
                 });
 }
 

@@ -2,9 +2,10 @@
 // group of heads that share keys or values, so their gradients are added in one order; where these
 // are fewer than 16, each is cut into parts with gradients of their own, which are added in order.
 // Products stop, 32 rows at a time, at the last key that is seen.
+#include <algorithm>
 
 #include "core/attention/blocks.h"
-#include "core/attention/key_gradients.h"
+#include "core/rows.h"
 
 namespace difftape {
 
@@ -12,9 +13,66 @@ namespace {
 
 using namespace attention;
 
+/// Whether an output head is, in each of its maps, the first to touch a key head or a value head.
+using Firsts = std::vector<std::array<bool, 2>>;
+
+/// The memory in which the gradients of keys and values are added up, the caller's or that of a
+/// part. The diagonal blocks of the first head to touch keys come before any other addition to
+/// them, and overwrite them.
+struct KeyGradients {
+  Tensor dk, dv;
+  Firsts first_key, first_value;
+};
+
+/// For each output head and map, in the order of their groups, whether it is the first to use the
+/// head that `heads` has. A gradient that is to be overwritten and has heads that no output head
+/// uses is set to zero instead, and no use counts as the first.
+Firsts first_uses(const HeadMapping& mapping, std::array<Index, 2> OutputHead::*heads,
+                  Tensor& gradient, Accumulate accumulate) {
+  Firsts first(mapping.outputs.size());
+  if (accumulate == Accumulate::yes) return first;
+  std::vector<bool> seen(gradient.shape()[2]);
+  for (const std::vector<Index>& group : mapping.groups()) {
+    for (Index head : group) {
+      for (Index map = 0; map < mapping.maps; ++map) {
+        const Index at = (mapping.outputs[head].*heads)[map];
+        first[head][map] = !seen[at];
+        seen[at] = true;
+      }
+    }
+  }
+  if (std::ranges::count(seen, false) == 0) return first;
+  gradient.fill(0);
+  return Firsts(mapping.outputs.size());
+}
+
+/// The caller's gradients, to be overwritten or added to as they say.
+KeyGradients own_key_gradients(const HeadMapping& mapping, AttentionGradients& to) {
+  return {to.dk, to.dv, first_uses(mapping, &OutputHead::key, to.dk, to.accumulate_k),
+          first_uses(mapping, &OutputHead::value, to.dv, to.accumulate_v)};
+}
+
+/// Zeros in the shapes of the caller's gradients, to be added to.
+KeyGradients part_of_key_gradients(const HeadMapping& mapping, const AttentionGradients& to) {
+  const Firsts none(mapping.outputs.size());
+  return {Tensor::zeros(to.dk.shape()), Tensor::zeros(to.dv.shape()), none, none};
+}
+
+/// The caller's gradients = or += the sums of the parts, in their order.
+void add_parts(const std::vector<KeyGradients>& parts, AttentionGradients& gradients) {
+  const auto add = [&](Tensor KeyGradients::*which, Tensor& to, Accumulate accumulate) {
+    parallel_ranges(to.size(), kElementGrain, [&](Index i, Index n) {
+      Row row(to.data() + i, n);
+      if (accumulate == Accumulate::no) row.setZero();
+      for (const KeyGradients& part : parts) row += ConstRow((part.*which).data() + i, n);
+    });
+  };
+  add(&KeyGradients::dk, gradients.dk, gradients.accumulate_k);
+  add(&KeyGradients::dv, gradients.dv, gradients.accumulate_v);
+}
+
 /// Everything that the blocks of one call read and write.
-struct Call {
-  const HeadMapping& mapping;
+struct BackwardCall {
   const AttentionInputs& in;
   const Tensor& softmax_stats;
   const Tensor& dout;
@@ -47,23 +105,23 @@ struct Work {
 };
 
 /// The queries of each map and dO as right operands of the products with keys and values.
-void pack_panels_of(const Call& call, const Work& work) {
+void pack_panels_of(const BackwardCall& call, const Work& work) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Head dout = head_of(call.dout, block.b, block.head);
   pack_queries(dout.rows(block.begin, block.rows, dims.value_dim), 1, work.dout);
-  for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
+  for (Index map = 0; map < dims.maps; ++map) {
     const Head q = head_of(call.in.q, block.b, work.output.query[map]);
     pack_queries(q.rows(block.begin, block.rows, dims.head_dim), call.in.scale, work.queries[map]);
   }
 }
 
 /// The maps and dA of a tile; r goes on.
-void tile_forward(const Call& call, Work& work, const Tile& tile) {
+void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Buffers to = work.buffers.at(tile.offset());
-  for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
+  for (Index map = 0; map < dims.maps; ++map) {
     if (map == 0 || !work.shared_value) {
       multiply_panel(head_of(call.in.v, block.b, work.output.value[map]), dims.value_dim, work.dout,
                      block, tile, to.dp[map]);
@@ -75,34 +133,30 @@ void tile_forward(const Call& call, Work& work, const Tile& tile) {
       cap_and_mask(call.in, block, tile, lanes, at.p[map], at.slopes[map]);
       Simd& r = work.r[map][lanes.number()];
       r = recompute_softmax(at.p[map], at.dp[work.shared_value ? 0 : map], lanes.keys,
-                            load_stats(call.softmax_stats, block, lanes, static_cast<Index>(map)),
-                            r);
+                            load_stats(call.softmax_stats, block, lanes, map), r);
     });
   }
 }
 
 /// What follows from r of a query: the gradients of lambda and the sinks.
-void store_row_sums(Call& call, const Work& work, Index i) {
+void store_row_sums(BackwardCall& call, const Work& work, Index i) {
   const Block& block = work.block;
   const Index t = block.begin + i, token = block.b * call.dims.seq + t;
-  const auto r = [&](size_t map) {
-    return work.r[map][static_cast<size_t>(i / kSimdWidth)][i % kSimdWidth];
-  };
+  const auto r = [&](Index map) { return work.r[map][i / kSimdWidth][i % kSimdWidth]; };
   const std::array<real, 2> coefficient{1, -lambda_at(call.in, block.b, t, block.head)};
-  for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
+  for (Index map = 0; map < call.dims.maps; ++map) {
     if (!call.to.dsinks.allocated()) break;
     const Index query = work.output.query[map];
-    const real probability =
-        sink_of(call.in, query)
-            .probability(softmax_stats_at(call.softmax_stats, block.b, block.head,
-                                          static_cast<Index>(map), t));
+    const real probability = sink_of(call.in, query).probability(
+        softmax_stats_at(call.softmax_stats, block.b, block.head, map, t));
     call.to.dsinks.row(token)[query] = -coefficient[map] * probability * r(map);
   }
   if (call.to.dlambda.allocated()) call.to.dlambda.row(token)[block.head] = -r(1);
 }
 
 /// Some queries of a tile: the gradients of their scores and the weights of V.
-void lanes_backward(const Call& call, const Work& work, const Tile& tile, const Lanes& lanes) {
+void lanes_backward(const BackwardCall& call, const Work& work, const Tile& tile,
+                    const Lanes& lanes) {
   const Block& block = work.block;
   const Buffers at = work.buffers.at(tile.offset() + lanes.offset(tile));
   const Index keys = lanes.keys;
@@ -113,12 +167,12 @@ void lanes_backward(const Call& call, const Work& work, const Tile& tile, const 
   if (call.dims.maps == 2 && work.shared_value) {
     differential_backward(at.p[0], at.p[1], at.dp[0], keys, r[0], r[1], scale, lambda);
   } else {
-    for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
+    for (Index map = 0; map < call.dims.maps; ++map) {
       softmax_backward(at.p[map], at.dp[map], keys, r[map], scale * coefficient[map],
                        coefficient[map]);
     }
   }
-  for (size_t map = 0; map < static_cast<size_t>(call.dims.maps); ++map) {
+  for (Index map = 0; map < call.dims.maps; ++map) {
     if (at.slopes[map]) multiply(at.p[map], at.slopes[map], keys);
     finish_weights(tile, lanes, call.in.round_maps, at.p[map]);
     if (map == 0 || !work.shared_value) finish_weights(tile, lanes, call.in.round_maps, at.dp[map]);
@@ -143,23 +197,22 @@ void add_to_keys(const real* weights, const Block& block, const Tile& tile, cons
 }
 
 /// dV, dQ and dK of a tile from its weights of V and the gradients of its scores.
-void tile_backward(Call& call, const Work& work, const Tile& tile, KeyGradients& to) {
+void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGradients& to) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Buffers at = work.buffers.at(tile.offset());
-  const auto head = static_cast<size_t>(block.head);
   const Head dout = head_of(call.dout, block.b, block.head);
-  for (size_t map = 0; map < (work.shared_value ? 1u : 2u); ++map) {
+  for (Index map = 0; map < (work.shared_value ? 1 : 2); ++map) {
     add_to_keys(at.dp[map], block, tile, dout,
-                {to.dv, work.output.value[map], dims.value_dim, to.first_value[head][map]});
+                {to.dv, work.output.value[map], dims.value_dim, to.first_value[block.head][map]});
   }
-  for (size_t map = 0; map < static_cast<size_t>(dims.maps); ++map) {
+  for (Index map = 0; map < dims.maps; ++map) {
     const Index query = work.output.query[map], key = work.output.key[map];
     multiply_rows(at.p[map], block, tile, head_of(call.in.k, block.b, key), dims.head_dim,
                   head_data(call.to.dq, block.b, query, block.begin),
-                  call.mapping.query_heads * dims.head_dim, call.to.accumulate_q);
+                  call.in.mapping.query_heads * dims.head_dim, call.to.accumulate_q);
     add_to_keys(at.p[map], block, tile, head_of(call.in.q, block.b, query),
-                {to.dk, key, dims.head_dim, to.first_key[head][map]});
+                {to.dk, key, dims.head_dim, to.first_key[block.head][map]});
   }
 }
 
@@ -168,20 +221,21 @@ Index scratch_size(const Dims& dims, bool capped) {
   return (capped ? 6 : 4) * dims.map_size() + 2 * panel_size(dims.head_dim) +
          panel_size(dims.value_dim);
 }
-void backward_block(Call& call, const Block& block, real* scratch, KeyGradients& to) {
-  const OutputHead& output = call.mapping.outputs[static_cast<size_t>(block.head)];
+void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGradients& to) {
+  const OutputHead& output = call.in.mapping.outputs[block.head];
   const Index size = call.dims.map_size(), panel = panel_size(call.dims.head_dim);
   const bool capped = call.in.logit_softcap > 0;
   const auto map_at = [&](Index i) { return scratch + i * size; };
   real* panels = map_at(capped ? 6 : 4);
-  Work work{block,
-            output,
-            call.dims.maps == 1 || output.value[0] == output.value[1],
-            {{map_at(0), map_at(1)},
-             {map_at(2), map_at(3)},
-             {capped ? map_at(4) : nullptr, capped ? map_at(5) : nullptr}},
-            {panels, panels + panel},
-            panels + 2 * panel};
+  const Buffers buffers{.p = {map_at(0), map_at(1)},
+                        .dp = {map_at(2), map_at(3)},
+                        .slopes = {capped ? map_at(4) : nullptr, capped ? map_at(5) : nullptr}};
+  Work work{.block = block,
+            .output = output,
+            .shared_value = call.in.mapping.shares_value(output),
+            .buffers = buffers,
+            .queries = {panels, panels + panel},
+            .dout = panels + 2 * panel};
   pack_panels_of(call, work);
   for_each_tile(block, [&](const Tile& tile) { tile_forward(call, work, tile); });
   for (Index i = 0; i < block.rows; ++i) store_row_sums(call, work, i);
@@ -194,29 +248,36 @@ void backward_block(Call& call, const Block& block, real* scratch, KeyGradients&
 
 }  // namespace
 
-void attention_backward(const HeadMapping& mapping, const AttentionInputs& in,
-                        const Tensor& softmax_stats, const Tensor& dout,
+Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index seq) {
+  constexpr Index kEnough = 16;
+  const Index groups = std::ssize(mapping.groups());
+  const Index tasks = std::max(Index{1}, batch * groups);
+  const Index pairs = mapping.heads_out() / groups * ceil_div(seq, kBlockRows);
+  return std::clamp(ceil_div(kEnough, tasks), Index{1}, std::max(Index{1}, pairs));
+}
+
+void attention_backward(const AttentionInputs& in, const Tensor& softmax_stats, const Tensor& dout,
                         AttentionGradients& gradients) {
-  const Dims dims = dims_of(mapping, in);
-  Call call{mapping, in, softmax_stats, dout, dims, gradients};
-  const auto groups = mapping.groups();
-  const auto group_count = static_cast<Index>(groups.size());
-  const Index parts = attention_backward_parts(mapping, dims.batch, dims.seq);
+  const Dims dims = dims_of(in);
+  BackwardCall call{in, softmax_stats, dout, dims, gradients};
+  const auto groups = in.mapping.groups();
+  const Index group_count = std::ssize(groups);
+  const Index parts = attention_backward_parts(in.mapping, dims.batch, dims.seq);
   // One owner adds to the gradients of a sequence's keys in order; several parts have memory each.
   std::vector<KeyGradients> to;
   for (Index part = 0; part < parts; ++part) {
-    to.push_back(parts == 1 ? own_key_gradients(mapping, gradients)
-                            : part_of_key_gradients(mapping, gradients));
+    to.push_back(parts == 1 ? own_key_gradients(in.mapping, gradients)
+                            : part_of_key_gradients(in.mapping, gradients));
   }
   Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims, in.logit_softcap > 0)});
   parallel_for(dims.batch * group_count * parts, [&](Index task) {
     const Index part = task % parts, b = task / parts / group_count;
-    const auto& heads = groups[static_cast<size_t>(task / parts % group_count)];
-    const Index pairs = static_cast<Index>(heads.size()) * dims.blocks();
+    const std::vector<Index>& heads = groups[task / parts % group_count];
+    const Index pairs = std::ssize(heads) * dims.blocks();
     for (Index pair = part * pairs / parts; pair < (part + 1) * pairs / parts; ++pair) {
-      const Index head = heads[static_cast<size_t>(pair / dims.blocks())];
-      backward_block(call, make_block(in, dims, b, head, pair % dims.blocks() * kBlockRows),
-                     scratch.row(thread_index()), to[static_cast<size_t>(part)]);
+      const Index begin = pair % dims.blocks() * kBlockRows;
+      backward_block(call, make_block(in, dims, b, heads[pair / dims.blocks()], begin),
+                     scratch.row(thread_index()), to[part]);
     }
   });
   if (parts > 1) add_parts(to, gradients);

@@ -1,6 +1,7 @@
 #include "core/attention/blocks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -20,29 +21,17 @@ Index keys_of_block(Index seq, Index window) {
   return std::min(seq, reach_of(seq, window) + kBlockRows + kStepRows);
 }
 
-/// The first token that token t of sequence b sees.
-Index first_visible(const AttentionInputs& in, Index b, Index t) {
-  const Visibility& visible = in.visible;
-  Index first = visible.sliding_window > 0 ? std::max(Index{0}, t + 1 - visible.sliding_window) : 0;
-  if (visible.document_offsets) {
-    const auto at = static_cast<size_t>(b * in.q.shape()[1] + t);
-    first = std::max(first, static_cast<Index>((*visible.document_offsets)[at]));
-  }
-  return first;
-}
-
 void require_visibility(const AttentionInputs& in) {
   const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
   require_shape(in.visible.sliding_window >= 0, "attention",
                 "the window is {}; need 0 (all) or more", in.visible.sliding_window);
   if (!in.visible.document_offsets) return;
   const std::vector<std::int32_t>& starts = *in.visible.document_offsets;
-  require_shape(static_cast<Index>(starts.size()) == batch * seq, "attention",
+  require_shape(std::ssize(starts) == batch * seq, "attention",
                 "{} document starts for ({}, {}) tokens; need one a token", starts.size(), batch,
                 seq);
   for (Index i = 0; i < batch * seq; ++i) {
-    const Index start = starts[static_cast<size_t>(i)], t = i % seq;
-    const Index before = t == 0 ? 0 : starts[static_cast<size_t>(i - 1)];
+    const Index t = i % seq, start = starts[i], before = t == 0 ? 0 : starts[i - 1];
     require_shape(before <= start && start <= t, "attention",
                   "the document of token {} of sequence {} starts at {}; need {} to {}", t, i / seq,
                   start, before, t);
@@ -51,7 +40,8 @@ void require_visibility(const AttentionInputs& in) {
 
 }  // namespace
 
-Dims dims_of(const HeadMapping& mapping, const AttentionInputs& in) {
+Dims dims_of(const AttentionInputs& in) {
+  const HeadMapping& mapping = in.mapping;
   const Shape &q = in.q.shape(), &k = in.k.shape(), &v = in.v.shape();
   require_shape(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "attention",
                 "q is {}, k is {}, v is {}; need (B, T, heads, head_dim) each", q.str(), k.str(),
@@ -63,16 +53,15 @@ Dims dims_of(const HeadMapping& mapping, const AttentionInputs& in) {
                 "attention", "q is {}, k is {}, v is {}; need {} query, {} key and {} value heads",
                 q.str(), k.str(), v.str(), mapping.query_heads, mapping.key_heads,
                 mapping.value_heads);
-  const auto heads_out = static_cast<Index>(mapping.outputs.size());
-  require_shape((mapping.maps == 2) == (in.lambda != nullptr), "attention",
+  const Index heads_out = mapping.heads_out();
+  const Shape &lambda = in.lambda.shape(), &sinks = in.sinks.shape();
+  require_shape((mapping.maps == 2) == in.lambda.allocated(), "attention",
                 "two maps need lambda, one map has none");
-  require_shape(
-      !in.lambda || in.lambda->size() == 1 || in.lambda->shape() == Shape{q[0], q[1], heads_out},
-      "attention", "lambda is {}; need one scalar or ({}, {}, {})",
-      in.lambda ? in.lambda->shape().str() : "", q[0], q[1], heads_out);
-  require_shape(!in.sinks || in.sinks->shape() == Shape{mapping.query_heads}, "attention",
-                "sinks are {}; need ({}), one a query head",
-                in.sinks ? in.sinks->shape().str() : "", mapping.query_heads);
+  require_shape(mapping.maps == 1 || lambda.size() == 1 || lambda == Shape{q[0], q[1], heads_out},
+                "attention", "lambda is {}; need one scalar or ({}, {}, {})", lambda.str(), q[0],
+                q[1], heads_out);
+  require_shape(!in.sinks.allocated() || sinks == Shape{mapping.query_heads}, "attention",
+                "sinks are {}; need ({}), one a query head", sinks.str(), mapping.query_heads);
   require_visibility(in);
   const Index window = in.visible.sliding_window;
   return {q[0], q[1], q[3], v[3], heads_out, mapping.maps, keys_of_block(q[1], window)};
@@ -89,15 +78,19 @@ real* head_data(Tensor& x, Index b, Index head, Index t) {
 }
 
 real lambda_at(const AttentionInputs& in, Index b, Index t, Index head) {
-  if (!in.lambda) return 0;
-  if (in.lambda->size() == 1) return in.lambda->data()[0];
-  const Shape& s = in.lambda->shape();
-  return in.lambda->data()[(b * s[1] + t) * s[2] + head];
+  if (!in.lambda.allocated()) return 0;
+  if (in.lambda.size() == 1) return in.lambda.data()[0];
+  const Shape& s = in.lambda.shape();
+  return in.lambda.data()[(b * s[1] + t) * s[2] + head];
+}
+
+real Sink::probability(const SoftmaxStats& stats) const {
+  return present ? std::exp(logit - stats.max) * stats.inverse_sum : 0;
 }
 
 Sink sink_of(const AttentionInputs& in, Index query_head) {
-  if (!in.sinks) return {};
-  return {true, in.sinks->data()[query_head]};
+  if (!in.sinks.allocated()) return {};
+  return {true, in.sinks.data()[query_head]};
 }
 
 const SoftmaxStats& softmax_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t) {
@@ -112,8 +105,8 @@ SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, In
 
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin) {
   // Later queries never see further back than the first one does.
-  const Index first_key = first_visible(in, b, begin) / kStepRows * kStepRows;
-  return {b, head, begin, std::min(kBlockRows, dims.seq - begin), first_key};
+  const Index first = in.visible.first_visible(begin, b * dims.seq + begin);
+  return {b, head, begin, std::min(kBlockRows, dims.seq - begin), first / kStepRows * kStepRows};
 }
 
 Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes) {
@@ -149,9 +142,10 @@ void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& til
   if (in.visible.sliding_window > 0 || in.visible.document_offsets) {
     const auto limit = vector_of<SimdInt>([&](Index i) {
       const Index t = block.begin + lanes.first + std::min(i, lanes.count - 1);
-      return static_cast<SimdInt>(first_visible(in, block.b, t) - block.first_key - tile.key);
+      const Index first = in.visible.first_visible(t, block.b * in.q.shape()[1] + t);
+      return static_cast<SimdInt>(first - block.first_key - tile.key);
     });
-    const Index end = std::min(lanes.keys, static_cast<Index>(limit[lanes.count - 1]));
+    const Index end = std::min<Index>(lanes.keys, limit[lanes.count - 1]);
     for (Index key = 0; key < end; ++key) hide(key, at(key) < limit);
   }
   if (!tile.diagonal) return;
@@ -170,8 +164,8 @@ void pack_queries(const Operand& rows, double scale, real* panel) {
   pack::panel(pack::Format::plain, transpose(rows), 0, panel);
   if (scale == 1) return;
   const auto factor = static_cast<real>(scale);
-  for (Index i = 0; i < panel_size(rows.cols); i += kSimdWidth)
-    store(load(panel + i) * factor, panel + i);
+  for_each_vector(panel_size(rows.cols),
+                  [&](Index i, Index) { store(load(panel + i) * factor, panel + i); });
 }
 
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,

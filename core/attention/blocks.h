@@ -1,5 +1,21 @@
 #pragma once
-// What the forward and the backward attention kernels share: sizes, head views, one block of maps.
+// What the forward and the backward kernel share: a block is 64 queries (in double 32) of one
+// output head and the keys they see, cut into tiles. Scores lie a row a key:
+//
+//      queries   0.. 16.. 32.. 48..63    A vector register (Lanes) holds one key of 16 queries:
+//              +----+----+----+----+     nothing is summed within a register.
+//    first_key |....|....|....|....|
+//       ..     |....|....|....|....|     Tile of up to 64 keys that all queries may see.
+//              +----+----+----+----+
+//       begin  |\...|....|....|....|     Diagonal tile: the keys of the first 32 queries. A blank
+//              |    |\...|....|....|     is -inf as a score, 0 as a weight.
+//              +----+----+----+----+
+//                        |\...|....|     Diagonal tile of the other 32: no product is made for
+//                        |    |\...|     the queries before, which see none of its keys.
+//                        +----+----+
+
+#include <algorithm>
+#include <array>
 
 #include "core/attention/attention.h"
 #include "core/attention/lanes.h"
@@ -14,7 +30,8 @@ struct Dims {
   Index blocks() const { return ceil_div(seq, kBlockRows); }
   Index map_size() const { return keys * kBlockRows; }
 };
-Dims dims_of(const HeadMapping& mapping, const AttentionInputs& in);
+/// Throws ShapeError if the operands do not fit the mapping or each other.
+Dims dims_of(const AttentionInputs& in);
 
 /// Rows of one head of one sequence in a (B, T, heads, width) tensor.
 struct Head {
@@ -26,25 +43,35 @@ struct Head {
   }
 };
 Head head_of(const Tensor& x, Index b, Index head);
-/// The same place in a tensor that is written.
+/// The same position in a tensor that is written.
 real* head_data(Tensor& x, Index b, Index head, Index t);
 
-/// lambda of one token and output head, 0 if there is none.
+/// Returns lambda of one token and output head, 0 if there is none.
 real lambda_at(const AttentionInputs& in, Index b, Index t, Index head);
-/// The extra logit of a query head.
-Sink sink_of(const AttentionInputs& in, Index query_head);
 
+/// What backward needs to compute a row again: its largest score (or sink), and the reciprocal of
+/// its sum of exp(score - max), the sink included.
+struct SoftmaxStats {
+  real max, inverse_sum;
+};
 /// The row statistics of one token in one map.
 SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, Index t);
 const SoftmaxStats& softmax_stats_at(const Tensor& stats, Index b, Index head, Index map, Index t);
+
+/// The extra logit of a row: none, or one that takes part in max and sum.
+struct Sink {
+  bool present = false;
+  real logit = 0;
+  /// The probability it takes from the keys, 0 if absent.
+  real probability(const SoftmaxStats& stats) const;
+};
+Sink sink_of(const AttentionInputs& in, Index query_head);
 
 /// Queries [begin, begin + rows) of one output head and all keys that any of them sees. Their
 /// scores lie in buffers of kBlockRows columns, one a query; row 0 is first_key.
 struct Block {
   Index b, head, begin, rows;
   Index first_key;  ///< a multiple of kStepRows, so that products have few shapes
-  /// Keys that some of the queries before `end` see.
-  Index keys_before(Index end) const { return begin + end - first_key; }
 };
 Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
 
@@ -68,14 +95,10 @@ struct Tile {
 template <class F>
 void for_each_tile(const Block& block, F&& f) {
   const Index diagonal = block.begin - block.first_key;
-  for (Index key = 0; key < diagonal; key += kTileKeys) {
-    const Index left = diagonal - key;
-    f(Tile{key, left < kTileKeys ? left : kTileKeys, 0, false, key == 0});
-  }
-  for (Index i = 0; i < block.rows; i += kStepRows) {
-    const Index left = block.rows - i;
-    f(Tile{diagonal + i, left < kStepRows ? left : kStepRows, i, true, diagonal + i == 0});
-  }
+  for (Index key = 0; key < diagonal; key += kTileKeys)
+    f(Tile{key, std::min(kTileKeys, diagonal - key), 0, false, key == 0});
+  for (Index i = 0; i < block.rows; i += kStepRows)
+    f(Tile{diagonal + i, std::min(kStepRows, block.rows - i), i, true, diagonal + i == 0});
 }
 
 /// kSimdWidth neighbouring queries of a block; past its last query lanes hold numbers that nothing
@@ -83,16 +106,15 @@ void for_each_tile(const Block& block, F&& f) {
 struct Lanes {
   Index first, count;  ///< queries [first, first + count) of the block
   Index keys;          ///< of the tile that one of them can see
-  size_t number() const { return static_cast<size_t>(first / kSimdWidth); }
+  Index number() const { return first / kSimdWidth; }
   Index offset(const Tile& tile) const { return first - tile.query; }
 };
 /// Calls f(lanes) for all queries of a tile.
 template <class F>
 void for_each_lanes(const Block& block, const Tile& tile, F&& f) {
   for (Index i = tile.query; i < block.rows; i += kSimdWidth) {
-    const Index count = block.rows - i < kSimdWidth ? block.rows - i : kSimdWidth;
-    const Index seen = i + count - tile.query;
-    f(Lanes{i, count, tile.diagonal && seen < tile.keys ? seen : tile.keys});
+    const Index count = std::min(kSimdWidth, block.rows - i), seen = i + count - tile.query;
+    f(Lanes{i, count, tile.diagonal ? std::min(seen, tile.keys) : tile.keys});
   }
 }
 /// One number of each query of a block, Lanes::number() naming its vector.
@@ -110,8 +132,8 @@ void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& l
 void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile,
                   const Lanes& lanes, real* scores, real* slopes);
 
-/// What products read of the weights of lanes in a tile: zeros on keys that none of them sees, and
-/// bfloat16s if asked.
+/// Makes the weights of lanes in a tile what products read: zeros on keys that none of them sees,
+/// and bfloat16s if asked.
 void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weights);
 
 /// Numbers that pack_queries needs for a head of `width`.

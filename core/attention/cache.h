@@ -1,9 +1,8 @@
 #pragma once
-// Attention of new tokens to the keys and values kept of the tokens before them, as generation
-// needs it: what attention_forward computes, for few queries, reading keys and values once for all
-// query heads that share them.
+// The keys and values that generation keeps of the tokens so far (core/attention/decode.h).
 
-#include "core/attention/attention.h"
+#include "core/attention/heads.h"
+#include "core/tensor.h"
 
 namespace difftape {
 
@@ -23,7 +22,7 @@ class KvCache {
   Index batch() const { return batch_; }
   Index head_dim() const { return head_dim_; }
   Index value_dim() const { return value_dim_; }
-  /// What a step at this length reads of it.
+  /// Bytes that a step at this length reads.
   Index bytes_read() const;
 
   /// Keys of one head as panels of kSimdWidth tokens, each (D, kSimdWidth): the scores of a panel
@@ -42,11 +41,5 @@ class KvCache {
   Tensor keys_;    // (B, key_heads, panels, D * kSimdWidth)
   Tensor values_;  // (B, value_heads, capacity, value_stride)
 };
-
-/// The output (B, n, output heads, E) of the last n tokens of the cache, whose queries are `in.q`
-/// (B, n, query_heads, D); in.k and in.v are not read, in.round_maps does not count. Documents of
-/// in.visible are those of the n tokens: where in the sequence each begins. Throws ShapeError.
-Tensor attention_cached(const HeadMapping& mapping, const AttentionInputs& in,
-                        const KvCache& cache);
 
 }  // namespace difftape

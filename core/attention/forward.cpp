@@ -17,8 +17,7 @@ namespace {
 using namespace attention;
 
 /// Everything that the blocks of one call read and write.
-struct Call {
-  const HeadMapping& mapping;
+struct ForwardCall {
   const AttentionInputs& in;
   Dims dims;
   AttentionOutputs& result;
@@ -28,18 +27,18 @@ struct Call {
 struct Work {
   Block block;
   const OutputHead& output;
-  bool shared_value;            ///< one product with V
-  std::array<real*, 2> maps;    ///< scores, then numerators, then weights of V
-  real* panel;                  ///< of queries
-  std::array<PerQuery, 2> max;  ///< of each map
-  std::array<PerQuery, 2> sum;  ///< of the numerators
-  LaneStats stats(size_t map, const Lanes& lanes) const {
+  bool shared_value;                 ///< one product with V
+  std::array<real*, 2> maps;         ///< scores, then numerators, then weights of V
+  real* panel;                       ///< of queries
+  std::array<PerQuery, 2> max{};     ///< of each map
+  std::array<PerQuery, 2> sum{};     ///< of the numerators
+  LaneStats stats(Index map, const Lanes& lanes) const {
     return {max[map][lanes.number()], 1 / sum[map][lanes.number()]};
   }
 };
 
 /// The scores of a map and the largest of each query.
-void score(const Call& call, Work& work, size_t map) {
+void score(const ForwardCall& call, Work& work, Index map) {
   const Block& block = work.block;
   const Index query = work.output.query[map], width = call.dims.head_dim;
   const Sink sink = sink_of(call.in, query);
@@ -62,8 +61,8 @@ void score(const Call& call, Work& work, size_t map) {
     work.sum[map][i] = sink.present ? exp_simd(sink.logit - work.max[map][i]) : Simd{};
 }
 
-/// Those of a tile.
-void numerators(Work& work, size_t map, const Tile& tile) {
+/// Softmax numerators of one tile.
+void numerators(Work& work, Index map, const Tile& tile) {
   real* scores = work.maps[map] + tile.offset();
   for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
     Simd& sum = work.sum[map][lanes.number()];
@@ -75,7 +74,7 @@ void numerators(Work& work, size_t map, const Tile& tile) {
 /// The weights of V from the numerators E of both maps, divided by the sum of the first only after
 /// the product: of one product, E1 - ratio E2; of two, E1 and -ratio E2. ratio is lambda times that
 /// sum over the sum of the second.
-void combine_maps(const Call& call, const Work& work, const Tile& tile) {
+void combine_maps(const ForwardCall& call, const Work& work, const Tile& tile) {
   for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
     const Index offset = tile.offset() + lanes.offset(tile);
     const Simd ratio = lambda_of(call.in, work.block, lanes) *
@@ -89,7 +88,7 @@ void combine_maps(const Call& call, const Work& work, const Tile& tile) {
 }
 
 /// out = or += the weights of a tile times its rows of V.
-void multiply_values(Call& call, const Work& work, size_t map, const Tile& tile) {
+void multiply_values(ForwardCall& call, const Work& work, Index map, const Tile& tile) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
   real* weights = work.maps[map] + tile.offset();
@@ -101,56 +100,53 @@ void multiply_values(Call& call, const Work& work, size_t map, const Tile& tile)
                 dims.heads_out * dims.value_dim, map == 0 ? Accumulate::no : Accumulate::yes);
 }
 
-/// out from the scores.
-void weigh_values(Call& call, Work& work) {
+/// Turns scores into the output rows.
+void weigh_values(ForwardCall& call, Work& work) {
   const Block& block = work.block;
   const bool two = call.dims.maps == 2;
-  for (size_t map = 0; map < (two ? 2u : 0u); ++map)
+  for (Index map = 0; map < (two ? 2 : 0); ++map)
     for_each_tile(block, [&](const Tile& tile) { numerators(work, map, tile); });
   for_each_tile(block, [&](const Tile& tile) {
     two ? combine_maps(call, work, tile) : numerators(work, 0, tile);
-    for (size_t map = 0; map < (work.shared_value ? 1u : 2u); ++map)
+    for (Index map = 0; map < (work.shared_value ? 1 : 2); ++map)
       multiply_values(call, work, map, tile);
   });
   for (Index i = 0; i < block.rows; ++i) {
-    const real sum = work.sum[0][static_cast<size_t>(i / kSimdWidth)][i % kSimdWidth];
+    const real sum = work.sum[0][i / kSimdWidth][i % kSimdWidth];
     Row(head_data(call.result.out, block.b, block.head, block.begin + i), call.dims.value_dim) *=
         1 / sum;
   }
 }
 
-/// `scratch` holds scratch_size.
+/// Numbers that forward_block needs as `scratch`.
 Index scratch_size(const Dims& dims) {
   return dims.maps * dims.map_size() + panel_size(dims.head_dim);
 }
-void forward_block(Call& call, const Block& block, real* scratch) {
+void forward_block(ForwardCall& call, const Block& block, real* scratch) {
   const Index maps = call.dims.maps, size = call.dims.map_size();
-  const OutputHead& output = call.mapping.outputs[static_cast<size_t>(block.head)];
-  Work work{block,
-            output,
-            maps == 1 || output.value[0] == output.value[1],
-            {scratch, scratch + size},
-            scratch + maps * size,
-            {},
-            {}};
-  for (size_t map = 0; map < static_cast<size_t>(maps); ++map) score(call, work, map);
+  const OutputHead& output = call.in.mapping.outputs[block.head];
+  Work work{.block = block,
+            .output = output,
+            .shared_value = call.in.mapping.shares_value(output),
+            .maps = {scratch, scratch + size},
+            .panel = scratch + maps * size};
+  for (Index map = 0; map < maps; ++map) score(call, work, map);
   weigh_values(call, work);
-  for (size_t map = 0; map < static_cast<size_t>(maps); ++map) {
+  for (Index map = 0; map < maps; ++map) {
     for (Index i = 0; i < block.rows; i += kSimdWidth) {
       const Lanes lanes{i, std::min(kSimdWidth, block.rows - i), 0};
-      store_stats(work.stats(map, lanes), block, lanes, static_cast<Index>(map),
-                  call.result.softmax_stats);
+      store_stats(work.stats(map, lanes), block, lanes, map, call.result.softmax_stats);
     }
   }
 }
 
 }  // namespace
 
-AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionInputs& in) {
-  const Dims dims = dims_of(mapping, in);
+AttentionOutputs attention_forward(const AttentionInputs& in) {
+  const Dims dims = dims_of(in);
   AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
                           Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
-  Call call{mapping, in, dims, result};
+  ForwardCall call{in, dims, result};
   Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims)});
   const Index heads = dims.batch * dims.heads_out;
   parallel_for(dims.blocks() * heads, [&](Index task) {
@@ -164,14 +160,13 @@ AttentionOutputs attention_forward(const HeadMapping& mapping, const AttentionIn
 
 std::vector<real> largest_logits(const HeadMapping& mapping, const Tensor& softmax_stats) {
   const Shape& s = softmax_stats.shape();  // (B, output heads, M, T, 2)
-  std::vector<real> largest(static_cast<size_t>(mapping.query_heads),
-                            -std::numeric_limits<real>::infinity());
+  std::vector<real> largest(mapping.query_heads, -std::numeric_limits<real>::infinity());
   serial([&] {
     for (Index row = 0; row < s[0] * s[1] * s[2]; ++row) {
-      const OutputHead& output = mapping.outputs[static_cast<size_t>(row / s[2] % s[1])];
-      real& of = largest[static_cast<size_t>(output.query[static_cast<size_t>(row % s[2])])];
+      const Index head = row / s[2] % s[1], map = row % s[2];
+      real& of = largest[mapping.outputs[head].query[map]];
       const SoftmaxStats* stats =
-          &softmax_stats_at(softmax_stats, row / (s[1] * s[2]), row / s[2] % s[1], row % s[2], 0);
+          &softmax_stats_at(softmax_stats, row / (s[1] * s[2]), head, map, 0);
       for (Index t = 0; t < s[3]; ++t) of = std::max(of, stats[t].max);
     }
   });

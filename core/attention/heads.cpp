@@ -9,34 +9,30 @@ namespace {
 /// Disjoint sets with path halving (Tarjan & van Leeuwen 1984).
 class Sets {
  public:
-  explicit Sets(Index count) : parent_(static_cast<size_t>(count)) {
-    std::iota(parent_.begin(), parent_.end(), Index{0});
-  }
+  explicit Sets(Index count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
   Index find(Index i) {
-    while (at(i) != i) i = at(i) = at(at(i));
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  void join(Index a, Index b) { at(find(b)) = find(a); }
+  void join(Index a, Index b) { parent_[find(b)] = find(a); }
 
  private:
-  Index& at(Index i) { return parent_[static_cast<size_t>(i)]; }
   std::vector<Index> parent_;
 };
 
 }  // namespace
 
 std::vector<std::vector<Index>> HeadMapping::groups() const {
-  const auto count = static_cast<Index>(outputs.size());
+  const Index count = heads_out();
   Sets sets(count + key_heads + value_heads);  // output heads, then key heads, then value heads
   for (Index i = 0; i < count; ++i) {
-    const OutputHead& output = outputs[static_cast<size_t>(i)];
-    for (size_t map = 0; map < static_cast<size_t>(maps); ++map) {
-      sets.join(i, count + output.key[map]);
-      sets.join(i, count + key_heads + output.value[map]);
+    for (Index map = 0; map < maps; ++map) {
+      sets.join(i, count + outputs[i].key[map]);
+      sets.join(i, count + key_heads + outputs[i].value[map]);
     }
   }
-  std::vector<std::vector<Index>> by_root(static_cast<size_t>(count + key_heads + value_heads));
-  for (Index i = 0; i < count; ++i) by_root[static_cast<size_t>(sets.find(i))].push_back(i);
+  std::vector<std::vector<Index>> by_root(count + key_heads + value_heads);
+  for (Index i = 0; i < count; ++i) by_root[sets.find(i)].push_back(i);
   std::erase_if(by_root, [](const auto& group) { return group.empty(); });
   return by_root;
 }

@@ -22,6 +22,11 @@ struct HeadMapping {
   Index query_heads = 0, key_heads = 0, value_heads = 0;
   std::vector<OutputHead> outputs;  ///< one an output head
 
+  Index heads_out() const { return std::ssize(outputs); }
+  /// Whether all maps of an output head read one value head: one product with V is enough then.
+  bool shares_value(const OutputHead& output) const {
+    return maps == 1 || output.value[0] == output.value[1];
+  }
   /// Output heads that share a key or value head, directly or through others. Groups touch
   /// disjoint key and value heads, so each can own the sums of its gradients.
   std::vector<std::vector<Index>> groups() const;

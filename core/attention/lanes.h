@@ -5,7 +5,6 @@
 // has `keys` vectors, kBlockRows numbers apart; what is summed or compared goes on from `so_far`.
 // Scores are scaled already, masked keys hold -inf and get probability 0.
 
-#include "core/attention/rows.h"
 #include "core/gemm.h"
 #include "core/simd.h"
 

@@ -1,7 +1,6 @@
 #include "layers/attention/attention.h"
 
-#include <cmath>
-
+#include "core/attention/decode.h"
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "layers/linear.h"
@@ -43,8 +42,6 @@ Var split_heads(const Var& x, Index heads, Index width) {
   return reshape(x, {x.shape()[0], x.shape()[1], heads, width});
 }
 
-Index heads_out(const HeadMapping& mapping) { return std::ssize(mapping.outputs); }
-
 }  // namespace
 
 Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope)
@@ -57,14 +54,14 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
       q_proj_(projection(args, "q_proj", args.config.d_model, mapping_.query_heads * head_dim_)),
       k_proj_(projection(args, "k_proj", args.config.d_model, mapping_.key_heads * head_dim_)),
       v_proj_(projection(args, "v_proj", args.config.d_model, mapping_.value_heads * value_dim_)),
-      o_proj_(output_projection(args, heads_out(mapping_) * value_dim_)),
+      o_proj_(output_projection(args, mapping_.heads_out() * value_dim_)),
       q_norm_(norm_if(fields_.qk_norm, args, "q_norm", head_dim_, args.config.norm_eps)),
       k_norm_(norm_if(fields_.qk_norm, args, "k_norm", head_dim_, args.config.norm_eps)),
       subln_(norm_if(fields_.subln, args, "subln", value_dim_, kSublnEps)),
       rope_(std::move(rope)) {
   if (fields_.maps() == 2) {
     lambda_ = make_lambda(fields_, args.module,
-                          {head_dim_, args.config.d_model, heads_out(mapping_),
+                          {head_dim_, args.config.d_model, mapping_.heads_out(),
                            init_rule(args.config).projection(args.config.d_model)});
     head_factor_ = fields_.subln ? lambda_->head_factor() : 1;
   }
@@ -74,7 +71,8 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
   }
   if (fields_.gate != Gate::none) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
-    gate_.emplace(projection(args, "gate_proj", args.config.d_model, heads_out(mapping_) * width));
+    gate_.emplace(
+        projection(args, "gate_proj", args.config.d_model, mapping_.heads_out() * width));
   }
 }
 
@@ -87,13 +85,15 @@ Var Attention::query_or_key(const Linear& projection, const std::optional<RmsNor
 
 AttentionOperands Attention::operands_of(const Var& x, Index position,
                                          const Visibility& visible) const {
-  return {.q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads, position),
+  return {.mapping = mapping_,
+          .q = query_or_key(q_proj_, q_norm_, x, mapping_.query_heads, position),
           .k = query_or_key(k_proj_, k_norm_, x, mapping_.key_heads, position),
           .v = split_heads(v_proj_(x), mapping_.value_heads, value_dim_),
           .lambda = lambda_ ? (*lambda_)(x) : Var(),
           .sinks = sink_logits(x.tape()),
-          .mapping = mapping_,
-          .visible = visible};
+          .scale = attention_scale(head_dim_),
+          .visible = visible,
+          .logit_softcap = fields_.logit_softcap};
 }
 
 Var Attention::sink_logits(Tape& tape) const {
@@ -108,19 +108,16 @@ Var Attention::finished(Var context, const Var& x) const {
   if (head_factor_ != 1) context = affine(context, head_factor_, 0);
   if (gate_) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
-    context = mul(context, sigmoid(split_heads((*gate_)(x), heads_out(mapping_), width)));
+    context = mul(context, sigmoid(split_heads((*gate_)(x), mapping_.heads_out(), width)));
   }
   return context;
 }
 
 Var Attention::context_of(const AttentionOperands& in, Tensor* stats) const {
-  if (!context_rule_) {
-    return attention(in.q, in.k, in.v, in.lambda, in.sinks, mapping_, in.visible,
-                     fields_.logit_softcap, stats);
-  }
+  if (!context_rule_) return attention(in, stats);
   const Var context = context_rule_(in);
   const Shape& s = in.q.shape();
-  const Shape expected{s[0], s[1], heads_out(mapping_), value_dim_};
+  const Shape expected{s[0], s[1], mapping_.heads_out(), value_dim_};
   require_shape(context.shape() == expected, fields_.context,
                 "its rule made a context {}; need (B, T, output heads, E) = {}",
                 context.shape().str(), expected.str());
@@ -132,15 +129,7 @@ Var Attention::context_after(KvCache& cache, const AttentionOperands& in) const 
   cache.append(in.k.value(), in.v.value());
   if (before == 0) return context_of(in, nullptr);
   if (in.q.tape().recording()) throw std::logic_error("attention to a cache has no gradient");
-  const AttentionInputs inputs{.q = in.q.value(),
-                               .k = {},
-                               .v = {},
-                               .lambda = in.lambda.defined() ? &in.lambda.value() : nullptr,
-                               .scale = scale(),
-                               .sinks = in.sinks.defined() ? &in.sinks.value() : nullptr,
-                               .visible = in.visible,
-                               .logit_softcap = fields_.logit_softcap};
-  return in.q.tape().constant(attention_cached(mapping_, inputs, cache));
+  return in.q.tape().constant(attention_cached(values_of(in), cache));
 }
 
 Var Attention::operator()(const Var& x, const Pass& pass, const Var& residual) const {
@@ -154,11 +143,12 @@ Var Attention::operator()(const Var& x, const Pass& pass, const Var& residual) c
       cache ? context_after(*cache, in) : context_of(in, observer ? &stats : nullptr);
   const Var heads = finished(context, x);
   if (observer) {
-    const Tensor& before_norm = subln_ ? context.value() : heads.value();
-    observer->attention(layer_,
-                        {mapping_, in.q.value(), in.k.value(), in.v.value(), in.lambda.value(),
-                         in.sinks.value(), scale(), fields_.logit_softcap, in.visible, before_norm,
-                         gate_ && !subln_, stats, o_proj_.weights()});
+    AttentionView view{values_of(in)};
+    view.context = subln_ ? context.value() : heads.value();
+    view.gated = gate_ && !subln_;
+    view.softmax_stats = stats;
+    view.output_weight = o_proj_.weights();
+    observer->attention(layer_, view);
   }
   const Shape& s = heads.shape();
   return o_proj_(reshape(heads, {s[0], s[1], s[2] * s[3]}), residual);

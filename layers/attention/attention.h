@@ -2,7 +2,6 @@
 // The attention half of a block, built from the fields of its variant: how heads are mapped, where
 // lambda comes from, what else is in the softmax, and what happens to each head's result.
 
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +39,6 @@ class Attention {
   Var query_or_key(const Linear& projection, const std::optional<RmsNorm>& norm, const Var& x,
                    Index heads, Index position) const;
   Var sink_logits(Tape& tape) const;
-  double scale() const { return 1 / std::sqrt(static_cast<double>(head_dim_)); }
   Var context_of(const AttentionOperands& in, Tensor* stats) const;
   Var context_after(KvCache& cache, const AttentionOperands& in) const;
   Var finished(Var context, const Var& x) const;

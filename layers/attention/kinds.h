@@ -12,16 +12,26 @@
 namespace difftape {
 
 class Var;
+template <class Operand>
+struct BasicAttentionInputs;
 struct AttentionArgs;
-struct AttentionOperands;
+
+/// Makes the context (B, T, output heads, E) of AttentionOperands (autograd/ops.h), whose q and k
+/// come after norm and RoPE; attention_mask (core/attention/visibility.h) makes a tensor of
+/// `visible`. The context may depend on no token after its own, on none of another document and on
+/// none before the window. Tensors that a rule makes of numbers are filled through core/parallel.h,
+/// which a dry run skips.
+using ContextRule = std::function<Var(const BasicAttentionInputs<Var>&)>;
+/// Makes the rule of one layer (context.h) and declares the parameters that it reads, below the
+/// name of the layer. Throws ConfigError for a model that it cannot serve.
+using MakeContext = std::function<ContextRule(const AttentionArgs&)>;
 
 /// An entry of the registry of kinds.
 struct AttentionEntry {
   std::string name;    ///< a word: lower-case letters, digits and '_'
   std::string source;  ///< the article or report that describes it
   AttentionFields fields{};
-  /// Makes the rule of a layer (MakeContext of context.h); empty: the fused op, with the fields.
-  std::function<std::function<Var(const AttentionOperands&)>(const AttentionArgs&)> context{};
+  MakeContext context{};  ///< empty: the fused op, with the fields
 };
 
 /// Adds a kind to those of kinds.cpp, before anything reads a configuration: first of all in

@@ -30,16 +30,29 @@ void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
   }
 }
 
+/// The kernel against its composition.
+void expect_attention(const HeadMapping& mapping, const std::vector<Tensor>& inputs,
+                      const Visibility& visible = {}) {
+  const auto operands = [&](std::vector<Var>& v) {
+    return AttentionOperands{.mapping = mapping,
+                             .q = v[0],
+                             .k = v[1],
+                             .v = v[2],
+                             .lambda = v[3],
+                             .sinks = v.size() > 4 ? v[4] : Var(),
+                             .scale = attention_scale(v[0].shape().last()),
+                             .visible = visible};
+  };
+  expect_equal(
+      inputs, [&](std::vector<Var>& v) { return attention(operands(v)); },
+      [&](std::vector<Var>& v) { return composition::attention(operands(v)); });
+}
+
 TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
   constexpr Index kSeq = 801;
-  const HeadMapping mapping = HeadMapping::doubled(1, 1);
-  expect_equal(
-      {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"), drawn({1, kSeq, 1, 2}, "v"),
-       drawn({1, kSeq, 1}, "lambda")},
-      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], Var(), mapping); },
-      [&](std::vector<Var>& v) {
-        return composition::attention(v[0], v[1], v[2], v[3], Var(), mapping);
-      });
+  expect_attention(HeadMapping::doubled(1, 1),
+                   {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"),
+                    drawn({1, kSeq, 1, 2}, "v"), drawn({1, kSeq, 1}, "lambda")});
 }
 
 TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_composition) {
@@ -47,16 +60,10 @@ TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_compositi
   std::vector<std::int32_t> starts(kSeq, 0);
   for (size_t t = 333; t < kSeq; ++t) starts[t] = t < 1401 ? 333 : 1401;
   const Visibility visible{800, std::make_shared<const std::vector<std::int32_t>>(starts)};
-  const HeadMapping mapping = HeadMapping::doubled(1, 1);
-  expect_equal(
-      {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"), drawn({1, kSeq, 1, 2}, "v"),
-       drawn({1, kSeq, 1}, "lambda")},
-      [&](std::vector<Var>& v) {
-        return attention(v[0], v[1], v[2], v[3], Var(), mapping, visible);
-      },
-      [&](std::vector<Var>& v) {
-        return composition::attention(v[0], v[1], v[2], v[3], Var(), mapping, visible);
-      });
+  expect_attention(HeadMapping::doubled(1, 1),
+                   {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"),
+                    drawn({1, kSeq, 1, 2}, "v"), drawn({1, kSeq, 1}, "lambda")},
+                   visible);
 }
 
 TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
@@ -82,14 +89,10 @@ TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
 
 TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
   constexpr Index kBatch = 4200, kSeq = 4;
-  const HeadMapping mapping = HeadMapping::paired(2, 2);
-  expect_equal(
+  expect_attention(
+      HeadMapping::paired(2, 2),
       {drawn({kBatch, kSeq, 2, 1}, "q"), drawn({kBatch, kSeq, 2, 1}, "k"),
-       drawn({kBatch, kSeq, 1, 1}, "v"), drawn({}, "lambda"), drawn({2}, "sinks")},
-      [&](std::vector<Var>& v) { return attention(v[0], v[1], v[2], v[3], v[4], mapping); },
-      [&](std::vector<Var>& v) {
-        return composition::attention(v[0], v[1], v[2], v[3], v[4], mapping);
-      });
+       drawn({kBatch, kSeq, 1, 1}, "v"), drawn({}, "lambda"), drawn({2}, "sinks")});
 }
 
 TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {

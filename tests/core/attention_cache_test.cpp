@@ -1,7 +1,7 @@
 // What the cache gives the last tokens of a long sequence is what they have in the whole of it.
 #include <gtest/gtest.h>
 
-#include "core/attention/cache.h"
+#include "core/attention/decode.h"
 #include "tests/core/attention_problem.h"
 
 namespace difftape::test {
@@ -19,13 +19,12 @@ Tensor last_tokens(const Tensor& x) {
 /// Of one sequence, the largest difference from the whole.
 double difference(Problem& problem) {
   const Tensor whole = last_tokens(problem.forward().out);
-  KvCache cache(problem.mapping, 1, kSeq, problem.in.k.shape()[3], problem.in.v.shape()[3]);
+  KvCache cache(problem.in.mapping, 1, kSeq, problem.in.k.shape()[3], problem.in.v.shape()[3]);
   cache.append(problem.in.k, problem.in.v);
   AttentionInputs in = problem.in;
   in.q = last_tokens(in.q);
-  const Tensor lambda = last_tokens(problem.lambda);
-  if (in.lambda) in.lambda = &lambda;
-  const Tensor found = attention_cached(problem.mapping, in, cache);
+  in.lambda = last_tokens(in.lambda);
+  const Tensor found = attention_cached(in, cache);
   EXPECT_EQ(found.shape(), whole.shape());
   double largest = 0;
   for (Index i = 0; i < found.size(); ++i) {
@@ -52,7 +51,7 @@ TEST(AttentionCache, gives_the_last_tokens_of_a_long_sequence) {
 TEST(AttentionCache, has_the_sinks_of_the_whole_however_large) {
   for (const double sink : {-1e4, -1.0, 3.0, 1e4}) {
     Problem problem(HeadMapping::doubled(2, 2), 1, kSeq, 10, 7);
-    problem.sinks = Tensor::full({problem.mapping.query_heads}, static_cast<real>(sink));
+    problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, static_cast<real>(sink));
     EXPECT_LT(difference(problem), kTolerance) << sink;
   }
 }

@@ -2,8 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/attention.h"
-#include "core/random.h"
+#include "tests/core/attention_problem.h"
 
 namespace difftape {
 namespace {
@@ -12,36 +11,21 @@ constexpr Index kWidth = 2;
 
 /// One or two maps over a row of tokens whose scores are q_t * k_s with unit scale: the first
 /// feature carries them, the second is 0.
-struct Extreme {
-  HeadMapping mapping;
-  AttentionInputs in;
-  Tensor lambda;
-
+struct Extreme : test::Problem {
   Extreme(bool differential, Index seq)
-      : mapping(differential ? HeadMapping::doubled(1, 1) : HeadMapping::standard(1, 1)) {
-    in.q = Tensor::zeros({1, seq, mapping.query_heads, kWidth});
-    in.k = Tensor::zeros({1, seq, 1, kWidth});
-    in.v = Tensor::empty({1, seq, 1, kWidth});
-    fill_normal(in.v, RandomStream(5, "v"), 1);
-    lambda = Tensor::full({1, seq, 1}, real(0.25));
+      : Problem(differential ? HeadMapping::doubled(1, 1) : HeadMapping::standard(1, 1), 1, seq,
+                kWidth, kWidth) {
+    in.scale = 1;
+    in.q.fill(0);
+    in.k.fill(0);
+    in.lambda.fill(real(0.25));
   }
   void set_queries(real value) {
     for (Index i = 0; i < in.q.size(); i += kWidth) in.q.data()[i] = value;
   }
   real& key(Index s) { return in.k.row(s)[0]; }
-
-  AttentionOutputs forward() {
-    in.lambda = mapping.maps == 2 ? &lambda : nullptr;
-    return attention_forward(mapping, in);
-  }
-  AttentionGradients backward() {
-    const AttentionOutputs result = forward();
-    AttentionGradients to{
-        Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   Accumulate::no,
-        Accumulate::no,     Accumulate::no,     Tensor::like(lambda), {}};
-    const Tensor dout = Tensor::full(result.out.shape(), 1);
-    attention_backward(mapping, in, result.softmax_stats, dout, to);
-    return to;
+  AttentionGradients backward() const {
+    return Problem::backward(Tensor::full(forward().out.shape(), 1));
   }
 };
 
@@ -55,7 +39,7 @@ void expect_finite(const AttentionGradients& gradients, bool differential) {
 class Extremes : public testing::TestWithParam<bool> {
  protected:
   bool differential = GetParam();
-  /// What the maps sum to.
+  /// The sum of the maps.
   real whole = differential ? real(0.75) : real(1);
 };
 
@@ -104,8 +88,7 @@ TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
   Extreme problem(differential, 30);
   problem.set_queries(1);
   for (Index s = 0; s < 30; ++s) problem.key(s) = static_cast<real>(s % 3);
-  const Tensor sinks = Tensor::full({problem.mapping.query_heads}, 1e4);
-  problem.in.sinks = &sinks;
+  problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, 1e4);
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();
   for (real g : gradients.dq.values()) EXPECT_EQ(g, 0);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "core/attention/attention.h"
@@ -38,24 +37,22 @@ inline DocumentOffsets packed_documents(Index batch, Index seq) {
 }
 
 struct Problem {
-  HeadMapping mapping;
   AttentionInputs in;
-  Tensor lambda, sinks;
 
-  Problem(HeadMapping wiring, Index batch, Index seq, Index width, Index value_width)
-      : mapping(std::move(wiring)) {
-    in.q = random({batch, seq, mapping.query_heads, width}, "q");
-    in.k = random({batch, seq, mapping.key_heads, width}, "k");
-    in.v = random({batch, seq, mapping.value_heads, value_width}, "v");
-    in.scale = 1 / std::sqrt(static_cast<double>(width));
-    lambda = random({batch, seq, static_cast<Index>(mapping.outputs.size())}, "lambda");
+  Problem(const HeadMapping& mapping, Index batch, Index seq, Index width, Index value_width)
+      : in{.mapping = mapping,
+           .q = random({batch, seq, mapping.query_heads, width}, "q"),
+           .k = random({batch, seq, mapping.key_heads, width}, "k"),
+           .v = random({batch, seq, mapping.value_heads, value_width}, "v"),
+           .scale = attention_scale(width)} {
+    if (mapping.maps == 2) in.lambda = random({batch, seq, mapping.heads_out()}, "lambda");
   }
-  void add_sinks() { sinks = random({mapping.query_heads}, "sinks"); }
+  void add_sinks() { in.sinks = random({in.mapping.query_heads}, "sinks"); }
   /// The same with sequence b alone.
   Problem alone(Index b) const {
     Problem one = *this;
-    one.in.q = sequence(in.q, b), one.in.k = sequence(in.k, b), one.in.v = sequence(in.v, b);
-    one.lambda = sequence(lambda, b);
+    for (Tensor* x : {&one.in.q, &one.in.k, &one.in.v, &one.in.lambda})
+      if (x->allocated()) *x = sequence(*x, b);
     if (in.visible.document_offsets) {
       const Index seq = in.q.shape()[1];
       const auto first = in.visible.document_offsets->begin() + b * seq;
@@ -64,24 +61,23 @@ struct Problem {
     }
     return one;
   }
-  AttentionOutputs forward() {
-    in.lambda = mapping.maps == 2 ? &lambda : nullptr;
-    in.sinks = sinks.allocated() ? &sinks : nullptr;
-    return attention_forward(mapping, in);
-  }
-  AttentionGradients backward() { return backward(random(forward().out.shape(), "dout")); }
-  /// What the gradients held `before` is to be overwritten unless they are added to.
+  AttentionOutputs forward() const { return attention_forward(in); }
+  AttentionGradients backward() const { return backward(random(forward().out.shape(), "dout")); }
+  /// `before` fills the gradients, which are overwritten unless they are added to.
   AttentionGradients backward(const Tensor& dout, Accumulate accumulate = Accumulate::no,
-                              real before = std::numeric_limits<real>::quiet_NaN()) {
+                              real before = std::numeric_limits<real>::quiet_NaN()) const {
     const AttentionOutputs result = forward();
-    AttentionGradients to{Tensor::like(in.q), Tensor::like(in.k), Tensor::like(in.v),   accumulate,
-                          accumulate,         accumulate,         Tensor::like(lambda), {}};
     const Shape& s = in.q.shape();
-    if (in.sinks) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
-    for (Tensor* each : {&to.dq, &to.dk, &to.dv, &to.dlambda, &to.dsinks}) {
-      each->fill(before);
-    }
-    attention_backward(mapping, in, result.softmax_stats, dout, to);
+    AttentionGradients to{.dq = Tensor::like(in.q),
+                          .dk = Tensor::like(in.k),
+                          .dv = Tensor::like(in.v),
+                          .accumulate_q = accumulate,
+                          .accumulate_k = accumulate,
+                          .accumulate_v = accumulate};
+    if (in.lambda.allocated()) to.dlambda = Tensor::like(in.lambda);
+    if (in.sinks.allocated()) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
+    for (Tensor* each : {&to.dq, &to.dk, &to.dv, &to.dlambda, &to.dsinks}) each->fill(before);
+    attention_backward(in, result.softmax_stats, dout, to);
     return to;
   }
 };
@@ -104,12 +100,12 @@ inline double largest(const Tensor& x) {
   return size;
 }
 
-/// Those that a problem has: dlambda of two maps, dsinks of sinks.
+/// The gradients that a problem has: dlambda of two maps, dsinks of sinks.
 inline std::vector<Tensor AttentionGradients::*> gradients_of(const Problem& problem) {
   std::vector<Tensor AttentionGradients::*> which{&AttentionGradients::dq, &AttentionGradients::dk,
                                                   &AttentionGradients::dv};
-  if (problem.mapping.maps == 2) which.push_back(&AttentionGradients::dlambda);
-  if (problem.sinks.allocated()) which.push_back(&AttentionGradients::dsinks);
+  if (problem.in.lambda.allocated()) which.push_back(&AttentionGradients::dlambda);
+  if (problem.in.sinks.allocated()) which.push_back(&AttentionGradients::dsinks);
   return which;
 }
 

@@ -26,7 +26,7 @@ TEST(Attention, the_future_has_no_influence) {
 
 TEST(Attention, lambda_zero_leaves_the_first_map) {
   Problem two(HeadMapping::doubled(1, 1), 1, 20, 4, 4);
-  two.lambda.fill(0);
+  two.in.lambda.fill(0);
   Problem one(HeadMapping::standard(1, 1), 1, 20, 4, 4);
   one.in.k = two.in.k;
   one.in.v = two.in.v;
@@ -36,7 +36,7 @@ TEST(Attention, lambda_zero_leaves_the_first_map) {
 
 TEST(Attention, equal_maps_with_lambda_one_give_zero) {
   Problem problem(HeadMapping::doubled(2, 2), 2, 70, 4, 6);
-  problem.lambda.fill(1);
+  problem.in.lambda.fill(1);
   for (Index t = 0; t < 2 * 70 * 2; ++t) {
     std::copy_n(problem.in.q.row(2 * t), 4, problem.in.q.row(2 * t + 1));
   }
@@ -48,7 +48,8 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
   problem.in.v.fill(1);
   const Tensor out = problem.forward().out;
   for (Index t = 0; t < 33; ++t) {
-    EXPECT_NEAR(out.row(t)[0], 1 - problem.lambda.data()[t], 2e-6 * (1 + std::abs(out.row(t)[0])));
+    const real sum = out.row(t)[0];
+    EXPECT_NEAR(sum, 1 - problem.in.lambda.data()[t], 2e-6 * (1 + std::abs(sum)));
   }
 }
 
@@ -100,7 +101,7 @@ Tensor reordered(const Tensor& x, const std::vector<Index>& order) {
   Tensor y = Tensor::like(x);
   for (Index token = 0; token < shape[0] * shape[1]; ++token) {
     for (size_t i = 0; i < order.size(); ++i) {
-      const Index to = token * shape[2] + static_cast<Index>(i), from = token * shape[2] + order[i];
+      const Index to = token * shape[2] + i, from = token * shape[2] + order[i];
       std::copy_n(x.data() + from * shape[3], shape[3], y.data() + to * shape[3]);
     }
   }
@@ -113,39 +114,35 @@ TEST(Attention, permuting_heads_permutes_results) {
   problem.in.q = reordered(problem.in.q, {4, 5, 0, 1, 2, 3});
   problem.in.k = reordered(problem.in.k, {2, 0, 1});
   problem.in.v = reordered(problem.in.v, {2, 0, 1});
-  problem.lambda =
-      reordered(problem.lambda.reshaped({2, 37, 3, 1}), {2, 0, 1}).reshaped({2, 37, 3});
+  problem.in.lambda =
+      reordered(problem.in.lambda.reshaped({2, 37, 3, 1}), {2, 0, 1}).reshaped({2, 37, 3});
   expect_equal(problem.forward().out, reordered(before, {2, 0, 1}));
 }
 
 /// The context of one query by the definition, in double.
-std::vector<double> context_of(const Problem& p, Index b, Index t, size_t head) {
-  const Index width = p.in.q.shape()[3], value_width = p.in.v.shape()[3], seq = p.in.q.shape()[1];
-  const OutputHead& output = p.mapping.outputs[head];
-  const Index first = p.in.visible.document_offsets
-                          ? (*p.in.visible.document_offsets)[static_cast<size_t>(b * seq + t)]
-                          : 0;
-  std::vector<double> context(static_cast<size_t>(value_width), 0);
-  for (size_t map = 0; map < static_cast<size_t>(p.mapping.maps); ++map) {
+std::vector<double> context_of(const AttentionInputs& in, Index b, Index t, Index head) {
+  const Index width = in.q.shape()[3], seq = in.q.shape()[1], token = b * seq + t;
+  const OutputHead& output = in.mapping.outputs[head];
+  const Index first = in.visible.document_offsets ? (*in.visible.document_offsets)[token] : 0;
+  std::vector<double> context(in.v.shape()[3], 0);
+  for (Index map = 0; map < in.mapping.maps; ++map) {
     std::vector<double> weights;
-    double sum = p.sinks.allocated() ? std::exp(p.sinks.data()[output.query[map]]) : 0;
+    double sum = in.sinks.allocated() ? std::exp(in.sinks.data()[output.query[map]]) : 0;
     for (Index s = first; s <= t; ++s) {
       double dot = 0;
       for (Index i = 0; i < width; ++i) {
-        dot += p.in.q.row((b * seq + t) * p.mapping.query_heads + output.query[map])[i] *
-               p.in.k.row((b * seq + s) * p.mapping.key_heads + output.key[map])[i];
+        dot += in.q.row(token * in.mapping.query_heads + output.query[map])[i] *
+               in.k.row((b * seq + s) * in.mapping.key_heads + output.key[map])[i];
       }
-      const double score = dot * p.in.scale, cap = p.in.logit_softcap;
+      const double score = dot * in.scale, cap = in.logit_softcap;
       weights.push_back(std::exp(cap > 0 ? cap * std::tanh(score / cap) : score));
       sum += weights.back();
     }
-    const double lambda = p.lambda.row(b * seq + t)[head];
+    const double factor = map == 0 ? 1 : -in.lambda.row(token)[head];
     for (Index s = first; s <= t; ++s) {
-      const real* v = p.in.v.row((b * seq + s) * p.mapping.value_heads + output.value[map]);
-      for (size_t i = 0; i < context.size(); ++i) {
-        context[i] +=
-            (map == 0 ? 1 : -lambda) * weights[static_cast<size_t>(s - first)] / sum * v[i];
-      }
+      const real* v = in.v.row((b * seq + s) * in.mapping.value_heads + output.value[map]);
+      for (size_t i = 0; i < context.size(); ++i)
+        context[i] += factor * weights[s - first] / sum * v[i];
     }
   }
   return context;
@@ -161,12 +158,12 @@ TEST(Attention, soft_capped_scores_give_what_their_definition_gives) {
       const Tensor uncapped = problem.forward().out;
       view.apply(problem);
       const Tensor out = problem.forward().out;
-      const auto heads = static_cast<Index>(mapping.outputs.size());
+      const Index heads = mapping.heads_out();
       double difference = 0;
       for (Index row = 0; row < 2 * 70 * heads; ++row) {
         const Index token = row / heads;
         const std::vector<double> expected =
-            context_of(problem, token / 70, token % 70, static_cast<size_t>(row % heads));
+            context_of(problem.in, token / 70, token % 70, row % heads);
         for (size_t i = 0; i < expected.size(); ++i) {
           ASSERT_NEAR(out.row(row)[i], expected[i], sizeof(real) == 4 ? 1e-5 : 1e-13);
           difference = std::max(difference, std::abs(uncapped.row(row)[i] - expected[i]));
@@ -216,7 +213,7 @@ TEST(Attention, stays_finite_for_enormous_logits) {
 
 TEST(Attention, a_sink_far_above_every_score_takes_the_whole_row) {
   Problem problem(HeadMapping::standard(2, 1), 1, 20, 4, 4);
-  problem.sinks = Tensor::full({2}, 2000);
+  problem.in.sinks = Tensor::full({2}, 2000);
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();
   for (real x : gradients.dsinks.values()) EXPECT_EQ(x, 0);

@@ -37,7 +37,7 @@ AttentionView view_of(const run::h5::File& file) {
   view.lambda = tensor(file, "lambda");
   view.sinks = tensor(file, "sinks");
   view.context = tensor(file, "context");
-  view.scale = 1 / std::sqrt(static_cast<double>(view.q.shape().last()));
+  view.scale = attention_scale(view.q.shape().last());
   view.visible.sliding_window = file.int_attribute("/", "window");
   view.gated = file.int_attribute("/", "gated") != 0;
   if (file.exists("document_starts")) {

@@ -98,8 +98,12 @@ struct OnTape {
     const auto split = [&](const Var& w, Index count) {
       return reshape(matmul(x, w), {1, h.s.tokens, count, 2 * h.s.d / count});
     };
-    return attention(split(wq, heads), split(wk, heads), split(wv, 1),
-                     mapping.maps == 2 ? lambda : Var(), Var(), mapping);
+    return attention({.mapping = mapping,
+                      .q = split(wq, heads),
+                      .k = split(wk, heads),
+                      .v = split(wv, 1),
+                      .lambda = mapping.maps == 2 ? lambda : Var(),
+                      .scale = attention_scale(2 * h.s.d / heads)});
   }
   void backward(const Head& h, const Var& context) {
     const Var out = matmul(reshape(context, {h.s.tokens, 2 * h.s.d}), wo);

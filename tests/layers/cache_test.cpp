@@ -1,5 +1,5 @@
 // Tokens one after the other, over the keys and values of those before, give what all at once give.
-#include "core/attention/cache.h"
+#include "core/attention/decode.h"
 
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ TEST(KvCache, has_room_for_what_it_was_made_for) {
   EXPECT_THROW(cache.append(Tensor::zeros({1, 1, 4, 8}), Tensor::zeros({1, 1, 2, 8})), ShapeError);
   EXPECT_EQ(cache.length(), 2);
   const Tensor q = Tensor::zeros({1, 3, 4, 8});
-  EXPECT_THROW(attention_cached(mapping, {.q = q, .k = {}, .v = {}}, cache), ShapeError);
+  EXPECT_THROW(attention_cached({.mapping = mapping, .q = q, .k = {}, .v = {}}, cache), ShapeError);
 }
 
 TEST(KvCache, takes_no_part_in_a_backward_pass) {

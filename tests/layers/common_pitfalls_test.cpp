@@ -150,9 +150,9 @@ TEST(CommonPitfalls, it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_diff
   in.k = random({1, kSeq, 1, 3}, "k", 2);
   in.v = Tensor::zeros({1, kSeq, 1, kSeq});
   for (Index s = 0; s < kSeq; ++s) in.v.row(s)[s] = 1;  // the output is the weights themselves
-  const Tensor lambda = Tensor::full({1, kSeq, 1}, real(0.6));
-  in.lambda = &lambda;
-  const Tensor weights = attention_forward(HeadMapping::doubled(1, 1), in).out;
+  in.lambda = Tensor::full({1, kSeq, 1}, real(0.6));
+  in.mapping = HeadMapping::doubled(1, 1);
+  const Tensor weights = attention_forward(in).out;
   real smallest = 0;
   for (Index t = 0; t < kSeq; ++t) {
     real total = 0;
@@ -185,9 +185,9 @@ TEST(CommonPitfalls, the_logits_of_both_maps_are_those_over_sqrt_d) {
   in.k = random({1, 8, 1, 4}, "k", 2);
   in.v = random({1, 8, 1, 4}, "v");
   in.scale = 0.5;  // 1 / sqrt(4)
-  const Tensor lambda = Tensor::full({1, 8, 1}, real(0.5));
-  in.lambda = &lambda;
-  const Tensor stats = attention_forward(HeadMapping::doubled(1, 1), in).softmax_stats;
+  in.lambda = Tensor::full({1, 8, 1}, real(0.5));
+  in.mapping = HeadMapping::doubled(1, 1);
+  const Tensor stats = attention_forward(in).softmax_stats;
   for (Index map = 0; map < 2; ++map) {
     for (Index t = 0; t < 8; ++t) {
       double largest = -1e300;

@@ -16,13 +16,15 @@ namespace {
 double gain_of_norm(Index n, bool independent) {
   constexpr Index kSize = 64;
   const RandomStream random(1, "values");
-  AttentionInputs in{Tensor::zeros({1, n, 1, 8}), Tensor::zeros({1, n, 1, 8}),
-                     Tensor::zeros({1, n, 1, kSize})};
+  AttentionInputs in{.mapping = HeadMapping::standard(1, 1),
+                     .q = Tensor::zeros({1, n, 1, 8}),
+                     .k = Tensor::zeros({1, n, 1, 8}),
+                     .v = Tensor::zeros({1, n, 1, kSize})};
   for (Index i = 0; i < n * kSize; ++i) {
     in.v.data()[i] =
         static_cast<real>(random.normal(static_cast<std::uint64_t>(independent ? i : i % kSize)));
   }
-  const AttentionOutputs found = attention_forward(HeadMapping::standard(1, 1), in);
+  const AttentionOutputs found = attention_forward(in);
   const real* last = found.out.row(n - 1);
   double squares = 0;
   for (Index d = 0; d < kSize; ++d) squares += static_cast<double>(last[d] * last[d]);

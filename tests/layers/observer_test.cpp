@@ -37,12 +37,7 @@ TEST(Observer, sees_the_operands_and_the_result_of_the_attention_of_every_varian
     ASSERT_EQ(seen.views.size(), 1u);
     const AttentionView& view = seen.views[0];
     EXPECT_EQ(view.visible.sliding_window, 40);
-    const Tensor context =
-        attention_forward(
-            view.mapping,
-            {view.q, view.k, view.v, view.lambda.allocated() ? &view.lambda : nullptr, view.scale,
-             view.sinks.allocated() ? &view.sinks : nullptr, view.visible, false})
-            .out;
+    const Tensor context = attention_forward(view).out;
     ASSERT_EQ(view.context.shape(), context.shape());
     EXPECT_EQ(same(view.context, context), !view.gated) << config.attention.kind.name();
   }
@@ -60,8 +55,7 @@ TEST(Observer, sees_what_enters_the_norm_of_a_head_and_otherwise_what_the_gate_l
     layer.attention(tape.constant(x), {.observer = &seen});
     const AttentionView& view = seen.views[0];
     EXPECT_EQ(view.gated, !norm);
-    const Tensor context =
-        attention_forward(view.mapping, {view.q, view.k, view.v, nullptr, view.scale}).out;
+    const Tensor context = attention_forward(view).out;
     for (Index i = 0; i < context.size(); ++i) {
       EXPECT_EQ(view.context.data()[i], context.data()[i] * (norm ? 1 : real(0.5)));
     }

@@ -196,18 +196,14 @@ std::optional<double> smallest_output_cosine(const HeadMapping& mapping, const T
 }
 
 double rounding_error(const AttentionView& view) {
-  AttentionInputs inputs{view.q,      view.k,
-                         view.v,      view.lambda.allocated() ? &view.lambda : nullptr,
-                         view.scale,  view.sinks.allocated() ? &view.sinks : nullptr,
-                         view.visible};
-  inputs.logit_softcap = view.logit_softcap;
-  const Tensor full = attention_forward(view.mapping, inputs).out;
+  AttentionInputs inputs = view;
+  const Tensor full = attention_forward(inputs).out;
   for (Tensor* operand : {&inputs.q, &inputs.k, &inputs.v}) {
     *operand = operand->clone();
     round_bf16(operand->data(), operand->size());
   }
   inputs.round_maps = true;
-  const Tensor rounded = attention_forward(view.mapping, inputs).out;
+  const Tensor rounded = attention_forward(inputs).out;
   using Values = Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>>;
   const Eigen::ArrayXd a = Values(full.data(), full.size()).cast<double>();
   const Eigen::ArrayXd b = Values(rounded.data(), rounded.size()).cast<double>();

@@ -160,13 +160,7 @@ TopValues with_largest(TopValues part, std::span<const Largest> all, bool nan) {
 }  // namespace
 
 Index first_key(const AttentionView& view, Index sequence, Index t) {
-  const Visibility& visible = view.visible;
-  Index first = visible.sliding_window > 0 ? std::max<Index>(0, t - visible.sliding_window + 1) : 0;
-  if (visible.document_offsets) {
-    const Index token = sequence * view.q.shape()[1] + t;
-    first = std::max<Index>(first, (*visible.document_offsets)[static_cast<size_t>(token)]);
-  }
-  return first;
+  return view.visible.first_visible(t, sequence * view.q.shape()[1] + t);
 }
 
 double lambda_at(const AttentionView& view, Index sequence, Index t, Index head) {

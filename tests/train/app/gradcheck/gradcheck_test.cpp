@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "core/attention/mask.h"
+#include "core/attention/visibility.h"
 #include "layers/attention/context.h"
 #include "layers/model_config.h"
 #include "tests/layers/combinations.h"

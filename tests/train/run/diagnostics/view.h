@@ -13,19 +13,8 @@ inline Tensor drawn(const Shape& shape, const std::string& name, double std = 1)
   return x;
 }
 
-/// The context that the kernel computes for the rest of the view.
-inline void attend(AttentionView& view) {
-  const AttentionInputs inputs{view.q,
-                               view.k,
-                               view.v,
-                               view.lambda.allocated() ? &view.lambda : nullptr,
-                               view.scale,
-                               view.sinks.allocated() ? &view.sinks : nullptr,
-                               view.visible,
-                               false,
-                               view.logit_softcap};
-  view.context = attention_forward(view.mapping, inputs).out;
-}
+/// Computes the context of the view by the kernel.
+inline void attend(AttentionView& view) { view.context = attention_forward(view).out; }
 
 /// Random q, k and v of width 8 for a mapping, and lambda of one number if there are two maps.
 inline AttentionView view_of(const HeadMapping& mapping, Index batch, Index seq,
@@ -35,7 +24,7 @@ inline AttentionView view_of(const HeadMapping& mapping, Index batch, Index seq,
   view.q = drawn({batch, seq, mapping.query_heads, 8}, "q", std);
   view.k = drawn({batch, seq, mapping.key_heads, 8}, "k", std);
   view.v = drawn({batch, seq, mapping.value_heads, 8}, "v", 1);
-  view.scale = 1 / std::sqrt(8.0);
+  view.scale = attention_scale(8);
   if (mapping.maps == 2) view.lambda = Tensor::scalar(static_cast<real>(lambda));
   attend(view);
   return view;

@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "bench/attention_call.h"
 #include "bench/measure.h"
+#include "core/gemm.h"
 #include "core/platform.h"
 #include "core/random.h"
 #include "optim/optimizer.h"

@@ -1,6 +1,6 @@
 #pragma once
 // A digest of bytes (XXH3, 128 bits): tells whether two texts or files are the same, and finds
-// damage. It is no protection against forgery.
+// damage. It does not protect against forgery.
 
 #include <cstddef>
 #include <memory>

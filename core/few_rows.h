@@ -6,8 +6,8 @@
 
 namespace difftape {
 
-/// Whether the product is one of these: up to 8 rows of A, whose elements lie side by side, as
-/// those of the columns of B do.
+/// Returns true for such a product: up to 8 rows of A, whose elements lie side by side, as those of
+/// the columns of B do.
 bool are_few_rows(const Operand& a, const Operand& b);
 
 /// C = start + A B, where `start` has the strides of C, or is null: 0. It may be C. Every element

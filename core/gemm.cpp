@@ -68,16 +68,16 @@ void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, 
 /// One product, and how its operands are laid out for the tiles.
 struct GemmCall {
   Operand a, b;
+  real* c;
+  Index c_stride;
+  Accumulate accumulate;
+  const real* residual;
   Format format;
-  Index chunk;
-  real* c = nullptr;
-  Index c_stride = 0;
-  Accumulate accumulate = Accumulate::no;
-  const real* residual = nullptr;
+  Index chunk = chunk_length(format, a.cols);
   pack::Right right{};
 };
 
-/// How C is cut: each task owns `rows` rows of `group` neighbouring panels.
+/// The cuts of C: each task owns `rows` rows of `group` neighbouring panels.
 struct Cut {
   Index rows = 128, group = 4;
   Index tasks(const GemmCall& call) const { return row_blocks(call) * groups(call); }
@@ -147,13 +147,8 @@ pack::Right right_of(const GemmCall& call, void* memory) {
   return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
 }
 
-GemmCall make_call(const Operand& a, const Operand& b, Precision precision) {
-  assert(a.cols == b.rows);
-  const Format format = pack::format_of(precision);
-  return {.a = a, .b = b, .format = format, .chunk = chunk_length(format, a.cols)};
-}
-
 void run(GemmCall call) {
+  assert(call.a.cols == call.b.rows);
   if (call.format == Format::plain && are_few_rows(call.a, call.b)) {
     const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;
     multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
@@ -179,16 +174,12 @@ void run(GemmCall call) {
 
 void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
           Precision precision) {
-  GemmCall call = make_call(a, b, precision);
-  call.c = c, call.c_stride = c_stride, call.accumulate = accumulate;
-  run(call);
+  run({a, b, c, c_stride, accumulate, nullptr, pack::format_of(precision)});
 }
 
 void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
                         Index c_stride, Precision precision) {
-  GemmCall call = make_call(a, b, precision);
-  call.c = c, call.c_stride = c_stride, call.residual = residual;
-  run(call);
+  run({a, b, c, c_stride, Accumulate::no, residual, pack::format_of(precision)});
 }
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,

@@ -1,5 +1,5 @@
 #pragma once
-// How the operands of a product are laid out for the tiles: panels of the right operand, blocks of
+// The layout of the operands of a product for the tiles: panels of the right operand, blocks of
 // rows of the left one.
 
 #include "core/gemm.h"
@@ -11,7 +11,7 @@ inline const real* element(const Operand& m, Index row, Index col) {
   return m.transposed ? m.data + col * m.stride + row : m.data + row * m.stride + col;
 }
 
-/// How the elements of packed operands are stored.
+/// The elements of packed operands.
 enum class Format {
   plain,    ///< `real`
   rounded,  ///< `real`, rounded to bfloat16
@@ -49,8 +49,8 @@ struct Right {
   }
 };
 
-/// Whether tiles read `b` in place: packing is faster only if many rows of the left operand are
-/// multiplied with it.
+/// Returns true if tiles read `b` in place: packing is faster only if many rows of the left operand
+/// are multiplied with it.
 inline bool right_lies_well(Format format, const Operand& b, Index left_rows) {
   constexpr Index kMany = 512;
   return format == Format::plain && !b.transposed && b.stride <= kNearRows && left_rows <= kMany;
@@ -69,7 +69,7 @@ struct Left {
   }
 };
 
-/// Whether tiles can read `a` in place.
+/// Returns true if tiles can read `a` in place.
 inline bool left_lies_well(Format format, const Operand& a) {
   return format == Format::plain && (!a.transposed || a.stride <= kNearRows);
 }

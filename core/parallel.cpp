@@ -25,8 +25,8 @@ void set_flush(bool on) {
 #endif
 }
 
-// What one thread did before it calls release, others see after acquire of the same address. OpenMP
-// makes it so; ThreadSanitizer, which does not see how GCC's does, has to be told.
+// Writes of a thread before it calls release are seen by others after acquire of the same address.
+// OpenMP makes it so; ThreadSanitizer, which does not see how GCC's does, has to be told.
 #ifdef __SANITIZE_THREAD__
 void release(char* address) { __tsan_release(address); }
 void acquire(char* address) { __tsan_acquire(address); }

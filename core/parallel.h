@@ -46,7 +46,7 @@ class FlushSubnormals {
  private:
   bool before_;
 };
-/// Whether this thread does.
+/// Returns true if this thread does.
 bool flushes_subnormals();
 
 /// Elements in one block of a cheap element-wise loop.

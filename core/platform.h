@@ -1,5 +1,5 @@
 #pragma once
-// What this program was built from and with, and what the machine can do at best, measured.
+// The sources and tools that this program was built from, and the measured peak of the machine.
 
 #include <string>
 

@@ -48,7 +48,7 @@ void unreserve(void* block, std::size_t bytes) {
   }
 }
 
-/// Where blocks come from, null if there is nothing left, and return to.
+/// The functions that take a block, null if nothing is left, and give it back.
 struct Source {
   void* (*take)(std::size_t bytes);
   void (*give_back)(void* block, std::size_t bytes);

@@ -32,7 +32,7 @@ namespace detail {
 struct DryState;
 inline constinit thread_local DryState* dry = nullptr;
 }  // namespace detail
-/// Whether a DryRun lives on the calling thread.
+/// Returns true if a DryRun lives on the calling thread.
 inline bool dry() { return detail::dry != nullptr; }
 
 /// While one lives, the functions above are on this thread those of a pool of its own, which counts

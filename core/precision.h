@@ -1,5 +1,5 @@
 #pragma once
-// What a matrix product rounds its operands to.
+// The precision to which a matrix product rounds its operands.
 
 namespace difftape {
 

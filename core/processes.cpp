@@ -26,7 +26,7 @@ int from_environment(std::initializer_list<const char*> names, int otherwise) {
   return otherwise;
 }
 
-/// How many the program that started this one says there are: mpirun of Open MPI or MPICH.
+/// The number of processes that mpirun of Open MPI or MPICH announces to each.
 int announced() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1); }
 
 /// Until the end that another process brings to all.
@@ -40,7 +40,7 @@ int announced() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 
 
 namespace {
 
-/// What is longer goes in pieces: MPI counts in int.
+/// Longer messages are cut into pieces: MPI counts in int.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
 struct World {
@@ -60,7 +60,7 @@ void in_pieces(std::span<Byte> bytes, F&& f) {
   }
 }
 
-/// Whether bytes have anywhere to go; in a dry run there are none.
+/// True if there is no other process, or no bytes, as in a dry run.
 bool alone() { return world.count == 1 || pool::dry(); }
 
 /// The first process that failed; waits for the end if that is another.

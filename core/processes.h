@@ -25,11 +25,11 @@ std::string library();
 
 Index count();
 Index rank();  ///< of this process, from 0
-/// How many of them share the memory of this machine.
+/// The number of processes that share the memory of this machine.
 Index on_this_machine();
 
-/// What a process can fail at alone comes before this, which all call. It does not return if one of
-/// them failed.
+/// All processes call this. Do everything that can fail on one process before it. It does not
+/// return if one of them failed.
 void ready();
 /// Called instead by who failed, and by who fails later, before it says why and ends all. Of
 /// several that fail before they were ready only the first returns: why is said once.
@@ -54,8 +54,7 @@ std::string broadcast(std::string text, Index from);
 namespace detail {
 void combine(std::span<std::byte> bytes);
 }
-/// Of numbers that one process each knows, and that are 0 in the others, all get all: a bitwise or.
-/// For few of them.
+/// All-reduces few numbers by bitwise or. Each may be non-zero on at most one process.
 template <class T>
 void combine(std::vector<T>& numbers) {
   detail::combine(std::as_writable_bytes(std::span(numbers)));

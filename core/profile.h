@@ -1,5 +1,5 @@
 #pragma once
-// Where the time of a program goes: named events, nested, in nanoseconds. Off unless a Recording
+// The time that a program spends: named events, nested, in nanoseconds. Off unless a Recording
 // lives; then an event that is off costs one branch. Main thread only: work that an event hands to
 // other threads counts as its own until it has ended.
 
@@ -72,7 +72,7 @@ class Recorder {
 namespace detail {
 inline Recorder* current = nullptr;
 }
-/// What records now; null: nothing.
+/// The recorder in use; null: none.
 inline Recorder* current() { return detail::current; }
 
 /// Sends events to a recorder, which must outlive it, for as long as it lives.
@@ -121,7 +121,7 @@ struct Row {
   double ms() const { return forward.ms + backward.ms; }
 };
 
-/// What the steps spent on what. The rows and the rest add up to the steps.
+/// The time of all steps by op and phase. The rows and the rest add up to the steps.
 struct Table {
   Index steps = 0;
   double ms = 0;            ///< of all steps

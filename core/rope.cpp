@@ -25,7 +25,7 @@ Simd swapped_pairs(const Simd& x) {
 /// for slow.
 constexpr double kFastTurns = 32, kSlowTurns = 1;
 
-/// How far each plane is from fast, 0, to slow, 1.
+/// The position of each plane between fast, 0, and slow, 1.
 double slowness(const RopeRule& rule, Index head_dim, Index plane) {
   const double width = static_cast<double>(head_dim);
   const double length = static_cast<double>(rule.scaling.original_seq_len);

@@ -11,7 +11,7 @@
 
 namespace difftape {
 
-/// How frequencies change for sequences longer than those of training.
+/// The change of frequencies for sequences longer than those of training.
 enum class RopeScalingKind {
   none,
   linear,  ///< all are divided by the factor (position interpolation, Chen et al. 2023)

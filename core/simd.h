@@ -101,7 +101,7 @@ DIFFTAPE_INLINE Simd select(const SimdInts& condition, const Simd& a, const Simd
   return Simd([&](size_t i) { return condition.part[i] ? a.part[i] : b.part[i]; });
 }
 
-/// Whether fma rounds once: where the program is compiled for processors that do so.
+/// True if fma rounds once: where the program is compiled for processors that do so.
 #if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool kFma = true;
 #else

@@ -9,9 +9,9 @@ namespace difftape {
 
 namespace detail {
 
-/// How exp splits its argument in this precision: x = n ln 2 + f, |f| <= ln 2 / 2.
+/// Constants with which exp splits its argument: x = n ln 2 + f, |f| <= ln 2 / 2.
 struct ExpConstants {
-  real lowest;              ///< below it the result is no normal number: 0
+  real lowest;              ///< below it the result is not a normal number: 0
   real shift;               ///< adding it rounds to an integer and leaves that in the low bits
   real ln2_high, ln2_low;   ///< their sum is ln 2, n * ln2_high is exact
   int mantissa_bits, bias;  ///< of the exponent field

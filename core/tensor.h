@@ -11,7 +11,7 @@
 
 namespace difftape {
 
-/// Whether a result replaces the previous contents of its memory or is added to them.
+/// `no`: a result replaces the previous contents of its memory; `yes`: it is added to them.
 enum class Accumulate { no, yes };
 
 /// Up to 5 axes, outermost first. `shape[-1]` is the last axis. An empty shape is a scalar.

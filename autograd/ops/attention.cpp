@@ -33,8 +33,8 @@ Tensor rounded_if(bool round, const Tensor& x) {
   return y;
 }
 
-/// Where the kernel writes one of dq, dk and dv: the gradient itself or, if it is not required or
-/// two operands are one tensor (x attending to x), memory of its own.
+/// The memory in which the kernel writes one of dq, dk and dv: the gradient itself or, if it is not
+/// required or two operands are one tensor (x attending to x), memory of its own.
 class Target {
  public:
   Target(const Gradient& gradient, const Tensor& operand, bool own_memory)

@@ -13,7 +13,7 @@ namespace {
 
 using namespace attention;
 
-/// Whether an output head is, in each of its maps, the first to touch a key head or a value head.
+/// For each output head and each of its maps, true if it is the first to touch a key or value head.
 using Firsts = std::vector<std::array<bool, 2>>;
 
 /// The memory in which the gradients of keys and values are added up, the caller's or that of a
@@ -138,7 +138,7 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
   }
 }
 
-/// What follows from r of a query: the gradients of lambda and the sinks.
+/// Stores the gradients of lambda and the sinks, which follow from r of a query.
 void store_row_sums(BackwardCall& call, const Work& work, Index i) {
   const Block& block = work.block;
   const Index t = block.begin + i, token = block.b * call.dims.seq + t;

@@ -1,6 +1,6 @@
 #pragma once
-// What the forward and the backward kernel share: a block is 64 queries (in double 32) of one
-// output head and the keys they see, cut into tiles. Scores lie a row a key:
+// Shared by the forward and the backward kernel. A block is 64 queries (in double 32) of one output
+// head and the keys that they see, cut into tiles. Scores lie one row per key:
 //
 //      queries   0.. 16.. 32.. 48..63    A vector register (Lanes) holds one key of 16 queries:
 //              +----+----+----+----+     nothing is summed within a register.
@@ -49,8 +49,8 @@ real* head_data(Tensor& x, Index b, Index head, Index t);
 /// Returns lambda of one token and output head, 0 if there is none.
 real lambda_at(const AttentionInputs& in, Index b, Index t, Index head);
 
-/// What backward needs to compute a row again: its largest score (or sink), and the reciprocal of
-/// its sum of exp(score - max), the sink included.
+/// The numbers with which backward computes a row again: its largest score (or sink), and the
+/// reciprocal of its sum of exp(score - max), the sink included.
 struct SoftmaxStats {
   real max, inverse_sum;
 };
@@ -88,7 +88,7 @@ struct Tile {
   Index query;      ///< columns [query, rows of the block)
   bool diagonal;
   bool first;  ///< of its block; it has all queries
-  /// Where the tile begins in a buffer.
+  /// Position of its first score in a buffer.
   Index offset() const { return key * kBlockRows + query; }
 };
 /// Calls f(tile) for all keys of a block.

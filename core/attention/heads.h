@@ -23,7 +23,7 @@ struct HeadMapping {
   std::vector<OutputHead> outputs;  ///< one an output head
 
   Index heads_out() const { return std::ssize(outputs); }
-  /// Whether all maps of an output head read one value head: one product with V is enough then.
+  /// Returns true if all maps of an output head read one value head: one product with V is enough.
   bool shares_value(const OutputHead& output) const {
     return maps == 1 || output.value[0] == output.value[1];
   }

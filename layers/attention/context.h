@@ -11,7 +11,7 @@ namespace difftape {
 
 struct ModelConfig;
 
-/// What an attention layer needs to know to declare its parameters.
+/// The properties of an attention layer with which it declares its parameters.
 struct AttentionArgs {
   Module module;  ///< of a layer, for example model.layers.0.self_attn
   const ModelConfig& config;

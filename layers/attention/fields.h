@@ -1,5 +1,5 @@
 #pragma once
-// What an attention variant is made of: independent fields. A kind (softmax, diff_v1, ...) is a
+// The independent fields of an attention variant. A kind (softmax, diff_v1, ...) is a
 // row of them in kinds.cpp; each field can be set on its own beside it.
 
 #include "core/names.h"
@@ -7,7 +7,7 @@
 
 namespace difftape {
 
-/// How the heads of the baseline become heads of the layer (core/attention/heads.h).
+/// The mapping of the heads of the baseline to heads of the layer (core/attention/heads.h).
 enum class MappingKind {
   standard,  ///< one attention map a head
   paired,    ///< two maps, half the heads, values of twice the width (V1)

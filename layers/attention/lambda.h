@@ -1,5 +1,5 @@
 #pragma once
-// Where the weight of the second softmax map comes from.
+// The rules for the weight of the second softmax map.
 
 #include <memory>
 
@@ -18,7 +18,7 @@ class LambdaRule {
   virtual double head_factor() const { return 1; }
 };
 
-/// What a rule needs to know besides its layer.
+/// The properties of its layer that a rule reads.
 struct LambdaArgs {
   Index head_dim, d_model, heads;
   double projection_std;  ///< of initial values

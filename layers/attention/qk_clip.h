@@ -10,7 +10,7 @@
 
 namespace difftape {
 
-/// What one clipping found and did.
+/// The outcome of one clipping.
 struct QkClipped {
   double largest = 0;  ///< logit of all heads of all layers, q k / sqrt(d) of visible pairs
   Index heads = 0;     ///< query heads whose weights were scaled

@@ -1,4 +1,4 @@
-// What the cache gives the last tokens of a long sequence is what they have in the whole of it.
+// Attention to a cache gives the last tokens of a long sequence what the whole of it gives them.
 #include <gtest/gtest.h>
 
 #include "core/attention/decode.h"
@@ -16,7 +16,7 @@ Tensor last_tokens(const Tensor& x) {
   return y;
 }
 
-/// Of one sequence, the largest difference from the whole.
+/// The largest difference from the whole, of one sequence.
 double difference(Problem& problem) {
   const Tensor whole = last_tokens(problem.forward().out);
   KvCache cache(problem.in.mapping, 1, kSeq, problem.in.k.shape()[3], problem.in.v.shape()[3]);

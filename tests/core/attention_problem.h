@@ -109,7 +109,7 @@ inline std::vector<Tensor AttentionGradients::*> gradients_of(const Problem& pro
   return which;
 }
 
-/// What the queries of a problem see.
+/// The keys that the queries of a problem see.
 struct View {
   const char* name;
   Index window;

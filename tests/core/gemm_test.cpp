@@ -48,7 +48,7 @@ Tensor random_addend(Index rows, Index cols) {
   return x;
 }
 
-/// What one product is asked to do.
+/// The options of one product.
 struct Request {
   Accumulate accumulate = Accumulate::no;
   Precision precision = Precision::full;

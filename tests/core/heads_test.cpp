@@ -1,4 +1,4 @@
-// How heads are wired.
+// The wiring of heads.
 #include "core/attention/heads.h"
 
 namespace difftape {

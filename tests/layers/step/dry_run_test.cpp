@@ -1,4 +1,5 @@
 // A training step in a dry run: what it counts, against the same step with memory.
+#include "core/gemm_backend.h"
 #include "core/pool.h"
 
 #include <fmt/format.h>

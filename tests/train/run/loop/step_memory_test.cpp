@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/gemm_backend.h"
 #include "core/pool.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/app/gradcheck/cases.h"

@@ -95,7 +95,7 @@ void Tape::backward(const Var& from, const Tensor& cotangent) {
                 "the value does not depend on any leaf");
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
-    // All that uses a parameter was recorded after it.
+    // Every use of a parameter was recorded after it.
     if (events_.on_complete && node->parameter && node->has())
       events_.on_complete(*node->parameter);
     if (!node->pullback) continue;

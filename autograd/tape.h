@@ -16,24 +16,23 @@ namespace difftape {
 
 class Tape;
 
-/// Where pullbacks add the gradient of one op input. A handle that holds no value, so that
-/// capturing it holds no activation in memory. Inputs that need no gradient have `requires_grad()
-/// == false` and must then be left alone.
+/// A handle through which pullbacks add to the gradient of one input. It holds no value, so
+/// capturing it keeps no activation. Leave inputs with `requires_grad() == false` alone.
 class Gradient {
  public:
   Gradient() = default;
   bool requires_grad() const { return node_ >= 0; }
 
-  /// The memory of the accumulated gradient, zero-filled if nothing has been added yet: for `+=`.
+  /// Returns the accumulated gradient for `+=`, zero-filled if nothing has been added.
   Tensor grad() const;
-  /// The same memory for writers that can overwrite. Where `accumulate` is no, the contents are
-  /// undefined and every element must be written; where it is yes, the result must be added.
+  /// Returns the same memory without zeros. With Accumulate::no its contents are undefined and must
+  /// be overwritten; with yes they must be added to.
   struct Buffer {
     Tensor grad;
     Accumulate accumulate;
   };
   Buffer buffer() const;
-  /// Adds a whole tensor of the input's size. The first one is shared, not copied.
+  /// Adds a tensor of the input's size; the first one is shared, not copied.
   void add(const Tensor& gradient) const;
 
  private:
@@ -47,7 +46,7 @@ class Gradient {
 /// A value on a tape. Copies are handles to the same value.
 class Var {
  public:
-  /// Stands for an operand that is absent; `defined` is false.
+  /// Represents an absent operand; `defined` is false.
   Var() = default;
   bool defined() const { return tape_ != nullptr; }
   const Tensor& value() const { return value_; }
@@ -66,56 +65,54 @@ class Var {
 class Tape {
  public:
   enum class Mode { training, inference };
-  /// In inference mode nothing is recorded and values live only as long as their Vars. `precision`
-  /// is what linear, cross_entropy and attention round the operands of their products to.
+  /// Inference mode records nothing, and values live only as long as their Vars. linear,
+  /// cross_entropy and attention round the operands of their products to `precision`.
   explicit Tape(Mode mode = Mode::training, Precision precision = Precision::full)
       : recording_(mode == Mode::training), precision_(precision) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// A value that gradients do not flow into.
+  /// Makes a value without gradient.
   Var constant(Tensor value) { return {std::move(value), this, -1}; }
-  /// A leaf whose gradient is read with `gradient_of` after backward.
+  /// Makes a leaf; `gradient_of` returns its gradient after backward.
   Var input(Tensor value);
-  /// A leaf whose gradient is the parameter's; the same Var for the same parameter.
+  /// Makes a leaf that shares the gradient of a parameter; the same Var for the same parameter.
   Var parameter(Parameter& parameter);
 
   using Pullback = std::function<void(const Tensor& dy)>;
-  /// Puts the result of an op on the tape. The pullback receives the gradient of `value` and adds
-  /// to the gradients of the inputs; it is dropped if no input needs one. For a profile, the op has
-  /// run since the event before it ended: ops compute their value before they record it.
+  /// Records the result of an op. The pullback receives the gradient of `value` and adds to those
+  /// of the inputs; it is dropped if no input needs one. In a profile the op began when the
+  /// previous event ended, because ops compute before they record.
   Var record(const char* op, Tensor value, std::initializer_list<Var> inputs, Pullback pullback);
 
-  /// Runs all pullbacks in reverse from the scalar `loss`, dloss/dloss = 1. Captured tensors are
-  /// released as soon as their pullback ran. Afterwards every parameter that is on this tape has a
-  /// gradient (zero where none reached it). Runs once a tape.
+  /// Runs all pullbacks in reverse from the scalar `loss`, once per tape. Frees captured tensors as
+  /// it goes. Afterwards every parameter on the tape has a gradient, zero if none reached it.
   void backward(const Var& loss);
-  /// The same from any value with the given cotangent of its shape.
+  /// Starts from any value and a cotangent of its shape.
   void backward(const Var& from, const Tensor& cotangent);
 
-  /// Gradient of an input leaf after backward, zeros if none reached it.
+  /// Returns the gradient of an input leaf after backward, zeros if none reached it.
   Tensor gradient_of(const Var& leaf) const;
 
-  /// Functions that see what the tape computes; each may be empty. `op` has static lifetime,
-  /// `scope` is the layer. They change no result, and cost nothing when absent.
+  /// Optional callbacks. `op` has static lifetime, `scope` is the layer. They change no result, and
+  /// cost nothing when absent.
   struct Events {
     using See = std::function<void(const char* op, std::string_view scope, const Tensor& seen)>;
-    See on_value{};     ///< every value when its op is recorded
-    See on_gradient{};  ///< after every pullback, each gradient it added to
-    /// A parameter to whose gradient this tape adds nothing more.
+    See on_value{};     ///< every value, when its op is recorded
+    See on_gradient{};  ///< each gradient a pullback added to
+    /// Called when the gradient of a parameter is complete.
     std::function<void(Parameter&)> on_complete{};
   };
-  /// From now on; before anything is recorded, if gradients are to be seen.
+  /// Call before anything is recorded if gradients are to be seen.
   void set_events(Events events) { events_ = std::move(events); }
 
-  /// A tape for the inside of an op: with the precision and the events of this one.
+  /// Returns a tape for the inside of an op, with the same precision and events.
   Tape inner(Mode mode) const { return Tape(mode, precision_, events_); }
 
-  /// Number of recorded nodes.
   size_t size() const { return nodes_.size(); }
   bool recording() const { return recording_; }
   Precision precision() const { return precision_; }
-  /// Names of the recorded ops in the order of execution.
+  /// Returns the names of the recorded ops in order.
   std::vector<std::string> ops() const;
 
  private:
@@ -132,7 +129,7 @@ class Tape {
     Pullback pullback{};
     Tensor grad{};
     bool has_gradient = false;
-    std::vector<int> inputs{};  // nodes its pullback adds to; filled only if events.on_gradient
+    std::vector<int> inputs{};  // targets of the pullback; only if events.on_gradient
 
     bool& has() { return parameter ? parameter->has_gradient : has_gradient; }
     Tensor& gradient() { return parameter ? parameter->grad : grad; }
@@ -147,7 +144,7 @@ class Tape {
   Events events_;
 };
 
-/// record on the tape of the inputs.
+/// Records on the tape of the inputs.
 Var record(const char* op, Tensor value, std::initializer_list<Var> inputs,
            Tape::Pullback pullback);
 

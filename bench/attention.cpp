@@ -1,6 +1,6 @@
-// The fused attention kernels, forward and backward, against each other, interleaved within one
-// run: V2 against two calls of the softmax kernel on the same maps, V1 against softmax in the
-// baseline's shape, and the memory that a call needs beside its operands and results.
+// Compares the fused attention kernels, forward and backward, interleaved within one run: V2 with
+// two calls of the softmax kernel, V1 with softmax in the baseline's shape, and the memory that a
+// call needs besides its operands and results.
 #include <fmt/core.h>
 
 #include "bench/attention_call.h"
@@ -14,8 +14,8 @@ namespace {
 
 constexpr Index kHeads = 6, kHeadDim = 64;
 
-/// What V2 costs without a kernel of its own: each map as a softmax call over the same keys and
-/// values, and the subtraction between forward and backward.
+/// Computes V2 without a kernel of its own: one softmax call per map over the same keys and values,
+/// and the subtraction between forward and backward.
 struct TwoCalls {
   AttentionCall first, second;
   Tensor lambda, out, dout2, dlambda;

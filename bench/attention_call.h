@@ -6,8 +6,8 @@
 
 namespace difftape::bench {
 
-/// The kernel with everything it reads and writes: random q, k, v and output gradient, lambda 0.5
-/// for every token and head where there are two maps.
+/// A kernel call with all inputs and outputs: random q, k, v and output gradient; lambda 0.5 if
+/// there are two maps.
 struct AttentionCall {
   /// Keys have `head_dim` features, values `value_dim`.
   AttentionCall(const HeadMapping& mapping, Index batch, Index seq, Index head_dim,
@@ -15,8 +15,8 @@ struct AttentionCall {
 
   /// Forward and backward.
   void run();
-  /// Floating-point operations of forward and backward: a multiply-add counts 2, causal attention
-  /// half the square, backward twice forward; what backward repeats does not count.
+  /// Returns the floating-point operations of forward and backward. A multiply-add counts 2, causal
+  /// attention half the square, backward twice forward; recomputation does not count.
   double flops() const;
 
   AttentionInputs in;

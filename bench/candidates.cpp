@@ -59,9 +59,9 @@ AttentionConfig torch_attention(const AttentionConfig& attention) {
   return fields_of(attention) == fields_of(plain) ? attention : plain;
 }
 
-/// What torch_gpt.py trains in place of `config`: the same sizes, which are its options. Keys whose
-/// values do not change how long a step takes are as in `config` too: the numbers of AdamW, the
-/// tokens of a text, and when a run validates, logs and saves. All others have their defaults.
+/// Returns the configuration that torch_gpt.py trains: the sizes of `config`, which are its
+/// options, and keys that do not change the time of a step (AdamW, data, validation, logs,
+/// checkpoints). All others have their defaults.
 run::Config torch_config(const run::Config& config) {
   const ModelConfig& model = config.model;
   const OptimConfig& optim = config.optim;
@@ -109,7 +109,7 @@ run::Config torch_config(const run::Config& config) {
   return taken;
 }
 
-/// What of the configuration torch_gpt.py cannot do, "model.rope: false"; empty if it can do all.
+/// Returns a key that torch_gpt.py does not support, such as "model.rope: false", or "".
 std::string beyond_torch(const run::Config& config) {
   const run::FlatConfig asked = flat_config(config), taken = flat_config(torch_config(config));
   const auto [differs, other] = std::ranges::mismatch(asked, taken);

@@ -12,7 +12,7 @@ namespace difftape::bench {
 /// The names that choose candidates, difftape in single precision first.
 std::vector<std::string> candidate_names();
 
-/// Where they are and which of them run.
+/// The locations of the candidates, and those that run.
 struct Selection {
   std::vector<std::string> names = candidate_names();
   std::filesystem::path programs;  ///< the directory of bench_serve and difftape
@@ -30,10 +30,10 @@ struct Entries {
 struct Training {
   std::string config;
   std::vector<std::string> overrides;
-  std::string kind;  ///< attention in place of the configured one; empty: as it is
+  std::string kind;  ///< replaces the configured attention unless empty
 };
 
-/// Whole training steps. Throws what the configuration throws.
+/// Makes candidates that take whole training steps. Throws the errors of the configuration.
 Entries training_entries(const Training& training, const Selection& selection);
 
 /// Softmax attention alone, forward and backward. Throws UsageError if `seq` does not divide
@@ -43,12 +43,12 @@ struct AttentionSize {
 };
 Entries attention_entries(const AttentionSize& size, const Selection& selection);
 
-/// Texts of `tokens` tokens written token by token, in single precision: PyTorch with as many
-/// threads as difftape, and with one, which is faster where steps are small.
+/// Generation of `tokens` tokens one by one in single precision. PyTorch has as many threads as
+/// difftape, and one thread, which is faster for small steps.
 Entries text_entries(const Training& training, Index tokens, const Selection& selection);
 
-/// From the start of the program to the end of the first step: `difftape train` with its run
-/// directory `scratch`, and the peers.
+/// The time from program start to the end of the first step: `difftape train` with run directory
+/// `scratch`, and the peers.
 Entries start_entries(const Training& training, const Selection& selection,
                       const std::filesystem::path& scratch);
 

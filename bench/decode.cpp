@@ -1,6 +1,6 @@
-// Decoding, one token at a time, of several attention kinds, interleaved within one run: tokens per
-// second and the bytes of the KV cache that a token reads, against the length of the context; and
-// V1's attention alone, whose kernel reads the values once for both maps, beside one call a map.
+// Compares decoding of several attention kinds, interleaved within one run: tokens per second and
+// bytes read from the KV cache per token, by context length. Also compares V1's attention in one
+// call, which reads the values once for both maps, with one call per map.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ struct Arguments {
   std::vector<Index> contexts{256, 1024, 4096}, batches{1, 4, 8};
   int rounds = 7, tokens = 8;
 
-  /// Tokens of a sequence at most: the longest context and all that is written after it.
+  /// Most tokens of a sequence: the longest context and the tokens generated after it.
   Index capacity() const { return *std::ranges::max_element(contexts) + (rounds + 1) * tokens; }
 };
 
@@ -142,7 +142,8 @@ AttentionInputs one_map(AttentionInputs in, size_t map) {
   return in;
 }
 
-/// V1's attention of one token to `context`, in one call and as one call a map and a subtraction.
+/// Compares V1's attention of one token to `context` in one call with one call per map and a
+/// subtraction.
 void print_value_reads(const Arguments& arguments) {
   constexpr Index kHeads = 6, kHeadDim = 64;
   system::Table table{{{"", "context"},

@@ -82,7 +82,7 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A candidate that runs, and what was measured of it.
+/// A running candidate and its measurements.
 class Runner {
  public:
   explicit Runner(const Candidate& candidate)

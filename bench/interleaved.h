@@ -13,9 +13,8 @@
 
 namespace difftape::bench {
 
-/// Runs a command, found in PATH, with pipes to its standard input and output; what it writes to
-/// its standard error is kept. Destroying it closes its input, by which a candidate ends, and
-/// kills what has not ended within 5 seconds.
+/// Runs a command from PATH with pipes to its standard input and output, and keeps its standard
+/// error. Destroying it closes the input, at which a candidate ends, and kills it after 5 seconds.
 class Process {
  public:
   /// Throws MissingInput with the command and the reason if it cannot be started.
@@ -24,7 +23,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Sends a line. If the process is gone, nothing happens; the next read_line() says so.
+  /// Sends a line. If the process has ended, does nothing; the next read_line() reports it.
   void write_line(const std::string& line);
   /// The next line without its newline; nothing once the process has closed its output.
   std::optional<std::string> read_line();
@@ -65,14 +64,13 @@ struct BenchmarkResult {
   std::vector<std::string> left_out;  ///< "name: why"
 };
 
-/// In a round each candidate takes `steps` steps. Each takes `warmup` steps first, which do not
-/// count.
+/// Each candidate takes `steps` steps per round, after `warmup` steps that do not count.
 struct Interleaving {
   int rounds = 10, steps = 3, warmup = 2;
 };
 
-/// A candidate that cannot start, ends early or answers what is no result is left out; the others
-/// go on.
+/// Leaves out candidates that cannot start, end early or give an invalid answer; the others
+/// continue.
 BenchmarkResult run_interleaved(const std::vector<Candidate>& candidates,
                                 const Interleaving& rules);
 

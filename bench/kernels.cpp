@@ -30,8 +30,8 @@ std::string median_of(const std::vector<Run>& runs, const std::string& counter, 
                         : fmt::format("{:.1f}{}", stats::quantile(values, 0.5) / unit, suffix);
 }
 
-/// Collects the repetitions of every benchmark; at the end prints microseconds an iteration
-/// (median, 10 %, 90 %) and the medians of the counters "GFLOP/s", "of_peak" and bytes per second.
+/// Collects the repetitions of every benchmark. At the end prints microseconds per iteration
+/// (median, 10 %, 90 %) and the medians of GFLOP/s, fraction of peak and bytes per second.
 class KernelTable : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
@@ -92,7 +92,7 @@ Tensor random(const Shape& shape, double std = 1) {
   return x;
 }
 
-/// Reports `flops` an iteration as GFLOP/s and as a share of the peak, measured here and now.
+/// Reports `flops` per iteration as GFLOP/s and as a fraction of the peak measured now.
 void count_flops(benchmark::State& state, double flops) {
   const double total = flops * static_cast<double>(state.iterations());
   state.counters["GFLOP/s"] = benchmark::Counter(total / 1e9, benchmark::Counter::kIsRate);
@@ -133,8 +133,8 @@ BENCHMARK_CAPTURE(linear_product, forward, Product::forward)->Apply(linear_sizes
 BENCHMARK_CAPTURE(linear_product, dx, Product::dx)->Apply(linear_sizes);
 BENCHMARK_CAPTURE(linear_product, dw, Product::dw)->Apply(linear_sizes);
 
-/// Forward and backward of one attention call: 6 baseline heads of 64 over 4096 tokens in all. The
-/// FLOPs are those of the mathematics (backward twice forward), not those that are recomputed.
+/// Forward and backward of one attention call: 6 baseline heads of 64 over 4096 tokens. FLOPs do
+/// not include recomputation (backward is twice forward).
 void attention_both(benchmark::State& state, const char* kind) {
   constexpr Index kTokens = 4096;
   const Index seq = state.range(0);
@@ -161,8 +161,8 @@ void rms_norm_both(benchmark::State& state) {
 }
 BENCHMARK(rms_norm_both)->Arg(384)->Arg(768)->ArgName("C")->UseRealTime();
 
-/// Weights as they are initialised: with larger ones the probabilities of a random model are
-/// subnormal numbers, which are slow and rare at usual learning rates.
+/// Small weights, as initialized: larger ones make probabilities of a random model subnormal, which
+/// is slow and rare in training.
 void cross_entropy_both(benchmark::State& state) {
   const Tensor hidden = random({2048, 384}), weight = random({state.range(0), 384}, 0.02);
   const std::vector<std::int32_t> targets(2048, 3);

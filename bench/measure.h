@@ -1,6 +1,6 @@
 #pragma once
-// What the benchmarks share: ratios of repeated measurements (their quantiles are those of
-// train/stats), the memory of this process, the head of their output, and how their programs end.
+// Shared by the benchmarks: ratios of repeated measurements (with the quantiles of train/stats),
+// memory of the process, header of the output, and exit codes.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -31,8 +31,8 @@ void print_environment();
 /// "d_model 384, 6 layers, ...": the model and the batch of a benchmark.
 std::string describe(const run::Config& config);
 
-/// Parses the command line and runs `body`. What main returns: 0, 64 for a wrong command line, or
-/// the code of the Error, which goes to stderr after the name of the program.
+/// Parses the command line and runs `body`. Returns the exit code: 0, 64 for a wrong command line,
+/// or the code of an Error, which it prints to stderr after the program's name.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
 
 }  // namespace difftape::bench

@@ -2,8 +2,8 @@
 // precisions.
 //   step       whole training steps of a configuration
 //   attention  softmax attention alone, forward and backward
-//   generate   texts written token by token
-//   start      from the start of the program to the end of the first step
+//   generate   generation token by token
+//   start      time from program start to the end of the first step
 #include <fmt/core.h>
 #include <unistd.h>
 

@@ -15,7 +15,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Speed of `a` over that of `b`, round by round.
+/// Returns the speed of `a` over `b` in each round.
 std::vector<double> speed(const Result& a, const Result& b) {
   return ratios(b.round_medians, a.round_medians);
 }

@@ -9,21 +9,21 @@
 
 namespace difftape::bench {
 
-/// Candidates measured together, and the tokens of a step there.
+/// Candidates measured together, and the tokens per step.
 struct CandidateGroup {
-  std::string label;  ///< what is different in it, "512"; empty if there is one group
+  std::string label;  ///< the value that distinguishes it, "512"; empty for a single group
   double tokens = 0;
   BenchmarkResult result;
 };
 
-/// Milliseconds a step (median, 10 %, 90 %), microseconds a token, tokens per second, share of the
-/// FMA peak, memory of the process in MB (at most, and before it built anything), and speed
-/// relative to the first candidate of the group, round by round (median, 10 %, 90 %). Below: how
-/// many times as fast the first is as the best of every other framework, the versions, what was
-/// left out and why. `label` heads the column of groups.
+/// Returns a table of milliseconds per step (median, 10 %, 90 %), microseconds per token, tokens
+/// per second, fraction of the FMA peak, memory in MB (peak and at the start), and speed relative
+/// to the first candidate of the group (median, 10 %, 90 % of rounds). Below it: the speed of the
+/// first relative to the best of each framework, versions, and candidates left out with reasons.
+/// `label` heads the column of groups.
 std::string results_table(const std::vector<CandidateGroup>& groups, const std::string& label);
 
-/// The same for the time to the first step: seconds only.
+/// Returns a table of the seconds to the first step.
 std::string start_table(const BenchmarkResult& result);
 
 }  // namespace difftape::bench

@@ -1,5 +1,5 @@
-// Our candidate in bench_peers: takes steps when a line asks for them, and answers with how long
-// each took. bench/README.md has the protocol.
+// The difftape candidate of bench_peers: takes steps on request and answers with their times.
+// bench/README.md has the protocol.
 #include <fmt/core.h>
 
 #include <iostream>
@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-/// `ready` is what the first line says beside name and memory; `step` takes a step and returns its
+/// `ready` extends the first line, after name and memory; `step` takes a step and returns its
 /// seconds.
 void serve(json ready, double idle_bytes, const std::function<double()>& step) {
   const BuildInfo build = build_info();
@@ -59,7 +59,7 @@ void serve_training(const run::Config& config) {
   });
 }
 
-/// A step is a text: `count` tokens after a prompt, the likeliest one each time.
+/// One step generates `count` tokens greedily after a prompt.
 void serve_texts(const run::Config& config, Index count) {
   constexpr Index kPrompt = 16;
   const double idle = process_memory().now;

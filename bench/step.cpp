@@ -1,5 +1,5 @@
-// Whole training steps (batch, forward, backward, clipping, AdamW) of several attention kinds,
-// interleaved within one run: tokens per second and the share of the measured peak.
+// Compares whole training steps (batch, forward, backward, clipping, AdamW) of several attention
+// kinds, interleaved within one run: tokens per second and the fraction of the measured peak.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -71,7 +71,7 @@ void run_interleaved(std::vector<Candidate>& all, const Arguments& arguments) {
   }
 }
 
-/// Where the time of one kind goes, in steps of its own after the comparison.
+/// Profiles one kind in separate steps after the comparison.
 void print_by_op(Candidate& each, int steps) {
   profile::Recorder recorder;
   {

@@ -9,8 +9,8 @@
 namespace difftape {
 
 namespace detail {
-/// The bits of x rounded to a bfloat16 in the upper half; the lower half is not cleared. NaN stays
-/// NaN, overflow goes to infinity.
+/// Returns x rounded to bfloat16 in the upper half of the bits; the lower half is not cleared. NaN
+/// stays NaN, overflow becomes infinity.
 inline std::uint32_t rounded_bits(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t nearest = bits + 0x7fff + ((bits >> 16) & 1);
@@ -23,24 +23,23 @@ inline std::uint16_t bf16_bits(real x) {
   return static_cast<std::uint16_t>(detail::rounded_bits(static_cast<float>(x)) >> 16);
 }
 
-/// Returns the number that the bits stand for.
+/// Returns the value of the bits.
 inline real from_bf16_bits(std::uint16_t bits) {
   return static_cast<real>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
 }
 
-/// Two numbers as neighbouring bfloat16s, `first` at the lower address.
+/// Returns two values as neighboring bfloat16s, `first` at the lower address.
 inline std::uint32_t bf16_pair(real first, real second) {
   return (detail::rounded_bits(static_cast<float>(first)) >> 16) |
          (detail::rounded_bits(static_cast<float>(second)) & 0xffff0000);
 }
 
-/// x rounded to the nearest bfloat16.
+/// Returns x rounded to the nearest bfloat16.
 inline real round_bf16(real x) {
   return static_cast<real>(
       std::bit_cast<float>(detail::rounded_bits(static_cast<float>(x)) & 0xffff0000));
 }
 
-/// Rounds n numbers in place.
 inline void round_bf16(real* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] = round_bf16(x[i]);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A digest of bytes (XXH3, 128 bits): tells whether two texts or files are the same, and finds
-// damage. It does not protect against forgery.
+// A digest of bytes (XXH3, 128 bits) that detects differences and damage. It does not protect
+// against forgery.
 
 #include <cstddef>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace difftape {
 
-/// Digest of the bytes added so far, in their order; how they were cut into calls is irrelevant.
+/// The digest of all bytes added so far, however they were split into calls.
 class Digest {
  public:
   Digest();
@@ -20,7 +20,7 @@ class Digest {
 
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
-  /// 32 hexadecimal digits, most significant first, as `xxhsum -H2` prints them.
+  /// Returns 32 hexadecimal digits, most significant first, like `xxhsum -H2`.
   std::string hex() const;
 
  private:

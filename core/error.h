@@ -1,6 +1,5 @@
 #pragma once
-// The errors that a user can cause, as one exception family. Invariants of the library itself are
-// asserted.
+// One exception family for errors that a user can cause. Invariants of the library are asserted.
 
 #include <fmt/format.h>
 
@@ -17,27 +16,27 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& message);
 };
 
-/// An operation got operands of the wrong shape: states op, shapes and the rule.
+/// Operands have the wrong shapes. The message states the op, the shapes and the rule.
 struct ShapeError : Error {
   using Error::Error;
 };
-/// A function was asked for something that does not exist or cannot be combined.
+/// A request for something that does not exist or cannot be combined.
 struct UsageError : Error {
   using Error::Error;
 };
-/// The data that was read cannot be used.
+/// Unusable input data.
 struct DataError : Error {
   using Error::Error;
 };
-/// Something to read is not there or cannot be read.
+/// Input that is missing or unreadable.
 struct MissingInput : Error {
   using Error::Error;
 };
-/// Something cannot be written.
+/// Output that cannot be written.
 struct OutputError : Error {
   using Error::Error;
 };
-/// Settings that are out of range or contradict each other, one error a line.
+/// Settings that are out of range or contradict each other, one error per line.
 struct ConfigError : Error {
   using Error::Error;
 };

@@ -1,4 +1,4 @@
-// Each column of B is read once, as a row of its transpose, and multiplied with every row of A.
+// Each column of B is read once, as a row of its transpose, and multiplied with all rows of A.
 #include "core/few_rows.h"
 
 #include <algorithm>
@@ -15,7 +15,6 @@ namespace {
 constexpr Index kMostRows = 8;
 constexpr Index kGrain = 1 << 16;  ///< elements of B in one block
 
-/// One product C = start + A B.
 struct FewRowsCall {
   const real* start;
   const Operand &a, &b;
@@ -23,8 +22,8 @@ struct FewRowsCall {
   Index c_stride;
 };
 
-/// The elements [begin, begin + count) of every row of C. Few rows have several sums each, so that
-/// none waits for itself.
+/// Computes elements [begin, begin + count) of every row of C. With few rows each has several
+/// independent sums, which hide latency.
 template <Index rows>
 void multiply_columns(const FewRowsCall& call, Index begin, Index count) {
   constexpr Index kChains = rows == 1 ? 4 : rows <= 3 ? 2 : 1;

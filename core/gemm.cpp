@@ -1,8 +1,8 @@
-// B is packed into zero-filled panels 64 floats or 32 doubles wide, unless its rows are short and
-// few rows of A are multiplied with it; A stays where it is, except for the long rows of a
-// transposed one, which a task copies for itself. A task owns up to 128 rows of up to four panels
-// of C and adds the products over K in chunks of at most 512. For bfloat16, B is packed in pairs
-// along K. Few rows times a transposed B are dot products (core/few_rows.h).
+// B is packed into zero-filled panels of 64 floats or 32 doubles, unless its rows are short and A
+// has few. A is read in place, except that a task copies long rows of a transposed A. A task owns
+// up to 128 rows of up to four panels of C and adds the products over K in chunks of at most 512.
+// For bfloat16, B is packed in pairs along K. Few rows times a transposed B are dot products
+// (core/few_rows.h).
 #include "core/gemm.h"
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace {
 
 using pack::Format;
 
-constexpr Index kRowTile = 32;  // rows of one tile product: its accumulators fit the registers
+constexpr Index kRowTile = 32;  // rows of a tile whose accumulators fit the registers
 constexpr Index kBf16RowTile = 128;
-constexpr Index kNearRowTile = 128;  // of small products, whose C is in the cache
+constexpr Index kNearRowTile = 128;  // in small products, whose C is in the cache
 constexpr Index kChunk = 512;        // longest inner size of one tile product
 
-/// Length of the chunks that k is cut into: as even as possible, a function of k alone.
+/// Returns the length of chunks of k: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {
   const Index chunks = ceil_div(k, kChunk);
   return chunks == 0 ? 0 : pack::padded_inner(format, ceil_div(k, chunks));
@@ -35,8 +35,8 @@ void fill_rows(real* c, Index rows, Index cols, Index stride) {
   for (Index i = 0; i < rows; ++i) std::fill_n(c + i * stride, cols, real{0});
 }
 
-/// Prefetches the next C tile if its rows are so far apart that few share a page: the hardware
-/// prefetcher does not cross pages.
+/// Prefetches the next C tile if few of its rows share a page: the hardware prefetcher does not
+/// cross pages.
 void prefetch(const real* c, Index rows, Index n, Index stride) {
   constexpr Index kLine = 64 / Index{sizeof(real)}, kFar = 16 * kLine;
   if (stride < kFar) return;
@@ -45,7 +45,7 @@ void prefetch(const real* c, Index rows, Index n, Index stride) {
   }
 }
 
-/// C (rows x n) = or += left times k rows of a right operand that are b_stride apart.
+/// C (rows x n) = or += left times k rows of a right operand with stride b_stride.
 void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
                     Index n, real* c, Index c_stride, bool add, Index row_tile) {
   const bool bf16 = left.format == Format::bf16;
@@ -65,7 +65,7 @@ void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, 
   tiles(whole, rows, rows - whole);
 }
 
-/// One product, and how its operands are laid out for the tiles.
+/// One product and the layout of its operands for the tiles.
 struct GemmCall {
   Operand a, b;
   real* c;
@@ -77,7 +77,7 @@ struct GemmCall {
   pack::Right right{};
 };
 
-/// The cuts of C: each task owns `rows` rows of `group` neighbouring panels.
+/// The cuts of C: each task owns `rows` rows of `group` neighboring panels.
 struct Cut {
   Index rows = 128, group = 4;
   Index tasks(const GemmCall& call) const { return row_blocks(call) * groups(call); }
@@ -85,7 +85,7 @@ struct Cut {
   Index groups(const GemmCall& call) const { return ceil_div(call.b.cols, group * kPanel); }
 };
 
-/// Large blocks where there are enough of them: rows of A are then read for many panels.
+/// Prefers large blocks, which read rows of A for many panels, while there are enough tasks.
 Cut cut_of(const GemmCall& call) {
   constexpr Index kEnough = 12;
   Cut cut;
@@ -94,7 +94,7 @@ Cut cut_of(const GemmCall& call) {
   return cut;
 }
 
-/// Bytes that a thread needs for a block of the left operand.
+/// Returns the bytes per thread for a block of the left operand.
 Index left_bytes(const GemmCall& call) {
   if (pack::left_lies_well(call.format, call.a)) return 0;
   return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
@@ -129,7 +129,7 @@ void multiply_block(const GemmCall& call, Index row, Index rows, Index first_pan
   }
 }
 
-/// Bytes of the packed right operand, 0 if it stays where it is.
+/// Returns the bytes of the packed right operand, 0 if tiles read it in place.
 Index packed_bytes(const GemmCall& call) {
   if (pack::right_lies_well(call.format, call.b, call.a.rows)) return 0;
   return pack::panel_bytes(call.format, call.b.rows, call.b.cols);
@@ -137,7 +137,7 @@ Index packed_bytes(const GemmCall& call) {
 
 std::shared_ptr<void> take(Index bytes) { return bytes == 0 ? nullptr : pool::allocate(bytes); }
 
-/// Returns the right operand for the tiles; `memory` has room for packed_bytes.
+/// Returns the right operand for the tiles; `memory` holds packed_bytes.
 pack::Right right_of(const GemmCall& call, void* memory) {
   if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
   const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
@@ -154,14 +154,14 @@ void run(GemmCall call) {
     multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
     return;
   }
-  tile::backend();  // an error about it is thrown here, not by a thread
+  tile::backend();  // throws its errors here, not in a thread
   const auto packed = take(packed_bytes(call));
   call.right = right_of(call, packed.get());
   const Cut cut = cut_of(call);
   const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel),
               bytes = left_bytes(call);
   const auto scratch = take(bytes * num_threads());
-  // Neighbouring tasks share their panels, which stay in the cache.
+  // Neighboring tasks share their panels, which stay in the cache.
   parallel_for(cut.tasks(call), [&](Index task) {
     const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
     multiply_block(call, row, std::min(cut.rows, call.a.rows - row), panel,

@@ -1,5 +1,5 @@
 #pragma once
-// All matrix products go through here. A product is cut into 64-wide tiles over packed panels; each
+// All matrix products go through here. A product is cut into 64-wide tiles over packed panels. Each
 // tile of C has one owner and one order of summation, so results do not depend on threads.
 // core/gemm_backend.h chooses the library that multiplies the tiles.
 
@@ -22,25 +22,25 @@ inline Operand matrix(const real* data, Index rows, Index cols) {
 inline Operand matrix(const Tensor& x) {
   return matrix(x.data(), x.shape().rows(), x.shape().last());
 }
-/// The transpose of a matrix view, without moving anything.
+/// Returns the transposed view; moves nothing.
 inline Operand transpose(const Operand& m) {
   return {m.data, m.cols, m.rows, m.stride, !m.transposed};
 }
 
-/// C = A B, or C += A B, with C[i * stride + j]. All threads. The inner sizes must agree.
-/// An empty inner size gives zeros. C must not overlap A or B.
+/// Computes C = A B, or C += A B, on all threads, with C[i * stride + j]. The inner sizes must
+/// agree; an empty one gives zeros. C must not overlap A or B.
 void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
           Precision precision = Precision::full);
-/// C = residual + A B, where the residual has the strides of C and does not overlap it.
+/// Computes C = residual + A B. The residual has the stride of C and does not overlap it.
 void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
                         Index c_stride, Precision precision = Precision::full);
 
 /// Columns of one panel, the width of a tile of C.
 inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;
 
-/// One small product on the calling thread: C (m x n) = or += A (m x k) B (k x n), where B is
-/// row-major with `b_stride`, A is row-major or transposed. For kernels that cut their own blocks.
-/// Any sizes; k beyond 512 runs in chunks of a fixed length.
+/// Computes one small product on the calling thread, for kernels that cut their own blocks: C (m x
+/// n) = or += A (m x k) B (k x n). B is row-major with `b_stride`, A row-major or transposed. Any
+/// sizes; k beyond 512 runs in chunks of a fixed length.
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Accumulate accumulate);
 

@@ -1,7 +1,7 @@
 #pragma once
-// The library that multiplies the tiles of a matrix product, by precision: libxsmm (kernels
-// generated at run time) or, where it is missing or not wanted, loops of our own whose bits are the
-// same on every processor; oneDNN or libxsmm for bfloat16.
+// The choice of the library that multiplies the tiles of a matrix product: libxsmm, which generates
+// kernels at run time, or portable loops with the same bits on every processor; oneDNN or libxsmm
+// for bfloat16.
 
 #include <string>
 
@@ -9,20 +9,18 @@
 
 namespace difftape {
 
-/// Returns why this machine or program does not support `precision`, in one sentence; empty if it
-/// does.
+/// Returns one sentence on why this machine or program does not support `precision`, or "".
 std::string unsupported_reason(Precision precision);
 
-/// Multiplies the tiles of `real`.
+/// The code that multiplies the tiles of `real`.
 enum class Engine {
-  fast,      ///< the fastest one here: libxsmm where it is built in
+  fast,      ///< the fastest available: libxsmm if built in
   portable,  ///< loops whose bits are the same on every processor with fused multiply-add
 };
-/// Returns why this program does not support `engine`, likewise.
+/// Returns one sentence on why this program does not support `engine`, or "".
 std::string unsupported_reason(Engine engine);
 
-/// Makes all threads multiply by Engine::portable while one with that engine lives; one with
-/// Engine::fast changes nothing.
+/// Makes all threads use Engine::portable while it lives; has no effect with Engine::fast.
 class EngineScope {
  public:
   explicit EngineScope(Engine engine);
@@ -35,8 +33,7 @@ class EngineScope {
 };
 
 /// Returns the name of the backend in use, "libxsmm 1.17 (cpx)" or "portable". Throws UsageError if
-/// DIFFTAPE_GEMM in the environment names one that is not available; programs call it before
-/// anything else.
+/// the environment variable DIFFTAPE_GEMM names an unavailable one; programs call it first.
 const char* gemm_backend();
 
 /// Returns the name of the backend for bfloat16, "" if there is none.

@@ -1,13 +1,12 @@
 #pragma once
-// Which part of a program an error, a tape node or an event of a profile belongs to.
+// The part of a program that an error, a tape node or a profile event belongs to.
 
 #include <string_view>
 
 namespace difftape {
 
-/// Names what runs, for example a layer, for as long as it lives: errors thrown meanwhile end with
-/// `in <name>`, tape nodes recorded meanwhile carry it, and so do events of a profile.
-/// The name must outlive the scope. Scopes of one thread nest.
+/// Names the running code, for example a layer, while it lives: in errors (`in <name>`), tape nodes
+/// and profile events. The name must outlive the scope. Scopes of one thread nest.
 class NameScope {
  public:
   explicit NameScope(std::string_view name) : name_(name), outer_(innermost_) {
@@ -17,7 +16,7 @@ class NameScope {
   NameScope(const NameScope&) = delete;
   NameScope& operator=(const NameScope&) = delete;
 
-  /// Returns the name of the innermost open scope of this thread, empty if there is none.
+  /// Returns the innermost open name of this thread, or "".
   static std::string_view current() {
     return innermost_ ? innermost_->name_ : std::string_view{};
   }

@@ -1,5 +1,5 @@
 #pragma once
-// One way from a name to a value and back. The names of a type stand beside it:
+// One mapping between names and values. Each type declares its names next to it:
 //   template <>
 //   inline constexpr auto kNames<Gate> =
 //       std::to_array<Named<Gate>>({{"none", Gate::none}, {"head", Gate::head}});
@@ -20,7 +20,7 @@ struct Named {
   T value;
 };
 
-/// Every value of T with its name, a range of Named<T>. Not one for types without names.
+/// Every value of T with its name, a range of Named<T>; not a range for types without names.
 template <class T>
 inline constexpr std::nullptr_t kNames = nullptr;
 
@@ -36,7 +36,7 @@ std::string_view to_string(const T& value) {
   throw std::logic_error("a value without a name");
 }
 
-/// Nothing if no value has that name.
+/// Returns nullopt for an unknown name.
 template <HasNames T>
 std::optional<T> from_string(std::string_view name) {
   for (const Named<T>& each : kNames<T>) {
@@ -45,7 +45,7 @@ std::optional<T> from_string(std::string_view name) {
   return std::nullopt;
 }
 
-/// The names in the order of their table.
+/// Returns the names in the order of their table.
 template <HasNames T>
 std::vector<std::string> names() {
   std::vector<std::string> all;

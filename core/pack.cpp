@@ -12,12 +12,12 @@ namespace difftape::pack {
 
 namespace {
 
-// Matrices are transposed in squares of one vector register a row.
+// Matrices are transposed in squares with one vector register per row.
 using Register = Simd::Register;
 constexpr Index kSquare = detail::kLanes;
 static_assert(kPanel % kSquare == 0);
 
-/// Exchanges the lanes of `a` whose number has the bit `distance` with the lanes of `b` that lie
+/// Exchanges the lanes of `a` whose index has the bit `distance` with the lanes of `b` that are
 /// `distance` before them.
 template <size_t distance, size_t... lane>
 DIFFTAPE_INLINE void exchange(Register& a, Register& b, std::index_sequence<lane...>) {
@@ -48,7 +48,7 @@ void transpose_square(const real* in, Index in_stride, real* out, Index out_stri
   for (Index i = 0; i < kSquare; ++i) std::memcpy(out + i * out_stride, &rows[i], sizeof rows[i]);
 }
 
-/// Panel of a row-major operand.
+/// Packs a panel of a row-major operand.
 void panel_of_rows(const Operand& b, bool round, Index first, Index width, real* out) {
   for (Index k = 0; k < b.rows; ++k) {
     real* to = out + k * kPanel;
@@ -58,7 +58,7 @@ void panel_of_rows(const Operand& b, bool round, Index first, Index width, real*
   }
 }
 
-/// Panel of a transposed operand: its stored rows become columns.
+/// Packs a panel of a transposed operand, whose stored rows become columns.
 void panel_of_columns(const Operand& b, bool round, Index first, Index width, real* out) {
   for (Index k = 0; k < b.rows; k += kSquare) {
     const Index height = std::min(kSquare, b.rows - k);
@@ -79,7 +79,7 @@ void panel_of_columns(const Operand& b, bool round, Index first, Index width, re
   }
 }
 
-/// Rows k and k + 1 of a row-major operand, element by element: words of two bfloat16s.
+/// Joins rows k and k + 1 of a row-major operand element by element into words of two bfloat16s.
 void pair_of_rows(const Operand& m, Index k, Index first, Index width, std::uint32_t* out) {
   const real* even = m.data + k * m.stride + first;
   if (k + 1 < m.rows) {
@@ -90,9 +90,9 @@ void pair_of_rows(const Operand& m, Index k, Index first, Index width, std::uint
   }
 }
 
-/// Words (kSquare x kSquare, rows `stride` apart) := `in`, dense, transposed.
+/// out (kSquare x kSquare words, rows `stride` apart) := `in`, dense, transposed.
 void transpose_words(const std::uint32_t* in, std::uint32_t* out, Index stride) {
-  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {  // moving bits, whatever they mean
+  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {  // moves bits, whatever they mean
     transpose_square(reinterpret_cast<const real*>(in), kSquare, reinterpret_cast<real*>(out),
                      stride);
   } else {
@@ -102,7 +102,7 @@ void transpose_words(const std::uint32_t* in, std::uint32_t* out, Index stride) 
   }
 }
 
-/// Panel in pairs of a transposed operand: the pairs lie together in its stored rows.
+/// Packs a panel in pairs of a transposed operand, whose stored rows hold the pairs.
 void bf16_panel_of_columns(const Operand& b, Index first, Index width, std::uint32_t* out) {
   const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
   for (Index p = 0; p < pairs; p += kSquare) {
@@ -137,7 +137,7 @@ void bf16_rows(const Operand& a, Index k, Index count, Index stride, std::uint16
   }
 }
 
-/// The rows of a transposed operand: pairs along k are words, whose squares are transposed.
+/// Packs the rows of a transposed operand: pairs along k are words, transposed in squares.
 void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
   const Operand stored{a.data + k * a.stride, count, a.rows, a.stride};
   auto* words = reinterpret_cast<std::uint32_t*>(out);
@@ -191,7 +191,7 @@ Left left(Format format, const Operand& a, Index k, Index count, void* scratch) 
     return {scratch, stride, false, format};
   }
   if (left_lies_well(format, a)) return {element(a, 0, k), a.stride, a.transposed, format};
-  // Stored rows, one after the other: tiles of a transposed operand then touch few pages.
+  // Copies stored rows one after the other, so that tiles of a transposed operand touch few pages.
   const Index stored_rows = a.transposed ? count : a.rows, width = a.transposed ? a.rows : count;
   auto* out = static_cast<real*>(scratch);
   for (Index i = 0; i < stored_rows; ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-// The layout of the operands of a product for the tiles: panels of the right operand, blocks of
-// rows of the left one.
+// Operand layouts for the tiles of a product: panels of the right operand, blocks of rows of the
+// left one.
 
 #include "core/gemm.h"
 
@@ -23,18 +23,18 @@ constexpr Format format_of(Precision precision) {
                                         : Format::rounded;
 }
 constexpr Index element_size(Format format) { return format == Format::bf16 ? 2 : sizeof(real); }
-/// Rows that a panel of k rows has: the inner size of bfloat16 tiles is padded.
+/// Returns the rows of a panel for an inner size of k, padded for bfloat16 tiles.
 Index padded_inner(Format format, Index k);
 
-/// Bytes of all panels of a k x n operand.
+/// Returns the bytes of all panels of a k x n operand.
 Index panel_bytes(Format format, Index k, Index n);
 
 /// Packs columns [first, first + kPanel) of b into one panel, zero-filled beyond its columns and
 /// rows.
 void panel(Format format, const Operand& b, Index first, void* out);
 
-/// Longest rows, in elements, that tiles read across without packing: beyond, every element of a
-/// tile's column is on a different page.
+/// Longest rows, in elements, that tiles read without packing: beyond, each element of a column is
+/// on a different page.
 inline constexpr Index kNearRows = 400;
 
 /// The right operand as tiles read it: packed panels, or the matrix itself.
@@ -49,8 +49,8 @@ struct Right {
   }
 };
 
-/// Returns true if tiles read `b` in place: packing is faster only if many rows of the left operand
-/// are multiplied with it.
+/// Returns true if tiles read `b` in place: packing pays off only if the left operand has many
+/// rows.
 inline bool right_lies_well(Format format, const Operand& b, Index left_rows) {
   constexpr Index kMany = 512;
   return format == Format::plain && !b.transposed && b.stride <= kNearRows && left_rows <= kMany;
@@ -73,8 +73,8 @@ struct Left {
 inline bool left_lies_well(Format format, const Operand& a) {
   return format == Format::plain && (!a.transposed || a.stride <= kNearRows);
 }
-/// Columns [k, k + count) of all rows of `a`: where they lie if tiles can read them there,
-/// otherwise copied to `scratch`, which holds left_bytes(format, rows, count).
+/// Returns columns [k, k + count) of all rows of `a`: in place if tiles can read them, else copied
+/// to `scratch` of left_bytes(format, rows, count).
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch);
 Index left_bytes(Format format, Index rows, Index count);
 

@@ -25,8 +25,8 @@ void set_flush(bool on) {
 #endif
 }
 
-// Writes of a thread before it calls release are seen by others after acquire of the same address.
-// OpenMP makes it so; ThreadSanitizer, which does not see how GCC's does, has to be told.
+// Makes writes before release visible after acquire of the same address. OpenMP does so already;
+// ThreadSanitizer, which cannot see how GCC's OpenMP does it, has to be told.
 #ifdef __SANITIZE_THREAD__
 void release(char* address) { __tsan_release(address); }
 void acquire(char* address) { __tsan_acquire(address); }
@@ -57,7 +57,7 @@ SerialScope::~SerialScope() { omp_set_num_threads(before_); }
 
 namespace detail {
 
-[[gnu::no_sanitize_thread]]  // what OpenMP itself hands over is not seen either
+[[gnu::no_sanitize_thread]]  // it does not see how OpenMP passes `body` either
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context) {
   if (omp_in_parallel() || omp_get_max_threads() == 1) {
     for (Index i = 0; i < n; ++i) body(context, i);

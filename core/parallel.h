@@ -1,8 +1,8 @@
 #pragma once
 // The only user of OpenMP. Work is cut into blocks whose size never depends on the number of
-// threads, each block has one owner, and sums over blocks are added in block order by one thread:
+// threads, each block has one owner, and one thread adds sums over blocks in block order. So
 // results are bitwise equal for every number of threads. Every loop over the elements of tensors
-// runs through here: in a dry run (core/pool.h) nothing is called.
+// runs through here: a dry run (core/pool.h) calls nothing.
 
 #include <algorithm>
 #include <type_traits>
@@ -13,14 +13,13 @@
 
 namespace difftape {
 
-/// Threads that a parallel call uses: OMP_NUM_THREADS, or one a core.
+/// Returns the threads of a parallel call: OMP_NUM_THREADS, or one per core.
 int num_threads();
 void set_num_threads(int count);
-/// Position of the calling thread within the running parallel call, from 0.
+/// Returns the position of the calling thread within the running parallel call, from 0.
 int thread_index();
 
-/// While one lives, parallel calls from this thread and libraries with threads of their own use one
-/// thread.
+/// Limits parallel calls of this thread, and libraries with threads, to one thread while it lives.
 class SerialScope {
  public:
   SerialScope();
@@ -32,10 +31,9 @@ class SerialScope {
   int before_;
 };
 
-/// While one lives that is on, arithmetic takes subnormal numbers, those below 1.2e-38 in f32, for
-/// 0: of this thread and of all parallel calls. Where processors are slow at them, which a run
-/// meets at large learning rates, that is up to twice the speed. Those of x86 do it; others stay as
-/// they are.
+/// Treats subnormals as 0, in arithmetic of this thread and of all parallel calls, while it lives
+/// and is on. Processors that are slow at subnormals, which a run meets at large learning rates,
+/// are then up to twice as fast. Only x86 supports it.
 class FlushSubnormals {
  public:
   explicit FlushSubnormals(bool on);
@@ -46,7 +44,7 @@ class FlushSubnormals {
  private:
   bool before_;
 };
-/// Returns true if this thread does.
+/// Returns true if this thread treats subnormals as 0.
 bool flushes_subnormals();
 
 /// Elements in one block of a cheap element-wise loop.
@@ -57,12 +55,12 @@ constexpr Index row_grain(Index width) {
 }
 
 namespace detail {
-/// Calls body(context, i) for each i in [0, n), each by one thread.
+/// Calls body(context, i) once for each i in [0, n).
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context);
 }  // namespace detail
 
-/// Calls f(i) for each i in [0, n); each i runs on one thread, in no promised order.
-/// f must not throw and must only write what belongs to its i. Nested calls run serially.
+/// Calls f(i) for each i in [0, n), each on one thread, in no particular order. f must not throw
+/// and must write only what belongs to its i. Nested calls run serially.
 template <class F>
 void parallel_for(Index n, F&& f) {
   if (pool::dry()) return;
@@ -84,14 +82,14 @@ void parallel_ranges(Index n, Index grain, F&& f) {
   });
 }
 
-/// Calls f() on the calling thread: for a loop over tensors that has one order and no blocks.
+/// Calls f() on the calling thread, for loops over tensors that have one order and no blocks.
 template <class F>
 void serial(F&& f) {
   if (!pool::dry()) f();
 }
 
-/// Sum of f(begin, count) -> double over ranges of `grain`, added in the order of the ranges; 0 in
-/// a dry run.
+/// Returns the sum of f(begin, count) -> double over ranges of `grain`, added in order; 0 in a dry
+/// run.
 template <class F>
 double parallel_sum(Index n, Index grain, F&& f) {
   if (pool::dry()) return 0;

@@ -48,8 +48,8 @@ double measure_fma_peak(double seconds) {
   using Clock = std::chrono::steady_clock;
   const double flops_per_window = 2.0 * detail::kLanes * kChains * kRounds;
   const Index cores = std::max<Index>(1, std::thread::hardware_concurrency());
-  // Each thread times short windows of its own and keeps the best: neither other programs nor the
-  // start of the threads are measured.
+  // Each thread times short windows and keeps the best, which excludes other programs and the start
+  // of threads.
   const Index threads = std::min<Index>(num_threads(), cores);
   std::vector<double> best(threads);
   parallel_for(threads, [&](Index i) {

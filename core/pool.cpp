@@ -18,9 +18,8 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Memory from the system. Large blocks begin on a huge page and ask for such pages: a step touches
-/// many pages of each, and the first step all of them for the first time. The system may
-/// refuse, which changes nothing but the time.
+/// Takes memory from the system. Large blocks are aligned to huge pages and ask for them, because a
+/// step touches many pages of each. The system may refuse, which costs only time.
 void* take_from_system(std::size_t bytes) {
   if (bytes < kHugePage) return std::aligned_alloc(kAlignment, bytes);
   void* block = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
@@ -30,7 +29,7 @@ void* take_from_system(std::size_t bytes) {
 
 void give_to_system(void* block, std::size_t) { std::free(block); }
 
-/// Addresses instead of memory, but for a block so small that it may hold a single number.
+/// Reserves addresses without memory, except for blocks that may hold a scalar.
 void* reserve(std::size_t bytes) {
   if (bytes <= kAlignment) {
     void* block = std::aligned_alloc(kAlignment, bytes);
@@ -48,7 +47,7 @@ void unreserve(void* block, std::size_t bytes) {
   }
 }
 
-/// The functions that take a block, null if nothing is left, and give it back.
+/// A way to take a block, null if none is left, and to give it back.
 struct Source {
   void* (*take)(std::size_t bytes);
   void (*give_back)(void* block, std::size_t bytes);

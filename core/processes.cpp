@@ -18,7 +18,7 @@ namespace difftape::processes {
 
 namespace {
 
-/// A number that one of these variables of the environment holds; `otherwise` if none does.
+/// Returns the integer in the first environment variable that is set, else `otherwise`.
 int from_environment(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     if (const char* value = std::getenv(name)) return std::atoi(value);
@@ -26,10 +26,10 @@ int from_environment(std::initializer_list<const char*> names, int otherwise) {
   return otherwise;
 }
 
-/// The number of processes that mpirun of Open MPI or MPICH announces to each.
+/// Returns the number of processes that mpirun of Open MPI or MPICH announces.
 int announced() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1); }
 
-/// Until the end that another process brings to all.
+/// Sleeps until another process ends all.
 [[noreturn]] void wait_for_the_end() {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
@@ -40,7 +40,7 @@ int announced() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 
 
 namespace {
 
-/// Longer messages are cut into pieces: MPI counts in int.
+/// Longest message: MPI counts in int.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
 struct World {
@@ -60,10 +60,10 @@ void in_pieces(std::span<Byte> bytes, F&& f) {
   }
 }
 
-/// True if there is no other process, or no bytes, as in a dry run.
+/// Returns true if there is no other process, or a dry run without bytes to send.
 bool alone() { return world.count == 1 || pool::dry(); }
 
-/// The first process that failed; waits for the end if that is another.
+/// Finds the first process that failed; does not return in others.
 void agree(bool has_failed) {
   const int none = std::numeric_limits<int>::max();
   int first = has_failed ? world.rank : none;

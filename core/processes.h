@@ -1,8 +1,8 @@
 #pragma once
 // Processes that train one model together, and the only user of MPI: `mpirun -n 4 difftape train`.
-// Only bytes are moved, nothing is added up on the way, so that no result depends on how. A process
-// that was not started so is alone: nothing of MPI is called, and all this does nothing, as it does
-// in a dry run (core/pool.h). Main thread only.
+// They only move bytes and add nothing on the way, so that no result depends on how. Without
+// mpirun, and in a dry run (core/pool.h), all functions do nothing and MPI is never called. Main
+// thread only.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,52 +15,52 @@
 
 namespace difftape::processes {
 
-/// Joins the processes that mpirun started with this one, if it started several; until then, and
-/// otherwise, this one is alone. Throws UsageError if the program is built without MPI.
+/// Joins the processes that mpirun started with this one, if there are several. Throws UsageError
+/// if there are and the program is built without MPI.
 void join();
-/// Waits for the others, and leaves them: the last call of all.
+/// Waits for the others and leaves them. Must be the last call.
 void leave();
-/// The name and version of the MPI library; empty if the program is built without.
+/// Returns the name and version of the MPI library, empty without MPI.
 std::string library();
 
 Index count();
-Index rank();  ///< of this process, from 0
-/// The number of processes that share the memory of this machine.
+Index rank();  ///< from 0
+/// Returns the number of processes that share the memory of this machine.
 Index on_this_machine();
 
 /// All processes call this. Do everything that can fail on one process before it. It does not
 /// return if one of them failed.
 void ready();
-/// Called instead by who failed, and by who fails later, before it says why and ends all. Of
-/// several that fail before they were ready only the first returns: why is said once.
+/// A process that fails calls this before it reports the error and ends all. If several fail before
+/// ready(), it returns in the first only, so that one error is reported.
 void failed();
-/// Ends all processes at once, with this exit code.
+/// Ends all processes immediately.
 [[noreturn]] void end_all(int code);
 
-/// Both return at once; the bytes must stay until wait(). Of one tag, in the same order in both.
+/// Both return at once; the bytes must stay until wait(). Messages with one tag arrive in order.
 void send(std::span<const std::byte> bytes, Index to, Index tag);
 void receive(std::span<std::byte> bytes, Index from, Index tag);
-/// Lets what is under way go on: while a process computes, nothing else does.
+/// Advances pending messages, which nothing else does while a process computes.
 void progress();
-/// Waits until all that this process sent has left and all that it receives has come.
+/// Waits until all messages of this process are sent and received.
 void wait();
-/// Bytes that this process sent so far by `send` and `broadcast`.
+/// Returns the bytes that this process has sent by `send` and `broadcast`.
 std::uint64_t bytes_sent();
 
-/// Afterwards all have the bytes of process `from`, however long the text was here.
+/// Copies the bytes, or a string of any length, of process `from` to all.
 void broadcast(std::span<std::byte> bytes, Index from);
 std::string broadcast(std::string text, Index from);
 
 namespace detail {
 void combine(std::span<std::byte> bytes);
 }
-/// All-reduces few numbers by bitwise or. Each may be non-zero on at most one process.
+/// All-reduces by bitwise OR. Each element may be non-zero on at most one process.
 template <class T>
 void combine(std::vector<T>& numbers) {
   detail::combine(std::as_writable_bytes(std::span(numbers)));
 }
 
-/// Each process's `mine`, a list of the same length in all, one behind the other.
+/// All-gathers `mine`, of the same length on each process, in the order of ranks.
 template <class T>
 std::vector<T> all_of(std::span<const T> mine) {
   std::vector<T> all(mine.size() * count());

@@ -22,7 +22,7 @@ Row& find_or_add_row(std::vector<Row>& rows, std::string_view name) {
   return found == rows.end() ? rows.emplace_back(Row{std::string(name), {}, {}}) : *found;
 }
 
-/// Milliseconds of each event without the events it holds directly.
+/// Returns the milliseconds of each event without the events that it directly contains.
 std::vector<double> own_ms(std::span<const Event> events) {
   std::vector<double> own;
   std::vector<std::size_t> open;

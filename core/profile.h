@@ -1,7 +1,6 @@
 #pragma once
-// The time that a program spends: named events, nested, in nanoseconds. Off unless a Recording
-// lives; then an event that is off costs one branch. Main thread only: work that an event hands to
-// other threads counts as its own until it has ended.
+// Time spent by a program: named, nested events in nanoseconds. Without a living Recording an event
+// costs one branch. Main thread only; an event includes the work it hands to other threads.
 
 #include <cstdint>
 #include <span>
@@ -17,8 +16,8 @@ namespace difftape::profile {
 
 enum class Category {
   step,      ///< one whole step, the unit of `table_of`
-  pass,      ///< a part of a step that its ops make up
-  phase,     ///< a part of a step that counts as one, whatever it holds
+  pass,      ///< a part of a step that consists of ops
+  phase,     ///< a part of a step that counts as a whole
   forward,   ///< the value of an op
   backward,  ///< the pullback of an op
 };
@@ -43,29 +42,28 @@ struct Event {
   Category category;
   const char* name;           ///< of static lifetime: the op, or "data"
   std::string scope;          ///< the layer of an op, the number of a step; may be empty
-  std::int64_t begin, end{};  ///< nanoseconds since the recorder was made
+  std::int64_t begin, end{};  ///< nanoseconds since the recorder was created
 };
 
 class Recorder {
  public:
   Recorder();
 
-  /// Begins an event; gives what `close` takes. Events close in the reverse order.
+  /// Opens an event and returns the argument of `close`. Events close in reverse order.
   std::size_t open(Category category, const char* name, std::string_view scope);
   void close(std::size_t event);
-  /// An event that ends now and began when the last event began or ended: for what computes first
-  /// and reports after.
+  /// Adds an event that ends now and began when the last event began or ended: for code that
+  /// computes first and reports after.
   void since_last(Category category, const char* name, std::string_view scope);
 
-  /// In the order of their beginnings, one that holds others before them. Any two that overlap
-  /// are one within the other.
+  /// Events by start time, an outer one before those it contains. Overlapping events are nested.
   const std::vector<Event>& events() const { return events_; }
 
  private:
   std::int64_t now() const;
 
   std::int64_t start_;
-  std::int64_t last_ = 0;  ///< when an event began or ended last
+  std::int64_t last_ = 0;  ///< when an event last began or ended
   std::vector<Event> events_;
 };
 
@@ -75,7 +73,7 @@ inline Recorder* current = nullptr;
 /// The recorder in use; null: none.
 inline Recorder* current() { return detail::current; }
 
-/// Sends events to a recorder, which must outlive it, for as long as it lives.
+/// Sends events to `recorder`, which must outlive it, while it lives.
 class Recording {
  public:
   explicit Recording(Recorder& recorder) : before_(std::exchange(detail::current, &recorder)) {}
@@ -87,7 +85,7 @@ class Recording {
   Recorder* before_;
 };
 
-/// An event as long as its own life.
+/// An event that lasts as long as this object.
 class Span {
  public:
   Span(Category category, const char* name, std::string_view scope = {}) : recorder_(current()) {
@@ -114,7 +112,7 @@ struct Cost {
   double ms = 0;
 };
 
-/// An op, or a phase, whose calls and time then stand in `forward`.
+/// One op, or one phase, whose calls and time are in `forward`.
 struct Row {
   std::string name;
   Cost forward, backward;
@@ -125,13 +123,13 @@ struct Row {
 struct Table {
   Index steps = 0;
   double ms = 0;            ///< of all steps
-  double rest_ms = 0;       ///< within steps, but in no op and no phase
-  std::vector<Row> ops;     ///< the longest first
+  double rest_ms = 0;       ///< within steps, but in no op or phase
+  std::vector<Row> ops;     ///< longest first
   std::vector<Row> phases;  ///< in the order of their first events
 };
 
-/// Adds up the events within steps; others are left out. An op counts without the events it holds,
-/// such as those of ops that it computes again; a phase counts with them.
+/// Adds up the events within steps. An op counts without the events it contains, such as ops that
+/// it runs again; a phase counts with them.
 Table table_of(std::span<const Event> events);
 
 }  // namespace difftape::profile

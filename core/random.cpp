@@ -45,7 +45,7 @@ double RandomStream::normal(std::uint64_t index) const {
 }
 
 std::uint64_t RandomStream::below(std::uint64_t index, std::uint64_t bound) const {
-  // The high half of a 64 x 64 bit product; its bias is below bound / 2^64.
+  // The high half of the 64 x 64 bit product; its bias is below bound / 2^64.
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(static_cast<Wide>(bits(index)) * bound >> 64);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011, through Random123). A number
-// is a function of (seed, stream name, index) alone: no state to save, no order to keep.
+// depends only on (seed, stream name, index): there is no state to save and no order to keep.
 
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace difftape {
 
-/// All numbers of one purpose, for example the initial values of one parameter.
+/// The random numbers of one purpose, for example to initialize one parameter.
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view name);
@@ -27,19 +27,18 @@ class RandomStream {
   std::uint64_t stream_;
 };
 
-/// A random order of 0, ..., size - 1 that is computed, not stored: any number of it in any order,
-/// in constant memory and expected time. size > 0. A Feistel network turns a number of 2 h bits,
-/// halves L and R, into another in eight rounds (L, R) <- (R, L xor f_round(R)), which is one to
-/// one whatever f is, and as good as random if f is (Luby & Rackoff 1988, "How to construct
-/// pseudorandom permutations from pseudorandom functions"); f is Philox. h is the least with size
-/// <= 4^h. A result that is not below size goes through the network again until one is ("cycle
-/// walking", Black & Rogaway 2002, "Ciphers with arbitrary finite domains", section 3): fewer than
-/// four times on average, and still one to one.
+/// A random permutation of 0, ..., size - 1 that is computed, not stored: constant memory, random
+/// access, constant expected time. A Feistel network maps 2 h bits, halves L and R, in eight rounds
+/// (L, R) <- (R, L xor f_round(R)) with f Philox and h the least with size <= 4^h. It is one-to-one
+/// for any f, and pseudorandom if f is (Luby & Rackoff 1988, "How to construct pseudorandom
+/// permutations from pseudorandom functions"). A result that is not below size goes through the
+/// network again ("cycle walking", Black & Rogaway 2002, "Ciphers with arbitrary finite domains",
+/// section 3), fewer than four times on average.
 class RandomPermutation {
  public:
   RandomPermutation(std::uint64_t size, std::uint64_t seed, std::string_view name);
 
-  /// The number at place i. i < size.
+  /// Returns element i of the permutation. i < size.
   std::uint64_t operator()(std::uint64_t i) const;
 
  private:
@@ -50,7 +49,7 @@ class RandomPermutation {
   RandomStream round_;
 };
 
-/// Fills with N(0, std^2); element i is number i of the stream, rounded from double to `real`.
+/// Fills with N(0, std^2): element i is number i of the stream, rounded from double to `real`.
 void fill_normal(Tensor& tensor, const RandomStream& stream, double std);
 
 }  // namespace difftape

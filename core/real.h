@@ -1,6 +1,6 @@
 #pragma once
-// The one number type of the library, and sizes. The same sources are built twice: `float` for
-// training (difftape_f32) and `double` for proof (difftape_f64).
+// The number type of the library. The same sources are built twice: with `float` for training
+// (difftape_f32) and with `double` for proofs (difftape_f64).
 
 #include <cstddef>
 #include <cstdint>
@@ -19,16 +19,16 @@ using real = float;
 /// Sizes and positions, counted in elements.
 using Index = std::int64_t;
 
-/// A number that is not known, or that cannot be computed.
+/// A value that is unknown or cannot be computed.
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// "f32" or "f64": how a precision is called in logs, files and on the command line.
+/// The name of the precision in logs, files and options.
 constexpr const char* kRealName = sizeof(real) == 8 ? "f64" : "f32";
 
-/// The smallest number of parts of size b > 0 that hold a >= 0.
+/// Returns a / b rounded up, a >= 0, b > 0.
 constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
-/// The smallest multiple of b > 0 that is at least a >= 0.
+/// Returns the smallest multiple of b > 0 that is at least a >= 0.
 constexpr Index round_up(Index a, Index b) { return ceil_div(a, b) * b; }
 
 }  // namespace difftape

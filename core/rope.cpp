@@ -11,7 +11,7 @@
 namespace difftape {
 
 namespace {
-/// Elements 2i and 2i + 1 in each other's place.
+/// Exchanges elements 2i and 2i + 1.
 Simd swapped_pairs(const Simd& x) {
   return Simd([&](size_t i) {
     return [&]<size_t... lane>(std::index_sequence<lane...>) {
@@ -21,15 +21,15 @@ Simd swapped_pairs(const Simd& x) {
   });
 }
 
-/// Turns within the original length from which on, and below which, YaRN takes a plane for fast and
-/// for slow.
+/// Turns within the original length above which YaRN treats a plane as fast, and below which as
+/// slow.
 constexpr double kFastTurns = 32, kSlowTurns = 1;
 
-/// The position of each plane between fast, 0, and slow, 1.
+/// Returns the position of a plane on the ramp from fast, 0, to slow, 1.
 double slowness(const RopeRule& rule, Index head_dim, Index plane) {
   const double width = static_cast<double>(head_dim);
   const double length = static_cast<double>(rule.scaling.original_seq_len);
-  /// The plane that turns so often.
+  /// The plane that makes this many turns.
   const auto plane_of = [&](double turns) {
     return width * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(rule.theta));
   };

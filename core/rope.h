@@ -1,7 +1,7 @@
 #pragma once
-// Rotary position embedding, interleaved: channels 2i and 2i+1 of a head are one plane, rotated by
-// position times the frequency of the plane, theta^(-2i/d) (Su et al. 2021, equation 34; the
-// reference code of the Differential Transformer) or one that is scaled for longer sequences.
+// Rotary position embedding, interleaved: channels 2i and 2i+1 of each head are a plane, rotated by
+// position times frequency. The frequency is theta^(-2i/d) (Su et al. 2021, equation 34; reference
+// code of the Differential Transformer) or scaled for longer sequences.
 
 #include <mutex>
 #include <vector>
@@ -11,14 +11,14 @@
 
 namespace difftape {
 
-/// The change of frequencies for sequences longer than those of training.
+/// The scaling of frequencies for sequences longer than in training.
 enum class RopeScalingKind {
   none,
-  linear,  ///< all are divided by the factor (position interpolation, Chen et al. 2023)
-  ntk,     ///< a larger theta: the fastest stays, the slowest is divided (bloc97 2023, "NTK-aware")
-  /// Planes that turn often within the original length keep their frequency, those that turn less
-  /// than once are divided, and logits grow with the factor (YaRN, Peng et al. 2023). Between the
-  /// two a ramp over the planes, as in Hugging Face transformers.
+  linear,  ///< divides all by the factor (position interpolation, Chen et al. 2023)
+  ntk,     ///< raises theta: keeps the fastest, divides the slowest (bloc97 2023, "NTK-aware")
+  /// Keeps planes that turn often within the original length, divides those that turn less than
+  /// once, and scales logits with the factor (YaRN, Peng et al. 2023). A ramp over the planes
+  /// connects the two, as in Hugging Face transformers.
   yarn
 };
 template <>
@@ -31,9 +31,9 @@ inline constexpr auto kNames<RopeScalingKind> =
 struct RopeScaling {
   RopeScalingKind rope_type = RopeScalingKind::none;
   double factor = 1;           ///< how much longer sequences are, 1 or more
-  Index original_seq_len = 0;  ///< tokens in training; read by yarn alone
-  /// Queries and keys are multiplied by it, and so logits by its square; 0: 0.1 ln(factor) + 1 with
-  /// yarn, 1 otherwise.
+  Index original_seq_len = 0;  ///< tokens in training; for yarn only
+  /// Multiplies queries and keys, and so logits by its square; 0: 0.1 ln(factor) + 1 with yarn,
+  /// else 1.
   double attention_factor = 0;
 };
 
@@ -42,25 +42,25 @@ struct RopeRule {
   RopeScaling scaling{};
 };
 
-/// The larger theta of ntk.
+/// Returns the raised theta of ntk.
 double ntk_theta(double theta, double factor, Index head_dim);
-/// Radians a token, of each of the head_dim / 2 planes.
+/// Returns radians per token for each of the head_dim / 2 planes.
 std::vector<double> rope_frequencies(const RopeRule& rule, Index head_dim);
-/// attention_factor with its default resolved.
+/// Returns attention_factor with its default resolved.
 double attention_factor_of(const RopeScaling& scaling);
 
-/// Cosines and sines of every position and plane, times the attention factor, computed in double
-/// when they are first used: a model that is only counted needs none.
+/// Cosines and sines of every position and plane, times the attention factor, in double. Computed
+/// at first use: a model that is only counted needs none.
 class RopeTable {
  public:
-  /// head_dim must be even (ShapeError).
+  /// Throws ShapeError if head_dim is odd.
   RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule = {});
   Index max_seq_len() const { return max_seq_len_; }
   Index head_dim() const { return head_dim_; }
 
-  /// y (B, T, H, D) = x rotated forward (direction = 1) or back (-1), the first token being at
-  /// position `first`, and times the attention factor both ways; x and y may be the same. Throws
-  /// ShapeError if a position reaches max_seq_len or D is not head_dim.
+  /// Computes y (B, T, H, D) = x rotated forward (direction = 1) or back (-1), times the attention
+  /// factor in both directions. The first token is at position `first`; x and y may be the same.
+  /// Throws ShapeError if a position reaches max_seq_len or D is not head_dim.
   void rotate(const Tensor& x, Tensor& y, real direction, Index first = 0) const;
 
  private:
@@ -69,7 +69,7 @@ class RopeTable {
   Index max_seq_len_, head_dim_;
   RopeRule rule_;
   mutable std::once_flag filled_;
-  // (max_seq_len, head_dim), of plane i at 2i and 2i + 1, the sine at 2i with the opposite sign
+  // (max_seq_len, head_dim): plane i at 2i and 2i + 1, its sine negated at 2i
   mutable Tensor cosine_, sine_;
 };
 

@@ -1,8 +1,7 @@
 #pragma once
-// Vectorised arithmetic over rows: views of contiguous memory as Eigen arrays. Of Eigen's
-// arithmetic what is element-wise and exact is used; its sums go in an order, and its exp, log,
-// tanh and sqrt have last digits, that follow from the instruction set: for those there is sum_of,
-// simd.h and the standard library.
+// Vectorized arithmetic over rows: contiguous memory as Eigen arrays. Only Eigen's exact
+// element-wise arithmetic is used: the order of its sums and the last digits of its exp, log, tanh
+// and sqrt depend on the instruction set. Use sum_of, simd.h and the standard library for those.
 
 #include <Eigen/Core>
 
@@ -50,7 +49,7 @@ void for_each_row(F& f, Tensor& y, const Inputs&... x) {
 }
 }  // namespace detail
 
-/// Calls f(x_row, y_row) for every row of the last axis, in parallel; rows of x and y correspond.
+/// Calls f(x_row, y_row) for corresponding rows of the last axis, in parallel.
 template <class F>
 void for_each_row(const Tensor& x, Tensor& y, F&& f) {
   detail::for_each_row(f, y, x);

@@ -1,8 +1,7 @@
 #pragma once
-// kSimdWidth numbers side by side, for loops that Eigen cannot fuse: 64 bytes on every processor,
-// in as many of its vector registers as that takes, so that no sum depends on how wide these are.
-// Arithmetic is element-wise. A product and a sum are rounded together where fma is written, and
-// nowhere else: the compiler is told to fuse none.
+// Vectors of 64 bytes, for loops that Eigen cannot fuse. They take as many registers as a processor
+// needs, so no sum depends on the width of a register. Arithmetic is element-wise. Only fma rounds
+// a product and a sum together: the compiler is told to fuse none.
 
 #include <cstdint>
 #include <cstring>
@@ -16,7 +15,7 @@
 
 #include "core/real.h"
 
-// All functions here are inlined: how a vector would be passed to another one does not matter.
+// All functions here are inlined, so the ABI of vector arguments does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 #define DIFFTAPE_INLINE __attribute__((always_inline)) inline
 
@@ -25,7 +24,7 @@ namespace difftape {
 inline constexpr Index kSimdWidth = 64 / sizeof(real);
 
 namespace detail {
-#if defined(DIFFTAPE_REGISTER_BYTES)  // narrower ones, to show that they do not matter
+#if defined(DIFFTAPE_REGISTER_BYTES)  // narrower ones, to test that width does not matter
 inline constexpr size_t kRegisterBytes = DIFFTAPE_REGISTER_BYTES;
 #elif defined(__AVX512F__)
 inline constexpr size_t kRegisterBytes = 64;
@@ -45,16 +44,15 @@ struct RegisterOf {
 
 using SimdInt = std::conditional_t<sizeof(real) == 4, std::int32_t, std::int64_t>;
 
-/// kSimdWidth elements, or for comparisons -1 where one holds and 0 where it does not.
+/// kSimdWidth elements; comparisons give -1 for true and 0 for false.
 template <class Element>
 struct Vector {
   using Register = typename detail::RegisterOf<Element>::type;
   Register part[detail::kRegisters];
 
   Vector() : part{} {}
-  /// The same in every element.
   DIFFTAPE_INLINE Vector(Element x) : Vector([x](size_t) { return x - Register{}; }) {}
-  /// f(number of a register).
+  /// Makes register i from f(i).
   template <class F>
   requires std::is_invocable_v<F, size_t> DIFFTAPE_INLINE explicit Vector(F&& f)
       : Vector(f, detail::EachRegister()) {}
@@ -96,12 +94,12 @@ struct Vector {
 using Simd = Vector<real>;
 using SimdInts = Vector<SimdInt>;
 
-/// a where `condition` holds, b elsewhere.
+/// Returns a where `condition` holds, b elsewhere.
 DIFFTAPE_INLINE Simd select(const SimdInts& condition, const Simd& a, const Simd& b) {
   return Simd([&](size_t i) { return condition.part[i] ? a.part[i] : b.part[i]; });
 }
 
-/// True if fma rounds once: where the program is compiled for processors that do so.
+/// True if fma rounds once on the target processor.
 #if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool kFma = true;
 #else
@@ -110,7 +108,7 @@ inline constexpr bool kFma = false;
 
 namespace detail {
 #if defined(__FMA__)
-// By element and size; those of 512 bits come with AVX-512.
+// Overloads by element and size; 512 bits need AVX-512.
 DIFFTAPE_INLINE __m128 fused(__m128 a, __m128 b, __m128 c) { return _mm_fmadd_ps(a, b, c); }
 DIFFTAPE_INLINE __m128d fused(__m128d a, __m128d b, __m128d c) { return _mm_fmadd_pd(a, b, c); }
 DIFFTAPE_INLINE __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
@@ -133,13 +131,13 @@ DIFFTAPE_INLINE Simd::Register fused(Simd::Register a, Simd::Register b, Simd::R
 #endif
 }  // namespace detail
 
-/// a b + c, rounded once if kFma.
+/// Returns a b + c, rounded once if kFma.
 DIFFTAPE_INLINE Simd fma(const Simd& a, const Simd& b, const Simd& c) {
   return Simd(
       [&](size_t i) { return Simd::Register(detail::fused(a.part[i], b.part[i], c.part[i])); });
 }
 
-/// kSimdWidth numbers from anywhere, and back.
+/// Load and store kSimdWidth elements at any address.
 DIFFTAPE_INLINE Simd load(const real* from) {
   return Simd([&](size_t i) {
     Simd::Register x;
@@ -152,7 +150,7 @@ DIFFTAPE_INLINE void store(const Simd& x, real* to) {
     std::memcpy(to + i * detail::kLanes, &x.part[i], sizeof x.part[i]);
 }
 
-/// The first `count` of them, 1 to kSimdWidth; the others are 0, or stay as they are in memory.
+/// Load and store the first `count` elements, 1 to kSimdWidth; load gives 0 for the others.
 inline Simd load(const real* from, Index count) {
   if (count == kSimdWidth) return load(from);
   Simd x;
@@ -163,7 +161,7 @@ inline void store(const Simd& x, real* to, Index count) {
   if (count == kSimdWidth) return store(x, to);
   std::memcpy(to, x.part, count * sizeof(real));
 }
-/// Calls f(first, count) for the vectors that n numbers make; the last may be shorter.
+/// Calls f(first, count) for the vectors of n elements; the last may be shorter.
 template <class F>
 void for_each_vector(Index n, F&& f) {
   Index i = 0;
@@ -171,7 +169,7 @@ void for_each_vector(Index n, F&& f) {
   if (i < n) f(i, n - i);
 }
 
-/// Element i is f(i).
+/// Makes element i from f(i).
 template <class Element, class F>
 Vector<Element> vector_of(F&& f) {
   Element elements[kSimdWidth];
@@ -182,7 +180,7 @@ Vector<Element> vector_of(F&& f) {
 }
 
 namespace detail {
-/// f of both halves of the first 2 `half` registers, of their halves, and so on.
+/// Reduces the first 2 `half` registers by f in halves.
 template <size_t half = kRegisters / 2, class F>
 DIFFTAPE_INLINE Simd::Register folded_registers(Simd x, F&& f) {
   if constexpr (half == 0) {
@@ -193,7 +191,7 @@ DIFFTAPE_INLINE Simd::Register folded_registers(Simd x, F&& f) {
   }
 }
 
-/// Rotated: element i holds what was in element i + distance.
+/// Rotates: element i becomes element i + distance.
 template <size_t distance, size_t... lane>
 DIFFTAPE_INLINE Simd::Register rotated(const Simd::Register& x, std::index_sequence<lane...>) {
   return __builtin_shufflevector(x, x, static_cast<int>((lane + distance) % kLanes)...);
@@ -208,24 +206,24 @@ DIFFTAPE_INLINE real folded_lanes(const Simd::Register& x, F&& f) {
   }
 }
 
-/// f of both halves of the elements, of their halves, and so on, down to one number.
+/// Reduces all elements by f in halves.
 template <class F>
 DIFFTAPE_INLINE real folded(const Simd& x, F&& f) {
   return folded_lanes(folded_registers(x, f), f);
 }
 }  // namespace detail
 
-/// Sum of the elements, by halves.
+/// Returns the sum, added in halves.
 inline real sum(const Simd& x) {
   return detail::folded(x, [](const auto& a, const auto& b) { return a + b; });
 }
 
-/// Largest element; what it is if one is NaN is not specified.
+/// Returns the largest element; unspecified if one is NaN.
 inline real largest(const Simd& x) {
   return detail::folded(x, [](const auto& a, const auto& b) { return b > a ? b : a; });
 }
 
-/// Multiples of kSimdWidth that hold n numbers.
+/// Returns the multiple of kSimdWidth that holds n elements.
 constexpr Index round_up_to_width(Index n) { return round_up(n, kSimdWidth); }
 
 }  // namespace difftape

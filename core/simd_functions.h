@@ -1,5 +1,5 @@
 #pragma once
-// exp, the sigmoid and tanh of kSimdWidth numbers side by side.
+// exp, sigmoid and tanh of kSimdWidth elements at once.
 
 #include <bit>
 
@@ -9,11 +9,11 @@ namespace difftape {
 
 namespace detail {
 
-/// Constants with which exp splits its argument: x = n ln 2 + f, |f| <= ln 2 / 2.
+/// Constants for the range reduction of exp: x = n ln 2 + f, |f| <= ln 2 / 2.
 struct ExpConstants {
-  real lowest;              ///< below it the result is not a normal number: 0
-  real shift;               ///< adding it rounds to an integer and leaves that in the low bits
-  real ln2_high, ln2_low;   ///< their sum is ln 2, n * ln2_high is exact
+  real lowest;              ///< smaller arguments give 0, as results would be subnormal
+  real shift;               ///< adding it rounds to an integer in the low bits
+  real ln2_high, ln2_low;   ///< sum to ln 2; n * ln2_high is exact
   int mantissa_bits, bias;  ///< of the exponent field
   int degree;               ///< of the Taylor polynomial; the next term is below the last digit
 };
@@ -33,14 +33,13 @@ inline constexpr ExpConstants kExp = sizeof(real) == 4
                                                         1023,
                                                         13};
 
-/// 1 / k!
 constexpr real inverse_factorial(int k) {
   double product = 1;
   for (int i = 2; i <= k; ++i) product *= i;
   return static_cast<real>(1 / product);
 }
 
-/// The terms k to `last` of the series of exp, divided by f^last.
+/// Returns terms k to `last` of the series of exp, divided by f^last.
 template <int k, int last = 0>
 DIFFTAPE_INLINE Simd exp_horner(const Simd& f, Simd sum_so_far) {
   sum_so_far = fma(sum_so_far, f, inverse_factorial(k));
@@ -53,8 +52,8 @@ DIFFTAPE_INLINE Simd exp_horner(const Simd& f, Simd sum_so_far) {
 
 }  // namespace detail
 
-/// exp(x) of each element for x <= 1, to within two units of the last digit; 0 where the result
-/// would be below the smallest normal number, NaN for NaN (Cody & Waite 1980, chapter 6).
+/// Returns exp(x) for x <= 1 to within two units of the last digit; 0 instead of subnormals, NaN
+/// for NaN (Cody & Waite 1980, chapter 6).
 DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
   constexpr const detail::ExpConstants& c = detail::kExp;
   const Simd bounded = select(x < c.lowest, c.lowest, x);
@@ -68,7 +67,7 @@ DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
   return select(x < c.lowest, Simd(), result);
 }
 
-/// z := exp(z - top), 0 rather than a denormal number; returns their sum.
+/// z := exp(z - top), 0 instead of subnormals; returns the sum.
 inline real exp_of_differences(real* z, Index n, real top) {
   Simd total{};
   for_each_vector(n, [&](Index j, Index count) {
@@ -81,14 +80,14 @@ inline real exp_of_differences(real* z, Index n, real top) {
   return all;
 }
 
-/// 1 / (1 + exp(-x)) of each element; exp never overflows.
+/// Returns 1 / (1 + exp(-x)); exp never overflows.
 DIFFTAPE_INLINE Simd sigmoid_simd(const Simd& x) {
   const Simd small = exp_simd(select(x < 0, x, -x)), of_positive = 1 / (1 + small);
   return select(x < 0, small * of_positive, of_positive);
 }
 
-/// tanh(x) of each element, to within a few units of the last digit; NaN for NaN. With
-/// m = exp(-2 |x|) - 1, which near 0 is the series of exp without its 1, |tanh(x)| = -m / (2 + m).
+/// Returns tanh(x) to within a few units of the last digit; NaN for NaN. |tanh(x)| = -m / (2 + m)
+/// with m = exp(-2 |x|) - 1, which near 0 is the series of exp without its 1.
 DIFFTAPE_INLINE Simd tanh_simd(const Simd& x) {
   constexpr const detail::ExpConstants& c = detail::kExp;
   constexpr real kHalfLn2 = real(0.34657359027997265);

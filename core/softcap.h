@@ -5,8 +5,8 @@
 
 namespace difftape {
 
-/// x := cap tanh(x / cap) for n numbers from anywhere; slopes := the derivative, 1 - tanh^2(x /
-/// cap), unless null. cap > 0.
+/// x := cap tanh(x / cap) for n elements at any address, cap > 0; slopes := the derivative, 1 -
+/// tanh^2(x / cap), unless null.
 void softcap(real* x, Index n, real cap, real* slopes = nullptr);
 
 }  // namespace difftape

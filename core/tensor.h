@@ -11,7 +11,7 @@
 
 namespace difftape {
 
-/// `no`: a result replaces the previous contents of its memory; `yes`: it is added to them.
+/// Replaces the previous contents of an output (no) or adds to them (yes).
 enum class Accumulate { no, yes };
 
 /// Up to 5 axes, outermost first. `shape[-1]` is the last axis. An empty shape is a scalar.
@@ -24,15 +24,14 @@ class Shape {
   explicit Shape(std::span<const Index> extents);
 
   int rank() const { return rank_; }
-  /// Extent of one axis; negative positions count from the end.
+  /// Returns the extent of an axis; negative positions count from the end.
   Index operator[](int axis) const { return extents_[position(axis)]; }
-  /// Number of elements; 1 for a scalar.
   Index size() const;
-  /// Product of all axes but the last: how many rows a row-wise op sees. Rank 0 is one row.
+  /// Returns the product of all axes but the last, the rows of a row-wise op; 1 for a scalar.
   Index rows() const { return rank_ == 0 ? 1 : (last() == 0 ? 0 : size() / last()); }
   Index last() const { return rank_ == 0 ? 1 : (*this)[-1]; }
 
-  /// The same shape with one axis changed.
+  /// Returns the same shape with one axis changed.
   Shape with(int axis, Index extent) const;
 
   /// "(8, 64, 128)"
@@ -49,7 +48,7 @@ class Shape {
   int rank_ = 0;
 };
 
-/// A handle: copies share the memory. `clone` makes an independent tensor.
+/// A handle: copies share the memory; `clone` copies it.
 class Tensor {
  public:
   /// No memory, shape (0).
@@ -60,13 +59,12 @@ class Tensor {
   static Tensor full(const Shape& shape, real value);
   static Tensor from(const Shape& shape, std::span<const real> values);
   static Tensor scalar(real value) { return full({}, value); }
-  /// Undefined contents in the shape of another tensor.
   static Tensor like(const Tensor& other) { return empty(other.shape()); }
 
   const Shape& shape() const { return shape_; }
   Index size() const { return shape_.size(); }
   bool allocated() const { return memory_ != nullptr; }
-  /// True if no other handle shares the memory.
+  /// Returns true if no other handle shares the memory.
   bool unique() const { return memory_.use_count() == 1; }
 
   real* data() { return data_; }
@@ -75,19 +73,19 @@ class Tensor {
   std::span<const real> values() const { return std::span(data_, size()); }
   real* row(Index i) { return data_ + i * shape_.last(); }
   const real* row(Index i) const { return data_ + i * shape_.last(); }
-  /// The only element. Throws ShapeError if there is not exactly one.
+  /// Returns the only element. Throws ShapeError if there is not exactly one.
   real item() const;
 
-  /// The same memory in another shape of the same size. Throws ShapeError otherwise.
+  /// Returns the same memory in another shape of the same size. Throws ShapeError if sizes differ.
   Tensor reshaped(const Shape& shape) const;
   Tensor clone() const;
 
   void fill(real value);
-  /// Element-wise this += other (same size), in parallel.
+  /// Adds another tensor of the same size, in parallel.
   void add(const Tensor& other);
-  /// Copies the elements of a tensor of the same size.
+  /// Copies the elements of another tensor of the same size.
   void copy_from(const Tensor& other);
-  /// True if no element is NaN or infinite.
+  /// Returns true if no element is NaN or infinite.
   bool all_finite() const;
 
  private:

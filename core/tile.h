@@ -10,8 +10,8 @@ namespace difftape::tile {
 /// C (m x n) = or += A (m x k) B (k x n). B and C are row-major; A is row-major or, if
 /// `a_transposed`, stored k x m. n is at most kPanel; strides are in elements.
 ///
-/// For a backend of bfloat16 tiles A is row-major and B is a panel in pairs, element (i, j) at
-/// (i / 2 * b_stride + j) * 2 + i % 2, both bfloat16; k is a multiple of kBf16Inner.
+/// For bfloat16, A is row-major and B is a panel in pairs, element (i, j) at (i / 2 * b_stride + j)
+/// * 2 + i % 2; k is a multiple of kBf16Inner.
 struct Product {
   Index m, n, k;
   Index a_stride, b_stride, c_stride;
@@ -27,15 +27,15 @@ struct Product {
   }
 };
 
-/// The inner size of bfloat16 tiles is padded to a multiple of this, with zeros.
+/// The inner size of bfloat16 tiles is padded with zeros to a multiple of this.
 inline constexpr Index kBf16Inner = 32;
 
-/// The code for one shape of product; looking it up costs as much as a small tile, so it is done
-/// once for many tiles. To be used by the thread that looked it up.
+/// The code for one shape of tile. A look-up costs as much as a small tile, so it is done once for
+/// many tiles. Only the thread that looked it up may use it.
 struct Kernel {
   Product shape;
   void (*run)(const Kernel& self, const void* a, const void* b, real* c) = nullptr;
-  void* generated = nullptr;  ///< machine code or a primitive that `run` needs
+  void* generated = nullptr;  ///< machine code or a primitive for `run`
   void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
 };
 
@@ -44,23 +44,23 @@ struct Backend {
   Kernel (*kernel)(const Product& shape);
 };
 
-/// libxsmm, or nullptr where it is not compiled in or generates no code for this processor.
+/// Returns libxsmm, or nullptr if it is not compiled in or cannot generate code for this processor.
 const Backend* libxsmm_backend();
-/// The same bits on every processor with fused multiply-add (core/simd.h).
+/// Returns loops that give the same bits on every processor with fused multiply-add (core/simd.h).
 const Backend* portable_backend();
 
-/// bfloat16 tiles: oneDNN on processors with AMX, libxsmm on those with AVX512-BF16; nullptr where
-/// neither is possible. `onednn_bf16_backend` and `libxsmm_bf16_backend` are the two.
+/// Return the backends for bfloat16 tiles: oneDNN on processors with AMX, libxsmm with AVX512-BF16;
+/// nullptr if unavailable.
 const Backend* bf16_backend();
 const Backend* onednn_bf16_backend();
 const Backend* libxsmm_bf16_backend();
 
-/// Plain loops, for shapes that a backend of bfloat16 has no code for.
+/// Plain loops for shapes without a bfloat16 kernel.
 Kernel bf16_loop(const Product& shape);
 
-/// The backend of that name, "libxsmm" or "portable". Throws UsageError if it is not available.
+/// Returns the backend "libxsmm" or "portable". Throws UsageError if it is not available.
 const Backend* backend_by_name(std::string_view name);
-/// The backend in use for tiles of `real`.
+/// Returns the backend in use for tiles of `real`.
 const Backend& backend();
 
 }  // namespace difftape::tile

@@ -12,7 +12,7 @@ namespace difftape::tile {
 
 namespace {
 
-// libxsmm is column-major: its (m, n, k, A, B) is our (n, m, k, B, A), and nothing is moved.
+// libxsmm is column-major: its (m, n, k, A, B) is our (n, m, k, B, A).
 struct Arguments {
   int m, n, k, lda, ldb, ldc;
   real alpha = 1, beta;
@@ -48,7 +48,7 @@ auto generate_bf16(const Product& p) {
                               nullptr);
 }
 
-/// Calls generated code of type Function, whose operands are arrays of Input.
+/// Calls generated code of type Function on arrays of Input.
 template <class Function, class Input, class Output>
 void call(const Kernel& kernel, const void* a, const void* b, real* c) {
   reinterpret_cast<Function>(kernel.generated)(
@@ -62,8 +62,8 @@ Kernel new_kernel(const Product& p) {
   return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};
 }
 
-/// A kernel that this thread used before, or a new one: libxsmm's own look-up takes as long as a
-/// product of attention with heads of 16.
+/// Returns a kernel from a cache per thread: the look-up of libxsmm takes as long as a product of
+/// attention with heads of 16.
 const Kernel& kernel(const Product& p) {
   thread_local std::array<Kernel, 256> known{};
   Kernel& place = known[p.hash() >> 56];
@@ -97,7 +97,7 @@ const Backend* libxsmm_backend() {
 
 const Backend* libxsmm_bf16_backend() {
   static const Backend backend{library_name(), bf16_kernel};
-  // Other processors would get code that takes the numbers apart.
+  // Other processors would get slow code that emulates bfloat16.
   static const bool usable = sizeof(real) == 4 && __builtin_cpu_supports("avx512bf16") &&
                              generate_bf16({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
   return usable ? &backend : nullptr;

@@ -21,8 +21,8 @@ const dnnl::engine& cpu() {
   return engine;
 }
 
-/// One shape of product with its operands; of one thread. oneDNN's kernels for AMX write dense
-/// results only, so a tile goes through memory of its own.
+/// One shape of product with its operands, for one thread. The AMX kernels of oneDNN write dense
+/// results only, so a tile goes through a buffer.
 class Primitive {
  public:
   explicit Primitive(const Product& p)
@@ -55,7 +55,7 @@ class Primitive {
   static dnnl::matmul::primitive_desc describe(const Product& p) {
     using Type = memory::data_type;
     const memory::desc a({p.m, p.k}, Type::bf16, memory::dims{p.a_stride, 1});
-    // Panels of 64 columns, 32 rows of them in pairs: what core/pack makes.
+    // The layout of core/pack: panels of 64 columns, 32 rows in pairs.
     const memory::desc b({p.k, p.n}, Type::bf16, memory::format_tag::BA16a64b2a);
     const memory::desc c({p.m, p.n}, Type::f32, memory::format_tag::ab);
     return {dnnl::matmul::desc(a, b, c), cpu()};
@@ -79,7 +79,7 @@ void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
 
 Kernel kernel(const Product& p) {
   thread_local std::unordered_map<Product, Primitive, HashProduct> primitives;
-  // With as many threads as others may have, oneDNN would cut the product in another way.
+  // With more threads oneDNN would cut the product differently.
   const SerialScope serial;
   try {
     return {p, multiply, &primitives.try_emplace(p, p).first->second};
@@ -96,7 +96,7 @@ const Backend* onednn_bf16_backend() {
     return fmt::format("oneDNN {}.{}.{} (AMX)", version->major, version->minor, version->patch);
   }();
   static const Backend backend{name.c_str(), kernel};
-  // Instruction sets are bit masks, each with those it contains.
+  // Instruction sets are bit masks that include the sets they extend.
   constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
   static const bool usable =
       sizeof(real) == 4 && (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;

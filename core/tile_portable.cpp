@@ -1,6 +1,5 @@
-// Tiles in vectors of our own: each element of C is one chain of fused multiply-adds over k, in
-// order, on whatever processor. What differs between processors is only how many elements are
-// worked on at the same time.
+// Tiles in portable vectors: each element of C is one chain of fused multiply-adds over k, in
+// order, on every processor. Processors differ only in how many elements they work on at once.
 #include <array>
 #include <utility>
 
@@ -11,7 +10,7 @@ namespace difftape::tile {
 
 namespace {
 
-// Rows and vectors of C whose sums fit the registers, beside those of A and B.
+// Rows and vectors of C whose sums fit the registers, besides registers for A and B.
 #if defined(__aarch64__)
 constexpr Index kRows = 6, kVectors = 1;
 #else
@@ -19,7 +18,7 @@ constexpr Index kRows = detail::kRegisterBytes >= 32 ? 6 : 2,
                 kVectors = detail::kRegisterBytes == 64 ? 4 : 1;
 #endif
 
-/// A tile, or a part of one: element (i, k) of A is a[i * a_row + k * a_inner].
+/// A tile or a part of it: element (i, k) of A is a[i * a_row + k * a_inner].
 struct Part {
   const Product& shape;
   const real *a, *b;
@@ -27,8 +26,8 @@ struct Part {
   Index a_row, a_inner;
 };
 
-/// `rows` rows of the columns [first, first + vectors * kSimdWidth), or of `count` columns if the
-/// only vector is not whole.
+/// Multiplies `rows` rows of columns [first, first + vectors * kSimdWidth), or of `count` columns
+/// if the only vector is partial.
 template <Index rows, Index vectors, bool whole>
 void multiply_vectors(const Part& part, Index row, Index first, Index count) {
   const Product& p = part.shape;
@@ -77,7 +76,8 @@ void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const Product& p = kernel.shape;
   const Part part{p, static_cast<const real*>(a),     static_cast<const real*>(b),
                   c, p.a_transposed ? 1 : p.a_stride, p.a_transposed ? p.a_stride : 1};
-  const Index groups = ceil_div(p.m, kRows);  // of as even a size as possible: none waits for sums
+  // as even as possible, to keep enough independent sums
+  const Index groups = ceil_div(p.m, kRows);
   for (Index group = 0, row = 0; group < groups; ++group) {
     const Index rows = p.m / groups + (group < p.m % groups ? 1 : 0);
     kByRows[rows - 1](part, row);

@@ -6,7 +6,7 @@ namespace difftape {
 
 namespace {
 
-/// The module of `component` in a block; `name` below `model.layers.<layer>`.
+/// Returns a module of `component` in a block, `model.layers.<layer><name>`.
 Module module_of(ParameterSet& parameters, Index layer, Component component, const char* name) {
   return {parameters, fmt::format("model.layers.{}{}", layer, name), {component, layer}};
 }

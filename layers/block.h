@@ -5,13 +5,13 @@
 
 namespace difftape {
 
-/// One transformer block, pre-norm: x + attention(norm(x)), then x + mlp(norm(x)).
+/// One pre-norm transformer block: x + attention(norm(x)), then x + mlp(norm(x)).
 class TransformerBlock {
  public:
   /// Declares the parameters below `model.layers.<layer>`.
   TransformerBlock(ParameterSet& parameters, const ModelConfig& config, Index layer,
                    std::shared_ptr<const RopeTable> rope);
-  /// x (B, T, C) -> (B, T, C), with a call of the observer if there is one.
+  /// Maps x (B, T, C) to (B, T, C) and calls the observer, if any.
   Var operator()(const Var& x, const Pass& pass = {}) const;
 
   const Attention& attention() const { return attention_; }

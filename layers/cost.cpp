@@ -15,7 +15,7 @@ void add(ModelCost::Counts& counts, std::string_view name, Index count) {
   }
 }
 
-/// Twice the keys that a query sees on average: half the square, less what lies before a window.
+/// Returns twice the mean number of visible keys: half the square, minus keys before a window.
 double twice_visible(Index seq, Index window) {
   const auto keys = static_cast<double>(window > 0 ? std::min(window, seq) : seq);
   return 2 * keys - keys * keys / static_cast<double>(seq);
@@ -46,7 +46,7 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   const HeadMapping& mapping = attention.mapping();
   const Index head_dim = head_dim_of(used), value_dim = attention.value_dim();
   const auto layers = static_cast<double>(used.num_layers);
-  Index products_of_heads = 0;  // widths of q k^T and W v, of two products where values differ
+  Index products_of_heads = 0;  // widths of q k^T and W v; two products if value heads differ
   for (const OutputHead& output : mapping.outputs) {
     const bool two_values = mapping.maps == 2 && output.value[0] != output.value[1];
     products_of_heads += mapping.maps * head_dim + (two_values ? 2 : 1) * value_dim;

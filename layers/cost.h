@@ -1,5 +1,5 @@
 #pragma once
-// What a model costs, counted from its configuration without building or running it.
+// The cost of a model, counted from its configuration without building or running it.
 
 #include <string>
 #include <utility>
@@ -12,19 +12,19 @@ namespace difftape {
 struct ModelCost {
   using Counts = std::vector<std::pair<std::string, Index>>;
 
-  /// Parameters by component, in the order embedding, attention, mlp, norms, head.
+  /// Parameters by component: embedding, attention, mlp, norms, head.
   Counts parameters;
-  /// Those of attention by part, in the order of declaration: "lambda", "q_proj", ...
+  /// Attention parameters by part, in order of declaration: "lambda", "q_proj", ...
   Counts attention_parameters;
   Index total_parameters = 0;
-  /// Floating-point operations of forward and backward for one token at sequence length `seq`; a
-  /// multiply-add counts 2, causal attention half the square, backward twice forward. Lookups,
-  /// norms and other element-wise work are not counted.
+  /// Floating-point operations of forward and backward per token at sequence length `seq`. A
+  /// multiply-add counts 2, causal attention half the square, backward twice forward; lookups,
+  /// norms and element-wise work are not counted.
   double train_flops_per_token = 0;
-  double attention_flops_per_token = 0;  ///< the part of it that grows with seq
-  /// The part of it that multiplies tokens by the weights of attention.
+  double attention_flops_per_token = 0;  ///< part of flops_per_token that grows with seq
+  /// Part of flops_per_token for projections of attention.
   double attention_projection_flops_per_token = 0;
-  /// Numbers of keys and values that generation keeps a token.
+  /// Elements of keys and values cached per token.
   Index kv_cache_per_token = 0;
   Index d_ff = 0;  ///< after model.match_params
 };

@@ -6,7 +6,7 @@ namespace difftape {
 
 namespace {
 
-/// What a preset decides.
+/// The decisions of a preset.
 struct Preset {
   double embedding_std;
   ProjectionStd projection_std;

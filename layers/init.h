@@ -1,5 +1,5 @@
 #pragma once
-// Initial values: the standard deviations of a preset, and what is set beside it.
+// Initialization: the standard deviations of a preset, and overrides.
 
 #include <optional>
 
@@ -8,19 +8,19 @@
 
 namespace difftape {
 
-/// Standard deviation of V1's lambda vectors (Ye et al. 2024), whatever the preset.
+/// Standard deviation of V1's lambda vectors (Ye et al. 2024) in every preset.
 inline constexpr double kLambdaStd = 0.1;
 
-/// gpt2: N(0, 0.02^2), residual projections scaled, as in nanoGPT (Radford et al. 2019). torch: the
-/// standard deviations of PyTorch's nn.Linear, 1 / sqrt(3 fan_in), and nn.Embedding, 1. lecun:
+/// gpt2: N(0, 0.02^2) with scaled residual projections, as in nanoGPT (Radford et al. 2019). torch:
+/// the standard deviations of PyTorch's nn.Linear, 1 / sqrt(3 fan_in), and nn.Embedding, 1. lecun:
 /// projections of variance 1 / fan_in, which keep the scale of their input (LeCun et al. 1998),
-/// unit embeddings, residual projections scaled.
+/// unit embeddings, scaled residual projections.
 enum class InitPreset { gpt2, torch, lecun };
 template <>
 inline constexpr auto kNames<InitPreset> = std::to_array<Named<InitPreset>>(
     {{"gpt2", InitPreset::gpt2}, {"torch", InitPreset::torch}, {"lecun", InitPreset::lecun}});
 
-/// Standard deviation of a projection: a number, or one over the root of its inputs.
+/// Standard deviation of a projection: fixed, or relative to the root of its inputs.
 struct ProjectionStd {
   double factor;
   bool fan_in = false;  ///< factor / sqrt(inputs)
@@ -29,7 +29,7 @@ struct ProjectionStd {
   friend bool operator==(const ProjectionStd&, const ProjectionStd&) = default;
 };
 
-/// A value that is not set is that of the preset.
+/// Unset values come from the preset.
 struct InitConfig {
   InitPreset preset = InitPreset::lecun;
   std::optional<double> embedding_std{};
@@ -37,16 +37,16 @@ struct InitConfig {
   std::optional<bool> residual_scaling{};
 };
 
-/// Standard deviations of the normal distributions that weights are drawn from.
+/// The standard deviations of initial weights.
 class InitRule {
  public:
   InitRule(const InitConfig& config, Index num_layers);
 
   double embedding() const { return embedding_; }
-  /// Of a projection that reads `inputs` features.
+  /// Returns the value for a projection of `inputs` features.
   double projection(Index inputs) const { return projection_.of(inputs); }
-  /// Of the two projections of a block that write to the residual stream: with residual scaling
-  /// divided by sqrt(2 num_layers).
+  /// Returns the value for projections to the residual stream: with residual scaling divided by
+  /// sqrt(2 num_layers).
   double to_residual(Index inputs) const { return projection_.of(inputs) / residual_divisor_; }
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
-// A decoder-only transformer over tokens, with the parameter names of Llama in Hugging Face
-// transformers.
+// A decoder-only transformer with the parameter names of Llama in Hugging Face transformers.
 
 #include <deque>
 #include <optional>
@@ -10,7 +9,7 @@
 
 namespace difftape {
 
-/// Token ids of B sequences, row-major (B, T), and where their documents begin.
+/// Token ids of B sequences, row-major (B, T), and their document offsets.
 struct TokenBatch {
   std::span<const std::int32_t> ids;
   Index batch, seq;
@@ -19,39 +18,38 @@ struct TokenBatch {
 
 class LanguageModel {
  public:
-  /// Declares all parameters; nothing is allocated until parameters().initialize(seed).
+  /// Declares all parameters; parameters().initialize(seed) allocates them.
   explicit LanguageModel(const ModelConfig& config);
 
   const ModelConfig& config() const { return config_; }
   ParameterSet& parameters() { return parameters_; }
   const ParameterSet& parameters() const { return parameters_; }
 
-  /// The attention of the first block; all blocks are alike.
+  /// Returns the attention of the first block; all blocks are alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
-  /// Mean cross-entropy in nats per token, plus the z-loss; `targets` holds the token after each of
-  /// `tokens`, or kIgnoreIndex where it is not scored. The gradients are bitwise the same with
-  /// checkpointing. `terms`, if given, is what the loss is made of; an observer, if given, sees
-  /// every layer, with checkpointing twice.
+  /// Returns the mean cross-entropy in nats per token, plus the z-loss. `targets` holds the token
+  /// after each of `tokens`, or kIgnoreIndex. Checkpointing does not change a bit of the gradients.
+  /// Fills `terms` if given; an observer sees every layer, twice with checkpointing.
   Var loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
            ActivationCheckpointing activations = ActivationCheckpointing::none,
            LossTerms* terms = nullptr, Observer* observer = nullptr);
-  /// (B, T, V)
+  /// Returns (B, T, V).
   Var logits(Tape& tape, const TokenBatch& tokens);
-  /// Both from one pass, bitwise the same.
+  /// Returns both from one pass, with the same bits.
   struct LossAndLogits {
     Var loss, logits;
     LossTerms terms;
   };
   LossAndLogits loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                 std::span<const std::int32_t> targets);
-  /// An empty cache for sequences of at most `capacity` tokens. Throws ConfigError for a kind with
-  /// a context rule of its own (layers/attention/context.h), which reads none.
+  /// Returns an empty cache for sequences of at most `capacity` tokens. Throws ConfigError for a
+  /// kind with a context rule (layers/attention/context.h), which supports none.
   ModelKvCache make_cache(Index batch, Index capacity) const;
-  /// Logits of the token after the last one of each sequence, (B, V); `tokens` follow those in the
-  /// cache, and are added to it. On an inference tape. Throws ShapeError if they do not fit.
+  /// Appends `tokens` to the cache and returns logits (B, V) of the token after the last one. For
+  /// inference tapes. Throws ShapeError if the cache is full.
   Var next_logits(Tape& tape, const TokenBatch& tokens, ModelKvCache& cache);
-  /// Runs all but the head and shows every layer to the observer, the first layer first.
+  /// Runs all layers except the head and shows them to the observer in order.
   void observe(Tape& tape, const TokenBatch& tokens, Observer& observer);
 
  private:
@@ -70,9 +68,9 @@ class LanguageModel {
   Parameter* head_;
 };
 
-/// The configuration with `match_params` carried out: d_ff shrinks to the multiple of 4 that brings
-/// the number of parameters nearest to that of the softmax kind, unless it is nearest as it is.
-/// Throws ConfigError if nothing is left for the feed-forward layers.
+/// Applies `match_params`: d_ff shrinks to the multiple of 4 whose parameter count is nearest to
+/// that of softmax, unless it is nearest already. Throws ConfigError if nothing is left for the
+/// feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
 
 }  // namespace difftape

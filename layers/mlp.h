@@ -9,7 +9,7 @@ class Mlp {
  public:
   /// Declares `<module>.{gate_proj,up_proj,down_proj}.weight`.
   Mlp(const Module& module, const ModelConfig& config);
-  /// residual + mlp(x), both (B, T, C).
+  /// Returns residual + mlp(x), both (B, T, C).
   Var operator()(const Var& x, const Var& residual) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// What a model is made of, as plain values. Ranges, documentation and which combinations are
-// invalid are in train/run/config.
+// The architecture of a model as plain values. Ranges, documentation and invalid combinations are
+// in train/run/config.
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +12,10 @@
 
 namespace difftape {
 
-/// Which activations a training step keeps for backward, and which it computes again (Chen et al.
-/// 2016).
+/// Activations kept for backward; others are recomputed (Chen et al. 2016).
 enum class ActivationCheckpointing {
-  none,   ///< all are kept
-  blocks  ///< of each transformer block only the input; backward runs the block once more
+  none,   ///< keeps all
+  blocks  ///< keeps the input of each transformer block and runs the block again
 };
 template <>
 inline constexpr auto kNames<ActivationCheckpointing> =
@@ -26,7 +25,7 @@ inline constexpr auto kNames<ActivationCheckpointing> =
 struct ModelConfig {
   Index d_model = 128;
   Index num_layers = 4;
-  Index num_heads = 4;     ///< head count H of the softmax baseline, whatever the kind
+  Index num_heads = 4;     ///< head count H of the softmax baseline, for every kind
   Index num_kv_heads = 0;  ///< 0: num_heads
   Index head_dim = 0;      ///< 0: d_model / num_heads
   Index d_ff = 344;
@@ -37,21 +36,20 @@ struct ModelConfig {
   RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tie_word_embeddings = false;
-  bool match_params = false;    ///< d_ff shrinks until the number of parameters is that of softmax
+  bool match_params = false;    ///< shrink d_ff to the parameter count of softmax
   bool embedding_norm = false;  ///< RMSNorm of the embeddings before the first block
-  double z_loss_weight = 0;     ///< its weight in the loss that is trained on (autograd/ops.h)
-  double final_logit_softcap = 0;  ///< c: output logits are c tanh(logits / c); 0: as they are
+  double z_loss_weight = 0;     ///< weight of the z-loss (autograd/ops.h)
+  double final_logit_softcap = 0;  ///< c: output logits become c tanh(logits / c); 0: no cap
   AttentionConfig attention{};
   InitConfig init{};
 };
 
-/// How the weights of a model begin.
 inline InitRule init_rule(const ModelConfig& config) { return {config.init, config.num_layers}; }
-/// head_dim with its default resolved.
+/// Returns head_dim with its default resolved.
 inline Index head_dim_of(const ModelConfig& config) {
   return config.head_dim != 0 ? config.head_dim : config.d_model / config.num_heads;
 }
-/// How queries and keys are turned; an original_seq_len of 0 is max_seq_len / factor.
+/// Returns the rotation of queries and keys; original_seq_len 0 becomes max_seq_len / factor.
 inline RopeRule rope_rule(const ModelConfig& config) {
   RopeRule rule{config.rope_theta, config.rope_scaling};
   if (rule.scaling.original_seq_len == 0) {
@@ -60,7 +58,7 @@ inline RopeRule rope_rule(const ModelConfig& config) {
   }
   return rule;
 }
-/// num_kv_heads with its default resolved.
+/// Returns num_kv_heads with its default resolved.
 inline Index kv_heads_of(const ModelConfig& config) {
   return config.num_kv_heads != 0 ? config.num_kv_heads : config.num_heads;
 }

@@ -1,18 +1,17 @@
 #pragma once
-// The interface through which diagnostics read the tensors of a model while it runs. Nothing is
-// computed or kept for an observer, and a pass without one costs nothing more.
+// The interface through which diagnostics read the tensors of a running model. A pass without an
+// observer costs nothing extra.
 
 #include "core/attention/attention.h"
 
 namespace difftape {
 
-/// The inputs of one attention layer, q and k after norm and RoPE, and its context. Tensors are
-/// handles that may be kept. In bfloat16 q, k and v have not been rounded for their products yet.
+/// The inputs of one attention layer, with q and k after norm and RoPE, and its context. Tensors
+/// may be kept. q, k and v are not rounded to bfloat16.
 struct AttentionView : AttentionInputs {
-  /// (B, T, output heads, E): what enters W_O, except that of heads with a norm it is what enters
-  /// the norm.
+  /// (B, T, output heads, E): the input of the norm of heads, or else of W_O.
   Tensor context{};
-  bool gated = false;      ///< the context was multiplied by a gate
+  bool gated = false;      ///< a gate has multiplied the context
   Tensor softmax_stats{};  ///< of the kernel (core/attention/attention.h)
   Tensor output_weight{};  ///< (C, output heads * E): W_O
 };
@@ -22,7 +21,7 @@ class Observer {
   virtual ~Observer() = default;
   /// Layers count from 0.
   virtual void attention(Index layer, const AttentionView& view) = 0;
-  /// The hidden states (B, T, C) after the residual sums of a layer.
+  /// Receives the hidden states (B, T, C) after a layer.
   virtual void hidden(Index layer, const Tensor& x) = 0;
 };
 

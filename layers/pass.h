@@ -1,5 +1,5 @@
 #pragma once
-// What a pass through the layers carries besides the hidden states.
+// The inputs of a forward pass besides the hidden states.
 
 #include <vector>
 
@@ -8,14 +8,14 @@
 
 namespace difftape {
 
-/// The keys and values of every layer, which tokens that follow attend to.
+/// The cached keys and values of every layer.
 struct ModelKvCache {
   std::vector<KvCache> layers;
 
   Index batch() const { return layers.front().batch(); }
-  Index length() const { return layers.front().length(); }  ///< tokens of a sequence
+  Index length() const { return layers.front().length(); }  ///< tokens per sequence
   Index capacity() const { return layers.front().capacity(); }
-  /// What the attention of the next token reads of it.
+  /// Returns the bytes that the next token reads.
   Index bytes_read() const {
     Index bytes = 0;
     for (const KvCache& layer : layers) bytes += layer.bytes_read();
@@ -26,7 +26,7 @@ struct ModelKvCache {
 struct Pass {
   DocumentOffsets document_offsets{};
   Observer* observer = nullptr;
-  /// The tokens follow those it holds, and are added to it; on inference tapes only.
+  /// Precedes the tokens, which are appended to it; for inference tapes.
   ModelKvCache* cache = nullptr;
 };
 

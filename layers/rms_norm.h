@@ -8,7 +8,7 @@ class RmsNorm {
  public:
   /// Declares `<module>.weight` (width), ones.
   RmsNorm(const Module& module, Index width, double eps);
-  /// Over the last axis of x.
+  /// Normalizes over the last axis.
   Var operator()(const Var& x) const;
 
  private:

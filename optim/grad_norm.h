@@ -1,7 +1,6 @@
 #pragma once
-// The size of the gradient, and clipping to it. Work over all gradients is cut into blocks of fixed
-// size, so that one parallel loop serves many small parameters and no result depends on the number
-// of threads; sums are taken in double.
+// Gradient norms and clipping. Gradients are cut into blocks of fixed size, so that one parallel
+// loop serves many small parameters and no result depends on threads. Sums are in double.
 
 #include <vector>
 
@@ -16,26 +15,26 @@ struct GradientBlock {
   Index begin, count;
 };
 
-/// The blocks of every parameter, in order. Throws std::logic_error if a parameter has no
-/// gradient: an optimiser step without a backward pass would reuse a stale one.
+/// Returns the blocks of every parameter, in order. Throws std::logic_error if a parameter has no
+/// gradient: an optimizer step without backward would reuse a stale one.
 std::vector<GradientBlock> gradient_blocks(const ParameterSet& parameters);
 
-/// L2 norms of the gradients; NaN or infinite if an element is.
+/// L2 norms of gradients; NaN or infinite if an element is.
 struct GradNorms {
   double global = 0;                  ///< over all elements of all parameters
-  std::vector<double> per_parameter;  ///< in the order of the parameters
+  std::vector<double> per_parameter;  ///< in order of parameters
 };
-/// Every parameter must have a gradient (std::logic_error). With shards every process must call it,
-/// of the gradients of owners; it is the same in all.
+/// Throws std::logic_error if a parameter has no gradient. With shards every process must call it;
+/// it reduces the gradients of owners and returns the same on all.
 GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards = {});
 
-/// Factor that brings a gradient of the given finite norm to at most `max_grad_norm`, as PyTorch's
-/// clip_grad_norm_ has it: min(1, max_grad_norm / (norm + 1e-6)). max_grad_norm 0: always 1.
+/// Returns the clipping factor of PyTorch's clip_grad_norm_, min(1, max_grad_norm / (norm + 1e-6)),
+/// for a finite norm; 1 if max_grad_norm is 0.
 double clip_scale(double norm, double max_grad_norm);
 
-/// Where a NaN or infinity came in: the first parameter, in the order of declaration, whose value
-/// is not finite; else the last one whose gradient is not, which the backward pass reached first;
-/// else null. With shards as grad_norms.
+/// Locates the origin of a NaN or infinity: the first parameter with a non-finite value; else the
+/// last one with a non-finite gradient, which backward reached first; else null. With shards every
+/// process must call it.
 const Parameter* first_non_finite(const ParameterSet& parameters, const Shards& shards = {});
 
 }  // namespace difftape

@@ -1,6 +1,6 @@
 #pragma once
-// The gradients of processes that train together on their way to those that answer for them
-// (optim/shards.h), while the rest is still computed.
+// Sends gradients of data-parallel processes to the owners of their parameters (optim/shards.h)
+// while backward runs.
 
 #include <vector>
 
@@ -10,20 +10,21 @@ namespace difftape {
 
 class GradientExchange {
  public:
-  /// Makes room for what other processes send: their gradients of the parameters of this one. Every
-  /// process makes one for the same step; of one process it does nothing.
+  /// Posts receives for the gradients that this process owns. Every process makes one per step;
+  /// without other processes it does nothing.
   GradientExchange(ParameterSet& parameters, const Shards& shards);
 
-  /// Sends a gradient, which is complete here and stays as it is, to the owner of its parameter.
+  /// Sends a complete gradient to its owner; it must not change until finish().
   void send(size_t parameter);
-  /// After all were sent: waits, and adds up in the order of a tree over the processes
-  /// (optim/tree_sum.h). Owners then have the sums, the others what is of no use any more.
+  /// Waits for all gradients and adds them in the order of a tree over processes
+  /// (optim/tree_sum.h). Afterwards each owner holds the reduced gradient; all other buffers are
+  /// unspecified.
   void finish();
 
  private:
   ParameterSet& parameters_;
   const Shards& shards_;
-  std::vector<std::vector<Tensor>> received_;  // of each parameter of this process, by sender
+  std::vector<std::vector<Tensor>> received_;  // per owned parameter, by sender
 };
 
 }  // namespace difftape

@@ -1,12 +1,12 @@
 #pragma once
-// The optimiser and its learning-rate schedule, as plain values.
+// Settings of the optimizer and its learning-rate schedule.
 
 #include "core/names.h"
 #include "core/real.h"
 
 namespace difftape {
 
-/// How a step follows from a gradient (optim/rules).
+/// The update rule (optim/rules).
 enum class OptimizerKind { adamw, muon, stable_adamw, lion, sgd };
 template <>
 inline constexpr auto kNames<OptimizerKind> =
@@ -16,7 +16,7 @@ inline constexpr auto kNames<OptimizerKind> =
                                          {"lion", OptimizerKind::lion},
                                          {"sgd", OptimizerKind::sgd}});
 
-/// Course of the learning rate after warm-up (optim/schedule.h).
+/// The learning-rate schedule after warm-up (optim/schedule.h).
 enum class ScheduleKind { cosine, linear, constant, wsd };
 template <>
 inline constexpr auto kNames<ScheduleKind> =
@@ -31,13 +31,13 @@ struct OptimConfig {
   double min_lr = 0;
   ScheduleKind schedule = ScheduleKind::wsd;
   Index warmup_steps = 25;
-  double decay_fraction = 0.2;  ///< wsd: share of the steps in the final decay
+  double decay_fraction = 0.2;  ///< wsd: fraction of the steps in the final decay
   double weight_decay = 1e-4;
-  bool independent_weight_decay = true;  ///< of lr: it follows the schedule alone
+  bool independent_weight_decay = true;  ///< decay follows the schedule, not lr
   bool decay_embeddings = false;
   std::array<double, 2> betas{0.9, 0.95};
   double eps = 1e-8;
-  double momentum = 0.95;      ///< of muon and sgd
+  double momentum = 0.95;      ///< for muon and sgd
   double max_grad_norm = 1.0;  ///< 0: no clipping
 };
 

@@ -18,7 +18,7 @@ bool decays(Role role, const OptimConfig& config) {
          (role == Role::embedding && config.decay_embeddings);
 }
 
-/// What one step of one parameter needs to know.
+/// The inputs for one step of one parameter.
 struct ParameterStep {
   StepInput input;
   real keep;
@@ -44,8 +44,8 @@ struct UpdateSums {
   double update = 0, weight = 0;
 };
 
-/// An update, measured. In pieces that stay in the cache; each element has the same arithmetic
-/// however they are cut.
+/// Updates and measures a block, in pieces that stay in the cache; cuts do not change the
+/// arithmetic.
 UpdateSums measured_update(Optimizer::State& state, const ParameterStep& step,
                            const GradientBlock& block) {
   constexpr Index kPiece = 1024;
@@ -152,7 +152,7 @@ void Optimizer::release() {
   for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index) {
     if (owner != processes::rank()) tensor = Tensor();
   });
-  if (processes::rank() == 0 && processes::count() > 1) pool::trim();  // what no step needs
+  if (processes::rank() == 0 && processes::count() > 1) pool::trim();  // no step needs it
 }
 
 void Optimizer::scatter() {

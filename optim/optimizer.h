@@ -1,6 +1,6 @@
 #pragma once
-// What changes parameters by their gradients: a rule for each of them (optim.name), weight decay,
-// and what the rules keep from step to step.
+// The optimizer: an update rule per parameter (optim.name), weight decay, and the state of the
+// rules.
 
 #include <memory>
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace difftape {
 
-/// L2 norms of what one step did, in the order of the parameters; taken in double over fixed
-/// blocks, the same for every number of threads.
+/// L2 norms of one step, in order of parameters. Taken in double over fixed blocks, so they do not
+/// depend on threads.
 struct UpdateNorms {
   std::vector<double> update;  ///< of the change of each parameter
   std::vector<double> weight;  ///< of each parameter before it
@@ -23,55 +23,54 @@ struct UpdateNorms {
 
 class Optimizer {
  public:
-  /// What is kept of one parameter.
+  /// The state of one parameter.
   struct State {
     Parameter* parameter;
     const UpdateRule* rule;
-    double weight_decay;               ///< 0 for a parameter that does not decay
-    std::vector<StateTensor> tensors;  ///< without memory where another process keeps them
+    double weight_decay;               ///< 0 if the parameter does not decay
+    std::vector<StateTensor> tensors;  ///< without memory if another process owns them
   };
 
-  /// By the rule of config.name; parameters it is not made for have AdamW's. Weight decay applies
+  /// Uses the rule of config.name, or AdamW for parameters it does not take. Weight decay applies
   /// to projections and the output, to embeddings if `decay_embeddings`, never to norm weights,
-  /// lambda vectors and sinks. `parameters` is initialised and outlives this. Processes that train
-  /// together share the parameters.
+  /// lambda vectors and sinks. `parameters` are initialized and outlive this. Processes share the
+  /// parameters.
   Optimizer(ParameterSet& parameters, const OptimConfig& config);
 
-  /// One step of each parameter p by its rule (optim/rules), with grad_scale * gradient; weight
-  /// decay comes first: p -= lr weight_decay p (PyTorch's), or, if it is independent of the peak
-  /// learning rate, p -= (lr / config.lr) weight_decay p (Loshchilov and Hutter 2019, algorithm 2;
-  /// Wortsman et al. 2023, arXiv 2309.14322, section 3.2.2). The gradients stay as they are. Every
-  /// parameter must have one (std::logic_error). Also fills `norms` if there are any; the bits of
-  /// the step are the same. Each process updates what it answers for; all must call it, and have
-  /// all values afterwards.
+  /// Updates each parameter p by its rule (optim/rules) with grad_scale * gradient. Weight decay
+  /// comes first: p -= lr weight_decay p (PyTorch), or, if independent of the peak learning rate, p
+  /// -= (lr / config.lr) weight_decay p (Loshchilov and Hutter 2019, algorithm 2; Wortsman et al.
+  /// 2023, arXiv 2309.14322, section 3.2.2). Throws std::logic_error if a gradient is missing.
+  /// Fills `norms` if given, with the same bits of the step. All processes must call it; each
+  /// updates its own parameters and receives all values.
   void step(double lr, double grad_scale = 1, UpdateNorms* norms = nullptr);
 
-  /// Steps taken. With the states, all that is to be saved and set to continue.
+  /// Steps taken; with the states, all that a checkpoint needs.
   Index steps() const { return steps_; }
   void set_steps(Index steps) { steps_ = steps; }
-  /// In the order of the parameters.
+  /// In order of parameters.
   std::span<State> states() { return states_; }
   std::span<const State> states() const { return states_; }
-  /// Elements of all that is kept here.
+  /// Returns the number of state elements in this process.
   Index state_size() const;
   const Shards& shards() const { return shards_; }
 
   // Every process must call these at the same time.
 
-  /// Process 0 has what all keep, until `release`.
+  /// Collects all state in process 0, until `release`.
   void gather();
   void release();
-  /// The steps taken and what is kept become what process 0 has, which released the rest.
+  /// Distributes the steps and state of process 0 to their owners, and releases the rest.
   void scatter();
 
  private:
-  /// Calls f(tensor, shape, owner, number) for all that is kept.
+  /// Calls f(tensor, shape, owner, index) for every state tensor.
   template <class F>
   void for_each_tensor(F&& f);
 
   ParameterSet& parameters_;
   Shards shards_;
-  std::optional<double> peak_lr_;  // if weight decay is independent of it
+  std::optional<double> peak_lr_;  // set if weight decay is independent of it
   std::vector<std::unique_ptr<UpdateRule>> rules_;
   std::vector<State> states_;
   Index steps_ = 0;

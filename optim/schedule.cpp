@@ -10,7 +10,7 @@ namespace {
 
 double ratio(Index a, Index b) { return static_cast<double>(a) / static_cast<double>(b); }
 
-/// What is left of peak - floor after the share x of the decay: 1 at x = 0.
+/// Returns the remaining fraction of peak - floor at fraction x of the decay.
 double left_after(ScheduleKind kind, double x) {
   switch (kind) {
     case ScheduleKind::cosine:

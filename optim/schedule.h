@@ -1,5 +1,5 @@
 #pragma once
-// The learning rate of every step. Steps count from 0 to steps - 1.
+// The learning rate of every step, from 0 to steps - 1.
 
 #include "optim/optim_config.h"
 
@@ -14,10 +14,9 @@ namespace difftape {
 ///             with x = (s - start) / (steps - 1 - start) and start = max(w - 1, 0); for wsd
 ///             start = max(w - 1, steps - 1 - round(decay_fraction steps)), the peak before it.
 ///   constant  stays at the peak.
-/// If the warm-up fills all steps, nothing is left to decay.
+/// If the warm-up takes all steps, nothing decays.
 class Schedule final {
  public:
-  /// The schedule that the configuration names, over `steps` steps.
   Schedule(const OptimConfig& config, Index steps);
   double lr(Index step) const;
 

@@ -1,7 +1,7 @@
 #pragma once
-// Which of the processes that train a model together (core/processes.h) answers for which
-// parameter: adds up its gradient, keeps what the optimizer keeps of it and updates it (ZeRO, stage
-// 1: Rajbhandari et al. 2020, arXiv 1910.02054). One process answers for all.
+// The assignment of parameters to data-parallel processes (core/processes.h). The owner of a
+// parameter reduces its gradient, keeps its optimizer state and updates it (ZeRO, stage 1:
+// Rajbhandari et al. 2020, arXiv 1910.02054).
 
 #include <vector>
 
@@ -12,23 +12,23 @@ namespace difftape {
 
 class Shards {
  public:
-  /// One process has all.
+  /// One process owns all.
   Shards() = default;
-  /// By sizes alone: the largest parameter first, each to the process that has least so far.
+  /// Assigns by size alone: the largest parameter first, each to the process with the least.
   Shards(const ParameterSet& parameters, Index processes);
 
   Index owner(size_t parameter) const { return owners_.empty() ? 0 : owners_[parameter]; }
-  /// Whether this process answers for it.
+  /// Returns true if this process owns the parameter.
   bool here(size_t parameter) const;
 
-  /// Whether there is more than one process.
+  /// Returns true if there is more than one process.
   bool several() const { return !owners_.empty(); }
 
   // Every process must call these at the same time.
 
-  /// Gives all the values of the owners.
+  /// Sends the owners' values to all processes.
   void publish_values(ParameterSet& parameters) const;
-  /// Of numbers that owners know, and that are 0 elsewhere, all get all.
+  /// All-reduces numbers that owners know and that are 0 elsewhere.
   template <class T>
   void share(std::vector<T>& numbers) const {
     if (several()) processes::combine(numbers);

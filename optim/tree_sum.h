@@ -1,7 +1,7 @@
 #pragma once
-// A sum of tensors in an order that follows from how many they are alone: n of them are cut into
-// equal ranges, as many as the smallest prime factor of n, whose sums, made in the same way, are
-// added up from the first to the last. So whoever has one of the ranges can add it up alone.
+// A sum of n tensors in an order that depends on n alone. They are cut into equal ranges, as many
+// as the smallest prime factor of n; each range is summed in the same way, and the sums are added
+// in order. So one process can sum a range alone.
 
 #include <vector>
 
@@ -9,28 +9,27 @@
 
 namespace difftape {
 
-/// Into how many ranges each level of the tree cuts, the innermost first: the prime factors of
-/// `leaves`, the largest first; none for one leaf.
+/// Returns the number of ranges at each level of the tree, innermost first: the prime factors of
+/// `leaves`, largest first.
 std::vector<Index> tree_levels(Index leaves);
 
-/// Whether each of so many equal ranges of the leaves is a subtree.
+/// Returns true if equal ranges of the leaves are subtrees.
 bool cuts_into_subtrees(Index leaves, Index ranges);
 
-/// Adds up tensors of one size, one after another, in the order of the tree.
+/// Adds tensors of one size in the order of the tree.
 class TreeSum {
  public:
   explicit TreeSum(Index leaves) : levels_(tree_levels(leaves)), sums_(levels_.size()) {}
 
-  /// Adds leaf `number`, which x holds; they come in order, from 0. After the last one x is the
-  /// sum; before, its memory is that of another tensor, or none, to be overwritten. The memory that
-  /// is kept, one tensor a level, serves the next sum.
+  /// Adds leaf `number`, in order from 0, from x. After the last leaf x holds the sum; before, its
+  /// contents are unspecified. Reuses one tensor per level for the next sum.
   void add(Index number, Tensor& x);
-  /// Tensors that it keeps.
+  /// Returns the number of tensors it keeps.
   Index kept() const { return std::ssize(sums_); }
 
  private:
   std::vector<Index> levels_;
-  std::vector<Tensor> sums_;  // of the ranges that are complete, a level each
+  std::vector<Tensor> sums_;  // of complete ranges, one per level
 };
 
 }  // namespace difftape

@@ -7,7 +7,7 @@ namespace difftape::composition {
 
 namespace {
 
-/// (rows, V) with a one at each token.
+/// Returns (rows, V) with a one at each token.
 Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
   Tensor hot = Tensor::zeros({std::ssize(tokens), vocab});
   for (size_t i = 0; i < tokens.size(); ++i) hot.row(i)[tokens[i]] = 1;
@@ -16,18 +16,18 @@ Var one_hot(Tape& tape, std::span<const std::int32_t> tokens, Index vocab) {
 
 Var as_matrix(const Var& x) { return reshape(x, {x.shape().rows(), x.shape().last()}); }
 
-/// cap tanh(x / cap), by tanh(y) = 2 sigmoid(2 y) - 1.
+/// Returns cap tanh(x / cap), by tanh(y) = 2 sigmoid(2 y) - 1.
 Var capped(const Var& x, double cap) {
   return affine(sigmoid(affine(x, 2 / cap, 0)), 2 * cap, -cap);
 }
 
-/// Head number `head` of (B, T, H, D) as (B, T, D).
+/// Returns one head of (B, T, H, D) as (B, T, D).
 Var head_of(const Var& x, Index head) {
   const Shape& s = x.shape();
   return reshape(slice(x, 2, head, 1), {s[0], s[1], s[3]});
 }
 
-/// x (B, T, S) with the scalar `logit` as one more column in front.
+/// Prepends the scalar `logit` as a column to x (B, T, S).
 Var with_column(const Var& x, const Var& logit) {
   const Shape& s = x.shape();
   Tensor shift = Tensor::zeros({s[2], s[2] + 1}), first = Tensor::zeros({1, 1, s[2] + 1});
@@ -38,8 +38,8 @@ Var with_column(const Var& x, const Var& logit) {
   return add(moved, mul(logit, tape.constant(first)));
 }
 
-/// Scores of q k^T of one head as (B, T, T) probabilities; `sink` is a scalar or undefined. The
-/// mask is added after the column, because a product with -inf would not be a number.
+/// Returns the probabilities (B, T, T) of one head; `sink` is a scalar or undefined. The mask is
+/// added after the column of the sink, because 0 times -inf is NaN.
 Var softmax_map(const AttentionOperands& in, const Var& q, const Var& k, const Var& sink) {
   Var scores = affine(matmul(q, transpose(k, 1, 2)), in.scale, 0);
   if (in.logit_softcap > 0) scores = capped(scores, in.logit_softcap);
@@ -54,7 +54,7 @@ Var softmax_map(const AttentionOperands& in, const Var& q, const Var& k, const V
   return slice(all, 2, 1, seq);
 }
 
-/// Puts (B, T, E) at position `head` of zeros (B, T, heads, E), so that a sum of all concatenates.
+/// Places (B, T, E) at `head` of zeros (B, T, heads, E), so that a sum over heads concatenates.
 Var place_head(const Var& x, Index head, Index heads) {
   const Shape& s = x.shape();
   Tensor selector = Tensor::zeros({1, 1, heads, 1});

@@ -11,11 +11,11 @@ namespace difftape {
 
 namespace {
 
-/// The first suits a smooth function and is far from rounding; the others are for those that bend
-/// sooner, such as a norm near its pole.
+/// The first suits smooth functions and is far from rounding; the others are for functions with
+/// strong curvature, such as a norm near its pole.
 constexpr std::array<double, 4> kSteps{3e-3, 1e-3, 3e-4, 1e-4};
 
-/// d<cotangent, value>/dx at one element, x is left as it was (Fornberg 1988, order 6).
+/// Returns d<cotangent, value>/dx at one element and restores x (Fornberg 1988, order 6).
 double numeric_derivative(const Differentiable& f, real& x, const Tensor& cotangent, double step) {
   constexpr std::array<double, 3> kWeights{45.0 / 60, -9.0 / 60, 1.0 / 60};
   const real center = x;
@@ -94,9 +94,9 @@ double relative_error(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-constexpr double kTrivial = 1e-3;  // an ordinary gradient is larger
-constexpr double kNearZero = 0.1;  // one that is near zero is smaller
-constexpr double kZero = 1e-11;    // what rounding leaves of zero in a difference quotient
+constexpr double kTrivial = 1e-3;  // ordinary gradients are larger
+constexpr double kNearZero = 0.1;  // gradients near zero are smaller
+constexpr double kZero = 1e-11;    // rounding error of a zero difference quotient
 
 Tensor random_tensor(const Shape& shape, std::uint64_t seed, const char* name) {
   Tensor tensor = Tensor::empty(shape);
@@ -110,14 +110,14 @@ void fail(GradcheckResult& result, std::string why) {
   result.inconclusive = false;
 }
 
-/// A failure that the numeric gradient may have caused.
+/// Records a failure that the numeric gradient may have caused.
 void mark_inconclusive(GradcheckResult& result, std::string why) {
   if (!result.passed()) return;
   result.failure = std::move(why);
   result.inconclusive = true;
 }
 
-/// Holds one gradient against what was expected of it.
+/// Compares one gradient with its expectation.
 void check_expected(GradcheckResult& result, const std::string& name, ExpectedGradient expected,
                     const GradientComparison& found) {
   if (expected == ExpectedGradient::zero) {
@@ -133,7 +133,7 @@ void check_expected(GradcheckResult& result, const std::string& name, ExpectedGr
     const std::string why =
         fmt::format("{}: {} error {:.1e} is over the tolerance {:.0e}", name,
                     relative ? "relative" : "absolute", found.error, kGradcheckTolerance);
-    // A spread that is near the error may be the cause of it; a far smaller one is not, NaN never.
+    // A spread near the error may explain it; a far smaller one or NaN does not.
     if (std::isfinite(found.error) && 10 * found.spread > found.error) {
       mark_inconclusive(result,
                         fmt::format("{}; differences tell it to {:.1e} only", why, found.spread));
@@ -164,8 +164,8 @@ std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
   return copies;
 }
 
-/// Gradients of f for a cotangent. `before`, if not empty, is what the gradients hold already;
-/// input number `constant` needs no gradient and gets zeros.
+/// Returns the gradients of f for a cotangent, added to `before` unless it is empty. Input
+/// `constant` needs no gradient and gets zeros.
 std::vector<Tensor> op_gradients(const std::vector<Tensor>& inputs, const OpFunction& f,
                                  const Tensor& cotangent, const std::vector<Tensor>& before,
                                  Index constant = -1) {
@@ -185,7 +185,7 @@ std::vector<Tensor> op_gradients(const std::vector<Tensor>& inputs, const OpFunc
   return gradients;
 }
 
-/// The rules beyond the derivative itself: accumulation, and inputs without gradient.
+/// Checks the rules beyond the derivative: accumulation, and inputs without gradient.
 void check_bookkeeping(GradcheckResult& result, const std::vector<Tensor>& inputs,
                        const OpFunction& f, const Tensor& cotangent) {
   const std::vector<Tensor> plain = op_gradients(inputs, f, cotangent, {});

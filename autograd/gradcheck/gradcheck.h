@@ -1,6 +1,5 @@
 #pragma once
-// Gradients against finite differences: the numeric gradient that an analytic one is compared with,
-// how far it can be trusted itself, and the rules. Meant for the f64 build.
+// Checks of analytic gradients against finite differences. Meant for the f64 build.
 
 #include <functional>
 #include <string>
@@ -11,8 +10,8 @@
 
 namespace difftape {
 
-/// A differentiable function of the given tensors: `value` evaluates at their present contents,
-/// `gradients` returns the gradient of <cotangent, value> for each of them.
+/// A differentiable function of tensors: `value` evaluates at their current contents, `gradients`
+/// returns the gradient of <cotangent, value> for each of them.
 struct Differentiable {
   std::vector<std::string> names;
   std::vector<Tensor> variables;
@@ -20,67 +19,66 @@ struct Differentiable {
   std::function<std::vector<Tensor>(const Tensor& cotangent)> gradients;
 };
 
-/// Gradient of <cotangent, value> by perturbing every element of one variable with a six-point
-/// central stencil: the error is of order step^6. The variable is left as it was.
+/// Returns the gradient of <cotangent, value> by perturbing every element of one variable with a
+/// six-point central stencil, whose error is of order step^6. Restores the variable.
 Tensor numeric_gradient(const Differentiable& function, size_t variable, const Tensor& cotangent,
                         double step);
 
-/// An analytic gradient beside the numeric one.
+/// The difference between an analytic and a numeric gradient.
 struct GradientComparison {
   double top;    ///< largest |numeric|
   double error;  ///< largest |analytic - numeric|; if relative, over `top`
-  /// Largest difference of two numeric gradients whose steps are neighbours, for the best pair, in
-  /// the measure of `error`: what differences can tell at all. 0 if one step was enough.
+  /// Largest difference between numeric gradients of neighboring steps, for the best pair, in the
+  /// unit of `error`: the resolution of finite differences here. 0 if one step was enough.
   double spread = 0;
 };
-/// Takes the first step whose error is below `enough`, or else the step with the smallest error. No
-/// step can confirm a wrong gradient to many digits, but one step can lack the digits to confirm a
-/// right one: too large where the function bends, too small where rounding counts.
+/// Uses the first step whose error is below `enough`, else the step with the smallest error. No
+/// step can confirm a wrong gradient to many digits. A single step can fail to confirm a right one:
+/// too large for strong curvature, too small for rounding.
 GradientComparison compare(const Differentiable& function, size_t variable, const Tensor& analytic,
                            const Tensor& cotangent, bool relative, double enough);
 
-/// Largest |a - b|. Sizes must agree. NaN if either has one.
+/// Returns the largest |a - b|, NaN if any element is. Sizes must agree.
 double absolute_error(const Tensor& a, const Tensor& b);
-/// absolute_error over the largest |b|; |a| if b is zero.
+/// Returns absolute_error over the largest |b|, or absolute_error if b is zero.
 double relative_error(const Tensor& a, const Tensor& b);
 
 /// The accepted error, relative to the largest gradient of the tensor.
 inline constexpr double kGradcheckTolerance = 1e-10;
 
-/// What is known of a gradient before it is computed.
+/// The expected size of a gradient.
 enum class ExpectedGradient {
-  gradient,  ///< its largest element is above 1e-3; errors are relative to that element
-  zero,      ///< zero by the structure of the function: no element may be above 1e-11
+  gradient,  ///< largest element above 1e-3; errors are relative to it
+  zero,      ///< zero by the structure of the function: no element above 1e-11
   near_zero  ///< below 0.1; errors are absolute
 };
-/// By the name of the variable.
+/// Maps the name of a variable to its expectation.
 using Expectation = std::function<ExpectedGradient(const std::string& name)>;
 
 struct GradcheckResult {
-  Index elements = 0;      ///< numbers that were perturbed
-  Index zeros = 0;         ///< of these, the ones whose gradient was expected to be zero
+  Index elements = 0;      ///< perturbed elements
+  Index zeros = 0;         ///< elements with an expected gradient of zero
   double worst_error = 0;  ///< largest |analytic - numeric| / largest |numeric| of a tensor
-  std::string failure;     ///< the first broken rule in words, empty if all held
-  /// Failed, but only because the gradient cannot be measured here: it is too small, or numeric
-  /// gradients of different steps do not agree among themselves. Other inputs may tell.
+  std::string failure;     ///< the first broken rule, empty if all hold
+  /// The gradient cannot be measured here: it is too small, or numeric gradients of different steps
+  /// disagree. Other inputs may decide.
   bool inconclusive = false;
   bool passed() const { return failure.empty(); }
 };
 
-/// Perturbs every element of every variable and compares with the analytic gradient
-/// for a random cotangent. Also fails if a gradient is not what `expected` says of it (empty: a
-/// gradient everywhere), such as trivial, or if evaluation changed a variable.
+/// Perturbs every element of every variable and compares with the analytic gradient for a random
+/// cotangent. Also fails if a gradient differs from its expectation (by default not trivial) or if
+/// evaluation changed a variable.
 GradcheckResult gradcheck(const Differentiable& function, const Expectation& expected = {},
                           std::uint64_t seed = 1);
 
-/// A function of Vars, as ops are tested.
+/// An op or composition of ops under test.
 using OpFunction = std::function<Var(std::vector<Var>&)>;
 
-/// Checks f at the given inputs, and besides: gradients add to what is already there, and stay the
-/// same for the other inputs when one input needs none.
+/// Also checks that gradients add to previous ones, and stay the same if another input needs none.
 GradcheckResult gradcheck(const std::vector<Tensor>& inputs, const OpFunction& f);
 
-/// Checks the gradient of every parameter of `parameters` in the function `f` of a tape.
+/// Checks the gradients of all `parameters` in f.
 GradcheckResult gradcheck(ParameterSet& parameters, const std::function<Var(Tape&)>& f,
                           const Expectation& expected = {});
 

@@ -22,7 +22,7 @@ const RopeRule kYarn{.theta = 100,
                                  .original_seq_len = 60,
                                  .attention_factor = 0}};
 
-/// What makes an attention case besides its head mapping.
+/// The properties of an attention case besides its head mapping.
 struct AttentionShape {
   Index seq, head_dim, value_dim;
   bool one_lambda = false;
@@ -31,7 +31,7 @@ struct AttentionShape {
   double logit_softcap = 0;
 };
 
-/// Attention of B = 2 sequences: q, k, v, with two maps lambda, with sinks those.
+/// Makes a case with B = 2 and inputs q, k, v, then lambda and sinks if present.
 OpCase attention_case(const char* variant, const HeadMapping& mapping,
                       const AttentionShape& shape) {
   const bool differential = mapping.maps == 2;
@@ -70,7 +70,7 @@ AttentionOperands to_itself(const Var& x) {
           .scale = attention_scale(x.shape().last())};
 }
 
-/// Where the documents of 2 rows of 7 tokens begin.
+/// Three documents in 2 sequences of 7 tokens.
 Visibility three_documents() {
   const std::vector<std::int32_t> starts{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 1, 6};
   return {0, std::make_shared<const std::vector<std::int32_t>>(starts)};
@@ -83,7 +83,7 @@ HeadMapping crossed_values() {
   return mapping;
 }
 
-/// The coarse ops, and the same functions from primitives, as cases call them.
+/// The coarse ops and their compositions, with equal signatures.
 struct Fused {
   Var embedding(const Var& table) const { return difftape::embedding(kTokens, {2, 3}, table); }
   Var rope(const Var& x, const RopeRule& rule, Index first) const {
@@ -103,14 +103,14 @@ struct Composed {
   Var cross_entropy(auto&&... x) const { return composition::cross_entropy(x...); }
 };
 
-/// A case of f(ops, inputs), which must be the same with the ops of either struct.
+/// Makes a case of f(ops, inputs), which must give the same with Fused and Composed.
 template <class F>
 OpCase coarse(const char* op, const char* variant, std::vector<Shape> inputs, F f) {
   return {op, variant, std::move(inputs), [f](Vars v) { return f(Fused(), v); },
           [f](Vars v) { return f(Composed(), v); }};
 }
 
-/// Cross-entropy of hidden states of a shape whose last axis is 3.
+/// Makes a cross-entropy case; the last axis of `hidden` is 3.
 OpCase loss_case(const char* variant, const Shape& hidden, Index vocab,
                  const std::vector<std::int32_t>& targets, const LossOptions& options) {
   return coarse("cross_entropy", variant, {hidden, {vocab, 3}},

@@ -1,6 +1,6 @@
 #pragma once
-// One line an op: how its gradient is checked, and which primitives it must equal; and these
-// compositions.
+// Gradient checks of every op, one line per op, and compositions from primitives that coarse ops
+// must equal.
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
@@ -8,8 +8,8 @@
 namespace difftape {
 
 struct OpCase {
-  std::string op;       ///< the name it records on the tape
-  std::string variant;  ///< what this case is about, empty for the plain one
+  std::string op;       ///< its name on the tape
+  std::string variant;  ///< empty for the plain case
   std::vector<Shape> inputs;
   OpFunction f;
   OpFunction composition{};  ///< the same function from primitives, for coarse ops
@@ -17,7 +17,7 @@ struct OpCase {
   bool positive = false;     ///< ... or their absolute values + 0.5
 
   std::string name() const { return variant.empty() ? op : op + "/" + variant; }
-  /// Reproducible inputs of the case.
+  /// Returns reproducible inputs.
   std::vector<Tensor> make_inputs() const;
 };
 
@@ -27,8 +27,7 @@ std::vector<OpCase> op_cases();
 
 namespace difftape::composition {
 
-// The coarse ops written with primitives, formula by formula: slow, obvious, and independent of the
-// kernels they are compared with.
+// Coarse ops from primitives, formula by formula: slow, obvious, and independent of the kernels.
 Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
 Var linear(const Var& x, const Var& weight, const Var& residual = {});
 Var rms_norm(const Var& x, const Var& weight, double eps);

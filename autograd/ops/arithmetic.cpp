@@ -1,13 +1,13 @@
-// Arithmetic of two tensors, element-wise, with NumPy's broadcasting: shapes are aligned at the
-// last axis, and an axis of extent 1 is repeated; gradients are summed over the axes along which
-// their operand was repeated. And sums of one tensor, over all elements and over the last axis.
+// Element-wise arithmetic with NumPy's broadcasting, and sums over all elements or the last axis.
+// Shapes are aligned at the last axis and axes of extent 1 are repeated; gradients are summed over
+// repeated axes.
 //              forward      backward                        saves
 //   add        y = a + b    da += dy       db += dy         nothing
 //   sub        y = a - b    da += dy       db -= dy         nothing
 //   mul        y = a * b    da += dy * b   db += dy * a     a, b
 //   sum        y = sum(x)   dx += dy, repeated              nothing
 //   sum_last   y = sum(x)   dx += dy, repeated in each row  nothing
-//   fails      the shapes do not broadcast; sums never
+//   fails      shapes that do not broadcast; sums never
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -16,12 +16,12 @@ namespace difftape {
 
 namespace {
 
-/// Extent of an axis counted from the last one, 1 where the shape has no such axis.
+/// Returns the extent of an axis counted from the last one, 1 if there is none.
 Index extent_from_end(const Shape& shape, int from_end) {
   return from_end < shape.rank() ? shape[shape.rank() - 1 - from_end] : 1;
 }
 
-/// Shape of the result. Throws ShapeError naming the op and both shapes.
+/// Returns the shape of the result. Throws ShapeError naming the op and both shapes.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
   Shape out = a.rank() >= b.rank() ? a : b;
   for (int axis = 0; axis < out.rank(); ++axis) {
@@ -34,7 +34,7 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
   return out;
 }
 
-/// For each element of an array of shape `out`, where the operand of shape `in` has its partner.
+/// Maps an index of shape `out` to the index in an operand of shape `in`.
 class BroadcastIndex {
  public:
   BroadcastIndex(const Shape& out, const Shape& in)
@@ -63,7 +63,7 @@ class BroadcastIndex {
   std::array<Index, Shape::kMaxRank> extents_{}, strides_{};
 };
 
-/// y[i] = f(a[i'], b[i'']) over the broadcast shape.
+/// Computes f(a, b) element by element over the broadcast shape.
 template <class F>
 Tensor broadcast_map(const char* op, const Tensor& a, const Tensor& b, F&& f) {
   Tensor y = Tensor::empty(broadcast_shape(op, a.shape(), b.shape()));
@@ -76,7 +76,7 @@ Tensor broadcast_map(const char* op, const Tensor& a, const Tensor& b, F&& f) {
   return y;
 }
 
-/// target += dy summed over the axes along which `target` was repeated to the shape of dy.
+/// Adds dy, summed over repeated axes, to `target`.
 void add_reduced(const Tensor& dy, Tensor target) {
   if (dy.size() == target.size()) {
     target.add(dy);
@@ -97,7 +97,7 @@ void add_gradient(const Gradient& to, const Shape& shape, const Tensor& dy) {
   }
 }
 
-/// The pullback of both sums.
+/// Returns the pullback of both sums.
 Tape::Pullback repeat(const Gradient& dx) {
   return [dx](const Tensor& dy) {
     Tensor out = dx.grad();

@@ -1,6 +1,6 @@
-// Causal attention with one map, or the difference of two (core/attention). With A1, A2 the maps
-// softmax(scale q_m k_m^T), over the keys a query sees and, with sinks, one more logit whose
-// probability p_m goes nowhere; W = A1 - lambda A2; each output head:
+// Causal attention with one map, or the difference of two (core/attention). The maps A1, A2 are
+// softmax(scale q_m k_m^T) over the visible keys and, with sinks, one more logit, whose probability
+// p_m is discarded. With W = A1 - lambda A2, each output head:
 //   forward   y = W v
 //   backward  dA = dy v^T;  r_m = rowsum(A_m o dA)
 //             dv += W^T dy
@@ -8,10 +8,10 @@
 //             dq_m += scale dS_m k_m;  dk_m += scale dS_m^T q_m
 //             dlambda += -r2          (one lambda: minus the sum of r2 over tokens and heads)
 //             dsink1 += -p1 r1;  dsink2 += lambda p2 r2         (sums over tokens)
-//   With a soft cap c, scores s are c tanh(s / c), and dS_m is times 1 - tanh^2(s / c).
 //   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row
-// In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 //   fails     heads or shapes do not fit the mapping; two maps without lambda, or one map with it
+// A soft cap c turns scores s into c tanh(s / c) and multiplies dS_m by 1 - tanh^2(s / c).
+// In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 #include "core/attention/attention.h"
 #include "autograd/ops.h"
 #include "core/bf16.h"
@@ -22,7 +22,7 @@ namespace difftape {
 
 namespace {
 
-/// x, or its elements rounded to bfloat16 in memory of their own.
+/// Returns x, or a copy rounded to bfloat16.
 Tensor rounded_if(bool round, const Tensor& x) {
   if (!round) return x;
   Tensor y = Tensor::like(x);
@@ -33,8 +33,8 @@ Tensor rounded_if(bool round, const Tensor& x) {
   return y;
 }
 
-/// The memory in which the kernel writes one of dq, dk and dv: the gradient itself or, if it is not
-/// required or two operands are one tensor (x attending to x), memory of its own.
+/// Memory for one of dq, dk and dv: the gradient itself, or a buffer if the gradient is not needed
+/// or two operands share a tensor (x attending to x).
 class Target {
  public:
   Target(const Gradient& gradient, const Tensor& operand, bool own_memory)
@@ -43,7 +43,7 @@ class Target {
         buffer_(own_ ? Gradient::Buffer{Tensor::like(operand), Accumulate::no}
                      : gradient.buffer()) {}
   const Gradient::Buffer& buffer() const { return buffer_; }
-  /// After the kernel ran.
+  /// Adds a buffer to its gradient after the kernel has run.
   void finish() const {
     if (own_ && gradient_.requires_grad()) gradient_.add(buffer_.grad);
   }
@@ -54,7 +54,7 @@ class Target {
   Gradient::Buffer buffer_;
 };
 
-/// Sums of each column of (rows, n) added to n numbers, each in a fixed order.
+/// Adds the sum of each column of x (rows, n) to n elements, in a fixed order.
 void add_column_sums(const Tensor& x, Tensor& to) {
   const Index n = to.size(), rows = x.size() / n;
   for (Index column = 0; column < n; ++column) {
@@ -69,8 +69,7 @@ void add_column_sums(const Tensor& x, Tensor& to) {
   }
 }
 
-/// Adds what the kernel found for each token to a gradient that is one number a token and head, one
-/// a head, or one alone.
+/// Adds gradients per token to an operand with one element per token and head, per head, or in all.
 void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operand) {
   if (operand.size() == each.size()) {
     gradient.add(each.reshaped(operand.shape()));

@@ -1,10 +1,9 @@
-// A part of a model whose activations are not kept: backward computes them again (Chen et al.
-// 2016).
+// A function whose activations are recomputed in backward (Chen et al. 2016).
 //   forward   y = body(x)                    on a tape that records nothing
-//   backward  y = body(x) once more, on a tape of its own; its backward from dy gives
+//   backward  y = body(x) again, on an inner tape; its backward from dy gives
 //             dx += dx of that tape          and adds to the gradients of body's parameters
 //   saves     x
-//   fails     what body fails at, in forward
+//   fails     errors of body, in forward
 #include "autograd/ops.h"
 
 namespace difftape {

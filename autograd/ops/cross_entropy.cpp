@@ -1,5 +1,5 @@
-// Cross-entropy of a linear classifier, mean over the N rows that are scored, in nats. With
-// z = hidden W^T of a chunk of rows, never of all,
+// Mean cross-entropy of a linear classifier over the N scored rows, in nats. Logits are kept for
+// one chunk of rows only. With z = hidden W^T,
 //   forward   c[i, v] = cap tanh(z[i, v] / cap), or z[i, v] without softcap
 //             l_i = log(sum_v exp(c[i, v]))
 //             y = mean_i(l_i - c[i, target_i]) + z_loss mean_i(l_i^2)
@@ -8,9 +8,9 @@
 //             dhidden += dy dz W
 //             dW      += dy dz^T hidden
 //   saves     dz W (the shape of hidden, 0 in rows that are not scored) and dz^T hidden (that of W)
-//   fails     inner sizes differ, as many targets as rows are not given, a target is neither in
-//             [0, V) nor kIgnoreIndex, all are kIgnoreIndex
-// Rows whose target is kIgnoreIndex are left out before anything is computed of them.
+//   fails     inner sizes differ; the number of targets is not the number of rows; a target is
+//             neither in [0, V) nor kIgnoreIndex; all are kIgnoreIndex
+// Rows with target kIgnoreIndex are removed before anything is computed.
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/gemm.h"
@@ -24,21 +24,21 @@ namespace {
 
 constexpr Index kChunkRows = 512;
 
-/// What is computed of every row.
+/// Settings and buffers of one call.
 struct RowsOf {
   LossOptions options;
   Index total;      ///< scored rows of all chunks
-  bool gradient;    ///< logits become their gradient
-  Tensor slopes{};  ///< (threads, V), of a softcap with gradient
+  bool gradient;    ///< replaces logits by their gradient
+  Tensor slopes{};  ///< (threads, V), for a softcap with gradient
 };
 
-/// The terms of a row, or their means.
+/// The loss terms of one row, or their means.
 struct RowTerms {
   double cross_entropy = 0, squared_log_z = 0;
 };
 
-/// Terms of one row; its logits become ((1 + 2 z_loss l) softmax - onehot) slope / total if
-/// `gradient`.
+/// Returns the terms of one row. With `gradient`, replaces its logits by
+/// ((1 + 2 z_loss l) softmax - onehot) slope / total.
 RowTerms row_cross_entropy(RowsOf& of, real* logits, Index vocab, Index target) {
   real* slopes = of.slopes.allocated() ? of.slopes.row(thread_index()) : nullptr;
   if (of.options.softcap > 0) softcap(logits, vocab, static_cast<real>(of.options.softcap), slopes);
@@ -56,7 +56,7 @@ RowTerms row_cross_entropy(RowsOf& of, real* logits, Index vocab, Index target) 
   return terms;
 }
 
-/// Terms of the rows of a chunk, logits (count, V).
+/// Computes the terms of a chunk of rows, logits (count, V).
 void rows_cross_entropy(RowsOf& of, Tensor& logits, Index count, const std::int32_t* targets,
                         RowTerms* terms) {
   const Index vocab = logits.shape()[1];
@@ -67,7 +67,7 @@ void rows_cross_entropy(RowsOf& of, Tensor& logits, Index count, const std::int3
   });
 }
 
-/// Which rows are scored, in their order, and their targets.
+/// The scored rows and their targets, in order.
 struct Scored {
   std::vector<Index> rows;
   std::vector<std::int32_t> targets;
@@ -91,7 +91,7 @@ Scored scored_of(std::span<const std::int32_t> targets, Index vocab) {
   return scored;
 }
 
-/// Those rows of x, (N, C); x if they are all.
+/// Returns `rows` of x, (N, C), or x itself if these are all.
 Tensor gathered(const Tensor& x, const std::vector<Index>& rows) {
   if (std::ssize(rows) == x.shape().rows()) return x;
   const Index width = x.shape().last();
@@ -102,7 +102,7 @@ Tensor gathered(const Tensor& x, const std::vector<Index>& rows) {
   return out;
 }
 
-/// The rows of x at their places in zeros of the given shape; x if they are all.
+/// Returns zeros of `shape` with x in `rows`, or x itself if these are all.
 Tensor scattered(const Tensor& x, const std::vector<Index>& rows, const Shape& shape) {
   if (x.size() == shape.size()) return x;
   Tensor out = Tensor::zeros(shape);
@@ -112,7 +112,7 @@ Tensor scattered(const Tensor& x, const std::vector<Index>& rows, const Shape& s
   return out;
 }
 
-/// Mean terms, those of each row, and the gradients of the loss if they are wanted.
+/// Mean terms, terms of each row, and gradients if wanted.
 struct LossAndGradients {
   RowTerms terms{};
   std::vector<RowTerms> of_rows{};

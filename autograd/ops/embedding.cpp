@@ -34,7 +34,7 @@ Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Va
                 [ids = std::vector<std::int32_t>(tokens.begin(), tokens.end()), width,
                  dtable = table.gradient()](const Tensor& dy) {
                   Tensor out = dtable.grad();
-                  // A range of columns has one owner, which visits the tokens in order.
+                  // One owner per range of columns visits the tokens in order.
                   parallel_ranges(width, 64, [&](Index column, Index columns) {
                     for (size_t i = 0; i < ids.size(); ++i) {
                       Row(out.row(ids[i]) + column, columns) +=

@@ -1,15 +1,15 @@
-// The linear map without bias, whose weight W is [out, in]; and the same of SwiGLU (Shazeer 2020),
-// whose value h is not kept: with s = 1 / (1 + exp(-gate)) and h = gate s up,
+// The linear map without bias, W (out, in), and the same of SwiGLU (Shazeer 2020), whose value h is
+// recomputed in backward. With s = 1 / (1 + exp(-gate)) and h = gate s up,
 //             linear                        swiglu_linear
 //   forward   y = x W^T                     y = h W^T            plus the residual, if there is one
 //   backward  dx += dy W                    dh = dy W
 //                                           dgate += dh up s (1 + gate (1 - s))
 //                                           dup   += dh gate s
-//             dW += dy^T x                  dW    += dy^T h      over all rows; h is computed again
+//             dW += dy^T x                  dW    += dy^T h      over all rows
 //             dresidual += dy               dresidual += dy
 //   saves     x, W                          gate, up, W
-//   fails     the last axis of x or gate is not the second axis of W, the shapes of gate and up
-//             differ, the residual has not the shape of y
+//   fails     the last axis of x or gate is not the second axis of W; the shapes of gate and up
+//             differ; the residual's shape differs from y's
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -19,7 +19,7 @@ namespace difftape {
 
 namespace {
 
-/// x W^T, plus the residual if there is one.
+/// Returns x W^T, plus the residual if defined.
 Tensor projected(const char* op, const Tensor& x, const Tensor& weight, const Var& residual,
                  Precision precision) {
   const Index width = weight.shape()[0];
@@ -35,7 +35,7 @@ Tensor projected(const char* op, const Tensor& x, const Tensor& weight, const Va
   return y;
 }
 
-/// The gradient = or += a b, if it is required.
+/// gradient = or += a b, if required.
 void add_product(const Gradient& gradient, const Operand& a, const Operand& b,
                  Precision precision) {
   if (!gradient.requires_grad()) return;
@@ -54,7 +54,7 @@ Tensor hidden_of(const Tensor& gate, const Tensor& up) {
   return h;
 }
 
-/// The gradients of gate and up from that of h, in whose place h itself is put.
+/// Adds to the gradients of gate and up from dh, and overwrites dh with h.
 void hidden_backward(const Tensor& gate, const Tensor& up, Tensor& dh, const Gradient& dgate,
                      const Gradient& dup) {
   Gradient::Buffer to_gate, to_up;
@@ -111,7 +111,7 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
                  dup = up.gradient(), dw = weight.gradient(), dresidual = residual.gradient(),
                  precision](const Tensor& dy) {
                   dresidual.add(dy);
-                  Tensor hidden = Tensor::like(u);  // its gradient, then itself
+                  Tensor hidden = Tensor::like(u);  // dh, then h
                   gemm(matrix(dy), matrix(w), hidden.data(), w.shape()[1], Accumulate::no,
                        precision);
                   hidden_backward(g, u, hidden, dgate, dup);

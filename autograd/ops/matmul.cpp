@@ -19,7 +19,7 @@ bool same_leading_axes(const Shape& a, const Shape& b) {
   return true;
 }
 
-/// Matrix number i of a tensor whose last two axes are matrices.
+/// Returns matrix i of a tensor; its last two axes are the rows and columns.
 Operand matrix_of(const Tensor& x, Index i) {
   const Index rows = x.shape()[-2], cols = x.shape()[-1];
   return matrix(x.data() + i * rows * cols, rows, cols);

@@ -3,7 +3,7 @@
 //   backward  dweight += dy x r                                          summed over the rows
 //             dx += r (g - x r^2 dot(g, x) / n)  with g = dy weight      each row
 //   saves     x, weight, r
-//   fails     weight is not one number for each element of the last axis
+//   fails     weight does not have one element per element of the last axis
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -12,13 +12,13 @@ namespace difftape {
 
 namespace {
 
-constexpr Index kRowsPerBlock = 64;  // rows whose part of dweight is summed by one owner
+constexpr Index kRowsPerBlock = 64;  // rows whose part of dweight has one owner
 
 struct Saved {
   Tensor x, weight, r;  // (..., C), (C), (rows)
 };
 
-/// dx of rows [begin, begin + count), and their share of dweight (overwritten).
+/// Computes dx of rows [begin, begin + count), and their part of dweight.
 void rows_backward(const Saved& saved, const Tensor& dy, Index begin, Index count,
                    Gradient::Buffer* dx, Row dweight) {
   const Index width = saved.weight.size();

@@ -2,8 +2,8 @@
 // frequency of plane i, and the attention factor m of core/rope.h,
 //   forward   y[2i] = m (a cos - b sin),  y[2i+1] = m (a sin + b cos)        each token and head
 //   backward  dx += m dy rotated by the negative angle
-//   saves     nothing but the table
-//   fails     x is not (B, T, H, D), or the table is for another D or a shorter T
+//   saves     the table
+//   fails     x is not (B, T, H, D), or the table has another D or a shorter T
 #include "autograd/ops.h"
 
 namespace difftape {

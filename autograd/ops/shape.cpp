@@ -1,12 +1,12 @@
-// The same elements in another shape, a range of one axis, and the exchange of two axes.
+// Reshaping, slicing and transposition.
 //               forward                                    backward
 //   reshape     y = x, sharing the memory                  dx += dy
 //   slice       y = x[..., begin : begin + count, ...]     dx of that range += dy
 //   transpose   y[..., j, ..., i, ...] = x[..., i, ..., j, ...]
 //                                                          dx += dy, axes exchanged back
 //   saves       nothing
-//   fails       reshape: the sizes differ; slice: there is no such axis, or the range is not
-//               within it; transpose: there is no such axis
+//   fails       reshape: sizes differ; slice: no such axis, or the range exceeds it; transpose:
+//               no such axis
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -15,7 +15,7 @@ namespace difftape {
 
 namespace {
 
-/// x as (outer, extent, inner): for each outer index a run of count * inner elements is taken.
+/// x as (outer, extent, inner): each outer index has a run of count * inner elements.
 struct Runs {
   Index outer, length, pitch, offset;
 };
@@ -26,7 +26,7 @@ Runs runs_of(const Shape& shape, int axis, Index begin, Index count) {
   return {outer, count * inner, shape[axis] * inner, begin * inner};
 }
 
-/// target[i] = or += x at the position with axes a and b exchanged; target has the exchanged shape.
+/// target = or += x with axes a and b exchanged.
 void exchange(const Tensor& x, int a, int b, Tensor& target, Accumulate accumulate) {
   const Shape &from = x.shape(), &to = target.shape();
   std::array<Index, Shape::kMaxRank> strides{};

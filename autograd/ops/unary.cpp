@@ -1,4 +1,4 @@
-// Functions of every element. None fails on a shape; values are those of IEEE 754.
+// Element-wise functions. Shapes never fail; values follow IEEE 754.
 //             forward                  backward                     saves
 //   exp       y = exp(x)               dx += dy * y                 y
 //   log       y = log(x)               dx += dy / x                 x
@@ -15,7 +15,6 @@ namespace difftape {
 
 namespace {
 
-/// f of every element.
 template <class F>
 Tensor map(const Var& x, F f) {
   Tensor y = Tensor::like(x.value());
@@ -25,7 +24,7 @@ Tensor map(const Var& x, F f) {
   return y;
 }
 
-/// f(si, dyi, dxi) for each block of the saved tensor, of dy and of the gradient of x.
+/// Makes a pullback that calls f(saved, dy, dx) for each block of elements.
 template <class F>
 Tape::Pullback pullback(const Tensor& saved, const Var& x, F f) {
   return [saved, dx = x.gradient(), f](const Tensor& dy) {

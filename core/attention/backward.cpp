@@ -1,7 +1,7 @@
-// Backward needs one dA and one product with W^T for both maps. One owner has a sequence and a
-// group of heads that share keys or values, so their gradients are added in one order; where these
-// are fewer than 16, each is cut into parts with gradients of their own, which are added in order.
-// Products stop, 32 rows at a time, at the last key that is seen.
+// Backward needs one dA and one product with W^T for both maps. One task owns a sequence and a
+// group of heads that share keys or values, so their gradients are added in one order. If there are
+// fewer than 16 such tasks, each is cut into parts with their own gradients, which are added in
+// order. Products stop, 32 rows at a time, at the last visible key.
 #include <algorithm>
 
 #include "core/attention/blocks.h"
@@ -13,20 +13,18 @@ namespace {
 
 using namespace attention;
 
-/// For each output head and each of its maps, true if it is the first to touch a key or value head.
+/// True for each output head and map that is the first to touch its key or value head.
 using Firsts = std::vector<std::array<bool, 2>>;
 
-/// The memory in which the gradients of keys and values are added up, the caller's or that of a
-/// part. The diagonal blocks of the first head to touch keys come before any other addition to
-/// them, and overwrite them.
+/// Accumulators for the gradients of keys and values, owned by the caller or a part. The diagonal
+/// blocks of the first head to touch a key overwrite it; everything else is added later.
 struct KeyGradients {
   Tensor dk, dv;
   Firsts first_key, first_value;
 };
 
-/// For each output head and map, in the order of their groups, whether it is the first to use the
-/// head that `heads` has. A gradient that is to be overwritten and has heads that no output head
-/// uses is set to zero instead, and no use counts as the first.
+/// Marks the first use of each of the `heads`, in the order of the groups. If some head is never
+/// used, zeroes a gradient that is to be overwritten instead and marks no first use.
 Firsts first_uses(const HeadMapping& mapping, std::array<Index, 2> OutputHead::*heads,
                   Tensor& gradient, Accumulate accumulate) {
   Firsts first(mapping.outputs.size());
@@ -46,19 +44,19 @@ Firsts first_uses(const HeadMapping& mapping, std::array<Index, 2> OutputHead::*
   return Firsts(mapping.outputs.size());
 }
 
-/// The caller's gradients, to be overwritten or added to as they say.
+/// The caller's gradients, overwritten or added to as requested.
 KeyGradients own_key_gradients(const HeadMapping& mapping, AttentionGradients& to) {
   return {to.dk, to.dv, first_uses(mapping, &OutputHead::key, to.dk, to.accumulate_k),
           first_uses(mapping, &OutputHead::value, to.dv, to.accumulate_v)};
 }
 
-/// Zeros in the shapes of the caller's gradients, to be added to.
+/// Zeros in the shapes of the caller's gradients.
 KeyGradients part_of_key_gradients(const HeadMapping& mapping, const AttentionGradients& to) {
   const Firsts none(mapping.outputs.size());
   return {Tensor::zeros(to.dk.shape()), Tensor::zeros(to.dv.shape()), none, none};
 }
 
-/// The caller's gradients = or += the sums of the parts, in their order.
+/// Sums the parts in order into the caller's gradients.
 void add_parts(const std::vector<KeyGradients>& parts, AttentionGradients& gradients) {
   const auto add = [&](Tensor KeyGradients::*which, Tensor& to, Accumulate accumulate) {
     parallel_ranges(to.size(), kElementGrain, [&](Index i, Index n) {
@@ -71,7 +69,6 @@ void add_parts(const std::vector<KeyGradients>& parts, AttentionGradients& gradi
   add(&KeyGradients::dv, gradients.dv, gradients.accumulate_v);
 }
 
-/// Everything that the blocks of one call read and write.
 struct BackwardCall {
   const AttentionInputs& in;
   const Tensor& softmax_stats;
@@ -83,7 +80,8 @@ struct BackwardCall {
 /// Score buffers of one block or, with an offset, of some of its lanes.
 struct Buffers {
   std::array<real*, 2> p;   ///< the maps, then dS of each map
-  std::array<real*, 2> dp;  ///< dO V^T of each map; then the weights of V, dp[0] of both if shared
+  /// dO V^T of each map; then the weights of V (dp[0] for both if shared)
+  std::array<real*, 2> dp;
   std::array<real*, 2> slopes;  ///< of the soft cap; null: no cap
   Buffers at(Index offset) const {
     const auto moved = [offset](real* x) { return x ? x + offset : nullptr; };
@@ -93,7 +91,6 @@ struct Buffers {
   }
 };
 
-/// One output head in one block.
 struct Work {
   Block block;
   const OutputHead& output;
@@ -104,7 +101,7 @@ struct Work {
   std::array<PerQuery, 2> r{};   ///< sums of A_m o dA
 };
 
-/// The queries of each map and dO as right operands of the products with keys and values.
+/// Packs the queries of each map and dO as right operands of products with keys and values.
 void pack_panels_of(const BackwardCall& call, const Work& work) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
@@ -116,7 +113,7 @@ void pack_panels_of(const BackwardCall& call, const Work& work) {
   }
 }
 
-/// The maps and dA of a tile; r goes on.
+/// Computes the maps and dA of a tile and continues r.
 void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
@@ -138,7 +135,7 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
   }
 }
 
-/// Stores the gradients of lambda and the sinks, which follow from r of a query.
+/// Stores the gradients of lambda and the sinks of query i, which follow from its r.
 void store_row_sums(BackwardCall& call, const Work& work, Index i) {
   const Block& block = work.block;
   const Index t = block.begin + i, token = block.b * call.dims.seq + t;
@@ -154,7 +151,7 @@ void store_row_sums(BackwardCall& call, const Work& work, Index i) {
   if (call.to.dlambda.allocated()) call.to.dlambda.row(token)[block.head] = -r(1);
 }
 
-/// Some queries of a tile: the gradients of their scores and the weights of V.
+/// Turns maps and dA of some queries of a tile into the gradients of scores and the weights of V.
 void lanes_backward(const BackwardCall& call, const Work& work, const Tile& tile,
                     const Lanes& lanes) {
   const Block& block = work.block;
@@ -179,24 +176,24 @@ void lanes_backward(const BackwardCall& call, const Work& work, const Tile& tile
   }
 }
 
-/// A head of the gradients of keys or values.
+/// One head of the gradient of keys or values.
 struct KeyHead {
   Tensor& gradient;
   Index head, width;
-  bool first;  ///< to touch its keys
+  bool first;  ///< use of its keys
 };
 
 /// Adds weights (keys x queries) times rows of the queries to the gradients of the keys of a tile.
 void add_to_keys(const real* weights, const Block& block, const Tile& tile, const Head& rows,
                  const KeyHead& to) {
-  const bool overwrites = to.first && tile.diagonal;  // it comes before any other
+  const bool overwrites = to.first && tile.diagonal;  // comes before any other use
   tile_gemm({weights, tile.keys, block.rows - tile.query, kBlockRows},
             rows.row(block.begin + tile.query), rows.stride, to.width,
             head_data(to.gradient, block.b, to.head, block.first_key + tile.key),
             to.gradient.shape()[2] * to.width, overwrites ? Accumulate::no : Accumulate::yes);
 }
 
-/// dV, dQ and dK of a tile from its weights of V and the gradients of its scores.
+/// Adds dV, dQ and dK of a tile from its weights of V and the gradients of its scores.
 void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGradients& to) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
@@ -216,7 +213,7 @@ void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGr
   }
 }
 
-/// Numbers that the buffers and panels of a thread take.
+/// Elements of the buffers and panels of one thread.
 Index scratch_size(const Dims& dims, bool capped) {
   return (capped ? 6 : 4) * dims.map_size() + 2 * panel_size(dims.head_dim) +
          panel_size(dims.value_dim);
@@ -263,7 +260,8 @@ void attention_backward(const AttentionInputs& in, const Tensor& softmax_stats, 
   const auto groups = in.mapping.groups();
   const Index group_count = std::ssize(groups);
   const Index parts = attention_backward_parts(in.mapping, dims.batch, dims.seq);
-  // One owner adds to the gradients of a sequence's keys in order; several parts have memory each.
+  // One owner adds to the gradients of the keys of a sequence in order; several parts have their
+  // own.
   std::vector<KeyGradients> to;
   for (Index part = 0; part < parts; ++part) {
     to.push_back(parts == 1 ? own_key_gradients(in.mapping, gradients)

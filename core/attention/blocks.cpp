@@ -13,10 +13,10 @@
 namespace difftape::attention {
 
 namespace {
-/// Keys that one query can see, whatever its position.
+/// Returns the most keys that one query can see.
 Index reach_of(Index seq, Index window) { return window > 0 ? std::min(seq, window) : seq; }
 
-/// Keys that a block of queries can reach.
+/// Returns the most keys that a block of queries can see.
 Index keys_of_block(Index seq, Index window) {
   return std::min(seq, reach_of(seq, window) + kBlockRows + kStepRows);
 }

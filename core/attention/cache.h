@@ -1,34 +1,34 @@
 #pragma once
-// The keys and values that generation keeps of the tokens so far (core/attention/decode.h).
+// Keys and values of the tokens so far, kept for generation (core/attention/decode.h).
 
 #include "core/attention/heads.h"
 #include "core/tensor.h"
 
 namespace difftape {
 
-/// The keys and values of one layer, zeros where no token is yet.
+/// The keys and values of one layer; zeros beyond the last token.
 class KvCache {
  public:
-  /// For `batch` sequences of up to `capacity` tokens, with keys `head_dim` and values `value_dim`
-  /// wide.
+  /// Allocates `batch` sequences of up to `capacity` tokens, with keys of width `head_dim` and
+  /// values of width `value_dim`.
   KvCache(const HeadMapping& mapping, Index batch, Index capacity, Index head_dim, Index value_dim);
 
-  /// Adds n tokens to each sequence: k (B, n, key_heads, D), v (B, n, value_heads, E). Throws
-  /// ShapeError if they are of other shapes or more than there is room for.
+  /// Appends n tokens to each sequence: k (B, n, key_heads, D), v (B, n, value_heads, E). Throws
+  /// ShapeError if the shapes differ or the capacity is exceeded.
   void append(const Tensor& k, const Tensor& v);
 
-  Index length() const { return length_; }      ///< tokens of a sequence
-  Index capacity() const { return capacity_; }  ///< of these at most
+  Index length() const { return length_; }      ///< tokens per sequence
+  Index capacity() const { return capacity_; }  ///< most tokens per sequence
   Index batch() const { return batch_; }
   Index head_dim() const { return head_dim_; }
   Index value_dim() const { return value_dim_; }
-  /// Bytes that a step at this length reads.
+  /// Returns the bytes that one step at this length reads.
   Index bytes_read() const;
 
-  /// Keys of one head as panels of kSimdWidth tokens, each (D, kSimdWidth): the scores of a panel
-  /// are D products of whole vectors.
+  /// Returns the keys of one head as panels of kSimdWidth tokens, each (D, kSimdWidth): the scores
+  /// of a panel are D products of whole vectors.
   const real* key_panels(Index b, Index head) const { return keys_.data() + keys_of(b, head); }
-  /// Values of one head, (capacity, value_stride()), zero-filled beyond E.
+  /// Returns the values of one head, (capacity, value_stride()), zero-filled beyond E.
   const real* values(Index b, Index head) const { return values_.data() + values_of(b, head); }
   Index value_stride() const { return value_stride_; }
 

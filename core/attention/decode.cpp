@@ -1,5 +1,5 @@
 // One task owns one sequence and one group of output heads that share keys or values. Chunks of
-// keys, then of values, stay in the L1 cache while every query head of the group reads them; a
+// keys, then of values, stay in the L1 cache while every query head of the group reads them. A
 // differential head whose maps share their values reads these once, for A1 - lambda A2.
 #include "core/attention/decode.h"
 
@@ -18,22 +18,21 @@ namespace {
 
 using namespace attention;
 
-constexpr Index kChunk = 128;  ///< tokens whose keys, or values, are read for all heads at once
-constexpr Index kChains = 4;   ///< sums that run side by side, so that none waits for itself
+constexpr Index kChunk = 128;  ///< tokens whose keys, or values, are read for all heads together
+constexpr Index kChains = 4;   ///< independent sums, which hide the latency of a multiply-add
 
 /// One query and the keys that it sees.
 struct Query {
-  Index b, token;     ///< of the n new ones
+  Index b, token;     ///< token counts from the first of the n new ones
   Index first, end;   ///< keys [first, end)
-  Index first_panel;  ///< scores begin with its first key
+  Index first_panel;  ///< panel of its first key, where its scores begin
   Index width() const { return round_up_to_width(end - first_panel * kSimdWidth); }
 };
 
-/// Everything that the tasks of one call read and write.
 struct DecodeCall {
   const AttentionInputs& in;
   const KvCache& cache;
-  Index tokens;  ///< n
+  Index tokens;  ///< new tokens, n
   Tensor& out;
   const OutputHead& output(Index head) const { return in.mapping.outputs[head]; }
 };
@@ -44,15 +43,15 @@ Query make_query(const DecodeCall& call, Index b, Index token) {
   return {b, token, first, position + 1, first / kSimdWidth};
 }
 
-/// One map of a token: its query, the head of its keys, its scores.
+/// One map of one token: its query, the head of its keys, its scores.
 struct Map {
   const real* query;
   Index key_head;
   real* scores;
 };
 
-/// Scores from number `first` on (count * kSimdWidth) = scale q k^T for `count` panels, of maps
-/// with the same keys, which are loaded once.
+/// Computes scale q k^T of `count` panels for maps that share their keys, which are loaded once.
+/// Writes count * kSimdWidth scores from index `first` on.
 template <Index kMaps>
 void score_panels(const Map* maps, const real* panels, Index first, Index count, Index head_dim,
                   real scale) {
@@ -94,7 +93,7 @@ void add_values(const real* weights, const real* values, Index count, Index stri
   }
 }
 
-/// The memory of a task for the output heads of its group.
+/// Memory of one task for the output heads of its group.
 struct Scratch {
   real* rows;     ///< (heads, maps, stride): scores, then weights of the values
   Index maps, stride;
@@ -129,7 +128,7 @@ void score(const DecodeCall& call, const Query& at, const std::vector<Index>& gr
   }
 }
 
-/// Scores of one map := exp(score - max), not yet divided by their sum.
+/// scores of one map := exp(score - max), not yet divided by their sum.
 SoftmaxStats softmax_row(const DecodeCall& call, const Query& at, Index query_head, real* scores) {
   if (call.in.logit_softcap > 0)
     softcap(scores, at.width(), static_cast<real>(call.in.logit_softcap));
@@ -161,8 +160,8 @@ void normalize(real* numerators, Index width, const SoftmaxStats& stats, real co
     store(load(numerators + j) * factor, numerators + j);
 }
 
-/// first := A1 - lambda A2 from the numerators of both maps. Exactly 0 for equal maps and
-/// lambda 1, exactly A1 for lambda 0.
+/// first := A1 - lambda A2 from the numerators of both maps. Exactly 0 for equal maps and lambda 1;
+/// exactly A1 for lambda 0.
 void subtract_maps(real* first, const real* second, Index width, const SoftmaxStats& stats1,
                    const SoftmaxStats& stats2, real lambda) {
   const real ratio = lambda * (stats2.inverse_sum / stats1.inverse_sum);
@@ -170,8 +169,8 @@ void subtract_maps(real* first, const real* second, Index width, const SoftmaxSt
     store(fma(-load(second + j), ratio, load(first + j)) * stats1.inverse_sum, first + j);
 }
 
-/// Rows of both maps := the weights of their values: A1 - lambda A2 in the first if these are
-/// shared, else A1 and -lambda A2.
+/// Turns the scores of both maps into weights of their values: A1 - lambda A2 in the first if these
+/// are shared, else A1 and -lambda A2.
 void weigh(const DecodeCall& call, const Query& at, Index head, real* first, real* second) {
   const OutputHead& output = call.output(head);
   const SoftmaxStats stats1 = softmax_row(call, at, output.query[0], first);

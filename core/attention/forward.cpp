@@ -1,8 +1,8 @@
-// For a block of queries, the scores of both maps with all of their keys are held in scratch, a row
-// a key; their exponentials are subtracted and multiplied with V once, and divided by the sums
-// last. Keys that no query of the block sees (later ones, those before the window or before the
-// document) are skipped; other masked scores are -inf and become exact zeros. A soft cap comes
-// before the mask. A sink joins maximum and sum of its query and has no key.
+// For a block of queries, scratch holds the scores of both maps with all of its keys, one row per
+// key. Their exponentials are subtracted, multiplied with V once, and divided by the sums last.
+// Keys that no query of the block sees are skipped; other masked scores are -inf and become exact
+// zeros. A soft cap comes before the mask. A sink joins maximum and sum of its query and has no
+// key.
 #include <algorithm>
 #include <limits>
 
@@ -16,14 +16,12 @@ namespace {
 
 using namespace attention;
 
-/// Everything that the blocks of one call read and write.
 struct ForwardCall {
   const AttentionInputs& in;
   Dims dims;
   AttentionOutputs& result;
 };
 
-/// One output head in one block.
 struct Work {
   Block block;
   const OutputHead& output;
@@ -37,7 +35,7 @@ struct Work {
   }
 };
 
-/// The scores of a map and the largest of each query.
+/// Computes the scores of a map and the maximum of each query.
 void score(const ForwardCall& call, Work& work, Index map) {
   const Block& block = work.block;
   const Index query = work.output.query[map], width = call.dims.head_dim;
@@ -61,7 +59,7 @@ void score(const ForwardCall& call, Work& work, Index map) {
     work.sum[map][i] = sink.present ? exp_simd(sink.logit - work.max[map][i]) : Simd{};
 }
 
-/// Softmax numerators of one tile.
+/// Turns the scores of one tile into softmax numerators.
 void numerators(Work& work, Index map, const Tile& tile) {
   real* scores = work.maps[map] + tile.offset();
   for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
@@ -71,9 +69,9 @@ void numerators(Work& work, Index map, const Tile& tile) {
   });
 }
 
-/// The weights of V from the numerators E of both maps, divided by the sum of the first only after
-/// the product: of one product, E1 - ratio E2; of two, E1 and -ratio E2. ratio is lambda times that
-/// sum over the sum of the second.
+/// Computes the weights of V from the numerators E1 and E2, to be divided by the first sum after
+/// the product: E1 - ratio E2 if the maps share V, else E1 and -ratio E2. ratio is lambda sum1 /
+/// sum2.
 void combine_maps(const ForwardCall& call, const Work& work, const Tile& tile) {
   for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
     const Index offset = tile.offset() + lanes.offset(tile);
@@ -118,7 +116,7 @@ void weigh_values(ForwardCall& call, Work& work) {
   }
 }
 
-/// Numbers that forward_block needs as `scratch`.
+/// Elements of the scratch of forward_block.
 Index scratch_size(const Dims& dims) {
   return dims.maps * dims.map_size() + panel_size(dims.head_dim);
 }
@@ -150,7 +148,7 @@ AttentionOutputs attention_forward(const AttentionInputs& in) {
   Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims)});
   const Index heads = dims.batch * dims.heads_out;
   parallel_for(dims.blocks() * heads, [&](Index task) {
-    // The longest blocks, those at the end of the sequence, start first.
+    // The longest blocks, at the end of the sequence, start first.
     const Index begin = (dims.blocks() - 1 - task / heads) * kBlockRows;
     const Index b = task % heads / dims.heads_out, head = task % dims.heads_out;
     forward_block(call, make_block(in, dims, b, head, begin), scratch.row(thread_index()));

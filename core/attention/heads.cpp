@@ -57,7 +57,7 @@ HeadMapping HeadMapping::paired(Index heads, Index kv_heads) {
 
 HeadMapping HeadMapping::doubled(Index heads, Index kv_heads, bool split_half) {
   HeadMapping mapping{2, 2 * heads, kv_heads, kv_heads, {}};
-  const Index group_size = 2 * heads / kv_heads;  // query heads that share a key head
+  const Index group_size = 2 * heads / kv_heads;  // query heads per key head
   for (Index i = 0; i < heads; ++i) {
     const Index first = split_half ? i : 2 * i, second = split_half ? i + heads : 2 * i + 1;
     const std::array<Index, 2> kv{first / group_size, second / group_size};

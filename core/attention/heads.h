@@ -1,5 +1,5 @@
 #pragma once
-// Which query, key and value heads make one output head of (differential) attention.
+// The query, key and value heads that make one output head of (differential) attention.
 
 #include <array>
 #include <vector>
@@ -16,30 +16,31 @@ struct OutputHead {
   std::array<Index, 2> value{};
 };
 
-/// Which heads an attention layer combines. Head counts are those of the tensors q, k and v.
+/// The heads of an attention layer. Head counts are those in q, k and v.
 struct HeadMapping {
   Index maps = 1;  ///< 1: softmax attention, 2: differential attention
   Index query_heads = 0, key_heads = 0, value_heads = 0;
-  std::vector<OutputHead> outputs;  ///< one an output head
+  std::vector<OutputHead> outputs;  ///< one per output head
 
   Index heads_out() const { return std::ssize(outputs); }
-  /// Returns true if all maps of an output head read one value head: one product with V is enough.
+  /// Returns true if all maps of an output head read one value head: then one product with V is
+  /// enough.
   bool shares_value(const OutputHead& output) const {
     return maps == 1 || output.value[0] == output.value[1];
   }
-  /// Output heads that share a key or value head, directly or through others. Groups touch
-  /// disjoint key and value heads, so each can own the sums of its gradients.
+  /// Returns the output heads grouped by shared key or value heads, directly or through others.
+  /// Groups touch disjoint key and value heads, so each can own the sums of its gradients.
   std::vector<std::vector<Index>> groups() const;
 
   /// One map: query head i reads key and value head i / (heads / kv_heads) (grouped-query
   /// attention, Ainslie et al. 2023).
   static HeadMapping standard(Index heads, Index kv_heads);
-  /// V1: the heads are cut into pairs. Pair i reads query heads 2i and 2i+1 and, with
-  /// n = heads / kv_heads, key heads 2(i/n) and 2(i/n)+1 and the double-width value head i/n.
+  /// V1: heads form pairs. With n = heads / kv_heads, pair i reads query heads 2i and 2i+1, key
+  /// heads 2(i/n) and 2(i/n)+1, and the double-width value head i/n.
   static HeadMapping paired(Index heads, Index kv_heads);
-  /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are of the
-  /// same group and share its key and value head. With `split_half` it subtracts query head
-  /// i + heads from i, which are of different groups: the error of the V2 article's ablation 1.
+  /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are in one
+  /// group and share its key and value head. With `split_half` it subtracts query head i + heads
+  /// from i, which are in different groups: ablation 1 of the V2 article.
   static HeadMapping doubled(Index heads, Index kv_heads, bool split_half = false);
 };
 

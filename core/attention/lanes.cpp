@@ -12,7 +12,7 @@ void multiply(real* x, const real* factors, Index keys) {
 
 Simd largest_scores(const real* scores, Index keys, const Simd& so_far) {
   const auto larger = [](const Simd& a, const Simd& b) { return select(a > b, a, b); };
-  Simd even = so_far, odd = so_far;  // two chains: neither waits for itself
+  Simd even = so_far, odd = so_far;  // two independent chains hide latency
   Index key = 0;
   for (; key + 2 <= keys; key += 2) {
     even = larger(load(scores + key * kBlockRows), even);
@@ -30,7 +30,7 @@ Simd softmax_numerators(real* scores, Index keys, const Simd& max, const Simd& s
     store(numerator, scores + at);
     total += numerator;
   }
-  return Simd(total);  // a copy: what is returned itself would lie in memory all the time
+  return Simd(total);  // copied: a returned local would live in memory during the loop
 }
 
 void scale(real* x, Index keys, const Simd& factor) {

@@ -102,7 +102,7 @@ Var Attention::sink_logits(Tape& tape) const {
   return tape.constant(Tensor::zeros({mapping_.query_heads}));
 }
 
-/// Norm and gate of the heads (B, T, output heads, value_dim).
+/// Applies norm and gate to heads (B, T, output heads, value_dim).
 Var Attention::finished(Var context, const Var& x) const {
   if (subln_) context = (*subln_)(context);
   if (head_factor_ != 1) context = affine(context, head_factor_, 0);

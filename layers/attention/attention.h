@@ -1,6 +1,6 @@
 #pragma once
-// The attention half of a block, built from the fields of its variant: how heads are mapped, where
-// lambda comes from, what else is in the softmax, and what happens to each head's result.
+// The attention layer of a block, built from the fields of its variant: head mapping, lambda,
+// softmax denominator, norm and gate.
 
 #include <memory>
 #include <optional>
@@ -15,20 +15,18 @@
 
 namespace difftape {
 
-/// Added to the mean square in the norm of each head, as in the reference code of V1, whatever the
-/// model's norm_eps.
+/// Epsilon of the norm of each head, as in the reference code of V1; independent of norm_eps.
 inline constexpr double kSublnEps = 1e-5;
 
 class Attention {
  public:
-  /// Declares, below its module, the `weight` of q_proj, k_proj, v_proj and o_proj, and what the
-  /// fields add: its lambda, `sinks` (query heads), `subln.weight` (value width),
-  /// `gate_proj.weight`, and with qk_norm `q_norm.weight` and `k_norm.weight` (head_dim). `rope`
-  /// may be null: no positions.
+  /// Declares the `weight` of q_proj, k_proj, v_proj and o_proj, and parameters that the fields
+  /// add: lambda, `sinks` (query heads), `subln.weight` (value width), `gate_proj.weight`,
+  /// `q_norm.weight` and `k_norm.weight` (head_dim). A null `rope` means no positions.
   Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable> rope);
-  /// x (B, T, C) -> (B, T, C), causal, within the documents and after the tokens of a cache; plus
-  /// `residual` if there is one. An observer sees no pass with a cache, and none of a kind with a
-  /// context rule of its own, whose attention maps are not known.
+  /// Maps x (B, T, C) to (B, T, C), causal, within documents, after the tokens of a cache, plus
+  /// `residual` if defined. Observers are not called with a cache or for a context rule, whose maps
+  /// are unknown.
   Var operator()(const Var& x, const Pass& pass = {}, const Var& residual = {}) const;
 
   const HeadMapping& mapping() const { return mapping_; }
@@ -53,7 +51,7 @@ class Attention {
   std::unique_ptr<LambdaRule> lambda_;
   ContextRule context_rule_;  ///< empty: the fused op
   std::optional<RmsNorm> q_norm_, k_norm_, subln_;
-  double head_factor_ = 1;  ///< after subln
+  double head_factor_ = 1;  ///< factor after subln
   Parameter* sinks_ = nullptr;
   std::optional<Linear> gate_;
   std::shared_ptr<const RopeTable> rope_;

@@ -1,7 +1,6 @@
 #pragma once
-// The part of an attention layer that a program can write itself, a ContextRule (kinds.h): how
-// queries, keys and values become the context. The layer does the rest: projections, RoPE, the
-// norms, lambda, gate and W_O.
+// The interface for a ContextRule (kinds.h), with which a program replaces the fused op. The layer
+// keeps projections, RoPE, norms, lambda, gate and W_O.
 
 #include "autograd/ops.h"
 #include "autograd/parameter.h"
@@ -11,9 +10,9 @@ namespace difftape {
 
 struct ModelConfig;
 
-/// The properties of an attention layer with which it declares its parameters.
+/// The context in which an attention layer declares its parameters.
 struct AttentionArgs {
-  Module module;  ///< of a layer, for example model.layers.0.self_attn
+  Module module;  ///< for example model.layers.0.self_attn
   const ModelConfig& config;
 };
 

@@ -1,15 +1,15 @@
 #pragma once
-// The independent fields of an attention variant. A kind (softmax, diff_v1, ...) is a
-// row of them in kinds.cpp; each field can be set on its own beside it.
+// The independent fields of an attention variant. A kind is a row of them in kinds.cpp; each can
+// also be set separately.
 
 #include "core/names.h"
 #include "core/real.h"
 
 namespace difftape {
 
-/// The mapping of the heads of the baseline to heads of the layer (core/attention/heads.h).
+/// The mapping from the baseline's heads to the heads of the layer (core/attention/heads.h).
 enum class MappingKind {
-  standard,  ///< one attention map a head
+  standard,  ///< one attention map per head
   paired,    ///< two maps, half the heads, values of twice the width (V1)
   doubled    ///< two maps, twice the query heads (V2)
 };
@@ -28,13 +28,13 @@ inline constexpr auto kNames<LambdaKind> =
                                       {"raw", LambdaKind::raw},
                                       {"none", LambdaKind::one}});
 
-/// The constant in the exponential lambda: by layer, or a given one.
+/// The constant in the exponential lambda: by layer, or fixed.
 enum class LambdaInit { schedule, constant };
 template <>
 inline constexpr auto kNames<LambdaInit> = std::to_array<Named<LambdaInit>>(
     {{"schedule", LambdaInit::schedule}, {"constant", LambdaInit::constant}});
 
-/// The denominator of a softmax: its sum, with exp(0), or with exp of a learned sink a head.
+/// The denominator of a softmax: its sum, plus exp(0), or plus exp of a learned sink per head.
 enum class SoftmaxDenominator { softmax, softmax1, sink };
 template <>
 inline constexpr auto kNames<SoftmaxDenominator> =
@@ -42,30 +42,30 @@ inline constexpr auto kNames<SoftmaxDenominator> =
                                               {"softmax1", SoftmaxDenominator::softmax1},
                                               {"sink", SoftmaxDenominator::sink}});
 
-/// sigmoid(x W^T) that multiplies each element of the context, or each head.
+/// A gate sigmoid(x W^T) on each element of the context, or on each head.
 enum class Gate { none, elementwise, head };
 template <>
 inline constexpr auto kNames<Gate> = std::to_array<Named<Gate>>({{"none", Gate::none},
                                                                  {"elementwise", Gate::elementwise},
                                                                  {"head", Gate::head}});
 
-/// All that makes one attention layer another, after every default. Two configurations make the
-/// same layer if and only if these are equal.
+/// All properties of an attention layer, with defaults resolved. Two configurations make the same
+/// layer if and only if these are equal.
 struct AttentionFields {
-  /// The kind whose own rule makes the context (context.h); empty: the fused op.
+  /// The kind with its own context rule (context.h); empty: the fused op.
   std::string_view context{};
   MappingKind mapping = MappingKind::standard;
-  Index query_multiple = 1;  ///< query heads of the standard mapping for one head of the baseline
+  Index query_multiple = 1;  ///< query heads of the standard mapping per head of the baseline
   Pairing pairing = Pairing::interleaved;
   LambdaKind lambda = LambdaKind::one;
   LambdaInit lambda_init = LambdaInit::schedule;
-  double lambda_init_value = 0;  ///< of a constant lambda_init that is used, else 0
+  double lambda_init_value = 0;  ///< of a constant lambda_init in use, else 0
   SoftmaxDenominator softmax_denominator = SoftmaxDenominator::softmax;
   bool subln = false;  ///< RMSNorm of each head, with V1's lambda times 1 - lambda_init
   Gate gate = Gate::none;
   bool qk_norm = false;      ///< RMSNorm of every query and key head, before RoPE
-  double logit_softcap = 0;  ///< c: scaled scores are c tanh(score / c); 0: as they are
-  double qk_clip = 0;        ///< largest logit before weights are scaled (qk_clip.h); 0: any
+  double logit_softcap = 0;  ///< c: scaled scores become c tanh(score / c); 0: no cap
+  double qk_clip = 0;        ///< largest logit before weights are scaled (qk_clip.h); 0: none
   Index sliding_window = 0;  ///< keys that a query sees, itself included; 0: all
 
   Index maps() const { return mapping == MappingKind::standard ? 1 : 2; }

@@ -11,37 +11,37 @@ namespace difftape {
 
 namespace {
 
-/// The kinds that are built in, in alphabetical order.
+/// Returns the built-in kinds in alphabetical order.
 std::vector<AttentionEntry> built_in() {
   return {
-      // H/2 pairs of heads with values of twice the width; one lambda a layer; each head is
-      // normalised and scaled by 1 - lambda_init.
+      // H/2 pairs of heads with values of twice the width; one lambda per layer; each head is
+      // normalized and scaled by 1 - lambda_init.
       {.name = "diff_v1",
        .source = "Ye et al. 2024, Differential Transformer",
        .fields = {.mapping = MappingKind::paired,
                   .lambda = LambdaKind::exponential,
                   .subln = true}},
       // Twice the query heads over the baseline's keys and values; lambda is projected from the
-      // input for each token and head; no norm after.
+      // input per token and head; no norm afterwards.
       {.name = "diff_v2",
        .source = "Ye et al. 2026, Differential Transformer V2",
        .fields = {.mapping = MappingKind::doubled, .lambda = LambdaKind::sigmoid}},
-      // The context is multiplied by a sigmoid gate of the input.
+      // A sigmoid gate of the input multiplies the context.
       {.name = "gated",
        .source = "Qiu et al. 2025, Gated Attention",
        .fields = {.gate = Gate::elementwise}},
-      // exp of a learned logit, one a head, is added to the denominator.
+      // The denominator includes exp of a learned logit per head.
       {.name = "sink",
        .source = "OpenAI 2025, gpt-oss",
        .fields = {.softmax_denominator = SoftmaxDenominator::sink}},
       // The baseline: causal grouped-query attention.
       {.name = "softmax", .source = "Vaswani et al. 2017; Ainslie et al. 2023"},
-      // 1 is added to the denominator, so that a head can attend to nothing.
+      // The denominator includes 1, so that a head can attend to nothing.
       {.name = "softmax1",
        .source = "Miller 2023, Attention Is Off By One",
        .fields = {.softmax_denominator = SoftmaxDenominator::softmax1}},
       // The baseline with twice the query heads, and so twice the width before the output
-      // projection: what V2 is compared with at the same query width.
+      // projection: a control for V2 at the same query width.
       {.name = "softmax_2h",
        .source = "Ye et al. 2026, section \"parameters and FLOPs\"",
        .fields = {.query_multiple = 2}},
@@ -57,7 +57,7 @@ bool is_word(std::string_view name) {
 
 }  // namespace
 
-/// All kinds of this program, at stable addresses, in alphabetical order.
+/// All kinds at stable addresses, in alphabetical order.
 class AttentionRegistry {
  public:
   static AttentionRegistry& instance() {

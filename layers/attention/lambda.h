@@ -1,5 +1,5 @@
 #pragma once
-// The rules for the weight of the second softmax map.
+// Rules for lambda, the weight of the second softmax map.
 
 #include <memory>
 
@@ -12,27 +12,27 @@ namespace difftape {
 class LambdaRule {
  public:
   virtual ~LambdaRule() = default;
-  /// lambda for the layer's input x (B, T, C): one scalar, or (B, T, output heads).
+  /// Returns lambda for the layer's input x (B, T, C): one scalar, or (B, T, output heads).
   virtual Var operator()(const Var& x) const = 0;
-  /// The fixed factor that follows the norm of a head: 1 - lambda_init, if there is one.
+  /// Returns the fixed factor after the norm of a head: 1 - lambda_init, or 1.
   virtual double head_factor() const { return 1; }
 };
 
-/// The properties of its layer that a rule reads.
+/// The sizes of the layer that a rule reads.
 struct LambdaArgs {
   Index head_dim, d_model, heads;
-  double projection_std;  ///< of initial values
+  double projection_std;  ///< of initial weights
 };
 
-/// V1's initial value of lambda: 0.8 - 0.6 exp(-0.3 layer), layers counted from 0 (Ye et al. 2024,
+/// Returns V1's initial lambda, 0.8 - 0.6 exp(-0.3 layer), with layers from 0 (Ye et al. 2024,
 /// section 2.1).
 double lambda_init_of_layer(Index layer);
 
-/// The rule that the fields name:
+/// Makes the rule that the fields name:
 ///   exponential  exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init, one scalar
-///                a layer (Ye et al. 2024, equation 2); declares `<layer>.lambda_{q1,k1,q2,k2}`
+///                per layer (Ye et al. 2024, equation 2); declares `<layer>.lambda_{q1,k1,q2,k2}`
 ///                (head_dim)
-///   sigmoid      sigmoid(x W^T), one a token and output head (Ye et al. 2026); declares
+///   sigmoid      sigmoid(x W^T), one per token and output head (Ye et al. 2026); declares
 ///                `<layer>.lambda_proj.weight` (heads, d_model)
 ///   raw          x W^T, likewise (V2 article, ablation 3)
 ///   one          1, no parameters (V2 article, ablation 2)

@@ -10,7 +10,7 @@ namespace difftape {
 
 namespace {
 
-/// The key head of each query head.
+/// Returns the key head of each query head.
 std::vector<Index> key_heads(const HeadMapping& mapping) {
   std::vector<Index> keys(mapping.query_heads);
   for (const OutputHead& output : mapping.outputs) {
@@ -19,10 +19,10 @@ std::vector<Index> key_heads(const HeadMapping& mapping) {
   return keys;
 }
 
-/// NaN if one is, so that the order in which many are compared does not matter.
+/// Returns NaN if either is, so that the order of comparisons does not matter.
 real larger(real a, real b) { return a < b || std::isnan(b) ? b : a; }
 
-/// Multiplies the rows of a head of the weight (heads * D, C) that is that part of a layer.
+/// Scales the rows of one head in the weight (heads * D, C) of a part of a layer.
 void scale_head(ParameterSet& parameters, Index layer, std::string_view part, Index head,
                 Index heads, double factor) {
   const auto weight = std::ranges::find_if(parameters, [&](const Parameter& p) {

@@ -1,6 +1,6 @@
 #pragma once
-// QK-clip (Kimi Team 2025, "Kimi K2", section 2.1, MuonClip): keeps attention logits below a
-// threshold by scaling the weights that make them.
+// QK-clip (Kimi Team 2025, "Kimi K2", section 2.1, MuonClip): limits attention logits by scaling
+// the weights of queries and keys.
 
 #include <span>
 #include <vector>
@@ -10,17 +10,15 @@
 
 namespace difftape {
 
-/// The outcome of one clipping.
 struct QkClipped {
-  double largest = 0;  ///< logit of all heads of all layers, q k / sqrt(d) of visible pairs
-  Index heads = 0;     ///< query heads whose weights were scaled
+  double largest = 0;  ///< largest q k / sqrt(d) of visible pairs, over all heads and layers
+  Index heads = 0;     ///< query heads with scaled weights
 };
 
-/// Watches the forward passes of a step; after its update, scales the weights of the heads whose
-/// largest logit S was above the threshold tau, so that the same inputs would give tau: W_q and W_k
-/// by sqrt(tau / S), or, where several query heads read one key head, W_q alone by tau / S (as the
-/// paper treats what heads share). Exact and independent of the number of threads: the maxima are
-/// those that the softmax of each row has found anyway.
+/// Observes the forward passes of a step. After its update, scales the weights of heads whose
+/// largest logit S exceeded the threshold tau, so that the same inputs would give tau: W_q and W_k
+/// by sqrt(tau / S), or W_q alone by tau / S if query heads share the key head (as in the paper).
+/// Exact and independent of threads: it uses the row maxima of the softmax.
 class QkClip : public Observer {
  public:
   explicit QkClip(double threshold) : threshold_(threshold) {}
@@ -29,19 +27,18 @@ class QkClip : public Observer {
   void attention(Index layer, const AttentionView& view) override;
   void hidden(Index /*layer*/, const Tensor& /*x*/) override {}
 
-  /// Forgets what it saw.
   void reset() { layers_.clear(); }
-  /// The largest logit seen.
+  /// Returns the largest logit seen.
   QkClipped seen() const;
-  /// Scales the weights of the parts q_proj and k_proj.
+  /// Scales the weights of q_proj and k_proj.
   QkClipped clip(ParameterSet& parameters) const;
 
-  /// One layer as the passes so far showed it.
+  /// The observations of one layer.
   struct Layer {
     HeadMapping mapping{};
-    std::vector<real> largest{};  ///< logit of each query head
+    std::vector<real> largest{};  ///< logit per query head
 
-    /// Joins what other passes found, lists of all query heads one behind the other.
+    /// Merges observations of other passes, concatenated lists of all query heads.
     void join(std::span<const real> others);
   };
   std::span<Layer> layers() { return layers_; }

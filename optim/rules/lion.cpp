@@ -1,9 +1,9 @@
-// Lion: steps of one size, whose signs come from a momentum.
+// Lion: steps of constant size with the sign of a momentum.
 //   p -= lr sign(beta1 m + (1 - beta1) g)       sign(0) = 0
 //   m  = beta2 m + (1 - beta2) g
 //   keeps   m, as "momentum"
-//   source  Chen et al. 2023 (arXiv 2302.06675), algorithm 2. Theirs are betas 0.9 and 0.99, and a
-//           learning rate 3 to 10 times below AdamW's with a weight decay as much above it
+//   source  Chen et al. 2023 (arXiv 2302.06675), algorithm 2; with betas 0.9 and 0.99, a learning
+//           rate 3 to 10 times below AdamW's, and a weight decay as much above it
 #include "optim/rules/rules.h"
 
 namespace difftape {

@@ -1,14 +1,13 @@
-// Muon: momentum whose singular values are brought near 1, for the projections of the blocks: a
-// matrix of several heads as a whole. All else (embeddings, the output, norm weights, lambda
-// vectors, sinks) has AdamW.
+// Muon: momentum with singular values near 1, for the projections of the blocks; a matrix of
+// several heads counts as one. All other parameters have AdamW.
 //   m  = momentum m + (1 - momentum) g
 //   d  = momentum m + (1 - momentum) g                     Nesterov's
 //   X  = d / max(|d|, 1e-7)                                Frobenius norm
 //   5 times: X <- a X + (b A + c A A) X with A = X X^T     a, b, c = 3.4445, -4.7750, 2.0315
 //   p -= lr 0.2 sqrt(max(rows, columns)) X
 //   keeps   m, as "momentum"
-//   source  Jordan et al. 2024, kellerjordan.github.io/posts/muon (where X is bfloat16; here it is
-//           `real`); the last factor: Liu et al. 2025 (Moonlight, arXiv 2502.16982), equation 4. It
+//   source  Jordan et al. 2024, kellerjordan.github.io/posts/muon (with X in bfloat16; here it is
+//           `real`). The last factor: Liu et al. 2025 (Moonlight, arXiv 2502.16982), equation 4. It
 //           gives updates the RMS of AdamW's, whose learning rate and weight decay then fit
 #include <algorithm>
 #include <cmath>
@@ -24,9 +23,8 @@ namespace {
 constexpr int kIterations = 5;
 constexpr real kA{3.4445}, kB{-4.7750}, kC{2.0315};
 constexpr double kSmallestNorm = 1e-7;
-constexpr double kRms = 0.2;  // of an update of AdamW
+constexpr double kRms = 0.2;  // RMS of AdamW's updates
 
-/// y = alpha x + beta y.
 void combine(real alpha, const Tensor& x, real beta, Tensor& y) {
   parallel_ranges(x.size(), kElementGrain, [&](Index begin, Index count) {
     Row to(y.data() + begin, count);
@@ -55,8 +53,7 @@ void multiply(const Operand& a, const Operand& b, Tensor& c) {
   gemm(a, b, c.data(), c.shape().last(), Accumulate::no);
 }
 
-/// U S V^T of norm 1 at most to U S' V^T, with S' about 1. The smaller of X X^T and X^T X gives the
-/// same.
+/// Maps U S V^T of norm at most 1 to U S' V^T with S' near 1. Uses the smaller of X X^T and X^T X.
 Tensor near_orthogonal(Tensor x) {
   const Index rows = x.shape()[0], columns = x.shape()[1], n = std::min(rows, columns);
   const bool wide = rows <= columns;

@@ -1,8 +1,7 @@
 #pragma once
-// How a parameter changes in a step: all that optimizers differ in, and the rules that there are.
-// In their formulas g is grad_scale * gradient, t the number of the step, counted from 1, and lr
-// the learning rate; what is kept starts at zero, and weight decay came first. Each is headed by
-// its formulas and source in its file.
+// Update rules. In their formulas g is grad_scale * gradient, t the step from 1, and lr the
+// learning rate; state starts at zero, and weight decay has been applied. The file of each rule
+// begins with its formulas and source.
 
 #include <array>
 #include <cmath>
@@ -15,51 +14,51 @@
 
 namespace difftape {
 
-/// What a rule keeps of a parameter from step to step, in its shape, under its name in checkpoints.
+/// State of a rule in the shape of its parameter, with its name in checkpoints.
 struct StateTensor {
   const char* name;
   Tensor value;
 };
 
-/// What a step of one parameter is taken with.
+/// The inputs of one step of one parameter.
 struct StepInput {
-  Index number;       ///< of the step, counted from 1
+  Index number;       ///< step from 1
   double lr;          ///< of this parameter
   double grad_scale;  ///< factor on its gradient
 };
 
-/// Consecutive elements of a parameter.
+/// Consecutive elements of one parameter.
 struct Elements {
   Index count;
-  real keep;                   ///< what weight decay leaves of each value
+  real keep;                   ///< 1 - weight decay of this step
   const real* grad;            ///< without grad_scale
-  const real* direction;       ///< of Prepared; null if there is none
+  const real* direction;       ///< from Prepared; null if absent
   real* value;                 ///< to be updated
-  std::array<real*, 2> state;  ///< in the order of the rule's names; null beyond them
+  std::array<real*, 2> state;  ///< in the order of state_names; null beyond
 };
 
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
-  /// The names of what it keeps; it all starts at zero.
+  /// Returns the names of its state tensors, which start at zero.
   virtual std::vector<const char*> state_names() const = 0;
 
-  /// Whether the rule is made for this parameter; AdamW updates those that it is not made for.
+  /// Returns false for parameters that AdamW updates instead.
   virtual bool takes(const Parameter&) const { return true; }
 
-  /// What is known of a parameter before the first of its elements changes.
+  /// The result of a pass over all elements of a parameter before they change.
   struct Prepared {
-    double lr_scale = 1;  ///< factor on its learning rate, and on weight decay that follows it
+    double lr_scale = 1;  ///< factor on the learning rate, and on weight decay that follows it
     Tensor direction{};   ///< the shape of the parameter
   };
-  /// Does what needs all elements at once; it may update `state`. On the calling thread, for one
-  /// parameter after another.
+  /// Does the work that needs all elements at once; may update `state`. Called for one parameter
+  /// after another.
   virtual Prepared prepare(const StepInput&, const Parameter&, std::span<StateTensor>) const {
     return {};
   }
 
-  /// Updates elements, each by itself. On several threads.
+  /// Updates elements, each independently, on several threads.
   virtual void update(const StepInput& step, const Elements& elements) const = 0;
 };
 
@@ -69,11 +68,9 @@ std::unique_ptr<UpdateRule> make_lion(const OptimConfig& config);
 std::unique_ptr<UpdateRule> make_sgd(const OptimConfig& config);
 std::unique_ptr<UpdateRule> make_muon(const OptimConfig& config);
 
-/// The rule of a kind, with the numbers of the configuration.
 std::unique_ptr<UpdateRule> make_rule(OptimizerKind kind, const OptimConfig& config);
 
-/// What the rules that keep Adam's moments have in common: the factors of one step, rounded once
-/// from double.
+/// The factors of one step of Adam's moments, rounded once from double.
 struct AdamFactors {
   real grad_scale, beta1, beta2, rest1, rest2;
   real step_size;          // lr / (1 - beta1^t)

@@ -1,4 +1,4 @@
-// StableAdamW: AdamW whose learning rate falls, tensor by tensor, where v underestimates g^2 (the
+// StableAdamW: AdamW with a learning rate that falls per tensor where v underestimates g^2 (the
 // update clipping of Adafactor).
 //   m   = beta1 m + (1 - beta1) g
 //   v   = beta2 v + (1 - beta2) g^2
@@ -6,8 +6,8 @@
 //   lr  = lr / max(1, rms)                                     of weight decay too
 //   p  -= lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
 //   keeps   m, v
-//   source  Wortsman et al. 2023 (arXiv 2304.13013), algorithm 2, where the corrections for bias
-//           are in the betas; Shazeer and Stern 2018 (arXiv 1804.04235), section 5
+//   source  Wortsman et al. 2023 (arXiv 2304.13013), algorithm 2, with bias corrections in the
+//           betas; Shazeer and Stern 2018 (arXiv 1804.04235), section 5
 #include <algorithm>
 
 #include "core/parallel.h"

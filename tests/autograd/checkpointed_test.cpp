@@ -1,13 +1,14 @@
-// What runs again in backward: parameters, constants, errors.
+// Recomputation in backward: parameters, constants, errors.
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/name_scope.h"
+#include "tests/support/tensors.h"
 
 namespace difftape {
 namespace {
 
-/// A norm and a gated projection of x (B, C), as a block of a model has them.
+/// A norm and a gated projection of x (B, C), as in a block of a model.
 struct Part {
   ParameterSet parameters;
   Parameter& x = parameters.declare("x", {3, 4}, Role::projection, Init::normal(1));
@@ -59,7 +60,7 @@ TEST(Checkpointed, of_a_value_without_gradient_still_gives_those_of_the_paramete
     return part.weight.grad.clone();
   };
   const Tensor kept = gradient_of_weight(true), again = gradient_of_weight(false);
-  EXPECT_TRUE(std::equal(kept.values().begin(), kept.values().end(), again.values().begin()));
+  EXPECT_TRUE(test::same(kept, again));
   EXPECT_NE(kept.data()[0], 0);
 }
 

@@ -51,7 +51,7 @@ const std::vector<OpCase> primitives{
 };
 // The example ends.
 
-/// What stands in a file between the first `begin` and the next `end`.
+/// Returns the text between the first `begin` and the next `end`.
 std::string between(const char* file, const std::string& begin, const std::string& end) {
   std::stringstream text;
   text << std::ifstream(std::string(DIFFTAPE_TEST_SOURCE_DIR) + "/" + file).rdbuf();

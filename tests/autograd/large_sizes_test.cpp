@@ -1,16 +1,12 @@
 // Sizes at which the kernels change their blocks, against the compositions from primitives.
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/gradcheck/op_cases.h"
-#include "core/random.h"
+#include "tests/support/tensors.h"
 
 namespace difftape {
 namespace {
 
-Tensor drawn(const Shape& shape, const char* name) {
-  Tensor x = Tensor::empty(shape);
-  fill_normal(x, RandomStream(1, name), 1);
-  return x;
-}
+using test::random;
 
 /// Value and all gradients of two functions of the same inputs agree.
 void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
@@ -22,7 +18,7 @@ void expect_equal(const std::vector<Tensor>& inputs, const OpFunction& ours,
     for (const Tensor& input : inputs) vars.push_back(tape.input(input));
     const Var y = side == 0 ? ours(vars) : composed(vars);
     results[side].push_back(y.value());
-    tape.backward(y, drawn(y.shape(), "cotangent"));
+    tape.backward(y, random(y.shape(), "cotangent"));
     for (const Var& var : vars) results[side].push_back(tape.gradient_of(var));
   }
   for (size_t i = 0; i < results[0].size(); ++i) {
@@ -51,8 +47,8 @@ void expect_attention(const HeadMapping& mapping, const std::vector<Tensor>& inp
 TEST(LargeSizes, attention_with_long_rows_equals_its_composition) {
   constexpr Index kSeq = 801;
   expect_attention(HeadMapping::doubled(1, 1),
-                   {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"),
-                    drawn({1, kSeq, 1, 2}, "v"), drawn({1, kSeq, 1}, "lambda")});
+                   {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"),
+                    random({1, kSeq, 1, 2}, "v"), random({1, kSeq, 1}, "lambda")});
 }
 
 TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_composition) {
@@ -61,28 +57,29 @@ TEST(LargeSizes, attention_with_a_long_window_and_documents_equals_its_compositi
   for (size_t t = 333; t < kSeq; ++t) starts[t] = t < 1401 ? 333 : 1401;
   const Visibility visible{800, std::make_shared<const std::vector<std::int32_t>>(starts)};
   expect_attention(HeadMapping::doubled(1, 1),
-                   {drawn({1, kSeq, 2, 3}, "q"), drawn({1, kSeq, 1, 3}, "k"),
-                    drawn({1, kSeq, 1, 2}, "v"), drawn({1, kSeq, 1}, "lambda")},
+                   {random({1, kSeq, 2, 3}, "q"), random({1, kSeq, 1, 3}, "k"),
+                    random({1, kSeq, 1, 2}, "v"), random({1, kSeq, 1}, "lambda")},
                    visible);
 }
 
 TEST(LargeSizes, embedding_of_several_column_ranges_equals_its_composition) {
   const std::vector<std::int32_t> tokens{2, 0, 2, 1};
   expect_equal(
-      {drawn({3, 150}, "table")}, [&](std::vector<Var>& v) { return embedding(tokens, {4}, v[0]); },
+      {random({3, 150}, "table")},
+      [&](std::vector<Var>& v) { return embedding(tokens, {4}, v[0]); },
       [&](std::vector<Var>& v) { return composition::embedding(tokens, {4}, v[0]); });
 }
 
 TEST(LargeSizes, rms_norm_of_several_blocks_of_rows_equals_its_composition) {
   expect_equal(
-      {drawn({150, 5}, "x"), drawn({5}, "weight")},
+      {random({150, 5}, "x"), random({5}, "weight")},
       [](std::vector<Var>& v) { return rms_norm(v[0], v[1], 1e-5); },
       [](std::vector<Var>& v) { return composition::rms_norm(v[0], v[1], 1e-5); });
 }
 
 TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
   expect_equal(
-      {drawn({3, 6000}, "gate"), drawn({3, 6000}, "up"), drawn({2, 6000}, "weight")},
+      {random({3, 6000}, "gate"), random({3, 6000}, "up"), random({2, 6000}, "weight")},
       [](std::vector<Var>& v) { return swiglu_linear(v[0], v[1], v[2]); },
       [](std::vector<Var>& v) { return composition::swiglu_linear(v[0], v[1], v[2]); });
 }
@@ -91,8 +88,8 @@ TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
   constexpr Index kBatch = 4200, kSeq = 4;
   expect_attention(
       HeadMapping::paired(2, 2),
-      {drawn({kBatch, kSeq, 2, 1}, "q"), drawn({kBatch, kSeq, 2, 1}, "k"),
-       drawn({kBatch, kSeq, 1, 1}, "v"), drawn({}, "lambda"), drawn({2}, "sinks")});
+      {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
+       random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")});
 }
 
 TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {
@@ -100,7 +97,7 @@ TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {
     const Var ones = x.tape().constant(Tensor::full({width, 1}, 1));
     return reshape(matmul(reshape(x, {rows, width}), ones), shape);
   };
-  const std::vector<Tensor> x{drawn({7000, 3}, "x")};
+  const std::vector<Tensor> x{random({7000, 3}, "x")};
   expect_equal(
       x, [](std::vector<Var>& v) { return sum(v[0]); },
       [&](std::vector<Var>& v) { return product(v[0], 1, 21000, {}); });
@@ -113,7 +110,7 @@ TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {
 
 TEST(LargeSizes, transposing_several_ranges_twice_changes_nothing) {
   expect_equal(
-      {drawn({7000, 3}, "x")},
+      {random({7000, 3}, "x")},
       [](std::vector<Var>& v) { return transpose(transpose(v[0], 0, 1), 0, 1); },
       [](std::vector<Var>& v) {
         return reshape(v[0], {7000, 3});
@@ -125,7 +122,7 @@ TEST(LargeSizes, cross_entropy_over_several_chunks_or_ranges_equals_its_composit
     std::vector<std::int32_t> targets;
     for (int i = 0; i < rows; ++i) targets.push_back(target_of(i));
     expect_equal(
-        {drawn({rows, width}, "hidden"), drawn({7, width}, "weight")},
+        {random({rows, width}, "hidden"), random({7, width}, "weight")},
         [&](std::vector<Var>& v) { return affine(cross_entropy(v[0], v[1], targets), scale, 0); },
         [&](std::vector<Var>& v) {
           return affine(composition::cross_entropy(v[0], v[1], targets), scale, 0);
@@ -140,7 +137,7 @@ TEST(LargeSizes, cross_entropy_tells_the_loss_of_each_row_and_0_where_none_is_sc
   for (const int every : {1, 3}) {
     std::vector<std::int32_t> targets;
     for (int i = 0; i < 1200; ++i) targets.push_back(i % every == 0 ? i % 7 : kIgnoreIndex);
-    const Tensor hidden = drawn({1200, 5}, "hidden"), weight = drawn({7, 5}, "weight");
+    const Tensor hidden = random({1200, 5}, "hidden"), weight = random({7, 5}, "weight");
     Tape tape;
     LossTerms terms;
     cross_entropy(tape.input(hidden), tape.input(weight), targets, {}, &terms);

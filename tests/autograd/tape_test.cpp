@@ -7,8 +7,8 @@
 #include "core/name_scope.h"
 #include "core/pool.h"
 #include "core/profile.h"
-#include "core/random.h"
 #include "core/rows.h"
+#include "tests/support/tensors.h"
 
 namespace difftape {
 namespace {
@@ -122,45 +122,31 @@ TEST(Parameters, equal_declarations_start_equal_in_every_model) {
     return w.value.clone();
   };
   const Tensor a = draw(1, false), b = draw(1, true), c = draw(2, false);
-  EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
-  EXPECT_FALSE(std::equal(a.values().begin(), a.values().end(), c.values().begin()));
+  EXPECT_TRUE(test::same(a, b));
+  EXPECT_FALSE(test::same(a, c));
 }
 
 TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
   Tape tape;
-  const auto var = [&](const Shape& shape) { return tape.input(Tensor::zeros(shape)); };
+  const auto var = [&](auto... extents) { return tape.input(Tensor::zeros({Index{extents}...})); };
   const std::vector<std::pair<std::function<void()>, const char*>> wrong{
-      {[&] {
-         matmul(var(Shape{8, 64, 128}), var(Shape{8, 96, 256}));
-       },
+      {[&] { matmul(var(8, 64, 128), var(8, 96, 256)); },
        "matmul: inner sizes differ: a is (8, 64, 128), b is (8, 96, 256); need a.shape[-1] == "
        "b.shape[-2]"},
-      {[&] {
-         linear(var(Shape{2, 3}), var(Shape{4, 5}));
-       },
+      {[&] { linear(var(2, 3), var(4, 5)); },
        "linear: inner sizes differ: x is (2, 3), weight is (4, 5); need x.shape[-1] == "
        "weight.shape[1]"},
-      {[&] {
-         add(var(Shape{2, 3}), var(Shape{4}));
-       },
+      {[&] { linear(var(3, 5), var(4, 5), var(3, 5)); },
+       "linear: the residual is (3, 5); need (3, 4)"},
+      {[&] { add(var(2, 3), var(4)); },
        "add: shapes do not broadcast: a is (2, 3), b is (4); need equal extents or 1 at axis -1"},
-      {[&] {
-         rms_norm(var(Shape{2, 3}), var(Shape{4}), 1e-5);
-       },
+      {[&] { rms_norm(var(2, 3), var(4), 1e-5); },
        "rms_norm: x is (2, 3), weight is (4); need weight.shape == (x.shape[-1])"},
-      {[&] {
-         swiglu_linear(var(Shape{2, 3}), var(Shape{3, 2}), var(Shape{4, 3}));
-       },
+      {[&] { swiglu_linear(var(2, 3), var(3, 2), var(4, 3)); },
        "swiglu_linear: gate is (2, 3), up is (3, 2); need equal shapes"},
-      {[&] { softmax(var({})); }, "softmax: x is (); need a last axis that is not empty"},
-      {[&] {
-         slice(var(Shape{4, 3}), 0, 2, 3);
-       },
-       "slice: [2, 5) is not within axis 0 of (4, 3)"},
-      {[&] {
-         transpose(var(Shape{4, 3}), 0, 2);
-       },
-       "transpose: x is (4, 3); it has no axes 0 and 2"}};
+      {[&] { softmax(var()); }, "softmax: x is (); need a last axis that is not empty"},
+      {[&] { slice(var(4, 3), 0, 2, 3); }, "slice: [2, 5) is not within axis 0 of (4, 3)"},
+      {[&] { transpose(var(4, 3), 0, 2); }, "transpose: x is (4, 3); it has no axes 0 and 2"}};
   for (const auto& [op, message] : wrong) {
     EXPECT_THAT(op, testing::ThrowsMessage<ShapeError>(message));
   }
@@ -179,7 +165,7 @@ TEST(Ops, name_a_token_or_target_that_is_out_of_range_and_need_one_that_is_score
               fails("cross_entropy: all 2 targets are ignored; need at least one that is scored"));
 }
 
-/// What the events of a tape saw, one string per event.
+/// Returns the events of a tape, one string per event.
 std::vector<std::string> watched(Tape& tape, const std::function<void(Tape&)>& body) {
   std::vector<std::string> seen;
   const auto see = [&seen](const char* before) {
@@ -244,13 +230,8 @@ TEST(Tape, a_watcher_sees_what_runs_inside_an_op) {
 }
 
 TEST(Ops, cross_entropy_leaves_rows_that_are_not_scored_out_of_value_and_gradients) {
-  const auto numbers = [](const Shape& shape, const char* name) {
-    Tensor x = Tensor::empty(shape);
-    fill_normal(x, RandomStream(1, name), 1);
-    return x;
-  };
-  const Tensor weight = numbers({5, 3}, "weight");
-  Tensor all = numbers({4, 3}, "hidden"), some = Tensor::empty({2, 3});
+  const Tensor weight = test::random({5, 3}, "weight");
+  Tensor all = test::random({4, 3}, "hidden"), some = Tensor::empty({2, 3});
   std::copy_n(all.row(1), 3, some.row(0));
   std::copy_n(all.row(2), 3, some.row(1));
   Row(all.row(0), 3) = std::numeric_limits<real>::quiet_NaN();
@@ -266,7 +247,7 @@ TEST(Ops, cross_entropy_leaves_rows_that_are_not_scored_out_of_value_and_gradien
 
   EXPECT_EQ(y.value().item(), ys.value().item());
   const Tensor dx = tape.gradient_of(x), dxs = plain.gradient_of(xs);
-  EXPECT_TRUE(std::ranges::equal(tape.gradient_of(w).values(), plain.gradient_of(ws).values()));
+  EXPECT_TRUE(test::same(tape.gradient_of(w), plain.gradient_of(ws)));
   EXPECT_TRUE(std::ranges::equal(dx.values().subspan(3, 6), dxs.values()));
   for (const Index row : {0, 3}) {
     for (Index j = 0; j < 3; ++j) EXPECT_EQ(dx.row(row)[j], 0);

@@ -1,4 +1,4 @@
-// Which configurations PyTorch's script is compared on.
+// The configurations that torch_gpt.py can train.
 #include "bench/candidates.h"
 
 namespace difftape::bench {

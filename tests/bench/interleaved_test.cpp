@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr Interleaving kRules{.rounds = 2, .steps = 2, .warmup = 2};
 
-/// A candidate written in the shell: says what it is, then runs `answer` for every request.
+/// A candidate as a shell script: introduces itself, then runs `answer` for every request.
 Candidate shell(const std::string& name, const std::string& answer) {
   return {name,
           name,

@@ -1,4 +1,4 @@
-// Attention to a cache gives the last tokens of a long sequence what the whole of it gives them.
+// Attention to a cache equals attention over the whole sequence for its last tokens.
 #include <gtest/gtest.h>
 
 #include "core/attention/decode.h"

@@ -9,8 +9,8 @@ namespace {
 
 constexpr Index kWidth = 2;
 
-/// One or two maps over a row of tokens whose scores are q_t * k_s with unit scale: the first
-/// feature carries them, the second is 0.
+/// One or two maps with scores q_t * k_s and unit scale: the first feature carries them, the second
+/// is 0.
 struct Extreme : test::Problem {
   Extreme(bool differential, Index seq)
       : Problem(differential ? HeadMapping::doubled(1, 1) : HeadMapping::standard(1, 1), 1, seq,
@@ -91,8 +91,10 @@ TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
   problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, 1e4);
   for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
   const AttentionGradients gradients = problem.backward();
-  for (real g : gradients.dq.values()) EXPECT_EQ(g, 0);
-  for (real g : gradients.dv.values()) EXPECT_EQ(g, 0);
+  for (const auto which :
+       {&AttentionGradients::dq, &AttentionGradients::dv, &AttentionGradients::dsinks}) {
+    for (real g : (gradients.*which).values()) EXPECT_EQ(g, 0);
+  }
 }
 
 TEST_P(Extremes, denormals_are_small_numbers_like_others) {

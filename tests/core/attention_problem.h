@@ -1,5 +1,5 @@
 #pragma once
-// One call of the attention kernel with random operands, and what its queries may see.
+// One call of the attention kernel with random operands and a choice of visibility.
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "core/attention/attention.h"
-#include "core/random.h"
+#include "tests/support/tensors.h"
 
 namespace difftape::test {
-
-inline Tensor random(const Shape& shape, const char* name) {
-  Tensor x = Tensor::empty(shape);
-  fill_normal(x, RandomStream(1, name), 1);
-  return x;
-}
 
 /// Sequence b of x (B, ...).
 inline Tensor sequence(const Tensor& x, Index b) {
@@ -81,11 +75,6 @@ struct Problem {
     return to;
   }
 };
-
-inline void expect_equal(const Tensor& a, const Tensor& b) {
-  ASSERT_EQ(a.shape(), b.shape());
-  EXPECT_TRUE(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
-}
 
 inline void expect_near(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.shape(), b.shape());

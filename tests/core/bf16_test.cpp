@@ -6,7 +6,7 @@
 namespace difftape {
 namespace {
 
-TEST(Bf16, rounds_to_the_nearest_and_ties_to_the_even_neighbour) {
+TEST(Bf16, rounds_to_the_nearest_and_ties_to_the_even_neighbor) {
   const double step = std::ldexp(1.0, -7);  // between bfloat16s in [1, 2)
   EXPECT_EQ(round_bf16(real(1 + 0.49 * step)), real(1));
   EXPECT_EQ(round_bf16(real(1 + 0.51 * step)), real(1 + step));

@@ -13,9 +13,9 @@
 #include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/pool.h"
-#include "core/random.h"
 #include "core/simd.h"
 #include "core/tile.h"
+#include "tests/support/tensors.h"
 #include "tests/support/threads.h"
 
 namespace difftape {
@@ -36,16 +36,9 @@ struct Stored {
 
 Stored make_matrix(Index rows, Index cols, bool transposed, Index padding, const char* name) {
   const Index stored_rows = transposed ? cols : rows, width = (transposed ? rows : cols) + padding;
-  Stored m{Tensor::empty({stored_rows, width}), {}};
-  fill_normal(m.memory, RandomStream(1, name), 1);
+  Stored m{test::random({stored_rows, width}, name), {}};
   m.view = {m.memory.data(), rows, cols, width, transposed};
   return m;
-}
-
-Tensor random_addend(Index rows, Index cols) {
-  Tensor x = Tensor::empty({rows, cols});
-  fill_normal(x, RandomStream(1, "addend"), 1);
-  return x;
 }
 
 /// The options of one product.
@@ -108,18 +101,18 @@ struct Way {
   Stored b() const { return make_matrix(k, n, b_t, padding, "b"); }
 };
 const Way kWays[] = {
-    {300, 200, 700, false, true, 0, false, true},    // B transposed: a layer forward
+    {300, 200, 700, false, true, 0, false, true},    // B transposed: forward of a layer
     {300, 200, 700, false, false, 0, false, false},  // few rows
     {600, 200, 90, false, false, 0, false, true},    // many rows
     {500, 130, 700, true, false, 0, true, false},    // long rows of A: a gradient of weights
     {200, 130, 700, true, false, 300, true, true},   // long rows of both
-    {3, 700, 300, false, true, 0, false, false},     // a token at a time: dot products
+    {3, 700, 300, false, true, 0, false, false},     // token by token: dot products
 };
 
 /// Checks that more threads give the same bits as one.
 void expect_threads_do_not_matter(const Way& way, const Request& request) {
   const Stored a = way.a(), b = way.b();
-  const Tensor residual = random_addend(way.m, way.n);
+  const Tensor residual = test::random({way.m, way.n}, "addend");
   const auto product = [&](int threads) {
     const test::Threads scope(threads);
     Tensor c = Tensor::full({way.m, way.n}, real(0.5));
@@ -129,8 +122,7 @@ void expect_threads_do_not_matter(const Way& way, const Request& request) {
   const Tensor expected = product(1);
   ASSERT_TRUE(expected.all_finite());
   for (int threads : {2, 4, 16}) {
-    const Tensor c = product(threads);
-    EXPECT_TRUE(std::equal(c.values().begin(), c.values().end(), expected.values().begin()))
+    EXPECT_TRUE(test::same(product(threads), expected))
         << way.m << " " << way.n << " " << way.k << " on " << threads << " threads";
   }
 }
@@ -221,7 +213,7 @@ TEST_P(EveryGemm, keeps_what_is_not_finite_in_its_row_or_column) {
 }
 
 TEST_P(EveryGemm, of_an_empty_inner_size_gives_zeros_or_the_addend) {
-  const Tensor residual = random_addend(3, 5);
+  const Tensor residual = test::random({3, 5}, "addend");
   Tensor c = Tensor::full({3, 5}, std::nan(""));
   const real nothing = 0;
   const Operand a{&nothing, 3, 0, 1}, b{&nothing, 0, 5, 5};

@@ -4,7 +4,7 @@
 namespace difftape {
 namespace {
 
-TEST(HeadMapping, grouped_queries_share_a_key_head_with_their_neighbours) {
+TEST(HeadMapping, grouped_queries_share_a_key_head_with_their_neighbors) {
   const HeadMapping mapping = HeadMapping::standard(6, 2);
   ASSERT_EQ(mapping.outputs.size(), 6u);
   for (size_t i = 0; i < 6; ++i) {
@@ -14,7 +14,7 @@ TEST(HeadMapping, grouped_queries_share_a_key_head_with_their_neighbours) {
   }
 }
 
-TEST(HeadMapping, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) {
+TEST(HeadMapping, v1_pairs_neighbors_and_keeps_key_pairs_apart_under_grouping) {
   const HeadMapping mapping = HeadMapping::paired(8, 4);
   EXPECT_EQ(mapping.outputs.size(), 4u);
   EXPECT_EQ(mapping.value_heads, 2);
@@ -24,7 +24,7 @@ TEST(HeadMapping, v1_pairs_neighbours_and_keeps_key_pairs_apart_under_grouping) 
   EXPECT_THAT(mapping.outputs[3].value, testing::ElementsAre(1, 1));
 }
 
-TEST(HeadMapping, v2_pairs_neighbours_of_one_group) {
+TEST(HeadMapping, v2_pairs_neighbors_of_one_group) {
   const HeadMapping mapping = HeadMapping::doubled(4, 2);
   EXPECT_EQ(mapping.query_heads, 8);
   EXPECT_EQ(mapping.outputs.size(), 4u);

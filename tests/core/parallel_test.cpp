@@ -63,12 +63,13 @@ TEST(Parallel, nothing_runs_in_a_dry_run) {
 }
 
 #ifdef __SSE2__
-/// How many of the sums of two numbers, whose result is subnormal, are 0 on the threads that add.
+/// Returns the number of sums of two normal numbers with a subnormal result that are 0, over all
+/// threads.
 Index flushed_sums() {
   constexpr Index kSums = 1000;
   const volatile real tiny = std::numeric_limits<real>::min();
   return static_cast<Index>(parallel_sum(kSums, 1, [&](Index, Index) {
-    return tiny * real{0.5} == 0 ? 1.0 : 0.0;  // rounding to 0 is what is asked for
+    return tiny * real{0.5} == 0 ? 1.0 : 0.0;  // exact comparison: rounds to 0 or not
   }));
 }
 

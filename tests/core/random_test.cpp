@@ -120,7 +120,8 @@ TEST(RandomPermutation, puts_every_number_at_every_place_and_leaves_no_neighbors
   double chi_square = 0;
   for (const int count : counts) chi_square += std::pow(count - 1000, 2) / 1000.0;
   EXPECT_NEAR(chi_square, 36 * 36, 5 * std::sqrt(2.0 * 36 * 36));
-  // One of 37 pairs in a row, 36 rows an order: a mean of 36/37 an order with that variance.
+  // Each of 36 neighboring pairs is consecutive with probability 1/37, so mean and variance are
+  // 36/37 per order.
   const double expected = kSeeds * 36.0 / 37;
   EXPECT_NEAR(neighbors, expected, 5 * std::sqrt(expected));
 }

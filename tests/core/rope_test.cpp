@@ -7,7 +7,7 @@
 namespace difftape {
 namespace {
 
-TEST(Rope, rotates_neighbouring_channels_by_position_times_frequency) {
+TEST(Rope, rotates_neighboring_channels_by_position_times_frequency) {
   const RopeTable table(8, 4);
   const Tensor x = Tensor::from({1, 2, 1, 4}, std::vector<real>{1, 2, 3, 4, 1, 2, 3, 4});
   Tensor y = Tensor::like(x);
@@ -30,7 +30,7 @@ TEST(Rope, turning_back_gives_the_input) {
   for (Index i = 0; i < x.size(); ++i) EXPECT_NEAR(y.data()[i], x.data()[i], 1e-6);
 }
 
-/// Of heads of 16, four times as long as in training.
+/// Returns frequencies for heads of 16 and sequences four times as long as in training.
 std::vector<double> scaled(RopeScalingKind kind) {
   return rope_frequencies(
       {.theta = 10000,

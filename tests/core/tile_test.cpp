@@ -1,4 +1,4 @@
-// Tiles of bfloat16 from each backend, without what core/gemm puts around them.
+// bfloat16 tiles of each backend, without core/gemm.
 #include "core/tile.h"
 
 #include <algorithm>
@@ -10,15 +10,14 @@
 #include "core/bf16.h"
 #include "core/gemm.h"
 #include "core/pool.h"
-#include "core/random.h"
+#include "tests/support/tensors.h"
 
 namespace difftape {
 namespace {
 
 /// Standard normal numbers that are bfloat16s.
 Tensor random(Index rows, Index cols, const char* name) {
-  Tensor x = Tensor::empty({rows, cols});
-  fill_normal(x, RandomStream(1, name), 1);
+  Tensor x = test::random({rows, cols}, name);
   round_bf16(x.data(), x.size());
   return x;
 }
@@ -52,7 +51,7 @@ std::shared_ptr<std::uint16_t> panel_of(const Tensor& b) {
 
 constexpr real kBefore = real(0.5);
 
-/// C as a tile of a wider matrix; what is overwritten is no number.
+/// Makes C as a tile of a wider matrix; elements to be overwritten are NaN.
 Tensor make_result(Index m, Index n, Index stride, bool add) {
   Tensor c = Tensor::full({m, stride}, kBefore);
   for (Index i = 0; i < m && !add; ++i) {

@@ -7,7 +7,7 @@
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
-#include "core/random.h"
+#include "tests/support/tensors.h"
 
 namespace difftape {
 namespace {
@@ -21,10 +21,8 @@ void PrintTo(const Sizes& s, std::ostream* out) {
   *out << "N=" << s.tokens << " d_model=" << s.d_model << " d=" << s.d;
 }
 
-Tensor random(const Shape& shape, const char* name, double std = 0.7) {
-  Tensor x = Tensor::empty(shape);
-  fill_normal(x, RandomStream(9, name), std);
-  return x;
+Tensor drawn(const Shape& shape, const char* name, double std = 0.7) {
+  return test::random(shape, name, std);
 }
 
 Matrix dense(const Tensor& x, Index columns) {
@@ -68,13 +66,13 @@ struct Head {
 
   explicit Head(const Sizes& sizes)
       : s(sizes),
-        x(random({s.tokens, s.d_model}, "x", 1)),
-        wq(random({s.d_model, 2 * s.d}, "wq")),
-        wk(random({s.d_model, 2 * s.d}, "wk")),
-        wv(random({s.d_model, 2 * s.d}, "wv")),
-        wo(random({2 * s.d, s.d_model}, "wo")),
+        x(drawn({s.tokens, s.d_model}, "x", 1)),
+        wq(drawn({s.d_model, 2 * s.d}, "wq")),
+        wk(drawn({s.d_model, 2 * s.d}, "wk")),
+        wv(drawn({s.d_model, 2 * s.d}, "wv")),
+        wo(drawn({2 * s.d, s.d_model}, "wo")),
         lambda(Tensor::scalar(real(0.37))),
-        dout(random({s.tokens, s.d_model}, "dout", 1)) {}
+        dout(drawn({s.tokens, s.d_model}, "dout", 1)) {}
 
   Matrix dense_x() const { return dense(x, s.d_model); }
   Matrix product(const Tensor& w) const { return times({dense_x(), dense(w, 2 * s.d)}); }
@@ -158,7 +156,7 @@ TEST_P(AppendixG, equation_7_with_the_norm_as_identity) {
 TEST_P(AppendixG, equation_7_with_the_norm_and_its_factor_in_place) {
   constexpr double kEps = 1e-5, kFactor = 1 - 0.2;
   const Index width = 2 * h.s.d;
-  const Tensor norm_weight = random({width}, "gain");
+  const Tensor norm_weight = drawn({width}, "gain");
   OnTape on(h);
   const Var context = on.context(h, HeadMapping::paired(2, 2), 2);
   on.backward(h, affine(rms_norm(context, on.tape.constant(norm_weight), kEps), kFactor, 0));

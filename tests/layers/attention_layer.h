@@ -3,18 +3,12 @@
 
 #include <memory>
 
-#include "core/random.h"
 #include "layers/attention/attention.h"
+#include "tests/support/tensors.h"
 
 namespace difftape::test {
 
-inline Tensor random(const Shape& shape, const std::string& name, double std = 1) {
-  Tensor x = Tensor::empty(shape);
-  fill_normal(x, RandomStream(3, name), std);
-  return x;
-}
-
-/// 4 heads of 4 over d_model 6, named by kind; change it before building a layer from it.
+/// 4 heads of 4 over d_model 6; change it before building a layer.
 inline ModelConfig layer_config(const std::string& kind) {
   ModelConfig config;
   config.d_model = 6;
@@ -45,7 +39,7 @@ class Layer {
     Tape tape(Tape::Mode::inference);
     return attention(tape.constant(x), {starts}).value();
   }
-  /// Gradient of <cotangent, output> for x; those of the parameters stay in them.
+  /// Returns the gradient of <cotangent, output> for x; parameters keep theirs.
   Tensor backward(const Tensor& x, const Tensor& cotangent,
                   const DocumentOffsets& starts = nullptr) {
     for (Parameter& p : parameters) p.zero_grad();
@@ -59,11 +53,6 @@ class Layer {
   ParameterSet parameters;
   Attention attention;
 };
-
-/// Bit for bit.
-inline bool same(const Tensor& a, const Tensor& b) {
-  return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
-}
 
 /// Every kind, and ablations of V1 and V2, as layers.
 inline std::vector<ModelConfig> variants() {

@@ -1,4 +1,4 @@
-// Tokens one after the other, over the keys and values of those before, give what all at once give.
+// Decoding with a cache equals one pass over the whole sequence.
 #include "core/attention/decode.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ DocumentOffsets documents_of(const DocumentOffsets& all, Index begin, Index n) {
   return std::make_shared<const std::vector<std::int32_t>>(part);
 }
 
-/// The largest difference between a layer over all tokens at once and over `pieces` of them in
-/// turn, relative to the largest number.
+/// Returns the largest difference between one pass over all tokens and passes over `pieces`,
+/// relative to the largest element.
 double difference(Layer& layer, const std::vector<Index>& pieces,
                   const DocumentOffsets& documents = nullptr) {
   const Tensor x = test::random({kBatchSize, kSeqLen, layer.config.d_model}, "x");

@@ -30,7 +30,7 @@ std::vector<T> values_of(const std::optional<T>&) {
 }
 inline std::vector<bool> values_of(const std::optional<bool>&) { return {false, true}; }
 
-/// How many values each field takes, "not set" among them.
+/// Returns the number of values of each field, including "not set".
 inline Combination sizes() {
   Combination counts{};
   AttentionConfig config;

@@ -1,5 +1,5 @@
-// What people get wrong about differential attention, one test each; the errors of a configuration
-// about them are in tests/train/run/config/common_pitfalls_test.cpp.
+// Common mistakes about differential attention, one test each;
+// tests/train/run/config/common_pitfalls_test.cpp has those in configurations.
 #include <cmath>
 
 #include "autograd/gradcheck/gradcheck.h"
@@ -22,13 +22,13 @@ TEST(CommonPitfalls, the_head_count_is_halved_once_by_v1_itself) {
   EXPECT_EQ(v1.weight("subln.weight").shape(), (Shape{8}));
 }
 
-TEST(CommonPitfalls, v2_pairs_neighbours_of_one_group_and_halves_are_an_ablation) {
+TEST(CommonPitfalls, v2_pairs_neighbors_of_one_group_and_halves_are_an_ablation) {
   ModelConfig config = layer_config("diff_v2");
-  const HeadMapping neighbours = Layer(config).attention.mapping();
+  const HeadMapping neighbors = Layer(config).attention.mapping();
   config.attention.pairing = Pairing::split_half;
   const HeadMapping halves = Layer(config).attention.mapping();
   for (Index i = 0; i < 4; ++i) {
-    const OutputHead& near = neighbours.outputs[static_cast<size_t>(i)];
+    const OutputHead& near = neighbors.outputs[static_cast<size_t>(i)];
     const OutputHead& far = halves.outputs[static_cast<size_t>(i)];
     EXPECT_THAT(near.query, testing::ElementsAre(2 * i, 2 * i + 1));
     EXPECT_EQ(near.key[0], near.key[1]);
@@ -45,30 +45,29 @@ TEST(CommonPitfalls, the_maps_of_v1_read_different_key_heads_under_grouped_queri
   }
 }
 
-/// lambda of a layer for x.
-Tensor lambda_of(const std::string& kind, const Tensor& x, double size) {
+/// The lambda rule of one layer.
+struct Lambda {
   ParameterSet parameters;
-  const auto rule =
-      make_lambda(fields_of(layer_config(kind).attention),
-                  {parameters, "attn", {Component::attention, 0}}, {4, x.shape().last(), 4, 0.02});
-  parameters.initialize(1);
-  for (Parameter& p : parameters) p.value.fill(static_cast<real>(size));
-  Tape tape(Tape::Mode::inference);
-  return (*rule)(tape.constant(x)).value();
-}
+  std::unique_ptr<LambdaRule> rule;
+  explicit Lambda(const std::string& kind, Index layer = 0)
+      : rule(make_lambda(fields_of(layer_config(kind).attention),
+                         {parameters, "attn", {Component::attention, layer}}, {4, 6, 2, 0.02})) {
+    parameters.initialize(1);
+  }
+  /// Returns lambda for x if parameters whose names end with `suffix` are `value`, and others 0.
+  Tensor operator()(const Tensor& x, std::string_view suffix, real value) {
+    for (Parameter& p : parameters) p.value.fill(p.name.ends_with(suffix) ? value : 0);
+    Tape tape(Tape::Mode::inference);
+    return (*rule)(tape.constant(x)).value();
+  }
+};
 
 TEST(CommonPitfalls, lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
   const Tensor x = random({1, 9, 6}, "x");
-  ParameterSet parameters;
-  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention),
-                                {parameters, "attn", {Component::attention, 0}}, {4, 6, 2, 0.02});
-  parameters.initialize(1);
-  for (Parameter& p : parameters) p.value.fill(p.name.ends_with("1") ? 1 : 0);
-  Tape tape(Tape::Mode::inference);
-  EXPECT_NEAR((*rule)(tape.constant(x)).value().item(), std::exp(4.0) - 1 + 0.2, 1e-12);
-  for (Parameter& p : parameters) p.value.fill(p.name.ends_with("2") ? 1 : 0);
-  EXPECT_NEAR((*rule)(tape.constant(x)).value().item(), 1 - std::exp(4.0) + 0.2, 1e-12);
-  for (real lambda : lambda_of("diff_v2", x, 3).values()) {
+  Lambda v1("diff_v1"), v2("diff_v2");
+  EXPECT_NEAR(v1(x, "1", 1).item(), std::exp(4.0) - 1 + 0.2, 1e-12);
+  EXPECT_NEAR(v1(x, "2", 1).item(), 1 - std::exp(4.0) + 0.2, 1e-12);
+  for (real lambda : v2(x, "", 3).values()) {
     EXPECT_GT(lambda, 0);
     EXPECT_LT(lambda, 1);
   }
@@ -78,16 +77,12 @@ TEST(CommonPitfalls, lambda_init_counts_layers_from_0) {
   EXPECT_DOUBLE_EQ(lambda_init_of_layer(0), 0.2);
   EXPECT_DOUBLE_EQ(lambda_init_of_layer(1), 0.8 - 0.6 * std::exp(-0.3));
   const Tensor x = random({1, 3, 6}, "x");
-  EXPECT_NEAR(lambda_of("diff_v1", x, 0).item(), 0.2, 1e-15) << "of layer 0, the vectors being 0";
-  ParameterSet parameters;
-  const auto rule = make_lambda(fields_of(layer_config("diff_v1").attention),
-                                {parameters, "attn", {Component::attention, 2}}, {4, 6, 2, 0.02});
-  parameters.initialize(1);
-  for (Parameter& p : parameters) p.value.fill(0);
-  Tape tape(Tape::Mode::inference);
-  const double init = 0.8 - 0.6 * std::exp(-0.6);  // of layer 2
-  EXPECT_NEAR((*rule)(tape.constant(x)).value().item(), init, 1e-15);
-  EXPECT_NEAR(rule->head_factor(), 1 - init, 1e-15);
+  for (const Index layer : {0, 2}) {
+    Lambda v1("diff_v1", layer);
+    const double init = 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(layer));
+    EXPECT_NEAR(v1(x, "", 0).item(), init, 1e-15) << "the vectors are 0";
+    EXPECT_NEAR(v1.rule->head_factor(), 1 - init, 1e-15);
+  }
 }
 
 TEST(CommonPitfalls, the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_factor) {
@@ -137,7 +132,7 @@ TEST(CommonPitfalls, the_gate_comes_after_the_norm_of_a_head) {
   ModelConfig config = layer_config("gated");
   config.attention.subln = true;
   Layer gated(config);
-  gated.weight("gate_proj.weight").fill(0);  // sigmoid(0): half of what the norm gives
+  gated.weight("gate_proj.weight").fill(0);  // sigmoid(0): half of the norm's output
   config.attention.gate = Gate::none;
   const Tensor half = gated.forward(x), whole = Layer(config).forward(x);
   for (Index i = 0; i < half.size(); ++i) EXPECT_NEAR(2 * half.data()[i], whole.data()[i], 1e-12);

@@ -1,4 +1,4 @@
-// What the V2 article derives rather than measures: no seeds, asserted as it is written.
+// Statements that the V2 article derives rather than measures, as assertions without seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace difftape {
 namespace {
 
-/// The factor by which an RMSNorm of each head enlarges what uniform attention over n keys gives,
-/// for values of RMS 1: independent ones, or the same for all tokens.
+/// Returns the gain of a per-head RMSNorm on uniform attention over n keys. Values have RMS 1 and
+/// are independent or equal for all tokens.
 double gain_of_norm(Index n, bool independent) {
   constexpr Index kSize = 64;
   const RandomStream random(1, "values");

@@ -1,4 +1,4 @@
-// What the weights of a model are drawn from, by preset and by what is set beside it.
+// Initial weights by preset and by overrides.
 #include "layers/init.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ double deviation(const Tensor& x) {
   return std::sqrt(squares / static_cast<double>(x.size()));
 }
 
-/// Standard deviations of what a model should draw.
+/// Expected standard deviations of initial weights.
 struct Expected {
   double embedding, over_96, over_160, residual_over_96, residual_over_160;
 };

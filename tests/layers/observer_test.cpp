@@ -1,4 +1,4 @@
-// What an observer sees is what the layers computed, and looking changes nothing.
+// Observers see the tensors that the layers computed and change nothing.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What keeps a model stable: norm of the embeddings, soft cap of the logits, z-loss, QK-clip.
+// Remedies against instability: embedding norm, logit soft cap, z-loss, QK-clip.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -84,7 +84,7 @@ TEST(Remedies, the_z_loss_is_the_mean_square_of_log_z_beside_the_cross_entropy) 
   EXPECT_NEAR(loss.value().item(), expected.value().item() + 0.25 * squares, 1e-13);
 }
 
-TEST(Remedies, normalised_embeddings_forget_their_size) {
+TEST(Remedies, normalized_embeddings_forget_their_size) {
   ModelConfig config = config_of();
   config.embedding_norm = true;
   config.norm_eps = 1e-30;

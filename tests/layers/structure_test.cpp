@@ -1,4 +1,4 @@
-// What must hold exactly for every attention layer, whatever its numbers.
+// Exact properties of every attention layer, whatever its weights.
 #include <fmt/format.h>
 
 #include "autograd/gradcheck/gradcheck.h"
@@ -25,7 +25,7 @@ std::string name_of(const ModelConfig& config) {
   return name + (a.subln ? fmt::format(" subln {}", *a.subln) : "");
 }
 
-/// With one visible key both maps are 1, and their plain difference is 0.
+/// Returns true if the plain difference of both maps is 0, as with one visible key.
 bool vanishes(const ModelConfig& config, Index visible_keys) {
   return config.attention.lambda == LambdaKind::one && visible_keys == 1;
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/random.h"
+#include "tests/support/tensors.h"
 
 namespace difftape {
 namespace {
@@ -32,9 +32,7 @@ TEST(TreeSum, has_equal_ranges_that_are_subtrees) {
 }
 
 Tensor leaf(Index number) {
-  Tensor x = Tensor::empty({1000});
-  fill_normal(x, RandomStream(1, "leaf " + std::to_string(number)), 1);
-  return x;
+  return test::random({1000}, "leaf " + std::to_string(number));
 }
 
 Tensor sum(Index begin, Index leaves) {
@@ -47,16 +45,14 @@ Tensor sum(Index begin, Index leaves) {
   return x;
 }
 
-bool equal(const Tensor& a, const Tensor& b) { return std::ranges::equal(a.values(), b.values()); }
-
 TEST(TreeSum, of_four_adds_the_sums_of_two_pairs) {
   Tensor left = leaf(0), right = leaf(2), chain = leaf(0);
   left.add(leaf(1));
   right.add(leaf(3));
   left.add(right);
-  EXPECT_TRUE(equal(sum(0, 4), left));
+  EXPECT_TRUE(test::same(sum(0, 4), left));
   for (const Index i : {1, 2, 3}) chain.add(leaf(i));
-  EXPECT_FALSE(equal(sum(0, 4), chain)) << "the order matters";
+  EXPECT_FALSE(test::same(sum(0, 4), chain)) << "the order matters";
 }
 
 TEST(TreeSum, is_that_of_the_sums_of_its_ranges_bit_for_bit) {
@@ -70,7 +66,7 @@ TEST(TreeSum, is_that_of_the_sums_of_its_ranges_bit_for_bit) {
         x = sum(i * (leaves / ranges), leaves / ranges);
         tree.add(i, x);
       }
-      EXPECT_TRUE(equal(x, whole)) << leaves << " by " << ranges;
+      EXPECT_TRUE(test::same(x, whole)) << leaves << " by " << ranges;
     }
   }
 }
@@ -84,7 +80,7 @@ TEST(TreeSum, keeps_a_tensor_a_level_and_serves_again) {
       x = leaf(i);
       tree.add(i, x);
     }
-    EXPECT_TRUE(equal(x, sum(0, 8))) << round;
+    EXPECT_TRUE(test::same(x, sum(0, 8))) << round;
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How often a part stands in a text.
+// Counts occurrences in a string.
 
 #include <cstddef>
 #include <string>

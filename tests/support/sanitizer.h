@@ -1,5 +1,5 @@
 #pragma once
-// What tests cannot ask for in a program that is built with sanitizers.
+// Properties of programs built with sanitizers.
 
 #if defined(__has_feature)  // Clang
 #if __has_feature(address_sanitizer)
@@ -9,7 +9,7 @@
 
 namespace difftape::test {
 
-/// Whether freed memory is kept for a while, to find what is read after its end.
+/// True if freed memory is kept for a while to detect reads after its end.
 #ifdef __SANITIZE_ADDRESS__
 inline constexpr bool kKeepsFreedMemory = true;
 #else

@@ -9,8 +9,8 @@
 
 namespace difftape::test {
 
-/// A model of byte-pair encoding from lines of text that leaves text as it is, newlines and spaces
-/// too, as the flags of `spm_train` in train/run/data/README.md do.
+/// Trains a byte-pair model that keeps text unchanged, including newlines and spaces, like the
+/// flags of `spm_train` in train/run/data/README.md.
 inline std::string train_sentencepiece(std::vector<std::string> lines, int vocab_size) {
   class Lines : public sentencepiece::SentenceIterator {
    public:

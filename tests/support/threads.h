@@ -1,5 +1,5 @@
 #pragma once
-// A number of threads for as long as it lives.
+// Sets the number of threads while it lives.
 
 #include "core/parallel.h"
 

@@ -1,4 +1,4 @@
-// A training step in a dry run: what it counts, against the same step with memory.
+// Memory counted by a dry run of a training step, against the real step.
 #include "core/gemm_backend.h"
 #include "core/pool.h"
 
@@ -36,7 +36,7 @@ struct StepShape {
   Precision precision = Precision::full;
 };
 
-/// What the pool held at the peak of the second step of a run, and between forward and backward.
+/// Bytes in use at the peak of the second step, and between forward and backward.
 struct Measured {
   size_t peak = 0, kept = 0;
   bool operator==(const Measured&) const = default;

@@ -1,9 +1,8 @@
-// What is recomputed instead of kept changes no bit.
-#include <cstring>
-
+// Recomputed activations give bitwise equal results.
 #include "core/error.h"
 #include "core/pool.h"
 #include "layers/language_model.h"
+#include "tests/support/tensors.h"
 #include "train/app/gradcheck/cases.h"
 
 namespace difftape {
@@ -32,10 +31,6 @@ std::vector<std::int32_t> some_tokens(Index first) {
   return tokens;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(real)) == 0;
-}
-
 /// Losses of two micro-batches, and the sum of their gradients, in the order of the parameters.
 struct Gradients {
   std::vector<Tensor> losses, of_parameters;
@@ -59,11 +54,11 @@ Gradients gradients(const ModelConfig& config, ActivationCheckpointing recompute
 }
 
 void expect_same(const Gradients& kept, const Gradients& recomputed, const std::string& what) {
-  for (size_t i : {0u, 1u}) EXPECT_TRUE(same_bits(kept.losses[i], recomputed.losses[i])) << what;
+  for (size_t i : {0u, 1u}) EXPECT_TRUE(test::same(kept.losses[i], recomputed.losses[i])) << what;
   ASSERT_EQ(kept.of_parameters.size(), recomputed.of_parameters.size());
   for (size_t i = 0; i < kept.of_parameters.size(); ++i) {
     const auto values = kept.of_parameters[i].values();
-    EXPECT_TRUE(same_bits(kept.of_parameters[i], recomputed.of_parameters[i])) << what << i;
+    EXPECT_TRUE(test::same(kept.of_parameters[i], recomputed.of_parameters[i])) << what << i;
     EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](real g) { return g != 0; }))
         << what << " parameter " << i << " has no gradient that could differ";
   }

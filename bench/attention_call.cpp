@@ -48,7 +48,7 @@ AttentionCall attention_call(AttentionKind kind, Index heads, Index head_dim, In
   config.head_dim = head_dim;
   config.attention.kind = kind;
   ParameterSet declared;  // allocates nothing
-  const Attention layer({declared, "self_attn", 0, config}, nullptr);
+  const Attention layer({{declared, "self_attn"}, config}, nullptr);
   return {layer.mapping(), batch, seq, head_dim, layer.value_dim()};
 }
 

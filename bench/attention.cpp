@@ -53,13 +53,6 @@ struct TwoCalls {
   }
 };
 
-/// Median and 10-90 % range of a over b, round by round.
-std::string ratio(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> by_round = ratios(a, b);
-  return fmt::format("{:.3f} ({:.3f}-{:.3f})", stats::quantile(by_round, 0.5),
-                     stats::quantile(by_round, 0.1), stats::quantile(by_round, 0.9));
-}
-
 void compare_times(Index tokens, int rounds) {
   system::Table table{{{"", "T"},
                        {"softmax", "ms"},
@@ -87,8 +80,9 @@ void compare_times(Index tokens, int rounds) {
     const auto ms = [&](size_t i) {
       return fmt::format("{:.2f}", 1e3 * stats::quantile(seconds[i], 0.5));
     };
-    table.rows.push_back({std::to_string(seq), ms(0), ms(1), ms(2), ratio(seconds[0], seconds[1]),
-                          ratio(seconds[3], seconds[2]), ratio(seconds[4], seconds[2])});
+    table.rows.push_back({std::to_string(seq), ms(0), ms(1), ms(2),
+                          ratio_text(seconds[0], seconds[1]), ratio_text(seconds[3], seconds[2]),
+                          ratio_text(seconds[4], seconds[2])});
   }
   fmt::print("{} heads of {}, {} tokens in all, forward + backward\n{}\n", kHeads, kHeadDim, tokens,
              to_text(table));

@@ -22,6 +22,12 @@ std::vector<double> ratios(const std::vector<double>& a, const std::vector<doubl
   return result;
 }
 
+std::string ratio_text(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> by_round = ratios(a, b);
+  return fmt::format("{:.3f} ({:.3f}-{:.3f})", stats::quantile(by_round, 0.5),
+                     stats::quantile(by_round, 0.1), stats::quantile(by_round, 0.9));
+}
+
 double seconds_of(const std::function<void()>& work) {
   const auto started = std::chrono::steady_clock::now();
   work();

@@ -12,23 +12,24 @@
 
 namespace difftape::bench {
 
-/// a / b element by element; as many as the shorter one has.
+/// Returns a / b element by element, up to the length of the shorter one.
 std::vector<double> ratios(const std::vector<double>& a, const std::vector<double>& b);
+/// Returns their median and 10-90 % range, "1.234 (1.200-1.250)".
+std::string ratio_text(const std::vector<double>& a, const std::vector<double>& b);
 
-/// Wall-clock seconds of one call.
+/// Returns the wall-clock seconds of one call.
 double seconds_of(const std::function<void()>& work);
 
-/// Resident memory of this process in bytes: now, and at most since it started (VmHWM). 0 where
-/// the system does not say.
+/// Resident memory of this process in bytes, now and at its peak (VmHWM); 0 if unknown.
 struct ProcessMemory {
   double now = 0, peak = 0;
 };
 ProcessMemory process_memory();
 
-/// Commit, compiler, flags, instruction sets, GEMM backend, processor, threads, measured peak.
+/// Prints commit, compiler, flags, instruction sets, GEMM backend, processor, threads, measured peak.
 void print_environment();
 
-/// "d_model 384, 6 layers, ...": the model and the batch of a benchmark.
+/// Returns model and batch of a benchmark, "d_model 384, 6 layers, ...".
 std::string describe(const run::Config& config);
 
 /// Parses the command line and runs `body`. Returns the exit code: 0, 64 for a wrong command line,

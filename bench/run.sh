@@ -16,15 +16,12 @@ run() {
   case "$1" in
     step)
       local three=softmax,diff_v1,diff_v2
-      "$bin/bench_step" configs/bench/d384.yaml --kinds $three --set model.match_params=true --by-op \
-        $(rounds 10)
+      "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours --kinds $three \
+        --set model.match_params=true --seq 256,2048 --tokens 2048 $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench/d384.yaml --kinds $three --set model.match_params=true \
-        --set data.seq_len=2048 --set model.max_seq_len=2048 --set data.batch_size=1 $(rounds 10)
+      "$bin/bench_peers" step configs/bench/d128.yaml --candidates ours --kinds $three $(rounds 10)
       echo
-      "$bin/bench_step" configs/bench/d768.yaml --kinds softmax $(rounds 5)
-      echo
-      "$bin/bench_step" configs/bench/d128.yaml $(rounds 10)
+      "$bin/bench_peers" step configs/bench/d768.yaml --candidates ours $(rounds 5)
       ;;
     attention)
       "$bin/bench_attention" $(rounds 15)

@@ -1,6 +1,6 @@
 # The target benchmarks, in float, which nothing else needs: bench_kernels (Google Benchmark),
-# bench_attention (fused kernels, interleaved), bench_step (whole training steps), bench_decode
-# (writing token by token), bench_peers (interleaved steps of processes) and bench_serve (our process among those).
+# bench_attention (fused kernels, interleaved), bench_decode (generation token by token), bench_peers
+# (interleaved steps of processes) and bench_serve (the difftape process among those).
 find_package(benchmark REQUIRED)
 
 get_target_property(flags difftape_kernel_f32 COMPILE_OPTIONS)
@@ -27,7 +27,6 @@ endfunction()
 add_bench(kernels kernels.cpp attention_call.cpp)
 target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)
 add_bench(attention attention.cpp attention_call.cpp)
-add_bench(step step.cpp)
 add_bench(decode decode.cpp attention_call.cpp)
 add_bench(serve serve.cpp attention_call.cpp)
 add_bench(peers peers.cpp candidates.cpp interleaved.cpp results_table.cpp)

@@ -176,10 +176,9 @@ void print_value_reads(const Arguments& arguments) {
       once.push_back(repeated(one));
       twice.push_back(repeated(two));
     }
-    table.rows.push_back({std::to_string(context),
-                          fmt::format("{:.3f}", 1e3 * stats::quantile(once, 0.5)),
-                          fmt::format("{:.3f}", 1e3 * stats::quantile(twice, 0.5)),
-                          ratio_text(twice, once)});
+    table.rows.push_back(
+        {std::to_string(context), fmt::format("{:.3f}", 1e3 * stats::quantile(once, 0.5)),
+         fmt::format("{:.3f}", 1e3 * stats::quantile(twice, 0.5)), ratio_text(twice, once)});
   }
   fmt::print("attention of one token, {} heads of {}: values read once, and once a map\n{}", kHeads,
              kHeadDim, to_text(table));

@@ -26,7 +26,8 @@ struct ProcessMemory {
 };
 ProcessMemory process_memory();
 
-/// Prints commit, compiler, flags, instruction sets, GEMM backend, processor, threads, measured peak.
+/// Prints commit, compiler, flags, instruction sets, GEMM backend, processor, threads, measured
+/// peak.
 void print_environment();
 
 /// Returns model and batch of a benchmark, "d_model 384, 6 layers, ...".

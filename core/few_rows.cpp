@@ -56,7 +56,8 @@ using Multiply = void (*)(const FewRowsCall&, Index, Index);
 
 constexpr auto kByRows = []<Index... rows>(std::integer_sequence<Index, rows...>) {
   return std::array<Multiply, kMostRows>{multiply_columns<rows + 1>...};
-}(std::make_integer_sequence<Index, kMostRows>());
+}
+(std::make_integer_sequence<Index, kMostRows>());
 
 }  // namespace
 

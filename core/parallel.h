@@ -94,8 +94,8 @@ template <class F>
 double parallel_sum(Index n, Index grain, F&& f) {
   if (pool::dry()) return 0;
   std::vector<double> partial(ceil_div(n, grain));
-  parallel_ranges(
-      n, grain, [&](Index begin, Index count) { partial[begin / grain] = f(begin, count); });
+  parallel_ranges(n, grain,
+                  [&](Index begin, Index count) { partial[begin / grain] = f(begin, count); });
   double total = 0;
   for (double part : partial) total += part;
   return total;

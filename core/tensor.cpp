@@ -66,8 +66,8 @@ Tensor Tensor::full(const Shape& shape, real value) {
 }
 
 Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
-  require_shape(shape.size() == std::ssize(values), "tensor",
-                "{} values do not fill the shape {}", values.size(), shape.str());
+  require_shape(shape.size() == std::ssize(values), "tensor", "{} values do not fill the shape {}",
+                values.size(), shape.str());
   Tensor tensor = empty(shape);
   parallel_ranges(tensor.size(), kElementGrain,
                   [&](Index i, Index n) { std::copy_n(values.data() + i, n, tensor.data_ + i); });

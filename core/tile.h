@@ -21,8 +21,8 @@ struct Product {
   /// Spreads the sizes over all bits (Knuth 1973, Fibonacci hashing).
   std::uint64_t hash() const {
     const auto at = [](Index number, int shift) { return std::uint64_t(number) << shift; };
-    const std::uint64_t sizes = at(m, 0) + at(n, 9) + at(k, 18) + at(a_stride, 27) +
-                                at(b_stride, 36) + at(c_stride, 45);
+    const std::uint64_t sizes =
+        at(m, 0) + at(n, 9) + at(k, 18) + at(a_stride, 27) + at(b_stride, 36) + at(c_stride, 45);
     return (sizes ^ at(a_transposed, 62) ^ at(add, 61)) * 0x9e3779b97f4a7c15;
   }
 };

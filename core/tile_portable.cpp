@@ -70,7 +70,8 @@ using MultiplyRows = void (*)(const Part&, Index row);
 
 constexpr auto kByRows = []<Index... rows>(std::integer_sequence<Index, rows...>) {
   return std::array<MultiplyRows, kRows>{multiply_rows<rows + 1>...};
-}(std::make_integer_sequence<Index, kRows>());
+}
+(std::make_integer_sequence<Index, kRows>());
 
 void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const Product& p = kernel.shape;

@@ -36,9 +36,9 @@ struct ModelConfig {
   RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tie_word_embeddings = false;
-  bool match_params = false;    ///< shrink d_ff to the parameter count of softmax
-  bool embedding_norm = false;  ///< RMSNorm of the embeddings before the first block
-  double z_loss_weight = 0;     ///< weight of the z-loss (autograd/ops.h)
+  bool match_params = false;       ///< shrink d_ff to the parameter count of softmax
+  bool embedding_norm = false;     ///< RMSNorm of the embeddings before the first block
+  double z_loss_weight = 0;        ///< weight of the z-loss (autograd/ops.h)
   double final_logit_softcap = 0;  ///< c: output logits become c tanh(logits / c); 0: no cap
   AttentionConfig attention{};
   InitConfig init{};

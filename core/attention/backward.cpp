@@ -79,7 +79,7 @@ struct BackwardCall {
 
 /// Score buffers of one block or, with an offset, of some of its lanes.
 struct Buffers {
-  std::array<real*, 2> p;   ///< the maps, then dS of each map
+  std::array<real*, 2> p;  ///< the maps, then dS of each map
   /// dO V^T of each map; then the weights of V (dp[0] for both if shared)
   std::array<real*, 2> dp;
   std::array<real*, 2> slopes;  ///< of the soft cap; null: no cap
@@ -144,8 +144,9 @@ void store_row_sums(BackwardCall& call, const Work& work, Index i) {
   for (Index map = 0; map < call.dims.maps; ++map) {
     if (!call.to.dsinks.allocated()) break;
     const Index query = work.output.query[map];
-    const real probability = sink_of(call.in, query).probability(
-        softmax_stats_at(call.softmax_stats, block.b, block.head, map, t));
+    const real probability =
+        sink_of(call.in, query)
+            .probability(softmax_stats_at(call.softmax_stats, block.b, block.head, map, t));
     call.to.dsinks.row(token)[query] = -coefficient[map] * probability * r(map);
   }
   if (call.to.dlambda.allocated()) call.to.dlambda.row(token)[block.head] = -r(1);

@@ -95,7 +95,7 @@ void add_values(const real* weights, const real* values, Index count, Index stri
 
 /// Memory of one task for the output heads of its group.
 struct Scratch {
-  real* rows;     ///< (heads, maps, stride): scores, then weights of the values
+  real* rows;  ///< (heads, maps, stride): scores, then weights of the values
   Index maps, stride;
   real* outputs;  ///< (heads, value_stride)
   real* row(Index i, Index map) const { return rows + (i * maps + map) * stride; }

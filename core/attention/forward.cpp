@@ -25,11 +25,11 @@ struct ForwardCall {
 struct Work {
   Block block;
   const OutputHead& output;
-  bool shared_value;                 ///< one product with V
-  std::array<real*, 2> maps;         ///< scores, then numerators, then weights of V
-  real* panel;                       ///< of queries
-  std::array<PerQuery, 2> max{};     ///< of each map
-  std::array<PerQuery, 2> sum{};     ///< of the numerators
+  bool shared_value;              ///< one product with V
+  std::array<real*, 2> maps;      ///< scores, then numerators, then weights of V
+  real* panel;                    ///< of queries
+  std::array<PerQuery, 2> max{};  ///< of each map
+  std::array<PerQuery, 2> sum{};  ///< of the numerators
   LaneStats stats(Index map, const Lanes& lanes) const {
     return {max[map][lanes.number()], 1 / sum[map][lanes.number()]};
   }

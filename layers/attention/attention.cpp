@@ -71,8 +71,7 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
   }
   if (fields_.gate != Gate::none) {
     const Index width = fields_.gate == Gate::elementwise ? value_dim_ : 1;
-    gate_.emplace(
-        projection(args, "gate_proj", args.config.d_model, mapping_.heads_out() * width));
+    gate_.emplace(projection(args, "gate_proj", args.config.d_model, mapping_.heads_out() * width));
   }
 }
 

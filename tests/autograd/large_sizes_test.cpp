@@ -86,10 +86,9 @@ TEST(LargeSizes, swiglu_linear_of_several_ranges_equals_its_composition) {
 
 TEST(LargeSizes, sums_over_many_tokens_in_attention_equal_their_composition) {
   constexpr Index kBatch = 4200, kSeq = 4;
-  expect_attention(
-      HeadMapping::paired(2, 2),
-      {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
-       random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")});
+  expect_attention(HeadMapping::paired(2, 2),
+                   {random({kBatch, kSeq, 2, 1}, "q"), random({kBatch, kSeq, 2, 1}, "k"),
+                    random({kBatch, kSeq, 1, 1}, "v"), random({}, "lambda"), random({2}, "sinks")});
 }
 
 TEST(LargeSizes, sums_of_several_ranges_equal_products_with_ones) {

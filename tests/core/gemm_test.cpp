@@ -87,9 +87,9 @@ void expect_product(Index m, Index n, Index k, bool a_t, bool b_t, Index padding
 }
 
 using Size = std::tuple<Index, Index, Index>;
-const Size kAwkward[] = {{1, 1, 1},    {64, 64, 64},   {33, 70, 45}, {129, 65, 7}, {5, 3, 1030},
-                         {40, 130, 513}, {2, 1, 600}, {140, 500, 90}, {3, 70, 100}, {4, 9, 257},
-                         {6, 66, 40},  {7, 5, 33},     {8, 40, 129}, {9, 40, 129}};
+const Size kAwkward[] = {{1, 1, 1},      {64, 64, 64}, {33, 70, 45},   {129, 65, 7}, {5, 3, 1030},
+                         {40, 130, 513}, {2, 1, 600},  {140, 500, 90}, {3, 70, 100}, {4, 9, 257},
+                         {6, 66, 40},    {7, 5, 33},   {8, 40, 129},   {9, 40, 129}};
 
 /// Operands and which of them are packed if nothing is rounded.
 struct Way {
@@ -252,15 +252,15 @@ TEST_P(EveryGemm, takes_in_a_dry_run_what_it_takes_from_the_pool) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Arithmetics, EveryGemm,
-    testing::Values(Arithmetic{"fast", Engine::fast, Precision::full},
-                    Arithmetic{"portable", Engine::portable, Precision::full},
-                    Arithmetic{"fast_bf16_emulated", Engine::fast, Precision::bf16_emulated},
-                    Arithmetic{"portable_bf16_emulated", Engine::portable,
-                               Precision::bf16_emulated},
-                    Arithmetic{"bf16", Engine::fast, Precision::bf16}),
-    [](const auto& arithmetic) { return std::string(arithmetic.param.name); });
+INSTANTIATE_TEST_SUITE_P(Arithmetics, EveryGemm,
+                         testing::Values(Arithmetic{"fast", Engine::fast, Precision::full},
+                                         Arithmetic{"portable", Engine::portable, Precision::full},
+                                         Arithmetic{"fast_bf16_emulated", Engine::fast,
+                                                    Precision::bf16_emulated},
+                                         Arithmetic{"portable_bf16_emulated", Engine::portable,
+                                                    Precision::bf16_emulated},
+                                         Arithmetic{"bf16", Engine::fast, Precision::bf16}),
+                         [](const auto& arithmetic) { return std::string(arithmetic.param.name); });
 
 RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
   const Index m = *rc::gen::inRange<Index>(1, 70), n = *rc::gen::inRange<Index>(1, 150),

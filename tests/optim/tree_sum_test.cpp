@@ -31,9 +31,7 @@ TEST(TreeSum, has_equal_ranges_that_are_subtrees) {
   EXPECT_FALSE(cuts_into_subtrees(1, 2));
 }
 
-Tensor leaf(Index number) {
-  return test::random({1000}, "leaf " + std::to_string(number));
-}
+Tensor leaf(Index number) { return test::random({1000}, "leaf " + std::to_string(number)); }
 
 Tensor sum(Index begin, Index leaves) {
   TreeSum tree(leaves);

@@ -124,8 +124,7 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
        "'txt' is not one of text, tokens, needles, mqar, backcopy; did you mean 'text'?"},
       {"train.activation_checkpointing", "block",
        "'block' is not one of none, blocks; did you mean 'blocks'?"},
-      {"train.precision", "fp8",
-       "'fp8' is not one of full, bf16, bf16_emulated"},
+      {"train.precision", "fp8", "'fp8' is not one of full, bf16, bf16_emulated"},
       {"optim.schedule", "cosin",
        "'cosin' is not one of cosine, linear, constant, wsd; did you mean 'cosine'?"},
   });

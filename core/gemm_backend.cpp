@@ -91,10 +91,11 @@ std::string bf16_backend_name() {
 
 std::string unsupported_reason(Precision precision) {
   if (precision == Precision::full) return "";
-  if (sizeof(real) != 4) return "bfloat16 rounds the numbers of the f32 program, not of f64";
+  if (sizeof(real) != 4) return "bfloat16 needs the f32 program, and this is f64";
   if (precision == Precision::bf16 && tile::bf16_backend() == nullptr) {
-    return "this processor multiplies no bfloat16 (it has neither AMX nor AVX512-BF16), or the "
-           "program was built without oneDNN and libxsmm";
+    return "this processor has neither AMX nor AVX512-BF16, or the program was built without "
+           "oneDNN "
+           "and libxsmm";
   }
   return "";
 }

@@ -67,8 +67,7 @@ ModelKvCache LanguageModel::make_cache(Index batch, Index capacity) const {
   const AttentionFields fields = fields_of(config_.attention);
   if (!fields.context.empty()) {
     throw ConfigError(
-        fmt::format("{} makes its context by a rule of its own, which reads whole sequences: it "
-                    "has no cache",
+        fmt::format("{} defines its own context rule, which reads whole sequences and has no cache",
                     fields.context));
   }
   const Attention& layer = attention();

@@ -28,7 +28,7 @@ void require_visibility(const AttentionInputs& in) {
   if (!in.visible.document_offsets) return;
   const std::vector<std::int32_t>& starts = *in.visible.document_offsets;
   require_shape(std::ssize(starts) == batch * seq, "attention",
-                "{} document starts for ({}, {}) tokens; need one a token", starts.size(), batch,
+                "{} document starts for ({}, {}) tokens; need one per token", starts.size(), batch,
                 seq);
   for (Index i = 0; i < batch * seq; ++i) {
     const Index t = i % seq, start = starts[i], before = t == 0 ? 0 : starts[i - 1];
@@ -61,7 +61,7 @@ Dims dims_of(const AttentionInputs& in) {
                 "attention", "lambda is {}; need one scalar or ({}, {}, {})", lambda.str(), q[0],
                 q[1], heads_out);
   require_shape(!in.sinks.allocated() || sinks == Shape{mapping.query_heads}, "attention",
-                "sinks are {}; need ({}), one a query head", sinks.str(), mapping.query_heads);
+                "sinks are {}; need ({}), one per query head", sinks.str(), mapping.query_heads);
   require_visibility(in);
   const Index window = in.visible.sliding_window;
   return {q[0], q[1], q[3], v[3], heads_out, mapping.maps, keys_of_block(q[1], window)};

@@ -42,7 +42,7 @@ void KvCache::append(const Tensor& k, const Tensor& v) {
                 k.shape().str(), v.shape().str(), batch_, key_heads_, head_dim_, batch_,
                 value_heads_, value_dim_);
   require_shape(length_ + n <= capacity_, "kv_cache",
-                "{} tokens and {} more do not fit; there is room for {}", length_, n, capacity_);
+                "{} tokens and {} more exceed the capacity of {}", length_, n, capacity_);
   parallel_for(batch_ * n, [&](Index token) {
     const Index b = token / n, position = length_ + token % n;
     for (Index head = 0; head < key_heads_; ++head) {

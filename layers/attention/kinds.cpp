@@ -92,8 +92,8 @@ void register_attention(AttentionEntry entry) {
     throw ConfigError(fmt::format("register_attention: the kind '{}' {}", entry.name, why));
   };
   if (!is_word(entry.name)) refuse("needs a name of lower-case letters, digits and '_'");
-  if (entry.source.empty()) refuse("needs a source: say what describes it");
-  if (AttentionRegistry::instance().find(entry.name)) refuse("is there; choose another name");
+  if (entry.source.empty()) refuse("needs a source, such as the article that describes it");
+  if (AttentionRegistry::instance().find(entry.name)) refuse("exists; choose another name");
   AttentionRegistry::instance().add(std::move(entry));
 }
 

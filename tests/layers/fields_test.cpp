@@ -29,7 +29,7 @@ TEST(Kinds, are_registered_under_a_word_that_is_free_and_with_a_source) {
                 testing::ThrowsMessage<ConfigError>(testing::HasSubstr(why)));
   };
   expect_refused("softmax", "me",
-                 "register_attention: the kind 'softmax' is there; choose another name");
+                 "register_attention: the kind 'softmax' exists; choose another name");
   expect_refused("My kind", "me", "lower-case letters");
   expect_refused("", "me", "lower-case letters");
   expect_refused("mine", "", "needs a source");

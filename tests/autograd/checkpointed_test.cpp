@@ -50,7 +50,7 @@ TEST(Checkpointed, runs_its_body_once_more_and_only_if_a_gradient_arrives) {
   EXPECT_EQ(runs, 3);
 }
 
-TEST(Checkpointed, of_a_value_without_gradient_still_gives_those_of_the_parameters) {
+TEST(Checkpointed, of_a_value_without_gradient_still_gives_parameter_gradients) {
   Part part;
   const auto gradient_of_weight = [&](bool kept) {
     part.weight.zero_grad();

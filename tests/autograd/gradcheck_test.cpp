@@ -50,7 +50,7 @@ TEST(Gradcheck, a_right_gradient_passes_far_below_the_tolerance) {
   EXPECT_LT(result.worst_error, 1e-12);
 }
 
-TEST(Gradcheck, a_gradient_that_is_wrong_in_the_tenth_digit_fails_for_good) {
+TEST(Gradcheck, a_gradient_that_is_wrong_in_the_tenth_digit_fails) {
   expect_failure(gradcheck(cube(kOrdinary, 1 + 1e-9)),
                  testing::MatchesRegex("x: relative error 1.0e-09 is over the tolerance 1e-10"));
 }
@@ -65,7 +65,7 @@ TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
   EXPECT_THAT(gradcheck(f).failure, testing::HasSubstr("is over the tolerance"));
 }
 
-TEST(Gradcheck, nan_fails_for_good) {
+TEST(Gradcheck, nan_fails) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   expect_failure(gradcheck(cube(kOrdinary, nan)), testing::HasSubstr("relative error nan"));
   expect_failure(gradcheck(cube(three(1, nan, 1), 1)), testing::HasSubstr("relative error nan"));
@@ -92,7 +92,7 @@ TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
   expect_failure(gradcheck(f), testing::StartsWith("wrong: relative error 1.0e+00"));
 }
 
-TEST(Gradcheck, what_must_be_zero_fails_if_either_side_is_not) {
+TEST(Gradcheck, an_expected_zero_fails_if_either_side_is_not_zero) {
   Differentiable constant = cube(kOrdinary, 0);
   constant.value = [] { return Tensor::full({3}, 1); };
   const GradcheckResult zero = gradcheck(constant, always(ExpectedGradient::zero));
@@ -116,7 +116,7 @@ TEST(Gradcheck, tiny_gradients_are_compared_by_their_absolute_error) {
               testing::HasSubstr("but should be near zero"));
 }
 
-TEST(Gradcheck, says_so_when_the_differences_do_not_agree_among_themselves) {
+TEST(Gradcheck, reports_numeric_gradients_that_disagree) {
   // Noise in the twelfth digit of the value: no step can tell ten digits of the slope.
   Differentiable f = cube(kOrdinary, 1);
   f.value = [right = f.value] {

@@ -48,7 +48,7 @@ TEST_P(EveryOp, gradient_matches_finite_differences) {
   EXPECT_GT(result.elements, 0);
 }
 
-TEST_P(EveryOp, takes_in_a_dry_run_what_it_takes_from_the_pool) {
+TEST_P(EveryOp, takes_equal_memory_in_a_dry_run) {
   const OpCase& c = GetParam();
   const auto peak = [&c] {
     const auto before = pool::stats().bytes_in_use;
@@ -143,7 +143,7 @@ TEST(OpCoverage, each_case_ends_with_the_op_it_is_named_after) {
   }
 }
 
-TEST(Rope, rotates_in_place_only_what_nobody_else_holds) {
+TEST(Rope, rotates_in_place_only_unshared_tensors) {
   const auto table = std::make_shared<const RopeTable>(5, 4, RopeRule{.theta = 100});
   const Tensor x = random({2, 5, 3, 4}, "x"), before = x.clone();
   Tape tape;

@@ -152,7 +152,7 @@ TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
   }
 }
 
-TEST(Ops, name_a_token_or_target_that_is_out_of_range_and_need_one_that_is_scored) {
+TEST(Ops, name_tokens_or_targets_out_of_range_and_need_a_scored_one) {
   Tape tape;
   const Var table = tape.input(Tensor::zeros({4, 2})), hidden = tape.input(Tensor::zeros({2, 2}));
   const std::vector<std::int32_t> ids{1, 4}, none(2, kIgnoreIndex);
@@ -178,7 +178,7 @@ std::vector<std::string> watched(Tape& tape, const std::function<void(Tape&)>& b
   return seen;
 }
 
-TEST(Tape, a_watcher_sees_values_and_then_the_gradients_of_each_pullback) {
+TEST(Tape, events_report_values_and_then_gradients) {
   Tape tape;
   Tensor dx;
   const auto seen = watched(tape, [&](Tape& watched_tape) {
@@ -193,7 +193,7 @@ TEST(Tape, a_watcher_sees_values_and_then_the_gradients_of_each_pullback) {
   EXPECT_EQ(dx.data()[0], 2);
 }
 
-TEST(Tape, a_watcher_sees_the_gradient_of_a_parameter_when_nothing_more_is_added) {
+TEST(Tape, events_report_complete_parameter_gradients) {
   ParameterSet set;
   Parameter& twice = set.declare("twice", {2}, Role::other, Init::constant(3));
   Parameter& once = set.declare("once", {2}, Role::other, Init::constant(2));
@@ -212,13 +212,13 @@ TEST(Tape, a_watcher_sees_the_gradient_of_a_parameter_when_nothing_more_is_added
   EXPECT_NEAR(twice.grad.data()[0], 2 * (std::exp(3.0) + 3 * std::exp(3.0)), 1e-10);
 }
 
-TEST(Tape, a_watcher_sees_values_where_nothing_is_recorded) {
+TEST(Tape, events_report_values_in_inference_mode) {
   Tape tape(Tape::Mode::inference);
   const auto seen = watched(tape, [](Tape& t) { exp(t.input(Tensor::full({2}, 3))); });
   EXPECT_EQ(seen, std::vector<std::string>{"exp  (2)"});
 }
 
-TEST(Tape, a_watcher_sees_what_runs_inside_an_op) {
+TEST(Tape, events_report_the_inside_of_an_op) {
   Tape tape;
   const auto seen = watched(tape, [](Tape& t) {
     const Var x = t.input(Tensor::full({2}, 3));

@@ -32,7 +32,7 @@ TEST(TorchCandidate, takes_sizes_its_kinds_and_numbers_that_cost_no_time) {
       << "a field that says what the kind has anyway";
 }
 
-TEST(TorchCandidate, is_left_out_with_the_first_key_that_its_script_does_not_have) {
+TEST(TorchCandidate, is_left_out_with_the_first_unsupported_key) {
   for (const std::string with :
        {"model.rope=false", "model.embedding_norm=true", "model.z_loss_weight=0.5",
         "model.final_logit_softcap=30", "model.attention.kind=gated", "model.attention.gate=head",

@@ -70,7 +70,7 @@ TEST(Interleaved, the_table_compares_the_first_with_the_best_of_another_framewor
                                            " +2 +1 +0.500 +0.500 +0.500"));
 }
 
-TEST(Interleaved, a_candidate_that_dies_is_left_out_with_its_last_line_and_the_others_go_on) {
+TEST(Interleaved, a_candidate_that_dies_is_left_out_with_its_last_line) {
   const Candidate absent{"absent", "", {"sh", "-c", "echo a >&2; echo 'no b' >&2; exit 3"}};
   const Candidate dying = shell("dying", two_steps(1, 1) + "; echo enough >&2; kill -9 $$");
   const Candidate missing{"missing", "", {"/no/such/program"}};
@@ -84,7 +84,7 @@ TEST(Interleaved, a_candidate_that_dies_is_left_out_with_its_last_line_and_the_o
                           "dying: killed by signal 9: enough"));
 }
 
-TEST(Interleaved, nonsense_is_not_measured) {
+TEST(Interleaved, invalid_answers_are_not_measured) {
   const BenchmarkResult result =
       run_interleaved({shell("short", R"(echo '{"seconds": [1]}')"), shell("text", "echo '{oh}'"),
                        shell("typed", R"(echo '{"seconds": "soon"}')")},

@@ -37,7 +37,7 @@ double difference(Problem& problem) {
 
 constexpr double kTolerance = sizeof(real) == 4 ? 1e-5 : 1e-13;
 
-TEST(AttentionCache, gives_the_last_tokens_of_a_long_sequence) {
+TEST(AttentionCache, equals_attention_over_a_long_sequence) {
   for (const auto& mapping : {HeadMapping::doubled(2, 2), HeadMapping::paired(2, 2)}) {
     Problem problem(mapping, 1, kSeq, 10, 7);
     EXPECT_LT(difference(problem), kTolerance);
@@ -48,7 +48,7 @@ TEST(AttentionCache, gives_the_last_tokens_of_a_long_sequence) {
   }
 }
 
-TEST(AttentionCache, has_the_sinks_of_the_whole_however_large) {
+TEST(AttentionCache, handles_sinks_of_any_size) {
   for (const double sink : {-1e4, -1.0, 3.0, 1e4}) {
     Problem problem(HeadMapping::doubled(2, 2), 1, kSeq, 10, 7);
     problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, static_cast<real>(sink));

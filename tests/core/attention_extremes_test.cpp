@@ -97,7 +97,7 @@ TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
   }
 }
 
-TEST_P(Extremes, denormals_are_small_numbers_like_others) {
+TEST_P(Extremes, subnormals_count_as_small_numbers) {
   constexpr real kTiny = std::numeric_limits<real>::denorm_min() * 1000;
   Extreme problem(differential, 20);
   problem.set_queries(kTiny);
@@ -112,7 +112,7 @@ TEST_P(Extremes, denormals_are_small_numbers_like_others) {
   expect_finite(problem.backward(), differential);
 }
 
-TEST_P(Extremes, what_is_not_a_number_reaches_every_row_that_sees_it_and_no_other) {
+TEST_P(Extremes, nan_reaches_exactly_the_rows_that_see_it) {
   for (const real poison :
        {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity()}) {
     Extreme problem(differential, 90);

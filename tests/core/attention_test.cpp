@@ -53,7 +53,7 @@ TEST(Attention, rows_sum_to_one_minus_lambda) {
   }
 }
 
-TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work_is_cut) {
+TEST(Attention, gradients_of_a_batch_equal_gradients_of_its_sequences) {
   constexpr Index kBatch = 16, kSeq = 150;
   for (const HeadMapping& mapping :
        {HeadMapping::standard(4, 2), HeadMapping::paired(4, 4), HeadMapping::doubled(4, 2, true),
@@ -77,7 +77,7 @@ TEST(Attention, gradients_of_a_batch_are_those_of_its_sequences_however_the_work
   }
 }
 
-TEST(Attention, gradients_are_added_to_what_is_there_if_asked) {
+TEST(Attention, gradients_are_added_to_previous_ones_on_request) {
   for (const HeadMapping& mapping : {HeadMapping::standard(4, 2), HeadMapping::doubled(2, 1)}) {
     for (const Index batch : {2, 16}) {  // work in parts, work in one part
       Problem problem(mapping, batch, 150, 8, 6);
@@ -148,7 +148,7 @@ std::vector<double> context_of(const AttentionInputs& in, Index b, Index t, Inde
   return context;
 }
 
-TEST(Attention, soft_capped_scores_give_what_their_definition_gives) {
+TEST(Attention, soft_capped_scores_match_their_definition) {
   for (const HeadMapping& mapping :
        {HeadMapping::standard(4, 2), HeadMapping::paired(4, 4), HeadMapping::doubled(4, 2, true),
         HeadMapping::doubled(2, 1)}) {
@@ -202,7 +202,7 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
   }
 }
 
-TEST(Attention, wrong_shapes_are_named_with_the_heads_that_are_needed) {
+TEST(Attention, errors_name_wrong_shapes_and_the_required_heads) {
   Problem problem(HeadMapping::standard(2, 1), 1, 4, 4, 4);
   problem.in.k = random({1, 4, 2, 4}, "k");
   try {

@@ -15,7 +15,7 @@ TEST(Bf16, rounds_to_the_nearest_and_ties_to_the_even_neighbor) {
   EXPECT_EQ(round_bf16(real(-1 - 1.5 * step)), real(-1 - 2 * step));
 }
 
-TEST(Bf16, leaves_what_is_one_already_and_what_is_no_number) {
+TEST(Bf16, keeps_bfloat16_values_infinity_and_nan) {
   const real infinity = std::numeric_limits<real>::infinity();
   for (const real x : {real(0), real(1.5), real(-3), infinity, -infinity}) {
     EXPECT_EQ(round_bf16(x), x);

@@ -5,7 +5,7 @@
 namespace difftape {
 namespace {
 
-TEST(Digest, of_nothing_is_the_published_constant) {
+TEST(Digest, of_no_bytes_is_the_published_constant) {
   EXPECT_EQ(Digest().hex(), "99aa06d3014798d86001c324468d497f");
 }
 

@@ -191,7 +191,7 @@ TEST_P(EveryGemm, reads_operands_with_long_rows) {  // which are packed
   }
 }
 
-TEST_P(EveryGemm, keeps_what_is_not_finite_in_its_row_or_column) {
+TEST_P(EveryGemm, confines_non_finite_elements_to_their_row_or_column) {
   constexpr Index kInner = 101;  // the last is followed by padding
   constexpr real kBeyond = 3.4e38, kBeyondAll = std::numeric_limits<real>::infinity(),
                  kNan = std::numeric_limits<real>::quiet_NaN();  // kBeyond rounds to infinity
@@ -233,7 +233,7 @@ TEST_P(EveryGemm, is_bitwise_equal_for_any_number_of_threads) {
   }
 }
 
-TEST_P(EveryGemm, takes_in_a_dry_run_what_it_takes_from_the_pool) {
+TEST_P(EveryGemm, takes_equal_memory_in_a_dry_run) {
   const test::Threads threads(2);
   for (const auto& [m, n, k] : kAwkward) {
     for (const bool transposed : {false, true}) {
@@ -296,7 +296,7 @@ TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
   }
 }
 
-TEST(Gemm, packs_what_lies_badly_and_nothing_else) {
+TEST(Gemm, packs_only_operands_with_an_unsuitable_layout) {
   const test::Threads threads(2);
   for (const Way& way : kWays) {
     const Stored a = way.a(), b = way.b();

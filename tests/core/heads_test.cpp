@@ -36,7 +36,7 @@ TEST(HeadMapping, v2_pairs_neighbors_of_one_group) {
   EXPECT_EQ(mapping.groups().size(), 2u);
 }
 
-TEST(HeadMapping, heads_that_share_a_key_or_a_value_are_of_one_group) {
+TEST(HeadMapping, heads_that_share_a_key_or_a_value_are_in_one_group) {
   HeadMapping mapping{1, 4, 3, 3, {}};
   mapping.outputs = {{{0, 0}, {0, 0}, {0, 0}},
                      {{1, 1}, {0, 0}, {1, 1}},   // the key of head 0

@@ -10,7 +10,7 @@
 namespace difftape {
 namespace {
 
-TEST(Pool, memory_that_was_given_back_serves_the_next_tensor_of_its_size) {
+TEST(Pool, freed_memory_serves_the_next_tensor_of_its_size) {
   { const Tensor warm = Tensor::empty({12345}); }
   const auto before = pool::stats();
   for (int i = 0; i < 10; ++i) const Tensor again = Tensor::empty({12345});
@@ -164,7 +164,7 @@ TEST(PoolDryRun, knows_the_life_of_every_block) {
   EXPECT_EQ(blocks[2].in_use, 192u);
 }
 
-TEST(PoolDryRun, without_addresses_left_is_out_of_memory_and_goes_on) {
+TEST(PoolDryRun, throws_when_addresses_run_out_and_continues) {
   const pool::DryRun dry;
   EXPECT_THROW(pool::allocate(size_t{1} << 50), std::bad_alloc);
   EXPECT_EQ(pool::stats().bytes_in_use, 0u);

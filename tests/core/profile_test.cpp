@@ -32,7 +32,7 @@ TEST(Profile, records_nothing_unless_a_recording_lives) {
   EXPECT_EQ(recorder.events()[1].scope, "layer");
 }
 
-TEST(Profile, a_lap_begins_where_the_event_before_it_ended_or_what_holds_it_began) {
+TEST(Profile, a_lap_begins_at_the_last_event_boundary) {
   Recorder recorder;
   const Recording recording(recorder);
   {
@@ -65,7 +65,7 @@ TEST(Profile, an_inner_recording_gives_way_to_the_outer_one) {
   EXPECT_STREQ(outer.events()[0].name, "outer");
 }
 
-TEST(Profile, a_table_adds_up_to_the_steps_and_leaves_out_what_is_outside) {
+TEST(Profile, a_table_adds_up_to_the_steps_and_omits_outside_events) {
   const std::vector<Event> events{event(Category::phase, "data", 0, 5),  // outside
                                   event(Category::step, "step", 10, 60),
                                   event(Category::pass, "forward", 11, 31),
@@ -96,7 +96,7 @@ TEST(Profile, a_table_adds_up_to_the_steps_and_leaves_out_what_is_outside) {
   EXPECT_DOUBLE_EQ(table.rest_ms, 60 - 16 - 19 - 1 - 4 - 2 - 6);
 }
 
-TEST(Profile, an_op_counts_without_the_ops_it_holds_and_a_phase_with_them) {
+TEST(Profile, an_op_excludes_inner_ops_and_a_phase_includes_them) {
   const Table table = table_of(std::vector<Event>{
       event(Category::step, "step", 0, 100), event(Category::backward, "again", 0, 50),
       event(Category::forward, "linear", 5, 15), event(Category::backward, "linear", 15, 45),

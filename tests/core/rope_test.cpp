@@ -73,7 +73,7 @@ TEST(RopeScaling, by_yarn_makes_queries_and_keys_longer) {
   EXPECT_NEAR(squares, 30 * 1.138629436111989 * 1.138629436111989, 1e-4);
 }
 
-TEST(Rope, says_which_shapes_it_takes) {
+TEST(Rope, errors_name_the_accepted_shapes) {
   EXPECT_THROW(RopeTable(4, 3), ShapeError);
   const RopeTable table(4, 2);
   Tensor x = Tensor::zeros({1, 5, 1, 2});

@@ -25,7 +25,7 @@ TEST(Simd, exp_agrees_with_the_standard_library_over_its_whole_range) {
   EXPECT_GT(worst, 0);
 }
 
-TEST(Simd, exp_has_its_exact_values_and_hides_nothing) {
+TEST(Simd, exp_has_exact_special_values) {
   constexpr real kLargest = std::numeric_limits<real>::infinity();
   EXPECT_EQ(exp_simd(0)[0], 1);
   EXPECT_EQ(exp_simd(-kLargest)[1], 0);
@@ -49,7 +49,7 @@ TEST(Simd, tanh_agrees_with_the_standard_library_near_0_and_far_from_it) {
   EXPECT_GT(worst, 0);
 }
 
-TEST(Simd, tanh_has_its_exact_values_and_hides_nothing) {
+TEST(Simd, tanh_has_exact_special_values) {
   constexpr real kLargest = std::numeric_limits<real>::infinity();
   EXPECT_EQ(tanh_simd(0)[0], 0);
   EXPECT_EQ(tanh_simd(kLargest)[1], 1);
@@ -94,7 +94,7 @@ TEST(Simd, fma_rounds_once_and_a_zero_keeps_its_sign) {
   }
 }
 
-TEST(Simd, reads_and_writes_no_more_than_it_is_told) {
+TEST(Simd, loads_and_stores_only_the_requested_elements) {
   for (Index count = 1; count <= kSimdWidth; ++count) {
     std::vector<real> from(static_cast<size_t>(count), 2), to(static_cast<size_t>(count) + 1, 7);
     const Simd x = load(from.data(), count);

@@ -72,7 +72,7 @@ std::vector<Index> prompt_then_one_by_one(Index prompt) {
   return pieces;
 }
 
-TEST(KvCache, gives_every_variant_the_tokens_of_the_whole_sequence) {
+TEST(KvCache, equals_one_pass_over_the_sequence_for_every_variant) {
   for (const ModelConfig& config : test::variants()) {
     Layer layer(config);
     for (const Index prompt : {1, 7, 16, 33}) {
@@ -83,7 +83,7 @@ TEST(KvCache, gives_every_variant_the_tokens_of_the_whole_sequence) {
   }
 }
 
-TEST(KvCache, goes_with_all_that_a_layer_can_have) {
+TEST(KvCache, works_with_every_option_of_a_layer) {
   const auto worst = [](auto&& change) {
     double largest = 0;
     for (const char* kind : {"softmax", "diff_v1", "diff_v2", "softmax_2h"}) {
@@ -117,7 +117,7 @@ TEST(KvCache, keeps_documents_apart) {
   }
 }
 
-TEST(KvCache, has_room_for_what_it_was_made_for) {
+TEST(KvCache, enforces_its_capacity_and_shapes) {
   const HeadMapping mapping = HeadMapping::standard(4, 2);
   KvCache cache(mapping, 1, 3, 8, 8);
   cache.append(Tensor::zeros({1, 2, 2, 8}), Tensor::zeros({1, 2, 2, 8}));
@@ -129,7 +129,7 @@ TEST(KvCache, has_room_for_what_it_was_made_for) {
   EXPECT_THROW(attention_cached({.mapping = mapping, .q = q, .k = {}, .v = {}}, cache), ShapeError);
 }
 
-TEST(KvCache, takes_no_part_in_a_backward_pass) {
+TEST(KvCache, has_no_backward_pass) {
   Layer layer(layer_config("softmax"));
   ModelKvCache cache;
   cache.layers.emplace_back(layer.attention.mapping(), 1, 4, 4, 4);

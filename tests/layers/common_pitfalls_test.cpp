@@ -62,7 +62,7 @@ struct Lambda {
   }
 };
 
-TEST(CommonPitfalls, lambda_of_v1_has_no_bounds_and_that_of_v2_lies_between_0_and_1) {
+TEST(CommonPitfalls, lambda_of_v1_is_unbounded_and_lambda_of_v2_is_between_0_and_1) {
   const Tensor x = random({1, 9, 6}, "x");
   Lambda v1("diff_v1"), v2("diff_v2");
   EXPECT_NEAR(v1(x, "1", 1).item(), std::exp(4.0) - 1 + 0.2, 1e-12);
@@ -119,7 +119,7 @@ TEST(CommonPitfalls, the_norm_of_v1_is_an_rms_norm_of_each_head_with_a_fixed_fac
   EXPECT_EQ(v2.parameters.find("attn.subln.weight"), nullptr);
 }
 
-TEST(CommonPitfalls, the_norm_of_a_head_has_its_own_epsilon_whatever_that_of_the_model) {
+TEST(CommonPitfalls, the_norm_of_a_head_has_its_own_epsilon) {
   const Tensor x = random({1, 5, 6}, "x");
   ModelConfig config = layer_config("diff_v1");
   const Tensor y = Layer(config).forward(x);
@@ -160,7 +160,7 @@ TEST(CommonPitfalls, it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_diff
   EXPECT_LT(smallest, -0.05) << "no softmax has negative weights";
 }
 
-TEST(CommonPitfalls, every_projection_of_every_kind_starts_by_the_one_rule) {
+TEST(CommonPitfalls, every_projection_of_every_kind_is_initialized_alike) {
   for (const std::string& kind : attention_kinds()) {
     ModelConfig config = layer_config(kind);
     config.init.preset = InitPreset::gpt2;
@@ -174,7 +174,7 @@ TEST(CommonPitfalls, every_projection_of_every_kind_starts_by_the_one_rule) {
   }
 }
 
-TEST(CommonPitfalls, the_logits_of_both_maps_are_those_over_sqrt_d) {
+TEST(CommonPitfalls, the_logits_of_both_maps_are_divided_by_sqrt_d) {
   AttentionInputs in;
   in.q = random({1, 8, 2, 4}, "q", 2);
   in.k = random({1, 8, 1, 4}, "k", 2);

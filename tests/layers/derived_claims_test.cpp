@@ -65,7 +65,7 @@ TEST(V2Article, v2_saves_a_quarter_of_the_attention_parameters_of_twice_the_head
   }
 }
 
-TEST(V2Article, the_cache_of_v2_is_that_of_the_baseline) {
+TEST(V2Article, the_cache_of_v2_equals_the_baseline) {
   const auto cache = [](const char* kind) {
     ModelConfig model;
     model.attention.kind = kind;

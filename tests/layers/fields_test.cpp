@@ -4,7 +4,7 @@
 namespace difftape {
 namespace {
 
-TEST(Kinds, that_do_not_exist_are_errors_that_list_those_that_do) {
+TEST(Kinds, of_unknown_names_are_errors_that_list_the_known) {
   EXPECT_THAT([] { AttentionKind("diff_v3"); },
               testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
                   "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2")));
@@ -36,14 +36,14 @@ TEST(Kinds, are_registered_under_a_word_that_is_free_and_with_a_source) {
   EXPECT_FALSE(from_string<AttentionKind>("mine"));
 }
 
-TEST(Fields, have_words_that_name_them) {
+TEST(Fields, have_names) {
   EXPECT_EQ(names<Gate>(), (std::vector<std::string>{"none", "elementwise", "head"}));
   EXPECT_EQ(to_string(LambdaKind::one), "none");
   EXPECT_EQ(from_string<Gate>("head"), Gate::head);
   EXPECT_FALSE(from_string<Gate>("both"));
 }
 
-TEST(Fields, of_equal_layers_are_equal_whatever_is_written) {
+TEST(Fields, of_equal_layers_are_equal) {
   AttentionConfig explicit_words{.kind = "diff_v2", .lambda = LambdaKind::sigmoid};
   explicit_words.lambda_init_value = 0.5;  // of no use without a constant lambda_init
   EXPECT_EQ(fields_of(explicit_words), fields_of({.kind = "diff_v2"}));

@@ -82,7 +82,7 @@ TEST(Init, lecun_keeps_the_scale_of_its_inputs_and_scales_residual_projections) 
   expect_drawn({}, {1, a, b, a / 2, b / 2});
 }
 
-TEST(Init, what_is_set_replaces_what_the_preset_says) {
+TEST(Init, overrides_replace_values_of_the_preset) {
   const double a = 1 / std::sqrt(96.0), b = 1 / std::sqrt(160.0);
   const ProjectionStd fan_in{1, true};
   expect_drawn({.embedding_std = 1, .projection_std = fan_in}, {1, a, b, a / 2, b / 2});
@@ -95,7 +95,7 @@ TEST(Init, what_is_set_replaces_what_the_preset_says) {
       {0.5, a / std::sqrt(3.0), b / std::sqrt(3.0), a / std::sqrt(12.0), b / std::sqrt(12.0)});
 }
 
-TEST(Init, of_tied_embeddings_is_that_of_embeddings) {
+TEST(Init, of_tied_embeddings_equals_the_embedding) {
   ModelConfig config = config_of("softmax", {.embedding_std = 0.5});
   config.tie_word_embeddings = true;
   LanguageModel model(config);

@@ -67,7 +67,7 @@ TEST(LanguageModel, tensors_that_variants_share_start_byte_identical) {
   EXPECT_EQ(shared, 2 * 21 - 2) << "all but V2's two q_proj";
 }
 
-TEST(LanguageModel, loss_at_initialization_is_that_of_a_uniform_guess) {
+TEST(LanguageModel, initial_loss_equals_a_uniform_guess) {
   for (const std::string& kind : attention_kinds()) {
     LanguageModel model(config_of(kind));
     model.parameters().initialize(1);
@@ -89,7 +89,7 @@ TEST(LanguageModel, every_op_of_every_variant_has_a_gradcheck_case) {
   }
 }
 
-TEST(LanguageModel, no_tensor_memory_is_asked_of_the_system_after_the_second_step) {
+TEST(LanguageModel, the_system_allocates_nothing_after_the_second_step) {
   for (const std::string& kind : attention_kinds()) {
     LanguageModel model(config_of(kind));
     model.parameters().initialize(1);
@@ -133,14 +133,14 @@ TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
   EXPECT_LE(std::abs(matched_count - target), 2 * 3 * 128 * 2);
 }
 
-TEST(Match, keeps_a_d_ff_that_is_nearest_as_it_is) {
+TEST(Match, keeps_a_d_ff_that_is_already_nearest) {
   ModelConfig config = config_of("sink");
   config.d_ff = 82;  // sinks are 8 numbers, a unit of d_ff 192
   config.match_params = true;
   EXPECT_EQ(LanguageModel(config).config().d_ff, 82);
 }
 
-TEST(Match, says_so_when_nothing_is_left_for_the_feed_forward_layers) {
+TEST(Match, fails_if_nothing_is_left_for_the_feed_forward_layers) {
   ModelConfig config = config_of("diff_v2");
   config.d_ff = 4;
   config.match_params = true;
@@ -197,7 +197,7 @@ TEST(Cost, of_tied_embeddings_has_no_head_and_keeps_the_components_in_order) {
   EXPECT_EQ(model_cost(config, 16).parameters, expected);
 }
 
-TEST(Cost, counts_two_products_with_v_where_the_maps_of_a_head_read_different_values) {
+TEST(Cost, counts_two_products_with_v_if_maps_read_different_values) {
   ModelConfig config = config_of("diff_v2");
   const double shared = model_cost(config, 16).attention_flops_per_token;
   config.attention.pairing = Pairing::split_half;

@@ -43,7 +43,7 @@ TEST(Observer, sees_the_operands_and_the_result_of_the_attention_of_every_varian
   }
 }
 
-TEST(Observer, sees_what_enters_the_norm_of_a_head_and_otherwise_what_the_gate_left) {
+TEST(Observer, sees_the_input_of_the_norm_or_the_output_of_the_gate) {
   const Tensor x = test::random({1, 5, 6}, "x");
   ModelConfig config = test::layer_config("gated");
   for (const bool norm : {false, true}) {

@@ -38,7 +38,7 @@ Tensor logits_of(LanguageModel& model) {
   return model.logits(tape, kBatch).value();
 }
 
-TEST(Remedies, soft_capped_logits_are_those_of_the_definition_and_so_is_their_loss) {
+TEST(Remedies, soft_capped_logits_and_their_loss_match_the_definition) {
   Drawn plain(config_of());
   ModelConfig config = config_of();
   config.final_logit_softcap = 0.7;
@@ -84,7 +84,7 @@ TEST(Remedies, the_z_loss_is_the_mean_square_of_log_z_beside_the_cross_entropy) 
   EXPECT_NEAR(loss.value().item(), expected.value().item() + 0.25 * squares, 1e-13);
 }
 
-TEST(Remedies, normalized_embeddings_forget_their_size) {
+TEST(Remedies, normalized_embeddings_are_invariant_to_scale) {
   ModelConfig config = config_of();
   config.embedding_norm = true;
   config.norm_eps = 1e-30;

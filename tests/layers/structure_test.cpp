@@ -57,7 +57,7 @@ TEST(Structure, no_token_depends_on_a_later_one) {
   }
 }
 
-TEST(Structure, a_window_hides_what_lies_before_it) {
+TEST(Structure, a_window_hides_earlier_tokens) {
   for (ModelConfig config : variants()) {
     config.attention.sliding_window = 3;
     Layer layer(config);
@@ -129,7 +129,7 @@ TEST(Structure, sinks_of_zero_are_softmax1) {
   expect_sinks(0, SoftmaxDenominator::softmax1, [](real) {});
 }
 
-TEST(Structure, sinks_of_minus_infinity_are_no_sinks) {
+TEST(Structure, sinks_of_minus_infinity_have_no_effect) {
   expect_sinks(-std::numeric_limits<real>::infinity(), SoftmaxDenominator::softmax,
                [](real g) { EXPECT_EQ(g, 0); });
 }

@@ -55,7 +55,7 @@ TEST(GradNorm, counts_every_element_and_does_not_depend_on_threads) {
   EXPECT_EQ(grad_norms(set).per_parameter[0], alone);
 }
 
-TEST(GradNorm, clip_scale_is_that_of_pytorch) {
+TEST(GradNorm, clip_scale_equals_pytorch) {
   EXPECT_DOUBLE_EQ(clip_scale(4.0, 1.0), 1.0 / 4.000001);
   EXPECT_DOUBLE_EQ(clip_scale(10.0, 2.5), 2.5 / 10.000001);
   EXPECT_EQ(clip_scale(0.5, 1.0), 1.0);

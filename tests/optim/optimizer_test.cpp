@@ -24,7 +24,7 @@ Parameter& one(ParameterSet& set, const char* name, Role role) {
   return set.declare(name, {1}, role, Init::constant(1));
 }
 
-TEST(Optimizer, a_measured_step_gives_the_same_bits_and_the_norms_of_what_it_changed) {
+TEST(Optimizer, a_measured_step_gives_the_same_bits_and_its_norms) {
   for (const auto& [kind, value] : kNames<OptimizerKind>) {
     std::vector<ParameterSet> sets(2);
     std::vector<double> update, weight;

@@ -46,7 +46,7 @@ const std::map<OptimizerKind, Reference>& reference() {
   return values;
 }
 
-TEST(UpdateRule, three_steps_of_every_kind_are_those_of_pytorch_or_of_the_paper) {
+TEST(UpdateRule, three_steps_match_pytorch_or_the_paper) {
   for (const auto& [kind, value] : kNames<OptimizerKind>) {
     ParameterSet set;
     set.declare("wide", {2, 3}, Role::projection, Init::constant(0));
@@ -88,7 +88,7 @@ TEST(UpdateRule, three_steps_of_every_kind_are_those_of_pytorch_or_of_the_paper)
   }
 }
 
-TEST(UpdateRule, names_what_it_keeps_and_starts_it_at_zero) {
+TEST(UpdateRule, names_its_state_and_starts_it_at_zero) {
   const std::map<OptimizerKind, std::vector<std::string>> of_matrix{
       {OptimizerKind::adamw, {"m", "v"}},
       {OptimizerKind::muon, {"momentum"}},
@@ -122,7 +122,7 @@ TEST(Lion, a_momentum_and_gradient_that_cancel_move_nothing) {
   EXPECT_EQ(lion.states()[0].tensors[0].value.item(), 0);
 }
 
-TEST(StableAdamW, a_gradient_that_v_does_not_know_yet_moves_a_tensor_less_than_adamw_does) {
+TEST(StableAdamW, a_surprising_gradient_moves_a_tensor_less_than_in_adamw) {
   for (const bool surprise : {false, true}) {
     std::vector<double> values;
     for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::stable_adamw}) {

@@ -31,7 +31,7 @@ void expect_course(const OptimConfig& optim, Index steps, const std::map<Index, 
   }
 }
 
-TEST(Schedule, falls_from_the_peak_to_the_floor_at_the_last_step_by_its_course) {
+TEST(Schedule, falls_from_the_peak_to_the_floor_at_the_last_step) {
   const double above = (1 + std::sqrt(0.5)) / 2, below = (1 - std::sqrt(0.5)) / 2;
   expect_course(
       config("cosine"), 12,  // peak at step 3, floor at step 11

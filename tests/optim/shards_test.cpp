@@ -18,7 +18,7 @@ std::vector<Index> owners(std::vector<Index> sizes, Index processes) {
   return found;
 }
 
-TEST(Shards, give_the_largest_first_to_the_process_that_has_least) {
+TEST(Shards, give_the_largest_first_to_the_process_with_the_least) {
   EXPECT_THAT(owners({1, 6, 3, 3, 5}, 2), ElementsAre(1, 0, 1, 0, 1));
   EXPECT_THAT(owners({4, 4, 4}, 3), ElementsAre(0, 1, 2)) << "in their order where they are equal";
   EXPECT_THAT(owners({7}, 4), ElementsAre(0));

@@ -53,7 +53,7 @@ TEST(TreeSum, of_four_adds_the_sums_of_two_pairs) {
   EXPECT_FALSE(test::same(sum(0, 4), chain)) << "the order matters";
 }
 
-TEST(TreeSum, is_that_of_the_sums_of_its_ranges_bit_for_bit) {
+TEST(TreeSum, equals_the_sum_of_range_sums_bit_for_bit) {
   for (const Index leaves : {1, 2, 3, 6, 8, 9, 12, 30}) {
     const Tensor whole = sum(0, leaves);
     for (Index ranges = 1; ranges <= leaves; ++ranges) {
@@ -69,7 +69,7 @@ TEST(TreeSum, is_that_of_the_sums_of_its_ranges_bit_for_bit) {
   }
 }
 
-TEST(TreeSum, keeps_a_tensor_a_level_and_serves_again) {
+TEST(TreeSum, keeps_one_tensor_per_level_and_can_be_reused) {
   TreeSum tree(8);
   EXPECT_EQ(tree.kept(), 3);
   for (const int round : {1, 2}) {

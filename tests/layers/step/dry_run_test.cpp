@@ -98,7 +98,7 @@ TEST(DryRunOfAStep, has_the_peak_of_the_step) {
   }
 }
 
-TEST(DryRunOfAStep, counts_what_rounding_takes) {
+TEST(DryRunOfAStep, counts_the_memory_of_rounding) {
   const Sizes sizes{32, 2, 512, 100};
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     for (const Precision precision : {Precision::bf16, Precision::bf16_emulated}) {
@@ -112,7 +112,7 @@ TEST(DryRunOfAStep, counts_what_rounding_takes) {
   }
 }
 
-TEST(DryRunOfAStep, counts_what_every_variant_adds) {
+TEST(DryRunOfAStep, counts_the_memory_of_every_variant) {
   const Sizes sizes{16, 2, 128, 50};
   for (const app::AttentionVariant& variant : app::attention_variants()) {
     for (const ActivationCheckpointing recompute : kRecompute) {
@@ -125,7 +125,7 @@ TEST(DryRunOfAStep, counts_what_every_variant_adds) {
   }
 }
 
-TEST(DryRunOfAStep, has_activations_in_proportion_to_the_length_of_the_rows) {
+TEST(DryRunOfAStep, has_activations_proportional_to_sequence_length) {
   const auto of = [](Index seq, ActivationCheckpointing recompute) {
     return measure_dry(model_of({.kind = "diff_v2"}, {128, 1, seq, 256}), {2, seq, recompute});
   };
@@ -138,7 +138,7 @@ TEST(DryRunOfAStep, has_activations_in_proportion_to_the_length_of_the_rows) {
   }
 }
 
-TEST(DryRunOfAStep, changes_no_bit_of_the_steps_around_it) {
+TEST(DryRunOfAStep, does_not_change_surrounding_steps) {
   const ModelConfig config = model_of(
       {.kind = "diff_v2", .softmax_denominator = SoftmaxDenominator::sink}, {32, 2, 64, 100});
   const auto gradients = [&](bool with_dry_run) {

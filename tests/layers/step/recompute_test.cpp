@@ -78,13 +78,13 @@ TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_
   }
 }
 
-TEST(ActivationCheckpointing, of_blocks_records_one_op_a_block) {
+TEST(ActivationCheckpointing, of_blocks_records_one_op_per_block) {
   const Gradients result = gradients(small({}), ActivationCheckpointing::blocks);
   EXPECT_THAT(result.ops, testing::ElementsAre("embedding", "checkpointed", "checkpointed",
                                                "checkpointed", "rms_norm", "cross_entropy"));
 }
 
-TEST(ActivationCheckpointing, of_blocks_keeps_no_more_than_one_tensor_a_block) {
+TEST(ActivationCheckpointing, of_blocks_keeps_one_tensor_per_block) {
   LanguageModel model(small({}));
   model.parameters().initialize(1);
   const std::vector<std::int32_t> tokens = some_tokens(0);

@@ -9,7 +9,6 @@
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/collection.h"
-#include "train/study/compare/listing.h"
 #include "train/study/compare/study.h"
 
 using namespace difftape;

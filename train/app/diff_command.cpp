@@ -7,7 +7,7 @@
 #include "train/app/commands.h"
 #include "train/run/records/metrics_difference.h"
 #include "train/run/records/run_files.h"
-#include "train/study/compare/listing.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/run_record.h"
 #include "train/system/json.h"
 #include "train/system/text_table.h"

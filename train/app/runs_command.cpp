@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "train/app/commands.h"
-#include "train/study/compare/listing.h"
+#include "train/study/compare/collection.h"
 #include "train/system/json.h"
 #include "train/system/text_table.h"
 

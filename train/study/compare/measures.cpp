@@ -7,9 +7,56 @@
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
 #include "train/stats/sensitivity.h"
-#include "train/stats/spikes.h"
-#include "train/study/compare/curves.h"
 #include "train/study/compare/run_record.h"
+
+namespace difftape::study {
+
+namespace {
+
+/// Whether `name` is `metric` itself or that of a layer, "metric/3".
+bool names_metric(const std::string& name, const std::string& metric) {
+  if (!name.starts_with(metric)) return false;
+  const std::string rest = name.substr(metric.size());
+  return rest.empty() || (rest.size() > 1 && rest.front() == '/' &&
+                          rest.find_first_not_of("0123456789", 1) == rest.npos);
+}
+
+}  // namespace
+
+Series logged(const run::MetricsTable& metrics, const std::string& name) {
+  Series series;
+  const auto found = metrics.columns.find(name);
+  if (found == metrics.columns.end()) return series;
+  const auto& column = found->second;
+  for (std::size_t i = 0; i < column.values().size(); ++i) {
+    if (std::isnan(column.values()[i])) continue;
+    series.step.push_back(metrics.step[column.row(i)]);
+    series.value.push_back(column.values()[i]);
+  }
+  return series;
+}
+
+Series curve(const run::MetricsTable& metrics, const std::string& name) {
+  return stats::finite(logged(metrics, name));
+}
+
+std::vector<Series> layers_of(const run::MetricsTable& metrics, const std::string& name) {
+  std::vector<Series> layers;
+  for (auto column = metrics.columns.lower_bound(name);
+       column != metrics.columns.end() && column->first.starts_with(name); ++column) {
+    if (!names_metric(column->first, name)) continue;
+    if (Series layer = logged(metrics, column->first); !layer.step.empty())
+      layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+bool has_metric(const run::MetricsTable& metrics, const std::string& name) {
+  return std::ranges::any_of(metrics.columns,
+                             [&](const auto& each) { return names_metric(each.first, name); });
+}
+
+}  // namespace difftape::study
 
 namespace difftape::study::measures {
 
@@ -22,8 +69,32 @@ constexpr std::size_t kFewestSteps = 50;
 /// The steps of a run that count: those after its first 10 %.
 double first_scored(const RunRecord& run) { return 0.1 * static_cast<double>(run.status.steps); }
 
-/// A metric late in training but before any decay of the learning rate: over the second half of the
-/// steps up to the last one with the highest rate. No points if fewer than `fewest` are left.
+double quantile(const RunRecord& run, const char* name, double q) {
+  return stats::quantile(logged(run.metrics, name).value, q);
+}
+
+/// The values of all layers at the last step that logged any.
+std::vector<double> last_layers(const RunRecord& run, const char* name) {
+  const std::vector<Series> layers = layers_of(run.metrics, name);
+  double last = 0;
+  for (const Series& layer : layers) last = std::max(last, layer.step.back());
+  std::vector<double> values;
+  for (const Series& layer : layers) {
+    if (layer.step.back() == last) values.push_back(layer.value.back());
+  }
+  return values;
+}
+
+/// The part of a series after `after` up to `last`.
+Series between(const Series& all, double after, double last) {
+  const auto begin = std::ranges::upper_bound(all.step, after) - all.step.begin(),
+             end = std::max(begin, std::ranges::upper_bound(all.step, last) - all.step.begin());
+  return {{all.step.begin() + begin, all.step.begin() + end},
+          {all.value.begin() + begin, all.value.begin() + end}};
+}
+
+/// A metric over the second half of the steps, up to the last one with the highest learning rate.
+/// No points if fewer than `fewest` are left.
 Series late_before_decay(const RunRecord& run, const char* name, std::size_t fewest) {
   const Series rates = logged(run.metrics, metric("optim/lr"));
   const double peak = stats::quantile(rates.value, 1);
@@ -31,18 +102,9 @@ Series late_before_decay(const RunRecord& run, const char* name, std::size_t few
   for (std::size_t i = 0; i < rates.step.size(); ++i) {
     if (rates.value[i] == peak) last = rates.step[i];
   }
-  const Series all = curve(run.metrics, name);
-  Series late;
-  for (std::size_t i = 0; i < all.step.size(); ++i) {
-    if (all.step[i] <= static_cast<double>(run.status.steps) / 2 || all.step[i] > last) continue;
-    late.step.push_back(all.step[i]);
-    late.value.push_back(all.value[i]);
-  }
+  const Series late =
+      between(curve(run.metrics, name), static_cast<double>(run.status.steps) / 2, last);
   return late.step.size() < fewest ? Series{} : late;
-}
-
-double quantile(const RunRecord& run, const char* name, double q) {
-  return stats::quantile(logged(run.metrics, name).value, q);
 }
 
 }  // namespace
@@ -52,11 +114,11 @@ double p99(const RunRecord& run, const char* name) { return quantile(run, name, 
 double largest(const RunRecord& run, const char* name) { return quantile(run, name, 1); }
 
 double largest_of_layers(const RunRecord& run, const char* name) {
-  return stats::quantile(last_layers(run.metrics, name), 1);
+  return stats::quantile(last_layers(run, name), 1);
 }
 
 double smallest_of_layers(const RunRecord& run, const char* name) {
-  return stats::quantile(last_layers(run.metrics, name), 0);
+  return stats::quantile(last_layers(run, name), 0);
 }
 
 double largest_of_run(const RunRecord& run, const char* name) {
@@ -67,7 +129,7 @@ double largest_of_run(const RunRecord& run, const char* name) {
 }
 
 double mean_of_layers(const RunRecord& run, const char* name) {
-  return stats::mean(last_layers(run.metrics, name));
+  return stats::mean(last_layers(run, name));
 }
 
 double train_loss(const RunRecord& run, const char* name) {
@@ -155,10 +217,15 @@ Series counted_spikes(const RunRecord& run, const char* name) {
   const auto holds = name == std::string_view(metric("optim/grad_norm"))
                          ? stats::SpikeSeries::grad_norm
                          : stats::SpikeSeries::loss;
-  const Series found = spikes(logged(run.metrics, name), run::spike_rule_of(run.config.log), holds);
-  const auto first = std::ranges::upper_bound(found.step, first_scored(run)) - found.step.begin();
-  return {{found.step.begin() + first, found.step.end()},
-          {found.value.begin() + first, found.value.end()}};
+  stats::SpikeDetector detector(run::spike_rule_of(run.config.log), holds);
+  const Series all = logged(run.metrics, name);
+  Series found;
+  for (std::size_t i = 0; i < all.step.size(); ++i) {
+    if (!detector.add(all.value[i]) || all.step[i] <= first_scored(run)) continue;
+    found.step.push_back(all.step[i]);
+    found.value.push_back(all.value[i]);
+  }
+  return found;
 }
 
 double spike_fraction(const RunRecord& run, const char* name) {
@@ -175,11 +242,8 @@ double spike_count(const RunRecord& run, const char* name) {
 }
 
 double tail(const RunRecord& run, const char* name) {
-  const Series series = curve(run.metrics, name);
-  std::vector<double> values;
-  for (std::size_t i = 0; i < series.step.size(); ++i) {
-    if (series.step[i] > first_scored(run)) values.push_back(series.value[i]);
-  }
+  const std::vector<double> values =
+      between(curve(run.metrics, name), first_scored(run), kInfinity).value;
   return stats::quantile(values, 0.99) / stats::quantile(values, 0.5);
 }
 
@@ -189,8 +253,7 @@ double late_growth(const RunRecord& run, const char* name) {
 }
 
 double late_variation(const RunRecord& run, const char* name) {
-  const Series late = late_before_decay(run, name, kFewestSteps);
-  return stats::variation(late.value);
+  return stats::variation(late_before_decay(run, name, kFewestSteps).value);
 }
 
 double loss_slope(const RunRecord& run, const char* name) {

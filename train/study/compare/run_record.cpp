@@ -8,7 +8,7 @@
 #include "core/real.h"
 #include "train/run/config/fields.h"
 #include "train/run/records/metric_registry.h"
-#include "train/study/compare/curves.h"
+#include "train/study/compare/measures.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/json.h"
 #include "train/system/text_table.h"

@@ -2,6 +2,7 @@
 // The tables of runs, arms and learning rates, for the terminal and for the page. What is compared
 // stands in the registry of quantities; the columns are a loop over it.
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,5 +37,20 @@ std::string dropped_note(const Study& study);
 system::Table lr_table(std::span<const LrCurve> curves);
 /// Why arms of that table have no lr*, a sentence each.
 std::vector<std::string> lr_refusals(std::span<const LrCurve> curves);
+
+/// Which arm reached the lowest validation loss, how far below the baseline (the baseline itself:
+/// below the next arm), and with which evidence: the 95 % interval of the difference paired by
+/// seed, not corrected for having chosen arm and learning rate. Each arm is taken at its best
+/// learning rate among those at which no complete run diverged; one that has no
+/// such rate is left out, and named as left out. Of several tasks a line each, shorter: without
+/// the learning rates, the interval in brackets (tasks_note says so). No newline at the end.
+std::string answer(const Study& study);
+
+/// What is to know where the runs are of several tasks; empty if they are of one.
+std::string tasks_note(const Study& study);
+
+/// The answer and the tables as text for a terminal of `width` columns, with what is to know about
+/// them. Where each arm is one run, that of single runs.
+std::string tables_text(const Study& study, std::size_t width);
 
 }  // namespace difftape::study

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "train/study/compare/claims/output.h"
-#include "train/study/figures/axis.h"
+#include "train/study/figures/drawing.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study::svg {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "train/stats/descriptive.h"
-#include "train/study/figures/axis.h"
+#include "train/study/figures/drawing.h"
 
 namespace difftape::study {
 

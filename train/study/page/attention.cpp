@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "train/run/records/metrics.h"
-#include "train/study/page/html.h"
+#include "train/study/page/frame.h"
 #include "train/system/number.h"
 
 namespace difftape::study::page {

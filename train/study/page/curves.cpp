@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "train/study/figures/axis.h"
-#include "train/study/page/html.h"
+#include "train/study/figures/drawing.h"
+#include "train/study/page/frame.h"
 
 namespace difftape::study::page {
 

@@ -10,7 +10,7 @@
 #include "core/real.h"
 #include "train/run/config/fields.h"
 #include "train/stats/descriptive.h"
-#include "train/study/compare/tasks.h"
+#include "train/study/compare/study.h"
 
 namespace difftape::study::page {
 

@@ -9,7 +9,7 @@
 
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
-#include "train/study/page/html.h"
+#include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
 
 namespace difftape::study::page {

@@ -5,9 +5,8 @@
 #include <set>
 
 #include "core/error.h"
-#include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
-#include "train/study/compare/lr_optima.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/compare/tables.h"
 #include "train/study/figures/forest.h"
 #include "train/study/figures/lr_curve.h"

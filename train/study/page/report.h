@@ -34,7 +34,7 @@ void write_forest(const JudgedClaims& claims, const std::filesystem::path& path)
 /// learning rate, and OutputError.
 void write_lr_curve(const Study& study, const std::filesystem::path& path);
 
-/// Writes lr_optimum.csv (train/study/compare/lr_optima.h) beside a page. Throws OutputError.
+/// Writes lr_optimum.csv (train/study/compare/lr_curves.h) beside a page. Throws OutputError.
 void write_lr_optima(const Study& study, const std::filesystem::path& page);
 
 }  // namespace difftape::study

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "train/study/compare/claims/output.h"
 #include "train/study/compare/tables.h"
+#include "train/study/figures/forest.h"
 #include "train/study/figures/lr_curve.h"
-#include "train/study/page/html.h"
+#include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
 
 namespace difftape::study::page {
@@ -117,6 +119,50 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
       lr_curve_svg(curves, SvgKind::inlined), table.rows.empty() ? "" : arm_table(table, study),
       note(kLrNote));
   for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
+  return html;
+}
+
+namespace {
+
+/// A table of claims, its last column the verdict behind its mark in the forest plot. On a narrow
+/// screen a row becomes a block of labelled cells.
+std::string verdict_cards(const system::Table& table, std::span<const ForestRow> rows) {
+  std::string html = "<table class=\"verdicts\">\n" + table_head(table) + "<tbody>\n";
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto& row = table.rows[r];
+    html += "<tr><th scope=\"row\">" + escape_html(row[0]) + "</th>";
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      const std::string text = escape_html(row[c]);
+      html += fmt::format(
+          "<td class=\"left\" data-label=\"{}\">{}</td>", escape_html(table.columns[c].name),
+          c + 1 < row.size() ? text
+                             : fmt::format("<span class=\"verdict\">{}{}</span>",
+                                           svg::verdict_icon(svg::look_of(rows[r].verdict)), text));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table>";
+}
+
+}  // namespace
+
+std::string verdicts_section(const JudgedClaims& claims) {
+  std::string html;
+  const std::vector<ForestRow> rows = forest_rows(claims.results);
+  if (!rows.empty()) {
+    html += "<figure>" + forest_svg(rows, SvgKind::inlined) + "</figure>\n" +
+            verdict_cards(verdict_table(claims.results), rows);
+  }
+  const std::vector<std::string> others = untested(claims.results);
+  if (!others.empty()) {
+    const std::size_t count = claims.results.size() - rows.size();
+    html += fmt::format("<details><summary>{} {} that these runs do not test</summary>\n", count,
+                        count == 1 ? "claim" : "claims");
+    for (const std::string& line : others) html += note(escape_html(line));
+    html += "</details>\n";
+  }
+  for (const std::string& line : claims_notes(claims.file, claims.results))
+    html += note(escape_html(line));
   return html;
 }
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/study/compare/listing.h"
+#include "train/study/compare/collection.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/selection.h"
 

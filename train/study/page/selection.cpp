@@ -10,7 +10,7 @@
 
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/measures.h"
-#include "train/study/figures/axis.h"
+#include "train/study/figures/drawing.h"
 
 namespace difftape::study::page {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "train/run/records/metric_registry.h"
-#include "train/study/compare/curves.h"
+#include "train/study/compare/measures.h"
 #include "train/study/compare/lr_curves.h"
 
 namespace difftape::study::page {

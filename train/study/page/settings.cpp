@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "train/run/config/fields.h"
-#include "train/study/compare/answer.h"
-#include "train/study/page/html.h"
+#include "train/study/compare/tables.h"
+#include "train/study/page/frame.h"
 #include "train/system/json.h"
 
 namespace difftape::study::page {

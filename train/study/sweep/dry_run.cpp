@@ -6,7 +6,7 @@
 #include "train/run/loop/step.h"
 #include "train/run/records/progress.h"
 #include "train/study/compare/run_record.h"
-#include "train/study/sweep/layout.h"
+#include "train/study/sweep/worker.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/study/sweep/sweep.h"
 #include "train/system/number.h"

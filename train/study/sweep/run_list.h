@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "train/run/config/sweep_settings.h"
-#include "train/study/compare/lr_optima.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/sweep/sweep_config.h"
 
 namespace difftape::study {

@@ -1,4 +1,3 @@
-#include "train/study/sweep/slurm.h"
 
 #include <fmt/ranges.h>
 

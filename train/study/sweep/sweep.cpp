@@ -20,7 +20,6 @@
 #include "train/study/compare/collection.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
-#include "train/study/sweep/layout.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"

@@ -13,7 +13,7 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
-#include "train/study/compare/claims/arms.h"
+#include "train/study/compare/claims/measure.h"
 #include "train/study/sweep/run_list.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/system/suggest.h"

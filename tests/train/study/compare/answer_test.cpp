@@ -1,4 +1,4 @@
-#include "train/study/compare/answer.h"
+#include "train/study/compare/tables.h"
 
 #include <gmock/gmock.h>
 

@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/compare/lr_optima.h"
 
 namespace difftape::study {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
-#include "train/study/compare/curves.h"
+#include "train/study/compare/measures.h"
 #include "train/study/compare/quantities.h"
 #include "train/system/json.h"
 
@@ -176,11 +176,10 @@ TEST(Curve, holds_the_finite_points_of_a_metric) {
 
 TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
   const ScratchDir dir;
-  const RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
-  const Series grad = curve(run.metrics, "optim/grad_norm");
-  EXPECT_EQ(spikes(grad, spike_rule_of(run.config.log), stats::SpikeSeries::grad_norm).step,
-            std::vector<double>{300});
-  EXPECT_TRUE(spikes(grad, {.threshold = 1000}, stats::SpikeSeries::grad_norm).step.empty());
+  RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
+  EXPECT_EQ(measures::counted_spikes(run, "optim/grad_norm").step, std::vector<double>{300});
+  run.config.log.spike_threshold = 1000;
+  EXPECT_TRUE(measures::counted_spikes(run, "optim/grad_norm").step.empty());
 }
 
 TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {

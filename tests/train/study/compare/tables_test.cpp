@@ -7,7 +7,6 @@
 #include <map>
 
 #include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/compare/answer.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {

@@ -1,10 +1,8 @@
-#include "train/study/compare/tasks.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/train/study/compare/synthetic_study.h"
-#include "train/study/compare/answer.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 #include "train/study/compare/tables.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/support/count.h"
-#include "train/study/figures/axis.h"
+#include "train/study/figures/drawing.h"
 #include "train/study/figures/lr_curve.h"
 
 namespace difftape::study::svg {

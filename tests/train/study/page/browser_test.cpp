@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "tests/train/study/page/run_row.h"
-#include "train/study/page/html.h"
+#include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
 #include "train/system/files.h"
 

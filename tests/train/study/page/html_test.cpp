@@ -1,4 +1,3 @@
-#include "train/study/page/html.h"
 #include "train/study/page/frame.h"
 #include "train/system/json.h"
 

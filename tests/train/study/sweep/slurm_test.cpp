@@ -1,6 +1,6 @@
 // Sweeps on a cluster: a real one of Slurm with two nodes, on this machine
 // (tests/cluster/slurm.sh).
-#include "train/study/sweep/slurm.h"
+#include "train/study/sweep/sweep.h"
 
 #include <gmock/gmock.h>
 

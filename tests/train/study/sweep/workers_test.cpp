@@ -7,7 +7,7 @@
 #include "tests/train/study/sweep/sweep_project.h"
 #include "train/study/compare/quantities.h"
 #include "train/study/compare/run_record.h"
-#include "train/study/sweep/layout.h"
+#include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study {

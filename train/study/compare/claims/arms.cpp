@@ -1,4 +1,4 @@
-#include "train/study/compare/claims/arms.h"
+#include "train/study/compare/claims/measure.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
-#include "train/study/compare/tasks.h"
+#include "train/study/compare/study.h"
 #include "train/system/number.h"
 #include "train/system/suggest.h"
 

@@ -45,7 +45,7 @@
 #include "core/names.h"
 #include "core/real.h"
 #include "train/run/config/yaml.h"
-#include "train/study/compare/lr_optima.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {

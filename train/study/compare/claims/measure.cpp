@@ -11,7 +11,6 @@
 
 #include "train/stats/descriptive.h"
 #include "train/stats/size_trend.h"
-#include "train/study/compare/claims/arms.h"
 
 namespace difftape::study {
 

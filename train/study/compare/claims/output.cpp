@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "train/study/compare/answer.h"
+#include "train/study/compare/tables.h"
 #include "train/system/number.h"
 
 namespace difftape::study {

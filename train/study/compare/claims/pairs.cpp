@@ -8,9 +8,8 @@
 #include <map>
 #include <set>
 
-#include "train/study/compare/claims/arms.h"
 #include "train/study/compare/claims/measure.h"
-#include "train/study/compare/tasks.h"
+#include "train/study/compare/study.h"
 
 namespace difftape::study {
 

@@ -1,5 +1,5 @@
 // Which arms of a study a claim means.
-#include "train/study/compare/claims/arms.h"
+#include "train/study/compare/claims/measure.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/study/compare/claims/power.h"
+#include "train/study/compare/claims/verdicts.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

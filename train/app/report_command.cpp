@@ -144,13 +144,6 @@ void report(const ReportArguments& arguments) {
   write_verdicts(arguments, claims.judged.get());
 }
 
-/// With the arm of the first run as its baseline as long as that named has no run.
-study::Study study_so_far(const study::Collection& collection, const std::string& baseline) {
-  const bool there = std::ranges::any_of(
-      collection.runs, [&](const study::RunRecord& run) { return run.arm == baseline; });
-  return make_study(collection.runs, there ? baseline : "");
-}
-
 /// What was seen of runs.
 enum class Seen { nothing, some_go_on, all_have_ended };
 
@@ -196,7 +189,7 @@ system::Exit watch(const ReportArguments& arguments) {
       if (said.empty()) fmt::print("{}\n", said = "waiting for the first run");
       return seen = Seen::nothing;
     }
-    const study::Study study = study_so_far(*collection, arguments.baseline);
+    const study::Study study = make_study_so_far(collection->runs, arguments.baseline);
     const AskedClaims claims = claims_of(arguments, study);
     write_report(study, arguments.out, "difftape",
                  {.notes = notes_of(*collection, claims),

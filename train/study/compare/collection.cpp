@@ -23,11 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The rows of index.csv by its first column, the name of the run.
 std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
   std::map<std::string, std::size_t> order;
-  std::error_code ignored;
-  if (!fs::exists(sweep / kIndexFile, ignored)) return order;
+  if (!is_there(sweep / kIndexFile)) return order;
   for (const std::vector<std::string>& line :
        system::read_csv(system::read_text(sweep / kIndexFile))) {
     order.emplace(line.front(), order.size());
@@ -64,38 +62,32 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
                                 (run.dir / "metrics.jsonl").string()));
   }
   if (!run.complete()) {
-    const run::RunStatus& status = run.status;
-    const std::string at = fmt::format("after step {} of {}", status.step, status.steps);
+    const std::string at = fmt::format("after step {} of {}", run.status.step, run.status.steps);
     std::string how = "broke off " + at;
-    if (status.state == run::RunState::running) how = "not finished " + at;
-    if (status.state == run::RunState::killed) {
+    if (run.status.state == run::RunState::running) how = "not finished " + at;
+    if (run.status.state == run::RunState::killed) {
       how = fmt::format(
-          "killed {}, as no process trains it; `difftape train {} --resume` continues "
-          "it",
-          at, run.dir.string());
+          "killed {}, as no process trains it; `difftape train {} --resume` continues it", at,
+          run.dir.string());
     }
     notes.push_back(fmt::format("{}: {}; not in the statistics", run.dir.string(), how));
   }
 }
 
-/// The files that say how far runs are.
 constexpr std::array kFiles = {"status.json", "metrics.jsonl", kIndexFile};
 
-/// Whether a sweep that goes on has a run that is running or queued.
 bool has_more(const fs::path& dir) {
-  std::error_code ignored;
-  if (!fs::exists(dir / kIndexFile, ignored) || !system::DirectoryLock::is_held(dir)) return false;
+  if (!is_there(dir / kIndexFile) || !system::DirectoryLock::is_held(dir)) return false;
   const auto rows = system::read_csv(system::read_text(dir / kIndexFile));
   if (rows.empty()) return false;
-  const auto column = std::ranges::find(rows.front(), "state") - rows.front().begin();
-  return std::ranges::any_of(rows, [&](const std::vector<std::string>& row) {
-    const auto at = static_cast<std::size_t>(column);
+  const auto at = static_cast<std::size_t>(std::ranges::find(rows.front(), "state") -
+                                           rows.front().begin());
+  return std::ranges::any_of(rows, [at](const std::vector<std::string>& row) {
     return at < row.size() && (row[at] == to_string(run::RunState::queued) ||
                                row[at] == to_string(run::RunState::running));
   });
 }
 
-/// Calls runs that share a name by their directory instead.
 void name_apart(std::vector<RunRecord>& runs) {
   std::map<std::string, int> uses;
   for (const RunRecord& run : runs) uses[run.name] += 1;
@@ -116,26 +108,22 @@ fs::path index_of(const fs::path& input) {
   std::error_code ignored;
   if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
   const fs::path index = input / kIndexFile;
-  const bool run = fs::exists(input / "status.json", ignored);
+  const bool run = is_there(input / "status.json");
   return !run && is_index(index) && runs_below(input).empty() ? index : "";
 }
 
-/// The runs of a sweep that it took from the results of another.
 std::vector<RunRecord> taken_runs(const fs::path& sweep) {
   std::vector<RunRecord> runs;
-  std::error_code ignored;
-  if (fs::exists(sweep / "status.json", ignored) || !is_index(sweep / kIndexFile)) return runs;
+  if (is_there(sweep / "status.json") || !is_index(sweep / kIndexFile)) return runs;
   const RunIndex index = read_index(sweep / kIndexFile);
   for (const IndexRow& row : index.rows) {
-    const auto from = row.find("from");
-    if (from != row.end() && !from->second.empty()) runs.push_back(record_of(index, row));
+    if (!field_of(row, "from").empty()) runs.push_back(record_of(index, row));
   }
   return runs;
 }
 
-/// Which of the keys of a build, besides its version, runs have different values of. A run that
-/// does not know a key, as those of older versions, differs in nothing by it.
-std::vector<const char*> differing_build_keys(std::span<const RunRecord> runs) {
+/// The commits, or the builds, of the runs in the order of their first ones; empty if they are one.
+std::string builds_note(std::span<const RunRecord> runs) {
   std::vector<const char*> keys;
   for (const char* key :
        {"commit", "compiler", "build_type", "precision", "gemm_backend", "bf16_backend"}) {
@@ -144,32 +132,23 @@ std::vector<const char*> differing_build_keys(std::span<const RunRecord> runs) {
     values.erase("");
     if (values.size() > 1) keys.push_back(key);
   }
-  return keys;
-}
-
-/// The commits, or the builds, of the runs in the order of their first ones; empty if they are one.
-std::string builds_note(std::span<const RunRecord> runs) {
-  const std::vector<const char*> keys = differing_build_keys(runs);
   if (keys.empty()) return "";
-  std::vector<std::pair<std::string, std::size_t>> builds;  // with the number of their runs
+  std::vector<std::string> builds;
+  std::vector<int> counts;  // of their runs
   for (const RunRecord& run : runs) {
-    std::vector<std::string> values;
-    for (const char* key : keys) {
+    const auto values = mapped(keys, [&](const char* key) {
       const std::string value = env_text(run, "build", key);
-      values.push_back(value.empty() ? fmt::format("unknown {}", key) : value);
-    }
-    const std::string name = fmt::to_string(fmt::join(values, " "));
-    auto found = std::ranges::find(builds, name, [](const auto& each) { return each.first; });
-    if (found == builds.end()) found = builds.insert(found, {name, 0});
-    found->second += 1;
+      return value.empty() ? fmt::format("unknown {}", key) : value;
+    });
+    const std::size_t at = add_once(builds, fmt::to_string(fmt::join(values, " ")));
+    counts.resize(builds.size());
+    counts[at] += 1;
   }
-  std::vector<std::string> parts;
-  for (const auto& [name, count] : builds) {
-    parts.push_back(fmt::format("{} ({} {})", name, count, count == 1 ? "run" : "runs"));
-  }
+  for (std::size_t i = 0; i < builds.size(); ++i)
+    builds[i] += fmt::format(" ({} {})", counts[i], counts[i] == 1 ? "run" : "runs");
   const bool commits = keys.size() == 1 && std::string_view(keys.front()) == "commit";
   return fmt::format("runs of {} {}: {}; what they compute may differ", builds.size(),
-                     commits ? "commits" : "builds", fmt::join(parts, ", "));
+                     commits ? "commits" : "builds", fmt::join(builds, ", "));
 }
 
 }  // namespace
@@ -191,9 +170,7 @@ std::string state_of(const fs::path& dir) {
     if (entry->path().filename() == "lock" && system::DirectoryLock::is_held(parent))
       lines.insert(fmt::format("{} is held\n", entry->path().string()));
   }
-  std::string text;
-  for (const std::string& line : lines) text += line;
-  return text;
+  return fmt::to_string(fmt::join(lines, ""));
 }
 
 std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
@@ -201,9 +178,8 @@ std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   std::set<fs::path> seen;
   for (const fs::path& dir : dirs) {
     std::error_code ignored;
-    std::vector<fs::path> runs = {dir};
-    if (fs::is_directory(dir, ignored) && !fs::exists(dir / "status.json", ignored))
-      runs = runs_below(dir);
+    const bool holds_runs = fs::is_directory(dir, ignored) && !is_there(dir / "status.json");
+    const std::vector<fs::path> runs = holds_runs ? runs_below(dir) : std::vector{dir};
     if (runs.empty()) {
       if (const std::error_code error = why_closed(dir))
         throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
@@ -301,35 +277,31 @@ bool RunWatch::more_to_come() const { return std::ranges::any_of(dirs_, has_more
 
 namespace {
 
-namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kListed[] = {"train_loss", "val_loss", "loss_spikes", "grad_spikes"};
-
-Json object_of(const RunRecord& run) {
-  const run::RunStatus& status = run.status;
-  Json object{{"dir", run.dir.string()}, {"name", run.name},
-              {"arm", run.arm},          {"state", to_string(status.state)},
-              {"step", status.step},     {"steps", status.steps},
-              {"diverged_in", nullptr},  {"updated", status.updated}};
-  if (status.diverged) object["diverged_in"] = status.diverged->quantity;
-  for (const char* each : kListed) {
-    const double number = run.number(each);
-    object[each] = std::isnan(number) ? Json() : Json(number);
-  }
-  return object;
-}
 
 }  // namespace
 
 ListedRun listed(const RunRecord& run) {
   const run::RunStatus& status = run.status;
-  std::vector<std::string> cells{run.dir.string(), std::string(to_string(status.state)),
-                                 fmt::format("{}/{}", status.step, status.steps)};
-  for (const char* each : kListed)
-    cells.push_back(written(run.number(each), quantity(each).column.format));
-  cells.push_back(status.updated);
-  return {cells, object_of(run)};
+  const std::string state(to_string(status.state));
+  ListedRun row{{run.dir.string(), state, fmt::format("{}/{}", status.step, status.steps)},
+                {{"dir", run.dir.string()},
+                 {"name", run.name},
+                 {"arm", run.arm},
+                 {"state", state},
+                 {"step", status.step},
+                 {"steps", status.steps},
+                 {"diverged_in", nullptr},
+                 {"updated", status.updated}}};
+  if (status.diverged) row.object["diverged_in"] = status.diverged->quantity;
+  for (const char* each : kListed) {
+    const double number = run.number(each);
+    row.cells.push_back(written(number, quantity(each).column.format));
+    row.object[each] = number;
+    if (std::isnan(number)) row.object[each] = nullptr;
+  }
+  row.cells.push_back(status.updated);
+  return row;
 }
 
 system::Table table_of(std::span<const ListedRun> runs) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -22,16 +23,14 @@ namespace difftape::study {
 
 namespace {
 
-/// The seed of the bootstrap; any number will do.
 constexpr std::uint64_t kSeed = 1;
 /// An lr* is written with three digits, so that runs at it lie this near to it.
 constexpr double kNearOptimum = 6e-3;
 
-/// The mean over the arm's runs, for those that diverged before they knew theirs.
 double usual_initial_loss(const Arm& arm) {
   std::vector<double> known;
   for (const RunRecord* run : arm.runs()) {
-    if (std::isfinite(run->initial_loss())) known.push_back(run->initial_loss());
+    if (std::isfinite(run->first_loss)) known.push_back(run->first_loss);
   }
   return stats::mean(known);
 }
@@ -44,7 +43,7 @@ LrPoint point_of(const Condition& condition, double usual,
     if (!seeds.empty() && !std::ranges::binary_search(seeds, run->seed)) continue;
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
-    const double initial = run->initial_loss(), final = run->number("val_loss");
+    const double initial = run->first_loss, final = run->number("val_loss");
     // A run that finished without a validation loss says nothing of it.
     if (run->finished() && std::isnan(final)) continue;
     const double value = stats::capped_loss(final, std::isfinite(initial) ? initial : usual);
@@ -59,9 +58,9 @@ LrPoint point_of(const Condition& condition, double usual,
 }
 
 /// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seed ran,
-/// with all seeds that ran at all of them, the one with the most runs. A parabola needs three rates,
-/// so of sets of fewer, which count only where no seed has more, it is the largest. An extension that not all seeds have yet
-/// therefore does not cut the ladder to the seeds that have it.
+/// with all seeds that ran at all of them, the one with the most runs. An extension that not all
+/// seeds have does not cut the ladder. Sets of fewer than three rates, too few for a parabola,
+/// count only where no seed has more; the largest is then taken.
 void add_ladder(LrCurve& curve, const Arm& arm) {
   std::map<std::uint64_t, std::set<double>> rates;
   for (const LrPoint& point : curve.points) {
@@ -106,7 +105,6 @@ void add_optimum(LrCurve& curve) {
   curve.sensitivity.half_width = (limits.high - limits.low) / 2;
 }
 
-/// The final losses at lr* of seeds that did not choose it.
 LossBySeed fresh_losses(const LrCurve& curve) {
   LossBySeed losses;
   for (const LrPoint& point : curve.points) {
@@ -123,7 +121,6 @@ LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
   if (!curve.optimum.reason.empty() || !baseline.optimum.reason.empty()) return {};
   const stats::PairedDifference fresh = paired(fresh_losses(curve), fresh_losses(baseline));
   if (fresh.pairs > 0) return {fresh, true};
-  // Those of the ladder's seeds at its lowest rung.
   const auto lowest = [](const LrCurve& of) { return of.ladder[of.optimum.lowest].by_seed(); };
   return {paired(lowest(curve), lowest(baseline)), false};
 }
@@ -146,7 +143,6 @@ bool are_of_one_size(const LrCurve& a, const LrCurve& b) {
   return a.task == b.task && a.d_model == b.d_model;
 }
 
-/// The baseline of each size and task, and the gaps to it.
 void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
   const std::string name = curves[study.baseline].name;
   std::vector<std::size_t> baselines;
@@ -170,7 +166,8 @@ void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
 
 LossBySeed LrPoint::by_seed() const {
   LossBySeed losses;
-  for (std::size_t i = 0; i < seeds.size(); ++i) losses.emplace(seeds[i], SeedLoss{values[i], groups[i]});
+  for (std::size_t i = 0; i < seeds.size(); ++i)
+    losses.emplace(seeds[i], SeedLoss{values[i], groups[i]});
   return losses;
 }
 
@@ -215,8 +212,8 @@ const LrPoint* best_point(std::span<const LrPoint> points) {
 }
 
 std::vector<LrCurve> lr_curves(const Study& study) {
-  std::vector<LrCurve> curves;
-  for (const Arm& arm : study.arms) curves.push_back(curve_of(study, arm));
+  std::vector<LrCurve> curves =
+      mapped(study.arms, [&](const Arm& arm) { return curve_of(study, arm); });
   add_gaps(study, curves);
   return curves;
 }
@@ -225,11 +222,9 @@ namespace {
 
 constexpr std::array kColumns{"arm",  "model.d_model", "parameters", "lr_star", "low",
                               "high", "loss",          "seeds",      "reason"};
-enum Place : std::size_t { kArm, kDModel, kParameters, kLr, kLow, kHigh, kLoss, kSeeds, kReason };
 
 std::string digits(double value) { return std::isnan(value) ? "" : fmt::format("{:.3g}", value); }
 
-/// Whether another curve would have the same line.
 const LrCurve* double_of(std::span<const LrCurve> curves, const LrCurve& curve) {
   for (const LrCurve& other : curves) {
     if (&other != &curve && other.ladder.size() > 1 && other.name == curve.name &&
@@ -243,22 +238,17 @@ template <class T>
 T number_of(const std::string& text, const std::string& where) {
   const auto value = system::read_number<T>(text);
   if (value && *value > T{0}) return *value;
-  throw DataError(
-      fmt::format("{} is \"{}\", but must be a number above 0; write the file again "
-                  "with difftape report",
-                  where, text));
+  throw DataError(fmt::format(
+      "{} is \"{}\", but must be a number above 0; write the file again with difftape report",
+      where, text));
 }
 
 OwnRate rate_of(const std::vector<std::string>& fields, const std::string& line) {
-  OwnRate rate{fields[kArm], fields[kDModel], kNaN, {}, fields[kReason]};
-  if (rate.reason.empty()) rate.lr = number_of<double>(fields[kLr], line + ": lr_star");
-  std::size_t begin = 0;
-  while (begin < fields[kSeeds].size()) {
-    const std::size_t end = std::min(fields[kSeeds].find(' ', begin), fields[kSeeds].size());
-    const std::string seed = fields[kSeeds].substr(begin, end - begin);
+  OwnRate rate{fields[0], fields[1], kNaN, {}, fields[8]};
+  if (rate.reason.empty()) rate.lr = number_of<double>(fields[3], line + ": lr_star");
+  std::istringstream seeds(fields[7]);
+  for (std::string seed; std::getline(seeds, seed, ' ');)
     rate.seeds.push_back(seed == "0" ? 0 : number_of<std::uint64_t>(seed, line + ": a seed"));
-    begin = end + 1;
-  }
   return rate;
 }
 
@@ -288,18 +278,15 @@ std::string lr_optima_csv(std::span<const LrCurve> curves) {
 const OwnRate& OwnRates::of(std::string_view arm, std::string_view d_model) const {
   const auto found = std::ranges::find_if(
       rates, [&](const OwnRate& rate) { return rate.arm == arm && rate.d_model == d_model; });
-  if (found == rates.end()) {
-    throw DataError(
-        fmt::format("{}: has no learning rate of arm {} at model.d_model {}; run its ladder and "
-                    "write the file again with difftape report",
-                    file.string(), arm, d_model));
-  }
-  if (!found->reason.empty()) {
+  if (found != rates.end() && found->reason.empty()) return *found;
+  if (found != rates.end())
     throw DataError(
         fmt::format("{}: arm {} at model.d_model {} has no learning rate of its own: {}",
                     file.string(), arm, d_model, found->reason));
-  }
-  return *found;
+  throw DataError(
+      fmt::format("{}: has no learning rate of arm {} at model.d_model {}; run its ladder and "
+                  "write the file again with difftape report",
+                  file.string(), arm, d_model));
 }
 
 OwnRates read_own_rates(const std::filesystem::path& file) {

@@ -17,15 +17,14 @@
 
 namespace difftape::study {
 
-/// The final loss of a run, and its loss in each group of held-out documents; no groups if they were
-/// not stored, or if the loss is the one at initialization.
+/// The final loss of a run, and its loss in each group of held-out documents; no groups if they
+/// were not stored, or if the loss is the one at initialization.
 struct SeedLoss {
   double loss;
   std::vector<double> groups = {};
 };
 using LossBySeed = std::map<std::uint64_t, SeedLoss>;
-/// Returns the mean difference of a to b over the seeds that both have. Its error holds the spread
-/// over seeds and, where runs stored their groups, the sampling error of the held-out text.
+/// Returns the mean of a less b over the seeds that both have.
 stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b);
 
 /// An arm at one learning rate.
@@ -33,9 +32,8 @@ struct LrPoint {
   double lr;
   stats::Interval loss;  ///< of `values`
   int runs, diverged;    ///< complete runs, and how many of them diverged
-  /// Final validation losses, nats per token, capped at the initial loss (capped_loss), by
-  /// ascending seed. A run whose first training loss is not known takes the mean of the arm's
-  /// others.
+  /// Final validation losses by ascending seed, nats per token, at most the loss at init: the
+  /// run's, or the mean of the arm's others where it is not known.
   std::vector<double> values;
   std::vector<std::uint64_t> seeds = {};          ///< of `values`
   std::vector<std::vector<double>> groups = {};  ///< SeedLoss::groups of each value
@@ -43,14 +41,12 @@ struct LrPoint {
   LossBySeed by_seed() const;
 };
 
-/// The points of an arm at the learning rates with a complete run, ascending.
 std::vector<LrPoint> lr_points(const Arm& arm);
-/// Of the points where a run finished that with the smallest share of diverged runs; of several the
-/// one of the lowest mean loss. nullptr if no run finished.
+/// Returns the point with the smallest fraction of diverged runs, of several the one of the lowest
+/// mean loss; nullptr if no run finished.
 const LrPoint* best_point(std::span<const LrPoint> points);
 
-/// The final loss of an arm at its own lr* less that of the baseline at its own, paired by seed, in
-/// nats per token.
+/// The final loss of an arm at its own lr* less the baseline's at its own, paired by seed.
 struct LrGap {
   stats::PairedDifference difference;  ///< no pairs where there is none
   /// Of runs at lr* whose seeds did not choose it; else of the ladder's seeds at its lowest rung.
@@ -68,9 +64,8 @@ struct LrCurve {
   std::int64_t parameters = 0;
   bool is_baseline = false;  ///< of its size and task
 
-  /// The ladder: at least three learning rates, if some seed has them, and the seeds that ran at all
-  /// of these; of several choices the one with the most runs. Runs of other seeds, as at an lr* that
-  /// was chosen before, are not part of it.
+  /// The ladder: at least three learning rates, if some seed has them, and the seeds that ran at
+  /// all of these; of several choices the one with the most runs.
   std::vector<std::uint64_t> seeds = {};
   std::vector<LrPoint> ladder = {};
   stats::LrOptimum optimum = {};          ///< of the ladder
@@ -79,19 +74,16 @@ struct LrCurve {
   LrGap gap = {};                         ///< no pairs of the baseline itself
 };
 
-/// One curve an arm. The sensitivity is NaN for an arm of one learning rate, or of which no run
-/// finished.
 std::vector<LrCurve> lr_curves(const Study& study);
 
 inline constexpr const char* kLrOptimumFile = "lr_optimum.csv";
 
-/// One line an arm and size that ran at several learning rates: arm (run.arm), model.d_model,
-/// parameters, lr_star, its 95 % limits low and high, loss (nats per token, of the parabola),
-/// seeds (those that chose it, between spaces), reason (why there is none). lr_star and limits have
-/// three significant digits. Two curves of one arm and size, as of two tasks, have a reason each.
+/// One line per arm and size that ran at several learning rates: run.arm, model.d_model,
+/// parameters, lr_star, its 95 % limits, the parabola's loss (nats per token), the seeds that chose
+/// it, and the reason why there is none. Two curves of one arm and size, as of two tasks, have a
+/// reason each.
 std::string lr_optima_csv(std::span<const LrCurve> curves);
 
-/// An arm of a size in lr_optimum.csv.
 struct OwnRate {
   std::string arm, d_model;
   double lr;                         ///< NaN: see reason
@@ -99,13 +91,11 @@ struct OwnRate {
   std::string reason;
 };
 
-/// The learning rates that a file gives arms of their own.
 struct OwnRates {
   std::filesystem::path file;
   std::vector<OwnRate> rates;
 
-  /// That of run.arm at model.d_model. Throws DataError if the file has none, or one without a
-  /// learning rate, with its reason.
+  /// Throws DataError if the file has none for run.arm at model.d_model, or gives a reason instead.
   const OwnRate& of(std::string_view arm, std::string_view d_model) const;
 };
 

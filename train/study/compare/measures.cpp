@@ -73,7 +73,6 @@ double quantile(const RunRecord& run, const char* name, double q) {
   return stats::quantile(logged(run.metrics, name).value, q);
 }
 
-/// The values of all layers at the last step that logged any.
 std::vector<double> last_layers(const RunRecord& run, const char* name) {
   const std::vector<Series> layers = layers_of(run.metrics, name);
   double last = 0;
@@ -85,7 +84,6 @@ std::vector<double> last_layers(const RunRecord& run, const char* name) {
   return values;
 }
 
-/// The part of a series after `after` up to `last`.
 Series between(const Series& all, double after, double last) {
   const auto begin = std::ranges::upper_bound(all.step, after) - all.step.begin(),
              end = std::max(begin, std::ranges::upper_bound(all.step, last) - all.step.begin());
@@ -147,7 +145,7 @@ double val_loss(const RunRecord& run, const char* name) {
 double final_loss(const RunRecord& run, const char* name) {
   const double final = val_loss(run, name);
   if (run.finished() && std::isnan(final)) return kNaN;
-  return stats::capped_loss(final, run.initial_loss());
+  return stats::capped_loss(final, run.first_loss);
 }
 
 double diverged(const RunRecord& run, const char*) {
@@ -197,13 +195,13 @@ double lr_sensitivity(std::span<const RunRecord* const> runs) {
   stats::Groups losses;
   double known = kNaN;  // of the initial weights, which the runs of a seed share
   for (const RunRecord* run : runs) {
-    if (std::isfinite(run->initial_loss())) known = run->initial_loss();
+    if (std::isfinite(run->first_loss)) known = run->first_loss;
   }
   for (const RunRecord* run : runs) {
     const double final = run->number("val_loss");
     if (run->finished() && std::isnan(final)) return kNaN;
-    const bool at_first_step = !run->finished() && !std::isfinite(run->initial_loss());
-    const double initial = at_first_step ? known : run->initial_loss();
+    const bool at_first_step = !run->finished() && !std::isfinite(run->first_loss);
+    const double initial = at_first_step ? known : run->first_loss;
     losses.push_back({stats::capped_loss(final, initial)});
   }
   return stats::lr_sensitivity(losses);

@@ -31,18 +31,13 @@ constexpr const char* kLargestOfLayers = "largest over the layers, at the last s
 constexpr const char* kLargestOfRun =
     "largest over tokens, heads, layers and the steps that logged it";
 
-constexpr Column column(const char* group, const char* head, Format format, unsigned tables,
-                        bool against_baseline = false) {
-  return {group, head, format, tables, against_baseline};
-}
-
 const Quantity kQuantities[] = {
     {"train_loss", "training loss", "nats per token", kTrainLoss, train_loss,
      "mean of the last 5 % of the steps, at least 10; none of a diverged run", Scale::difference, 4,
-     kLeftOut, column("loss", "train", Format::loss, kRunTable)},
+     kLeftOut, Column{"loss", "train", Format::loss, kRunTable}},
     {"val_loss", "validation loss", "nats per token", kValLoss, val_loss,
      "the last validation; none of a diverged run", Scale::difference, 4, kLeftOut,
-     column("loss", "val", Format::loss, kEverywhere, true)},
+     Column{"loss", "val", Format::loss, kEverywhere, true}},
     {"final_loss", "final loss", "nats per token", kValLoss, final_loss,
      "the last validation loss, at most the loss at init, which stands for a diverged run",
      Scale::difference, 4, kCounts},
@@ -50,10 +45,10 @@ const Quantity kQuantities[] = {
      "1 if the run diverged, else 0", Scale::difference, 2, kCounts},
     {"loss_spikes", "loss spikes", "spikes per run", kTrainLoss, spike_count,
      "loss_spike_fraction times the steps after the first 10 %", Scale::root, 1, kCounts,
-     column("spikes", "loss", Format::count, kEverywhere)},
+     Column{"spikes", "loss", Format::count, kEverywhere}},
     {"grad_spikes", "gradient spikes", "spikes per run", kGradNorm, spike_count,
      "grad_norm_spike_fraction times the steps after the first 10 %", Scale::root, 1, kCounts,
-     column("spikes", "grad", Format::count, kEverywhere)},
+     Column{"spikes", "grad", Format::count, kEverywhere}},
     {"loss_spike_fraction", "share of steps with a loss spike", "fraction", kTrainLoss,
      spike_fraction,
      "of the steps after the first 10 % for which the rule of the run has its history; of a "
@@ -63,12 +58,12 @@ const Quantity kQuantities[] = {
      spike_fraction, "of the same steps, those whose gradient norm is a spike", Scale::difference,
      4, kCounts},
     {"grad_norm_median", "median gradient norm", "L2", kGradNorm, median, "median over the steps",
-     Scale::ratio, 3, kLeftOut, column("grad_norm", "median", Format::norm, kEverywhere)},
+     Scale::ratio, 3, kLeftOut, Column{"grad_norm", "median", Format::norm, kEverywhere}},
     {"grad_norm_p99", "99th percentile of the gradient norm", "L2", kGradNorm, p99,
      "99th percentile over the steps", Scale::ratio, 3, kLeftOut,
-     column("grad_norm", "p99", Format::norm, kEverywhere)},
+     Column{"grad_norm", "p99", Format::norm, kEverywhere}},
     {"grad_norm_max", "largest gradient norm", "L2", kGradNorm, largest, "largest over the steps",
-     Scale::ratio, 3, kLeftOut, column("grad_norm", "max", Format::norm, kEverywhere)},
+     Scale::ratio, 3, kLeftOut, Column{"grad_norm", "max", Format::norm, kEverywhere}},
     {"grad_norm_p99_over_median", "99th percentile of the gradient norm over its median", "1",
      kGradNorm, tail, "of the steps after the first 10 %", Scale::ratio},
     {"grad_norm_growth_before_decay", "growth exponent of the gradient norm", "1", kGradNorm,
@@ -79,20 +74,20 @@ const Quantity kQuantities[] = {
      kGradNorm, late_variation,
      "over the second half of the steps, up to where the learning rate falls; none of fewer than "
      "50 steps",
-     Scale::ratio, 3, kLeftOut, column("grad_norm", "sd/median", Format::norm, kEverywhere)},
+     Scale::ratio, 3, kLeftOut, Column{"grad_norm", "sd/median", Format::norm, kEverywhere}},
     {"loss_slope", "validation loss a doubling of the steps", "nats per token", kValLoss,
      loss_slope,
      "slope against log2(step) over the second half of the steps, up to where the learning rate "
      "falls; none of fewer than four validations",
      Scale::difference, 4},
     {"tokens_per_sec", "speed", "tokens per second", kSpeed, median, "median over the steps",
-     Scale::ratio, 3, kLeftOut, column("", "tokens/s", Format::whole, kEverywhere)},
+     Scale::ratio, 3, kLeftOut, Column{"", "tokens/s", Format::whole, kEverywhere}},
     {"train_seconds", "training time", "s", kSpeed, training_seconds,
      "time of the steps (batch, forward, backward, update), added up over all resumes",
      Scale::ratio},
     {"tokens_to_loss", "tokens to a validation loss of 2.5", "tokens", kValLoss, tokens_to_loss,
      "tokens seen at the first validation with a loss below 2.5; none if there was none",
-     Scale::ratio, 3, kLeftOut, column("", "tokens to 2.5", Format::whole, kStudyTable)},
+     Scale::ratio, 3, kLeftOut, Column{"", "tokens to 2.5", Format::whole, kStudyTable}},
     {"attention_logit", "largest attention logit", "1", metric("attn/logit_max"), largest_of_layers,
      kLargestOfLayers, Scale::ratio},
     {"attention_entropy", "entropy of attention", "nats", metric("attn/entropy"), mean_of_layers,

@@ -1,7 +1,7 @@
 #pragma once
-// The registry of what runs are compared by: each quantity once, how it is computed of a run or of
-// the runs of one seed, and where it appears. Run table, study table and index.csv are loops over
-// it; claims name any of them. What a run logs is in train/run/records/metric_registry.h.
+// The registry of quantities that runs are compared by: how each is computed and where it appears.
+// Tables and index.csv are loops over it, claims name its rows. What a run logs is in
+// train/run/records/metric_registry.h.
 
 #include <span>
 #include <string_view>
@@ -12,19 +12,17 @@ namespace difftape::study {
 
 struct RunRecord;
 
-/// How two runs are compared: by their difference; by their ratio, for what is positive and spread
-/// over decades; or, for counts, whose variance grows with their mean, by the difference of their
-/// square roots.
+/// How two runs are compared: by their difference; by their ratio, of positive numbers spread over
+/// decades; by the difference of square roots, of counts, whose variance grows with their mean.
 enum class Scale { difference, ratio, root };
 
-/// The number on the axis on which it is compared: itself, its logarithm or its square root.
+/// Returns a number on the axis on which it is compared (itself, its logarithm or its square root),
+/// and back from there.
 double on_scale(double value, Scale scale);
-/// Back from there.
 double from_scale(double value, Scale scale);
-/// The mean of numbers on the axis, as it is read: of ratios the geometric one; of counts that of
-/// the counts, not of their roots.
+/// Returns the mean of numbers on the axis as it is read: of ratios the geometric mean; of counts
+/// the mean of the counts, not of their roots.
 double mean_from_scale(std::span<const double> values, Scale scale);
-/// What two numbers are compared by: "difference", "ratio", "difference of square roots".
 const char* what_differs(Scale scale);
 
 /// How a number is written in a table: 2.3311; 6.5; 0.424 and 1.57e+04; 41,018.
@@ -43,13 +41,11 @@ struct Column {
   bool against_baseline = false;  ///< followed by the difference to the baseline
 };
 
-/// How one run becomes a number (measures.h); NaN: there is no such number. `metric` is that of the
-/// quantity.
+/// How one run, or complete runs of one seed at two or more ascending learning rates, become a
+/// number (measures.h); NaN: there is none.
 using OfRun = double (*)(const RunRecord& run, const char* metric);
-/// How complete runs of one seed do, ascending lr, at least two.
 using OfSeed = double (*)(std::span<const RunRecord* const> runs);
 
-/// A quantity is a row of the table in quantities.cpp.
 struct Quantity {
   const char* name;
   const char* label;  ///< in words, in verdicts
@@ -69,7 +65,6 @@ struct Quantity {
 
 /// In the order of the columns.
 std::span<const Quantity> quantities();
-/// By name; null if there is none.
 const Quantity* find_quantity(std::string_view name);
 /// By name; any other is a programming error and throws std::logic_error.
 const Quantity& quantity(std::string_view name);

@@ -27,7 +27,6 @@ using Lines = std::vector<std::vector<std::string>>;
 /// Without these columns a row says too little of its run.
 constexpr const char* kNeeded[] = {"name", "arm", "seed", "lr", "state", "step", "steps", "config"};
 
-/// A column that is copied from a section of env.json.
 struct Fact {
   const char *column, *section, *key;
 };
@@ -120,8 +119,7 @@ Lines lines_of(const fs::path& file) {
 std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
   std::map<std::string, std::vector<double>> groups;
   const fs::path file = index.file.parent_path() / kGroupsFile;
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return groups;
+  if (!is_there(file)) return groups;
   const Lines lines = lines_of(file);
   const RunIndex named{file, {}, {}};
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -134,17 +132,15 @@ std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
   return groups;
 }
 
-/// The data that the rows of an index were trained on.
-std::set<std::string> data_of(const RunIndex& index) {
-  std::set<std::string> digests;
-  for (const IndexRow& row : index.rows) {
-    if (is_complete(row)) digests.insert(data_digest(row));
-  }
-  digests.erase("");
-  return digests;
-}
-
 void require_same_data(const RunIndex& a, const RunIndex& b) {
+  const auto data_of = [](const RunIndex& index) {
+    std::set<std::string> digests;
+    for (const IndexRow& row : index.rows) {
+      if (is_complete(row)) digests.insert(data_digest(row));
+    }
+    digests.erase("");
+    return digests;
+  };
   const std::set<std::string> of_a = data_of(a), of_b = data_of(b);
   const bool shared =
       std::ranges::any_of(of_b, [&](const std::string& each) { return of_a.contains(each); });
@@ -224,8 +220,7 @@ IndexRow index_row(const RunRecord& run) {
 }
 
 bool is_index(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return false;
+  if (!is_there(file)) return false;
   const Lines lines = system::read_csv(system::read_text(file));
   return !lines.empty() && std::ranges::find(lines[0], "config") != lines[0].end();
 }

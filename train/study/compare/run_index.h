@@ -1,8 +1,7 @@
 #pragma once
 // index.csv of a sweep: one row per run with everything that judging claims needs, so that a
 // committed index stands for runs whose directories are gone. Beside it config.csv holds the keys
-// of the configuration that all its runs share, and val_groups.csv the loss of each run in each
-// group of held-out documents. None of the three contains an absolute path.
+// that all runs share, val_groups.csv the loss of each run in each group of held-out documents.
 
 #include <filesystem>
 #include <functional>
@@ -23,7 +22,6 @@ inline constexpr const char* kGroupsFile = "val_groups.csv";
 /// The fields of a run by column. Columns with a dot are keys of the configuration, as YAML.
 using IndexRow = std::map<std::string, std::string, std::less<>>;
 
-/// A field of a row; empty if its index has no such column.
 const std::string& field_of(const IndexRow& row, std::string_view column);
 
 /// A text in a section of env.json; empty if it is not there.
@@ -35,15 +33,14 @@ struct RunIndex {
   std::map<std::string, std::vector<double>> groups;  ///< of val_groups.csv, by name of the run
 };
 
-/// Returns the columns of every index in their order, without keys of the configuration and losses
-/// of domains: name to state, what index_row fills, and `config`, the digest of the configuration
-/// (run::result_digest), `dir`, the run directory relative to the index, and `from`, the folder of
-/// the index that the row was taken from (sweep.results).
+/// Returns the columns of every index without keys of the configuration and losses of domains.
+/// `config` is run::result_digest, `dir` the run directory relative to the index, `from` the folder
+/// of the index that the row was taken from (sweep.results).
 std::vector<std::string> index_columns();
 
-/// Returns what a run contributes to its row: how far it got; every quantity of one run, empty
-/// where the run did not log its metric and "nan" where it has no number; losses of domains
-/// (val_loss/<domain>); digests of its data and claims; commit, processor and GEMM engine.
+/// Returns what a run contributes to its row: how far it got, every quantity (empty where its
+/// metric was not logged, "nan" without a number), losses of domains (val_loss/<domain>), and
+/// provenance.
 IndexRow index_row(const RunRecord& run);
 
 /// Whether a file begins as an index does that stands for its runs.
@@ -53,11 +50,10 @@ bool is_index(const std::filesystem::path& file);
 /// and DataError if it is not an index that stands for its runs, is damaged, or names a run twice.
 RunIndex read_index(const std::filesystem::path& file);
 
-/// Whether the run of a row has ended: finished or diverged.
 bool is_complete(const IndexRow& row);
 
-/// Returns the digest of the data of a row and, after a slash, that of other validation data; empty
-/// if they are not known, as of a generated task.
+/// Returns the digest of the data of a row and, after a slash, of other validation data; empty if
+/// they are not known, as of a generated task.
 std::string data_digest(const IndexRow& row);
 
 /// Returns the run of a row: its quantities and its losses in groups, without curves. Throws
@@ -65,9 +61,9 @@ std::string data_digest(const IndexRow& row);
 RunRecord record_of(const RunIndex& index, const IndexRow& row);
 
 /// Returns the complete runs of several indexes. A run that two of them have with the same arm,
-/// learning rate, seed, configuration and numbers counts once. Adds to `notes` which runs are not
-/// complete. Throws DataError if the numbers differ, if two indexes are of different data, and what
-/// read_index throws; MissingInput if no run is complete.
+/// learning rate, seed, configuration and numbers counts once. Notes what is not complete. Throws
+/// DataError if numbers or data differ, what read_index throws, and MissingInput if none is
+/// complete.
 std::vector<RunRecord> pooled_runs(std::span<const std::filesystem::path> files,
                                    std::vector<std::string>& notes);
 

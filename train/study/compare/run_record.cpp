@@ -17,30 +17,23 @@ namespace difftape::study {
 
 namespace {
 
-/// What a study reads of "data" is as difftape writes it.
+/// Throws DataError unless what a study reads of "data" is as difftape writes it.
 void require_data(const nlohmann::ordered_json& env, const std::string& who) {
   const auto data = env.find("data");
   if (data == env.end() || !data->is_object()) return;
-  const auto require = [&](const char* key, bool (nlohmann::ordered_json::*is)() const noexcept) {
+  for (const char* key :
+       {"bigram_entropy", "best_loss", "best_accuracy", "xxh3_128", "val_xxh3_128"}) {
     const auto value = data->find(key);
-    if (value == data->end() || ((*value).*is)()) return;
+    const bool text = std::string_view(key).ends_with("xxh3_128");
+    if (value == data->end() || (text ? value->is_string() : value->is_number())) continue;
     throw DataError(
         fmt::format("{} is damaged: data.{} is {}", who, key, system::json_text(*value)));
-  };
-  for (const char* key : {"bigram_entropy", "best_loss", "best_accuracy"})
-    require(key, &nlohmann::ordered_json::is_number);
-  for (const char* key : {"xxh3_128", "val_xxh3_128"})
-    require(key, &nlohmann::ordered_json::is_string);
+  }
 }
 
-/// The keys of the configuration that are known of a run: a row of an index has those that decide
-/// its numbers.
-unsigned known_keys(bool is_row) {
-  if (is_row) return run::kOfNumbers;
-  return run::kAllKeys;
-}
+/// A row of an index has the keys that decide its numbers.
+unsigned known_keys(bool is_row) { return is_row ? run::kOfNumbers : run::kAllKeys; }
 
-/// The loss of the first step.
 double loss_of_first_step(const run::MetricsTable& metrics) {
   const auto found = metrics.columns.find(run::metric("train/loss"));
   const bool known = found != metrics.columns.end() && !metrics.step.empty() &&
@@ -109,28 +102,16 @@ std::string RunRecord::value(const std::string& key) const {
 
 std::vector<std::string> differing_keys(const RunRecord& a, const RunRecord& b) {
   const unsigned keys = known_keys(!a.index.empty() || !b.index.empty());
-  std::vector<std::string> found;
-  for (const auto& each : run::differences(a.config, b.config, keys)) found.push_back(each.key);
-  return found;
+  return mapped(run::differences(a.config, b.config, keys), [](auto& each) { return each.key; });
 }
 
 std::string describe_state(const run::RunStatus& status) {
-  switch (status.state) {
-    case run::RunState::queued:
-    case run::RunState::finished:
-      return std::string(to_string(status.state));
-    case run::RunState::running:
-      return fmt::format("running {}/{}", status.step, status.steps);
-    case run::RunState::stopped:
-      return fmt::format("stopped at step {}", status.step);
-    case run::RunState::failed:
-      return fmt::format("failed at step {}", status.step);
-    case run::RunState::killed:
-      return fmt::format("killed after step {}", status.step);
-    case run::RunState::diverged:
-      break;
-  }
-  if (!status.diverged) return fmt::format("diverged at step {}", status.step);
+  const std::string_view word = to_string(status.state);
+  using enum run::RunState;
+  if (status.state == running) return fmt::format("running {}/{}", status.step, status.steps);
+  if (status.state == queued || status.state == finished) return std::string(word);
+  if (status.state != diverged || !status.diverged)
+    return fmt::format("{} {} step {}", word, status.state == killed ? "after" : "at", status.step);
   const run::Divergence& where = *status.diverged;
   return fmt::format("diverged at step {} ({}){}{}", where.step, where.quantity,
                      where.op.empty() ? "" : ", first op: ", where.op);

@@ -49,14 +49,12 @@ Arm& find_or_add_arm(Study& study, const std::string& plain, std::size_t task) {
   return study.arms.emplace_back(Arm{name, {}, task});
 }
 
-/// False if the arm has a run of this learning rate and seed.
+/// Returns false if the arm has a run of this learning rate and seed.
 bool add(Arm& arm, const RunRecord& run) {
-  auto condition = std::find_if(arm.conditions.begin(), arm.conditions.end(),
-                                [&](const Condition& each) { return each.lr >= run.lr; });
+  auto condition = std::ranges::lower_bound(arm.conditions, run.lr, {}, &Condition::lr);
   if (condition == arm.conditions.end() || condition->lr != run.lr)
     condition = arm.conditions.insert(condition, {run.lr, {}});
-  const auto place = std::find_if(condition->runs.begin(), condition->runs.end(),
-                                  [&](const RunRecord* each) { return each->seed >= run.seed; });
+  const auto place = std::ranges::lower_bound(condition->runs, run.seed, {}, &RunRecord::seed);
   if (place != condition->runs.end() && (*place)->seed == run.seed) return false;
   condition->runs.insert(place, &run);
   return true;
@@ -64,49 +62,62 @@ bool add(Arm& arm, const RunRecord& run) {
 
 const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
 
-/// Whether two arms differ in nothing but task, name, learning rate and seed.
 bool are_configured_alike(const Arm& a, const Arm& b) {
   return std::ranges::all_of(differing_keys(first_run(a), first_run(b)), [](const auto& key) {
     return !run::has_flag(key, run::kOfArm) || run::has_flag(key, run::kOfTask);
   });
 }
 
+/// The arm of that name, else the first with that name without its task.
+std::size_t find_baseline(const Study& study, const std::string& name) {
+  const std::vector<std::string> names = study.arm_names();
+  auto found = std::ranges::find(names, name);
+  if (found == names.end() && study.tasks.size() > 1) {
+    found = std::ranges::find_if(
+        names, [&](const std::string& each) { return each.starts_with(name + " ("); });
+  }
+  if (found == names.end()) {
+    throw UsageError(fmt::format("report: no arm is called '{}'{}; the arms are {}", name,
+                                 system::did_you_mean(name, names), fmt::join(names, ", ")));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
 }  // namespace
 
 std::vector<const RunRecord*> Condition::complete() const {
   std::vector<const RunRecord*> result;
-  std::copy_if(runs.begin(), runs.end(), std::back_inserter(result),
-               [](const RunRecord* run) { return run->complete(); });
+  std::ranges::copy_if(runs, std::back_inserter(result), &RunRecord::complete);
   return result;
 }
 
 const RunRecord* Condition::complete(std::uint64_t seed) const {
-  for (const RunRecord* run : runs) {
-    if (run->seed == seed && run->complete()) return run;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(runs, seed, &RunRecord::seed);
+  return found != runs.end() && (*found)->complete() ? *found : nullptr;
 }
 
 std::vector<const RunRecord*> Arm::runs() const {
   std::vector<const RunRecord*> all;
-  for (const Condition& each : conditions) {
-    all.insert(all.end(), each.runs.begin(), each.runs.end());
-  }
+  for (const Condition& each : conditions) std::ranges::copy(each.runs, std::back_inserter(all));
   return all;
 }
 
 const Condition* Arm::at(double lr) const {
-  const auto found = std::find_if(conditions.begin(), conditions.end(),
-                                  [lr](const Condition& each) { return each.lr == lr; });
+  const auto found = std::ranges::find(conditions, lr, &Condition::lr);
   return found == conditions.end() ? nullptr : &*found;
+}
+
+std::vector<Cell> Study::cells() const {
+  std::vector<Cell> all;
+  for (const Arm& arm : arms) {
+    for (const Condition& condition : arm.conditions) all.push_back({arm, condition});
+  }
+  return all;
 }
 
 std::vector<const RunRecord*> Study::runs() const {
   std::vector<const RunRecord*> all;
-  for (const Arm& arm : arms) {
-    const auto some = arm.runs();
-    all.insert(all.end(), some.begin(), some.end());
-  }
+  for (const Arm& arm : arms) std::ranges::copy(arm.runs(), std::back_inserter(all));
   return all;
 }
 
@@ -116,9 +127,7 @@ bool Study::is_swept() const {
 
 std::vector<double> Study::lrs() const {
   std::set<double> lrs;
-  for (const Arm& arm : arms) {
-    for (const Condition& condition : arm.conditions) lrs.insert(condition.lr);
-  }
+  for (const Cell& cell : cells()) lrs.insert(cell.condition.lr);
   return {lrs.begin(), lrs.end()};
 }
 
@@ -149,26 +158,6 @@ Study Study::of_task(std::size_t task) const {
   return part;
 }
 
-namespace {
-
-/// The arm of that name, else the first whose name without the task it is.
-std::size_t find_baseline(const Study& study, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Arm& arm : study.arms) names.push_back(arm.name);
-  auto found = std::ranges::find(names, name);
-  if (found == names.end() && study.tasks.size() > 1) {
-    found = std::ranges::find_if(
-        names, [&](const std::string& each) { return each.starts_with(name + " ("); });
-  }
-  if (found == names.end()) {
-    throw UsageError(fmt::format("report: no arm is called '{}'{}; the arms are {}", name,
-                                 system::did_you_mean(name, names), fmt::join(names, ", ")));
-  }
-  return static_cast<std::size_t>(found - names.begin());
-}
-
-}  // namespace
-
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
   if (runs.empty()) throw UsageError("report: no runs; give at least one run directory");
   const Tasks tasks = find_tasks(runs);
@@ -182,6 +171,11 @@ Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
   }
   if (!baseline.empty()) study.baseline = find_baseline(study, baseline);
   return study;
+}
+
+Study make_study_so_far(std::span<const RunRecord> runs, const std::string& baseline) {
+  const bool there = std::ranges::count(runs, baseline, &RunRecord::arm) > 0;
+  return make_study(runs, there ? baseline : "");
 }
 
 std::string describe_states(std::span<const RunRecord* const> runs) {

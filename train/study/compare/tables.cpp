@@ -25,33 +25,24 @@ std::string number(double value, fmt::format_string<double&> format) {
   return std::isnan(value) ? "-" : fmt::format(format, value);
 }
 
-/// The columns of one quantity: their labels, and the cells of every row.
+/// The columns of one quantity: their labels, and for every row of the table its cells.
 struct Columns {
   std::vector<system::Column> heads;
-  std::vector<TableRow> cells;  ///< one row of cells a row of the table
+  std::vector<TableRow> cells;
 };
 
 std::string versus(const Quantity& quantity, const std::string& baseline) {
   return fmt::format("{} vs {}", quantity.column.head, baseline);
 }
 
-/// Leaves out columns in which no row has anything.
 void append(system::Table& table, const Columns& columns) {
   for (std::size_t column = 0; column < columns.heads.size(); ++column) {
     const auto is_empty = [column](const TableRow& row) { return row[column] == "-"; };
     if (std::ranges::all_of(columns.cells, is_empty)) continue;
     table.columns.push_back(columns.heads[column]);
-    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
       table.rows[row].push_back(columns.cells[row][column]);
-    }
   }
-}
-
-/// Text at the right end of every row.
-void append(system::Table& table, const char* head, const TableRow& texts) {
-  Columns columns{{{"", head, true}}, {}};
-  for (const std::string& text : texts) columns.cells.push_back({text});
-  append(table, columns);
 }
 
 /// For each run of a study the one that it is compared with, of its seed and, if there is one, of
@@ -86,7 +77,6 @@ Columns run_columns(const Quantity& quantity, const Study& study) {
   return columns;
 }
 
-/// The numbers of the complete runs that have one.
 std::vector<double> values_of(const Condition& condition, const Quantity& quantity) {
   std::vector<double> values;
   for (const RunRecord* run : condition.complete()) {
@@ -101,15 +91,15 @@ struct SeedPairs {
   int all = 0, dropped = 0;            ///< dropped: without a number because a run diverged
 };
 
-/// At this learning rate; no pairs for the baseline itself and where there is none.
-SeedPairs pairs_of(const Study& study, const Arm& arm, const Condition& condition,
-                   const Quantity& quantity) {
+/// No pairs for the baseline itself and where there is none.
+SeedPairs pairs_of(const Study& study, const Cell& cell, const Quantity& quantity) {
   SeedPairs pairs;
-  const Arm* base = study.baseline_of(arm);
-  const Condition* other = base == nullptr || base == &arm ? nullptr : base->at(condition.lr);
+  const Arm* base = study.baseline_of(cell.arm);
+  const Condition* other =
+      base == nullptr || base == &cell.arm ? nullptr : base->at(cell.condition.lr);
   if (other == nullptr) return pairs;
   std::vector<double> a, b;
-  for (const RunRecord* run : condition.complete()) {
+  for (const RunRecord* run : cell.condition.complete()) {
     const RunRecord* match = other->complete(run->seed);
     if (match == nullptr) continue;
     pairs.all += 1;
@@ -125,8 +115,6 @@ SeedPairs pairs_of(const Study& study, const Arm& arm, const Condition& conditio
   return pairs;
 }
 
-std::string p_text(double p) { return p < 0.001 ? "<0.001" : number(p, "{:.3f}"); }
-
 /// Mean and interval, and mean, interval and p of the difference to the baseline.
 Columns compared_columns(const Quantity& quantity, const Study& study) {
   const std::string group = fmt::format("{} {}", quantity.column.head, quantity.column.group);
@@ -135,100 +123,84 @@ Columns compared_columns(const Quantity& quantity, const Study& study) {
       {{group, "mean"}, {group, "+-"}, {against, "mean"}, {against, "+-"}, {against, "p (Holm)"}},
       {}};
   std::vector<double> p;
-  for (const Arm& arm : study.arms) {
-    for (const Condition& condition : arm.conditions) {
-      const stats::Interval mean = stats::mean_interval(values_of(condition, quantity));
-      const stats::PairedDifference paired = pairs_of(study, arm, condition, quantity).difference;
-      p.push_back(paired.p);
-      columns.cells.push_back({written(mean.mean, quantity.column.format),
-                               written(mean.half_width, quantity.column.format),
-                               number(paired.difference.mean, "{:+.4f}"),
-                               written(paired.difference.half_width, quantity.column.format)});
-    }
+  for (const Cell& cell : study.cells()) {
+    const stats::Interval mean = stats::mean_interval(values_of(cell.condition, quantity));
+    const stats::PairedDifference paired = pairs_of(study, cell, quantity).difference;
+    p.push_back(paired.p);
+    columns.cells.push_back({written(mean.mean, quantity.column.format),
+                             written(mean.half_width, quantity.column.format),
+                             number(paired.difference.mean, "{:+.4f}"),
+                             written(paired.difference.half_width, quantity.column.format)});
   }
   const std::vector<double> adjusted = stats::holm(p);
   for (std::size_t row = 0; row < p.size(); ++row) {
-    columns.cells[row].push_back(p_text(adjusted[row]));
+    const double own = adjusted[row];
+    columns.cells[row].push_back(own < 0.001 ? "<0.001" : number(own, "{:.3f}"));
   }
   return columns;
 }
 
 Columns study_columns(const Quantity& quantity, const Study& study) {
   if (quantity.column.against_baseline) return compared_columns(quantity, study);
-  Columns columns{{{quantity.column.group, quantity.column.head}}, {}};
-  for (const Arm& arm : study.arms) {
-    for (const Condition& condition : arm.conditions) {
-      const double mean = stats::mean(values_of(condition, quantity));
-      columns.cells.push_back({written(mean, quantity.column.format)});
-    }
-  }
+  const auto& [group, head, format, tables, against_baseline] = quantity.column;
+  Columns columns{{{group, head}}, {}};
+  for (const Cell& cell : study.cells())
+    columns.cells.push_back({written(stats::mean(values_of(cell.condition, quantity)), format)});
   return columns;
 }
 
-bool is_compared(const Quantity& quantity) {
-  return (quantity.column.tables & kStudyTable) && quantity.column.against_baseline;
-}
+std::string rate_text(double lr) { return number(lr, "{:.3g}"); }
 
 }  // namespace
 
 std::string written(double value, Format format) {
   if (std::isnan(value)) return "-";
-  switch (format) {
-    case Format::loss:
-      return fmt::format("{:.4f}", value);
-    case Format::count:
-      return fmt::format("{:.1f}", value);
-    case Format::norm:
-      return value < 1000 ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
-    case Format::whole:
-      break;
-  }
-  return system::grouped(std::llround(value));
+  if (format == Format::loss) return fmt::format("{:.4f}", value);
+  if (format == Format::count) return fmt::format("{:.1f}", value);
+  if (format == Format::whole) return system::grouped(std::llround(value));
+  return value < 1000 ? fmt::format("{:.3f}", value) : fmt::format("{:.2e}", value);
 }
 
 system::Table run_table(const Study& study) {
   system::Table table{{{"", "run", true}, {"", "parameters"}}, {}};
-  TableRow states;
+  Columns states{{{"", "state", true}}, {}};
   for (const RunRecord* run : study.runs()) {
     table.rows.push_back({run->name, system::grouped(run->status.parameters)});
-    states.push_back(describe_state(run->status));
+    states.cells.push_back({describe_state(run->status)});
   }
   for (const Quantity& quantity : quantities()) {
     if (quantity.column.tables & kRunTable) append(table, run_columns(quantity, study));
   }
-  append(table, "state", states);
+  append(table, states);
   return table;
 }
 
 system::Table study_table(const Study& study) {
   system::Table table{{{"", "arm", true}, {"", "lr"}, {"", "parameters"}, {"", "seeds"}}, {}};
-  TableRow states;
-  for (const Arm& arm : study.arms) {
-    for (const Condition& condition : arm.conditions) {
-      table.rows.push_back({arm.name, fmt::format("{:g}", condition.lr),
-                            system::grouped(condition.runs.front()->status.parameters),
-                            fmt::to_string(condition.complete().size())});
-      states.push_back(describe_states(condition.runs));
-    }
+  Columns states{{{"", "state", true}}, {}};
+  for (const auto& [arm, condition] : study.cells()) {
+    table.rows.push_back({arm.name, fmt::format("{:g}", condition.lr),
+                          system::grouped(condition.runs.front()->status.parameters),
+                          fmt::to_string(condition.complete().size())});
+    states.cells.push_back({describe_states(condition.runs)});
   }
   for (const Quantity& quantity : quantities()) {
     if (quantity.column.tables & kStudyTable) append(table, study_columns(quantity, study));
   }
-  append(table, "state", states);
+  append(table, states);
   return table;
 }
 
 std::string dropped_note(const Study& study) {
   std::vector<std::string> dropped;
   for (const Quantity& quantity : quantities()) {
-    if (!is_compared(quantity)) continue;
-    for (const Arm& arm : study.arms) {
-      for (const Condition& condition : arm.conditions) {
-        const SeedPairs pairs = pairs_of(study, arm, condition, quantity);
-        if (pairs.dropped == 0) continue;
-        dropped.push_back(fmt::format("{} of {} pairs of {} at lr {:g}", pairs.dropped, pairs.all,
-                                      arm.name, condition.lr));
-      }
+    const bool compared = quantity.column.against_baseline;
+    if (!compared || !(quantity.column.tables & kStudyTable)) continue;
+    for (const Cell& cell : study.cells()) {
+      const SeedPairs pairs = pairs_of(study, cell, quantity);
+      if (pairs.dropped == 0) continue;
+      dropped.push_back(fmt::format("{} of {} pairs of {} at lr {:g}", pairs.dropped, pairs.all,
+                                    cell.arm.name, cell.condition.lr));
     }
   }
   return dropped.empty()
@@ -237,30 +209,15 @@ std::string dropped_note(const Study& study) {
                            fmt::join(dropped, ", "));
 }
 
-namespace {
-
-std::string rate_text(double lr) { return std::isnan(lr) ? "-" : fmt::format("{:.3g}", lr); }
-
-}  // namespace
-
 system::Table lr_table(std::span<const LrCurve> curves) {
-  const char *optimum = "lr*", *sensitivity = "lr sensitivity", *gap = "gap at lr*";
-  system::Table table{{{"", "arm", true},
-                       {"", "parameters"},
-                       {"", "lrs"},
-                       {"", "seeds"},
-                       {"", "diverged"},
-                       {optimum, "lr"},
-                       {optimum, "from"},
-                       {optimum, "to"},
-                       {optimum, "loss"},
-                       {gap, "mean"},
-                       {gap, "+-"},
-                       {gap, "seeds"},
-                       {sensitivity, "E"},
-                       {sensitivity, "from"},
-                       {sensitivity, "to"}},
-                      {}};
+  system::Table table;
+  constexpr std::pair<const char*, const char*> kHeads[] = {
+      {"", "arm"},        {"", "parameters"},    {"", "lrs"},          {"", "seeds"},
+      {"", "diverged"},   {"lr*", "lr"},         {"lr*", "from"},      {"lr*", "to"},
+      {"lr*", "loss"},    {"gap at lr*", "mean"}, {"gap at lr*", "+-"}, {"gap at lr*", "seeds"},
+      {"lr sensitivity", "E"}, {"lr sensitivity", "from"}, {"lr sensitivity", "to"}};
+  for (const auto& [group, head] : kHeads)
+    table.columns.push_back({group, head, table.columns.empty()});
   for (const LrCurve& curve : curves) {
     if (curve.ladder.size() < 2) continue;
     int runs = 0, diverged = 0;
@@ -294,7 +251,6 @@ std::vector<std::string> lr_refusals(std::span<const LrCurve> curves) {
 
 namespace {
 
-/// What the tables leave to explain.
 constexpr const char* kSingleRunsNote =
     "Each row is one run: one seed gives no interval and decides nothing, however large the "
     "difference.";
@@ -310,13 +266,11 @@ constexpr const char* kLrNote =
     "run "
     "counts with the loss at init. From, to: 95 %, bootstrap over seeds.";
 
-/// An arm at its best learning rate.
 struct Best {
   const Arm* arm;
   LrPoint point;
 };
 
-/// The runs of a task by what they let one say.
 struct TaskRuns {
   std::vector<const RunRecord*> runs;
   std::vector<Best> best;             ///< of arms with a learning rate at which no run diverged
@@ -324,7 +278,6 @@ struct TaskRuns {
   bool swept = false;                 ///< an arm has more than one learning rate
 };
 
-/// The name of an arm without its task.
 std::string name_of(const Study& study, const Arm& arm) {
   const std::string task = fmt::format(" ({})", study.tasks[arm.task]);
   return arm.name.ends_with(task) ? arm.name.substr(0, arm.name.size() - task.size()) : arm.name;
@@ -384,7 +337,6 @@ std::string comparison(const Study& study, const TaskRuns& found, const Best& ot
                      evidence(below, chosen, brief), brief ? ")" : "");
 }
 
-/// Where no arm has a learning rate at which no run diverged.
 std::string nothing_trained(const TaskRuns& found) {
   if (std::ranges::none_of(found.runs, &RunRecord::finished))
     return fmt::format("no run finished: {}", describe_states(found.runs));
@@ -413,11 +365,6 @@ std::string answer_of_task(const Study& study, std::size_t task) {
   if (!found.left_out.empty())
     text += fmt::format("; left out: {}", fmt::join(found.left_out, ", "));
   return text;
-}
-
-bool is_single_runs(const Study& study) {
-  return std::all_of(study.arms.begin(), study.arms.end(),
-                     [](const Arm& arm) { return arm.runs().size() == 1; });
 }
 
 }  // namespace
@@ -450,7 +397,7 @@ std::string tables_text(const Study& study, std::size_t width) {
     return text;
   };
   std::string text = paragraphs(answer(study)) + '\n';
-  if (is_single_runs(study)) {
+  if (study.runs().size() == study.arms.size()) {
     return text + to_text(run_table(study)) +
            paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
   }

@@ -26,15 +26,6 @@ namespace {
 constexpr std::string_view kFont =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
 
-std::string coordinates(std::span<const Point> points) {
-  std::string text;
-  for (const Point& point : points) {
-    if (!text.empty()) text += ' ';
-    text += number(point.x) + ',' + number(point.y);
-  }
-  return text;
-}
-
 /// The strokes of a shape that is not filled; empty for the others.
 std::string strokes(Marker shape, Point at, double r) {
   const auto [x, y] = at;
@@ -52,7 +43,6 @@ std::string strokes(Marker shape, Point at, double r) {
   }
 }
 
-/// Five points at radius 1, between them five at 0.45.
 Points star() {
   Points points;
   for (int i = 0; i < 10; ++i) {
@@ -62,7 +52,6 @@ Points star() {
   return points;
 }
 
-/// The outline of a shape around (0, 0) with radius 1.
 Points outline(Marker shape) {
   switch (shape) {
     case Marker::square:
@@ -133,12 +122,12 @@ void Drawing::line(Point from, Point to, std::string_view attributes) {
           attributes);
 }
 
-void Drawing::polyline(std::span<const Point> points, std::string_view attributes) {
-  element("polyline", fmt::format("points=\"{}\"", coordinates(points)), attributes);
-}
-
-void Drawing::polygon(std::span<const Point> points, std::string_view attributes) {
-  element("polygon", fmt::format("points=\"{}\"", coordinates(points)), attributes);
+void Drawing::points(const char* shape, std::span<const Point> points,
+                     std::string_view attributes, std::string_view title) {
+  std::string text;
+  for (const Point& each : points)
+    text += fmt::format("{}{},{}", text.empty() ? "" : " ", number(each.x), number(each.y));
+  element(shape, fmt::format("points=\"{}\"", text), attributes, title);
 }
 
 void Drawing::rect(Point corner, double width, double tall, std::string_view attributes,
@@ -164,9 +153,9 @@ void Drawing::marker(Marker shape, Point at, double radius, std::string_view att
   } else if (const std::string path = strokes(shape, at, r); !path.empty()) {
     element("path", "d=\"" + path + "\"", attributes, title);
   } else {
-    Points points = outline(shape);
-    for (Point& point : points) point = {at.x + r * point.x, at.y + r * point.y};
-    element("polygon", fmt::format("points=\"{}\"", coordinates(points)), attributes, title);
+    Points shifted = outline(shape);
+    for (Point& point : shifted) point = {at.x + r * point.x, at.y + r * point.y};
+    points("polygon", shifted, attributes, title);
   }
 }
 

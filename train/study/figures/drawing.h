@@ -49,8 +49,12 @@ class Drawing {
   void open(std::string_view attributes);  ///< a group, until close()
   void close();
   void line(Point from, Point to, std::string_view attributes = "");
-  void polyline(std::span<const Point> points, std::string_view attributes = "");
-  void polygon(std::span<const Point> points, std::string_view attributes = "");
+  void polyline(std::span<const Point> line, std::string_view attributes = "") {
+    points("polyline", line, attributes);
+  }
+  void polygon(std::span<const Point> line, std::string_view attributes = "") {
+    points("polygon", line, attributes);
+  }
   void rect(Point corner, double width, double tall, std::string_view attributes = "",
             std::string_view title = "");
   void text(Point at, std::string_view text, std::string_view attributes = "");
@@ -66,6 +70,8 @@ class Drawing {
   std::string standalone(double scale) const;
 
  private:
+  void points(const char* shape, std::span<const Point> points, std::string_view attributes,
+              std::string_view title = "");
   void element(std::string_view name, std::string_view geometry, std::string_view attributes,
                std::string_view title = "");
 
@@ -132,8 +138,7 @@ struct Labels {
 };
 
 /// Grid, frame, tick labels and names of two axes; x runs along the bottom, y along the left, where
-/// its labels take 48 units. An empty name is left out.
-/// `x_ticks` replaces the round ticks of x.
+/// its labels take 48 units.
 void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& labels,
                std::span<const double> x_ticks = {});
 

@@ -88,13 +88,11 @@ std::vector<std::string> lines_of(const std::string& text, double width, double 
   return lines;
 }
 
-/// Rows that share an axis.
 struct Group {
   std::string unit;
   bool ratio;
   std::vector<const ForestRow*> rows;
 
-  /// An effect on the axis.
   double shown(double effect) const { return ratio ? std::exp(effect) : effect; }
 };
 
@@ -133,7 +131,6 @@ Axis axis_of(const Group& group) {
 
 double inside(double x) { return std::clamp(x, kLeft, kRight); }
 
-/// A published range.
 void draw_span(Drawing& drawing, double from, double to, double y) {
   drawing.open("class=\"published\" stroke=\"#1c2126\" stroke-width=\"1.4\"");
   for (const double end : {from, to}) drawing.line({end, y - 4}, {end, y + 4});
@@ -141,7 +138,6 @@ void draw_span(Drawing& drawing, double from, double to, double y) {
   drawing.close();
 }
 
-/// A row in its place.
 struct Placed {
   const ForestRow& row;
   const VerdictLook& look;

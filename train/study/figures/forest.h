@@ -28,9 +28,7 @@ struct ForestRow {
 };
 
 /// Rows in their order below each other, 900 units wide, those of one unit on one axis; ratios
-/// share a logarithmic one. A verdict has a colour, a shape and its word. An interval that reaches
-/// far beyond the effects, or has an infinite end, is cut, with an arrow. No rows are an empty
-/// text.
+/// share a logarithmic one.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
 /// The claims that are tested, a row each.

@@ -15,7 +15,6 @@ namespace {
 
 using namespace svg;
 
-/// An arm in a panel and its colour.
 struct PanelCurve {
   std::size_t arm;
   const LrCurve* curve;
@@ -73,7 +72,6 @@ std::string title_of(const LrCurve& curve, const LrPoint& point) {
                      point.diverged, point.runs);
 }
 
-/// From the lowest to the highest seed of each rung.
 void draw_band(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const Axis& y) {
   Points high, low, band;
   for (const LrPoint& rung : drawn.curve->ladder) {
@@ -229,13 +227,9 @@ std::string name_of(std::span<const LrCurve> curves, const LrCurve& curve) {
   return named == 1 && !curve.name.empty() ? curve.name : curve.arm;
 }
 
-/// The names of all arms, in the order of their colours.
 std::vector<std::string> names_of(std::span<const LrCurve> curves) {
   std::vector<std::string> names;
-  for (const LrCurve& curve : curves) {
-    const std::string name = name_of(curves, curve);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
+  for (const LrCurve& curve : curves) add_once(names, name_of(curves, curve));
   return names;
 }
 
@@ -265,12 +259,11 @@ std::vector<LrPanel> panels_of(std::span<const LrCurve> curves) {
   return panels;
 }
 
-/// The gaps of one arm at all sizes.
+struct Gap {
+  double millions;  ///< of parameters
+  const LrGap* gap;
+};
 struct GapLine {
-  struct Gap {
-    double millions;  ///< of parameters
-    const LrGap* gap;
-  };
   std::size_t arm;
   std::vector<Gap> gaps;
 };
@@ -292,14 +285,14 @@ std::vector<GapLine> gap_lines(const std::vector<LrPanel>& panels) {
 
 void draw_gap_line(Drawing& drawing, const GapLine& line, double shift, const Axis& x,
                    const Axis& y) {
-  const auto at = [&](const GapLine::Gap& gap) {
+  const auto at = [&](const Gap& gap) {
     return Point{x.at(gap.millions) + shift, y.at(gap.gap->difference.difference.mean)};
   };
   Points means;
-  for (const GapLine::Gap& gap : line.gaps) means.push_back(at(gap));
+  for (const Gap& gap : line.gaps) means.push_back(at(gap));
   drawing.polyline(means,
                    stroke(line.arm) + " stroke-width=\"1\" stroke-opacity=\"0.5\" fill=\"none\"");
-  for (const GapLine::Gap& gap : line.gaps) {
+  for (const Gap& gap : line.gaps) {
     const stats::Interval& interval = gap.gap->difference.difference;
     const Point mark = at(gap);
     drawing.open(stroke(line.arm) + " stroke-width=\"1.2\"");
@@ -315,24 +308,21 @@ void draw_gap_line(Drawing& drawing, const GapLine& line, double shift, const Ax
   }
 }
 
-/// To three significant digits, for a tick.
 double rounded(double value) {
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
   return unit * std::round(value / unit);
 }
 
-/// The strip of gaps, its top left at `corner`.
 void draw_gaps(Drawing& drawing, const std::vector<GapLine>& lines, Point corner, double width,
                const std::string& baseline) {
   Range sizes, gaps;
   gaps.add(0);
   std::vector<double> ticks;
   for (const GapLine& line : lines) {
-    for (const GapLine::Gap& gap : line.gaps) {
+    for (const Gap& gap : line.gaps) {
       const stats::Interval& interval = gap.gap->difference.difference;
       sizes.add(gap.millions);
-      const double tick = rounded(gap.millions);
-      if (std::ranges::find(ticks, tick) == ticks.end()) ticks.push_back(tick);
+      add_once(ticks, rounded(gap.millions));
       for (const double value : {interval.mean, interval.low(), interval.high()}) gaps.add(value);
     }
   }
@@ -350,11 +340,6 @@ void draw_gaps(Drawing& drawing, const std::vector<GapLine>& lines, Point corner
     const double shift = 7 * (static_cast<double>(i) - 0.5 * static_cast<double>(lines.size() - 1));
     draw_gap_line(drawing, lines[i], shift, x, y);
   }
-}
-
-std::string baseline_name(std::span<const LrCurve> curves) {
-  const auto base = std::ranges::find_if(curves, &LrCurve::is_baseline);
-  return base == curves.end() ? "the baseline" : name_of(curves, *base);
 }
 
 }  // namespace
@@ -381,7 +366,9 @@ std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
   }
   drawing.height = top + row * static_cast<double>((panels.size() + columns - 1) / columns);
   if (const std::vector<GapLine> gaps = gap_lines(panels); !gaps.empty()) {
-    draw_gaps(drawing, gaps, {0, drawing.height + 10}, width, baseline_name(curves));
+    const auto base = std::ranges::find_if(curves, &LrCurve::is_baseline);
+    draw_gaps(drawing, gaps, {0, drawing.height + 10}, width,
+              base == curves.end() ? "the baseline" : name_of(curves, *base));
     drawing.height += kGapHead + kGapHeight + kPanelFoot;
   }
   return kind == SvgKind::inlined ? drawing.inlined() : drawing.standalone(2);

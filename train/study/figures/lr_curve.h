@@ -12,10 +12,7 @@ namespace difftape::study {
 /// A panel for each size and task, by ascending number of parameters: final validation loss against
 /// peak learning rate (logarithmic), one line an arm through the means of its ladder, a band from
 /// the lowest to the highest seed, a star at lr* with its interval; small hollow marks are runs
-/// beside the ladder. What lies far above the rest of a panel is cut off at its top; above it, how
-/// many runs diverged at each rate. With gaps at several sizes a strip below shows the gap at lr*
-/// against the number of parameters with 95 % intervals, hollow where the seeds are those that
-/// chose lr*. `inlined` takes the colours of the page around it, `standalone` is a file on white.
+/// beside the ladder.
 std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
 
 }  // namespace difftape::study

@@ -39,7 +39,6 @@ Head head_of(const Tensor& layer, Index head) {  // layer: (H, S, T, T)
   return result;
 }
 
-/// Mean attention to the first token, in the map that is applied.
 double first_token(const Head& head) {
   double sum = 0;
   for (Index query = 0; query < head.tokens; ++query) {

@@ -42,11 +42,9 @@ constexpr double kFewestPoints = 20, kPointBytes = 29;
 /// A browser holds about 3 MB a chart.
 constexpr std::size_t kMostCharts = 140;
 
-/// As many charts as there is room for.
 std::size_t drawn_charts(const Input& input) {
-  std::size_t lines = 0;
-  for (const Arm& arm : input.study.arms) lines += arm.conditions.size();
-  const double each = static_cast<double>(lines) * kFewestPoints * kPointBytes;
+  const double each =
+      static_cast<double>(input.study.cells().size()) * kFewestPoints * kPointBytes;
   return std::min(
       {input.charts.curves.size(), kMostCharts, static_cast<std::size_t>(kDataBytes / each)});
 }
@@ -55,7 +53,6 @@ std::span<const CurveChart> drawn(const Input& input) {
   return std::span(input.charts.curves).first(drawn_charts(input));
 }
 
-/// The bytes of a chart; one of validations uses very little.
 double bytes_a_chart(const Input& input) {
   double weight = 0;
   for (const CurveChart& chart : drawn(input))
@@ -94,15 +91,10 @@ Json line_json(const CurveChart& chart, const Condition& condition, double bytes
 }
 
 Json chart_json(const CurveChart& chart, const Study& study, double bytes) {
-  Json lines = Json::array();
-  for (const Arm& arm : study.arms) {
-    for (const Condition& condition : arm.conditions)
-      lines.push_back(line_json(chart, condition, bytes));
-  }
-  Json levels = Json::array();
-  for (const Level& level : levels_of(chart, study)) {
+  Json lines = Json::array(), levels = Json::array();
+  for (const Cell& cell : study.cells()) lines.push_back(line_json(chart, cell.condition, bytes));
+  for (const Level& level : levels_of(chart, study))
     levels.push_back({{"name", level.name}, {"y", level.y}});
-  }
   return {{"title", chart.title},        {"unit", chart.caption},
           {"metric", chart.name},        {"log", chart.log_scale},
           {"levels", std::move(levels)}, {"every_step", chart.every_step},
@@ -112,15 +104,13 @@ Json chart_json(const CurveChart& chart, const Study& study, double bytes) {
 Json conditions_json(const Study& study) {
   Json conditions = Json::array();
   const std::vector<double> lrs = study.lrs();
-  for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
-    for (const Condition& condition : study.arms[arm].conditions) {
-      conditions.push_back({{"arm", arm},
-                            {"lr", std::ranges::find(lrs, condition.lr) - lrs.begin()},
-                            {"seeds", condition.runs.size()},
-                            {"tokens", condition.runs.front()->status.tokens_per_step},
-                            {"clock", clock_json(condition)},
-                            {"diverged", steps(divergences(condition))}});
-    }
+  for (const auto& [arm, condition] : study.cells()) {
+    conditions.push_back({{"arm", &arm - study.arms.data()},
+                          {"lr", std::ranges::find(lrs, condition.lr) - lrs.begin()},
+                          {"seeds", condition.runs.size()},
+                          {"tokens", condition.runs.front()->status.tokens_per_step},
+                          {"clock", clock_json(condition)},
+                          {"diverged", steps(divergences(condition))}});
   }
   return conditions;
 }
@@ -143,9 +133,8 @@ Json rounded(const std::vector<double>& values) {
 
 Section curves_section(const Input& input) {
   const std::vector<double> lrs = input.study.lrs();
-  Json lr_names = Json::array(), arms = Json::array(), charts = Json::array();
+  Json lr_names = Json::array(), charts = Json::array();
   for (const double lr : lrs) lr_names.push_back(svg::short_number(lr));
-  for (const Arm& arm : input.study.arms) arms.push_back(arm.name);
   Json conditions = conditions_json(input.study);
   const double bytes = bytes_a_chart(input) / static_cast<double>(conditions.size());
   for (const CurveChart& chart : drawn(input))
@@ -153,7 +142,7 @@ Section curves_section(const Input& input) {
   Section section{"",
                   {{"lrs", std::move(lr_names)},
                    {"lr", std::ranges::find(lrs, input.lr) - lrs.begin()},
-                   {"arms", std::move(arms)},
+                   {"arms", input.study.arm_names()},
                    {"conditions", std::move(conditions)},
                    {"charts", std::move(charts)}}};
   if (input.charts.curves.empty()) return section;

@@ -54,7 +54,6 @@ std::string uri_text(std::string_view text);
 /// A link that saves `csv` as `name`; the data are in the link.
 std::string csv_link(std::string_view name, std::string_view csv);
 
-/// The coloured square of an arm, as in its curves.
 std::string swatch(std::size_t arm);
 
 /// The head of a table, with a line of group labels if there are any.

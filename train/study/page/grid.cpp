@@ -54,30 +54,23 @@ std::vector<std::string> grid_keys(const Study& study) {
 
 std::vector<Point> points_of(const Study& study, const std::vector<std::string>& keys) {
   std::vector<Point> points;
-  for (const Arm& arm : study.arms) {
-    for (const Condition& condition : arm.conditions) {
-      Point point{{}, kNaN};
-      for (const std::string& key : keys) {
-        point.values.push_back(condition.runs.front()->value(key));
-      }
-      std::vector<double> losses;
-      for (const RunRecord* run : condition.complete()) {
-        const double loss = run->number("val_loss");
-        if (std::isfinite(loss)) losses.push_back(loss);
-      }
-      if (!losses.empty()) point.loss = stats::mean(losses);
-      points.push_back(std::move(point));
+  for (const Cell& cell : study.cells()) {
+    const auto value_of = [&](const auto& key) { return cell.condition.runs.front()->value(key); };
+    Point point{mapped(keys, value_of), kNaN};
+    std::vector<double> losses;
+    for (const RunRecord* run : cell.condition.complete()) {
+      const double loss = run->number("val_loss");
+      if (std::isfinite(loss)) losses.push_back(loss);
     }
+    if (!losses.empty()) point.loss = stats::mean(losses);
+    points.push_back(std::move(point));
   }
   return points;
 }
 
 std::vector<std::string> values_of(const std::vector<Point>& points, std::size_t key) {
   std::vector<std::string> values;
-  for (const Point& point : points) {
-    if (std::ranges::find(values, point.values[key]) == values.end())
-      values.push_back(point.values[key]);
-  }
+  for (const Point& point : points) add_once(values, point.values[key]);
   sort_names(values);
   return values;
 }

@@ -23,28 +23,20 @@ constexpr std::size_t kCells = 12'000;
 /// Stretches of the steps that are worth a picture.
 constexpr std::size_t kFewest = 6;
 
-/// The steps at which any row has a value, ascending.
 std::vector<double> steps_of(const std::vector<MapRow>& rows) {
   std::set<double> steps;
   for (const MapRow& row : rows) steps.insert(row.values.step.begin(), row.values.step.end());
   return {steps.begin(), steps.end()};
 }
 
-/// What the rows of a quantity are.
 const char* row_label(const MapChart& chart) {
   using enum run::Per;
-  switch (chart.per) {
-    case parameter:
-      return "parameter";
-    case grid:
-      return "row / column";
-    case head:
-      return chart.one_layer ? "head" : "layer.head";
-    case rank:
-      return chart.one_layer ? "rank" : "layer.rank";
-    default:
-      return "layer";
-  }
+  const bool one = chart.one_layer;
+  return chart.per == parameter ? "parameter"
+         : chart.per == grid    ? "row / column"
+         : chart.per == head    ? (one ? "head" : "layer.head")
+         : chart.per == rank    ? (one ? "rank" : "layer.rank")
+                                : "layer";
 }
 
 /// Every row in at most `columns` stretches of equally many logged steps, each the mean of what is

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -22,13 +23,10 @@ namespace {
 using namespace page;
 
 std::string subtitle_of(const Study& study) {
-  std::set<std::uint64_t> seeds;
   const auto runs = study.runs();
-  std::size_t diverged = 0;
-  for (const RunRecord* run : runs) {
-    seeds.insert(run->seed);
-    diverged += run->diverged() ? 1 : 0;
-  }
+  const auto diverged = std::ranges::count_if(runs, &RunRecord::diverged);
+  std::set<std::uint64_t> seeds;
+  for (const RunRecord* run : runs) seeds.insert(run->seed);
   const auto count = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
@@ -54,9 +52,9 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
                  const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
   const Input input{study, curves, best_lr(study, curves), select_charts(study, parts.charts)};
-  std::vector<std::string> notes = parts.notes, arms;
+  const std::vector<std::string> arms = study.arm_names();
+  std::vector<std::string> notes = parts.notes;
   notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
-  for (const Arm& arm : study.arms) arms.push_back(arm.name);
   const Section drawn = curves_section(input), grid = grid_section(study),
                 accuracy = accuracy_section(input), layers = layers_section(input),
                 attention = attention_section(input);

@@ -46,7 +46,7 @@ std::string file_links(const fs::path& run, const fs::path& page_dir) {
   for (const auto& [name, word] : kFiles) {
     std::error_code ignored;
     const fs::path file = (fs::absolute(run, ignored) / name).lexically_normal();
-    if (!fs::exists(file, ignored)) continue;
+    if (!is_there(file)) continue;
     const fs::path from = fs::absolute(page_dir.empty() ? "." : page_dir, ignored);
     const fs::path target = file.lexically_proximate(from.lexically_normal());
     links += fmt::format("<a href=\"{}\">{}</a>", escape_html(uri_text(target.string())), word);
@@ -54,7 +54,6 @@ std::string file_links(const fs::path& run, const fs::path& page_dir) {
   return links;
 }
 
-/// One row a run.
 std::string per_run_table(const Study& study, const fs::path& page_dir) {
   std::vector<RowMark> marks;
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
@@ -66,11 +65,10 @@ std::string per_run_table(const Study& study, const fs::path& page_dir) {
 
 /// A table whose rows begin with the name of an arm.
 std::string arm_table(const system::Table& table, const Study& study) {
-  std::vector<RowMark> marks;
-  for (const auto& row : table.rows) {
-    const auto arm = std::ranges::find(study.arms, row[0], &Arm::name);
-    marks.push_back({static_cast<std::size_t>(arm - study.arms.begin())});
-  }
+  const std::vector<std::string> names = study.arm_names();
+  const auto marks = mapped(table.rows, [&](const auto& row) {
+    return RowMark{static_cast<std::size_t>(std::ranges::find(names, row[0]) - names.begin())};
+  });
   return marked_table(table, marks);
 }
 
@@ -88,12 +86,6 @@ std::string lr_csv(const std::vector<LrCurve>& curves) {
 }
 
 }  // namespace
-
-std::vector<std::string> arm_names(const Study& study) {
-  std::vector<std::string> names;
-  for (const Arm& arm : study.arms) names.push_back(arm.name);
-  return names;
-}
 
 std::string runs_section(const Study& study, const fs::path& page_dir) {
   const std::size_t runs = study.runs().size();
@@ -124,8 +116,7 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
 
 namespace {
 
-/// A table of claims, its last column the verdict behind its mark in the forest plot. On a narrow
-/// screen a row becomes a block of labelled cells.
+/// A table of claims, its last column the verdict behind its mark in the forest plot.
 std::string verdict_cards(const system::Table& table, std::span<const ForestRow> rows) {
   std::string html = "<table class=\"verdicts\">\n" + table_head(table) + "<tbody>\n";
   for (std::size_t r = 0; r < rows.size(); ++r) {

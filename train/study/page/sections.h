@@ -44,15 +44,12 @@ using KeyValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
 std::string differences(const KeyValues& keys, std::span<const std::string> arms);
 
 KeyValues configs(const Study& study);
-/// Everything in env.json but command and config.
 KeyValues environments(const Study& study);
 
-/// Each command line once, as one types it into a shell.
 std::string commands(const Study& study);
 
 /// What a reader should know before comparing: `notes`, several tasks, how many runs are not
 /// finished.
-/// Empty if there is nothing to say.
 std::string notices(const Study& study, std::span<const std::string> notes);
 
 /// A section of pictures: html is empty if there are none.
@@ -77,9 +74,7 @@ Section layers_section(const Input& input);
 Section accuracy_section(const Input& input);
 
 /// Of each arm, at the shown learning rate, the first seed that has maps: in its last layer the
-/// head that attends to the first token most, and head 0. Of two maps also their difference. Many
-/// arms show only the first of the two heads. A metrics.h5 that cannot be read is said, not thrown.
-/// Data: a list of heads.
+/// head that attends to the first token most, and head 0.
 Section attention_section(const Input& input);
 
 /// A heat map of an arm.

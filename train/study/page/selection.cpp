@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,15 +17,13 @@ namespace {
 
 /// A number of "data" in env.json; NaN unless every run has the same one.
 double shared_number(const Study& study, const char* key) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  double shared = kNone;
+  double shared = kNaN;
   for (const RunRecord* run : study.runs()) {
-    const auto data = run->env.find("data");
-    if (data == run->env.end() || !data->is_object()) return kNone;
-    const auto value = data->find(key);
-    if (value == data->end() || !value->is_number()) return kNone;
-    const double number = value->get<double>();
-    if (!std::isfinite(number) || (!std::isnan(shared) && number != shared)) return kNone;
+    const auto data = run->env.value("data", nlohmann::ordered_json());
+    const auto value = data.is_object() ? data.find(key) : data.end();
+    if (!data.is_object() || value == data.end() || !value->is_number()) return kNaN;
+    const auto number = value->get<double>();
+    if (!std::isfinite(number) || (!std::isnan(shared) && number != shared)) return kNaN;
     shared = number;
   }
   return shared;
@@ -141,7 +138,7 @@ Series seed_spikes(const Condition& condition, const std::string& metric) {
       marks.emplace_back(found.step[i], found.value[i]);
     }
   }
-  std::sort(marks.begin(), marks.end());
+  std::ranges::sort(marks);
   Series result;
   for (const auto& [step, value] : marks) {
     result.step.push_back(step);

@@ -14,7 +14,6 @@
 
 namespace difftape::study::page {
 
-/// A quantity of one value a step: a curve an arm.
 struct CurveChart {
   std::string name = {};  ///< its column in metrics.jsonl
   std::string title = {}, caption = {};
@@ -52,7 +51,6 @@ struct MapRow {
 /// In the order of the numbers in their names; none if no row has a value.
 std::vector<MapRow> map_rows(const run::MetricsTable& metrics, const std::string& quantity);
 
-/// What every section of the page is made of.
 struct Input {
   const Study& study;
   const std::vector<LrCurve>& curves;  ///< one an arm, in its order
@@ -64,8 +62,7 @@ struct Input {
 /// study has a run.
 double best_lr(const Study& study, const std::vector<LrCurve>& curves);
 
-/// The runs of an arm at a learning rate. An arm with a single one stands for itself at every
-/// other. Null if the arm was not trained at that learning rate.
+/// The runs of an arm at a learning rate.
 const Condition* shown_condition(const Arm& arm, double lr);
 
 /// " at peak learning rate 3e-4"; empty if no arm has more than one.
@@ -76,9 +73,9 @@ struct Level {
   std::string name;
   double y;
 };
-/// The levels of a chart, of what every run of the study has the same of in env.json: of a
-/// loss `data.best_loss` and `data.bigram_entropy`, what a model of pairs of tokens would reach, in
-/// nats per token; of an accuracy `data.best_accuracy`, a share of scored targets.
+/// The levels of a chart, of what every run of the study has the same of in env.json: of a loss
+/// `data.best_loss` and `data.bigram_entropy`, what a model of pairs of tokens would reach, in nats
+/// per token; of an accuracy `data.best_accuracy`, a share of scored targets.
 std::vector<Level> levels_of(const CurveChart& chart, const Study& study);
 
 /// The training time in seconds after each logged step of the condition's longest run, added up
@@ -102,7 +99,6 @@ Series decimate(const Series& series, std::size_t points);
 /// step; infinities are left out.
 Series seed_spikes(const Condition& condition, const std::string& metric);
 
-/// Steps at which runs diverged.
 std::vector<double> divergences(const Condition& condition);
 
 }  // namespace difftape::study::page

@@ -18,7 +18,6 @@ using Json = nlohmann::ordered_json;
 
 /// Entries of a list, such as the files of a text, and different values of an arm that are shown.
 constexpr std::ptrdiff_t kListed = 3, kValues = 8;
-/// Commands that are shown unfolded.
 constexpr std::size_t kCommands = 4;
 
 /// Flattens objects to keys like "build/version"; of a list it keeps the beginning.
@@ -42,30 +41,22 @@ std::string joined(const std::vector<std::string>& values) {
 }
 
 /// Values of flat JSON objects, one a run, side by side: a column an arm.
-template <class F>
-KeyValues side_by_side(const Study& study, F&& object_of) {
-  std::vector<std::pair<std::string, std::vector<std::vector<std::string>>>> found;
+KeyValues side_by_side(const Study& study, Json (*object_of)(const RunRecord&)) {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::vector<std::string>>> found;  // of each key, of each arm its values
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
     for (const RunRecord* run : study.arms[arm].runs()) {
       const Json object = object_of(*run);
       for (const auto& [key, value] : object.items()) {
-        auto row = std::find_if(found.begin(), found.end(),
-                                [&key = key](auto& f) { return f.first == key; });
-        if (row == found.end()) {
-          row = found.insert(row, {key, std::vector<std::vector<std::string>>(study.arms.size())});
-        }
-        const std::string text =
-            value.is_string() ? value.template get<std::string>() : system::json_text(value);
-        auto& values = row->second[arm];
-        if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
+        const std::size_t at = add_once(names, key);
+        if (at == found.size()) found.emplace_back(study.arms.size());
+        add_once(found[at][arm], value.is_string() ? value.get<std::string>()
+                                                   : system::json_text(value));
       }
     }
   }
   KeyValues keys;
-  for (const auto& [key, arms] : found) {
-    auto& row = keys.emplace_back(key, std::vector<std::string>());
-    for (const auto& values : arms) row.second.push_back(joined(values));
-  }
+  for (std::size_t i = 0; i < names.size(); ++i) keys.emplace_back(names[i], mapped(found[i], joined));
   return keys;
 }
 
@@ -79,29 +70,22 @@ std::string key_rows(const KeyValues& keys) {
   return html;
 }
 
-bool same_everywhere(const std::vector<std::string>& values) {
-  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
-}
-
 }  // namespace
 
 std::string differences(const KeyValues& keys, std::span<const std::string> arms) {
   KeyValues different, same;
   for (const auto& [key, values] : keys) {
-    if (same_everywhere(values)) {
-      same.push_back({key, {values.front()}});
-    } else {
-      different.push_back({key, values});
-    }
+    const bool is_same = std::ranges::count(values, values.front()) == std::ssize(values);
+    (is_same ? same : different).push_back({key, values});
+    if (is_same) same.back().second.resize(1);
   }
   std::string html;
   if (different.empty()) {
     if (arms.size() > 1) html = "<p>No differences.</p>\n";
   } else {
     html = "<div class=\"scroll\"><table class=\"keys\"><thead><tr><td></td>";
-    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
+    for (std::size_t arm = 0; arm < arms.size(); ++arm)
       html += "<th scope=\"col\">" + swatch(arm) + escape_html(arms[arm]) + "</th>";
-    }
     html += "</tr></thead><tbody>\n" + key_rows(different) + "</tbody></table></div>\n";
   }
   if (same.empty()) return html;
@@ -134,8 +118,7 @@ std::string commands(const Study& study) {
   std::vector<std::string> lines;
   for (const RunRecord* run : study.runs()) {
     const std::string line = shell_command(run->env.at("command").get<std::vector<std::string>>());
-    const bool known = std::find(lines.begin(), lines.end(), line) != lines.end();
-    if (!line.empty() && !known) lines.push_back(line);  // a row of an index has none
+    if (!line.empty()) add_once(lines, line);  // a row of an index has none
   }
   std::string html;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -149,8 +132,7 @@ std::string commands(const Study& study) {
 
 std::string notices(const Study& study, std::span<const std::string> notes) {
   const auto runs = study.runs();
-  const auto open =
-      std::count_if(runs.begin(), runs.end(), [](auto* run) { return !run->complete(); });
+  const auto open = std::ssize(runs) - std::ranges::count_if(runs, &RunRecord::complete);
   std::string html;
   for (const std::string& note : notes) html += notice(escape_html(note));
   if (const std::string tasks = tasks_note(study); !tasks.empty())

@@ -1,4 +1,4 @@
-#include "train/study/sweep/run_list.h"
+#include "train/study/sweep/sweep_config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -204,11 +204,10 @@ class AxesReader {
       return std::ranges::equal(a, b, {}, &SweptValue::text, &SweptValue::text);
     };
     for (auto point = axis.begin(); point != axis.end(); ++point) {
-      if (std::none_of(axis.begin(), point, [&](const auto& p) { return equal(p, *point); })) {
+      if (std::none_of(axis.begin(), point, [&](const auto& p) { return equal(p, *point); }))
         continue;
-      }
-      std::vector<std::string> words;
-      for (const SweptValue& value : *point) words.push_back(value.key + " " + value.text);
+      const auto words =
+          mapped(*point, [](const SweptValue& value) { return value.key + " " + value.text; });
       errors_.add(point->front().node.location,
                   fmt::format("sweep: {} is given twice", fmt::join(words, " with ")));
     }

@@ -16,7 +16,6 @@ namespace difftape::study {
 
 namespace {
 
-/// Training operations per second of one worker, by the runs that are finished.
 class Rate {
  public:
   void add(const run::Config& config) {

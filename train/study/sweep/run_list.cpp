@@ -1,4 +1,4 @@
-#include "train/study/sweep/run_list.h"
+#include "train/study/sweep/sweep_config.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +50,6 @@ class RunMaker {
     }
   }
 
-  /// The combinations of grid and zip, none if there are too many.
   std::vector<SweptPoint> points_of_grid() {
     const Axes& axes = source_.axes;
     size_t runs = std::max<size_t>(source_.arms.size(), 1) * source_.seeds.size() * axes.lr.size();

@@ -77,8 +77,6 @@ IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
   }
 }
 
-fs::path file_of(const SweepConfig& sweep, const char* name) { return fs::path(sweep.out) / name; }
-
 /// The keys in which a row differs from a configuration, with both values.
 std::string key_differences(const IndexRow& row, const run::Config& config) {
   std::string text;
@@ -165,7 +163,7 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta) {
   return text + "  ETA " + run::format_duration(eta);
 }
 
-std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress) {
+std::string describe_result(const fs::path& run_dir, const RunProgress& progress) {
   if (!progress.complete()) {
     return progress.state == RunState::stopped ? progress.error : "failed: " + progress.error;
   }
@@ -227,7 +225,7 @@ std::string take_results(SweepConfig& sweep) {
 }
 
 SweepIndex::SweepIndex(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.runs.size()) {
-  const fs::path path = file_of(sweep, kIndexFile);
+  const fs::path path = fs::path(sweep.out) / kIndexFile;
   std::error_code ignored;
   const bool other = fs::exists(path, ignored) &&
                      (!fs::is_regular_file(path, ignored) ||
@@ -238,13 +236,9 @@ SweepIndex::SweepIndex(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.r
         "another directory with --out",
         path.string()));
   }
-  find_keys();
-}
-
-void SweepIndex::find_keys() {
   std::set<std::string> differ{"model.d_model"};
-  std::set<std::string> swept(sweep_->swept.begin(), sweep_->swept.end());
-  for (const SweepRun& run : sweep_->runs) {
+  std::set<std::string> swept(sweep.swept.begin(), sweep.swept.end());
+  for (const SweepRun& run : sweep.runs) {
     const run::FlatConfig flat = run::result_config(run.config());
     if (shared_.empty()) shared_ = flat;
     for (std::size_t i = 0; i < flat.size(); ++i) {
@@ -281,9 +275,8 @@ void SweepIndex::update(std::size_t i, const RunProgress& progress) {
   row["seed"] = fmt::to_string(config.run.seed);
   row["lr"] = system::csv_number(config.optim.lr);
   row["state"] = to_string(progress.state);
-  const run::FlatConfig all = flat_config(config), deciding = run::result_config(config);
-  for (const run::FlatConfig* flat : {&all, &deciding}) {
-    for (const auto& [key, value] : *flat) {
+  for (const run::FlatConfig& flat : {flat_config(config), run::result_config(config)}) {
+    for (const auto& [key, value] : flat) {
       if (std::ranges::binary_search(keys_, key)) row[key] = value;
     }
   }
@@ -303,12 +296,8 @@ void SweepIndex::write() const {
   columns.insert(columns.end(), keys_.begin(), keys_.end());
   std::string index = system::csv_line(columns), shared = "key,value\n", groups;
   for (const IndexRow& row : rows_) {
-    std::vector<std::string> fields;
-    for (const std::string& column : columns) {
-      const auto found = row.find(column);
-      fields.push_back(found == row.end() ? "" : found->second);
-    }
-    index += system::csv_line(fields);
+    index += system::csv_line(
+        mapped(columns, [&](const std::string& column) { return field_of(row, column); }));
   }
   for (const auto& [key, value] : shared_) shared += system::csv_line(std::vector{key, value});
   for (const IndexRow& row : rows_) {
@@ -319,13 +308,13 @@ void SweepIndex::write() const {
       for (std::size_t i = 0; i < found->second.size(); ++i) groups += fmt::format(",{}", i);
       groups += "\n";
     }
-    std::vector<std::string> fields{found->first};
-    for (const double loss : found->second) fields.push_back(system::csv_number(loss));
+    std::vector<std::string> fields = mapped(found->second, system::csv_number);
+    fields.insert(fields.begin(), found->first);
     groups += system::csv_line(fields);
   }
-  system::replace_text(file_of(*sweep_, kSharedFile), shared);
-  if (!groups.empty()) system::replace_text(file_of(*sweep_, kGroupsFile), groups);
-  system::replace_text(file_of(*sweep_, kIndexFile), index);
+  system::replace_text(fs::path(sweep_->out) / kSharedFile, shared);
+  if (!groups.empty()) system::replace_text(fs::path(sweep_->out) / kGroupsFile, groups);
+  system::replace_text(fs::path(sweep_->out) / kIndexFile, index);
 }
 
 }  // namespace difftape::study

@@ -37,18 +37,17 @@ struct RunProgress {
   bool waits() const { return selected && state == run::RunState::queued; }
 };
 
-/// What the directory of a run holds: nothing that was trained, the complete run, or one that broke
-/// off, which is queued again. One that cannot be read has failed. Throws OutputError if it holds
-/// anything else. A run that is not selected then counts as not there. A run that is not complete
-/// there but in the results of another sweep is complete, with nothing on disk.
+/// Returns what the directory of a run holds: nothing that was trained, the complete run, or one
+/// that broke off, which is queued again. One that cannot be read has failed. A run that is
+/// complete in the results of another sweep alone is complete, with nothing on disk. Throws
+/// OutputError if the directory of a selected run holds anything else.
 RunProgress inspect(const SweepRun& run);
 
 /// Reads the last logged step and its loss.
 void read_last_step(const std::filesystem::path& run_dir, RunProgress& progress);
 
-/// Takes the result of a worker that has ended from its exit code and from status.json. `message`
-/// is the worker's last one, `sent_signal` the signal that the sweep sent it, 0 if none: a worker
-/// that this signal killed before it handled signals was stopped and has not failed.
+/// Takes the result of a worker from its exit code and status.json. `message` is the worker's last
+/// one, `sent_signal` the signal that the sweep sent it or 0; a worker that it killed was stopped.
 void finish(const std::filesystem::path& run_dir, const system::ExitStatus& exit_status,
             int sent_signal, const std::string& message, RunProgress& progress);
 
@@ -90,14 +89,12 @@ double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> pr
 /// Floating-point operations of one training step.
 double flops_per_step(const run::Config& config);
 
-/// Marks the runs of a sweep that SweepConfig::results has complete: those of the same arm,
-/// learning rate, seed and configuration. Returns why a run of another configuration stands there
-/// in the place of one of them; empty if none does.
+/// Marks the runs that SweepConfig::results has complete, of the same arm, learning rate, seed and
+/// configuration. Returns why another configuration stands in the place of one of them, or nothing.
 std::string take_results(SweepConfig& sweep);
 
 /// Keeps `<sweep>/index.csv` with the files beside it: index_columns(), losses of domains, and the
-/// keys that are swept or that differ between runs, the rows in the order of the sweep. Numbers
-/// read back exactly; an empty field is a number that is not there.
+/// keys that are swept or differ between runs, in the order of the sweep.
 class SweepIndex {
  public:
   /// Throws OutputError if an index.csv is there that no sweep wrote.
@@ -109,8 +106,6 @@ class SweepIndex {
   void write() const;
 
  private:
-  void find_keys();
-
   const SweepConfig* sweep_;
   std::vector<std::string> keys_;  ///< columns of the configuration
   run::FlatConfig shared_;         ///< the other keys, which all runs have in common

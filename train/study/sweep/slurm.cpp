@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 constexpr const char* kJobsFile = "jobs";  ///< the array that was submitted last, by its number
 constexpr std::size_t kMostTasks = 1000;   ///< Slurm's MaxArraySize is 1001 unless it is set
 
-std::string shell_line(const std::vector<std::string>& words) {
-  std::vector<std::string> parts;
-  for (const std::string& word : words) parts.push_back(system::in_shell_quotes(word));
+std::string shell_line(const std::vector<std::string>& words, const char* last) {
+  std::vector<std::string> parts = mapped(words, system::in_shell_quotes);
+  parts.emplace_back(last);
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
@@ -57,8 +57,7 @@ std::string submit(const fs::path& script, std::vector<std::string> options) {
 
 /// Throws OutputError while jobs of this sweep wait or train.
 void require_none_queued(const fs::path& jobs) {
-  std::error_code ignored;
-  if (!fs::exists(jobs, ignored)) return;
+  if (!is_there(jobs)) return;
   const std::string job = system::last_line(system::read_text(jobs));
   const Answer answer = ask({"squeue", "--noheader", "--jobs=" + job});
   if (answer.ok && !answer.out.empty()) {
@@ -74,11 +73,6 @@ std::vector<std::string> options_of(const SweepConfig& sweep, const std::string&
                                     const std::string& log) {
   const std::string dir = literal(fs::path(sweep.out) / "slurm");
   return {"--job-name=" + name, "--output=" + dir + "/" + log, "--open-mode=append"};
-}
-
-std::vector<std::string> more(std::vector<std::string> words, const char* last) {
-  words.emplace_back(last);
-  return words;
 }
 
 }  // namespace
@@ -107,7 +101,7 @@ done
 [ -z "$stopped" ] || exit 75
 exit "$failed"
 )";
-  return fmt::format(fmt::runtime(kTrain), names, shell_line(more(request.sweep, "--run")));
+  return fmt::format(fmt::runtime(kTrain), names, shell_line(request.sweep, "--run"));
 }
 
 void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request) {
@@ -121,7 +115,7 @@ void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request) {
   require_none_queued(dir / kJobsFile);
   system::replace_text(dir / "train.sh", slurm_script(left, request));
   system::replace_text(dir / "compare.sh",
-                       "#!/bin/bash\nexec " + shell_line(more(request.sweep, "--compare")) + "\n");
+                       "#!/bin/bash\nexec " + shell_line(request.sweep, "--compare") + "\n");
   std::vector<std::string> options = options_of(sweep, sweep.name, "%A_%a.log");
   options.insert(options.end(),
                  {"--requeue", "--signal=B:USR1@60",

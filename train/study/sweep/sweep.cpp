@@ -86,8 +86,7 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
         if (waiting.contains(known->first)) throw;
       }
     }
-    if (digest.empty()) continue;
-    if (digest == made) continue;
+    if (digest.empty() || digest == made) continue;
     throw DataError(fmt::format(
         "{}: {} was trained on data with the digest {}, but must have that of the data here, {}; "
         "bring the same files, or leave sweep.results out",
@@ -95,17 +94,10 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
   }
 }
 
-/// The baseline, unless it has no run: then the first arm stands for it.
-std::string baseline_of(const SweepConfig& sweep, const std::vector<RunRecord>& records) {
-  const bool there = std::ranges::any_of(
-      records, [&](const RunRecord& record) { return record.arm == sweep.baseline; });
-  return there ? sweep.baseline : "";
-}
-
 /// Tables and verdicts, on the console and as files of the sweep.
 void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
   const fs::path out = sweep.out;
-  const Study study = make_study(collection.runs, baseline_of(sweep, collection.runs));
+  const Study study = make_study_so_far(collection.runs, sweep.baseline);
   const std::unique_ptr<const JudgedClaims> claims =
       sweep.claims ? std::make_unique<JudgedClaims>(*sweep.claims, study.runs()) : nullptr;
   const std::string text = study_text(study, system::kTextWidth, claims.get());
@@ -130,8 +122,7 @@ void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   const fs::path copy = out / kClaimsCopy;
   if (claims.own_rates)
     system::replace_text(out / claims.learning_rates, system::read_text(claims.own_rates->file));
-  std::error_code ignored;
-  if (fs::exists(copy, ignored)) {
+  if (is_there(copy)) {
     const std::string before = system::read_text(copy);
     if (before == claims.text) return;
     Digest digest;
@@ -171,9 +162,11 @@ system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgre
   system::Exit first = system::Exit::ok;
   for (std::size_t i = 0; i < progress.size(); ++i) {
     if (progress[i].exit == system::Exit::ok) continue;
-    if (first == system::Exit::ok) console << "\nnot completed; the same command tries again:\n";
+    if (first == system::Exit::ok) {
+      first = progress[i].exit;
+      console << "\nnot completed; the same command tries again:\n";
+    }
     console << fmt::format("  {}: {}\n", sweep.runs[i].config().run.name, progress[i].error);
-    if (first == system::Exit::ok) first = progress[i].exit;
   }
   console << std::flush;
   return first;

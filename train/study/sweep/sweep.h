@@ -23,32 +23,26 @@ struct SweepRequest {
 };
 
 /// Trains the selected runs in worker processes, each in its run directory, keeps <out>/index.csv,
-/// prints the comparison of all runs that are there and writes it to <out>: summary.txt,
-/// report.html, lr_curve.svg and lr_optimum.csv if learning rates are swept, claims.yaml,
-/// verdicts.csv and forest.svg if it is to decide claims. A run that is finished or diverged with
-/// the same configuration is kept, one that was interrupted continues from its checkpoint. A
-/// diverged run is a result; one that fails is reported and does not stop the others. Returns ok,
-/// the code of the signal that stopped it, or the code of the first run that failed. Throws
-/// OutputError, before anything is trained, if a run's directory holds something else, the sweep's
-/// cannot be made, or another process trains there.
+/// and compares all runs that are there, on the console and as files of <out>. A complete run with
+/// the same configuration is kept, an interrupted one continues. A diverged run is a result; one
+/// that fails is reported and does not stop the others. Returns ok, the code of the signal that
+/// stopped it, or the code of the first run that failed. Throws OutputError, before anything is
+/// trained, if a run's directory holds something else or another process trains there.
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
-/// The parts of run_sweep for a sweep whose runs are trained by processes that know nothing of each
-/// other, each in its own directory, which its lock guards (train/system/files.h):
-/// makes the directory, index.csv and the copy of the claims, and returns the names of the runs
-/// that are selected and not complete;
+/// The parts of run_sweep for runs that are trained by independent processes: makes the directory,
+/// index.csv and the copy of the claims, and returns the names of the runs that are selected and
+/// not complete;
 std::vector<std::string> start_elsewhere(const SweepConfig& sweep);
-/// trains the run of that name in this process, from where it is, with its console. Throws
-/// UsageError if there is none; returns what train() returns, which exits with ok for a run that is
-/// complete;
+/// trains the run of that name in this process, from where it is. Throws UsageError if there is
+/// none;
 system::Exit train_one(const SweepConfig& sweep, const std::string& name,
                        const SweepRequest& request);
-/// brings index.csv up to date and compares the runs that are there, also while they are trained.
+/// brings index.csv up to date and compares the runs that are there.
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
-/// Prints one line a run: name, state, parameters, tokens, steps and operations, and if runs of the
-/// sweep are finished how long the rest takes at their rate. Writes nothing. Throws as run_sweep
-/// does for directories that hold something else.
+/// Prints one line per run: state, parameters, tokens, steps, operations, and how long the rest
+/// takes at the rate of finished runs. Writes nothing.
 void dry_run(const SweepConfig& sweep, const SweepRequest& request);
 
 struct SlurmRequest {
@@ -57,12 +51,10 @@ struct SlurmRequest {
   std::ostream* console;
 };
 
-/// Submits the selected runs that are not complete. Each task of the array calls the program with
-/// --run NAME, one run after the other where Slurm allows fewer tasks than there are runs; the job
-/// behind it calls it with --compare. Scripts and logs are in <out>/slurm. A task that is preempted
-/// or whose time is nearly up saves its run and goes back into the queue. Throws MissingInput
-/// without Slurm, OutputError if it refuses, if an earlier array of this sweep is still in the
-/// queue, and as run_sweep does.
+/// Submits the selected runs that are not complete; scripts and logs are in <out>/slurm. A task
+/// that is preempted or whose time is nearly up saves its run and goes back into the queue. Throws
+/// MissingInput without Slurm, OutputError if it refuses or an earlier array of this sweep is still
+/// in the queue, and as run_sweep does.
 void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request);
 
 /// The script of the array that trains these runs.

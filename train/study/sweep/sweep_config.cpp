@@ -14,7 +14,6 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/study/compare/claims/measure.h"
-#include "train/study/sweep/run_list.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/system/suggest.h"
 
@@ -24,34 +23,27 @@ namespace {
 namespace fs = std::filesystem;
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+  return std::ranges::find(list, item) != list.end();
 }
 
 /// Names of arms in their order, each once.
 template <class NameOf>
 std::vector<std::string> names_of(const std::vector<SweepRun>& runs, NameOf name_of) {
   std::vector<std::string> names;
-  for (const SweepRun& run : runs) {
-    if (!contains(names, name_of(run))) names.push_back(name_of(run));
-  }
+  for (const SweepRun& run : runs) add_once(names, std::string(std::invoke(name_of, run)));
   return names;
 }
 
-std::vector<std::string> run_arms(const std::vector<SweepRun>& runs) {
-  return names_of(runs, [](const SweepRun& run) { return run.config().run.arm; });
-}
+const std::string& arm_of(const SweepRun& run) { return run.config().run.arm; }
 
 /// Claims without arms of their own speak of arms of this sweep, by run.arm; which arms others mean
 /// is known once they ran. Two arms compare if they are trained on the same data, as long; files
 /// are compared by their contents once they ran.
 void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                 run::ConfigErrors& errors) {
-  const std::vector<std::string> arms = run_arms(runs);
-  const auto first_of = [&](const std::string& arm) {
-    return std::ranges::find_if(runs, [&](const auto& run) { return run.config().run.arm == arm; });
-  };
+  const std::vector<std::string> arms = names_of(runs, arm_of);
   const auto check_task = [&](const Claim& claim, const std::string& a, const std::string& b) {
-    const auto first = first_of(a), second = first_of(b);
+    const auto first = std::ranges::find(runs, a, arm_of), second = std::ranges::find(runs, b, arm_of);
     if (first == runs.end() || second == runs.end()) return;
     const auto found = differences(first->config(), second->config(), run::kOfTask);
     if (found.empty()) return;
@@ -119,26 +111,21 @@ class SweepReader {
     SweepConfig sweep;
     sweep.name = settings.name;
     const std::vector<ArmSource> arms = read_arms(sweep.name, settings);
-    for (const ArmSource& arm : arms) arm_names_.push_back(arm.name);
+    arm_names_ = mapped(arms, &ArmSource::name);
     sweep.baseline = settings.baseline;
     if (!all_.find("sweep.baseline") && !arms.empty()) sweep.baseline = arms.front().name;
     sweep.out = out.empty() ? "runs/" + sweep.name : out;
     check_name(sweep.name);
-    sweep.claims = read_claims(settings);
+    if (const auto claims = existing_path("sweep.claims", settings.claims))
+      sweep.claims = load_claims(claims->string());
     const auto selected = only.empty() ? check_only(settings.only) : only;
     const std::vector<Index> seeds = seeds_of(settings);
     const Axes axes = read_axes(settings, errors_);
     sweep.swept = swept_keys(axes);
-    sweep.runs = make_runs({file_,
-                            all_,
-                            overrides_,
-                            {path_, 1, 1},
-                            arms,
-                            seeds,
-                            axes,
-                            sweep.out,
-                            sweep.claims ? sweep.claims->digest : ""},
-                           errors_);
+    const RunListSource source{
+        file_, all_, overrides_, {path_, 1, 1}, arms,
+        seeds, axes, sweep.out,  sweep.claims ? sweep.claims->digest : ""};
+    sweep.runs = make_runs(source, errors_);
     if (sweep.claims && !errors_.any())
       check_claims(*sweep.claims, sweep.runs, all_.find("sweep.claims")->value.location, errors_);
     read_results(settings, sweep);
@@ -146,7 +133,9 @@ class SweepReader {
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
     errors_.throw_if_any();
-    for (const std::string& name : only) require_arm(name);
+    for (const std::string& name : only) {
+      if (!contains(arm_names_, name)) throw UsageError("--arms: " + no_arm(name, arm_names_));
+    }
     return sweep;
   }
 
@@ -192,18 +181,12 @@ class SweepReader {
         fmt::format("sweep.name: '{}' cannot name a folder; need one word without '/'", name));
   }
 
-  std::optional<ClaimsFile> read_claims(const run::SweepSettings& settings) {
-    const auto path = existing_path("sweep.claims", settings.claims);
-    return path ? std::optional(load_claims(path->string())) : std::nullopt;
-  }
-
   /// The path that a key gives; nothing if it gives none or, which is an error, nothing is there.
   std::optional<fs::path> existing_path(const char* key, const std::string& text) {
     const run::Assignment* given = all_.find(key);
     if (given == nullptr || text.empty()) return std::nullopt;
     const fs::path path = named_path(text, given->location);
-    std::error_code ignored;
-    if (fs::exists(path, ignored)) return path;
+    if (is_there(path)) return path;
     errors_.add(given->value.location,
                 fmt::format("{}: there is no {}; the path is seen from {}", key, path.string(),
                             given->location.line > 0 ? "this file" : "the working directory"));
@@ -221,21 +204,17 @@ class SweepReader {
       errors_.add(all_.find("sweep.results")->value.location, "sweep.results: " + difference);
   }
 
-  void require_arm(const std::string& name) const {
-    if (!contains(arm_names_, name)) throw UsageError("--arms: " + no_arm(name, arm_names_));
-  }
-
   /// The baseline may be a name of sweep.arms, which means its first run, or a whole run.arm.
   void check_baseline(SweepConfig& sweep) {
     if (sweep.runs.empty()) return;
     std::vector<std::string> names = arm_names_;
-    for (const std::string& arm : run_arms(sweep.runs)) {
-      if (!contains(names, arm)) names.push_back(arm);
+    for (const std::string& arm : names_of(sweep.runs, arm_of)) {
+      add_once(names, arm);
       if (arm == sweep.baseline) return;
     }
-    for (const SweepRun& run : sweep.runs) {
-      if (run.base_arm != sweep.baseline) continue;
-      sweep.baseline = run.config().run.arm;
+    const auto meant = std::ranges::find(sweep.runs, sweep.baseline, &SweepRun::base_arm);
+    if (meant != sweep.runs.end()) {
+      sweep.baseline = meant->config().run.arm;
       return;
     }
     const run::Assignment* given = all_.find("sweep.baseline");
@@ -330,7 +309,7 @@ run::ResolvedConfig config_of_arm(const std::string& path,
     return run::load_config(path, overrides);
   }
   const SweepConfig sweep = load_sweep(path, overrides);
-  const auto arms = names_of(sweep.runs, [](const SweepRun& run) { return run.base_arm; });
+  const auto arms = names_of(sweep.runs, &SweepRun::base_arm);
   if (name.empty() && arms.size() > 1) {
     throw UsageError(fmt::format("{} is a sweep: say which arm with --arm; it has {}", path,
                                  fmt::join(arms, ", ")));

@@ -159,22 +159,20 @@ bool Pool::start_next(std::size_t index, StatusTable& table, const Changed& chan
     if (!progress.waits()) continue;
     Slot& slot = slots_[index];
     slot.run = next_++;
+    std::string what =
+        progress.on_disk ? fmt::format("continues at step {}", progress.done) : "started";
     try {
       if (progress.partial) run::remove_partial_start(config.run.out);
       const Job job{config, config.run.out, progress.on_disk, command_};
       slot.worker = std::make_unique<Worker>(job, layout_, index, program_);
+      progress.state = run::RunState::running;
     } catch (const Error& error) {
       progress.state = run::RunState::failed;
       progress.exit = system::exit_of(error);
       progress.error = error.what();
-      table.line(fmt::format("{}: failed: {}", config.run.name, progress.error));
-      changed(slot.run);
-      return true;
+      what = "failed: " + progress.error;
     }
-    progress.state = run::RunState::running;
-    table.line(progress.on_disk
-                   ? fmt::format("{}: continues at step {}", config.run.name, progress.done)
-                   : fmt::format("{}: started", config.run.name));
+    table.line(fmt::format("{}: {}", config.run.name, what));
     changed(slot.run);
     return true;
   }
@@ -213,8 +211,7 @@ void Pool::redraw(StatusTable& table) {
 }
 
 bool Pool::idle() const {
-  return std::none_of(slots_.begin(), slots_.end(),
-                      [](const Slot& slot) { return slot.worker != nullptr; });
+  return std::ranges::none_of(slots_, [](const Slot& slot) { return slot.worker != nullptr; });
 }
 
 namespace {
@@ -227,10 +224,9 @@ constexpr std::size_t kCoresOfWorker = 1;
 std::vector<int> usable_cores() {
   std::vector<int> cores;
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-    }
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  for (int core = 0; known && core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
   return cores;
 }

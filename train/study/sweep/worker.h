@@ -26,10 +26,9 @@ struct Layout {
 /// share them. None has more than `most_threads` threads. Needs jobs > 0 and a core.
 Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads);
 
-/// How runs that are left, of which there is one at least, share the machine: in `jobs` workers;
-/// for 0, in one worker a core, as far as there are runs and memory. OMP_NUM_THREADS bounds the
-/// threads of a worker, and without `jobs` the cores of all. Throws ConfigError if `jobs` workers,
-/// or one if that is 0, have not the memory.
+/// Returns how the runs that are left share the machine: in `jobs` workers; for 0, in one per core
+/// as far as there are runs and memory. OMP_NUM_THREADS bounds the threads of a worker, and without
+/// `jobs` the cores of all. Throws ConfigError if there is not the memory.
 Layout choose_layout(std::span<const run::Config* const> left, int jobs);
 
 /// What a worker does: reads a job and trains. Returns what train() returns, and throws what it
@@ -49,9 +48,8 @@ class Pool {
        std::vector<std::string> command, std::string program);
   ~Pool();
 
-  /// Trains all selected runs that are queued, in the order of the sweep. A run that fails or whose
-  /// worker is killed does not stop the others. After a stop request none is started, the running
-  /// ones are told to save their state, and this returns when they have.
+  /// Trains all selected runs that are queued, in the order of the sweep. A run that fails does not
+  /// stop the others. After a stop request the running ones save their state, then this returns.
   void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);
 
  private:

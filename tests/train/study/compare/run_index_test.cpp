@@ -98,7 +98,7 @@ TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged
   EXPECT_EQ(again.status.diverged->quantity, "train/loss");
   EXPECT_EQ(again.status.diverged->op, "matmul in block 0, forward");
   EXPECT_EQ(again.status.parameters, run.status.parameters);
-  EXPECT_EQ(again.initial_loss(), run.initial_loss());
+  EXPECT_EQ(again.first_loss, run.first_loss);
   EXPECT_EQ(again.group_losses().loss, (std::vector<double>{1.0 / 9, 2.0 / 9}));
   EXPECT_TRUE(again.metrics.columns.empty()) << "no curves";
   EXPECT_EQ(again.attention->kind, run.attention->kind);

@@ -129,7 +129,7 @@ TEST(LrCurves, a_run_that_diverged_at_its_first_step_takes_the_initial_loss_of_t
   results[0].state = run::RunState::diverged;
   results[0].diverged_at = 1;
   const std::vector<RunRecord> runs = records(results);
-  ASSERT_TRUE(std::isnan(runs[0].initial_loss()));
+  ASSERT_TRUE(std::isnan(runs[0].first_loss));
   EXPECT_EQ(lr_curves(make_study(runs))[0].points[1].values[2], test::kInitialLoss);
 }
 

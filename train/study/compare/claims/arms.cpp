@@ -65,16 +65,17 @@ const run::YamlNode* attention_of(const std::string& name, const ClaimsFile& fil
 std::string none_called(const std::string& name, const run::YamlNode* attention,
                         const std::vector<ArmRuns>& arms) {
   if (arms.empty()) return "no run matches 'where'";
-  std::vector<std::string> names, unknown, said;
+  const auto names = mapped(arms, &ArmRuns::name);
+  std::vector<std::string> unknown;
   for (const ArmRuns& arm : arms) {
-    names.push_back(arm.name);
     if (!arm.runs.front()->attention) unknown.push_back(arm.name);
   }
   if (attention == nullptr) {
     return fmt::format("no arm is called {}{}; there are {}", name,
                        system::did_you_mean(name, names), fmt::join(names, ", "));
   }
-  for (const auto& [key, value] : attention->pairs) said.push_back(key.text + ": " + value.text);
+  const auto said =
+      mapped(attention->pairs, [](auto& each) { return each.key.text + ": " + each.value.text; });
   return fmt::format("no arm is {} ({}){}{}", name, fmt::join(said, ", "),
                      unknown.empty() ? "" : "; this version cannot read the attention of ",
                      fmt::join(unknown, ", "));
@@ -96,8 +97,8 @@ std::string other_difference(const ArmRuns& a, const ArmRuns& b) {
 /// The runs at the multiples of the arm's own rate that the claim names.
 Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& file) {
   if (!file.own_rates) {
-    throw NoNumbers(fmt::format("{} is not there yet: no arm has a learning rate of its own",
-                                file.learning_rates));
+    throw NoNumbers("{} is not there yet: no arm has a learning rate of its own",
+                    file.learning_rates);
   }
   Selected selected{{arm.name, {}}};
   for (const RunRecord* run : arm.runs) {
@@ -113,9 +114,8 @@ Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& 
   for (const double factor : claim.own_lr) {
     if (std::ranges::find(selected.rates, factor) != selected.rates.end()) continue;
     throw NoNumbers(
-        fmt::format("no run of {} at lr {:g}, {:g} times its own, with a seed that did not choose "
-                    "it",
-                    arm.name, selected.own * factor, factor));
+        "no run of {} at lr {:g}, {:g} times its own, with a seed that did not choose it",
+        arm.name, selected.own * factor, factor);
   }
   return selected;
 }
@@ -157,8 +157,8 @@ std::pair<ArmRuns, ArmRuns> find_arms(const Claim& claim, const ClaimsFile& file
       if (!by_attention || other_difference(arm, other).empty()) return {arm, other};
     }
   }
-  throw NoNumbers(fmt::format("{} and {} also differ in {}", arms.front().name, others.front().name,
-                              other_difference(arms.front(), others.front())));
+  throw NoNumbers("{} and {} also differ in {}", arms.front().name, others.front().name,
+                  other_difference(arms.front(), others.front()));
 }
 
 void require_one_population(const ArmRuns& arm) {
@@ -167,10 +167,10 @@ void require_one_population(const ArmRuns& arm) {
     std::vector<std::string> keys = differing_keys(first, *run);
     std::erase_if(keys, [](const auto& key) { return !run::has_flag(key, run::kOfArm); });
     if (keys.empty() && task_difference(first, *run).empty()) continue;
-    throw NoNumbers(
-        fmt::format("runs of {} differ in {}: {} and {}; let 'where' say which are meant", arm.name,
+    throw NoNumbers("runs of {} differ in {}: {} and {}; let 'where' say which are meant",
+                    arm.name,
                     keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
-                    first.dir.string(), run->dir.string()));
+                    first.dir.string(), run->dir.string());
   }
 }
 
@@ -197,7 +197,7 @@ Selected select_runs(const ArmRuns& arm, const Claim& claim, const ClaimsFile& f
     }
   }
   Selected selected{counted};
-  for (const RunRecord* run : counted.runs) selected.rates.push_back(run->lr);
+  selected.rates = mapped(counted.runs, &RunRecord::lr);
   return selected;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "train/run/config/fields.h"
+#include "train/study/compare/run_record.h"
 #include "train/system/number.h"
 #include "train/system/suggest.h"
 
@@ -22,8 +23,7 @@ using system::read_number;
 constexpr const char* kNeedsFactor = "expected a factor above 0: this metric is compared by ratios";
 
 Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
-  std::vector<std::string> known;
-  for (const run::Field& field : run::fields()) known.push_back(field.key);
+  const std::vector<std::string> known = mapped(run::fields(), &run::Field::key);
   const YamlMap map(node, name, known, errors);
   Regime regime;
   if (!map.is_map()) return regime;
@@ -87,8 +87,7 @@ class ClaimReader {
  private:
   std::string arm(const YamlMap& map, const std::string& key) const {
     std::string name = map.required(key);
-    std::vector<std::string> known;
-    for (const ArmName& each : file_.arms) known.push_back(each.name);
+    const std::vector<std::string> known = mapped(file_.arms, &ArmName::name);
     const bool unknown = !known.empty() && std::ranges::find(known, name) == known.end();
     if (unknown && !name.empty()) {
       map.wrong(key, fmt::format("'{}' is not in arms ({}){}", name, fmt::join(known, ", "),
@@ -262,8 +261,7 @@ const Quantity* YamlMap::metric(const std::string& key) const {
   if (name.empty()) return nullptr;
   const Quantity* found = find_quantity(name);
   if (found == nullptr) {
-    std::vector<std::string> all;
-    for (const Quantity& each : quantities()) all.emplace_back(each.name);
+    const auto all = mapped(quantities(), [](auto& each) { return std::string(each.name); });
     wrong(key, fmt::format("no metric is called '{}'{}; there are {}", name,
                            system::did_you_mean(name, all), fmt::join(all, ", ")));
   }

@@ -38,7 +38,6 @@ class YamlMap {
     return from_string<E>(text).value_or(fallback);
   }
   std::string required(const std::string& key) const;
-  /// The quantity that a key names; null after an error.
   const Quantity* metric(const std::string& key) const;
 
   std::string dotted(const std::string& key) const;
@@ -53,7 +52,6 @@ class YamlMap {
 /// Seeds, as integers or as ranges "11..18". Reports anything else, and a seed that is named twice.
 Seeds read_seeds(const run::YamlNode& list, const YamlMap& map, const std::string& key);
 
-/// A claim of a file whose seeds, margins and arms are known already.
 Claim read_claim(const std::string& id, const run::YamlNode& node, const ClaimsFile& file,
                  run::ConfigErrors& errors);
 

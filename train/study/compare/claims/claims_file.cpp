@@ -11,6 +11,7 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/study/compare/claims/claim_reader.h"
+#include "train/study/compare/run_record.h"
 #include "train/system/files.h"
 
 namespace difftape::study {
@@ -20,7 +21,6 @@ namespace {
 using run::ConfigErrors;
 using run::YamlNode;
 
-/// The attention that stands for a name, checked as any configuration is.
 void check_attention(const YamlNode& node, ConfigErrors& errors) {
   run::Assignments given(errors);
   for (const auto& [key, value] : node.pairs) given.add_node("model.attention." + key.text, value);
@@ -118,9 +118,7 @@ bool Claim::counts(std::uint64_t seed) const {
 
 std::vector<Index> Claim::planned_pairs() const {
   if (seeds_of_size.empty()) return {std::ssize(seeds)};
-  std::vector<Index> pairs;
-  for (const auto& [size, of_size] : seeds_of_size) pairs.push_back(std::ssize(of_size));
-  return pairs;
+  return mapped(seeds_of_size, [](const auto& each) -> Index { return std::ssize(each.second); });
 }
 
 std::string margin_name(const Claim& claim) {

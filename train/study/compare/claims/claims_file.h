@@ -50,12 +50,11 @@
 
 namespace difftape::study {
 
-/// What a claim says of an arm beside another. `not_higher`: no more than the margin above it.
+/// How the arm compares; `not_higher`: no more than the margin above the reference.
 enum class Expect { lower, higher, equivalent, not_higher };
-/// A family has one primary claim. Its secondary ones are tested, in order, once that is decided;
-/// exploratory ones suggest at best.
+/// Secondary claims are tested, in order, once the primary claim of their family is decided.
 enum class Rank { primary, secondary, exploratory };
-/// What a claim says of several sizes: nothing, or the mean or the slope of its differences.
+/// How a claim combines its differences at several sizes.
 enum class Over { no_sizes, mean, slope };
 
 }  // namespace difftape::study
@@ -163,14 +162,10 @@ struct ClaimsFile {
 /// Ends the name of a margin of slopes over sizes.
 inline constexpr std::string_view kPerDecade = "_per_decade";
 
-/// The name under which `margins` has that of a claim.
 std::string margin_name(const Claim& claim);
 
-/// Throws MissingInput if the file is not there, ConfigError with every error (keys, metrics and
-/// arms it does not know, margins that are not positive), and DataError if its learning rates are
-/// damaged.
+/// Throws MissingInput, ConfigError with every error, and DataError for damaged learning rates.
 ClaimsFile load_claims(const std::string& path);
-/// The same of a text, without learning rates; `path` names it in messages.
 ClaimsFile claims_from_text(const std::string& text, const std::string& path);
 
 }  // namespace difftape::study

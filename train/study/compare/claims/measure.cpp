@@ -22,9 +22,8 @@ Index missing_seeds(const Seeds& planned, const Pairs& found) {
   return std::max<Index>(0, std::ssize(planned) - found.count());
 }
 
-/// Adds the error of the held-out text where its groups are known: that of their differences,
-/// added up over the pairs with these weights. A pair without groups, such as one with a diverged
-/// run, is taken to be like the others of its weight; without any of them nothing is added.
+/// Adds the error of the held-out text where its groups are known: that of their differences, added
+/// up over the pairs with these weights.
 void add_text_error(const std::vector<double>& weights, Measured& measured) {
   std::map<double, std::pair<double, double>> pairs;  // by weight: all, and those with groups
   std::size_t size = 0;
@@ -56,7 +55,6 @@ void add_text_error(const std::vector<double>& weights, Measured& measured) {
   if (!(measured.paired.error > seeds_alone)) measured.group_count = 0;
 }
 
-/// Why the pairs of a claim cannot be tested although there are some; empty if they can.
 std::string no_contrast(const Claim& claim, const Pairs& pairs) {
   if (pairs.all_diverged) {
     return fmt::format("all runs of {}{} diverged", pairs.arm,
@@ -83,7 +81,6 @@ void measure_one_size(const Claim& claim, const ClaimsFile& file,
   measured.reference_mean = mean_from_scale(measured.b, read);
 }
 
-/// The sizes at which complete runs of an arm count.
 std::set<Index> sizes_of(const std::string& arm, const Claim& claim, const ClaimsFile& file,
                          std::span<const RunRecord* const> runs) {
   std::set<Index> sizes;
@@ -102,13 +99,13 @@ std::map<Index, Seeds> sizes_that_count(const Claim& claim, const ClaimsFile& fi
   const std::set<Index> of_arm = sizes_of(claim.arm, claim, file, runs),
                         of_reference = sizes_of(claim.reference, claim, file, runs);
   if (of_arm != of_reference) {
-    throw NoNumbers(fmt::format(
-        "{} has runs at {} {}, {} at {}; name the sizes that count in 'where'", claim.arm, kSize,
-        fmt::join(of_arm, ", "), claim.reference, fmt::join(of_reference, ", ")));
+    throw NoNumbers("{} has runs at {} {}, {} at {}; name the sizes that count in 'where'",
+                    claim.arm, kSize, fmt::join(of_arm, ", "), claim.reference,
+                    fmt::join(of_reference, ", "));
   }
   if (of_arm.size() < 2) {
-    throw NoNumbers(fmt::format("{} and {} have runs at {} of {}, but need two or more", claim.arm,
-                                claim.reference, of_arm.empty() ? "no value" : "one value", kSize));
+    throw NoNumbers("{} and {} have runs at {} of {}, but need two or more", claim.arm,
+                    claim.reference, of_arm.empty() ? "no value" : "one value", kSize);
   }
   std::map<Index, Seeds> sizes;
   for (const Index size : of_arm) sizes[size] = claim.seeds;
@@ -132,7 +129,7 @@ Pairs pairs_at(Index size, const Seeds& seeds, const Claim& claim, const ClaimsF
   }
   measured.arm = pairs.arm;
   measured.reference = pairs.reference;
-  if (!why.empty()) throw NoNumbers(fmt::format("{} {}: {}", kSize, size, why));
+  if (!why.empty()) throw NoNumbers("{} {}: {}", kSize, size, why);
   return pairs;
 }
 
@@ -154,7 +151,7 @@ void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
       no_contrasts.push_back(std::move(none));
   }
   if (std::ranges::all_of(gaps, [&](const auto& each) { return each.size == gaps[0].size; }))
-    throw NoNumbers(fmt::format("all sizes have {:g} parameters", gaps[0].size));
+    throw NoNumbers("all sizes have {:g} parameters", gaps[0].size);
   if (no_contrasts.size() == gaps.size()) measured.failed_control = no_contrasts.front();
   const auto trend = claim.over == Over::slope ? stats::Trend::slope : stats::Trend::mean;
   measured.paired = stats::size_trend(gaps, trend);
@@ -169,7 +166,6 @@ void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
   measured.where = fmt::format("{} sizes{}", gaps.size(), claim.own_lr.empty() ? "" : ", own lr");
 }
 
-/// What an arm does not show that the claim needs; or empty.
 std::string failed_control(const Control& control, const ClaimsFile& file, const Claim& claim,
                            std::span<const RunRecord* const> runs) {
   const ArmRuns arm = arms_called(control.arm, file, claim.where, runs).front();
@@ -180,7 +176,7 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
   }
   const double mean = stats::mean(values);
   if (std::isnan(mean))
-    throw NoNumbers(fmt::format("control: a run of {} has no {}", arm.name, metric.label));
+    throw NoNumbers("control: a run of {} has no {}", arm.name, metric.label);
   if (mean >= control.from && mean <= control.to) return "";
   return fmt::format("{}: {} has {:.3g} on average; need {}", metric.label, arm.name, mean,
                      std::isinf(control.to) ? fmt::format("{:g} or more", control.from)

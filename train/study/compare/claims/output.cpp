@@ -14,7 +14,6 @@ namespace difftape::study {
 
 namespace {
 
-/// A difference on the axis, as it is read: a factor, or a signed number.
 std::string shown(double difference, const Quantity& quantity) {
   return quantity.scale == Scale::ratio ? fmt::format("{:.3g}", std::exp(difference))
                                         : fmt::format("{:+.{}f}", difference, quantity.digits);
@@ -37,7 +36,6 @@ std::string p_text(const ClaimResult& result) {
   return text;
 }
 
-/// What a published size says beside the interval.
 std::string published_text(const ClaimResult& result) {
   const Claim& claim = *result.claim;
   const stats::Interval& found = result.measured.paired.difference;
@@ -74,7 +72,6 @@ std::string what_was_compared(const ClaimResult& result) {
   return fmt::format("{}, {} {}; {}", arm, found.reference, mean(found.reference_mean), differs);
 }
 
-/// " (-0.0440 at 67,000 parameters (n 16), ...)": the differences of the sizes.
 std::string sizes_text(const ClaimResult& result) {
   std::vector<std::string> texts;
   for (const GapAtSize& size : result.measured.sizes) {
@@ -85,7 +82,6 @@ std::string sizes_text(const ClaimResult& result) {
   return texts.empty() ? "" : fmt::format(" ({})", fmt::join(texts, ", "));
 }
 
-/// What the intervals have the spread of.
 std::string interval_note(std::span<const ClaimResult> results) {
   const auto with_text = std::ranges::count_if(
       results, [](const ClaimResult& each) { return each.measured.group_count > 0; });
@@ -155,12 +151,11 @@ std::vector<std::string> untested(std::span<const ClaimResult> results) {
   std::vector<std::string> lines, reasons;
   for (const ClaimResult& result : results) {
     if (result.verdict.is_tested()) continue;
-    const auto known = std::ranges::find(reasons, result.verdict.reason);
-    if (known == reasons.end()) {
-      reasons.push_back(result.verdict.reason);
+    const std::size_t at = add_once(reasons, result.verdict.reason);
+    if (at == lines.size()) {
       lines.push_back(fmt::format("{}: {}", result.verdict.reason, result.claim->id));
     } else {
-      lines[static_cast<std::size_t>(known - reasons.begin())] += ", " + result.claim->id;
+      lines[at] += ", " + result.claim->id;
     }
   }
   return lines;
@@ -235,15 +230,12 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
     const Claim& claim = *result.claim;
     const Measured& found = result.measured;
     const stats::PairedDifference& paired = found.paired;
-    std::vector<std::string> fields{claim.id,
-                                    claim.family,
-                                    std::string(to_string(claim.endpoint)),
-                                    std::string(to_string(result.endpoint)),
-                                    claim.metric->name,
-                                    std::string(to_string(claim.metric->scale)),
-                                    found.arm,
-                                    found.reference,
-                                    std::string(to_string(claim.over))};
+    std::vector<std::string> fields{claim.id, claim.family};
+    for (const std::string_view each :
+         {to_string(claim.endpoint), to_string(result.endpoint),
+          std::string_view(claim.metric->name), to_string(claim.metric->scale),
+          std::string_view(found.arm), std::string_view(found.reference), to_string(claim.over)})
+      fields.emplace_back(each);
     const auto add = [&fields](std::initializer_list<double> values) {
       for (const double value : values) fields.push_back(system::csv_number(value));
     };

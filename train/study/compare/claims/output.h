@@ -17,17 +17,14 @@ constexpr const char* kClaimsCopy = "claims.yaml";
 /// "-0.0560 (-0.0610 to -0.0510)", a ratio "0.74 (0.70 to 0.79)", with its 95 % interval.
 std::string difference_text(const ClaimResult& result);
 /// "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01; p
-/// 0.0002, corrected 0.0012, by signs 0.0078"; of a slope "v2 less softmax, slope per decade of
-/// parameters -0.0120 (-0.0200 to -0.0040), 46 seeds at 3 sizes: ...". The interval is of 95 %. ""
-/// without numbers.
+/// 0.0002, corrected 0.0012, by signs 0.0078", with its 95 % interval; "" without numbers.
 std::string numbers_text(const ClaimResult& result);
 /// "supported", "equivalent: no difference larger than 0.01", "inconclusive: 5 of 8 seeds have
 /// ended", "exploratory: contradicted", "not testable here: ...".
 std::string verdict_text(const ClaimResult& result);
 /// The claims that are not tested, by reason: "no arm is called v1: v1_loss, v1_norm", a line each.
 std::vector<std::string> untested(std::span<const ClaimResult> results);
-/// What holds for all verdicts: how they were corrected, which claims were changed after the runs,
-/// what the intervals contain and why the margins are what they are; a sentence each.
+/// Explains all verdicts: corrections, claims changed after the runs, intervals, margins.
 std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const ClaimResult> results);
 
 /// One row a claim that is tested: claim, source, endpoint, measured, verdict.
@@ -36,12 +33,7 @@ system::Table verdict_table(std::span<const ClaimResult> results);
 /// each that is tested, then the untested ones and the notes.
 std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims = nullptr);
 
-/// verdicts.csv: one line a claim, numbers with all digits, empty where there is none. Differences
-/// and margins are on the axis of the scale: logarithms of ratios, differences of square roots;
-/// over sizes `over` says what the difference is. `p_difference` is two-sided; of claims with
-/// `expect: equivalent` or `not_higher` it is of a difference beyond the margin or above it.
-/// `p_equivalence` is of none beyond the margin, or none above it. `interval_of` names what the
-/// interval has the spread of.
+/// verdicts.csv: one line per claim, numbers with all digits.
 std::string verdicts_csv(std::span<const ClaimResult> results);
 /// Its first line.
 inline constexpr const char* kVerdictsHeader =

@@ -19,21 +19,18 @@ using Runs = std::vector<const RunRecord*>;
 /// Of one arm the runs that count, by seed and by what Selected::rates says.
 using BySeed = std::map<std::uint64_t, std::map<double, const RunRecord*>>;
 
-/// Throws if two runs would be the same sample.
 BySeed by_seed(const Selected& selected) {
   BySeed result;
   for (std::size_t i = 0; i < selected.rates.size(); ++i) {
     const RunRecord* run = selected.arm.runs[i];
     const auto [place, added] = result[run->seed].emplace(selected.rates[i], run);
     if (added) continue;
-    throw NoNumbers(fmt::format("{} has two runs of seed {} at lr {:g}: {} and {}",
-                                selected.arm.name, run->seed, run->lr, place->second->dir.string(),
-                                run->dir.string()));
+    throw NoNumbers("{} has two runs of seed {} at lr {:g}: {} and {}", selected.arm.name,
+                    run->seed, run->lr, place->second->dir.string(), run->dir.string());
   }
   return result;
 }
 
-/// The runs of a seed at all these learning rates; nothing if one is missing.
 Runs runs_at(const BySeed& runs, std::uint64_t seed, const std::vector<double>& lrs) {
   Runs found;
   const auto of_seed = runs.find(seed);
@@ -46,23 +43,21 @@ Runs runs_at(const BySeed& runs, std::uint64_t seed, const std::vector<double>& 
   return found;
 }
 
-/// The metric of the runs of one seed, on its axis.
 double value_of(const Runs& runs, const Quantity& metric) {
   if (metric.is_of_seed()) {
     const double value = on_scale(metric.of_seed(runs), metric.scale);
     if (std::isfinite(value)) return value;
-    throw NoNumbers(fmt::format("seed {} of {} has no {}", runs.front()->seed, runs.front()->arm,
-                                metric.label));
+    throw NoNumbers("seed {} of {} has no {}", runs.front()->seed, runs.front()->arm, metric.label);
   }
   double sum = 0;
   for (const RunRecord* run : runs) {
     const double value = on_scale(run->number(metric), metric.scale);
     sum += value;
     if (std::isfinite(value) && (run->finished() || metric.of_diverged)) continue;
-    throw NoNumbers(fmt::format(
+    throw NoNumbers(
         "{} with seed {} at lr {:g} {} and has no {}{}", run->arm, run->seed, run->lr,
         describe_state(run->status), metric.label,
-        runs.size() > 1 ? "; let 'where' name learning rates at which no run diverges" : ""));
+        runs.size() > 1 ? "; let 'where' name learning rates at which no run diverges" : "");
   }
   return sum / static_cast<double>(runs.size());
 }
@@ -101,7 +96,7 @@ void require_comparable(const ArmRuns& arm, const ArmRuns& reference, const Quan
         std::ranges::any_of(each->runs, [&](const RunRecord* run) { return run->logged(metric); });
     const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
     if (!logged && !(failed && metric.of_diverged))
-      throw NoNumbers(fmt::format("no run of {} logged {}", each->name, metric.metric));
+      throw NoNumbers("no run of {} logged {}", each->name, metric.metric);
     require_one_population(*each);
   }
   if (reference.runs.empty()) return;
@@ -139,12 +134,12 @@ std::vector<double> shared_rates(const BySeed& a, const BySeed& b, const Claim& 
   std::vector<double> shared;
   std::ranges::set_intersection(of_a, of_b, std::back_inserter(shared));
   if (shared.empty()) {
-    throw NoNumbers(fmt::format("{} and {} share no learning rate ({:g} and {:g})", pairs.arm,
-                                pairs.reference, fmt::join(of_a, ", "), fmt::join(of_b, ", ")));
+    throw NoNumbers("{} and {} share no learning rate ({:g} and {:g})", pairs.arm,
+                    pairs.reference, fmt::join(of_a, ", "), fmt::join(of_b, ", "));
   }
   if (claim.metric->is_of_seed() && shared.size() < 2) {
-    throw NoNumbers(fmt::format("{} needs two learning rates or more; there is {:g}",
-                                claim.metric->label, shared.front()));
+    throw NoNumbers("{} needs two learning rates or more; there is {:g}", claim.metric->label,
+                    shared.front());
   }
   return shared;
 }
@@ -184,7 +179,6 @@ void compare(const Selected& arm, const Selected& reference, const Claim& claim,
                                     fmt::join(seeds, ", "), pairs.arm, pairs.reference));
 }
 
-/// The numbers of the first two arms of a claim.
 void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
                    std::span<const RunRecord* const> runs, Pairs& pairs) {
   pairs = {};
@@ -216,8 +210,8 @@ void set_beside(Pairs& both, const Pairs& second, const Claim& claim) {
   both.reference = name_of_difference(second, scale);
   const bool one_regime = claim.where == claim.compared_with->where && claim.own_lr.empty();
   if (both.where != second.where && one_regime) {
-    throw NoNumbers(fmt::format("{} is known at {}, {} at {}", both.arm, both.where, both.reference,
-                                second.where));
+    throw NoNumbers("{} is known at {}, {} at {}", both.arm, both.where, both.reference,
+                    second.where);
   }
   if (both.where != second.where) both.where += fmt::format(" and {}", second.where);
   both.stated_before = both.stated_before && second.stated_before;

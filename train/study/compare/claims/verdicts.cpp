@@ -60,7 +60,6 @@ ClaimResult with_p(const Claim& claim, Measured measured) {
 
 bool is_open(const ClaimResult& result) { return result.verdict.finding == Finding::inconclusive; }
 
-/// Takes corrected p values, and what they say at a level.
 void take(ClaimResult& result, double own, double other, double level) {
   result.p_corrected = own;
   result.p_other_corrected = other;
@@ -180,7 +179,6 @@ JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> 
 
 namespace {
 
-/// The difference that is found with power kPower: by bisection.
 double smallest_found(double error, double degrees, double level) {
   double low = 0, high = 100;
   while (high - low > 1e-6) {
@@ -191,7 +189,6 @@ double smallest_found(double error, double degrees, double level) {
   return high;
 }
 
-/// A difference on the axis as it is read; "-" if there is none.
 std::string shown(const Claim& claim, double on_axis) {
   if (std::isnan(on_axis)) return "-";
   return claim.metric->scale == Scale::ratio ? fmt::format("x{:.3g}", std::exp(on_axis))
@@ -225,15 +222,10 @@ Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
 
 system::Table power_table(const ClaimsFile& file, Index seeds,
                           std::span<const std::string> elsewhere) {
-  system::Table table{{{"", "claim", true},
-                       {"", "endpoint", true},
-                       {"", "seeds"},
-                       {"", "SD"},
-                       {"", "95 % +-"},
-                       {"", "found at power .8"},
-                       {"no difference", "margin"},
-                       {"no difference", "power"}},
-                      {}};
+  system::Table table{{{"", "claim", true}, {"", "endpoint", true}}, {}};
+  for (const char* head : {"seeds", "SD", "95 % +-", "found at power .8"})
+    table.columns.push_back({"", head});
+  for (const char* head : {"margin", "power"}) table.columns.push_back({"no difference", head});
   for (const Claim& claim : file.claims) {
     const bool here = std::ranges::find(elsewhere, claim.id) == elsewhere.end();
     if (!here || claim.endpoint == Rank::exploratory) continue;

@@ -23,7 +23,6 @@ struct Verdict {
   std::string reason = {};   ///< why it is not tested or not testable, or decides nothing yet
 
   bool is_tested() const { return finding != Finding::not_tested; }
-  /// Supported, contradicted or equivalent.
   bool is_decided() const { return finding <= Finding::equivalent; }
   /// "supported", "exploratory: equivalent", "not testable here".
   std::string words() const;
@@ -49,14 +48,11 @@ namespace difftape::study {
 /// The fraction of false ones among exploratory verdicts (Benjamini and Hochberg).
 constexpr double kFalseDiscoveryRate = 0.10;
 
-/// A claim with its numbers and its verdict. Its own question has the p value `p`: of a difference,
-/// two-sided, or of equivalence within the margin, or of none above it. `p_other` is what else may
-/// be found: equivalence where a difference was expected, a difference beyond the margin where
-/// equivalence was, one above it where none above it was. Both are corrected together: of primary
-/// claims by joint_holm (train/stats/decision.h), which holds wrong verdicts of any kind at
-/// alpha; of secondary ones at the level that their primary one was decided at, and no less than
-/// the claim before; of exploratory ones by Benjamini and Hochberg within the family, each question
-/// for itself. `p_signs` is the exact test of signs, beside the others.
+/// A claim with its numbers and its verdict. `p` answers its own question: a difference
+/// (two-sided), equivalence within the margin, or none above it. `p_other` is for the opposite
+/// finding: equivalence where a difference was expected, a difference beyond the margin otherwise.
+/// Primary claims are corrected by joint_holm (train/stats/decision.h), secondary ones at the level
+/// of their primary one, exploratory ones by Benjamini and Hochberg within the family.
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
@@ -67,10 +63,8 @@ struct ClaimResult {
   double alpha = kNone;  ///< at or below which a corrected p decides
 };
 
-/// The verdicts on claims of one file. `measured` is in the order of the claims.
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured);
 
-/// Claims and what the runs of a study say of them.
 struct JudgedClaims {
   ClaimsFile file;
   std::vector<ClaimResult> results;  ///< of file.claims
@@ -80,15 +74,13 @@ struct JudgedClaims {
   JudgedClaims& operator=(const JudgedClaims&) = delete;
 };
 
-/// The level of the first step of the correction: alpha over the number of primary claims.
 double first_level(const ClaimsFile& file);
 
 /// The power at which "what difference would be found" is answered.
 constexpr double kPower = 0.8;
 
-/// What the seeds of a claim can decide at the level of the first step of the correction
-/// (first_level), without the error of the held-out text. Differences are in standard deviations of
-/// single ones. NaN: not known, as of a slope, whose sizes are known from runs alone.
+/// What the seeds of a claim can decide at first_level, without the error of the held-out text.
+/// Differences are in standard deviations of single ones. NaN: not known before the runs.
 struct Power {
   std::vector<Index> pairs;   ///< that are planned, at each size
   double half_width = kNone;  ///< of the 95 % interval to expect
@@ -98,13 +90,10 @@ struct Power {
 /// With the seeds that the claim plans, or `seeds` where it names none.
 Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds);
 
-/// One row for each primary or secondary claim, in its own unit where a deviation is planned.
-/// Without the claims whose ids are `elsewhere`: other sweeps are about them.
+/// Returns one row per primary or secondary claim whose id is not `elsewhere`, in its own unit
+/// where a deviation is planned.
 system::Table power_table(const ClaimsFile& file, Index seeds,
                           std::span<const std::string> elsewhere = {});
-
-/// The table and what is to know about it, for a terminal of `width` columns. Says if the file has
-/// no primary claims.
 std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
                        std::span<const std::string> elsewhere = {});
 

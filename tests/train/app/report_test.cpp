@@ -4,7 +4,7 @@
 
 #include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
-#include "tests/train/study/compare/claims/some_claims.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/system/files.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/support/scratch.h"
-#include "tests/train/study/compare/claims/some_claims.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"

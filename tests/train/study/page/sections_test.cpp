@@ -3,13 +3,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/support/scratch.h"
-#include "tests/train/study/compare/claims/some_claims.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/figures/forest.h"
+#include "train/study/page/frame.h"
+#include "train/system/json.h"
 
 namespace difftape::study::page {
 namespace {
@@ -20,6 +25,7 @@ using test::write_run;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::AnyOf;
 
 TEST(RunsSection, links_the_files_that_each_run_has) {
   const ScratchDir dir;
@@ -157,6 +163,53 @@ TEST(Settings, notices_do_not_take_one_file_at_two_paths_for_different_data) {
   runs.records[0].config.data.path = {"data/a.bin"};
   runs.records[1].config.data.path = {"/mnt/a.bin"};
   EXPECT_EQ(notices(make_study(runs.records), {}), "");
+}
+
+TEST(EscapeHtml, leaves_nothing_that_could_open_a_tag_or_end_an_attribute) {
+  EXPECT_EQ(escape_html("<b a='1' c=\"2\">&"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;");
+}
+
+RC_GTEST_PROP(JsonForScript, reads_back_and_never_ends_the_script, (const std::string& text)) {
+  const nlohmann::ordered_json json = {{"text", text + "</script><!--"}};
+  const std::string safe = json_for_script(json);
+  RC_ASSERT(safe.find('<') == std::string::npos);
+  const auto valid = nlohmann::ordered_json::parse(
+      json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  RC_ASSERT(system::parse_json(safe) == valid);
+}
+
+TEST(ShellCommand, quotes_what_a_shell_would_interpret) {
+  const std::vector<std::string> words = {
+      "difftape", "train", "my runs/a.yaml", "--set", "run.name=it's", "", "a*b"};
+  EXPECT_EQ(shell_command(words),
+            "difftape train 'my runs/a.yaml' --set 'run.name=it'\\''s' '' 'a*b'");
+}
+
+TEST(CsvLink, holds_the_data) {
+  EXPECT_EQ(csv_link("a.csv", "x,1\n<é"),
+            "<a class=\"csv\" download=\"a.csv\" "
+            "href=\"data:text/csv;charset=utf-8,x,1%0A%3C%C3%A9\">CSV</a>");
+}
+
+TEST(MarkedTable, marks_a_diverged_run_and_escapes_names) {
+  const system::Table table{
+      {{"", "run", true}, {"loss", "train"}, {"loss", "val"}, {"", "state", true}},
+      {{"<a>", "1", "2", "diverged at step 3"}}};
+  const std::vector<RowMark> diverged{{.arm = 9, .diverged = true}};
+  const std::string html = marked_table(table, diverged);
+  EXPECT_THAT(html, HasSubstr("<th scope=\"colgroup\" colspan=\"2\">loss</th>"));
+  EXPECT_THAT(html, HasSubstr("<span class=\"swatch arm-1 hollow\"></span>&lt;a&gt;</th>"
+                              "<td class=\"number\">1</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"left diverged\">diverged at step 3</td>"));
+  const std::vector<RowMark> plain(1);
+  EXPECT_THAT(marked_table(table, plain),
+              Not(AnyOf(HasSubstr("left diverged"), HasSubstr("swatch"))));
+}
+
+TEST(MarkedTable, has_no_line_of_groups_without_groups) {
+  const system::Table table{{{"", "arm", true}, {"", "lr"}}, {{"a", "1"}}};
+  const std::vector<RowMark> marks(1);
+  EXPECT_THAT(marked_table(table, marks), Not(HasSubstr("<td></td>")));
 }
 
 }  // namespace

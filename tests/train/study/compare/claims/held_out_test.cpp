@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tests/train/study/compare/claims/sized_runs.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "train/stats/interval.h"
 #include "train/study/compare/claims/output.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tests/train/study/compare/claims/two_arms.h"
+#include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/study.h"
 
@@ -169,6 +170,46 @@ TEST(Measure, needs_what_the_controls_say) {
   const auto same = two_arms([](Result& result) { result.loss = 2.3; });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), same).failed_control,
             "validation loss: both runs of every pair have the same number");
+}
+
+/// The arms that V2 and softmax of `some_claims` are, or why there are none.
+std::string pair(const std::vector<Result>& results) {
+  const std::vector<RunRecord> runs = test::records(results);
+  const ClaimsFile file = test::some_claims();
+  try {
+    const auto [arm, other] = find_arms(file.claims.front(), file, test::pointers(runs));
+    return arm.name + " against " + other.name;
+  } catch (const NoNumbers& none) {
+    return none.what();
+  }
+}
+
+TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
+  const Result softmax{.arm = "mine"}, v2{.arm = "other", .attention = {{"kind", "diff_v2"}}};
+  const auto changed = [&](const char* key, const char* value) {
+    Result result = v2;
+    result.attention[key] = value;
+    return pair({softmax, result});
+  };
+  EXPECT_EQ(pair({softmax, v2}), "other against mine");
+  EXPECT_EQ(changed("lambda", "sigmoid"), "other against mine") << "that of the kind, said again";
+  EXPECT_EQ(changed("gate", "preset"), "other against mine");
+  EXPECT_EQ(changed("gate", "head"), "no arm is v2 (kind: diff_v2)");
+  EXPECT_EQ(changed("qk_norm", "true"), "other and mine also differ in model.attention.qk_norm");
+  EXPECT_EQ(changed("sliding_window", "64"),
+            "other and mine also differ in model.attention.sliding_window");
+  const std::string unknown =
+      "no arm is v2 (kind: diff_v2); this version cannot read the attention of other";
+  EXPECT_EQ(changed("gate", "both"), unknown);
+  EXPECT_EQ(changed("rotation", "none"), unknown);
+}
+
+TEST(ArmsOfClaims, are_the_first_that_differ_in_nothing_else) {
+  const Result v2{.arm = "v2", .attention = {{"kind", "diff_v2"}}};
+  const Result wide{.arm = "wide", .config = {{"optim.max_grad_norm", "0"}}};
+  EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.max_grad_norm");
+  EXPECT_EQ(pair({wide, {.arm = "plain"}, v2}), "v2 against plain");
+  EXPECT_EQ(pair({{.arm = "plain", .config = {{"model.d_ff", "300"}}}, v2}), "v2 against plain");
 }
 
 }  // namespace

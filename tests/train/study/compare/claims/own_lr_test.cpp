@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
-#include "tests/train/study/compare/claims/sized_runs.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/train/study/compare/claims/sized_runs.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "train/stats/size_trend.h"
 #include "train/study/compare/claims/output.h"
 

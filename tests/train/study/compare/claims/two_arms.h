@@ -1,15 +1,19 @@
 #pragma once
 // Two arms of made-up runs, and what a claim about them measures.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/claims/claims_file.h"
 #include "train/study/compare/claims/measure.h"
 
 namespace difftape::test {
+
 
 /// A claim with these lines, about arms a and b.
 inline study::ClaimsFile claims(const std::string& lines, const std::string& top = "") {
@@ -36,6 +40,64 @@ inline std::vector<study::RunRecord> two_arms(void (*change)(Result&) = [](Resul
     }
   }
   return records(results);
+}
+
+inline constexpr const char* kClaims = R"(arms:
+  softmax: {kind: softmax}
+  v1: {kind: diff_v1}
+  v2: {kind: diff_v2}
+margins:
+  final_loss: {margin: 0.01, reason: half of the published lead}
+claims:
+  v2_loss:
+    statement: V2's loss is lower than the baseline's
+    source: V2 article
+    arm: v2
+    reference: softmax
+    metric: final_loss
+    expect: lower
+    published: [-0.03, -0.02]
+  v1_loss:
+    statement: V1's loss is lower than the baseline's
+    source: V1 paper
+    arm: v1
+    reference: softmax
+    metric: final_loss
+    expect: lower
+  v2_sinks:
+    statement: V2 has a lower sink rate than the baseline
+    arm: v2
+    reference: softmax
+    metric: sink_rate
+    expect: lower
+)";
+
+inline study::ClaimsFile some_claims() { return study::claims_from_text(kClaims, "claims.yaml"); }
+
+struct SizedResult {
+  std::string arm;
+  Index d_model = 64;
+  int seed = 1;
+  double loss = 2;
+  double lr = 1e-2;
+  run::RunState state = run::RunState::finished;
+};
+
+/// A thousand parameters for each unit of model.d_model.
+inline study::RunRecord sized_record(const SizedResult& result) {
+  study::RunRecord run = record({.arm = result.arm,
+                                 .lr = result.lr,
+                                 .seed = result.seed,
+                                 .loss = result.loss,
+                                 .state = result.state,
+                                 .config = {{"model.d_model", fmt::to_string(result.d_model)}}});
+  run.status.parameters = 1000 * result.d_model;
+  return run;
+}
+
+/// The loss of a run in groups of held-out documents.
+inline void set_groups(study::RunRecord& run, const std::vector<double>& losses) {
+  run.metrics.lists["val/group_loss"].set(run.metrics.step.size() - 1, losses);
 }
 
 }  // namespace difftape::test

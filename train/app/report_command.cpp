@@ -54,9 +54,8 @@ void require_outputs(const ReportArguments& arguments) {
 std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
   std::vector<fs::path> copies;
   for (const fs::path& input : arguments.dirs()) {
-    std::error_code ignored;
     const fs::path copy = study::folder_of(input) / study::kClaimsCopy;
-    if (fs::exists(copy, ignored)) copies.push_back(copy);
+    if (study::is_there(copy)) copies.push_back(copy);
   }
   return copies;
 }
@@ -74,28 +73,32 @@ std::string left_claims(std::span<const fs::path> copies) {
   return fmt::format("claims of {} are judged{}", copies.front().parent_path().string(), others);
 }
 
-/// Claims with what the runs say of them, and what is to know about the choice of the file.
-struct AskedClaims {
-  std::unique_ptr<const study::JudgedClaims> judged;  ///< null if there are none
-  std::string note;                                   ///< or empty
+/// A study with its claims, and what is to know about its runs and the choice of the claims.
+struct Asked {
+  study::Collection collection;
+  study::Study study;
+  std::unique_ptr<const study::JudgedClaims> claims = nullptr;  ///< null if there are none
+
+  void write_page(const ReportArguments& arguments, int refresh_seconds = 0) const {
+    write_report(study, arguments.out, "difftape",
+                 {.notes = collection.notes,
+                  .charts = arguments.charts,
+                  .claims = claims.get(),
+                  .refresh_seconds = refresh_seconds});
+  }
 };
 
 /// The claims that are asked of the runs: a file, or the copy in the directory of the first sweep
 /// that has one. A single arm has none unless they are named.
-AskedClaims claims_of(const ReportArguments& arguments, const study::Study& study) {
+void add_claims(const ReportArguments& arguments, Asked& asked) {
   const std::vector<fs::path> copies = claims_copies(arguments);
   const bool named = !arguments.claims.empty();
-  if (!named && (copies.empty() || study.arms.size() < 2)) return {};
+  if (!named && (copies.empty() || asked.study.arms.size() < 2)) return;
   const std::string path = named ? arguments.claims : copies.front().string();
-  return {std::make_unique<study::JudgedClaims>(study::load_claims(path), study.runs()),
-          named ? "" : left_claims(copies)};
-}
-
-/// What stands at the top of the page.
-std::vector<std::string> notes_of(const study::Collection& collection, const AskedClaims& claims) {
-  std::vector<std::string> notes = collection.notes;
-  if (!claims.note.empty()) notes.push_back(claims.note);
-  return notes;
+  asked.claims =
+      std::make_unique<study::JudgedClaims>(study::load_claims(path), asked.study.runs());
+  const std::string note = named ? "" : left_claims(copies);
+  if (!note.empty()) asked.collection.notes.push_back(note);
 }
 
 /// Throws UsageError if files of verdicts are asked for and there are no claims.
@@ -120,18 +123,18 @@ void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims*
 }
 
 void report(const ReportArguments& arguments) {
-  const study::Collection collection = study::collect_runs(arguments.dirs());
-  for (const std::string& note : collection.notes) say(note);
-  const study::Study study = make_study(collection.runs, arguments.baseline);
-  const AskedClaims claims = claims_of(arguments, study);
-  require_claims(arguments, claims.judged.get());
-  if (!claims.note.empty()) say(claims.note);
-  write_report(study, arguments.out, "difftape",
-               {.notes = notes_of(collection, claims),
-                .charts = arguments.charts,
-                .claims = claims.judged.get()});
-  fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims.judged.get()),
-             arguments.out);
+  Asked asked{study::collect_runs(arguments.dirs()), {}};
+  const std::vector<std::string>& notes = asked.collection.notes;
+  const std::size_t of_runs = notes.size();
+  for (const std::string& note : notes) say(note);
+  asked.study = make_study(asked.collection.runs, arguments.baseline);
+  add_claims(arguments, asked);
+  for (std::size_t i = of_runs; i < notes.size(); ++i) say(notes[i]);
+  const study::JudgedClaims* claims = asked.claims.get();
+  const study::Study& study = asked.study;
+  require_claims(arguments, claims);
+  asked.write_page(arguments);
+  fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims), arguments.out);
   if (study.is_swept()) {
     write_lr_optima(study, arguments.out);
     fmt::print("learning rates: {}\n",
@@ -141,7 +144,7 @@ void report(const ReportArguments& arguments) {
     write_lr_curve(study, arguments.svg);
     fmt::print("learning-rate curve: {}\n", arguments.svg);
   }
-  write_verdicts(arguments, claims.judged.get());
+  write_verdicts(arguments, claims);
 }
 
 /// What was seen of runs.
@@ -184,21 +187,20 @@ system::Exit watch(const ReportArguments& arguments) {
   std::string said;
   Seen seen = Seen::nothing;
   const system::Exit exit = watch_runs(dirs, [&] {
-    const std::optional<study::Collection> collection = study::collect_runs_so_far(dirs);
+    std::optional<study::Collection> collection = study::collect_runs_so_far(dirs);
     if (!collection) {
       if (said.empty()) fmt::print("{}\n", said = "waiting for the first run");
       return seen = Seen::nothing;
     }
-    const study::Study study = make_study_so_far(collection->runs, arguments.baseline);
-    const AskedClaims claims = claims_of(arguments, study);
-    write_report(study, arguments.out, "difftape",
-                 {.notes = notes_of(*collection, claims),
-                  .charts = arguments.charts,
-                  .claims = claims.judged.get(),
-                  .refresh_seconds = kRefreshSeconds});
-    const std::string now = fmt::format("{}; {}", describe_states(study.runs()), answer(study));
+    Asked asked{std::move(*collection), {}};
+    const std::vector<study::RunRecord>& runs = asked.collection.runs;
+    asked.study = make_study_so_far(runs, arguments.baseline);
+    add_claims(arguments, asked);
+    asked.write_page(arguments, kRefreshSeconds);
+    const std::string now =
+        fmt::format("{}; {}", describe_states(asked.study.runs()), answer(asked.study));
     if (now != said) fmt::print("{}\n", said = now);
-    const bool goes_on = std::ranges::any_of(collection->runs, [](const study::RunRecord& run) {
+    const bool goes_on = std::ranges::any_of(runs, [](const study::RunRecord& run) {
       return run.status.state == run::RunState::running;
     });
     return seen = goes_on ? Seen::some_go_on : Seen::all_have_ended;

@@ -59,10 +59,10 @@ namespace {
 
 /// For a reader without JavaScript; the script of the page keeps what was chosen.
 std::string refresh_element(int seconds) {
-  return seconds == 0
-             ? ""
-             : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>",
-                           seconds);
+  return seconds == 0 ? ""
+                      : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\">"
+                                    "</noscript>",
+                                    seconds);
 }
 
 /// Scripts that have it may run. Whoever wrote what is in a run could not know it.

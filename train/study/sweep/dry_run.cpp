@@ -65,14 +65,10 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
     if (here.on_disk && here.state == run::RunState::finished) rate.add(run.config());
   }
   const int jobs = left.empty() ? 0 : choose_layout(left, request.jobs).jobs();
-  system::Table table{{{"", "run", true},
-                       {"", "parameters"},
-                       {"", "tokens"},
-                       {"", "steps"},
-                       {"", "PFLOP"},
-                       {"", "time"},
-                       {"", "state", true}},
-                      {}};
+  system::Table table{{{"", "run", true}}, {}};
+  for (const char* head : {"parameters", "tokens", "steps", "PFLOP", "time"})
+    table.columns.push_back({"", head});
+  table.columns.push_back({"", "state", true});
   double flops = 0;
   std::vector<double> seconds;
   for (std::size_t i = 0; i < progress.size(); ++i) {

@@ -34,9 +34,7 @@ class RunMaker {
     for (const Index seed : source_.seeds) {
       for (const SweptPoint& lr : axes.lr) {
         for (size_t arm = 0; arm < source_.arms.size(); ++arm) {
-          for (const SweptPoint& point : points) {
-            runs.push_back(resolve(arm, seed, lr, point));
-          }
+          for (const SweptPoint& point : points) runs.push_back(resolve(arm, seed, lr, point));
         }
       }
     }
@@ -147,7 +145,7 @@ class RunMaker {
 
   /// A swept value that an arm or --set fixes would make runs equal whose names differ.
   void refuse_swept(const run::Assignment& given) {
-    if (std::find(swept_.begin(), swept_.end(), given.key) == swept_.end()) return;
+    if (std::ranges::find(swept_, given.key) == swept_.end()) return;
     errors_.add(given.location, fmt::format("{}: this sweep varies it, so it cannot be set here; "
                                             "change sweep.lr, sweep.grid or sweep.zip instead",
                                             given.key));
@@ -170,18 +168,16 @@ std::vector<SweepRun> make_runs(const RunListSource& source, run::ConfigErrors& 
 void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
                     run::ConfigErrors& errors) {
   const std::string& key = given.key;
-  if (key == "run.name" || key == "run.arm") {
-    errors.add(given.location,
-               fmt::format("{}: a sweep names its runs after its arms; remove this", key));
-  } else if (key == "run.claims") {
-    errors.add(given.location, "run.claims: a sweep writes it itself; use sweep.claims instead");
-  } else if (key == "run.out") {
-    errors.add(given.location, "run.out: a sweep writes to runs/<sweep.name>; use --out instead");
-  } else if (key == "run.seed" && (in_arm || has_seeds)) {
-    errors.add(given.location, "run.seed: seeds hold for all arms; use sweep.seeds instead");
-  } else if (in_arm && key.starts_with("sweep.")) {
-    errors.add(given.location, fmt::format("{}: an arm cannot hold a sweep", key));
-  }
+  const auto refuse = [&](bool decided, const std::string& why) {
+    if (decided) errors.add(given.location, fmt::format("{}: {}", key, why));
+  };
+  refuse(key == "run.name" || key == "run.arm",
+         "a sweep names its runs after its arms; remove this");
+  refuse(key == "run.claims", "a sweep writes it itself; use sweep.claims instead");
+  refuse(key == "run.out", "a sweep writes to runs/<sweep.name>; use --out instead");
+  refuse(key == "run.seed" && (in_arm || has_seeds),
+         "seeds hold for all arms; use sweep.seeds instead");
+  refuse(in_arm && key.starts_with("sweep."), "an arm cannot hold a sweep");
 }
 
 }  // namespace difftape::study

@@ -121,14 +121,10 @@ void add_pair(const Claim& claim, const ClaimsFile& file, const Runs& first, con
 }
 
 /// The learning rates that both arms have, or multiples of their own.
-std::vector<double> shared_rates(const BySeed& a, const BySeed& b, const Claim& claim,
+std::vector<double> shared_rates(const Selected& a, const Selected& b, const Claim& claim,
                                  const Pairs& pairs) {
-  const auto rates_of = [](const BySeed& runs) {
-    std::set<double> rates;
-    for (const auto& [seed, by_rate] : runs) {
-      for (const auto& [rate, run] : by_rate) rates.insert(rate);
-    }
-    return rates;
+  const auto rates_of = [](const Selected& of) {
+    return std::set(of.rates.begin(), of.rates.end());
   };
   const std::set<double> of_a = rates_of(a), of_b = claim.has_value() ? of_a : rates_of(b);
   std::vector<double> shared;
@@ -160,13 +156,11 @@ std::string rates_text(const Claim& claim, const Selected& arm, const Selected& 
 void compare(const Selected& arm, const Selected& reference, const Claim& claim,
              const ClaimsFile& file, const Seeds& seeds, Pairs& pairs) {
   const BySeed a = by_seed(arm), b = by_seed(reference);
-  const std::vector<double> lrs = shared_rates(a, b, claim, pairs);
+  const std::vector<double> lrs = shared_rates(arm, reference, claim, pairs);
   pairs.where = rates_text(claim, arm, reference, lrs);
   pairs.stated_before = true;
-  Seeds candidates = seeds;
-  if (seeds.empty()) {
-    for (const auto& [seed, by_rate] : a) candidates.push_back(seed);
-  }
+  const Seeds candidates =
+      seeds.empty() ? mapped(a, [](const auto& each) { return each.first; }) : seeds;
   for (const std::uint64_t seed : candidates) {
     const Runs first = runs_at(a, seed, lrs), second = runs_at(b, seed, lrs);
     if (first.empty() || (second.empty() && !claim.has_value())) continue;
@@ -197,10 +191,10 @@ void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seed
 }
 
 std::string name_of_difference(const Pairs& pairs, Scale scale) {
-  return scale == Scale::ratio ? fmt::format("{} over {}", pairs.arm, pairs.reference)
-         : scale == Scale::root
-             ? fmt::format("root of {} less that of {}", pairs.arm, pairs.reference)
-             : fmt::format("{} less {}", pairs.arm, pairs.reference);
+  const bool root = scale == Scale::root;
+  return fmt::format("{}{} {} {}{}", root ? "root of " : "", pairs.arm,
+                     scale == Scale::ratio ? "over" : "less", root ? "that of " : "",
+                     pairs.reference);
 }
 
 /// Makes of pairs and others with the same seeds the differences of the first beside the second.

@@ -29,14 +29,12 @@ constexpr const char* kRunsNote =
 
 constexpr const char* kLrNote =
     "Lines are means over the seeds of the ladder, bands reach from the lowest to the highest "
-    "seed, "
-    "stars stand at lr*: the vertex of a parabola in log lr through the lowest mean and its two "
-    "neighbors, with its 95 % interval over seeds. A loss is at most that at init, which stands "
-    "for "
-    "runs that diverged. The gap is the final loss of an arm at its own lr* less the baseline's at "
-    "its own, paired by seed; hollow marks and \"of the ladder\" are of the seeds that chose lr*, "
-    "at the lowest rungs. Sensitivity is the mean over the learning rates of the loss above the "
-    "lowest: a shift of the optimum does not change it, so read it with the curve.";
+    "seed, stars stand at lr*: the vertex of a parabola in log lr through the lowest mean and its "
+    "two neighbors, with its 95 % interval over seeds. A loss is at most that at init, which "
+    "stands for runs that diverged. The gap is the final loss of an arm at its own lr* less the "
+    "baseline's at its own, paired by seed; hollow marks and \"of the ladder\" are of the seeds "
+    "that chose lr*, at the lowest rungs. Sensitivity is the mean over the learning rates of the "
+    "loss above the lowest: a shift of the optimum does not change it, so read it with the curve.";
 
 /// Links to what a run wrote, as seen from the directory of the page.
 std::string file_links(const fs::path& run, const fs::path& page_dir) {

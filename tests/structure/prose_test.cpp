@@ -39,7 +39,7 @@ bool is_generated(const std::string& path) {
 bool is_rewritten(const std::string& path) {
   static const std::regex rewritten(
       "[A-Z]+\\.md|(docs|\\.github|autograd|bench|configs|packaging)/.*\\.md|examples/.*|"
-      "(layers|optim|tests|tests/mutants)/README\\.md|tests/golden/.*\\.md|"
+      "(core|layers|optim|train.*|tests|tests/mutants)/README\\.md|tests/golden/.*\\.md|"
       "tests/(faults|fuzz|structure|portable|configs)/.*");
   return std::regex_match(path, rewritten);
 }

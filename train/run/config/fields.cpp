@@ -142,7 +142,7 @@ std::vector<Field> train_fields() {
   constexpr auto at = &Config::train;
   using T = TrainConfig;
   return {
-      field<at, &T::steps>("train.steps", at_least(1), "steps", "Optimiser steps of the whole run.",
+      field<at, &T::steps>("train.steps", at_least(1), "steps", "Optimizer steps of the whole run.",
                            kDecides | kOfTask | kBesideModel),
       field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
                                    "Validate this often; 0 means only at the end."),

@@ -1,17 +1,12 @@
 #include "train/run/records/metric_registry.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "tests/support/scratch.h"
-
 namespace difftape::run {
 namespace {
-
-const std::string kReadme = DIFFTAPE_TEST_SOURCE_DIR "/train/run/records/README.md";
 
 /// What follows the name in metrics.jsonl.
 const char* suffix(Per per) {
@@ -33,38 +28,6 @@ const char* suffix(Per per) {
       break;
   }
   return "/<row>/<column>";
-}
-
-std::string when_of(const Metric& metric) {
-  const char* const when[] = {"step", "validation", "log.param_grad_norms_interval",
-                              "log.diagnostics_interval", "last step"};
-  const char* const of[] = {"",
-                            ", tasks",
-                            ", text",
-                            ", domains",
-                            ", tasks of long answers",
-                            ", needles",
-                            ", two maps",
-                            ", lambda of each token",
-                            ", shared values",
-                            ", z-loss",
-                            ", QK-clip",
-                            ", optim.on_spike"};
-  return std::string(when[static_cast<int>(metric.when)]) + of[static_cast<int>(metric.of)];
-}
-
-TEST(MetricRegistry, is_the_table_of_its_readme) {
-  std::string table = "| metric | unit | logged | what |\n|---|---|---|---|\n";
-  for (const Metric& metric : kMetrics) {
-    std::string what;
-    for (const char* c = metric.what; *c != 0; ++c) what += *c == '|' ? "\\|" : std::string(1, *c);
-    table += fmt::format("| `{}{}` | {} | {} | {} |\n", metric.name, suffix(metric.per),
-                         metric.unit, when_of(metric), what);
-  }
-  const std::string readme = test::contents(kReadme);
-  EXPECT_NE(readme.find("\n" + table + "\n"), std::string::npos)
-      << kReadme << " must hold, between empty lines:\n"
-      << table;
 }
 
 TEST(MetricRegistry, has_each_name_once_for_what_it_has_a_value_of) {

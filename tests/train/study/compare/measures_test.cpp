@@ -134,7 +134,7 @@ TEST(LayerNumbers, come_from_the_last_step_and_only_from_layers) {
   EXPECT_TRUE(std::isnan(run.number("hidden_state")));
 }
 
-const std::string kReadme = DIFFTAPE_TEST_SOURCE_DIR "/train/study/compare/README.md";
+const std::string kReadme = DIFFTAPE_TEST_SOURCE_DIR "/docs/quantities.md";
 
 /// The tables that a quantity appears in: "runs, study, index".
 std::string places(const Quantity& quantity) {

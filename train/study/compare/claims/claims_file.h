@@ -22,7 +22,7 @@
 //       compared_with: {arm: v2_unit, reference: softmax_unit, where: {optim.lr: 0.02}}
 //                                # optional: is the difference of the first two larger or smaller
 //                                # than this one? Its keys of `where` replace those of the claim
-//       metric: val_loss         # train/study/compare/README.md
+//       metric: val_loss         # docs/quantities.md
 //       where: {optim.lr: 0.01}  # the runs it is about, by their configuration; a list: any of it
 //       lr: own                  # each arm at its own learning rate; 4 x own; [own, 4 x own]
 //       seeds: {32: [11, 12], 64: [11..14]}  # instead of those of the file: a list, or a map from

@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "layers/cost.h"
-#include "train/app/analyze/kinds.h"
-#include "train/run/config/model_conflicts.h"
+#include "train/app/analyze/plan.h"
+#include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/step.h"
 

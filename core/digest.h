@@ -28,4 +28,11 @@ class Digest {
   std::unique_ptr<State> state_;
 };
 
+/// Returns the digest of a text.
+inline std::string digest_of(std::string_view text) {
+  Digest digest;
+  digest.add(text);
+  return digest.hex();
+}
+
 }  // namespace difftape

@@ -50,4 +50,10 @@ void require_shape(bool holds, std::string_view op, fmt::format_string<Args...> 
   }
 }
 
+/// Throws an `Error` of this type if something is `wrong`; the message is formatted only then.
+template <class E, class... Args>
+void throw_if(bool wrong, fmt::format_string<Args...> message, Args&&... args) {
+  if (wrong) throw E(fmt::format(message, std::forward<Args>(args)...));
+}
+
 }  // namespace difftape

@@ -1,8 +1,8 @@
 #pragma once
-// One mapping between names and values. Each type declares its names next to it:
-//   template <>
-//   inline constexpr auto kNames<Gate> =
-//       std::to_array<Named<Gate>>({{"none", Gate::none}, {"head", Gate::head}});
+// One mapping between names and values. Each type declares its names next to it, in its namespace:
+//   constexpr auto names_of(Gate) {
+//     return std::to_array<Named<Gate>>({{"none", Gate::none}, {"head", Gate::head}});
+//   }
 
 #include <array>
 #include <optional>
@@ -23,6 +23,9 @@ struct Named {
 /// Every value of T with its name, a range of Named<T>; not a range for types without names.
 template <class T>
 inline constexpr std::nullptr_t kNames = nullptr;
+template <class T>
+requires requires { names_of(T{}); }
+inline constexpr auto kNames<T> = names_of(T{});
 
 template <class T>
 concept HasNames = std::ranges::range<decltype(kNames<T>)>;

@@ -2,7 +2,7 @@
 #include "tests/fuzz/contract.h"
 
 #include "core/real.h"
-#include "train/run/exchange/import.h"
+#include "train/run/exchange/export.h"
 #include "train/run/exchange/safetensors.h"
 
 using namespace difftape;

@@ -1,4 +1,4 @@
-"""Reference values of tests/train/stats/size_trend_test.cpp, from statsmodels and scipy. Run it; the test holds
+"""Reference values of tests/train/stats/interval_test.cpp, from statsmodels and scipy. Run it; the test holds
 what it prints.
 
     /tmp/golden/bin/python size_trend.py        # needs statsmodels

@@ -1,5 +1,5 @@
 // Common mistakes about differential attention, one test each;
-// tests/train/run/config/common_pitfalls_test.cpp has those in configurations.
+// tests/train/run/config/validate_test.cpp has those in configurations.
 #include <cmath>
 
 #include "autograd/gradcheck/gradcheck.h"

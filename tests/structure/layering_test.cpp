@@ -179,7 +179,7 @@ TEST(Layering, each_external_library_is_included_behind_its_door_only) {
        std::regex("train/run/(records/tensorboard|data/prepare/tokenizer).*")},
       {std::regex("boost/crc\\.hpp"), std::regex("train/run/records/tensorboard.*")},
       {std::regex("boost/(?!crc).*"),
-       std::regex("train/(stats/(interval|decision)|run/data/prepare/documents)\\.cpp")},
+       std::regex("train/(stats/(interval|decision)|run/data/prepare/corpus)\\.cpp")},
       {std::regex("sentencepiece_.*"), std::regex("train/run/data/prepare/tokenizer\\.cpp")},
       {std::regex("simdjson\\.h"), std::regex("train/run/records/metrics\\.cpp")},
       {std::regex("Random123/.*"), std::regex("core/random\\.cpp")},

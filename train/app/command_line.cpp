@@ -4,13 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "core/error.h"
 #include "core/platform.h"
 #include "train/run/config/fields.h"
-#include "train/run/config/foreign_names.h"
+#include "train/system/number.h"
 #include "train/system/suggest.h"
 
 namespace difftape::app {
@@ -140,11 +139,9 @@ std::string refuse_empty(const std::string& text) {
 
 std::string refuse_no_index(const std::string& text) {
   if (text.empty()) return refuse_empty(text);
-  Index number = 0;
-  const auto end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (stop != end) return fmt::format("need an integer in digits, not '{}'", text);
-  return error == std::errc()
+  const bool digits = text.find_first_not_of("0123456789", text.starts_with('-')) == text.npos;
+  if (!digits || text == "-") return fmt::format("need an integer in digits, not '{}'", text);
+  return system::read_number<Index>(text)
              ? ""
              : fmt::format("need an integer of at most {}", std::numeric_limits<Index>::max());
 }

@@ -22,8 +22,7 @@ OutputError no_output_of(const fs::path& out, std::string_view command) {
 
 /// Checked before minutes of measuring: a missing directory would lose the result.
 void require_directory_of(const fs::path& out) {
-  std::error_code ignored;
-  if (!out.has_parent_path() || fs::is_directory(out.parent_path(), ignored)) return;
+  if (!out.has_parent_path() || system::is_folder(out.parent_path())) return;
   throw OutputError(
       fmt::format("cannot write {}: {} is no directory", out.string(), out.parent_path().string()));
 }
@@ -37,13 +36,10 @@ void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); 
 void require_h5_output(const fs::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<fs::path>& inputs) {
-  if (out.extension() != ".h5") {
-    throw UsageError(fmt::format("--out: {} does not end in .h5", out.string()));
-  }
+  throw_if<UsageError>(out.extension() != ".h5", "--out: {} does not end in .h5", out.string());
   require_directory_of(out);
   require_output_file(out, ".h5", inputs);
-  std::error_code ignored;
-  if (!fs::exists(out, ignored)) return;
+  if (!system::is_there(out)) return;
   const run::h5::File file = run::h5::File::open(out);
   const auto missing = [&](const std::string& object) { return !file.exists(object); };
   if (std::ranges::any_of(objects, missing)) throw no_output_of(out, command);
@@ -52,8 +48,7 @@ void require_h5_output(const fs::path& out, std::string_view command,
 void require_csv_output(const fs::path& out, std::string_view command, std::string_view header) {
   require_directory_of(out);
   require_output_file(out, ".csv");
-  std::error_code ignored;
-  if (fs::exists(out, ignored) && !system::read_text(out).starts_with(std::string(header) + "\n")) {
+  if (system::is_there(out) && !system::read_text(out).starts_with(std::string(header) + "\n")) {
     throw no_output_of(out, command);
   }
 }

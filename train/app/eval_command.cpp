@@ -33,10 +33,9 @@ run::NamedModel open_with_data(const EvalArguments& a) {
   run::NamedModel named = run::open_model(a.model, a.overrides);
   if (a.data.empty()) return named;
   run::DataConfig& data = named.config.data;
-  if (is_task(data.type)) {
-    throw UsageError(fmt::format(
-        "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N", to_string(data.type)));
-  }
+  throw_if<UsageError>(is_task(data.type),
+                       "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N",
+                       to_string(data.type));
   data.path.clear();
   for (const std::string& path : a.data) data.path.push_back(system::absolute_path(path));
   return named;
@@ -56,17 +55,16 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
   });
   if (!others && !named.data.is_null()) require_same_data(*data, named.data, named.checkpoint);
   const run::TokenizerFile tokenizer = data->tokenizer();
-  if (tokenizer.is_known() && named.tokenizer.is_known() && tokenizer != named.tokenizer) {
-    throw DataError(fmt::format(
-        "{}: was trained on tokens of another tokenizer, {}, than that of these data, {}",
-        named.checkpoint.string(), named.tokenizer.name, tokenizer.name));
-  }
+  throw_if<DataError>(
+      tokenizer.is_known() && named.tokenizer.is_known() && tokenizer != named.tokenizer,
+      "{}: was trained on tokens of another tokenizer, {}, than that of these data, {}",
+      named.checkpoint.string(), named.tokenizer.name, tokenizer.name);
   return data;
 }
 
 /// Of generated data as many batches as a validation of the run reads, else all.
 Index batches_of(const EvalArguments& a, const run::Config& config, Index available) {
-  if (a.batches && *a.batches < 1) throw UsageError("--batches: need at least 1");
+  throw_if<UsageError>(a.batches && *a.batches < 1, "--batches: need at least 1");
   if (a.batches) return std::min(*a.batches, available);
   return is_task(config.data.type) ? batches_to_validate(config, config.train.steps, available)
                                    : available;
@@ -86,12 +84,10 @@ Json evaluate(const EvalArguments& a) {
                                           .precision = precision_of(config),
                                           .positions = a.positions},
                                          tokenizer);
-  if (!std::isfinite(found.loss)) {
-    throw DataError(
-        fmt::format("{}: the loss is {}: the weights have diverged, use an earlier "
-                    "checkpoint",
-                    named.checkpoint.string(), std::abs(found.loss)));
-  }
+  throw_if<DataError>(!std::isfinite(found.loss),
+                      "{}: the loss is {}: the weights have diverged, use an earlier "
+                      "checkpoint",
+                      named.checkpoint.string(), std::abs(found.loss));
   Json result{{"checkpoint", named.checkpoint.string()},
               {"step", named.step},
               {"data", data->info()},

@@ -6,7 +6,6 @@
 #include "train/app/commands.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/exchange/export.h"
-#include "train/run/exchange/import.h"
 #include "train/system/files.h"
 
 namespace difftape::app {
@@ -19,10 +18,8 @@ struct ExportArguments {
 
 void export_as_told(const ExportArguments& a) {
   const auto format = from_string<run::ExportFormat>(a.format);
-  if (!format) {
-    throw UsageError(fmt::format("--format: '{}' is not one of {}", a.format,
-                                 fmt::join(names<run::ExportFormat>(), ", ")));
-  }
+  throw_if<UsageError>(!format, "--format: '{}' is not one of {}", a.format,
+                       fmt::join(names<run::ExportFormat>(), ", "));
   system::require_absent(a.out);
   if (*format == run::ExportFormat::safetensors) {
     export_safetensors(run::open_model(a.model), a.out);
@@ -38,8 +35,8 @@ struct ImportArguments {
 };
 
 void import_as_told(const ImportArguments& a) {
-  if (!run::is_checkpoint_file(a.out))
-    throw UsageError(fmt::format("--out: {} does not end in .h5, as checkpoints do", a.out));
+  throw_if<UsageError>(!run::is_checkpoint_file(a.out),
+                       "--out: {} does not end in .h5, as checkpoints do", a.out);
   system::require_absent(a.out);
   const run::NamedModel named = run::import_model(a.weights, a.overrides);
   write_imported(named, a.out);

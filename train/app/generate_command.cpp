@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -16,12 +15,13 @@
 
 #include "core/name_scope.h"
 #include "train/app/commands.h"
-#include "train/run/data/prepare/documents.h"
+#include "train/run/data/prepare/corpus.h"
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/generate.h"
 #include "train/run/inference/model.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::app {
 
@@ -53,9 +53,8 @@ struct Prompt {
 
 Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, std::string name) {
   const std::size_t foreign = tokenizer.utf8 ? run::first_foreign(text) : text.npos;
-  if (foreign != text.npos)
-    throw DataError(fmt::format("{}: is no UTF-8 at byte {}, which {} needs", name, foreign,
-                                tokenizer.file.name));
+  throw_if<DataError>(foreign != text.npos, "{}: is no UTF-8 at byte {}, which {} needs", name,
+                      foreign, tokenizer.file.name);
   return {tokenizer.encode(text), std::move(name)};
 }
 
@@ -75,7 +74,7 @@ std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& toke
     prompts.push_back(
         prompt_of_text(tokenizer, line, fmt::format("{}:{}", path, prompts.size() + 1)));
   }
-  if (prompts.empty()) throw DataError(fmt::format("{}: is empty; need a prompt a line", path));
+  throw_if<DataError>(prompts.empty(), "{}: is empty; need a prompt a line", path);
   return prompts;
 }
 
@@ -84,11 +83,10 @@ std::vector<Index> numbers_of(const std::string& text) {
   std::vector<Index> numbers;
   std::istringstream items(text + ",");
   for (std::string item; std::getline(items, item, ',');) {
-    const auto end = item.data() + item.size();
-    const auto [stop, error] = std::from_chars(item.data(), end, numbers.emplace_back());
-    if (stop != end || error != std::errc())
-      throw UsageError(
-          fmt::format("--tokens {}: '{}' is no token; need numbers such as 1,2,3", text, item));
+    const std::optional<Index> number = system::read_number<Index>(item);
+    throw_if<UsageError>(!number, "--tokens {}: '{}' is no token; need numbers such as 1,2,3", text,
+                         item);
+    numbers.push_back(*number);
   }
   return numbers;
 }
@@ -96,10 +94,9 @@ std::vector<Index> numbers_of(const std::string& text) {
 Prompt prompt_of_tokens(const std::string& text, Index vocab_size) {
   Prompt prompt{{}, "--tokens"};
   for (const Index token : numbers_of(text)) {
-    if (token < 0 || token >= vocab_size) {
-      throw DataError(fmt::format("--tokens: there is no token {}; the model knows 0 to {}", token,
-                                  vocab_size - 1));
-    }
+    throw_if<DataError>(token < 0 || token >= vocab_size,
+                        "--tokens: there is no token {}; the model knows 0 to {}", token,
+                        vocab_size - 1);
     prompt.tokens.push_back(static_cast<std::int32_t>(token));
   }
   return prompt;
@@ -111,22 +108,21 @@ void require_one_beginning(const GenerateArguments& a) {
   if (a.has_prompt) given.push_back("--prompt");
   if (!a.prompts.empty()) given.push_back("--prompts");
   if (!a.tokens.empty()) given.push_back("--tokens");
-  if (given.empty())
-    throw UsageError("say what to begin with: --prompt TEXT, --prompts FILE or --tokens 1,2,3");
-  if (given.size() > 1)
-    throw UsageError(
-        fmt::format("{} exclude each other: give one of them", fmt::join(given, " and ")));
+  throw_if<UsageError>(given.empty(),
+                       "say what to begin with: --prompt TEXT, --prompts FILE or --tokens 1,2,3");
+  throw_if<UsageError>(given.size() > 1, "{} exclude each other: give one of them",
+                       fmt::join(given, " and "));
 }
 
 /// The prompts, one text each, all of which the model can read.
 std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel& named,
                                const MaybeTokenizer& tokenizer) {
   const bool of_text = a.has_prompt || !a.prompts.empty();
-  if ((of_text || !a.stop.empty()) && !tokenizer)
-    throw UsageError(
-        "the tokenizer of this model is not known, and --prompt, --prompts and --stop are text: "
-        "begin with --tokens, or train it on a file of tokens that has its tokenizer with it, as "
-        "`difftape data prepare` writes it");
+  throw_if<UsageError>(
+      (of_text || !a.stop.empty()) && !tokenizer,
+      "the tokenizer of this model is not known, and --prompt, --prompts and --stop are text: "
+      "begin with --tokens, or train it on a file of tokens that has its tokenizer with it, as "
+      "`difftape data prepare` writes it");
   std::vector<Prompt> prompts;
   if (a.has_prompt) prompts = {prompt_of_text(*tokenizer, a.prompt, "--prompt")};
   if (!a.prompts.empty()) prompts = lines_of(a.prompts, *tokenizer);
@@ -141,7 +137,7 @@ std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel
 
 void require_sampling(const run::Sampling& sampling, Index max_tokens) {
   const auto require = [](bool holds, const char* option, const char* need) {
-    if (!holds) throw UsageError(fmt::format("{}: need {}", option, need));
+    throw_if<UsageError>(!holds, "{}: need {}", option, need);
   };
   require(sampling.temperature >= 0 && std::isfinite(sampling.temperature), "--temperature",
           "0, which takes the likeliest, or more, and finite");
@@ -197,7 +193,7 @@ void print_json(LanguageModel& model, const run::GenerateRequest& request,
 void write_texts(GenerateArguments& a) {
   require_one_beginning(a);
   require_sampling(a.request.sampling, a.request.max_tokens);
-  if (a.seed < 0) throw UsageError(fmt::format("--seed {}: need 0 or more", a.seed));
+  throw_if<UsageError>(a.seed < 0, "--seed {}: need 0 or more", a.seed);
   const run::NamedModel named = run::open_model(a.model);
   const MaybeTokenizer tokenizer = tokenizer_of(named);
   a.request.eos_token_id = named.config.data.eos_token_id;
@@ -208,7 +204,7 @@ void write_texts(GenerateArguments& a) {
   }
   const std::vector<Prompt> prompts = prompts_of(a, named, tokenizer);
   for (const std::string& stop : a.stop) {
-    if (stop.empty()) throw UsageError("--stop: need a text");
+    throw_if<UsageError>(stop.empty(), "--stop: need a text");
   }
   if (!a.stop.empty()) {
     // The last token ends it, so it lies in as many tokens as it has bytes. The first of a text may

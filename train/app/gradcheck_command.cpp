@@ -6,8 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <regex>
 #include <span>
 #include <type_traits>
@@ -64,88 +62,59 @@ struct Tally {
   Index cases = 0, elements = 0, zeros = 0, failures = 0;
   double worst = 0, seconds = 0;
 
-  void add(const GradcheckResult& result, double took) {
-    ++cases;
-    elements += result.elements;
-    zeros += result.zeros;
-    failures += result.passed() ? 0 : 1;
-    if (!(result.worst_error <= worst)) worst = result.worst_error;
-    seconds += took;
+  void add(const Tally& more) {
+    cases += more.cases;
+    elements += more.elements;
+    zeros += more.zeros;
+    failures += more.failures;
+    if (!(more.worst <= worst)) worst = more.worst;
+    seconds += more.seconds;
   }
 };
 
-/// Collects results in any order and prints the row of each group, in order, when the groups up to
-/// it are complete.
-class Rows {
- public:
-  explicit Rows(std::span<const GradcheckCase> cases) : cases_(cases), outcomes_(cases.size()) {}
-
-  /// Any thread may call.
-  void add(size_t i, GradcheckResult result, double seconds) {
-    const std::lock_guard lock(mutex_);
-    outcomes_[i] = Outcome{std::move(result), seconds};
-    while (printed_ < cases_.size() && next_is_complete()) print_next();
-  }
-  const Tally& total() const { return total_; }
-
- private:
+/// Checks the cases of one group, and prints their row and what failed.
+Tally check_group(std::span<const GradcheckCase> group) {
   struct Outcome {
     GradcheckResult result;
-    double seconds;
+    double seconds = 0;
   };
-
-  size_t end_of_next() const {
-    size_t end = printed_;
-    while (end < cases_.size() && cases_[end].group == cases_[printed_].group) ++end;
-    return end;
+  std::vector<Outcome> outcomes(group.size());
+  parallel_for(std::ssize(group), [&](Index i) {
+    const auto start = std::chrono::steady_clock::now();
+    outcomes[i].result = run_case(group[i]);
+    outcomes[i].seconds = seconds_since(start);
+  });
+  Tally sum;
+  std::string failures;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const auto& [result, seconds] = outcomes[i];
+    sum.add(
+        {1, result.elements, result.zeros, result.passed() ? 0 : 1, result.worst_error, seconds});
+    if (!result.passed()) failures += fmt::format("  {}: {}\n", group[i].name, result.failure);
   }
-  bool next_is_complete() const {
-    const auto begin = outcomes_.begin();
-    return std::all_of(begin + static_cast<std::ptrdiff_t>(printed_),
-                       begin + static_cast<std::ptrdiff_t>(end_of_next()),
-                       [](const auto& outcome) { return outcome.has_value(); });
-  }
-  void print_next() {
-    const size_t end = end_of_next();
-    Tally sum;
-    std::string failures;
-    for (size_t i = printed_; i < end; ++i) {
-      const auto& [result, seconds] = *outcomes_[i];
-      sum.add(result, seconds);
-      total_.add(result, seconds);
-      if (!result.passed()) failures += fmt::format("  {}: {}\n", cases_[i].name, result.failure);
-    }
-    fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13.1e}{:>9.2f}  {}\n{}", cases_[printed_].group, sum.cases,
-               sum.elements, sum.zeros, sum.worst, sum.seconds,
-               sum.failures == 0 ? "ok" : fmt::format("{} failed", sum.failures), failures);
-    std::fflush(stdout);
-    printed_ = end;
-  }
-
-  std::span<const GradcheckCase> cases_;
-  std::vector<std::optional<Outcome>> outcomes_;
-  std::mutex mutex_;
-  size_t printed_ = 0;  ///< cases in rows that are printed
-  Tally total_;
-};
+  fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13.1e}{:>9.2f}  {}\n{}", group.front().group, sum.cases,
+             sum.elements, sum.zeros, sum.worst, sum.seconds,
+             sum.failures == 0 ? "ok" : fmt::format("{} failed", sum.failures), failures);
+  std::fflush(stdout);
+  return sum;
+}
 
 [[maybe_unused]] system::Exit check(const std::string& filter) {
   std::vector<GradcheckCase> cases = gradcheck_cases();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
   });
-  if (cases.empty()) throw UsageError(fmt::format("--filter: no case matches '{}'", filter));
+  throw_if<UsageError>(cases.empty(), "--filter: no case matches '{}'", filter);
   fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13}{:>9}  {}\n", "op, layer or model", "cases", "elements",
              "zero", "worst error", "seconds", "verdict");
-  Rows rows(cases);
   const auto started = std::chrono::steady_clock::now();
-  parallel_for(static_cast<Index>(cases.size()), [&](Index i) {
-    const auto at = static_cast<size_t>(i);
-    const auto start = std::chrono::steady_clock::now();
-    GradcheckResult result = run_case(cases[at]);
-    rows.add(at, std::move(result), seconds_since(start));
-  });
-  const Tally& total = rows.total();
+  Tally total;
+  for (auto first = cases.begin(); first != cases.end();) {
+    const auto of_other = [&](const GradcheckCase& c) { return c.group != first->group; };
+    const auto end = std::find_if(first, cases.end(), of_other);
+    total.add(check_group({first, end}));
+    first = end;
+  }
   fmt::print(
       "{} cases, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
       total.cases, total.elements, total.worst, kGradcheckTolerance, total.failures,

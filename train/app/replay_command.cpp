@@ -1,3 +1,4 @@
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -5,8 +6,8 @@
 #include <memory>
 
 #include "train/app/commands.h"
-#include "train/app/replay/crash_replay.h"
-#include "train/app/replay/spike_replay.h"
+#include "train/app/replay/replay.h"
+#include "train/app/replay/verify.h"
 
 namespace difftape::app {
 
@@ -25,10 +26,9 @@ bool replay_run(const ReplayArguments& arguments) {
 }
 
 bool replay_file(const ReplayArguments& arguments) {
-  if (arguments.asked_for_run) {
-    throw UsageError(fmt::format("--step, --batches and --states need a run directory; {} is none",
-                                 arguments.where));
-  }
+  throw_if<UsageError>(arguments.asked_for_run,
+                       "--step, --batches and --states need a run directory; {} is none",
+                       arguments.where);
   const CrashReplay replay = replay_crash(arguments.where);
   fmt::print("{}", to_text(replay));
   return replay.identical();
@@ -58,6 +58,35 @@ void replay_command(CLI::App& program, Context& context) {
         std::ranges::any_of(options, [](const CLI::Option* each) { return each->count() > 0; });
     const bool same = std::filesystem::is_directory(a->where) ? replay_run(*a) : replay_file(*a);
     context.exit = same ? system::Exit::ok : system::Exit::check_failed;
+  });
+}
+
+namespace {
+
+struct VerifyArguments {
+  std::string run;
+  VerifyRequest request;
+};
+
+}  // namespace
+
+void verify_command(CLI::App& program, Context& context) {
+  auto a = std::make_shared<VerifyArguments>();
+  a->request.say = say;
+  CLI::App& command =
+      add_command(program, "verify",
+                  "Train a run again, and name the first step and tensor that differs in any bit",
+                  {"verify runs/mine", "verify runs/mine --threads 1,2 --from 6"});
+  add_option(command, "RUN", a->run, "Run directory")->required();
+  add_list(command, "--threads", a->request.threads,
+           "Train it once with each of these numbers of threads, separated by commas (default: "
+           "once)");
+  add_option(command, "--from", a->request.from,
+             "Begin at the latest checkpoint up to this step (default: at the start)");
+  command.callback([a, &context] {
+    const Verification found = verify_run(a->run, a->request);
+    fmt::print("{}", to_text(found));
+    if (!found.equal()) context.exit = system::Exit::check_failed;
   });
 }
 

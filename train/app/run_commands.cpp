@@ -66,24 +66,25 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
                                           ? std::filesystem::path(a.config)
                                           : default_out(config);
   const bool branches = checkpoint_to_resume(a.resume).has_value();
-  if (branches && a.out.empty())
-    throw UsageError(fmt::format(
-        "--resume={}: goes on in a directory of its own, the run of the checkpoint stays as it is; "
-        "say where with --out",
-        a.resume));
+  throw_if<UsageError>(
+      branches && a.out.empty(),
+      "--resume={}: goes on in a directory of its own, the run of the checkpoint stays as it is; "
+      "say where with --out",
+      a.resume);
   if (a.out.empty()) return usual;
-  if (!a.resume.empty() && !branches)
-    throw UsageError("--out auto is a directory of a new run; --resume needs that of the old one");
+  throw_if<UsageError>(
+      !a.resume.empty() && !branches,
+      "--out auto is a directory of a new run; --resume needs that of the old one");
   return run::free_run_dir(usual);
 }
 
 /// --fork is train.init_from in other words.
 void fork(const TrainArguments& a, run::Config& config) {
   if (!a.forks) return;
-  if (a.fork.empty()) throw UsageError("--fork: need a checkpoint or a run directory");
+  throw_if<UsageError>(a.fork.empty(), "--fork: need a checkpoint or a run directory");
   for (const std::string& text : a.overrides) {
-    if (text.starts_with("train.init_from="))
-      throw UsageError("--fork and --set train.init_from say the same; give one of them");
+    throw_if<UsageError>(text.starts_with("train.init_from="),
+                         "--fork and --set train.init_from say the same; give one of them");
   }
   config.train.init_from = system::absolute_path(a.fork);
 }
@@ -110,11 +111,11 @@ std::string verdict(const run::Overfit& found, double target) {
 }
 
 system::Exit overfit_as_told(const TrainArguments& a) {
-  if (!a.out.empty() || !a.resume.empty() || a.forks || a.profile)
-    throw UsageError("--overfit leaves nothing behind; give it alone, with --set");
+  throw_if<UsageError>(!a.out.empty() || !a.resume.empty() || a.forks || a.profile,
+                       "--overfit leaves nothing behind; give it alone, with --set");
   run::OverfitRequest request;
   request.steps = a.overfit_steps;
-  if (request.steps < 1) throw UsageError("--overfit: need a number of steps above 0");
+  throw_if<UsageError>(request.steps < 1, "--overfit: need a number of steps above 0");
   const run::Config config = run::load_config(a.config, a.overrides).config;
   const run::Overfit found = run::overfit(
       config, request, [&](Index step, double loss) { print_step(step, request.steps, loss); });
@@ -124,8 +125,7 @@ system::Exit overfit_as_told(const TrainArguments& a) {
 
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   if (a.overfits) return overfit_as_told(a);
-  std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::path(a.config) / "env.json", ignored))
+  if (system::is_there(std::filesystem::path(a.config) / "env.json"))
     run::read_env(a.config);  // refuses a run of another format by name, before its keys are read
   run::Config config = run::load_config(a.config, a.overrides).config;
   fork(a, config);

@@ -12,7 +12,7 @@ double quantile(std::vector<double> values, double q) {
   if (values.empty()) return kNaN;
   const double position = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(position);
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
+  const auto at = values.begin() + below;
   std::nth_element(values.begin(), at, values.end());
   const double low = *at;
   const double high = at + 1 == values.end() ? low : *std::min_element(at + 1, values.end());

@@ -2,6 +2,7 @@
 // Repeated measurements: their mean, how far to trust it, whether two variants differ that were run
 // with the same seeds, and corrections for many tests.
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -67,8 +68,8 @@ ErrorPart mean_error(std::span<const double> values);
 PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more);
 
 /// Adds the sampling error of held-out text to an estimate: `groups` holds the estimate in each
-/// group of documents, NaN where nothing was scored. Returns it as it was for fewer than two groups,
-/// or if it has no error of its own.
+/// group of documents, NaN where nothing was scored. Returns it as it was for fewer than two
+/// groups, or if it has no error of its own.
 PairedDifference with_error_over_groups(const PairedDifference& estimate,
                                         std::vector<double> groups);
 
@@ -86,5 +87,23 @@ std::vector<double> holm(std::span<const double> p);
 /// Benjamini and Hochberg (1995): adjusted p values such that among those below q at most a share q
 /// is false, on average over independent tests. In the order given; a NaN is no test and stays NaN.
 std::vector<double> benjamini_hochberg(std::span<const double> p);
+
+/// The differences at one size, one for each seed.
+struct SizeGaps {
+  double size;  ///< above 0
+  std::vector<std::uint64_t> seeds;
+  std::vector<double> gaps;
+};
+
+enum class Trend { mean, slope };
+
+/// The weight of each gap at each size in the estimate, which is their sum of products. At least
+/// one size with gaps at each; for the slope two different sizes.
+std::vector<double> gap_weights(std::span<const SizeGaps> sizes, Trend trend);
+
+/// The estimate with its interval over seeds; a slope is per factor of ten in size. NaN in place of
+/// the error with fewer than two seeds at a size, and where the seeds show no spread. A class of
+/// one seed takes the variances of its sizes, as if these were independent.
+PairedDifference size_trend(std::span<const SizeGaps> sizes, Trend trend);
 
 }  // namespace difftape::stats

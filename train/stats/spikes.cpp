@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/error.h"
 #include "train/stats/descriptive.h"
@@ -33,68 +34,24 @@ SpikeRule own_numbers(SpikeDefinition definition, Index window) {
   }
 }
 
-/// Rounding of running sums stays below the 1e-10th part of what they have been. A variance above
-/// this share of that, and a standard deviation above this share of the mean, is not made of it.
-constexpr double kVarianceLeft = 1e-6, kStdOfMean = 1e-9;
+/// Of n values: their mean, and the sum of the squared deviations from it.
+struct Moments {
+  double n, mean, squares;
+};
 
-/// Values nearer than this share of the limit by rough moments are near by exact ones.
-constexpr double kSurelyNear = 0.9;
-
-}  // namespace
-
-SlidingWindow::SlidingWindow(std::span<const double> values)
-    : values_(values.begin(), values.end()) {
-  if (!values.empty()) recentre();
-}
-
-void SlidingWindow::add(double value) {
-  values_.push_back(value);
-  const double deviation = value - centre_;
-  sum_ += deviation;
-  squares_ += deviation * deviation;
-  largest_ = std::max(largest_, squares_);
-  added_ += 1;
-  if (added_ >= size()) recentre();
-}
-
-void SlidingWindow::drop_oldest() {
-  const double deviation = values_.front() - centre_;
-  sum_ -= deviation;
-  squares_ -= deviation * deviation;
-  values_.pop_front();
-}
-
-Moments SlidingWindow::moments(Index first, std::optional<double> one_more) const {
-  const auto begin = values_.begin() + first, end = values_.end();
+/// Of the values from the one at `first` on, and of `one_more`; there must be one. In two passes:
+/// exact to rounding, where running sums would cancel.
+Moments moments_of(const std::deque<double>& values, Index first = 0,
+                   std::optional<double> one_more = {}) {
+  const auto begin = values.begin() + first, end = values.end();
   const double n = static_cast<double>(end - begin + (one_more ? 1 : 0));
-  double sum = one_more.value_or(0);
-  for (auto x = begin; x != end; ++x) sum += *x;
-  const double mean = sum / n;
+  const double mean = std::accumulate(begin, end, one_more.value_or(0)) / n;
   double squares = one_more ? (*one_more - mean) * (*one_more - mean) : 0;
   for (auto x = begin; x != end; ++x) squares += (*x - mean) * (*x - mean);
   return {n, mean, squares};
 }
 
-std::optional<Moments> SlidingWindow::rough_moments() const {
-  if (values_.empty()) return std::nullopt;
-  const double n = static_cast<double>(size());
-  const Moments rough{n, centre_ + sum_ / n, squares_ - sum_ * sum_ / n};
-  const double of_mean = kStdOfMean * centre_;
-  const bool holds =
-      rough.squares > kVarianceLeft * largest_ && rough.squares > n * of_mean * of_mean;
-  return holds ? std::optional(rough) : std::nullopt;
-}
-
-/// As often as the window has been filled: rounding cannot add up, and a value costs the same in
-/// every window.
-void SlidingWindow::recentre() {
-  const Moments exact = moments();
-  centre_ = exact.mean;
-  sum_ = 0;
-  squares_ = exact.squares;
-  largest_ = squares_;
-  added_ = 0;
-}
+}  // namespace
 
 SpikeRule make_spike_rule(SpikeDefinition definition, Index window, double threshold,
                           Index min_history) {
@@ -140,33 +97,23 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule, SpikeSeries series)
   const bool windowed = rule.definition != SpikeDefinition::zclip;
   const bool holds = rule.window >= 1 && rule.min_history <= rule.window;
   const bool has_threshold = rule.definition == SpikeDefinition::median || rule.threshold > 0;
-  if ((windowed && !holds) || !has_threshold) {
-    throw ConfigError(fmt::format(
-        "log: no value could ever be judged a spike: spike_window {}, spike_min_history {}, "
-        "spike_threshold {}; need 1 <= spike_window, spike_min_history <= spike_window and "
-        "spike_threshold > 0",
-        rule.window, rule.min_history, rule.threshold));
-  }
+  throw_if<ConfigError>(
+      (windowed && !holds) || !has_threshold,
+      "log: no value could ever be judged a spike: spike_window {}, spike_min_history {}, "
+      "spike_threshold {}; need 1 <= spike_window, spike_min_history <= spike_window and "
+      "spike_threshold > 0",
+      rule.window, rule.min_history, rule.threshold);
   if (const std::string why_invalid = unsupported_reason(rule); !why_invalid.empty()) {
     throw ConfigError("log: " + why_invalid);
   }
 }
 
 SpikeVerdict SpikeDetector::judge(double value) const {
-  SpikeVerdict verdict = judge_by_definition(value);
+  SpikeVerdict verdict = rule_.definition == SpikeDefinition::median  ? judge_by_median(value)
+                         : rule_.definition == SpikeDefinition::zclip ? judge_by_moving(value)
+                                                                      : judge_by_window(value);
   if (!std::isfinite(value)) verdict.spike = true;
   return verdict;
-}
-
-SpikeVerdict SpikeDetector::judge_by_definition(double value) const {
-  switch (rule_.definition) {
-    case SpikeDefinition::median:
-      return judge_by_median(value);
-    case SpikeDefinition::zclip:
-      return judge_by_moving(value);
-    default:
-      return judge_by_window(value);
-  }
 }
 
 double SpikeDetector::threshold() const {
@@ -182,11 +129,11 @@ SpikeVerdict SpikeDetector::judge_by_median(double value) const {
 }
 
 SpikeVerdict SpikeDetector::judge_by_window(double value) const {
-  if (window_.size() == 0 || window_.size() < rule_.min_history) return {};
+  if (window_.empty() || std::ssize(window_) < rule_.min_history) return {};
   const bool with_it = rule_.definition == SpikeDefinition::llmc && std::isfinite(value);
-  const bool full = window_.size() == rule_.window;  // then the oldest makes room for it
+  const bool full = std::ssize(window_) == rule_.window;  // then the oldest makes room for it
   const Moments moments =
-      window_.moments(with_it && full ? 1 : 0, with_it ? std::optional(value) : std::nullopt);
+      moments_of(window_, with_it && full ? 1 : 0, with_it ? std::optional(value) : std::nullopt);
   const bool sample = rule_.definition == SpikeDefinition::olmo_core;
   const double std = std::sqrt(moments.squares / (sample ? moments.n - 1 : moments.n));
   const double deviation = value - moments.mean;
@@ -210,9 +157,9 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
 /// The update of ZClip after a step: of a spike the clipped value enters the mean.
 void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   if (!moving_) {
-    window_.add(value);
-    if (window_.size() < rule_.min_history) return;
-    const Moments moments = window_.moments();
+    window_.push_back(value);
+    if (std::ssize(window_) < rule_.min_history) return;
+    const Moments moments = moments_of(window_);
     moving_ = {moments.mean, moments.squares / moments.n};
     window_ = {};
     return;
@@ -223,38 +170,26 @@ void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   moving_->variance = kMemory * moving_->variance + (1 - kMemory) * deviation * deviation;
 }
 
-/// Most values are: what they deviate by is known without a look at all of the window. A window
-/// that holds the value itself, as that of llm.c, says nothing of others; nor do moments of
-/// medians.
-bool SpikeDetector::is_surely_near(double value) const {
-  if (rule_.definition == SpikeDefinition::llmc || rule_.definition == SpikeDefinition::median)
-    return false;
-  const std::optional<Moments> rough = window_.rough_moments();
-  if (!rough) return false;
-  const double limit = rule_.threshold * std::sqrt(rough->squares / rough->n);
-  return std::abs(value - rough->mean) < kSurelyNear * limit;
-}
-
 SpikeVerdict SpikeDetector::take(double value) {
-  const SpikeVerdict verdict = is_surely_near(value) ? SpikeVerdict{} : judge(value);
+  const SpikeVerdict verdict = judge(value);
   count_ += 1;
   spikes_ += verdict.spike ? 1 : 0;
   if (!std::isfinite(value)) return verdict;
   if (rule_.definition == SpikeDefinition::zclip) {
     move(value, verdict);
-    return verdict;
+  } else {
+    remember(value);
   }
-  remember(value);
   return verdict;
 }
 
 void SpikeDetector::remember(double value) {
   const bool sorts = rule_.definition == SpikeDefinition::median;
-  window_.add(value);
+  window_.push_back(value);
   if (sorts) sorted_.insert(std::ranges::upper_bound(sorted_, value), value);
-  if (window_.size() <= rule_.window) return;
-  if (sorts) sorted_.erase(std::ranges::lower_bound(sorted_, window_.values().front()));
-  window_.drop_oldest();
+  if (std::ssize(window_) <= rule_.window) return;
+  if (sorts) sorted_.erase(std::ranges::lower_bound(sorted_, window_.front()));
+  window_.pop_front();
 }
 
 double SpikeDetector::score() const {
@@ -266,10 +201,10 @@ void SpikeDetector::restore(std::span<const double> history, Index count, Index 
   const bool windowed = rule_.definition != SpikeDefinition::zclip;
   const std::size_t kept =
       windowed ? std::min(history.size(), static_cast<std::size_t>(rule_.window)) : history.size();
-  window_ = SlidingWindow(history.last(kept));
+  window_.assign(history.end() - kept, history.end());
   sorted_.clear();
   if (rule_.definition == SpikeDefinition::median) {
-    sorted_.assign(window_.values().begin(), window_.values().end());
+    sorted_.assign(window_.begin(), window_.end());
     std::ranges::sort(sorted_);
   }
   count_ = count;

@@ -15,7 +15,7 @@
 //              min_history max(1, W/2)    values w. difftape's own: spikes move a median only if
 //                                         they fill half of the window, so their number does not
 //                                         saturate, as that of rules by mean and std does
-//                                         (tests/train/stats/spike_calibration_test.cpp)
+//                                         (tests/train/stats/spike_rules_test.cpp)
 //   olmo2      |x - mean| >= 7 std            population std of the last 1000 values before x;
 //              min_history 50                 OLMo 2 (arXiv 2501.00656), section 3.2; the details
 //                                             that it leaves open are fixed here
@@ -53,21 +53,14 @@ enum class SpikeDefinition { median, olmo2, olmo_core, llmc, zclip };
 /// What a series holds: median judges the two by different limits, the others do not.
 enum class SpikeSeries { loss, grad_norm };
 
-}  // namespace difftape::stats
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<stats::SpikeDefinition> =
-    std::to_array<Named<stats::SpikeDefinition>>({{"median", stats::SpikeDefinition::median},
-                                                  {"olmo2", stats::SpikeDefinition::olmo2},
-                                                  {"olmo_core", stats::SpikeDefinition::olmo_core},
-                                                  {"llmc", stats::SpikeDefinition::llmc},
-                                                  {"zclip", stats::SpikeDefinition::zclip}});
-
-}  // namespace difftape
-
-namespace difftape::stats {
+constexpr auto names_of(SpikeDefinition) {
+  using enum SpikeDefinition;
+  return std::to_array<Named<SpikeDefinition>>({{"median", median},
+                                                {"olmo2", olmo2},
+                                                {"olmo_core", olmo_core},
+                                                {"llmc", llmc},
+                                                {"zclip", zclip}});
+}
 
 /// A definition with its numbers; the defaults are those of olmo2.
 struct SpikeRule {
@@ -96,41 +89,6 @@ struct SpikeVerdict {
   double clipped = std::numeric_limits<double>::quiet_NaN();  ///< zclip: what it clips a spike to
 };
 
-/// Of n values: their mean, and the sum of the squared deviations from it.
-struct Moments {
-  double n, mean, squares;
-};
-
-/// Finite values, oldest first. Whoever fills it says when the oldest goes.
-class SlidingWindow {
- public:
-  SlidingWindow() = default;
-  explicit SlidingWindow(std::span<const double> values);
-
-  void add(double value);
-  /// Of a window that is not empty.
-  void drop_oldest();
-
-  Index size() const { return std::ssize(values_); }
-  const std::deque<double>& values() const { return values_; }
-
-  /// Of the values from the one at `first` on, and of `one_more`; there must be one. In two passes
-  /// each time: exact to rounding, where running sums would cancel.
-  Moments moments(Index first = 0, std::optional<double> one_more = {}) const;
-  /// Of all values from running sums, whatever the size of the window: right to one part in a
-  /// thousand of the spread. Nothing where cancellation may have left less.
-  std::optional<Moments> rough_moments() const;
-
- private:
-  void recentre();
-
-  std::deque<double> values_;
-  double centre_ = 0;             ///< the mean when the sums were last made
-  double sum_ = 0, squares_ = 0;  ///< of the deviations from it and of their squares
-  double largest_ = 0;            ///< that squares_ have been since
-  Index added_ = 0;               ///< values since
-};
-
 class SpikeDetector {
  public:
   /// Throws ConfigError for a rule that could never judge a value.
@@ -140,8 +98,7 @@ class SpikeDetector {
   SpikeVerdict judge(double value) const;
   /// Adds the next value; true if it is a spike.
   bool add(double value) { return take(value).spike; }
-  /// The same, with what judge(value) says of a spike. Of other values center and spread may be
-  /// NaN: they cost as much as the window is long.
+  /// The same, with what judge(value) says.
   SpikeVerdict take(double value);
 
   /// Percentage of the values so far that were spikes, 0 to 100; 0 before the first value.
@@ -159,7 +116,7 @@ class SpikeDetector {
   };
   /// The window, oldest value first; of zclip the first values, until there are enough for
   /// moving(). With moving(), count() and spikes() it is the whole state.
-  std::vector<double> history() const { return {window_.values().begin(), window_.values().end()}; }
+  std::vector<double> history() const { return {window_.begin(), window_.end()}; }
   const std::optional<Moving>& moving() const { return moving_; }
   /// Continues where the detector that exported these values stopped.
   void restore(std::span<const double> history, Index count, Index spikes,
@@ -169,14 +126,12 @@ class SpikeDetector {
   SpikeVerdict judge_by_window(double value) const;
   SpikeVerdict judge_by_median(double value) const;
   SpikeVerdict judge_by_moving(double value) const;
-  SpikeVerdict judge_by_definition(double value) const;
   void remember(double value);
-  bool is_surely_near(double value) const;
   void move(double value, const SpikeVerdict& verdict);
 
   SpikeRule rule_;
   SpikeSeries series_;
-  SlidingWindow window_;
+  std::deque<double> window_;   ///< finite values, oldest first
   std::vector<double> sorted_;  ///< the window's values, ascending; of median alone
   std::optional<Moving> moving_;
   Index count_ = 0;

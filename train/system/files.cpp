@@ -29,6 +29,25 @@ MissingInput cannot_read(const std::filesystem::path& path) {
       fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
 }
 
+}  // namespace
+
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
+    paths.push_back(entry->path());
+  return paths;
+}
+
+void make_folder(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  throw_if<OutputError>(bool(error), "cannot make {}: {}", directory.string(), error.message());
+}
+
+namespace {
+
 /// Calls f with the bytes of a file, a block at a time.
 template <class F>
 void for_each_block(const std::filesystem::path& path, F&& f) {
@@ -249,8 +268,7 @@ std::string absolute_path(const std::string& path, const std::filesystem::path& 
   if (path.empty() || fs::path(path).is_absolute()) return path;
   const fs::path from = folder.empty() ? fs::current_path() : fs::absolute(folder);
   const fs::path whole = (from / path).lexically_normal();
-  std::error_code ignored;
-  if (path.find_first_of(kGlob) == std::string::npos || fs::exists(whole, ignored))
+  if (path.find_first_of(kGlob) == std::string::npos || system::is_there(whole))
     return whole.string();
   return escaped((from / "").lexically_normal().string()) + path;
 }
@@ -268,17 +286,18 @@ void set_shared_directory(const std::filesystem::path& fallback) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path installed = self.parent_path().parent_path() / "share" / "difftape";
-  shared_directory() = !error && std::filesystem::is_directory(installed, error) ? installed : fallback;
+  shared_directory() =
+      !error && std::filesystem::is_directory(installed, error) ? installed : fallback;
 }
 
 std::string here_or_shared(const std::string& name, const std::filesystem::path& folder) {
   const std::string here = (folder / name).lexically_normal().string();
-  std::error_code ignored;
-  if (shared_directory().empty() || std::filesystem::path(name).is_absolute() || std::filesystem::exists(here, ignored)) {
+  if (shared_directory().empty() || std::filesystem::path(name).is_absolute() ||
+      system::is_there(here)) {
     return here;
   }
   const std::filesystem::path shared = (shared_directory() / name).lexically_normal();
-  return std::filesystem::exists(shared, ignored) ? shared.string() : here;
+  return system::is_there(shared) ? shared.string() : here;
 }
 
 namespace {

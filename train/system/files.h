@@ -8,7 +8,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace difftape::system {
 
@@ -37,6 +39,21 @@ class Descriptor {
  private:
   int number_;
 };
+
+// Questions about a path; what cannot be asked about is not there.
+inline bool is_there(const std::filesystem::path& path, std::error_code ignored = {}) {
+  return std::filesystem::exists(path, ignored);
+}
+inline bool is_folder(const std::filesystem::path& path, std::error_code ignored = {}) {
+  return std::filesystem::is_directory(path, ignored);
+}
+inline bool is_file(const std::filesystem::path& path, std::error_code ignored = {}) {
+  return std::filesystem::is_regular_file(path, ignored);
+}
+/// The paths in a directory, as far as it can be read, in any order.
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory);
+/// Makes a directory, with its parents, unless it is there. Throws OutputError.
+void make_folder(const std::filesystem::path& directory);
 
 /// All of an ordinary file: a device may never end. Throws MissingInput with the path and the
 /// reason.

@@ -28,8 +28,8 @@ class Check : public nlohmann::json_sax<nlohmann::json> {
     return descend();
   }
   bool key(std::string& name) override {
-    if (unique_keys_ && !keys_.back().insert(name).second)
-      throw DataError(fmt::format("the key '{}' is there twice", name));
+    throw_if<DataError>(unique_keys_ && !keys_.back().insert(name).second,
+                        "the key '{}' is there twice", name);
     return true;
   }
   bool end_object() override {
@@ -98,7 +98,7 @@ template <class Json>
 std::int64_t whole_number_of(const Json& json) {
   const bool fits = json.is_number_integer() && (!json.is_number_unsigned() ||
                                                  json <= std::numeric_limits<std::int64_t>::max());
-  if (!fits) throw DataError(fmt::format("{} is no integer of 64 bits", text_of(json, -1)));
+  throw_if<DataError>(!fits, "{} is no integer of 64 bits", text_of(json, -1));
   return json.template get<std::int64_t>();
 }
 

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <numeric>
 
@@ -61,10 +60,7 @@ std::size_t width_of(const Table& table) {
 
 std::size_t terminal_width(int descriptor, std::size_t otherwise) {
   if (const char* columns = std::getenv("COLUMNS")) {
-    const std::string_view text = columns;
-    std::size_t width = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
-    if (error == std::errc() && end == text.data() + text.size() && width > 0) return width;
+    if (const auto width = read_number<std::size_t>(columns); width > std::size_t{0}) return *width;
   }
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -214,6 +210,21 @@ std::vector<std::vector<std::string>> read_csv(std::string_view text) {
     ++at;  // the end of the line
   }
   return lines;
+}
+
+std::string grouped(std::int64_t number) { return fmt::format("{}", fmt::group_digits(number)); }
+
+std::string csv_number(double value) { return std::isnan(value) ? "" : fmt::to_string(value); }
+
+std::string describe_bytes(double value) {
+  const char* unit = "B";
+  for (const char* next : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = next;
+  }
+  return value < 9.95 && unit[0] != 'B' ? fmt::format("{:.1f} {}", value, unit)
+                                        : fmt::format("{:.0f} {}", value, unit);
 }
 
 }  // namespace difftape::system

@@ -11,7 +11,10 @@ namespace {
 
 using test::Outcome;
 using test::TinyProject;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
 
 /// The exit code of the first program of `difftape <arguments> | head -1`, or 128 + its signal.
 int into_head(const TinyProject& project, const std::string& arguments) {
@@ -75,6 +78,62 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
     ++files;
   }
   EXPECT_GT(files, 20);
+}
+
+TEST(Completion, of_bash_offers_commands_their_options_and_files) {
+  const TinyProject project;
+  const std::string printed = test::output(project.difftape({"completion", "bash"}));
+  const auto offered = [&](const std::string& words, int at) {
+    test::put(project / "script", printed + "COMP_WORDS=(" + words +
+                                      ")\nCOMP_CWORD=" + std::to_string(at) +
+                                      "\n_difftape\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    return project.difftape({(project / "script").string()}, {.program = "/usr/bin/bash"});
+  };
+  EXPECT_EQ(offered("difftape tr", 1).out, "train\n");
+  EXPECT_EQ(offered("difftape train --res", 2).out, "--resume\n");
+  EXPECT_EQ(offered("difftape train --set a=1 --pro", 4).out, "--profile\n");
+  EXPECT_EQ(offered("difftape config sch", 2).out, "schema\n");
+  EXPECT_EQ(offered("difftape train con", 2).out, "\n") << "files are what bash falls back to";
+  EXPECT_THAT(offered("difftape ''", 1).out, AllOf(HasSubstr("sweep\n"), Not(HasSubstr("worker"))));
+  EXPECT_EQ(offered("difftape tr", 1).err, "");
+  EXPECT_EQ(offered("difftape init diff_v", 2).out, "diff_v1\ndiff_v2\n");
+  EXPECT_EQ(offered("difftape init --o", 2).out, "--out\n");
+  EXPECT_EQ(offered("difftape init --out ''", 3).out, "\n");
+  EXPECT_EQ(offered("difftape export runs/mine --format ''", 4).out, "safetensors\nhf\n");
+  EXPECT_EQ(offered("difftape train a.yaml --set optim.wa", 4).out, "optim.warmup_steps=\n");
+  EXPECT_EQ(offered("difftape config show --set optim.wa", 4).out, "optim.warmup_steps=\n");
+}
+
+std::string name_of(pid_t process) { return test::contents(fmt::format("/proc/{}/comm", process)); }
+
+std::vector<pid_t> children_of(pid_t process) {
+  std::istringstream text(test::contents(fmt::format("/proc/{0}/task/{0}/children", process)));
+  return {std::istream_iterator<pid_t>(text), {}};
+}
+
+TEST(ProcessName, of_a_training_run_is_difftape) {
+  TinyProject project;
+  project.config.train.steps = 1'000'000;
+  project.save();
+  test::Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
+  ASSERT_TRUE(process.read_until("val"));
+  EXPECT_EQ(name_of(process.id()), "difftape\n");
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().exit, 143);
+}
+
+TEST(ProcessName, of_the_workers_of_a_sweep_is_difftape) {
+  TinyProject project;
+  project.config.train.steps = 1'000'000;
+  project.save();
+  test::put(project / "sweep.yaml", "base: tiny.yaml\nsweep: {arms: {a: {}}}\n");
+  test::Process process({"sweep", "sweep.yaml", "--out", "sweep", "--jobs", "1"}, project.here());
+  ASSERT_TRUE(test::becomes_true([&] { return fs::exists(project / "sweep/a/metrics.jsonl"); }));
+  const std::vector<pid_t> workers = children_of(process.id());
+  EXPECT_EQ(workers.size(), 1U);
+  for (const pid_t worker : workers) EXPECT_EQ(name_of(worker), "difftape\n");
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().exit, 143);
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ TEST_F(TokenizedText, trains) {
   EXPECT_THAT(prepared.out, HasSubstr("  data: {type: tokens, path: t.bin, eos_token_id: 2}\n"
                                       "  model: {vocab_size: 600}\n"));
   EXPECT_EQ(test::contents(project / "t.bin.model"), test::contents(project / "my.model"));
-  const Outcome run = train("run");
-  EXPECT_EQ(run.exit, 0) << run.err;
+  test::output(train("run"));
 }
 
 TEST_F(TokenizedText, is_written_by_a_run_that_is_elsewhere_now) {
@@ -73,21 +72,17 @@ TEST_F(TokenizedText, is_written_by_a_run_that_is_elsewhere_now) {
   EXPECT_EQ(line.at("prompt"), "value 12 of");
   EXPECT_EQ(line.at("tokens").size(), 6U);
   EXPECT_EQ("value 12 of" + line.at("text").get<std::string>() + "\n", text.out);
-  const Outcome foreign = generate("elsewhere", {"--prompt", "caf\xe9"});
-  EXPECT_EQ(foreign.exit, 65);
-  EXPECT_THAT(foreign.err, HasSubstr("--prompt: is no UTF-8 at byte 3, which my.model needs"));
+  EXPECT_THAT(test::error(65, generate("elsewhere", {"--prompt", "caf\xe9"})),
+              HasSubstr("--prompt: is no UTF-8 at byte 3, which my.model needs"));
 }
 
 TEST_F(TokenizedText, says_when_its_tokenizer_is_gone_or_another) {
   put(project / "t.bin.model", "another");
-  const Outcome other = train("run");
-  EXPECT_EQ(other.exit, 65);
-  EXPECT_THAT(other.err, HasSubstr("t.bin.model: is not the tokenizer of "));
+  EXPECT_THAT(test::error(65, train("run")), HasSubstr("t.bin.model: is not the tokenizer of "));
   fs::remove(project / "t.bin.model");
   ASSERT_EQ(train("run").exit, 0);
-  const Outcome text = generate("run", {"--prompt", "value"});
-  EXPECT_EQ(text.exit, 64);
-  EXPECT_THAT(text.err, HasSubstr("the tokenizer of this model is not known"));
+  EXPECT_THAT(test::error(64, generate("run", {"--prompt", "value"})),
+              HasSubstr("the tokenizer of this model is not known"));
   EXPECT_EQ(generate("run", {"--tokens", "5,6"}).exit, 0);
 }
 
@@ -97,26 +92,22 @@ TEST_F(TokenizedText, evaluates_tokens_and_says_how_they_are_made_of_text) {
   for (const char* short_text : {"short.txt", "folder/shorter.txt"})
     put(project / short_text, "odd");
   for (const char* text : {"corpus.txt", "short.txt", "folder"}) {
-    const Outcome refused = project.difftape({"eval", "run", "--data", text});
-    EXPECT_EQ(refused.exit, 65);
-    EXPECT_THAT(refused.err, HasSubstr("make tokens of it by `difftape data prepare`"));
+    EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", text})),
+                HasSubstr("make tokens of it by `difftape data prepare`"));
   }
 }
 
 TEST_F(TokenizedText, of_bytes_is_text_too) {
   ASSERT_EQ(data({"prepare", "corpus.txt", "--out", "b.h5"}).exit, 0);
   ASSERT_EQ(train("run", "b.h5").exit, 0);
-  const Outcome text = generate("run", {"--prompt", "value"});
-  EXPECT_EQ(text.exit, 0) << text.err;
-  EXPECT_THAT(text.out, testing::StartsWith("value"));
+  EXPECT_THAT(test::output(generate("run", {"--prompt", "value"})), testing::StartsWith("value"));
 }
 
 TEST_F(DataCommand, replaces_only_what_it_could_have_written) {
   put(project / "corpus.txt", "text");
   fs::create_directory(project / "t.bin");
   EXPECT_EQ(data({"prepare", "corpus.txt", "--out", "t.bin"}).exit, 74);
-  const Outcome itself = data({"prepare", "corpus.txt", "--out", "corpus.txt"});
-  EXPECT_EQ(itself.exit, 74);
+  test::error(74, data({"prepare", "corpus.txt", "--out", "corpus.txt"}));
   EXPECT_EQ(test::contents(project / "corpus.txt"), "text");
   EXPECT_EQ(data({"prepare", "none.txt", "--out", "u.bin"}).exit, 66);
   EXPECT_EQ(data({"prepare", "corpus.txt", "--out", "u.bin", "--eos-token-id", "-2"}).exit, 64);
@@ -135,25 +126,21 @@ TEST_F(DataCommand, divides_a_corpus_that_a_run_is_validated_on_by_domain) {
     lines += lines.substr(0, lines.find('\n') + 1);
     put(project / (std::string(domain) + ".jsonl"), lines);
   }
-  const Outcome made =
+  const std::string made = test::output(
       data({"prepare", "apples.jsonl", "pears.jsonl", "--out", "train.bin", "--val-out", "val",
-            "--val-fraction", "0.1", "--drop-duplicates", "0.3", "--max-overlap", "0.5"});
-  ASSERT_EQ(made.exit, 0) << made.err;
-  EXPECT_THAT(
-      made.out,
-      testing::StartsWith("domain  documents  dropped  training bytes  held-out bytes  overlap\n"));
-  EXPECT_THAT(made.out, testing::ContainsRegex("\napples +61 +1 "));
-  EXPECT_THAT(made.out, testing::ContainsRegex("\npears +61 +1 .* %\n"));
-  EXPECT_THAT(made.out,
-              HasSubstr("  data: {type: tokens, path: train.bin, val_path: val/*.bin}\n"));
+            "--val-fraction", "0.1", "--drop-duplicates", "0.3", "--max-overlap", "0.5"}));
+  EXPECT_THAT(made, testing::StartsWith(
+                        "domain  documents  dropped  training bytes  held-out bytes  overlap\n"));
+  EXPECT_THAT(made, testing::ContainsRegex("\napples +61 +1 "));
+  EXPECT_THAT(made, testing::ContainsRegex("\npears +61 +1 .* %\n"));
+  EXPECT_THAT(made, HasSubstr("  data: {type: tokens, path: train.bin, val_path: val/*.bin}\n"));
   const Outcome run = project.difftape(
       {"train", "tiny.yaml", "--out", "run", "--set", "data.type=tokens", "--set",
        "data.path=train.bin", "--set", "data.val_path=val/*.bin", "--set", "model.vocab_size=256"});
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_TRUE(test::metrics_lines(project / "run").back().contains("val/loss/pears"));
-  const Outcome wrong = data({"prepare", "pears.jsonl", "--out", "t.bin", "--val-out", "v"});
-  EXPECT_EQ(wrong.exit, 64);
-  EXPECT_THAT(wrong.err, HasSubstr("--val-out: needs the fraction to hold out"));
+  EXPECT_THAT(test::error(64, data({"prepare", "pears.jsonl", "--out", "t.bin", "--val-out", "v"})),
+              HasSubstr("--val-out: needs the fraction to hold out"));
 }
 
 TEST_F(DataCommand, on_a_full_disk_leaves_nothing_behind) {

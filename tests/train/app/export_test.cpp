@@ -23,18 +23,13 @@ class Exported : public testing::Test {
   Outcome difftape(const Words& arguments, test::Conditions conditions = {}) {
     return project.difftape(arguments, std::move(conditions));
   }
-  std::string output(const Words& arguments) {
-    const Outcome outcome = difftape(arguments);
-    EXPECT_EQ(outcome.exit, 0) << outcome.err;
-    return outcome.out;
-  }
+  std::string output(const Words& arguments) { return test::output(difftape(arguments)); }
   /// What is wrong, with its exit code, after which there is no more than before.
   std::string error(int exit, const Words& arguments, test::Conditions conditions = {}) {
     const auto before = names();
-    const Outcome outcome = difftape(arguments, std::move(conditions));
-    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    const std::string outcome = test::error(exit, difftape(arguments, std::move(conditions)));
     EXPECT_EQ(names(), before);
-    return outcome.err;
+    return outcome;
   }
   std::set<fs::path> names() {
     std::set<fs::path> found;
@@ -79,9 +74,7 @@ TEST_F(Exported, come_back_as_a_checkpoint_that_everything_takes) {
 TEST_F(Exported, double_precision_stays_double) {
   const test::Conditions f64{.program = DIFFTAPE_TEST_PROGRAM_F64};
   const auto in_double = [&](const Words& arguments) {
-    const Outcome outcome = difftape(arguments, f64);
-    EXPECT_EQ(outcome.exit, 0) << outcome.err;
-    return outcome.out;
+    return test::output(difftape(arguments, f64));
   };
   const auto loss = [&](const std::string& model) -> double {
     return nlohmann::json::parse(in_double({"eval", model, "--json"}))["loss"];

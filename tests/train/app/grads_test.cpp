@@ -32,10 +32,9 @@ class Grads : public testing::Test {
     return project.difftape(arguments, with);
   }
   std::string error(int exit, const std::string& model = "tiny.yaml", Words more = {}) {
-    const Outcome outcome = grads(model, std::move(more));
-    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    const std::string outcome = test::error(exit, grads(model, std::move(more)));
     EXPECT_FALSE(fs::exists(project / "grads.h5"));
-    return outcome.err;
+    return outcome;
   }
   run::h5::File written() { return run::h5::File::open(project / "grads.h5"); }
 
@@ -43,10 +42,9 @@ class Grads : public testing::Test {
 };
 
 TEST_F(Grads, of_a_configuration_hold_loss_logits_weights_and_every_gradient) {
-  const Outcome outcome = grads("tiny.yaml");
-  ASSERT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, testing::MatchesRegex("loss 5\\.[0-9]+ nats per token, [0-9]+ "
-                                                 "gradients: grads.h5\n"));
+  EXPECT_THAT(test::output(grads("tiny.yaml")),
+              testing::MatchesRegex("loss 5\\.[0-9]+ nats per token, [0-9]+ "
+                                    "gradients: grads.h5\n"));
   const run::h5::File file = written();
   EXPECT_EQ(file.string_attribute("/", "config_yaml"), run::to_yaml(project.config));
   EXPECT_EQ(file.shape("loss"), Shape{});
@@ -198,10 +196,8 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   const std::string tokens = contents(project / "tokens.h5");
   const Outcome input = grads("tiny.yaml", {"--out", "./tokens.h5"});
   EXPECT_EQ(input.exit, 64) << "given twice";
-  const Outcome same =
-      project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "./tokens.h5"});
-  EXPECT_EQ(same.exit, 74);
-  EXPECT_EQ(same.err,
+  EXPECT_EQ(test::error(74, project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out",
+                                              "./tokens.h5"})),
             "difftape: ./tokens.h5 exists and is what this command reads; only .h5 files "
             "are replaced: choose another name with --out\n");
   EXPECT_EQ(contents(project / "tokens.h5"), tokens);
@@ -215,10 +211,9 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   EXPECT_EQ(mine.exit, 74);
   EXPECT_THAT(mine.err, HasSubstr("mine.h5 exists and is no output of grads"));
   EXPECT_EQ(contents(project / "mine.h5"), tokens);
-  const Outcome nowhere =
-      project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "gone/grads.h5"});
-  EXPECT_EQ(nowhere.exit, 74);
-  EXPECT_EQ(nowhere.err, "difftape: cannot write gone/grads.h5: gone is no directory\n");
+  EXPECT_EQ(test::error(74, project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out",
+                                              "gone/grads.h5"})),
+            "difftape: cannot write gone/grads.h5: gone is no directory\n");
 }
 
 }  // namespace

@@ -24,15 +24,12 @@ class Inference : public testing::Test {
   }
   Json json(std::vector<std::string> arguments) {
     arguments.emplace_back("--json");
-    const Outcome outcome = difftape(arguments);
-    EXPECT_EQ(outcome.exit, 0) << outcome.err;
-    return Json::parse(outcome.out);
+    const std::string outcome = test::output(difftape(arguments));
+    return Json::parse(outcome);
   }
   /// What is wrong, with its exit code.
   std::string error(int exit, const std::vector<std::string>& arguments) {
-    const Outcome outcome = difftape(arguments);
-    EXPECT_EQ(outcome.exit, exit) << outcome.out;
-    return outcome.err;
+    return test::error(exit, difftape(arguments));
   }
 
   test::TinyProject project;
@@ -101,9 +98,8 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
 TEST_F(Inference, eval_of_other_data_cares_for_no_samples_of_the_training) {
   project.config.log.sample_interval = 6;
   ASSERT_EQ(project.train("writing"), system::Exit::ok);
-  const Outcome found = difftape(
-      {"eval", "writing", "--set", "data.type=mqar", "--set", "data.mqar.pairs=2", "--json"});
-  EXPECT_EQ(found.exit, 0) << found.err;
+  test::output(difftape(
+      {"eval", "writing", "--set", "data.type=mqar", "--set", "data.mqar.pairs=2", "--json"}));
 }
 
 TEST_F(Inference, eval_knows_whether_the_data_are_those_of_the_run) {
@@ -127,14 +123,14 @@ TEST_F(Inference, eval_says_what_is_wrong) {
 }
 
 TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {
-  const Outcome one = difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"});
-  EXPECT_EQ(one.exit, 0) << one.err;
-  EXPECT_THAT(one.out, StartsWith("the "));
-  EXPECT_EQ(one.out.size(), 4u + 12 + 1);
-  EXPECT_EQ(difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"}).out, one.out);
+  const std::string one =
+      test::output(difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"}));
+  EXPECT_THAT(one, StartsWith("the "));
+  EXPECT_EQ(one.size(), 4u + 12 + 1);
+  EXPECT_EQ(difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"}).out, one);
   EXPECT_NE(
       difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12", "--seed", "2"}).out,
-      one.out);
+      one);
   const Json found =
       json({"generate", "run", "--prompt", "the ", "--max-tokens", "12", "--temperature", "0"});
   EXPECT_EQ(found["prompt"], "the ");
@@ -144,10 +140,9 @@ TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {
 
 TEST_F(Inference, generate_takes_a_prompt_a_line_each_with_its_own_numbers) {
   put(project / "prompts.txt", "the \nfox \nthe \n");
-  const Outcome all =
-      difftape({"generate", "run", "--prompts", "prompts.txt", "--max-tokens", "9", "--json"});
-  EXPECT_EQ(all.exit, 0) << all.err;
-  std::istringstream lines(all.out);
+  const std::string all = test::output(
+      difftape({"generate", "run", "--prompts", "prompts.txt", "--max-tokens", "9", "--json"}));
+  std::istringstream lines(all);
   std::vector<Json> texts;
   for (std::string line; std::getline(lines, line);) texts.push_back(Json::parse(line));
   ASSERT_EQ(texts.size(), 3u);
@@ -160,9 +155,9 @@ TEST_F(Inference, generate_takes_a_prompt_a_line_each_with_its_own_numbers) {
 TEST_F(Inference, generate_takes_prompts_from_a_pipe) {
   const std::string words =
       fmt::format("{} generate run --prompts <(echo 'fox ') --json", DIFFTAPE_TEST_PROGRAM);
-  const Outcome one = test::run({"-c", words}, project.here({.program = "/bin/bash"}));
-  EXPECT_EQ(one.exit, 0) << one.err;
-  EXPECT_EQ(Json::parse(one.out)["prompt"], "fox ");
+  const std::string one =
+      test::output(test::run({"-c", words}, project.here({.program = "/bin/bash"})));
+  EXPECT_EQ(Json::parse(one)["prompt"], "fox ");
 }
 
 TEST_F(Inference, generate_says_what_is_wrong) {

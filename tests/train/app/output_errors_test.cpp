@@ -16,9 +16,7 @@ using Words = std::vector<std::string>;
 class Output : public testing::Test {
  protected:
   std::string error(const Words& arguments, test::Conditions conditions = {}) {
-    const Outcome outcome = project.difftape(arguments, std::move(conditions));
-    EXPECT_EQ(outcome.exit, 74) << outcome.err;
-    return outcome.err;
+    return test::error(74, project.difftape(arguments, std::move(conditions)));
   }
 
   test::TinyProject project;
@@ -46,9 +44,7 @@ TEST_F(Output, auto_is_the_first_directory_that_is_free) {
   const Outcome sweep = project.difftape({"sweep", "sweep.yaml", "--out", "auto"});
   EXPECT_EQ(sweep.exit, 0) << sweep.err;
   EXPECT_TRUE(fs::exists(project / "runs/sweep-2/sweep/status.json"));
-  const Outcome resumed = project.difftape({"train", "tiny.yaml", "--resume", "--out", "auto"});
-  EXPECT_EQ(resumed.exit, 64);
-  EXPECT_EQ(resumed.err,
+  EXPECT_EQ(test::error(64, project.difftape({"train", "tiny.yaml", "--resume", "--out", "auto"})),
             "difftape: --out auto is a directory of a new run; --resume needs that of the old "
             "one\n");
 }

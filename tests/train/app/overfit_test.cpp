@@ -28,8 +28,7 @@ TEST(Overfit, of_generated_data_learns_the_answers) {
   project.config.data.type = run::DataKind::mqar;
   project.config.data.mqar = {.keys = 8, .values = 8, .pairs = 2};
   project.save();
-  const Outcome outcome = project.difftape({"train", "tiny.yaml", "--overfit"});
-  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  test::output(project.difftape({"train", "tiny.yaml", "--overfit"}));
 }
 
 TEST(Overfit, a_batch_that_is_not_learned_or_diverges_is_exit_code_1) {
@@ -51,9 +50,7 @@ TEST(Overfit, refuses_no_steps_and_what_only_a_run_directory_has) {
   const auto refused = [&](const std::vector<std::string>& words) {
     std::vector<std::string> all{"train", "tiny.yaml"};
     all.insert(all.end(), words.begin(), words.end());
-    const Outcome outcome = project.difftape(all);
-    EXPECT_EQ(outcome.exit, 64);
-    return outcome.err;
+    return test::error(64, project.difftape(all));
   };
   EXPECT_EQ(refused({"--overfit=0"}), "difftape: --overfit: need a number of steps above 0\n");
   EXPECT_EQ(refused({"--overfit", "--out", "run"}),

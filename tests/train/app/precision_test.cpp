@@ -17,9 +17,8 @@ TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
     ASSERT_EQ(project.train("f32"), system::Exit::ok);
-    const Outcome outcome = project.difftape({"train", "tiny.yaml", "--out", "f64"},
-                                             {.program = DIFFTAPE_TEST_PROGRAM_F64});
-    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    test::output(project.difftape({"train", "tiny.yaml", "--out", "f64"},
+                                  {.program = DIFFTAPE_TEST_PROGRAM_F64}));
     const auto single = metrics_lines(project / "f32"), exact = metrics_lines(project / "f64");
     ASSERT_EQ(exact.size(), single.size());
     for (const char* metric : {"train/loss", "optim/grad_norm"}) {
@@ -61,10 +60,10 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant)
 
 TEST(Gradcheck, prints_the_same_for_any_number_of_threads_but_the_time) {
   const auto table = [](const std::string& threads) {
-    const Outcome outcome = test::run({"gradcheck", "--filter", "layer/(sink|diff_v1)/.*/T2$"},
-                                      {.environment = {{"OMP_NUM_THREADS", threads}}});
-    EXPECT_EQ(outcome.exit, 0) << outcome.err;
-    return std::regex_replace(outcome.out, std::regex(" +[0-9.]+  ok|[0-9.]+ s\n"), "");
+    const std::string outcome =
+        test::output(test::run({"gradcheck", "--filter", "layer/(sink|diff_v1)/.*/T2$"},
+                               {.environment = {{"OMP_NUM_THREADS", threads}}}));
+    return std::regex_replace(outcome, std::regex(" +[0-9.]+  ok|[0-9.]+ s\n"), "");
   };
   EXPECT_EQ(table("1"), table("3"));
 }
@@ -74,17 +73,14 @@ TEST(Gradcheck, a_filter_that_matches_nothing_or_is_no_pattern_is_a_usage_error)
   EXPECT_EQ(nothing.exit, 64);
   EXPECT_EQ(nothing.err, "difftape: --filter: no case matches 'sofmax'\n");
   EXPECT_EQ(nothing.out, "");
-  const Outcome broken = test::run({"gradcheck", "--filter", "("});
-  EXPECT_EQ(broken.exit, 64);
-  EXPECT_THAT(broken.err, HasSubstr("difftape: --filter: '(' is not a regular expression: "));
+  EXPECT_THAT(test::error(64, test::run({"gradcheck", "--filter", "("})),
+              HasSubstr("difftape: --filter: '(' is not a regular expression: "));
 }
 
 TEST(Gradcheck, without_the_program_in_double_precision_says_what_is_missing) {
   const test::ScratchDir dir;
   fs::copy_file(DIFFTAPE_TEST_PROGRAM, dir / "difftape");
-  const Outcome outcome = test::run({"gradcheck"}, {.program = dir / "difftape"});
-  EXPECT_EQ(outcome.exit, 66);
-  EXPECT_EQ(outcome.err,
+  EXPECT_EQ(test::error(66, test::run({"gradcheck"}, {.program = dir / "difftape"})),
             "difftape: " + (dir / "difftape-f64").string() +
                 ": No such file or directory; gradients are proven in double "
                 "precision by this program, which is built and installed beside difftape\n");

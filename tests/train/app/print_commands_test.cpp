@@ -27,52 +27,48 @@ std::vector<std::string> row(const std::string& table, const std::string& label)
 
 TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_nothing) {
   const TinyProject project("diff_v2");
-  const Outcome plan = project.difftape({"plan", "tiny.yaml"});
-  ASSERT_EQ(plan.exit, 0) << plan.err;
-  EXPECT_THAT(plan.out, AllOf(HasSubstr("diff_v1"), HasSubstr("diff_v2 *"), HasSubstr("softmax"),
-                              testing::StartsWith("Sequences of 16, batches of 2, f32.\n")));
+  const std::string plan = test::output(project.difftape({"plan", "tiny.yaml"}));
+  EXPECT_THAT(plan, AllOf(HasSubstr("diff_v1"), HasSubstr("diff_v2 *"), HasSubstr("softmax"),
+                          testing::StartsWith("Sequences of 16, batches of 2, f32.\n")));
   std::vector<std::string> counts;
   for (const std::string& kind : attention_kinds()) {
     ModelConfig model = project.config.model;
     model.attention.kind = kind;
     counts.push_back(system::grouped(LanguageModel(model).parameters().count()));
   }
-  EXPECT_EQ(row(plan.out, "parameters"), counts);
+  EXPECT_EQ(row(plan, "parameters"), counts);
   // Per layer 2 x 16 x 16 keys and values of 4 bytes, whatever the kind: V2 adds queries alone.
-  EXPECT_EQ(row(plan.out, "KV cache per token, bytes"),
-            std::vector<std::string>(counts.size(), "256"));
+  EXPECT_EQ(row(plan, "KV cache per token, bytes"), std::vector<std::string>(counts.size(), "256"));
   for (const std::string label :
        {"training MFLOP per token", "memory of a step, MB", "the whole run, PFLOP"}) {
-    EXPECT_EQ(row(plan.out, label).size(), counts.size()) << label;
+    EXPECT_EQ(row(plan, label).size(), counts.size()) << label;
   }
   EXPECT_FALSE(std::filesystem::exists(project / "runs"));
 }
 
 TEST(Plan, follows_set_and_leaves_out_kinds_that_the_heads_do_not_allow) {
   const TinyProject project;
-  const Outcome plan = project.difftape({"plan", "tiny.yaml", "--set", "model.num_heads=1"});
-  ASSERT_EQ(plan.exit, 0) << plan.err;
-  EXPECT_EQ(row(plan.out, "parameters").size(), attention_kinds().size() - 1);
-  EXPECT_THAT(plan.out,
-              HasSubstr("\nleft out diff_v1: diff_v1 pairs the heads of the baseline, but "
-                        "num_heads is 1;"));
-  EXPECT_THAT(plan.out, HasSubstr("softmax *"));
+  const std::string plan =
+      test::output(project.difftape({"plan", "tiny.yaml", "--set", "model.num_heads=1"}));
+  EXPECT_EQ(row(plan, "parameters").size(), attention_kinds().size() - 1);
+  EXPECT_THAT(plan, HasSubstr("\nleft out diff_v1: diff_v1 pairs the heads of the baseline, but "
+                              "num_heads is 1;"));
+  EXPECT_THAT(plan, HasSubstr("softmax *"));
 }
 
 TEST(Plan, takes_kinds_and_says_why_one_is_left_out) {
   const TinyProject project;
-  const Outcome two = project.difftape({"plan", "tiny.yaml", "--kinds", "diff_v2,softmax"});
-  ASSERT_EQ(two.exit, 0) << two.err;
-  EXPECT_EQ(row(two.out, "parameters").size(), 2u);
-  EXPECT_EQ(row(two.out, "    q_proj"), (std::vector<std::string>{"1,024", "512"}));
-  const Outcome tight = project.difftape(
-      {"plan", "--set", "model.match_params=true", "--set", "model.d_ff=4", "tiny.yaml"});
-  ASSERT_EQ(tight.exit, 0) << tight.err;
-  EXPECT_THAT(tight.out, HasSubstr("\nleft out diff_v2: model.match_params: diff_v2 has "));
-  const Outcome unknown = project.difftape({"plan", "tiny.yaml", "--kinds", "sofmax"});
-  EXPECT_EQ(unknown.exit, 64);
-  EXPECT_THAT(unknown.err, HasSubstr("--kinds: 'sofmax' is not one of diff_v1"));
-  EXPECT_THAT(unknown.err, HasSubstr("; did you mean 'softmax'?\n"));
+  const std::string two =
+      test::output(project.difftape({"plan", "tiny.yaml", "--kinds", "diff_v2,softmax"}));
+  EXPECT_EQ(row(two, "parameters").size(), 2u);
+  EXPECT_EQ(row(two, "    q_proj"), (std::vector<std::string>{"1,024", "512"}));
+  EXPECT_THAT(test::output(project.difftape({"plan", "--set", "model.match_params=true", "--set",
+                                             "model.d_ff=4", "tiny.yaml"})),
+              HasSubstr("\nleft out diff_v2: model.match_params: diff_v2 has "));
+  const std::string unknown =
+      test::error(64, project.difftape({"plan", "tiny.yaml", "--kinds", "sofmax"}));
+  EXPECT_THAT(unknown, HasSubstr("--kinds: 'sofmax' is not one of diff_v1"));
+  EXPECT_THAT(unknown, HasSubstr("; did you mean 'softmax'?\n"));
 }
 
 TEST(Doctor, says_what_the_machine_and_the_build_can_do) {
@@ -112,31 +108,69 @@ TEST(ConfigShow, takes_what_eval_takes_for_a_checkpoint) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   for (const char* where : {"run", "run/checkpoints", "run/checkpoints/latest",
                             "run/checkpoints/best", "run/checkpoints/step-00000012.h5"}) {
-    const Outcome show = project.difftape({"config", "show", where, "--set", "data.batch_size=1"});
-    EXPECT_EQ(show.exit, 0) << show.err;
+    const std::string show =
+        test::output(project.difftape({"config", "show", where, "--set", "data.batch_size=1"}));
     run::Config expected = project.config;
     expected.data.batch_size = 1;
-    EXPECT_EQ(show.out, run::to_yaml(expected)) << where;
+    EXPECT_EQ(show, run::to_yaml(expected)) << where;
   }
   EXPECT_EQ(project.difftape({"config", "show", "run/checkpoints", "--origin"}).exit, 64);
   EXPECT_EQ(project.difftape({"config", "show", "."}).exit, 66) << "no checkpoint";
 }
 
 TEST(ConfigKeys, and_schema_know_every_key_of_a_resolved_configuration) {
-  const Outcome keys = test::run({"config", "keys"}), schema = test::run({"config", "schema"});
-  ASSERT_EQ(keys.exit, 0);
-  ASSERT_EQ(schema.exit, 0);
-  const auto json = system::parse_json(schema.out);
+  const std::string keys = test::output(test::run({"config", "keys"}));
+  const auto json = system::parse_json(test::output(test::run({"config", "schema"})));
   const run::FlatConfig flat = flat_config(run::Config{});
   ASSERT_GT(flat.size(), 30u);
   for (const auto& [key, value] : flat) {
-    EXPECT_THAT(keys.out, HasSubstr("\n" + key + " "));
+    EXPECT_THAT(keys, HasSubstr("\n" + key + " "));
     std::string pointer = "/properties/" + key;
     for (size_t dot; (dot = pointer.find('.')) != std::string::npos;) {
       pointer.replace(dot, 1, "/properties/");
     }
     EXPECT_TRUE(json.contains(nlohmann::json::json_pointer(pointer))) << pointer;
   }
+}
+
+TEST(Init, writes_a_configuration_of_the_defaults_for_every_kind_that_trains_as_it_is) {
+  const TinyProject project;
+  for (const std::string& kind : attention_kinds()) {
+    EXPECT_EQ(test::output(project.difftape({"init", kind})),
+              kind + ".yaml: change what you like, then: difftape train " + kind + ".yaml\n");
+    const run::Config written = run::load_config(project / (kind + ".yaml")).config;
+    run::Config expected;
+    expected.run.name = kind;
+    expected.model.attention.kind = kind;
+    EXPECT_EQ(run::to_yaml(written), run::to_yaml(expected));
+    test::output(project.difftape({"train", kind + ".yaml", "--set", "train.steps=1", "--set",
+                                   "data.batch_size=1", "--set", "train.final_eval_batches=1",
+                                   "--set", "data.path=text.txt"}));
+  }
+}
+
+TEST(Init, says_above_each_key_what_it_means_and_shows_the_fields_of_attention_as_comments) {
+  const TinyProject project;
+  ASSERT_EQ(project.difftape({"init", "--out", "first.yaml"}).exit, 0);
+  const std::string text = test::contents(project / "first.yaml");
+  EXPECT_THAT(text, testing::StartsWith("# diff_v2: Ye et al. 2026"));
+  EXPECT_THAT(text, HasSubstr("\n#   difftape train first.yaml\n"));
+  EXPECT_THAT(text, HasSubstr("\n  # Peak learning rate.\n  lr: 0.001\n"));
+  EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 5%\n"));
+  EXPECT_THAT(text, HasSubstr("\n    # lambda: preset\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(Init, overwrites_nothing_and_knows_the_kinds) {
+  const TinyProject project;
+  EXPECT_EQ(test::error(74, project.difftape({"init", "--out", "tiny.yaml"})),
+            "difftape: tiny.yaml exists; nothing is overwritten: choose another name with --out\n");
+  const std::string unknown = test::error(64, project.difftape({"init", "dif_v2"}));
+  EXPECT_THAT(unknown, HasSubstr("KIND: 'dif_v2' is not one of diff_v1, diff_v2, "));
+  EXPECT_THAT(unknown, HasSubstr("; did you mean 'diff_v2'?\n"));
+  EXPECT_FALSE(std::filesystem::exists(project / "dif_v2.yaml"));
+  test::error(74, project.difftape({"init", "--out", "nowhere/a.yaml"}));
 }
 
 }  // namespace

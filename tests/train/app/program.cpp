@@ -1,6 +1,7 @@
 #include "tests/train/app/program.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
@@ -72,6 +73,20 @@ Outcome Process::wait() {
   const system::ExitStatus& exit_status = child_->wait();
   return {exit_status.signal != 0 ? -exit_status.signal : exit_status.exit, printed_,
           system::contents_of(err_.get())};
+}
+
+std::string error(int exit, const Outcome& outcome, std::source_location where) {
+  if (outcome.exit != exit) {
+    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+        << "exit code " << outcome.exit << ", not " << exit << "\n"
+        << outcome.out << outcome.err;
+  }
+  return outcome.err;
+}
+
+std::string output(const Outcome& outcome, std::source_location where) {
+  error(0, outcome, where);
+  return outcome.out;
 }
 
 bool becomes_true(const std::function<bool()>& holds) {

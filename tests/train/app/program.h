@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,13 @@ class Process {
 inline Outcome run(const std::vector<std::string>& arguments, const Conditions& conditions = {}) {
   return Process(arguments, conditions).wait();
 }
+
+/// Expects that a program ended with 0, and returns what it printed.
+std::string output(const Outcome& outcome,
+                   std::source_location where = std::source_location::current());
+/// Expects that it ended with `exit`, and returns its errors.
+std::string error(int exit, const Outcome& outcome,
+                  std::source_location where = std::source_location::current());
 
 /// Waits until `holds()` is true, which may take two minutes on a busy machine. False if it is not
 /// true then.

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 #include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/claims/two_arms.h"
@@ -131,9 +133,7 @@ TEST_F(ReportCommand, takes_the_order_of_index_csv_and_the_baseline_that_is_name
   EXPECT_THAT(indexed.out, HasSubstr("val vs softmax"));
   const Outcome named = report({"sweep", "--baseline", "diff_v2"});
   EXPECT_THAT(named.out, HasSubstr("val vs diff_v2"));
-  const Outcome unknown = report({"sweep", "--baseline", "sofmax"});
-  EXPECT_EQ(unknown.exit, 64);
-  EXPECT_EQ(unknown.err,
+  EXPECT_EQ(test::error(64, report({"sweep", "--baseline", "sofmax"})),
             "difftape: report: no arm is called 'sofmax'; did you mean 'softmax'?; the arms are "
             "softmax, diff_v2\n");
 }
@@ -152,9 +152,7 @@ TEST_F(ReportCommand, leaves_out_a_run_that_cannot_be_read_and_says_where_it_is_
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("good"), Not(HasSubstr("foreign"))));
   fs::remove_all(good);
   fs::remove(dir / "report.html");
-  const Outcome none = report({"sweep"});
-  EXPECT_EQ(none.exit, 65);
-  EXPECT_THAT(none.err,
+  EXPECT_THAT(test::error(65, report({"sweep"})),
               AllOf(HasSubstr("foreign/metrics.jsonl:1"), HasSubstr("damaged/metrics.jsonl:2")));
   EXPECT_FALSE(fs::exists(dir / "report.html"));
 }
@@ -192,10 +190,10 @@ TEST_F(ReportCommand, of_one_seed_has_no_interval_and_no_verdict) {
   write({.name = "softmax"});
   write({.name = "diff_v2", .kind = "diff_v2"});
   put(dir / "mine.yaml", test::kClaims);
-  const Outcome outcome = report({"sweep/softmax", "sweep/diff_v2", "--claims", "mine.yaml"});
-  EXPECT_EQ(outcome.exit, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("not tested, one seed: no interval: v2_loss"));
-  EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
+  const std::string outcome =
+      test::output(report({"sweep/softmax", "sweep/diff_v2", "--claims", "mine.yaml"}));
+  EXPECT_THAT(outcome, HasSubstr("not tested, one seed: no interval: v2_loss"));
+  EXPECT_THAT(outcome, Not(HasSubstr("nan")));
 }
 
 TEST_F(ReportCommand, of_diverged_arms_still_prints_its_tables) {
@@ -209,20 +207,17 @@ TEST_F(ReportCommand, of_diverged_arms_still_prints_its_tables) {
     }
   }
   put(dir / "mine.yaml", test::kClaims);
-  const Outcome outcome = report({"sweep", "--claims", "mine.yaml"});
-  EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("3 diverged at 60, 60, 60"));
-  EXPECT_THAT(outcome.out,
-              HasSubstr("-> not testable here: all runs of diff_v2 and softmax diverged"));
-  EXPECT_THAT(outcome.out, Not(HasSubstr("nan")));
+  const std::string outcome = test::output(report({"sweep", "--claims", "mine.yaml"}));
+  EXPECT_THAT(outcome, HasSubstr("3 diverged at 60, 60, 60"));
+  EXPECT_THAT(outcome, HasSubstr("-> not testable here: all runs of diff_v2 and softmax diverged"));
+  EXPECT_THAT(outcome, Not(HasSubstr("nan")));
 }
 
 TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within_each) {
   write({.name = "a"});
   write({.name = "b", .data = "needles"});
-  const Outcome outcome = report({"sweep"});
-  EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("Runs of 2 tasks (text; needles): an arm is compared with a"));
+  EXPECT_THAT(test::output(report({"sweep"})),
+              HasSubstr("Runs of 2 tasks (text; needles): an arm is compared with a"));
   const std::string page = contents(dir / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
                           HasSubstr("<p class=\"notice\">Runs of 2 tasks (text; needles)"),
@@ -233,15 +228,12 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
 
 TEST_F(ReportCommand, draws_the_quantities_that_are_named) {
   write({.name = "a", .layers = 2});
-  const Outcome named = report({"sweep", "--charts", "optim/lr,attn/context_rms/1,act/kurtosis"});
-  EXPECT_EQ(named.exit, 0) << named.err;
+  test::output(report({"sweep", "--charts", "optim/lr,attn/context_rms/1,act/kurtosis"}));
   const std::string page = contents(dir / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"metric\":\"optim/lr\""),
                           HasSubstr("\"title\":\"Context RMS, layer 1\""),
                           HasSubstr("\"title\":\"Kurtosis\""), Not(HasSubstr("Training loss"))));
-  const Outcome unknown = report({"sweep", "--charts", "act/kurtossis", "--out", "none.html"});
-  EXPECT_EQ(unknown.exit, 64);
-  EXPECT_EQ(unknown.err,
+  EXPECT_EQ(test::error(64, report({"sweep", "--charts", "act/kurtossis", "--out", "none.html"})),
             "difftape: report --charts: 'act/kurtossis' is no quantity; did you mean "
             "'act/kurtosis'?\n");
   EXPECT_FALSE(fs::exists(dir / "none.html"));
@@ -249,14 +241,95 @@ TEST_F(ReportCommand, draws_the_quantities_that_are_named) {
 
 TEST_F(ReportCommand, counts_a_run_that_is_given_twice_once_and_refuses_a_directory_without_runs) {
   write({.name = "a"});
-  const Outcome outcome = report({"sweep/a", "sweep", "./sweep/a/"});
-  EXPECT_EQ(outcome.exit, 0);
+  test::output(report({"sweep/a", "sweep", "./sweep/a/"}));
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p>1 run"));
   fs::create_directory(dir / "empty");
   const Outcome empty = report({"empty"});
   EXPECT_EQ(empty.exit, 66);
   EXPECT_THAT(empty.err,
               HasSubstr("empty is not a run directory, for it has no status.json, and holds none"));
+}
+
+constexpr const char* kRefresh = "\"refresh\":5";
+
+class ReportWatch : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directory(dir / "sweep"); }
+
+  fs::path write(const std::string& name, double floor, run::RunState state) {
+    return test::write_run(dir / "sweep" / name,
+                           {.name = name, .floor = floor, .steps = 100, .state = state});
+  }
+  /// A run that somebody trains from the moment that it is there.
+  system::DirectoryLock write_running(const std::string& name, double floor) {
+    test::write_run(dir / name,
+                    {.name = name, .floor = floor, .steps = 100, .state = run::RunState::running});
+    system::DirectoryLock lock(dir / name);
+    fs::rename(dir / name, dir / "sweep" / name);
+    return lock;
+  }
+  std::unique_ptr<test::Process> watch() {
+    return std::make_unique<test::Process>(
+        std::vector<std::string>{"report", "sweep", "--watch", "--out", "live.html"},
+        test::Conditions{.directory = dir.path()});
+  }
+  std::string page() { return contents(dir / "live.html"); }
+
+  test::ScratchDir dir;
+};
+
+TEST_F(ReportWatch, rewrites_the_page_until_the_last_run_has_ended) {
+  write("a", 2.3, run::RunState::finished);
+  const system::DirectoryLock training = write_running("b", 2.2);
+  const fs::path open = dir / "sweep/b";
+  put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
+  const system::DirectoryLock sweeping(dir / "sweep");
+  const auto watching = watch();
+  ASSERT_TRUE(watching->read_until("1 finished, 1 running; so far, lowest validation loss: a"));
+  EXPECT_THAT(page(), HasSubstr(kRefresh));
+  EXPECT_THAT(page(), HasSubstr("<noscript><meta http-equiv=\"refresh\" content=\"5\">"));
+  run::RunStatus status = run::read_status(open);
+  status.state = run::RunState::finished;
+  run::write_status(open, status);
+  ASSERT_TRUE(watching->read_until("2 finished; lowest validation loss: b 2.2311, 0.1000 below a"));
+  EXPECT_THAT(page(), HasSubstr(kRefresh)) << "a run is queued";
+  write("c", 2.1, run::RunState::finished);
+  put(dir / "sweep/index.csv", "name,state\na,finished\nb,finished\nc,finished\n");
+  EXPECT_THAT(test::output(watching->wait()), HasSubstr("\nreport: live.html\n"));
+  EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
+  EXPECT_THAT(page(), Not(HasSubstr("<noscript><meta")));
+  EXPECT_THAT(page(), HasSubstr("lowest validation loss: c 2.1311"));
+}
+
+TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
+  const auto watching = watch();
+  ASSERT_TRUE(watching->read_until("waiting for the first run"));
+  EXPECT_FALSE(fs::exists(dir / "live.html"));
+  const system::DirectoryLock training = write_running("a", 2.3);
+  ASSERT_TRUE(watching->read_until("1 running; no run finished: 1 running"));
+  EXPECT_THAT(page(), HasSubstr(kRefresh));
+  watching->signal(SIGINT);
+  test::error(130, watching->wait());
+  EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
+  EXPECT_THAT(page(), HasSubstr("1 of 1 runs is not finished"));
+}
+
+TEST_F(ReportWatch, ends_when_the_last_run_is_killed) {
+  write("a", 2.3, run::RunState::finished);
+  put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
+  std::optional<system::DirectoryLock> training(write_running("b", 2.2));
+  const auto watching = watch();
+  ASSERT_TRUE(watching->read_until("1 finished, 1 running"));
+  training.reset();  // as the system does when a process dies
+  EXPECT_THAT(test::output(watching->wait()), HasSubstr("1 finished, 1 killed"));
+}
+
+TEST_F(ReportWatch, of_complete_runs_is_a_report_and_of_no_directory_an_error) {
+  write("a", 2.3, run::RunState::finished);
+  EXPECT_EQ(watch()->wait().exit, 0);
+  EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
+  EXPECT_EQ(test::error(66, test::run({"report", "swep", "--watch"}, {.directory = dir.path()})),
+            "difftape: --watch: swep is no directory; need that of a run or a sweep\n");
 }
 
 }  // namespace

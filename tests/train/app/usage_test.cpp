@@ -37,7 +37,8 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
 
 TEST(Help, of_every_command_mentions_its_arguments) {
   const std::vector<std::pair<Words, Words>> commands{
-      {{"train"}, {"CONFIG", "--set", "--out", "--resume", "--profile", "--overfit", "Exit code 0"}},
+      {{"train"},
+       {"CONFIG", "--set", "--out", "--resume", "--profile", "--overfit", "Exit code 0"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
       {{"report"},
        {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},

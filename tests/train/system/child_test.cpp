@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <stdexcept>
 
 #include "core/error.h"
+#include "train/system/exit.h"
 #include "train/system/files.h"
 
 namespace difftape::system {
@@ -97,6 +99,23 @@ TEST(LastLine, is_the_last_one_that_is_not_blank) {
   EXPECT_EQ(last_line("one\ntwo \n\n \t\n"), "two");
   EXPECT_EQ(last_line("one"), "one");
   EXPECT_EQ(last_line(" \n"), "");
+}
+
+TEST(ExitCode, of_an_error_follows_from_its_type) {
+  EXPECT_EQ(exit_of(UsageError("")), system::Exit::usage);
+  EXPECT_EQ(exit_of(MissingInput("")), system::Exit::missing_input);
+  EXPECT_EQ(exit_of(OutputError("")), system::Exit::cannot_write);
+  EXPECT_EQ(exit_of(ConfigError("")), system::Exit::config);
+  EXPECT_EQ(exit_of(DataError("")), system::Exit::bad_data);
+  EXPECT_EQ(exit_of(ShapeError("")), system::Exit::bad_data);
+  EXPECT_EQ(exit_of(std::runtime_error("")), system::Exit::bad_data);
+}
+
+TEST(ExitCode, is_the_number_that_scripts_depend_on) {
+  EXPECT_EQ(static_cast<int>(system::Exit::check_failed), 1);
+  EXPECT_EQ(static_cast<int>(system::Exit::stopped_early), 75);
+  EXPECT_EQ(static_cast<int>(system::Exit::config), 78);
+  EXPECT_EQ(static_cast<int>(system::Exit::diverged), 86);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 #include "core/error.h"
 #include "tests/support/scratch.h"
+#include "train/system/memory.h"
+#include "train/system/stored_bytes.h"
 
 namespace difftape::system {
 namespace {
@@ -141,5 +143,120 @@ TEST(LinesFromTheEnd, of_a_file_that_cannot_be_read_are_missing_input) {
               testing::ThrowsMessage<MissingInput>("cannot read " + dir.path().string() +
                                                    ": Is a directory"));
 }
+
+TEST(StoredBytes, are_the_same_from_memory_and_from_a_mapping) {
+  const ScratchDir dir;
+  put(dir / "file", "0123456789");
+  const StoredBytes kept(dir / "file"), mapped(dir / "file", 9);
+  for (const StoredBytes* bytes : {&kept, &mapped}) {
+    EXPECT_EQ(bytes->size(), 10u);
+    EXPECT_EQ(bytes->all(), "0123456789");
+    EXPECT_EQ(bytes->read(7, 3), "789");
+    EXPECT_EQ(bytes->read(10, 0), "");
+  }
+}
+
+TEST(StoredBytes, of_a_file_that_changes_are_refused_unless_they_were_kept) {
+  const ScratchDir dir;
+  for (const char* now : {"0123", "01234567890123"}) {
+    put(dir / "file", "0123456789");
+    const StoredBytes kept(dir / "file"), mapped(dir / "file", 0);
+    put(dir / "file", now);
+    EXPECT_EQ(kept.all(), "0123456789");
+    EXPECT_THAT([&] { mapped.read(2, 6); },
+                ThrowsMessage<DataError>((dir / "file").string() +
+                                         ": changed while it was being read; begin again"));
+  }
+}
+
+TEST(StoredBytes, of_a_file_that_is_replaced_stay_those_of_the_old_one) {
+  const ScratchDir dir;
+  put(dir / "file", "0123456789");
+  const StoredBytes mapped(dir / "file", 0);
+  put(dir / "new", "abcdefghij");
+  std::filesystem::rename(dir / "new", dir / "file");
+  EXPECT_EQ(mapped.all(), "0123456789");
+}
+
+TEST(StoredBytes, of_many_looks_are_given_back_and_stay_what_they_are) {
+  const ScratchDir dir;
+  put(dir / "file", std::string(1 << 20, 'a') + "z");
+  const StoredBytes mapped(dir / "file", 0);
+  for (int look = 0; look < 100; ++look) {
+    EXPECT_TRUE(mapped.all().ends_with("aaz"));
+  }
+}
+
+TEST(StoredBytes, that_cannot_be_read_name_the_file) {
+  const ScratchDir dir;
+  EXPECT_THAT([&] { StoredBytes{dir / "none"}; },
+              ThrowsMessage<MissingInput>("cannot read " + (dir / "none").string() +
+                                          ": No such file or directory"));
+  EXPECT_THAT(
+      [&] { StoredBytes{dir.path()}; },
+      ThrowsMessage<MissingInput>("cannot read " + dir.path().string() + ": Is a directory"));
+}
+
+class FreeMemory : public testing::Test {
+ protected:
+  FreeMemory() { make("proc/meminfo", "MemTotal: 2000 kB\nMemAvailable:    1000 kB\n"); }
+
+  void make(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((root / file).parent_path());
+    test::put(root / file, text);
+  }
+
+  /// A group of the second version.
+  void group(const std::string& path, const std::string& limit, const std::string& usage,
+             const std::string& cached = "0") {
+    const std::string files = "sys/fs/cgroup" + path;
+    make(files + "/memory.max", limit + "\n");
+    make(files + "/memory.current", usage + "\n");
+    make(files + "/memory.stat", "anon 5\ninactive_file " + cached + "\n");
+  }
+
+  test::ScratchDir root;
+};
+
+TEST_F(FreeMemory, is_what_the_machine_has_available) {
+  EXPECT_EQ(free_memory(root.path()), 1024000u);
+  make("proc/self/cgroup", "0::/a/b\n");
+  group("/a/b", "max", "500");
+  EXPECT_EQ(free_memory(root.path()), 1024000u) << "a group without a limit";
+}
+
+TEST_F(FreeMemory, is_what_is_left_of_the_tightest_group) {
+  make("proc/self/cgroup", "0::/a/b\n");
+  group("/a/b", "90000", "50000", "10000");
+  EXPECT_EQ(free_memory(root.path()), 50000u) << "what is cached can be given back";
+  group("/a", "60000", "59000");
+  EXPECT_EQ(free_memory(root.path()), 1000u) << "the group around it";
+  group("/a", "60000", "61000");
+  EXPECT_EQ(free_memory(root.path()), 0u);
+}
+
+TEST_F(FreeMemory, knows_groups_of_the_first_version) {
+  make("proc/self/cgroup", "9:cpu:/x\n7:memory:/x\n0::/\n");
+  const std::string files = "sys/fs/cgroup/memory/x";
+  make(files + "/memory.limit_in_bytes", "70000\n");
+  make(files + "/memory.usage_in_bytes", "30000\n");
+  make(files + "/memory.stat", "cache 9\ntotal_inactive_file 1000\n");
+  EXPECT_EQ(free_memory(root.path()), 41000u);
+}
+
+TEST(FreeMemoryOfThisMachine, is_known) {
+  EXPECT_FALSE(free_memory("/nowhere").has_value());
+  EXPECT_GT(free_memory().value(), 1000000u);
+}
+
+TEST(DescribeBytes, has_two_digits_or_three) {
+  EXPECT_EQ(describe_bytes(0), "0 B");
+  EXPECT_EQ(describe_bytes(999), "999 B");
+  EXPECT_EQ(describe_bytes(1000), "1.0 kB");
+  EXPECT_EQ(describe_bytes(37.4e6), "37 MB");
+  EXPECT_EQ(describe_bytes(881e9), "881 GB");
+  EXPECT_EQ(describe_bytes(999.6e9), "1.0 TB");
+}
+
 }  // namespace
 }  // namespace difftape::system

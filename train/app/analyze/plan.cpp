@@ -5,23 +5,44 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "train/app/analyze/kinds.h"
-#include "train/run/config/model_conflicts.h"
+#include "layers/language_model.h"
+#include "train/run/config/reader.h"
 #include "train/run/loop/step.h"
+#include "train/system/suggest.h"
 
 namespace difftape::app {
 
 namespace {
 
 constexpr double kMega = 1e6, kPeta = 1e15;
-constexpr const char* kSameQueries = "softmax_2h";
+constexpr const char *kBaseline = "softmax", *kSameQueries = "softmax_2h";
+constexpr const char* kConfigured = "configured";
+
+/// What the configuration's own attention is called: its kind, or kConfigured if fields that are
+/// set beside the kind make it another variant.
+std::string name_of_configured(const ModelConfig& model) {
+  const AttentionKind kind = model.attention.kind;
+  const bool is_plain = fields_of(model.attention) == fields_of(plain_kind(kind, model.attention));
+  return std::string(is_plain ? kind.name() : kConfigured);
+}
+
+/// Throws UsageError unless all are in attention_kinds() or kConfigured, each once.
+void require_kinds(const std::vector<std::string>& kinds) {
+  std::vector<std::string> known = attention_kinds();
+  known.push_back(kConfigured);
+  for (auto kind = kinds.begin(); kind != kinds.end(); ++kind) {
+    throw_if<UsageError>(std::find(known.begin(), known.end(), *kind) == known.end(),
+                         "--kinds: '{}' is not one of {}{}", *kind, fmt::join(known, ", "),
+                         system::did_you_mean(*kind, known));
+    throw_if<UsageError>(std::find(kinds.begin(), kind, *kind) != kind,
+                         "--kinds: {} is named twice", *kind);
+  }
+}
 
 /// The count under a name, 0 if there is none.
 Index count_of(const ModelCost::Counts& counts, const std::string& name) {
-  for (const auto& [known, count] : counts) {
-    if (known == name) return count;
-  }
-  return 0;
+  const auto found = std::ranges::find(counts, name, &ModelCost::Counts::value_type::first);
+  return found == counts.end() ? 0 : found->second;
 }
 
 /// Names of all kinds' parts of attention: the projections first, then what only some have.
@@ -40,116 +61,112 @@ class Rows {
  public:
   Rows(const Plan& plan, system::Table& table) : plan_(plan), table_(table) {}
 
-  template <class Cell>
-  void add(const std::string& label, Cell&& cell) {
-    add_column_cells(label, [&](const KindCost& column) { return cell(column.cost); });
-  }
-  /// Bytes as MB.
-  template <class Size>
-  void megabytes(const std::string& label, Size&& size) {
-    add_column_cells(label, [&](const KindCost& column) {
-      return fmt::format("{:.1f}", static_cast<double>(size(column)) / kMega);
-    });
-  }
+  /// Numbers of any kind; a count of 0 is a dash.
   template <class Number>
-  void numbers(const std::string& label, int digits, Number&& number) {
-    add(label, [&](const ModelCost& c) { return fmt::format("{:.{}f}", number(c), digits); });
-  }
-  template <class Count>
-  void counts(const std::string& label, Count&& count) {
-    add(label, [&](const ModelCost& c) {
-      const Index found = count(c);
-      return found == 0 ? "-" : system::grouped(found);
-    });
+  void add(const std::string& label, Number&& number, int digits = 0) {
+    std::vector<std::string> cells{label};
+    for (const KindCost& column : plan_.kinds) {
+      const auto value = number(column);
+      if constexpr (std::is_same_v<decltype(value), const Index>) {
+        cells.push_back(value == 0 ? "-" : system::grouped(value));
+      } else {
+        cells.push_back(fmt::format("{:.{}f}", value, digits));
+      }
+    }
+    table_.rows.push_back(std::move(cells));
   }
   /// Counts in percent more or less than those of another kind, if the plan has it.
   template <class Count>
-  void against(const std::string& indent, const std::string& kind, Count&& count) {
+  void against(const std::string& label, const std::string& kind, Count&& count) {
     const auto other = std::ranges::find(plan_.kinds, kind, &KindCost::kind);
     if (other == plan_.kinds.end()) return;
-    const auto whole = static_cast<double>(count(other->cost));
-    add(indent + "against " + kind, [&](const ModelCost& c) {
-      return &c == &other->cost
-                 ? "-"
-                 : fmt::format("{:+.1f} %", 100 * (static_cast<double>(count(c)) / whole - 1));
-    });
+    const auto whole = static_cast<double>(count(*other));
+    std::vector<std::string> cells{label + kind};
+    for (const KindCost& column : plan_.kinds) {
+      cells.push_back(
+          &column == &*other
+              ? "-"
+              : fmt::format("{:+.1f} %", 100 * (static_cast<double>(count(column)) / whole - 1)));
+    }
+    table_.rows.push_back(std::move(cells));
   }
 
  private:
-  template <class Cell>
-  void add_column_cells(const std::string& label, Cell&& cell) {
-    std::vector<std::string> cells{label};
-    for (const KindCost& column : plan_.kinds) cells.push_back(cell(column));
-    table_.rows.push_back(cells);
-  }
-
   const Plan& plan_;
   system::Table& table_;
 };
 
 void add_parameters(const Plan& plan, Rows& rows) {
-  const auto total = [](const ModelCost& c) { return c.total_parameters; };
-  rows.counts("parameters", total);
-  rows.against("  ", baseline_kind(), total);
+  const auto total = [](const KindCost& c) { return c.cost.total_parameters; };
+  rows.add("parameters", total);
+  rows.against("  against ", kBaseline, total);
   for (const auto& [component, ignored] : plan.kinds.front().cost.parameters) {
-    const auto count = [&name = component](const ModelCost& c) {
-      return count_of(c.parameters, name);
+    const auto count = [&name = component](const KindCost& c) {
+      return count_of(c.cost.parameters, name);
     };
-    rows.counts("  " + component, count);
+    rows.add("  " + component, count);
     if (component != "attention") continue;
-    for (const std::string& part : attention_parts(plan)) {
-      rows.counts("    " + part,
-                  [&](const ModelCost& c) { return count_of(c.attention_parameters, part); });
-    }
-    rows.against("    ", baseline_kind(), count);
-    rows.against("    ", kSameQueries, count);
-    rows.against("    q_proj + o_proj ", kSameQueries, [](const ModelCost& c) {
-      return count_of(c.attention_parameters, "q_proj") +
-             count_of(c.attention_parameters, "o_proj");
-    });
+    const auto part_of = [](const KindCost& c, const std::string& part) {
+      return count_of(c.cost.attention_parameters, part);
+    };
+    for (const std::string& part : attention_parts(plan))
+      rows.add("    " + part, [&](const KindCost& c) { return part_of(c, part); });
+    rows.against("    against ", kBaseline, count);
+    rows.against("    against ", kSameQueries, count);
+    rows.against("    q_proj + o_proj against ", kSameQueries,
+                 [&](const KindCost& c) { return part_of(c, "q_proj") + part_of(c, "o_proj"); });
   }
-  rows.counts("d_ff", [](const ModelCost& c) { return c.d_ff; });
+  rows.add("d_ff", [](const KindCost& c) { return c.cost.d_ff; });
 }
 
 void add_work(const run::Config& config, Rows& rows) {
   const double run_tokens =
       static_cast<double>(tokens_per_step(config)) * static_cast<double>(config.train.steps);
-  rows.numbers("training MFLOP per token", 3,
-               [](const ModelCost& c) { return c.train_flops_per_token / kMega; });
-  rows.numbers("  of it attention scores and values", 3,
-               [](const ModelCost& c) { return c.attention_flops_per_token / kMega; });
-  rows.numbers("  of it attention projections", 3,
-               [](const ModelCost& c) { return c.attention_projection_flops_per_token / kMega; });
-  rows.numbers("the whole run, PFLOP", 4,
-               [&](const ModelCost& c) { return c.train_flops_per_token * run_tokens / kPeta; });
+  const std::pair<const char*, double ModelCost::*> parts[] = {
+      {"training MFLOP per token", &ModelCost::train_flops_per_token},
+      {"  of it attention scores and values", &ModelCost::attention_flops_per_token},
+      {"  of it attention projections", &ModelCost::attention_projection_flops_per_token}};
+  for (const auto& [label, flops] : parts)
+    rows.add(
+        label, [&of = flops](const KindCost& c) { return c.cost.*of / kMega; }, 3);
+  rows.add(
+      "the whole run, PFLOP",
+      [&](const KindCost& c) { return c.cost.train_flops_per_token * run_tokens / kPeta; }, 4);
 }
 
 /// The memory of a training step at its peak, and what recomputation would make of it.
 void add_memory(const run::Config& config, Rows& rows) {
-  struct Part {
-    const char* label;
-    Index run::StepMemory::*bytes;
-  };
-  constexpr Part kParts[] = {{"  weights", &run::StepMemory::weights},
-                             {"  gradients", &run::StepMemory::gradients},
-                             {"  moments", &run::StepMemory::moments},
-                             {"  activations", &run::StepMemory::activations},
-                             {"  gradients of activations", &run::StepMemory::activation_gradients},
-                             {"  scratch", &run::StepMemory::scratch}};
-  rows.megabytes("memory of a step, MB", [](const KindCost& c) { return c.memory.total(); });
-  for (const Part& part : kParts) {
-    rows.megabytes(part.label, [&](const KindCost& c) { return c.memory.*part.bytes; });
-  }
+  using Memory = run::StepMemory;
+  const std::pair<const char*, Index Memory::*> parts[] = {
+      {"  weights", &Memory::weights},
+      {"  gradients", &Memory::gradients},
+      {"  moments", &Memory::moments},
+      {"  activations", &Memory::activations},
+      {"  gradients of activations", &Memory::activation_gradients},
+      {"  scratch", &Memory::scratch}};
+  const auto megabytes = [](Index bytes) { return static_cast<double>(bytes) / kMega; };
+  rows.add(
+      "memory of a step, MB", [&](const KindCost& c) { return megabytes(c.memory.total()); }, 1);
+  for (const auto& [label, bytes] : parts)
+    rows.add(
+        label, [&, of = bytes](const KindCost& c) { return megabytes(c.memory.*of); }, 1);
   if (config.train.activation_checkpointing == ActivationCheckpointing::none) {
-    rows.megabytes("with train.activation_checkpointing: blocks, MB",
-                   [](const KindCost& c) { return c.memory_with_checkpointing.total(); });
+    rows.add(
+        "with train.activation_checkpointing: blocks, MB",
+        [&](const KindCost& c) { return megabytes(c.memory_with_checkpointing.total()); }, 1);
   }
-  rows.counts("KV cache per token, bytes", [](const ModelCost& c) {
-    return c.kv_cache_per_token * static_cast<Index>(sizeof(real));
-  });
+  rows.add("KV cache per token, bytes",
+           [](const KindCost& c) -> Index { return c.cost.kv_cache_per_token * sizeof(real); });
 }
 
 }  // namespace
+
+ModelConfig with_kind(const ModelConfig& model, const std::string& kind) {
+  if (kind == kConfigured) return model;
+  ModelConfig other = model;
+  other.attention = plain_kind(kind, model.attention);
+  return other;
+}
 
 Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
   require_kinds(kinds);
@@ -175,9 +192,8 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
       plan.left_out.push_back(fmt::format("left out {}: {}", kind, why_invalid));
     }
   }
-  if (plan.kinds.empty()) {
-    throw ConfigError(fmt::format("nothing is left to plan\n{}", fmt::join(plan.left_out, "\n")));
-  }
+  throw_if<ConfigError>(plan.kinds.empty(), "nothing is left to plan\n{}",
+                        fmt::join(plan.left_out, "\n"));
   return plan;
 }
 

@@ -5,11 +5,16 @@
 #include <vector>
 
 #include "layers/cost.h"
+#include "layers/model_config.h"
 #include "train/run/config/config.h"
 #include "train/run/loop/step_memory.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
+
+/// Returns `model` with the preset of a kind; fields that no kind decides stay (plain_kind of
+/// layers/attention/kinds.h). The kind "configured" is the model as it is.
+ModelConfig with_kind(const ModelConfig& model, const std::string& kind);
 
 struct KindCost {
   std::string kind;

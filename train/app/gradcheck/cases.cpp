@@ -5,7 +5,7 @@
 #include "autograd/gradcheck/op_cases.h"
 #include "core/random.h"
 #include "layers/model_config.h"
-#include "train/run/config/model_conflicts.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::app {
 
@@ -82,8 +82,7 @@ bool may_see(Index reader, Index token, Index seq, const Visibility& visible) {
   const Index position = token % seq, own = reader % seq;
   if (reader / seq != token / seq || position > own) return false;
   if (visible.sliding_window > 0 && own - position >= visible.sliding_window) return false;
-  return !visible.document_offsets ||
-         position >= (*visible.document_offsets)[static_cast<size_t>(reader)];
+  return !visible.document_offsets || position >= (*visible.document_offsets)[reader];
 }
 
 /// Which token the output of another depends on and must not, in words; empty if there is none.

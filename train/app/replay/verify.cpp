@@ -11,7 +11,7 @@
 #include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
-#include "train/app/replay/recorded_run.h"
+#include "train/app/replay/replay.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics_difference.h"
@@ -78,8 +78,7 @@ std::optional<Difference> tensor_difference(const fs::path& file, const run::Tra
     const auto at = std::ranges::mismatch(was, now, same).in1 - was.begin();
     if (at == std::ssize(was) && was.size() == now.size()) return;
     const auto text = [&](std::span<const real> values) {
-      return at < std::ssize(values) ? fmt::format("{}", values[static_cast<std::size_t>(at)])
-                                     : "-";
+      return at < std::ssize(values) ? fmt::format("{}", values[at]) : "-";
     };
     found = {state.step, fmt::format("{}[{}]", name, at), text(was), text(now)};
   };
@@ -134,8 +133,7 @@ VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin
   const RestoredState restored = restore_to_step(recorded.run, from);
   run::TrainState& state = *restored.state;
   for (Index step = 1; step <= state.step; ++step) {  // diagnostics measure their growth
-    state.grad_norms[static_cast<std::size_t>(step - 1)] =
-        recorded.run.logged(run::metric("optim/grad_norm"), step);
+    state.grad_norms[step - 1] = recorded.run.logged(run::metric("optim/grad_norm"), step);
   }
   origin = restored.origin;
   VerifyPass pass{num_threads(), 0, std::nullopt};
@@ -182,15 +180,14 @@ bool Verification::equal() const {
 Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   RecordedRun run = open_recorded(dir);
   const Index last = run.last_step();
-  if (request.from < 0 || request.from >= last) {
-    throw UsageError(
-        fmt::format("--from {}: {} has steps after 0 to {}", request.from, dir.string(), last - 1));
-  }
+  throw_if<UsageError>(request.from < 0 || request.from >= last,
+                       "--from {}: {} has steps after 0 to {}", request.from, dir.string(),
+                       last - 1);
   std::vector<Index> threads = request.threads;
   if (threads.empty()) threads.push_back(num_threads());
   for (const Index count : threads) {
-    if (count < 1 || count > 1024)
-      throw UsageError(fmt::format("--threads {}: need numbers from 1 to 1024", count));
+    throw_if<UsageError>(count < 1 || count > 1024, "--threads {}: need numbers from 1 to 1024",
+                         count);
   }
   Recorded recorded{std::move(run), {}, {}};
   Index begin = 0;

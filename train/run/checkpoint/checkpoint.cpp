@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <functional>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 
@@ -67,27 +67,22 @@ void write_checksum_header(std::span<std::byte> image) {
 
 std::string verify_checksum_header(const std::filesystem::path& path) {
   const Found found = read_file(path);
-  if (!found.header.starts_with(kMagic)) {
-    throw DataError(fmt::format("{} is not a difftape checkpoint: it does not begin with '{}'",
-                                path.string(), kMagic));
-  }
+  throw_if<DataError>(!found.header.starts_with(kMagic),
+                      "{} is not a difftape checkpoint: it does not begin with '{}'", path.string(),
+                      kMagic);
   std::istringstream words(found.header);
   std::string magic, algorithm, digest;
   std::size_t bytes = 0;
   words >> magic >> algorithm >> digest >> bytes;
-  if (found.header.size() < kChecksumHeaderSize || found.bytes < bytes) {
-    throw DataError(
-        fmt::format("checkpoint {} is cut off: {} bytes are there, {} were written; use another "
-                    "checkpoint of the run",
-                    path.string(), found.header.size() + found.bytes,
-                    bytes == 0 ? "more" : std::to_string(kChecksumHeaderSize + bytes)));
-  }
-  if (found.header != header_text(found.digest, found.bytes)) {
-    throw DataError(
-        fmt::format("checkpoint {} is damaged: its {} bytes of digest {} do not match its first "
-                    "line; use another checkpoint of the run",
-                    path.string(), found.bytes, found.digest));
-  }
+  throw_if<DataError>(found.header.size() < kChecksumHeaderSize || found.bytes < bytes,
+                      "checkpoint {} is cut off: {} bytes are there, {} were written; use another "
+                      "checkpoint of the run",
+                      path.string(), found.header.size() + found.bytes,
+                      bytes == 0 ? "more" : std::to_string(kChecksumHeaderSize + bytes));
+  throw_if<DataError>(found.header != header_text(found.digest, found.bytes),
+                      "checkpoint {} is damaged: its {} bytes of digest {} do not match its first "
+                      "line; use another checkpoint of the run",
+                      path.string(), found.bytes, found.digest);
   return found.digest;
 }
 
@@ -106,20 +101,19 @@ std::string state_path(const Parameter& p, const StateTensor& tensor) {
 h5::File open_version(const fs::path& path) {
   h5::File file = h5::File::open(path);
   const Index version = file.int_attribute("/", "format_version");
-  if (version != kFormatVersion) {
-    throw DataError(fmt::format("checkpoint {} has format version {}; this difftape reads {}",
-                                path.string(), version, kFormatVersion));
-  }
+  throw_if<DataError>(version != kFormatVersion,
+                      "checkpoint {} has format version {}; this difftape reads {}", path.string(),
+                      version, kFormatVersion);
   return file;
 }
 
 CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
   const Index step = file.int_attribute("/", "step");
-  if (step < 0) throw DataError(fmt::format("checkpoint {} is of step {}", path.string(), step));
+  throw_if<DataError>(step < 0, "checkpoint {} is of step {}", path.string(), step);
   const nlohmann::json extra_state =
       system::json_or_discarded(file.string_attribute("/data", "extra_state"));
-  if (!extra_state.is_object())
-    throw DataError(fmt::format("checkpoint {}: its extra_state is no JSON object", path.string()));
+  throw_if<DataError>(!extra_state.is_object(), "checkpoint {}: its extra_state is no JSON object",
+                      path.string());
   return {.step = step,
           .config_yaml = file.string_attribute("/", "config_yaml"),
           .extra_state = extra_state,
@@ -132,17 +126,14 @@ CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
 
 void Checkpoint::require_fits(ParameterSet& parameters) const {
   for (const Parameter& p : parameters) {
-    if (!file_.exists(model_path(p))) {
-      throw DataError(fmt::format("checkpoint {} does not fit the model: it has no {} {}",
-                                  path_.string(), p.name, p.shape.str()));
-    }
+    throw_if<DataError>(!file_.exists(model_path(p)),
+                        "checkpoint {} does not fit the model: it has no {} {}", path_.string(),
+                        p.name, p.shape.str());
     const Shape found = file_.shape(model_path(p));
-    if (found != p.shape) {
-      throw DataError(
-          fmt::format("checkpoint {} does not fit the model: {} is {} in the file and {} in the "
-                      "model",
-                      path_.string(), p.name, found.str(), p.shape.str()));
-    }
+    throw_if<DataError>(found != p.shape,
+                        "checkpoint {} does not fit the model: {} is {} in the file and {} in the "
+                        "model",
+                        path_.string(), p.name, found.str(), p.shape.str());
   }
   for (const std::string& name : file_.children("/model")) {
     if (parameters.find(name) == nullptr) {
@@ -158,11 +149,10 @@ void require_optimizer(const fs::path& path, const h5::File& file, const Optimiz
   for (const Optimizer::State& state : optimizer.states()) {
     for (const StateTensor& tensor : state.tensors) {
       const std::string dataset = state_path(*state.parameter, tensor);
-      if (!file.exists(dataset) || file.shape(dataset) != state.parameter->shape) {
-        throw DataError(fmt::format(
-            "checkpoint {} cannot continue training: it has no {} {}; it can be evaluated only",
-            path.string(), dataset, state.parameter->shape.str()));
-      }
+      throw_if<DataError>(
+          !file.exists(dataset) || file.shape(dataset) != state.parameter->shape,
+          "checkpoint {} cannot continue training: it has no {} {}; it can be evaluated only",
+          path.string(), dataset, state.parameter->shape.str());
     }
   }
 }
@@ -198,11 +188,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
 
 fs::path save_checkpoint(const fs::path& directory, const ParameterSet& parameters,
                          const Optimizer* optimizer, const CheckpointMeta& meta) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) {
-    throw OutputError(fmt::format("cannot make {}: {}", directory.string(), error.message()));
-  }
+  system::make_folder(directory);
   fs::path path = directory / step_file_name(meta.step);
   write_checkpoint(path, parameters, optimizer, meta);
   system::replace_text(directory / kLatest, path.filename().string() + "\n");
@@ -239,14 +225,9 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
 
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-
 /// The name in a file `latest` or `best`; empty if there is none.
 std::string name_in(const fs::path& path) {
-  if (!is_file(path)) return "";
+  if (!system::is_file(path)) return "";
   std::string name = system::read_text(path);
   name.erase(name.find_last_not_of(" \r\n") + 1);
   return name;
@@ -265,19 +246,17 @@ std::string step_file_name(Index step) {
 std::optional<Index> step_of_file(const fs::path& file) {
   const std::string name = file.filename().string();
   if (!name.starts_with(kStepPrefix) || !name.ends_with(kStepSuffix)) return std::nullopt;
-  Index step = 0;
-  const char* end = name.data() + name.size() - kStepSuffix.size();
-  const auto [stopped, error] = std::from_chars(name.data() + kStepPrefix.size(), end, step);
-  const bool whole = error == std::errc() && stopped == end && step >= 0;
-  return whole ? std::optional(step) : std::nullopt;
+  std::string_view number = name;
+  number.remove_prefix(kStepPrefix.size());
+  number.remove_suffix(kStepSuffix.size());
+  const std::optional<Index> step = system::read_number<Index>(number);
+  return step >= Index{0} ? step : std::nullopt;
 }
 
 std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory) {
   std::vector<std::pair<Index, fs::path>> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (const auto step = step_of_file(entry->path())) found.emplace_back(*step, entry->path());
+  for (const fs::path& path : system::paths_in(directory)) {
+    if (const auto step = step_of_file(path)) found.emplace_back(*step, path);
   }
   std::ranges::sort(found, std::greater());
   return found;
@@ -302,22 +281,21 @@ void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_in
 bool is_checkpoint_file(const fs::path& path) { return path.extension() == kStepSuffix; }
 
 bool names_checkpoint(const fs::path& where) {
-  std::error_code ignored;
-  return fs::is_directory(where, ignored) || is_checkpoint_file(where) || names_another(where);
+  return system::is_folder(where) || is_checkpoint_file(where) || names_another(where);
 }
 
 bool has_checkpoint(const fs::path& run) {
   const fs::path directory = run / "checkpoints";
-  return is_file(directory / kLatest) || !checkpoints_in(directory).empty();
+  return system::is_file(directory / kLatest) || !checkpoints_in(directory).empty();
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (is_file(where) && !names_another(where)) return where;
+  if (system::is_file(where) && !names_another(where)) return where;
   for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
-    if (!is_file(latest)) continue;
+    if (!system::is_file(latest)) continue;
     const std::string name = name_in(latest);
     fs::path named = latest.parent_path() / name;
-    if (is_file(named)) return named;
+    if (system::is_file(named)) return named;
     throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
   }
   for (const fs::path& directory : {where, where / "checkpoints"}) {

@@ -28,7 +28,6 @@
 #include "core/error.h"
 #include "optim/optimizer.h"
 #include "train/run/records/h5.h"
-#include "train/run/records/tokenizer_file.h"
 
 namespace difftape::run {
 

@@ -89,26 +89,19 @@ enum class OnSpike {
   skip_step  ///< the step changes nothing
 };
 
-}  // namespace difftape::run
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<run::DataKind> =
-    std::to_array<Named<run::DataKind>>({{"text", run::DataKind::text},
-                                         {"tokens", run::DataKind::tokens},
-                                         {"needles", run::DataKind::needles},
-                                         {"mqar", run::DataKind::mqar},
-                                         {"backcopy", run::DataKind::backcopy}});
-template <>
-inline constexpr auto kNames<run::OnSpike> =
-    std::to_array<Named<run::OnSpike>>({{"none", run::OnSpike::none},
-                                        {"zclip", run::OnSpike::zclip},
-                                        {"skip_step", run::OnSpike::skip_step}});
-
-}  // namespace difftape
-
-namespace difftape::run {
+constexpr auto names_of(DataKind) {
+  using enum DataKind;
+  return std::to_array<Named<DataKind>>({{"text", text},
+                                         {"tokens", tokens},
+                                         {"needles", needles},
+                                         {"mqar", mqar},
+                                         {"backcopy", backcopy}});
+}
+constexpr auto names_of(OnSpike) {
+  using enum OnSpike;
+  return std::to_array<Named<OnSpike>>(
+      {{"none", none}, {"zclip", zclip}, {"skip_step", skip_step}});
+}
 
 struct DataConfig {
   DataKind type = DataKind::text;

@@ -1,171 +1,153 @@
-#include "train/run/config/model_conflicts.h"
-
-#include <fmt/format.h>
-
+// Combinations of the keys of a model that are invalid, each with what to write instead.
 #include "core/error.h"
 #include "layers/language_model.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::run {
 
 namespace {
 
-class Errors {
+/// Collects what is wrong. All combinations have one key in common.
+class Conflicts {
  public:
-  explicit Errors(const ModelConfig& model) : model_(model) {}
+  explicit Conflicts(std::string common_key) : common_key_(std::move(common_key)) {}
 
-  /// `keys` are below model; the kind is always one of them.
-  void add(std::vector<const char*> keys, std::string message) {
-    keys.push_back("attention.kind");
-    ConfigConflict error;
-    for (const char* key : keys) error.keys.push_back(fmt::format("model.{}", key));
-    error.message = std::move(message);
-    list.push_back(std::move(error));
-  }
-
-  void check_maps(const AttentionFields& fields) {
-    const AttentionConfig& config = model_.attention;
-    const std::string one_map = fmt::format(
-        "{} has one softmax map a head, so there is nothing to subtract", config.kind.name());
-    if (fields.maps() == 1 && config.pairing) {
-      add({"attention.pairing"},
-          one_map + "; write kind: diff_v2 to pair its query heads, or leave out pairing");
-    }
-    if (fields.mapping == MappingKind::paired && config.pairing) {
-      add({"attention.pairing"},
-          fmt::format("the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice "
-                      "would only rename them. Write kind: diff_v2, where pairing decides which "
-                      "key head each map reads, or leave it out",
-                      config.kind.name()));
-    }
-    if (fields.mapping == MappingKind::doubled && fields.pairing == Pairing::split_half &&
-        kv_heads_of(model_) == 1) {
-      add({"attention.pairing", "num_kv_heads"},
-          "with one key head all query heads are of one group, and pairing them otherwise only "
-          "renames them; write num_kv_heads above 1, or leave out pairing");
-    }
-    const AttentionKind baseline;
-    if (config.kind != baseline && fields == fields_of(plain_kind(baseline, config))) {
-      add({"attention.softmax_denominator", "attention.gate"},
-          fmt::format("without what makes it {}, this is {}; write kind: {}", config.kind.name(),
-                      baseline.name(), baseline.name()));
-    }
-    if (fields.maps() == 1 && config.lambda) {
-      add({"attention.lambda"}, one_map + "; write kind: diff_v1 or diff_v2, or leave out lambda");
-    }
-  }
-
-  void check_lambda(const AttentionFields& fields) {
-    const AttentionConfig& config = model_.attention;
-    const bool has_init = fields.maps() == 2 && fields.lambda == LambdaKind::exponential;
-    if (config.lambda_init && !has_init) {
-      add({"attention.lambda_init", "attention.lambda"},
-          "lambda_init is the constant in V1's exponential lambda, and this variant has none; "
-          "write lambda: exponential, or leave out lambda_init");
-    }
-    const bool is_used = has_init && fields.lambda_init == LambdaInit::constant;
-    if (config.lambda_init_value != AttentionConfig{}.lambda_init_value && !is_used) {
-      add({"attention.lambda_init_value", "attention.lambda_init", "attention.lambda"},
-          "the value is used with lambda_init: constant only; write that too, or leave out "
-          "lambda_init_value");
-    }
-  }
-
-  void check_qk_clip(const AttentionFields& fields) {
-    if (fields.qk_clip == 0) return;
-    if (fields.qk_norm) {
-      add({"attention.qk_clip_threshold", "attention.qk_norm"},
-          "qk_norm undoes what QK-clip does to the weights of queries and keys, and bounds their "
-          "logits itself; leave out one of them");
-    }
-    if (fields.logit_softcap > 0) {
-      add({"attention.qk_clip_threshold", "attention.attn_logit_softcap"},
-          "QK-clip needs the logits as they are, and attn_logit_softcap bounds them; leave out one "
-          "of "
-          "them");
-    }
-    if (fields.softmax_denominator == SoftmaxDenominator::sink) {
-      add({"attention.qk_clip_threshold", "attention.softmax_denominator"},
-          "the largest logit of a row is known together with its learned sink only; write "
-          "softmax_denominator: softmax or softmax1, or leave out qk_clip_threshold");
-    }
-  }
-
-  void check_context(const AttentionFields& fields) {
-    if (fields.context.empty()) return;
-    const auto refuse = [&](const char* key) {
-      add({key}, fmt::format("{} makes its context by a rule of its own, which knows no {}; leave "
-                             "it out",
-                             fields.context, std::string_view(key).substr(10)));
-    };
-    if (model_.attention.softmax_denominator) refuse("attention.softmax_denominator");
-    if (fields.logit_softcap > 0) refuse("attention.attn_logit_softcap");
-    if (fields.qk_clip > 0) refuse("attention.qk_clip_threshold");
-  }
-
-  void check_heads(const AttentionFields& fields) {
-    if (fields.mapping != MappingKind::paired) return;
-    const std::string_view kind = model_.attention.kind.name();
-    if (model_.num_heads % 2 != 0) {
-      add({"num_heads"},
-          fmt::format("{} pairs the heads of the baseline, but num_heads is {}; need an even "
-                      "number. num_heads is always the baseline's head count: its pairs follow "
-                      "from it",
-                      kind, model_.num_heads));
-    } else if (kv_heads_of(model_) % 2 != 0) {
-      add({"num_kv_heads"},
-          fmt::format("{} pairs the key and value heads of the baseline, but num_kv_heads is {}; "
-                      "need an even number",
-                      kind, kv_heads_of(model_)));
-    }
+  /// `keys` are below `model`.
+  template <class... Args>
+  void add_if(bool invalid, std::vector<std::string> keys, fmt::format_string<Args...> message,
+              Args&&... args) {
+    if (!invalid) return;
+    keys.push_back(common_key_);
+    for (std::string& key : keys) key.insert(0, "model.");
+    list.push_back({std::move(keys), fmt::format(message, std::forward<Args>(args)...)});
   }
 
   std::vector<ConfigConflict> list;
 
  private:
-  const ModelConfig& model_;
+  std::string common_key_;
 };
+
+void check_maps(const ModelConfig& model, const AttentionFields& fields, Conflicts& conflicts) {
+  const AttentionConfig& config = model.attention;
+  const std::string_view kind = config.kind.name();
+  const bool one_map = fields.maps() == 1;
+  conflicts.add_if(one_map && config.pairing, {"attention.pairing"},
+                   "{} has one softmax map a head, so there is nothing to subtract; write kind: "
+                   "diff_v2 to pair its query heads, or leave out pairing",
+                   kind);
+  conflicts.add_if(
+      fields.mapping == MappingKind::paired && config.pairing, {"attention.pairing"},
+      "the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice would "
+      "only rename them. Write kind: diff_v2, where pairing decides which key head each "
+      "map reads, or leave it out",
+      kind);
+  conflicts.add_if(fields.mapping == MappingKind::doubled &&
+                       fields.pairing == Pairing::split_half && kv_heads_of(model) == 1,
+                   {"attention.pairing", "num_kv_heads"},
+                   "with one key head all query heads are of one group, and pairing them otherwise "
+                   "only renames them; write num_kv_heads above 1, or leave out pairing");
+  const AttentionKind baseline;
+  conflicts.add_if(config.kind != baseline && fields == fields_of(plain_kind(baseline, config)),
+                   {"attention.softmax_denominator", "attention.gate"},
+                   "without what makes it {}, this is {}; write kind: {}", kind, baseline.name(),
+                   baseline.name());
+  conflicts.add_if(one_map && config.lambda, {"attention.lambda"},
+                   "{} has one softmax map a head, so there is nothing to subtract; write kind: "
+                   "diff_v1 or diff_v2, or leave out lambda",
+                   kind);
+  const bool has_init = !one_map && fields.lambda == LambdaKind::exponential;
+  conflicts.add_if(config.lambda_init && !has_init, {"attention.lambda_init", "attention.lambda"},
+                   "lambda_init is the constant in V1's exponential lambda, and this variant has "
+                   "none; write lambda: exponential, or leave out lambda_init");
+  conflicts.add_if(
+      config.lambda_init_value != AttentionConfig{}.lambda_init_value &&
+          !(has_init && fields.lambda_init == LambdaInit::constant),
+      {"attention.lambda_init_value", "attention.lambda_init", "attention.lambda"},
+      "the value is used with lambda_init: constant only; write that too, or leave out "
+      "lambda_init_value");
+}
+
+void check_qk_clip(const AttentionFields& fields, Conflicts& conflicts) {
+  if (fields.qk_clip == 0) return;
+  conflicts.add_if(
+      fields.qk_norm, {"attention.qk_clip_threshold", "attention.qk_norm"},
+      "qk_norm undoes what QK-clip does to the weights of queries and keys, and bounds "
+      "their logits itself; leave out one of them");
+  conflicts.add_if(
+      fields.logit_softcap > 0, {"attention.qk_clip_threshold", "attention.attn_logit_softcap"},
+      "QK-clip needs the logits as they are, and attn_logit_softcap bounds them; leave "
+      "out one of them");
+  conflicts.add_if(fields.softmax_denominator == SoftmaxDenominator::sink,
+                   {"attention.qk_clip_threshold", "attention.softmax_denominator"},
+                   "the largest logit of a row is known together with its learned sink only; write "
+                   "softmax_denominator: softmax or softmax1, or leave out qk_clip_threshold");
+}
+
+void check_context(const ModelConfig& model, const AttentionFields& fields, Conflicts& conflicts) {
+  if (fields.context.empty()) return;
+  const std::pair<bool, std::string> unknown[] = {
+      {model.attention.softmax_denominator.has_value(), "softmax_denominator"},
+      {fields.logit_softcap > 0, "attn_logit_softcap"},
+      {fields.qk_clip > 0, "qk_clip_threshold"}};
+  for (const auto& [given, key] : unknown)
+    conflicts.add_if(given, {"attention." + key},
+                     "{} makes its context by a rule of its own, which knows no {}; leave it out",
+                     fields.context, key);
+}
+
+void check_heads(const ModelConfig& model, const AttentionFields& fields, Conflicts& conflicts) {
+  if (fields.mapping != MappingKind::paired) return;
+  const std::string_view kind = model.attention.kind.name();
+  const bool odd = model.num_heads % 2 != 0;
+  conflicts.add_if(odd, {"num_heads"},
+                   "{} pairs the heads of the baseline, but num_heads is {}; need an even number. "
+                   "num_heads is always the baseline's head count: its pairs follow from it",
+                   kind, model.num_heads);
+  conflicts.add_if(!odd && kv_heads_of(model) % 2 != 0, {"num_kv_heads"},
+                   "{} pairs the key and value heads of the baseline, but num_kv_heads is {}; need "
+                   "an even number",
+                   kind, kv_heads_of(model));
+}
+
+void check_rope(const ModelConfig& model, Conflicts& conflicts) {
+  const RopeScaling& scaling = model.rope_scaling;
+  const bool none = scaling.rope_type == RopeScalingKind::none;
+  conflicts.add_if(!none && !model.rope, {"rope_scaling.rope_type"},
+                   "without RoPE there are no frequencies to scale; leave it out, or write "
+                   "model.rope: true");
+  conflicts.add_if(
+      !none && scaling.factor == 1, {"rope_scaling.factor"},
+      "a factor of 1 scales nothing; write how much longer sequences are than those of "
+      "training, such as 4");
+  conflicts.add_if(
+      none && scaling.factor != 1, {"rope_scaling.factor"},
+      "is used with a kind of scaling; write model.rope_scaling.rope_type: linear, ntk "
+      "or yarn, or leave it out");
+  conflicts.add_if(scaling.rope_type != RopeScalingKind::yarn && scaling.original_seq_len != 0,
+                   {"rope_scaling.original_seq_len"},
+                   "is used with model.rope_scaling.rope_type: yarn only; leave it out");
+  conflicts.add_if(none && scaling.attention_factor != 0, {"rope_scaling.attention_factor"},
+                   "is used with a kind of scaling; leave it out");
+}
 
 }  // namespace
 
-std::vector<ConfigConflict> rope_errors(const ModelConfig& config) {
-  const RopeScaling& scaling = config.rope_scaling;
-  const bool none = scaling.rope_type == RopeScalingKind::none;
-  std::vector<ConfigConflict> errors;
-  const auto refuse = [&](bool bad, const char* key, const std::string& message) {
-    const std::string section = "model.rope_scaling.";
-    if (bad) errors.push_back({{section + key, section + "rope_type"}, message});
-  };
-  refuse(!none && !config.rope, "rope_type",
-         "without RoPE there are no frequencies to scale; leave it out, or write model.rope: true");
-  refuse(!none && scaling.factor == 1, "factor",
-         "a factor of 1 scales nothing; write how much longer sequences are than those of "
-         "training, such as 4");
-  refuse(
-      none && scaling.factor != 1, "factor",
-      "is used with a kind of scaling; write model.rope_scaling.rope_type: linear, ntk or yarn, or "
-      "leave it out");
-  refuse(scaling.rope_type != RopeScalingKind::yarn && scaling.original_seq_len != 0,
-         "original_seq_len", "is used with model.rope_scaling.rope_type: yarn only; leave it out");
-  refuse(none && scaling.attention_factor != 0, "attention_factor",
-         "is used with a kind of scaling; leave it out");
-  return errors;
-}
-
-std::vector<ConfigConflict> attention_errors(const ModelConfig& config) {
-  const AttentionFields fields = fields_of(config.attention);
-  Errors errors(config);
-  errors.check_context(fields);
-  errors.check_heads(fields);
-  errors.check_maps(fields);
-  errors.check_lambda(fields);
-  errors.check_qk_clip(fields);
-  return errors.list;
+std::vector<ConfigConflict> model_conflicts(const ModelConfig& model) {
+  const AttentionFields fields = fields_of(model.attention);
+  Conflicts attention("attention.kind"), rope("rope_scaling.rope_type");
+  check_context(model, fields, attention);
+  check_heads(model, fields, attention);
+  check_maps(model, fields, attention);
+  check_qk_clip(fields, attention);
+  check_rope(model, rope);
+  attention.list.insert(attention.list.end(), rope.list.begin(), rope.list.end());
+  return attention.list;
 }
 
 std::string unsupported_reason(const ModelConfig& model) {
-  for (const auto& errors : {attention_errors(model), rope_errors(model)}) {
-    if (!errors.empty()) return errors.front().message;
-  }
+  if (const auto conflicts = model_conflicts(model); !conflicts.empty())
+    return conflicts.front().message;
   try {
     static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
   } catch (const ConfigError& error) {

@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
-#include "train/run/config/foreign_names.h"
 #include "train/system/files.h"
 #include "train/system/suggest.h"
 
@@ -27,11 +26,10 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
   ConfigErrors errors;
   Assignments assignments(errors);
   const std::filesystem::path dir(path), of_run = dir / "config.yaml";
-  std::error_code ignored;
-  if (std::filesystem::exists(dir / "env.json", ignored)) {
+  if (system::is_there(dir / "env.json")) {
     assignments.add_text(system::read_text(of_run), of_run.string());
   } else {
-    assignments.add_file(std::filesystem::exists(of_run, ignored) ? of_run.string() : path);
+    assignments.add_file(system::is_there(of_run) ? of_run.string() : path);
   }
   for (const std::string& text : overrides) assignments.add_override(text);
   ResolvedConfig resolved = assignments.resolve();
@@ -52,7 +50,7 @@ Config config_from_yaml(const std::string& text, const std::string& where,
 
 void set_value(Config& config, const std::string& key, const std::string& yaml) {
   const Field* field = find_field(key);
-  if (!field) throw ConfigError(fmt::format("unknown key '{}'", key));
+  throw_if<ConfigError>(!field, "unknown key '{}'", key);
   ConfigErrors errors;
   const auto node = parse_yaml(yaml, key, YamlSource::command_line, errors);
   const auto value = node ? read_value(*node, key, field->spec, errors) : std::nullopt;
@@ -83,7 +81,7 @@ std::string read_text(const std::string& path, bool named_by_a_file, std::string
   text.resize(kMaxFileBytes + 1);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) return "cannot be read; check its permissions";
-  text.resize(static_cast<size_t>(file.gcount()));
+  text.resize(file.gcount());
   if (text.size() > kMaxFileBytes) return "longer than 64 KiB; need a YAML file";
   if (text.find('\0') != std::string::npos) return "is not text; need a YAML file";
   return "";
@@ -180,7 +178,7 @@ void Assignments::load(const std::string& path, const SourceLocation* named_at) 
   std::string text;
   if (const std::string problem = read_text(path, named_at != nullptr, text); !problem.empty()) {
     complete_ = false;
-    if (!named_at) throw MissingInput(fmt::format("{}: {}", path, problem));
+    throw_if<MissingInput>(!named_at, "{}: {}", path, problem);
     errors_->add(*named_at, fmt::format("base: {}: {}", path, problem));
     return;
   }

@@ -99,6 +99,15 @@ class Assignments {
   bool complete_ = true;              ///< every file could be parsed
 };
 
+/// An invalid combination of the keys of a model: the keys, and what to write instead.
+struct ConfigConflict {
+  std::vector<std::string> keys;  ///< such as "model.attention.pairing"
+  std::string message;
+};
+std::vector<ConfigConflict> model_conflicts(const ModelConfig& model);
+/// Why this model cannot be built, for example because its heads make no pairs; empty if it can.
+std::string unsupported_reason(const ModelConfig& model);
+
 /// True for one word that can be a folder: no '/', no control characters, not "." or "..".
 bool can_name_folder(const std::string& name);
 

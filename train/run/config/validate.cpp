@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "layers/model_config.h"
-#include "train/run/config/model_conflicts.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {
@@ -58,9 +57,7 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   rules.check(m.num_heads % kv_heads == 0, {kv, heads},
               "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
               m.num_heads);
-  for (const auto& errors : {attention_errors(m), rope_errors(m)}) {
-    for (const ConfigConflict& error : errors) rules.check(false, error.keys, "{}", error.message);
-  }
+  for (const auto& [keys, message] : model_conflicts(m)) rules.check(false, keys, "{}", message);
 }
 
 void validate_softcaps(const ModelConfig& m, const Rules& rules) {
@@ -80,7 +77,7 @@ void validate_samples(const Config& c, const Rules& rules) {
   rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_interval"},
               "is empty; need at least one byte to begin with");
   if (c.data.type != DataKind::text) return;  // how many tokens it is, the data say
-  const auto length = static_cast<Index>(c.log.sample_prompt.size());
+  const auto length = std::ssize(c.log.sample_prompt);
   rules.check(length <= c.model.max_seq_len, {"log.sample_prompt", "model.max_seq_len"},
               "is {} tokens long; the context of the model ends at {}", length,
               c.model.max_seq_len);
@@ -111,7 +108,7 @@ void validate_needles(const Config& c, const Rules& rules) {
   const Index batches = std::min(batches_to_validate(c, 0, kAll),  // before the last step
                                  batches_to_validate(c, c.train.steps, kAll));
   const Index read = batches * c.data.batch_size;
-  const Index least = NeedlesConfig::kDepths * static_cast<Index>(task.facts.size());
+  const Index least = NeedlesConfig::kDepths * std::ssize(task.facts);
   rules.check(read >= least,
               {"train.eval_batches", "train.final_eval_batches", "data.batch_size", all_facts},
               "a validation reads {} sequences; needles needs {} for each of {} settings at each "
@@ -242,17 +239,14 @@ Precision precision_of(const Config& config) {
 Engine engine_of(const Config& config) {
   const Engine engine = config.train.gemm;
   const std::string unsupported = unsupported_reason(engine);
-  if (!unsupported.empty()) {
-    throw ConfigError(fmt::format("train.gemm: {} cannot be had here: {}; or use auto",
-                                  to_string(engine), unsupported));
-  }
+  throw_if<ConfigError>(!unsupported.empty(), "train.gemm: {} cannot be had here: {}; or use auto",
+                        to_string(engine), unsupported);
   const Precision precision = config.train.precision;
-  if (engine == Engine::portable && precision == Precision::bf16) {
-    throw ConfigError(fmt::format(
-        "train.gemm: portable multiplies no bfloat16, whose units add in an order of their own; "
-        "set train.precision to {}_emulated or full, or train.gemm to auto",
-        to_string(precision)));
-  }
+  throw_if<ConfigError>(
+      engine == Engine::portable && precision == Precision::bf16,
+      "train.gemm: portable multiplies no bfloat16, whose units add in an order of their own; "
+      "set train.precision to {}_emulated or full, or train.gemm to auto",
+      to_string(precision));
   return engine;
 }
 

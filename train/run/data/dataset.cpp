@@ -33,15 +33,15 @@ std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::u
 }
 
 void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {
-  if (model.vocab_size >= data.vocab_size()) return;
-  throw ConfigError(fmt::format("model.vocab_size is {}; data.type '{}' needs at least {}",
-                                model.vocab_size, to_string(kind), data.vocab_size()));
+  throw_if<ConfigError>(model.vocab_size < data.vocab_size(),
+                        "model.vocab_size is {}; data.type '{}' needs at least {}",
+                        model.vocab_size, to_string(kind), data.vocab_size());
 }
 
 }  // namespace
 
 std::vector<std::int32_t> Batch::columns(Index first) const {
-  std::vector<std::int32_t> out(static_cast<size_t>(batch * seq));
+  std::vector<std::int32_t> out(batch * seq);
   for (Index b = 0; b < batch; ++b) {
     std::copy_n(tokens.begin() + b * (seq + 1) + first, seq, out.begin() + b * seq);
   }
@@ -62,18 +62,16 @@ Index Batch::scored_targets() const {
 
 DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
   if (eos_token_id < 0) return nullptr;
-  std::vector<std::int32_t> starts(static_cast<size_t>(batch * seq));
+  std::vector<std::int32_t> starts(batch * seq);
   for (Index i = 0; i < batch * seq; ++i) {
     const Index t = i % seq;
-    const bool ended =
-        t > 0 && tokens[static_cast<size_t>(i / seq * (seq + 1) + t - 1)] == eos_token_id;
-    starts[static_cast<size_t>(i)] =
-        static_cast<std::int32_t>(t == 0  ? 0
-                                  : ended ? t
-                                          : starts[static_cast<size_t>(i - 1)]);
+    const bool ended = t > 0 && tokens[i / seq * (seq + 1) + t - 1] == eos_token_id;
+    starts[i] = static_cast<std::int32_t>(t == 0 ? 0 : ended ? t : starts[i - 1]);
   }
   return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
 }
+
+nlohmann::ordered_json FixedBatches::info() const { return {}; }
 
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed, Index micro_batches) {
@@ -95,11 +93,11 @@ std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
 void require_same_data(const ValidationData& data, const nlohmann::json& recorded,
                        const std::filesystem::path& made) {
   const nlohmann::json now = data.info();
-  if (recorded == now) return;
-  throw DataError(fmt::format(
+  throw_if<DataError>(
+      recorded != now,
       "{}: the data changed since it was made: they were {}, they are {}; bring the files back, or "
       "say where they are with --set data.path=PATH",
-      made.string(), system::json_text(recorded), system::json_text(now)));
+      made.string(), system::json_text(recorded), system::json_text(now));
 }
 
 }  // namespace difftape::run

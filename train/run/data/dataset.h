@@ -1,6 +1,7 @@
 #pragma once
 // What a model is trained and validated on: batches of token sequences.
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,7 +12,7 @@
 
 #include "core/attention/attention.h"
 #include "train/run/config/config.h"
-#include "train/run/records/tokenizer_file.h"
+#include "train/run/records/h5.h"
 
 namespace difftape::run {
 
@@ -122,6 +123,24 @@ class Dataset : public ValidationData {
   /// The entropy of a token given the one before it, nats, from the pairs in what trains: a model
   /// that does not get below it has learned less than a table of pairs. Of generated data nothing.
   virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+};
+
+/// Batches at hand in place of data: number i of each step and of validation, the last one after
+/// that.
+class FixedBatches : public Dataset {
+ public:
+  FixedBatches(std::vector<Batch> batches, Index vocab_size)
+      : batches_(std::move(batches)), vocab_size_(vocab_size) {}
+
+  Batch train_batch(Index, Index micro) const override { return val_batch(micro); }
+  Batch val_batch(Index i) const override { return batches_[std::min(i, val_batches() - 1)]; }
+  Index val_batches() const override { return std::ssize(batches_); }
+  Index vocab_size() const override { return vocab_size_; }
+  nlohmann::ordered_json info() const override;
+
+ protected:
+  std::vector<Batch> batches_;
+  Index vocab_size_;
 };
 
 /// Throws DataError unless `data` are those of which `made` recorded this info.

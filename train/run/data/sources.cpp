@@ -4,12 +4,17 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "core/digest.h"
 #include "core/error.h"
+#include "train/system/files.h"
 
 namespace difftape::run {
 
@@ -42,9 +47,8 @@ bool hidden(const fs::path& path) { return path.filename().string().starts_with(
 std::vector<fs::path> files_at(const fs::path& path) {
   std::error_code error;
   if (fs::is_regular_file(path, error)) return {path};
-  if (!fs::is_directory(path, error)) {
-    throw DataError(fmt::format("{}: neither a file nor a directory", path.string()));
-  }
+  throw_if<DataError>(!fs::is_directory(path, error), "{}: neither a file nor a directory",
+                      path.string());
   std::vector<fs::path> files;
   fs::recursive_directory_iterator at(path, error), end;
   for (; !error && at != end; at.increment(error)) {
@@ -60,8 +64,7 @@ std::vector<fs::path> files_at(const fs::path& path) {
 
 /// What the files at a path that an entry names are called together.
 std::string domain_of(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return path.stem().string();
+  if (!system::is_folder(path)) return path.stem().string();
   return fs::canonical(path).filename().string();
 }
 
@@ -105,15 +108,88 @@ std::string one_or_number(std::span<const SourceFile> files) {
 std::vector<std::string> default_text() {
   const std::filesystem::path headers = DIFFTAPE_EIGEN_HEADERS;
   for (const char* part : {"Eigen", "unsupported"}) {
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(headers / part, ignored)) {
-      throw MissingInput(fmt::format(
-          "the default text, the headers of Eigen, is not on this machine: no directory {}; set "
-          "data.path or install libeigen3-dev",
-          (headers / part).string()));
-    }
+    throw_if<MissingInput>(
+        !system::is_folder(headers / part),
+        "the default text, the headers of Eigen, is not on this machine: no directory {}; set "
+        "data.path or install libeigen3-dev",
+        (headers / part).string());
   }
   return {headers / "Eigen", headers / "unsupported"};
+}
+
+static_assert(std::endian::native == std::endian::little, "stored tokens are little-endian");
+
+namespace {
+
+constexpr Index kPiece = Index{1} << 18;  ///< tokens that are looked at together
+
+/// The token, or -1 if 31 bits do not hold it.
+std::int32_t token_of(auto stored) {
+  return std::in_range<std::int32_t>(stored) ? static_cast<std::int32_t>(stored) : -1;
+}
+
+template <class T>
+void widen(std::string_view bytes, std::span<std::int32_t> into) {
+  for (size_t i = 0; i < into.size(); ++i) {
+    T token;
+    std::memcpy(&token, bytes.data() + i * sizeof(T), sizeof(T));
+    into[i] = token_of(token);
+  }
+}
+
+/// Fills `into` with tokens from number `begin` on; returns their bytes as they are stored, of
+/// those read in pieces as they are now.
+std::span<const std::byte> read_tokens(const TokenFile& file, Index begin,
+                                       std::span<std::int32_t> into) {
+  if (file.pieces) {
+    std::vector<std::int64_t> stored(into.size());
+    file.pieces->read_range("tokens", begin, stored);
+    std::ranges::transform(stored, into.begin(),
+                           [](std::int64_t token) { return token_of(token); });
+    return std::as_bytes(into);
+  }
+  const std::string_view bytes = file.bytes.read(
+      file.offset + static_cast<size_t>(begin) * file.width, into.size() * file.width);
+  if (file.width == 1) widen<std::uint8_t>(bytes, into);
+  if (file.width == 2) widen<std::uint16_t>(bytes, into);
+  if (file.width == 4) widen<std::uint32_t>(bytes, into);
+  if (file.width == 8) widen<std::uint64_t>(bytes, into);
+  return std::as_bytes(std::span(bytes));
+}
+
+}  // namespace
+
+void TokenFile::read(Index begin, std::span<std::int32_t> into) const {
+  read_tokens(*this, begin, into);
+}
+
+StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
+    : files_(std::move(stored)) {
+  Digest payload;
+  std::vector<std::int32_t> tokens;
+  for (const TokenFile& file : files_) {
+    for (Index at = 0; at < file.size; at += kPiece) {
+      tokens.resize(std::min(kPiece, file.size - at));
+      payload.add(read_tokens(file, at, tokens));
+      check(file, at, tokens);
+    }
+    if (domains.empty() || domains.back().domain != file.domain)
+      domains.push_back({file.domain, {size(), size()}});
+    domains.back().span.end += file.size;
+    ends_.push_back(size() + file.size);
+  }
+  files = std::ssize(files_);
+  digest = payload.hex();
+}
+
+void StoredTokens::copy(Index begin, std::span<std::int32_t> into) const {
+  auto file = static_cast<size_t>(std::ranges::upper_bound(ends_, begin) - ends_.begin());
+  Index at = begin - (file == 0 ? 0 : ends_[file - 1]);
+  for (; !into.empty(); ++file, at = 0) {
+    const Index here = std::min(std::ssize(into), files_[file].size - at);
+    files_[file].read(at, into.first(here));
+    into = into.subspan(here);
+  }
 }
 
 }  // namespace difftape::run

@@ -6,7 +6,6 @@
 #include "core/name_scope.h"
 #include "train/run/data/near_duplicates.h"
 #include "train/run/data/sources.h"
-#include "train/run/data/stored_tokens.h"
 
 namespace difftape::run {
 
@@ -20,18 +19,18 @@ constexpr int kSampling = 3;  ///< one string in 8; all of them take ten times a
 
 void require_text(const TokenFile& file, Index first, std::span<const std::int32_t> bytes) {
   const auto zero = std::ranges::find(bytes, 0);
-  if (zero == bytes.end()) return;
-  throw DataError(fmt::format(
+  throw_if<DataError>(
+      zero != bytes.end(),
       "{}: is no text, byte {} of it is 0. Files of tokens, .bin of nanoGPT or llm.c and .h5, need "
       "data.type tokens; other files have to be left out",
-      file.path.string(), first + (zero - bytes.begin())));
+      file.path.string(), first + (zero - bytes.begin()));
 }
 
 std::vector<TokenFile> open_text(std::span<const std::string> entries) {
   std::vector<TokenFile> files;
   for (const auto& [path, domain] : find_source_files(entries)) {
     system::StoredBytes bytes(path);
-    const auto size = static_cast<Index>(bytes.size());
+    const auto size = std::ssize(bytes);
     files.push_back({.path = path,
                      .format = "text",
                      .bytes = std::move(bytes),
@@ -92,9 +91,7 @@ void hold_out_files(FileDivision& division, std::span<const DocumentFacts> files
 FileDivision divide_files(std::span<const TokenFile> files, double val_fraction) {
   std::vector<DocumentFacts> facts;
   for (const TokenFile& file : files) {
-    Digest digest;
-    digest.add(file.bytes.all());
-    facts.push_back({file.size, digest.hex()});
+    facts.push_back({file.size, digest_of(file.bytes.all())});
   }
   const ReadDocument read = [&](size_t i) { return files[i].bytes.all(); };
   FileDivision division{find_near_duplicates(facts, kDropDuplicates, kSampling, read),

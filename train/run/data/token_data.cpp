@@ -17,7 +17,6 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/name_scope.h"
-#include "train/run/data/stored_tokens.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 
@@ -52,27 +51,23 @@ const LlmcFormat* llmc_format(const system::StoredBytes& bytes) {
 
 void check_llmc(const TokenFile& file, const LlmcFormat& format) {
   const std::size_t size = file.bytes.size();
-  if (size < kHeaderBytes) {
-    throw DataError(fmt::format(
-        "{}: begins like a token file of llm.c, but is {} bytes long; its header alone has {}: the "
-        "file is cut off",
-        file.path.string(), size, kHeaderBytes));
-  }
+  throw_if<DataError>(
+      size < kHeaderBytes,
+      "{}: begins like a token file of llm.c, but is {} bytes long; its header alone has {}: the "
+      "file is cut off",
+      file.path.string(), size, kHeaderBytes);
   const auto version = number_at(file.bytes, 4);
-  if (version != format.version) {
-    throw DataError(
-        fmt::format("{}: token file of llm.c with magic {} and version {}; need version {}",
-                    file.path.string(), format.magic, version, format.version));
-  }
+  throw_if<DataError>(version != format.version,
+                      "{}: token file of llm.c with magic {} and version {}; need version {}",
+                      file.path.string(), format.magic, version, format.version);
   const auto count = number_at(file.bytes, 8);
   const auto expected =
       static_cast<std::int64_t>(kHeaderBytes) + static_cast<std::int64_t>(format.width) * count;
-  if (count < 0 || expected != static_cast<std::int64_t>(size)) {
-    throw DataError(fmt::format(
-        "{}: the header of llm.c promises {} tokens of {} bytes, {} bytes in all, but the file has "
-        "{}: it is cut off or damaged",
-        file.path.string(), count, format.width, expected, size));
-  }
+  throw_if<DataError>(
+      count < 0 || expected != static_cast<std::int64_t>(size),
+      "{}: the header of llm.c promises {} tokens of {} bytes, {} bytes in all, but the file has "
+      "{}: it is cut off or damaged",
+      file.path.string(), count, format.width, expected, size);
 }
 
 /// What `data prepare` said of tokens: their tokenizer, in whose place `model` is, if it is there.
@@ -87,24 +82,21 @@ TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& toke
   };
   const std::string name = text("name"), digest = text("xxh3_128");
   if (digest.empty()) return {.name = name, .model = {}};
-  std::error_code ignored;
-  if (!fs::exists(model, ignored)) return {};
+  if (!system::is_there(model)) return {};
   TokenizerFile found{.name = name, .model = system::read_text(model)};
-  Digest is;
-  is.add(found.model);
-  if (is.hex() == digest) return found;
+  const std::string is = digest_of(found.model);
+  if (is == digest) return found;
   throw DataError(fmt::format(
       "{}: is not the tokenizer of {}, whose digest is {}, but has {}: bring it back, or remove it "
       "to train without",
-      model.string(), tokens.string(), digest, is.hex()));
+      model.string(), tokens.string(), digest, is));
 }
 
 /// The tokenizer of a .bin, from the files beside it; a model may be there without more.
 TokenizerFile tokenizer_beside(const fs::path& path) {
   const fs::path told = path.string() + ".json", model = path.string() + ".model";
-  std::error_code ignored;
-  if (fs::exists(told, ignored)) return tokenizer_told(system::read_text(told), path, model);
-  if (!fs::exists(model, ignored)) return {};
+  if (system::is_there(told)) return tokenizer_told(system::read_text(told), path, model);
+  if (!system::is_there(model)) return {};
   return {.name = model.filename().string(), .model = system::read_text(model)};
 }
 
@@ -146,13 +138,10 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
 
 TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
   auto stored = std::make_shared<const h5::File>(h5::File::open(path));
-  if (!stored->exists("tokens")) {
-    throw DataError(fmt::format("{}: has no dataset /tokens", path.string()));
-  }
+  throw_if<DataError>(!stored->exists("tokens"), "{}: has no dataset /tokens", path.string());
   const Shape shape = stored->shape("tokens");
-  if (shape.rank() != 1) {
-    throw DataError(fmt::format("{}: /tokens is {}; need one axis", path.string(), shape.str()));
-  }
+  throw_if<DataError>(shape.rank() != 1, "{}: /tokens is {}; need one axis", path.string(),
+                      shape.str());
   TokenFile file{.path = path,
                  .format = "HDF5 /tokens",
                  .bytes = std::move(bytes),
@@ -162,9 +151,9 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
     file.offset = at->offset;
     file.width = at->width;
     const std::size_t there = file.bytes.size();
-    if (at->offset > there ||
-        static_cast<std::size_t>(file.size) > (there - at->offset) / at->width)
-      throw DataError(fmt::format("{}: is cut off", path.string()));
+    throw_if<DataError>(at->offset > there ||
+                            static_cast<std::size_t>(file.size) > (there - at->offset) / at->width,
+                        "{}: is cut off", path.string());
   } else {
     file.pieces = std::move(stored);
   }
@@ -181,7 +170,7 @@ TokenFile open_token_file(const fs::path& path) {
   system::StoredBytes bytes(path);
   TokenFile file =
       is_h5(path, bytes) ? h5_file(path, std::move(bytes)) : bin_file(path, std::move(bytes));
-  if (file.size == 0) throw DataError(fmt::format("{}: holds no token", path.string()));
+  throw_if<DataError>(file.size == 0, "{}: holds no token", path.string());
   return file;
 }
 
@@ -203,13 +192,14 @@ void require_known(const TokenFile& file, Index first, std::span<const std::int3
                    Index vocab_size) {
   const auto unknown = std::ranges::find_if(
       tokens, [&](std::int32_t token) { return token < 0 || token >= vocab_size; });
-  if (unknown == tokens.end()) return;
-  throw DataError(fmt::format(
-      "{}: token {} is {} (read as {}); need 0 to {}, as model.vocab_size is {}: raise it, or "
-      "give a file of another vocabulary",
-      file.path.string(), first + (unknown - tokens.begin()),
-      *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown), file.format,
-      vocab_size - 1, vocab_size));
+  if (unknown != tokens.end()) {
+    throw DataError(fmt::format(
+        "{}: token {} is {} (read as {}); need 0 to {}, as model.vocab_size is {}: raise it, or "
+        "give a file of another vocabulary",
+        file.path.string(), first + (unknown - tokens.begin()),
+        *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown), file.format,
+        vocab_size - 1, vocab_size));
+  }
 }
 
 }  // namespace
@@ -218,8 +208,9 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size) {
   const NameScope scope(key);
-  if (entries.empty())
-    throw ConfigError("type tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
+  throw_if<ConfigError>(
+      entries.empty(),
+      "type tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
   const std::vector<SourceFile> files = find_source_files(entries);
   std::vector<TokenFile> stored;
   for (const auto& [path, domain] : files) {

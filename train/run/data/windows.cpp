@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -12,7 +13,6 @@
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "core/random.h"
-#include "train/run/data/epochs.h"
 
 namespace difftape::run {
 
@@ -24,7 +24,7 @@ constexpr std::uint64_t kAnySeed = 0;  // independent of the seed of the run
 /// 0, 1, ..., n - 1 shuffled, the same way on every call.
 std::vector<Index> permutation(Index n, std::string_view name) {
   const RandomStream stream(kAnySeed, name);
-  std::vector<Index> order(static_cast<size_t>(n));
+  std::vector<Index> order(n);
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::stable_sort(
       order, {}, [&stream](Index i) { return stream.bits(static_cast<std::uint64_t>(i)); });
@@ -113,14 +113,14 @@ class Windows : public Dataset {
   }
 
  private:
-  Index val_windows() const { return static_cast<Index>(val_starts_.size()); }
+  Index val_windows() const { return std::ssize(val_starts_); }
   /// Of a batch; a text that cannot fill one has a smaller one.
   Index val_rows() const { return std::min(batch_, val_windows()); }
 
   /// First tokens of the rows of a validation batch.
   std::span<const Index> val_starts(Index i) const {
     const Index first = i * val_rows(), rows = std::min(val_rows(), val_windows() - first);
-    return std::span(val_starts_).subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+    return std::span(val_starts_).subspan(first, static_cast<size_t>(rows));
   }
 
   const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
@@ -139,12 +139,12 @@ class Windows : public Dataset {
 }  // namespace
 
 Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window) {
-  Batch batch{static_cast<Index>(starts.size()), window - 1, {}};
+  Batch batch{std::ssize(starts), window - 1, {}};
   batch.tokens.resize(starts.size() * static_cast<size_t>(window));
   std::span<std::int32_t> rest(batch.tokens);
   for (const Index start : starts) {
-    source.copy(start, rest.first(static_cast<size_t>(window)));
-    rest = rest.subspan(static_cast<size_t>(window));
+    source.copy(start, rest.first(window));
+    rest = rest.subspan(window);
   }
   return batch;
 }
@@ -157,7 +157,7 @@ void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&
   Index left = kCountedTokens;
   std::vector<std::int32_t> tokens;
   for (const Span& span : spans) {
-    tokens.resize(static_cast<size_t>(std::min(span.size(), left)));
+    tokens.resize(std::min(span.size(), left));
     source.copy(span.begin, tokens);
     for (size_t i = 1; i < tokens.size(); ++i)
       f(static_cast<std::uint64_t>(tokens[i - 1]), static_cast<std::uint64_t>(tokens[i]));
@@ -167,22 +167,11 @@ void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&
 
 using Pairs = std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t>;
 
-/// How often each pair occurs: counted in a table of all pairs where that is small.
+/// How often each pair occurs.
 Pairs count_pairs(const TokenSource& source, const std::vector<Span>& spans) {
-  Pairs sorted;
-  constexpr Index kInTable = 1024;
-  const auto vocab = static_cast<std::uint64_t>(source.vocab_size);
-  if (source.vocab_size <= kInTable) {
-    std::vector<std::int64_t> table(vocab * vocab);
-    for_each_pair(source, spans, [&](auto first, auto second) { ++table[first * vocab + second]; });
-    for (std::uint64_t i = 0; i < table.size(); ++i) {
-      if (table[i] > 0)
-        sorted.emplace_hint(sorted.end(), std::pair(i / vocab, i % vocab), table[i]);
-    }
-    return sorted;
-  }
   std::unordered_map<std::uint64_t, std::int64_t> counts;
   for_each_pair(source, spans, [&](auto first, auto second) { ++counts[first << 32 | second]; });
+  Pairs sorted;
   for (const auto& [pair, count] : counts)
     sorted.emplace(std::pair(pair >> 32, pair & 0xffffffff), count);
   return sorted;
@@ -213,15 +202,14 @@ Split split_by_blocks(Index size, Index window, double val_fraction) {
   const Index wanted = std::llround(val_fraction * static_cast<double>(whole));
   const Index val_blocks = std::clamp<Index>(wanted, 1, whole - 1);
 
-  std::vector<bool> validates(static_cast<size_t>(whole));
+  std::vector<bool> validates(whole);
   const std::vector<Index> order = permutation(whole, "data/split");
   for (Index i = 0; i < val_blocks; ++i) {
-    validates[static_cast<size_t>(order[static_cast<size_t>(i)])] = true;
+    validates[order[i]] = true;
   }
   Split split;
   for (Index i = 0; i < whole; ++i) {
-    append(validates[static_cast<size_t>(i)] ? split.val : split.train,
-           {i * block, (i + 1) * block});
+    append(validates[i] ? split.val : split.train, {i * block, (i + 1) * block});
   }
   if (whole * block < size) append(split.train, {whole * block, size});
   return split;
@@ -235,8 +223,8 @@ std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window
     }
   }
   std::vector<Index> shuffled;
-  for (Index i : permutation(static_cast<Index>(starts.size()), "data/val")) {
-    shuffled.push_back(starts[static_cast<size_t>(i)]);
+  for (Index i : permutation(std::ssize(starts), "data/val")) {
+    shuffled.push_back(starts[i]);
   }
   return shuffled;
 }
@@ -257,13 +245,11 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
     require("data.path", *source, 1, "one sequence of seq_len + 1");
     require(config.val_path.empty() ? "data.path" : "data.val_path", *val_source, 1,
             "one sequence of seq_len + 1");
-    if (val_source->tokenizer.is_known() && source->tokenizer.is_known() &&
-        val_source->tokenizer != source->tokenizer) {
-      throw DataError(
-          fmt::format("data.path was made by the tokenizer {}, data.val_path by {}: "
-                      "prepare both with one",
-                      source->tokenizer.name, val_source->tokenizer.name));
-    }
+    throw_if<DataError>(val_source->tokenizer.is_known() && source->tokenizer.is_known() &&
+                            val_source->tokenizer != source->tokenizer,
+                        "data.path was made by the tokenizer {}, data.val_path by {}: "
+                        "prepare both with one",
+                        source->tokenizer.name, val_source->tokenizer.name);
   } else {
     require("data.path", *source, 2, "one sequence of seq_len + 1 to train and one to validate");
   }
@@ -293,7 +279,7 @@ Index HeldOut::domain_of(const std::string& name) {
 }
 
 void HeldOut::add(const Span& span, Index domain) {
-  Index& size = sizes_[static_cast<size_t>(domain)];
+  Index& size = sizes_[domain];
   pieces_.push_back({span, domain, size});
   size += span.size();
 }
@@ -302,7 +288,7 @@ RowOrigin HeldOut::origin(Index token) const {
   const auto begins = [](const Piece& piece) { return piece.span.begin; };
   const Piece& piece = *std::prev(std::ranges::upper_bound(pieces_, token, {}, begins));
   const Index place = piece.before + token - piece.span.begin;
-  return {piece.domain, kLossGroups * place / sizes_[static_cast<size_t>(piece.domain)]};
+  return {piece.domain, kLossGroups * place / sizes_[piece.domain]};
 }
 
 namespace {
@@ -320,9 +306,8 @@ class WholeRow : public ValidationData {
   Batch val_batch(Index i) const override {
     if (i == full_batches_) return windows_at(*source_, {{source_->size() - 1 - left_}}, left_ + 1);
     const Index first = i * batch_, rows = std::min(batch_, std::ssize(starts_) - first);
-    return windows_at(
-        *source_, std::span(starts_).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
-        seq_len_ + 1);
+    return windows_at(*source_, std::span(starts_).subspan(first, static_cast<size_t>(rows)),
+                      seq_len_ + 1);
   }
   Index val_batches() const override { return full_batches_ + (left_ > 0 ? 1 : 0); }
   Index vocab_size() const override { return source_->vocab_size; }
@@ -346,10 +331,59 @@ class WholeRow : public ValidationData {
 
 std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
                                                Index seq_len, Index batch_size) {
-  if (source->size() < 2)
-    throw DataError(fmt::format("{} is {} {} long; need two, the second of which is predicted",
-                                source->from, source->size(), source->unit));
+  throw_if<DataError>(source->size() < 2,
+                      "{} is {} {} long; need two, the second of which is predicted", source->from,
+                      source->size(), source->unit);
   return std::make_unique<WholeRow>(std::move(source), seq_len, batch_size);
+}
+
+namespace {
+
+/// In ascending sums, the first that is larger, and how far `nth` is above the one before it.
+struct Place {
+  Index at, within;
+};
+Place find(const std::vector<Index>& sums, Index nth) {
+  const Index at = std::ranges::upper_bound(sums, nth) - sums.begin();
+  return {at, nth - (at == 0 ? 0 : sums[at - 1])};
+}
+
+}  // namespace
+
+Epochs::Epochs(const std::vector<Span>& spans, Index seq_len, std::uint64_t seed)
+    : seq_len_(seq_len),
+      offsets_(static_cast<std::uint64_t>(seq_len), seed, "data/offset"),
+      epochs_(seed, "data/train") {
+  for (const Span& span : spans) {
+    const Index targets = span.size() - 1;
+    if (targets >= seq_len) rows_.push_back({span.begin, targets / seq_len, targets % seq_len});
+  }
+  if (rows_.empty()) throw std::logic_error("Epochs: no span has room for a window");
+  std::ranges::stable_sort(rows_, std::greater(), &Row::rest);
+  Index always = 0, all = 0;
+  for (const Row& row : rows_) always_until_.push_back(always += row.windows - 1);
+  for (Index slot = 0; slot < seq_len; ++slot) until_.push_back(all += windows_at(offset_of(slot)));
+}
+
+Index Epochs::windows_at(Index offset) const {
+  const auto fits = [offset](const Row& row) { return row.rest >= offset; };
+  return always_until_.back() + (std::ranges::partition_point(rows_, fits) - rows_.begin());
+}
+
+Index Epochs::largest() const { return windows_at(0); }
+
+Index Epochs::start(Index n) const {
+  const Index cycle = n / until_.back();
+  const auto [slot, place] = find(until_, n % until_.back());
+  const Index offset = offset_of(slot);
+  const std::uint64_t key = epochs_.bits(static_cast<std::uint64_t>(cycle * seq_len_ + slot));
+  const RandomPermutation order(static_cast<std::uint64_t>(windows_at(offset)), key, "data/epoch");
+  // First all windows of each row but the last, then the last of those where it fits.
+  const auto nth = static_cast<Index>(order(static_cast<std::uint64_t>(place)));
+  const Index always = always_until_.back();
+  const auto [row, window] = nth < always ? find(always_until_, nth) : Place{nth - always, -1};
+  const Row& of = rows_[row];
+  return of.begin + offset + (window < 0 ? of.windows - 1 : window) * seq_len_;
 }
 
 }  // namespace difftape::run

@@ -15,19 +15,17 @@ namespace difftape::run {
 
 namespace {
 
-Index heads_of(const AttentionView& view) {
-  return static_cast<Index>(view.mapping.outputs.size());
-}
+Index heads_of(const AttentionView& view) { return std::ssize(view.mapping.outputs); }
 
 /// RMS of the context of each head and token, (output heads, B T).
 std::vector<double> context_rms(const AttentionView& view) {
   const Index heads = heads_of(view), width = view.context.shape().last();
   const Index tokens = view.context.size() / (heads * width);
-  std::vector<double> rms(static_cast<size_t>(heads * tokens));
+  std::vector<double> rms(heads * tokens);
   parallel_ranges(tokens, row_grain(heads * width), [&](Index begin, Index count) {
     for (Index i = begin * heads; i < (begin + count) * heads; ++i) {
       const Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>> c(view.context.row(i), width);
-      rms[static_cast<size_t>(i % heads * tokens + i / heads)] =
+      rms[i % heads * tokens + i / heads] =
           std::sqrt(c.cast<double>().square().sum() / static_cast<double>(width));
     }
   });
@@ -48,7 +46,7 @@ double share_outside(const AttentionView& view, std::span<const double> rms) {
       const Index keys = t - first_key(view, b, t) + 1;
       if (keys == 1) continue;
       for (Index head = 0; head < heads; ++head) {
-        const double value = rms[static_cast<size_t>((head * batch + b) * seq + t)];
+        const double value = rms[(head * batch + b) * seq + t];
         outside += !within_bounds(view, value, keys);
         ++counted;
       }
@@ -134,7 +132,7 @@ ArrayXd head_row(const AttentionView& view, const MapRows& rows, const Retrieval
 /// What a row whose first entry is that of key `first` gives the tokens of a span.
 double attention_to(const ArrayXd& row, Index first, const Span& span) {
   const Index begin = std::max(span.begin - first, Index{0});
-  const Index end = std::min(span.end - first, static_cast<Index>(row.size()));
+  const Index end = std::min(span.end - first, std::ssize(row));
   return begin < end ? row.segment(begin, end - begin).sum() : 0;
 }
 
@@ -161,10 +159,8 @@ AnswerAttention answer_attention(const AttentionView& view,
                                  std::span<const RetrievalTarget> queries) {
   if (queries.empty()) return {kNaN, kNaN};
   const Index heads = heads_of(view);
-  std::vector<AnswerAttention> of_heads(static_cast<size_t>(heads));
-  parallel_for(heads, [&](Index head) {
-    of_heads[static_cast<size_t>(head)] = sums_of_head(view, queries, head);
-  });
+  std::vector<AnswerAttention> of_heads(heads);
+  parallel_for(heads, [&](Index head) { of_heads[head] = sums_of_head(view, queries, head); });
   AnswerAttention mean{0, 0};
   const auto count = static_cast<double>(heads) * static_cast<double>(queries.size());
   for (const AnswerAttention& head : of_heads) {
@@ -177,15 +173,14 @@ AnswerAttention answer_attention(const AttentionView& view,
 std::optional<double> smallest_output_cosine(const HeadMapping& mapping, const Tensor& weight) {
   if (!weight.allocated()) return std::nullopt;
   using Rows = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const auto heads = static_cast<Index>(mapping.outputs.size());
+  const auto heads = std::ssize(mapping.outputs);
   const Index width = weight.shape()[1] / heads;
   const Eigen::Map<const Rows> w(weight.data(), weight.shape()[0], weight.shape()[1]);
   std::optional<double> smallest;
   for (Index i = 0; i < heads; ++i) {
     const Eigen::MatrixXd a = w.middleCols(i * width, width).cast<double>();
     for (Index j = 0; j < i; ++j) {
-      const OutputHead &first = mapping.outputs[static_cast<size_t>(i)],
-                       &second = mapping.outputs[static_cast<size_t>(j)];
+      const OutputHead &first = mapping.outputs[i], &second = mapping.outputs[j];
       if (first.value != second.value) continue;
       const Eigen::MatrixXd b = w.middleCols(j * width, width).cast<double>();
       const double cosine = a.cwiseProduct(b).sum() / (a.norm() * b.norm());

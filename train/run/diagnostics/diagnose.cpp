@@ -101,7 +101,7 @@ Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
 }
 
 Metrics activation_metrics(Index layer, const Tensor& hidden) {
-  std::vector<real> magnitudes(static_cast<size_t>(hidden.size()));
+  std::vector<real> magnitudes(hidden.size());
   std::ranges::transform(hidden.values(), magnitudes.begin(), [](real x) { return std::abs(x); });
   const TopValues top = top_values(magnitudes);
   return of_layer(layer, {{metric("act/max"), top.top1},
@@ -135,7 +135,7 @@ Batch diagnostic_batch(const Dataset& data, Index sequences) {
     all.batch += next.batch;
   }
   all.batch = std::min(all.batch, sequences);
-  all.tokens.resize(static_cast<size_t>(all.batch * (all.seq + 1)));
+  all.tokens.resize(all.batch * (all.seq + 1));
   std::erase_if(all.queries, [&](const RetrievalTarget& query) { return query.row >= all.batch; });
   return all;
 }

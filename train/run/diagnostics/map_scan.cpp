@@ -13,6 +13,76 @@ namespace difftape::run {
 
 namespace {
 
+/// Median of values of which none is NaN.
+double median(std::span<real> values) {
+  if (values.empty()) return kNaN;
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  const auto upper = static_cast<double>(*middle);
+  if (values.size() % 2 == 1) return upper;
+  return (upper + static_cast<double>(*std::max_element(values.begin(), middle))) / 2;
+}
+
+}  // namespace
+
+Spread spread_of(std::span<const double> values) {
+  if (values.empty()) return {kNaN, kNaN, kNaN, kNaN};
+  const auto n = static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  if (std::isnan(sum) && std::ranges::any_of(values, [](double x) { return std::isnan(x); })) {
+    return {kNaN, kNaN, kNaN, kNaN};
+  }
+  const double mean = sum / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto [min, max] = std::ranges::minmax(values);
+  return {mean, std::sqrt(squares / n), min, max};
+}
+
+TopValues top_values(std::span<real> magnitudes) {
+  const bool nan = std::ranges::any_of(magnitudes, [](real x) { return std::isnan(x); });
+  if (nan) return {kNaN, kNaN, kNaN, kNaN, kNaN, kNaN};
+  const double middle = median(magnitudes);
+  // Since the median was found, the largest stand in the upper half.
+  const size_t size = magnitudes.size(), upper = std::min(size, std::max(size / 2, size_t{100}));
+  const std::span<real> high = magnitudes.last(upper);
+  const size_t top = std::min(size_t{100}, upper);
+  std::partial_sort(high.begin(), high.begin() + top, high.end(), std::greater<>());
+  const auto rank = [&](size_t r) { return r <= top ? static_cast<double>(high[r - 1]) : kNaN; };
+  return {rank(1), rank(2), rank(3), rank(10), rank(100), middle};
+}
+
+std::vector<double> list_of(const TopValues& values) {
+  return {values.top1, values.top2, values.top3, values.top10, values.top100, values.median};
+}
+
+double rms(const Tensor& x) {
+  double squares = 0;
+  for (const real value : x.values()) squares += static_cast<double>(value) * value;
+  return std::sqrt(squares / static_cast<double>(x.size()));
+}
+
+double kurtosis(const Tensor& x) {
+  const Index rows = x.shape().rows(), features = x.shape().last();
+  std::vector<double> squares(features);  // of each feature, summed over rows
+  for (Index i = 0; i < rows; ++i) {
+    const real* row = x.row(i);
+    for (size_t j = 0; j < squares.size(); ++j) {
+      squares[j] += static_cast<double>(row[j]) * static_cast<double>(row[j]);
+    }
+  }
+  double second = 0, fourth = 0;
+  for (double square : squares) {
+    square /= static_cast<double>(rows);
+    second += square;
+    fourth += square * square;
+  }
+  return fourth * static_cast<double>(features) / (second * second);
+}
+
+namespace {
+
 /// Head `head` of sequence `b` of (B, T, heads, D) as (T, D).
 Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> head_rows(const Tensor& x,
                                                                                  Index b,
@@ -172,7 +242,7 @@ double lambda_at(const AttentionView& view, Index sequence, Index t, Index head)
 
 MapRows::MapRows(const AttentionView& view, Index sequence, Index head)
     : view_(view), sequence_(sequence) {
-  const OutputHead& route = view.mapping.outputs[static_cast<size_t>(head)];
+  const OutputHead& route = view.mapping.outputs[head];
   for (size_t map = 0; map < static_cast<size_t>(view.mapping.maps); ++map) {
     const bool has_sink = view.sinks.allocated();
     const Index query = route.query[map];
@@ -183,7 +253,7 @@ MapRows::MapRows(const AttentionView& view, Index sequence, Index head)
 }
 
 MapRow MapRows::row(Index map, Index t) const {
-  const Map& of = maps_[static_cast<size_t>(map)];
+  const Map& of = maps_[map];
   const Index first = first_key(view_, sequence_, t), count = t - first + 1;
   MapRow row;
   row.logits = (of.keys.middleRows(first, count) * of.queries.row(t).transpose()).array();
@@ -216,27 +286,27 @@ double entropy(const Eigen::ArrayXd& probabilities) {
 double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 MapScan scan_maps(const AttentionView& view, Index most) {
-  const auto heads = static_cast<Index>(view.mapping.outputs.size());
+  const auto heads = std::ssize(view.mapping.outputs);
   const Index batch = view.q.shape()[0], maps = view.mapping.maps;
   const Index tokens = std::min(view.q.shape()[1], kSinkTokens);
   const Pairs pairs = pairs_of(view, most / (heads * maps));
   const Index of_map = pairs.kept_before(pairs.count);
-  std::vector<real> magnitudes(static_cast<size_t>(heads * maps * of_map));
-  std::vector<Largest> largest(static_cast<size_t>(pairs.stride > 1 ? heads * batch : 0));
+  std::vector<real> magnitudes(heads * maps * of_map);
+  std::vector<Largest> largest(pairs.stride > 1 ? heads * batch : 0);
   MapScan scan;
   scan.first_maps = Tensor::zeros({heads, maps == 2 ? 3 : 1, tokens, tokens});
-  scan.sums.resize(static_cast<size_t>(heads * batch));
+  scan.sums.resize(heads * batch);
   parallel_for(heads * batch, [&](Index i) {
     const Index head = i / batch, b = i % batch;
-    const Index pair = pairs.offsets[static_cast<size_t>(b)];
+    const Index pair = pairs.offsets[b];
     real* of_sequence = magnitudes.data() + head * maps * of_map + pairs.kept_before(pair);
     const Kept kept{
         {of_sequence, maps == 2 ? of_sequence + of_map : nullptr},
         pairs.stride,
         pair,
-        largest.empty() ? nullptr : &largest[static_cast<size_t>(i)],
+        largest.empty() ? nullptr : &largest[i],
         b == 0 ? scan.first_maps.data() + head * scan.first_maps.size() / heads : nullptr};
-    scan.sums[static_cast<size_t>(i)] = HeadScan(view, b, head, kept).run();
+    scan.sums[i] = HeadScan(view, b, head, kept).run();
   });
   scan.logits = top_values(magnitudes);
   if (!largest.empty()) {

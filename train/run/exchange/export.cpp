@@ -6,17 +6,52 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "train/run/config/reader.h"
+#include "train/run/config/writer.h"
 #include "train/run/exchange/hf_config.h"
-#include "train/run/exchange/hf_layout.h"
-#include "train/run/exchange/provenance.h"
 #include "train/run/exchange/safetensors.h"
 #include "train/system/embedded.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 DIFFTAPE_ASSET(difftape_modeling, DIFFTAPE_MODELING_FILE)
 
 namespace difftape::run {
+
+namespace {
+
+constexpr const char *kLayout = "difftape_layout", *kConfig = "difftape_config",
+                     *kStep = "difftape_step", *kData = "difftape_data";
+
+}  // namespace
+
+safetensors::Metadata to_metadata(const NamedModel& named, WeightLayout layout) {
+  return {{"format", "pt"},
+          {kLayout, std::string(to_string(layout))},
+          {kConfig, to_yaml(named.config)},
+          {kStep, std::to_string(named.step)},
+          {kData, system::json_text(named.data)}};
+}
+
+std::optional<Provenance> provenance_of(const safetensors::File& file,
+                                        const std::vector<std::string>& overrides) {
+  const safetensors::Metadata& metadata = file.metadata();
+  if (!metadata.contains(kConfig)) return std::nullopt;
+  const auto require = [&file](bool holds, const char* key) {
+    throw_if<DataError>(!holds, "{}: {} of its metadata is missing or wrong; export it again",
+                        file.path().string(), key);
+  };
+  for (const char* key : {kLayout, kStep, kData}) require(metadata.contains(key), key);
+  const auto layout = from_string<WeightLayout>(metadata.at(kLayout));
+  require(layout.has_value(), kLayout);
+  const Index step = system::read_number<Index>(metadata.at(kStep)).value_or(-1);
+  require(step >= 0, kStep);
+  const nlohmann::json data = system::json_or_discarded(metadata.at(kData));
+  require(!data.is_discarded(), kData);
+  return Provenance{
+      *layout, config_from_yaml(metadata.at(kConfig), file.path().string(), overrides), step, data};
+}
 
 namespace {
 
@@ -59,11 +94,10 @@ void export_safetensors(const NamedModel& named, const fs::path& file) {
 void export_hf(const NamedModel& named, const fs::path& directory) {
   const ModelConfig& model = named.model->config();
   const std::vector<std::string> reasons = why_not_hf(model);
-  if (!reasons.empty()) {
-    throw UsageError(
-        fmt::format("transformers has no such model; --format safetensors takes every one:\n  {}",
-                    fmt::join(reasons, "\n  ")));
-  }
+  throw_if<UsageError>(
+      !reasons.empty(),
+      "transformers has no such model; --format safetensors takes every one:\n  {}",
+      fmt::join(reasons, "\n  "));
   system::StagedDirectory staged(directory);
   const fs::path& at = staged.path();
   const HfTensors tensors = hf_tensors(*named.model);

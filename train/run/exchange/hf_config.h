@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tensor.h"
+#include "layers/model_config.h"
 #include "train/run/config/config.h"
 
 namespace difftape::run {
@@ -47,5 +49,31 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id);
 /// another size than that of bytes is of data.type tokens. Throws MissingInput; DataError with all
 /// that difftape has not; ConfigError.
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+
+/// The row of difftape's parameter that each row of transformers' is; empty: the same one.
+std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& model);
+
+/// y[i] = x[rows[i]], for matrices (rows, columns); and the way back, y[rows[i]] = x[i].
+Tensor reordered(const Tensor& x, const std::vector<Index>& rows, bool back);
+inline Tensor in_hf_order(const Tensor& x, const std::vector<Index>& rows) {
+  return reordered(x, rows, false);
+}
+inline Tensor in_own_order(const Tensor& x, const std::vector<Index>& rows) {
+  return reordered(x, rows, true);
+}
+
+/// Whether o_proj there holds its product with the weights of subln.
+bool folds_subln(const ModelConfig& model);
+
+/// o_proj (C, heads * E) with each column multiplied by its weight of subln (E).
+Tensor with_subln(const Tensor& o_proj, const Tensor& subln);
+/// Whether `folded`, of numbers of that type, is this product, bit for bit.
+bool is_product(const Tensor& folded, const Tensor& o_proj, const Tensor& subln,
+                std::string_view dtype);
+
+/// The names of the two parameters of a layer, and how the second one ends.
+std::string o_proj_name(Index layer);
+std::string subln_name(Index layer);
+inline constexpr std::string_view kSublnSuffix = ".subln.weight";
 
 }  // namespace difftape::run

@@ -164,13 +164,11 @@ Config read_config(HfReader& reader) {
 
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   const Json json = system::json_or_discarded(system::read_text(file));
-  if (!json.is_object()) throw DataError(fmt::format("{}: is no JSON object", file.string()));
+  throw_if<DataError>(!json.is_object(), "{}: is no JSON object", file.string());
   HfReader reader(json);
   const Config config = read_config(reader);
-  if (!reader.reasons.list.empty()) {
-    throw DataError(fmt::format("{}: difftape has no such model:\n  {}", file.string(),
-                                fmt::join(reader.reasons.list, "\n  ")));
-  }
+  throw_if<DataError>(!reader.reasons.list.empty(), "{}: difftape has no such model:\n  {}",
+                      file.string(), fmt::join(reader.reasons.list, "\n  "));
   return config_from_yaml(to_yaml(config), file.string() + " as a configuration of difftape",
                           overrides);
 }

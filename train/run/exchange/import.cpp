@@ -1,4 +1,4 @@
-#include "train/run/exchange/import.h"
+#include "train/run/exchange/export.h"
 
 #include <fmt/ranges.h>
 
@@ -9,11 +9,9 @@
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/writer.h"
-#include "train/run/exchange/export.h"
 #include "train/run/exchange/hf_config.h"
-#include "train/run/exchange/hf_layout.h"
-#include "train/run/exchange/provenance.h"
 #include "train/run/exchange/safetensors.h"
+#include "train/system/files.h"
 
 namespace difftape::run {
 
@@ -22,22 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 using safetensors::Entry;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// The file with the weights, itself or in a directory.
 fs::path weights_of(const fs::path& where) {
-  std::error_code ignored;
-  if (!fs::is_directory(where, ignored)) return where;
+  if (!system::is_folder(where)) return where;
   fs::path file = where / kHfWeights;
-  if (!is_there(file) && is_there(where / "model.safetensors.index.json")) {
-    throw DataError(fmt::format(
-        "{}: the weights are in several files; save them in one: save_pretrained(directory, "
-        "max_shard_size=\"1TB\")",
-        where.string()));
-  }
+  throw_if<DataError>(
+      !system::is_there(file) && system::is_there(where / "model.safetensors.index.json"),
+      "{}: the weights are in several files; save them in one: save_pretrained(directory, "
+      "max_shard_size=\"1TB\")",
+      where.string());
   return file;
 }
 
@@ -45,11 +36,10 @@ fs::path weights_of(const fs::path& where) {
 Provenance described_by_directory(const safetensors::File& file,
                                   const std::vector<std::string>& overrides) {
   const fs::path config = file.path().parent_path() / kHfConfig;
-  if (!is_there(config)) {
-    throw MissingInput(fmt::format(
-        "{} is not of difftape export, and there is no {} beside it that says what model it is",
-        file.path().string(), kHfConfig));
-  }
+  throw_if<MissingInput>(
+      !system::is_there(config),
+      "{} is not of difftape export, and there is no {} beside it that says what model it is",
+      file.path().string(), kHfConfig);
   return {WeightLayout::hf, config_of_hf(config, overrides), 0, nullptr};
 }
 
@@ -69,11 +59,10 @@ std::string first_of(const std::vector<std::string>& problems) {
 
 /// Before a model of more layers than there can be tensors for takes time and memory.
 void require_layers(const safetensors::File& file, Index layers) {
-  if (file.tensors().empty())
-    throw DataError(fmt::format("{} holds no tensors", file.path().string()));
-  if (std::ssize(file.tensors()) >= layers) return;
-  throw DataError(fmt::format("{} does not fit the model that it says it is, which has {} layers",
-                              file.path().string(), layers));
+  throw_if<DataError>(file.tensors().empty(), "{} holds no tensors", file.path().string());
+  throw_if<DataError>(std::ssize(file.tensors()) < layers,
+                      "{} does not fit the model that it says it is, which has {} layers",
+                      file.path().string(), layers);
 }
 
 /// Throws DataError unless a file has these tensors, no others, and of one type that can be read.
@@ -103,9 +92,8 @@ void require_tensors(const safetensors::File& file, const std::vector<Wanted>& w
   }
   const std::string why = safetensors::why_not_read(of_first.dtype);
   if (!why.empty()) problems.push_back(fmt::format("its numbers are {}: {}", of_first.dtype, why));
-  if (problems.empty()) return;
-  throw DataError(fmt::format("{} does not fit the model that it says it is:{}",
-                              file.path().string(), first_of(problems)));
+  throw_if<DataError>(!problems.empty(), "{} does not fit the model that it says it is:{}",
+                      file.path().string(), first_of(problems));
 }
 
 Tensor tensor_of(const safetensors::File& file, const std::string& name) {
@@ -142,7 +130,7 @@ void fill(LanguageModel& model, const safetensors::File& file, const Provenance&
 /// The file with what the weights of V1 hold multiplied.
 fs::path unfolded_beside(const fs::path& weights) {
   fs::path file = weights.parent_path() / kUnfolded;
-  if (is_there(file)) return file;
+  if (system::is_there(file)) return file;
   throw MissingInput(fmt::format(
       "{}: o_proj and the norm of each head of V1 are in {}, which difftape export wrote beside "
       "it; bring it too",
@@ -162,12 +150,11 @@ void unfold(LanguageModel& model, const safetensors::File& file) {
     Tensor& folded = parameters.find(o_proj_name(layer))->value;
     const Tensor o_proj = tensor_of(file, o_proj_name(layer));
     const Tensor subln = tensor_of(file, subln_name(layer));
-    if (!is_product(folded, o_proj, subln, file.tensors().begin()->second.dtype)) {
-      throw DataError(fmt::format(
-          "{}: {} times {} is not what {} has; one of the files was changed: bring both from "
-          "difftape export",
-          file.path().string(), o_proj_name(layer), subln_name(layer), kHfWeights));
-    }
+    throw_if<DataError>(
+        !is_product(folded, o_proj, subln, file.tensors().begin()->second.dtype),
+        "{}: {} times {} is not what {} has; one of the files was changed: bring both from "
+        "difftape export",
+        file.path().string(), o_proj_name(layer), subln_name(layer), kHfWeights);
     folded.copy_from(o_proj);
     parameters.find(subln_name(layer))->value.copy_from(subln);
   }

@@ -31,9 +31,9 @@ constexpr Size kNone = std::numeric_limits<Size>::max();
 
 /// Types of whole bytes, and how many.
 constexpr std::pair<std::string_view, Size> kDtypes[] = {
-    {"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
-    {"U16", 2},  {"I16", 2},  {"F16", 2}, {"BF16", 2},    {"U32", 4},     {"I32", 4},
-    {"F32", 4},  {"U64", 8},  {"I64", 8}, {"F64", 8}};
+    {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
+    {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},     {"I32", 4},
+    {"F32", 4},  {"U64", 8}, {"I64", 8}, {"F64", 8}};
 
 Size bytes_of(std::string_view dtype) {
   const auto found = std::ranges::find(kDtypes, dtype, &std::pair<std::string_view, Size>::first);
@@ -104,10 +104,11 @@ class Reader {
  private:
   template <class... Args>
   void require(bool holds, fmt::format_string<Args...> problem, Args&&... args) const {
-    if (holds) return;
-    throw DataError(fmt::format("{} cannot be read as safetensors: {}; make it again",
-                                file_.path_.string(),
-                                fmt::format(problem, std::forward<Args>(args)...)));
+    if (!holds) {
+      throw DataError(fmt::format("{} cannot be read as safetensors: {}; make it again",
+                                  file_.path_.string(),
+                                  fmt::format(problem, std::forward<Args>(args)...)));
+    }
   }
 
   Json header_of_file() {

@@ -15,11 +15,12 @@ namespace {
 
 void require_finite(std::span<const real> logits) {
   const auto bad = std::ranges::find_if(logits, [](real x) { return !std::isfinite(x); });
-  if (bad == logits.end()) return;
-  throw DataError(
-      fmt::format("the logit of token {} is {}: nothing can be drawn; the weights have "
-                  "diverged, use an earlier checkpoint",
-                  bad - logits.begin(), static_cast<double>(*bad)));
+  if (bad != logits.end()) {
+    throw DataError(
+        fmt::format("the logit of token {} is {}: nothing can be drawn; the weights have "
+                    "diverged, use an earlier checkpoint",
+                    bad - logits.begin(), static_cast<double>(*bad)));
+  }
 }
 
 bool leaves_out(const Sampling& sampling) {
@@ -50,7 +51,7 @@ std::int32_t sample(std::span<const real> logits, const Sampling& sampling, doub
   if (sampling.temperature == 0) return static_cast<std::int32_t>(likeliest - logits.begin());
   std::vector<std::int32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
-  const auto logit = [&](std::int32_t token) { return logits[static_cast<size_t>(token)]; };
+  const auto logit = [&](std::int32_t token) { return logits[token]; };
   if (leaves_out(sampling)) std::ranges::stable_sort(tokens, std::ranges::greater(), logit);
   if (sampling.top_k > 0)
     tokens.resize(std::min(tokens.size(), static_cast<size_t>(sampling.top_k)));
@@ -68,14 +69,12 @@ std::int32_t sample(std::span<const real> logits, const Sampling& sampling, doub
 }
 
 void require_prompt(std::span<const std::int32_t> prompt, const ModelConfig& model) {
-  const auto length = static_cast<Index>(prompt.size());
-  if (length == 0) throw DataError("the prompt is empty; need at least one token to begin with");
-  if (length > model.max_seq_len) {
-    throw DataError(
-        fmt::format("the prompt is {} tokens long; the context of the model ends at {} "
-                    "(model.max_seq_len)",
-                    length, model.max_seq_len));
-  }
+  const auto length = std::ssize(prompt);
+  throw_if<DataError>(length == 0, "the prompt is empty; need at least one token to begin with");
+  throw_if<DataError>(length > model.max_seq_len,
+                      "the prompt is {} tokens long; the context of the model ends at {} "
+                      "(model.max_seq_len)",
+                      length, model.max_seq_len);
   for (size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] >= 0 && prompt[i] < model.vocab_size) continue;
     throw DataError(fmt::format("token {} of the prompt is {}; the model knows 0 to {}", i,
@@ -141,7 +140,7 @@ class Text {
   Index tokens_read() const { return cache_ ? cache_->length() : 0; }
 
   std::span<const real> known_of(std::span<const real> logits) const {
-    return request_.known > 0 ? logits.first(static_cast<size_t>(request_.known)) : logits;
+    return request_.known > 0 ? logits.first(request_.known) : logits;
   }
 
   DocumentOffsets documents_of_unread() {

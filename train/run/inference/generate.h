@@ -45,20 +45,11 @@ struct GenerateRequest {
 /// context of the model; because whoever saw the tokens wanted no more.
 enum class FinishReason { stop, length, context, cancelled };
 
-}  // namespace difftape::run
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<run::FinishReason> =
-    std::to_array<Named<run::FinishReason>>({{"stop", run::FinishReason::stop},
-                                             {"length", run::FinishReason::length},
-                                             {"context", run::FinishReason::context},
-                                             {"cancelled", run::FinishReason::cancelled}});
-
-}  // namespace difftape
-
-namespace difftape::run {
+constexpr auto names_of(FinishReason) {
+  using enum FinishReason;
+  return std::to_array<Named<FinishReason>>(
+      {{"stop", stop}, {"length", length}, {"context", context}, {"cancelled", cancelled}});
+}
 
 struct Generated {
   std::vector<std::int32_t> tokens;  ///< after the prompt, with what ended it

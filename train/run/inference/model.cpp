@@ -27,9 +27,9 @@ namespace {
 
 /// Before a model of more layers than there can be weights for takes time and memory.
 void require_layers(const Checkpoint& weights, Index layers) {
-  if (std::ssize(weights.file().children("/model")) >= layers) return;
-  throw DataError(fmt::format("checkpoint {} does not fit the model, which has {} layers",
-                              weights.path().string(), layers));
+  throw_if<DataError>(std::ssize(weights.file().children("/model")) < layers,
+                      "checkpoint {} does not fit the model, which has {} layers",
+                      weights.path().string(), layers);
 }
 
 }  // namespace

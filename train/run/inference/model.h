@@ -9,7 +9,7 @@
 
 #include "layers/language_model.h"
 #include "train/run/config/config.h"
-#include "train/run/records/tokenizer_file.h"
+#include "train/run/records/h5.h"
 
 namespace difftape::run {
 

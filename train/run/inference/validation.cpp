@@ -1,18 +1,144 @@
 #include "train/run/inference/validation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "autograd/ops.h"
 #include "core/parallel.h"
 #include "core/processes.h"
+#include "core/real.h"
 #include "train/run/data/prepare/tokenizer.h"
-#include "train/run/data/task_accuracy.h"
-#include "train/run/inference/origin_losses.h"
+#include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
+
+OriginLosses::OriginLosses(const ValidationData& data, Index batches) : names_(data.domains()) {
+  for (Index i = 0; i < batches; ++i) {
+    const std::vector<RowOrigin> rows = data.val_origins(i);
+    first_of_.push_back(origins_.size());
+    origins_.insert(origins_.end(), rows.begin(), rows.end());
+  }
+  sequences_.resize(origins_.size());
+}
+
+void OriginLosses::add(Index i, const Batch& batch, std::span<const double> row_losses) {
+  if (origins_.empty()) return;
+  const auto seq = static_cast<size_t>(batch.seq);
+  Sum* sum = &sequences_[first_of_[i]];
+  for (size_t at = 0; at < row_losses.size(); at += seq, ++sum) {
+    const std::span<const double> row = row_losses.subspan(at, seq);
+    sum->loss = std::accumulate(row.begin(), row.end(), 0.0);
+    sum->tokens = batch.seq;
+    if (batch.scored.empty()) continue;
+    const auto scored = batch.scored.begin() + at;
+    sum->tokens = std::accumulate(scored, scored + batch.seq, Index{0});
+  }
+}
+
+void OriginLosses::share() { processes::combine(sequences_); }
+
+std::vector<OriginLosses::Sum> OriginLosses::sums(std::size_t parts,
+                                                  Index RowOrigin::*part_of) const {
+  std::vector<Sum> sums(parts);
+  for (size_t i = 0; i < origins_.size(); ++i) {
+    Sum& sum = sums[origins_[i].*part_of];
+    sum.loss += sequences_[i].loss;
+    sum.tokens += sequences_[i].tokens;
+  }
+  return sums;
+}
+
+std::vector<std::pair<std::string, double>> OriginLosses::domains() const {
+  std::vector<std::pair<std::string, double>> losses;
+  if (names_.empty()) return losses;
+  const std::vector<Sum> of = sums(names_.size(), &RowOrigin::domain);
+  for (size_t i = 0; i < of.size(); ++i) {
+    if (of[i].tokens == 0) continue;
+    losses.emplace_back(metric_of(metric("val/loss"), names_[i]),
+                        of[i].loss / static_cast<double>(of[i].tokens));
+  }
+  return losses;
+}
+
+GroupLosses OriginLosses::groups() const {
+  GroupLosses groups;
+  if (origins_.empty()) return groups;
+  for (const Sum& sum : sums(kLossGroups, &RowOrigin::group)) {
+    const auto tokens = static_cast<double>(sum.tokens);
+    groups.loss.push_back(sum.tokens > 0 ? sum.loss / tokens : kNaN);
+    groups.tokens.push_back(tokens);
+  }
+  return groups;
+}
+
+namespace {
+
+bool is_hit(const real* logits, Index vocab, std::int32_t target) {
+  const real best = logits[target];
+  for (Index v = 0; v < vocab; ++v) {
+    if (v != target && !(logits[v] < best)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TaskAccuracy::TaskAccuracy(const AccuracyGrid& grid)
+    : grid_(grid), cells_(grid.rows.size() * grid.columns.size()) {}
+
+TaskAccuracy::Share& TaskAccuracy::cell(Index row, Index column) {
+  return cells_[static_cast<size_t>(row) * grid_.columns.size() + static_cast<size_t>(column)];
+}
+
+void TaskAccuracy::add(const Batch& batch, const Tensor& logits) {
+  const std::vector<std::int32_t> targets = batch.targets();
+  std::vector<bool> missed(targets.size());
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] == kIgnoreIndex) continue;
+    const bool hit = is_hit(logits.row(static_cast<Index>(i)), logits.shape().last(), targets[i]);
+    missed[i] = !hit;
+    targets_.add(hit);
+  }
+  for (const AnswerSpan& answer : batch.answers) {
+    const auto first = missed.begin() + answer.row * batch.seq;
+    const bool all = std::find(first + answer.targets.begin, first + answer.targets.end, true) ==
+                     first + answer.targets.end;
+    answers_.add(all);
+    cell(answer.grid_row, answer.grid_column).add(all);
+  }
+}
+
+void TaskAccuracy::share() {
+  std::vector<Share> mine = cells_;
+  mine.insert(mine.end(), {targets_, answers_});
+  std::vector<Share> sums(mine.size());
+  const std::vector<Share> all = processes::all_of(std::span<const Share>(mine));
+  for (size_t i = 0; i < all.size(); ++i) {
+    sums[i % sums.size()].hits += all[i].hits;
+    sums[i % sums.size()].total += all[i].total;
+  }
+  answers_ = sums.back();
+  targets_ = sums[cells_.size()];
+  std::copy_n(sums.begin(), cells_.size(), cells_.begin());
+}
+
+std::vector<std::pair<std::string, double>> TaskAccuracy::metrics() const {
+  std::vector<std::pair<std::string, double>> metrics{{metric("val/accuracy"), targets_.value()}};
+  if (grid_.exact_match) metrics.emplace_back(metric("task/exact_match"), answers_.value());
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    if (cells_[i].total == 0) continue;
+    const size_t columns = grid_.columns.size();
+    metrics.emplace_back(fmt::format("{}/{}/{}", metric("task/accuracy"), grid_.rows[i / columns],
+                                     grid_.columns[i % columns]),
+                         cells_[i].value());
+  }
+  return metrics;
+}
 
 namespace {
 
@@ -56,14 +182,14 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   Validation result;
   const Index begin = request.batches * processes::rank() / processes::count();
   const Index end = request.batches * (processes::rank() + 1) / processes::count();
-  std::vector<double> losses(static_cast<size_t>(request.batches));
+  std::vector<double> losses(request.batches);
   std::vector<Index> scored(losses.size());
   OriginLosses origins(data, request.batches);
   for (Index i = begin; i < end; ++i) {
     const Batch batch = data.val_batch(i);
     const LossTerms terms = terms_of(model, batch, request, sums);
-    losses[static_cast<size_t>(i)] = static_cast<double>(terms.cross_entropy);
-    scored[static_cast<size_t>(i)] = batch.scored_targets();
+    losses[i] = static_cast<double>(terms.cross_entropy);
+    scored[i] = batch.scored_targets();
     origins.add(i, batch, terms.row_losses);
   }
   processes::combine(losses);
@@ -91,7 +217,7 @@ double cross_entropy(std::span<const real> logits, std::int32_t target) {
   const double most = *std::ranges::max_element(logits);
   double sum = 0;
   for (const real logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  return most + std::log(sum) - static_cast<double>(logits[static_cast<size_t>(target)]);
+  return most + std::log(sum) - static_cast<double>(logits[target]);
 }
 
 /// Bytes of the text that the scored targets of the first `batches` stand for.

@@ -48,11 +48,7 @@ FlatConfig result_config(const Config& config) {
   resolved.log.spike_window = rule.window;
   resolved.log.spike_threshold = rule.threshold;
   resolved.log.spike_min_history = rule.min_history;
-  if (!config.train.init_from.empty()) {
-    Digest path;
-    path.add(config.train.init_from);
-    resolved.train.init_from = path.hex();
-  }
+  if (!config.train.init_from.empty()) resolved.train.init_from = digest_of(config.train.init_from);
   return flat_config(resolved, kOfNumbers);
 }
 
@@ -125,9 +121,10 @@ void copy_one(const fs::path& from, const fs::path& to) {
 void require_continued(const Config& made, const Config& wanted, Index steps,
                        const fs::path& where) {
   const std::string why = why_not_continued(made, wanted, steps);
-  if (why.empty()) return;
-  throw ConfigError(fmt::format("{}: was made with another configuration: {}{}", where.string(),
-                                why, earlier_checkpoint(made, wanted, where)));
+  if (!why.empty()) {
+    throw ConfigError(fmt::format("{}: was made with another configuration: {}{}", where.string(),
+                                  why, earlier_checkpoint(made, wanted, where)));
+  }
 }
 
 void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path& out) {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "train/run/config/reader.h"
+#include "train/system/files.h"
 
 namespace difftape::run {
 
@@ -27,7 +28,7 @@ void write_tokens(h5::File& file, const std::vector<Batch>& batches) {
     tokens.insert(tokens.end(), batch.tokens.begin(), batch.tokens.end());
   }
   const Batch& first = batches.front();
-  const auto count = static_cast<Index>(batches.size());
+  const auto count = std::ssize(batches);
   file.write<std::int32_t>("/diverged/tokens", {count, first.batch, first.seq + 1}, tokens);
   if (first.scored.empty()) return;
   std::vector<std::int32_t> scored;
@@ -59,7 +60,7 @@ std::vector<Batch> read_tokens(const h5::File& file) {
   const Index targets = shape[1] * (shape[2] - 1);
   for (Index i = 0; i < shape[0]; ++i) {
     const auto begin = scored.begin() + i * targets;
-    batches[static_cast<std::size_t>(i)].scored.assign(begin, begin + targets);
+    batches[i].scored.assign(begin, begin + targets);
   }
   return batches;
 }
@@ -68,11 +69,7 @@ std::vector<Batch> read_tokens(const h5::File& file) {
 
 fs::path write_crash_dump(const fs::path& run, const TrainState& state, const Step& step) {
   const fs::path directory = run / "diverged";
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) {
-    throw OutputError(fmt::format("cannot make {}: {}", directory.string(), error.message()));
-  }
+  system::make_folder(directory);
   const Divergence& where = step.diverged.value();
   const bool validation = where.quantity == kValLoss;
   fs::path path = directory / step_file_name(where.step);
@@ -98,12 +95,11 @@ fs::path write_crash_dump(const fs::path& run, const TrainState& state, const St
 CrashDump read_crash_dump(const fs::path& path) {
   const Checkpoint dumped(path);
   const h5::File& file = dumped.file();
-  if (!file.exists("/diverged/tokens")) {
-    throw DataError(fmt::format(
-        "{} is a checkpoint without a step to repeat; give a run directory, or the file in the "
-        "folder diverged/ of a run that diverged",
-        path.string()));
-  }
+  throw_if<DataError>(
+      !file.exists("/diverged/tokens"),
+      "{} is a checkpoint without a step to repeat; give a run directory, or the file in the "
+      "folder diverged/ of a run that diverged",
+      path.string());
   CrashDump dump;
   dump.config = config_from_yaml(dumped.meta().config_yaml, path.string());
   dump.data = dumped.extra_state([](const auto& state) { return state.at("data"); });

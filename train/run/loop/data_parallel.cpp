@@ -47,9 +47,7 @@ struct Other {
   std::string text{};
 };
 Other first_other(const std::string& text) {
-  Digest digest;
-  digest.add(text);
-  const std::string here = digest.hex();
+  const std::string here = digest_of(text);
   const std::vector<char> all = processes::all_of(std::span<const char>(here));
   for (Index i = 1; i < processes::count(); ++i) {
     const auto at = all.begin() + i * std::ssize(here);

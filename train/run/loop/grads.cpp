@@ -14,12 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_tokens(const Batch& batch, const ModelConfig& config) {
-  if (batch.seq > config.max_seq_len) {
-    throw DataError(
-        fmt::format("/tokens has {} tokens a row, model.max_seq_len is {}; need at "
-                    "most one more than that",
-                    batch.seq + 1, config.max_seq_len));
-  }
+  throw_if<DataError>(batch.seq > config.max_seq_len,
+                      "/tokens has {} tokens a row, model.max_seq_len is {}; need at "
+                      "most one more than that",
+                      batch.seq + 1, config.max_seq_len);
   for (size_t i = 0; i < batch.tokens.size(); ++i) {
     if (batch.tokens[i] >= 0 && batch.tokens[i] < config.vocab_size) continue;
     const auto width = static_cast<size_t>(batch.seq + 1);
@@ -35,9 +33,9 @@ std::vector<std::int32_t> read_tokens(const h5::File& file, Index width) {
   std::vector<std::int32_t> tokens;
   for (const std::int64_t token : file.read<std::int64_t>("tokens")) {
     const Index at = std::ssize(tokens);
-    if (!std::in_range<std::int32_t>(token))
-      throw DataError(fmt::format("/tokens[{}, {}] is {}{}; need a number of 32 bits", at / width,
-                                  at % width, token, token == kMost ? " or more" : ""));
+    throw_if<DataError>(!std::in_range<std::int32_t>(token),
+                        "/tokens[{}, {}] is {}{}; need a number of 32 bits", at / width, at % width,
+                        token, token == kMost ? " or more" : "");
     tokens.push_back(static_cast<std::int32_t>(token));
   }
   return tokens;
@@ -48,17 +46,15 @@ std::vector<std::int32_t> read_tokens(const h5::File& file, Index width) {
 Batch read_token_batch(const fs::path& path) {
   const h5::File file = h5::File::open(path);
   const Shape shape = file.shape("tokens");
-  if (shape.rank() != 2 || shape[0] < 1 || shape[1] < 2) {
-    throw DataError(fmt::format("{}: /tokens is {}; need (B, T + 1) with at least one row of two",
-                                path.string(), shape.str()));
-  }
+  throw_if<DataError>(shape.rank() != 2 || shape[0] < 1 || shape[1] < 2,
+                      "{}: /tokens is {}; need (B, T + 1) with at least one row of two",
+                      path.string(), shape.str());
   Batch batch{shape[0], shape[1] - 1, read_tokens(file, shape[1])};
   if (file.exists("scored")) {
     const Shape scored = file.shape("scored");
-    if (!(scored == Shape{batch.batch, batch.seq})) {
-      throw DataError(fmt::format("{}: /scored is {}; need {}, one number a target", path.string(),
-                                  scored.str(), Shape{batch.batch, batch.seq}.str()));
-    }
+    throw_if<DataError>(!(scored == Shape{batch.batch, batch.seq}),
+                        "{}: /scored is {}; need {}, one number a target", path.string(),
+                        scored.str(), Shape{batch.batch, batch.seq}.str());
     for (const std::int32_t counts : file.read<std::int32_t>("scored")) {
       batch.scored.push_back(counts != 0);
     }

@@ -12,22 +12,6 @@ namespace {
 
 constexpr double kLr = 3e-3;
 
-/// One batch of other data in every step.
-class OneBatch : public Dataset {
- public:
-  OneBatch(Batch batch, Index vocab_size) : batch_(std::move(batch)), vocab_size_(vocab_size) {}
-
-  Batch train_batch(Index, Index) const override { return batch_; }
-  Batch val_batch(Index) const override { return batch_; }
-  Index val_batches() const override { return 1; }
-  Index vocab_size() const override { return vocab_size_; }
-  nlohmann::ordered_json info() const override { return {}; }
-
- private:
-  Batch batch_;
-  Index vocab_size_;
-};
-
 Config learning_by_heart(Config config, const OverfitRequest& request) {
   config.data.batch_size = request.sequences;
   config.train.gradient_accumulation_steps = 1;
@@ -49,7 +33,8 @@ Overfit overfit(Config config, const OverfitRequest& request,
   config = learning_by_heart(std::move(config), request);
   const auto data = make_dataset(config.data, config.model, config.run.seed,
                                  config.train.gradient_accumulation_steps);
-  TrainState state(config, std::make_unique<OneBatch>(data->train_batch(0, 0), data->vocab_size()));
+  TrainState state(config, std::make_unique<FixedBatches>(std::vector{data->train_batch(0, 0)},
+                                                          data->vocab_size()));
   Overfit result;
   while (result.step < request.steps && !result.reached && !result.diverged) {
     const Step step = train_step(state);

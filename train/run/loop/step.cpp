@@ -103,15 +103,6 @@ bool diagnoses(const Config& config, Index step) {
   return (step == 1 && every > 0) || due(step, every, config.train.steps);
 }
 
-Index batches_left_to_validate(const Config& config, Index done, Index available) {
-  Index batches = 0;
-  for (Index step = done + 1; step <= config.train.steps; ++step) {
-    if (!due(step, config.train.eval_interval, config.train.steps)) continue;
-    batches += batches_to_validate(config, step, available);
-  }
-  return batches;
-}
-
 MicroBatches batches_of(const TrainState& state, Index number) {
   return [&state, number](Index micro) {
     const profile::Span span(Category::phase, "data");
@@ -127,7 +118,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
   ParameterSet& parameters = state.model.parameters();
   std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
-  std::vector<StepTerms> terms_of(static_cast<size_t>(micros));
+  std::vector<StepTerms> terms_of(micros);
   for (Index i = 0; i < share; ++i) {
     const Index micro = processes::rank() * share + i;
     const bool last = i + 1 == share;
@@ -140,8 +131,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     tape.set_events(last && processes::count() > 1 ? gradients.events(events) : events);
     LossTerms terms;
     const Var loss = forward(state, tape, batches, micro, terms);
-    terms_of[static_cast<size_t>(micro)] = {static_cast<double>(terms.cross_entropy),
-                                            terms.squared_log_z};
+    terms_of[micro] = {static_cast<double>(terms.cross_entropy), terms.squared_log_z};
     if (last) exchange.emplace(parameters, state.optimizer.shards());
     backward(tape, loss, scale);
     gradients.hand_on_the_rest();

@@ -37,10 +37,6 @@ bool due(Index step, Index interval, Index steps);
 /// Whether diagnostics are measured after this step: the first, when the model is almost as
 /// initialised, every log.diagnostics_interval-th, and the last.
 bool diagnoses(const Config& config, Index step);
-/// How many batches all validations read together from now to the end of the run, if `done` steps
-/// are done and `available` batches are held out.
-Index batches_left_to_validate(const Config& config, Index done, Index available);
-
 /// The micro-batches of a step by their number, from 0.
 using MicroBatches = std::function<Batch(Index micro)>;
 /// Those of step `number`, counted from 1, in the data of the state, which must outlive them.

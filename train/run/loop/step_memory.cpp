@@ -14,22 +14,12 @@ namespace difftape::run {
 
 namespace {
 
-/// Batches of the size of the configuration whose tokens are all 0.
-class ZeroTokens : public Dataset {
- public:
-  explicit ZeroTokens(const DataConfig& data) {
-    const auto tokens = static_cast<size_t>(data.batch_size * (data.seq_len + 1));
-    batch_ = {data.batch_size, data.seq_len, std::vector<std::int32_t>(tokens)};
-  }
-  Batch train_batch(Index, Index) const override { return batch_; }
-  Batch val_batch(Index) const override { return batch_; }
-  Index val_batches() const override { return 1; }
-  Index vocab_size() const override { return 1; }
-  nlohmann::ordered_json info() const override { return {}; }
-
- private:
-  Batch batch_;
-};
+/// A batch of the size of the configuration whose tokens are all 0.
+std::unique_ptr<Dataset> zero_tokens(const DataConfig& data) {
+  std::vector<std::int32_t> tokens(data.batch_size * (data.seq_len + 1));
+  Batch batch{data.batch_size, data.seq_len, std::move(tokens)};
+  return std::make_unique<FixedBatches>(std::vector{std::move(batch)}, 1);
+}
 
 /// The end of an op or pullback.
 struct End {
@@ -64,7 +54,7 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
   memory.moments = state.optimizer.state_size() * static_cast<Index>(sizeof(real));
   memory.weights = held - memory.gradients - memory.moments;
   const auto& blocks = dry.blocks();
-  const auto in_step = blocks.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto in_step = blocks.begin() + first;
   const auto peak = std::max_element(
       in_step, blocks.end(), [](const auto& a, const auto& b) { return a.in_use < b.in_use; });
   const auto taken = static_cast<size_t>(peak - blocks.begin()) + 1;
@@ -82,7 +72,7 @@ StepMemory step_memory(const Config& config) {
   Config possible = config;
   possible.train.precision = TrainConfig().precision;
   try {
-    TrainState state(possible, std::make_unique<ZeroTokens>(config.data));
+    TrainState state(possible, zero_tokens(config.data));
     state.precision = config.train.precision;
     return memory_of(state, dry);
   } catch (const std::bad_alloc&) {

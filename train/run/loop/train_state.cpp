@@ -153,10 +153,8 @@ void TrainState::restore(const fs::path& checkpoint) {
   require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), config, meta.step,
                     checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
-  if (meta.step > config.train.steps) {
-    throw DataError(fmt::format("checkpoint {} is of step {}; its run has {}", checkpoint.string(),
-                                meta.step, config.train.steps));
-  }
+  throw_if<DataError>(meta.step > config.train.steps, "checkpoint {} is of step {}; its run has {}",
+                      checkpoint.string(), meta.step, config.train.steps);
   saved.extra_state([&](const nlohmann::json& extra) {
     require_same_data(*data, extra.at("data"), checkpoint);
     saved.load(model.parameters(), &optimizer);
@@ -173,7 +171,7 @@ void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
     best = {system::whole_number(was->at("step")), was->at("loss")};
   }
   step = at_step;
-  grad_norms.assign(static_cast<size_t>(step), kNaN);
+  grad_norms.assign(step, kNaN);
 }
 
 void TrainState::scatter() {
@@ -234,7 +232,7 @@ void restore(TrainState& state, const fs::path& dir) {
   if (!fs::exists(dir / "metrics.jsonl")) return;
   // Every step logs its norm, so a checkpoint need not hold them.
   for (const auto& [step, norm] : read_metric(dir / "metrics.jsonl", metric("optim/grad_norm"))) {
-    if (step >= 1 && step <= state.step) state.grad_norms[static_cast<size_t>(step - 1)] = norm;
+    if (step >= 1 && step <= state.step) state.grad_norms[step - 1] = norm;
   }
   truncate_metrics(dir / "metrics.jsonl", state.step);
 }

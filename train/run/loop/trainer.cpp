@@ -30,11 +30,10 @@ constexpr double kPeakSeconds = 0.01;
 Tokenizer tokenizer_of_data(const TrainState& state) {
   if (state.config.data.type == DataKind::text) return byte_tokenizer();
   const TokenizerFile file = state.data->tokenizer();
-  if (!file.is_known()) {
-    throw ConfigError(
-        "log.sample_interval: samples are text, and the tokenizer of data.path is not known; train "
-        "on tokens that have theirs with them, as `difftape data prepare` writes it, or write 0");
-  }
+  throw_if<ConfigError>(
+      !file.is_known(),
+      "log.sample_interval: samples are text, and the tokenizer of data.path is not known; train "
+      "on tokens that have theirs with them, as `difftape data prepare` writes it, or write 0");
   return tokenizer_of(file);
 }
 
@@ -235,8 +234,7 @@ std::filesystem::path default_out(const Config& config) {
 
 bool has_run_to_resume(const std::filesystem::path& dir) {
   if (is_partial_start(dir)) remove_partial_start(dir);
-  std::error_code error;
-  return std::filesystem::exists(dir / "status.json", error);
+  return system::is_there(dir / "status.json");
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {

@@ -106,10 +106,8 @@ struct File::State {
     Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset.valid()) throw cannot_read(name);
     const Handle made(H5Dget_create_plist(dataset), H5Pclose);
-    if (H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL) {
-      throw DataError(
-          fmt::format("{}: {} lies in other files; copy it into this one", path.string(), name));
-    }
+    throw_if<DataError>(H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL,
+                        "{}: {} lies in other files; copy it into this one", path.string(), name);
     return dataset;
   }
   /// Of one element.
@@ -118,10 +116,8 @@ struct File::State {
                      H5Aclose);
     if (!attribute.valid()) throw cannot_read(object + ", attribute " + name);
     const Handle space(H5Aget_space(attribute), H5Sclose);
-    if (H5Sget_simple_extent_npoints(space) != 1) {
-      throw DataError(
-          fmt::format("{}: attribute {} of {} is not one value", path.string(), name, object));
-    }
+    throw_if<DataError>(H5Sget_simple_extent_npoints(space) != 1,
+                        "{}: attribute {} of {} is not one value", path.string(), name, object);
     return attribute;
   }
 };
@@ -143,8 +139,7 @@ File File::create(const std::filesystem::path& path, std::size_t user_block) {
   const Handle layout(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_userblock(layout, user_block);
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout, in_memory), H5Fclose);
-  if (!file.valid())
-    throw OutputError(fmt::format("{}: cannot start: {}", path.string(), reason()));
+  throw_if<OutputError>(!file.valid(), "{}: cannot start: {}", path.string(), reason());
   return File(std::unique_ptr<State>(new State{path, std::move(file), user_block}));
 }
 
@@ -157,19 +152,17 @@ File File::open(const std::filesystem::path& path) {
     throw MissingInput(
         fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
   }
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored) || H5Fis_hdf5(path.c_str()) <= 0) {
-    throw DataError(fmt::format("{}: not an HDF5 file", path.string()));
-  }
+  throw_if<DataError>(!system::is_file(path) || H5Fis_hdf5(path.c_str()) <= 0,
+                      "{}: not an HDF5 file", path.string());
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file.valid()) throw DataError(fmt::format("{}: cannot open: {}", path.string(), reason()));
+  throw_if<DataError>(!file.valid(), "{}: cannot open: {}", path.string(), reason());
   return File(std::unique_ptr<State>(new State{path, std::move(file), 0}));
 }
 
 template <Element T>
 void File::write(const std::string& dataset, const Shape& shape, std::span<const T> values,
                  Storage storage) {
-  require_shape(shape.size() == static_cast<Index>(values.size()), "h5",
+  require_shape(shape.size() == std::ssize(values), "h5",
                 "{} values do not fill the shape {} of {}", values.size(), shape.str(), dataset);
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const Handle space(H5Screate_simple(shape.rank(), extents.data(), nullptr), H5Sclose);
@@ -267,10 +260,9 @@ Shape File::shape(const std::string& dataset) const {
   double bytes = static_cast<double>(H5Tget_size(type));
   for (const Index extent : shape) bytes *= static_cast<double>(extent);
   const auto stored = static_cast<double>(H5Dget_storage_size(opened));
-  if (bytes > kMostCompressed * stored) {
-    throw DataError(fmt::format("{}: {} should have {:.0f} bytes, of which {:.0f} are there",
-                                state_->path.string(), dataset, bytes, stored));
-  }
+  throw_if<DataError>(bytes > kMostCompressed * stored,
+                      "{}: {} should have {:.0f} bytes, of which {:.0f} are there",
+                      state_->path.string(), dataset, bytes, stored);
   return Shape(shape);
 }
 
@@ -280,8 +272,8 @@ namespace {
 void require_whole_numbers(const Handle& dataset, const std::filesystem::path& path,
                            const std::string& name) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
-  if (H5Tget_class(type) != H5T_INTEGER)
-    throw DataError(fmt::format("{}: {} holds no integers", path.string(), name));
+  throw_if<DataError>(H5Tget_class(type) != H5T_INTEGER, "{}: {} holds no integers", path.string(),
+                      name);
 }
 
 }  // namespace
@@ -289,9 +281,8 @@ void require_whole_numbers(const Handle& dataset, const std::filesystem::path& p
 template <Element T>
 void File::read(const std::string& dataset, std::span<T> into) const {
   const Shape found = shape(dataset);
-  require_shape(found.size() == static_cast<Index>(into.size()), "h5",
-                "{}: {} is {}; {} values were expected", state_->path.string(), dataset,
-                found.str(), into.size());
+  require_shape(found.size() == std::ssize(into), "h5", "{}: {} is {}; {} values were expected",
+                state_->path.string(), dataset, found.str(), into.size());
   const Handle opened = state_->open_dataset(dataset);
   if (std::integral<T>) require_whole_numbers(opened, state_->path, dataset);
   if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0) {
@@ -334,10 +325,10 @@ std::string File::string_attribute(const std::string& object, const std::string&
   const Handle attribute = state_->open_attribute(object, name);
   const Handle type(H5Aget_type(attribute), H5Tclose);
   char* text = nullptr;
-  if (H5Tis_variable_str(type) <= 0 || H5Aread(attribute, type, &text) < 0 || text == nullptr) {
-    throw DataError(fmt::format("{}: attribute {} of {} is not a text of variable length",
-                                state_->path.string(), name, object));
-  }
+  throw_if<DataError>(
+      H5Tis_variable_str(type) <= 0 || H5Aread(attribute, type, &text) < 0 || text == nullptr,
+      "{}: attribute {} of {} is not a text of variable length", state_->path.string(), name,
+      object);
   std::string value = text;
   H5free_memory(text);
   return value;
@@ -364,3 +355,22 @@ template void File::write(const std::string&, const Shape&, std::span<const std:
 template void File::read(const std::string&, std::span<std::int64_t>) const;
 
 }  // namespace difftape::run::h5
+
+namespace difftape::run {
+
+void write_tokenizer(h5::File& file, const std::string& group, const TokenizerFile& tokenizer) {
+  if (!tokenizer.is_known()) return;
+  const std::string at = group + "/tokenizer";
+  const std::vector<std::uint8_t> bytes(tokenizer.model.begin(), tokenizer.model.end());
+  file.write<std::uint8_t>(at, {std::ssize(bytes)}, bytes);
+  file.set_attribute(at, "name", tokenizer.name);
+}
+
+TokenizerFile read_tokenizer(const h5::File& file, const std::string& group) {
+  const std::string at = group + "/tokenizer";
+  if (!file.exists(at)) return {};
+  const auto bytes = file.read<std::uint8_t>(at);
+  return {file.string_attribute(at, "name"), {bytes.begin(), bytes.end()}};
+}
+
+}  // namespace difftape::run

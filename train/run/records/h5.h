@@ -64,7 +64,7 @@ class File {
   /// Elements in row-major order, converted from the type in the file.
   template <Element T>
   std::vector<T> read(const std::string& dataset) const {
-    std::vector<T> values(static_cast<std::size_t>(shape(dataset).size()));
+    std::vector<T> values(shape(dataset).size());
     read<T>(dataset, values);
     return values;
   }
@@ -93,3 +93,22 @@ class File {
 };
 
 }  // namespace difftape::run::h5
+
+namespace difftape::run {
+
+/// Names what made tokens of text; kept with files of tokens and checkpoints.
+struct TokenizerFile {
+  std::string name;   ///< "bytes", or that of the model's file; empty: not known
+  std::string model;  ///< the model of SentencePiece, as its file has it; empty for bytes
+
+  bool is_known() const { return !name.empty(); }
+  bool operator==(const TokenizerFile& other) const {
+    return model == other.model && is_known() == other.is_known();
+  }
+};
+
+/// The dataset <group>/tokenizer of bytes, with its name as an attribute; nothing if not known.
+void write_tokenizer(h5::File& file, const std::string& group, const TokenizerFile& tokenizer);
+TokenizerFile read_tokenizer(const h5::File& file, const std::string& group);
+
+}  // namespace difftape::run

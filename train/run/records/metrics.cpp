@@ -13,6 +13,7 @@
 #include "core/real.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/metric_registry.h"
+#include "train/system/files.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
@@ -83,9 +84,10 @@ Index step_of(const ParsedLine& row, const auto& place) {
 }
 
 void require_order(Index previous, Index step, const auto& place) {
-  if (step > previous) return;
-  throw DataError(
-      fmt::format("{}: step {} follows step {}; steps must increase", place(), step, previous));
+  if (step <= previous) {
+    throw DataError(
+        fmt::format("{}: step {} follows step {}; steps must increase", place(), step, previous));
+  }
 }
 
 /// Calls f(step, row, place) for every complete line; place() is file:line.
@@ -167,8 +169,7 @@ std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& p
 
 std::optional<LoggedStep> last_logged(const std::filesystem::path& path) {
   std::optional<LoggedStep> last;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return last;
+  if (!system::is_file(path)) return last;
   dom::parser parser;
   system::for_each_line_from_the_end(path, [&](std::string_view text, std::size_t) {
     const auto row = parser.parse(text.data(), text.size());
@@ -219,7 +220,7 @@ void write_list(h5::File& file, const std::string& name, std::size_t rows,
   for (const auto& list : column.values()) width = std::max(width, list.size());
   std::vector<double> values(rows * width, kNaN);
   for (std::size_t i = 0; i < column.values().size(); ++i) {
-    const auto to = values.begin() + static_cast<std::ptrdiff_t>(column.row(i) * width);
+    const auto to = values.begin() + column.row(i) * width;
     std::ranges::copy(column.values()[i], to);
   }
   const bool gaps = column.values().size() < rows;
@@ -241,7 +242,7 @@ void write_maps(h5::File& file, const AttentionMaps& maps) {
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps) {
   h5::File file = h5::File::create(path);
-  const Shape length{static_cast<Index>(table.step.size())};
+  const Shape length{std::ssize(table.step)};
   file.write<std::int64_t>("step", length,
                            std::vector<std::int64_t>(table.step.begin(), table.step.end()));
   for (const auto& [name, column] : table.lists) {

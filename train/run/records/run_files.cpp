@@ -88,18 +88,18 @@ void create_run_dir(const fs::path& dir) {
         run ? "continue the run with --resume, or " : ""));
   }
   fs::create_directories(dir, error);
-  if (error) {
-    throw OutputError(
-        fmt::format("cannot create run directory {}: {}", dir.string(), error.message()));
-  }
+  throw_if<OutputError>(bool(error), "cannot create run directory {}: {}", dir.string(),
+                        error.message());
 }
 
 void require_run_dir(const fs::path& dir) {
   std::error_code error;
-  if (fs::status(dir, error).type() == fs::file_type::not_found)
-    throw MissingInput(fmt::format("there is no directory {}; give that of a run", dir.string()));
+  throw_if<MissingInput>(fs::status(dir, error).type() == fs::file_type::not_found,
+                         "there is no directory {}; give that of a run", dir.string());
   if (!fs::exists(dir / "status.json", error)) {
-    if (error) throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
+    if (error) {
+      throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
+    }
     throw MissingInput(
         fmt::format("{} is not a run directory: it has no status.json; give the directory of a run",
                     dir.string()));
@@ -201,8 +201,7 @@ Json read_env(const fs::path& dir) {
 }
 
 Config config_of_run(const fs::path& dir) {
-  std::error_code ignored;
-  if (fs::exists(dir / "env.json", ignored)) read_env(dir);  // another format has other keys
+  if (system::is_there(dir / "env.json")) read_env(dir);  // another format has other keys
   const fs::path yaml = dir / "config.yaml";
   return config_from_yaml(system::read_text(yaml), yaml.string());
 }
@@ -215,10 +214,9 @@ RunDir open_run(const fs::path& dir) {
 }
 
 void require_precision(const fs::path& made, std::string_view precision, std::string_view verb) {
-  if (precision == kRealName) return;
-  throw DataError(fmt::format("{}: was made in {}, this program computes in {}; {} with {}",
-                              made.string(), precision, kRealName, verb,
-                              precision == "f64" ? "difftape-f64" : "difftape"));
+  throw_if<DataError>(precision != kRealName,
+                      "{}: was made in {}, this program computes in {}; {} with {}", made.string(),
+                      precision, kRealName, verb, precision == "f64" ? "difftape-f64" : "difftape");
 }
 
 std::string cpu_model() {
@@ -244,30 +242,25 @@ bool is_partial_start(const fs::path& dir) {
 
 void remove_partial_start(const fs::path& dir) {
   const system::DirectoryLock lock(dir);
-  if (!is_partial_start(dir)) {
-    throw OutputError(fmt::format(
-        "{} holds more than the beginning of a run; nothing is overwritten: remove it, or choose "
-        "another directory with --out",
-        dir.string()));
-  }
+  throw_if<OutputError>(
+      !is_partial_start(dir),
+      "{} holds more than the beginning of a run; nothing is overwritten: remove it, or choose "
+      "another directory with --out",
+      dir.string());
   for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
     std::error_code error;
     fs::remove(entry.path(), error);
-    if (error) {
-      throw OutputError(
-          fmt::format("cannot remove {}: {}", entry.path().string(), error.message()));
-    }
+    throw_if<OutputError>(bool(error), "cannot remove {}: {}", entry.path().string(),
+                          error.message());
   }
 }
 
 void remove_temporary_files(const fs::path& dir) {
   for (const fs::path& folder : {dir, dir / "checkpoints"}) {
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
+    for (const fs::path& path : system::paths_in(folder)) {
       std::error_code ignored;
-      if (entry->path().extension() == system::kTemporary && entry->is_regular_file(ignored))
-        fs::remove(entry->path(), ignored);
+      if (path.extension() == system::kTemporary && system::is_file(path))
+        fs::remove(path, ignored);
     }
   }
 }

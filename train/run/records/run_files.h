@@ -42,23 +42,16 @@ void require_run_dir(const std::filesystem::path& dir);
 /// says running and no process that holds its lock.
 enum class RunState { queued, running, finished, diverged, stopped, failed, killed };
 
-}  // namespace difftape::run
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<run::RunState> =
-    std::to_array<Named<run::RunState>>({{"queued", run::RunState::queued},
-                                         {"running", run::RunState::running},
-                                         {"finished", run::RunState::finished},
-                                         {"diverged", run::RunState::diverged},
-                                         {"stopped", run::RunState::stopped},
-                                         {"failed", run::RunState::failed},
-                                         {"killed", run::RunState::killed}});
-
-}  // namespace difftape
-
-namespace difftape::run {
+constexpr auto names_of(RunState) {
+  using enum RunState;
+  return std::to_array<Named<RunState>>({{"queued", queued},
+                                         {"running", running},
+                                         {"finished", finished},
+                                         {"diverged", diverged},
+                                         {"stopped", stopped},
+                                         {"failed", failed},
+                                         {"killed", killed}});
+}
 
 /// Nothing more will come.
 constexpr bool is_complete(RunState state) {

@@ -119,7 +119,7 @@ void add_histogram(Message<Summary>& summary, const std::string& tag,
     limits[i] = std::lerp(low, high, static_cast<double>(i + 1) / static_cast<double>(buckets));
   for (const double value : values) {
     const auto limit = std::ranges::lower_bound(limits, value);
-    counts[static_cast<std::size_t>(limit - limits.begin())] += 1;
+    counts[limit - limits.begin()] += 1;
   }
   Message<Value> value(summary, Summary::value);
   value.add_string(Value::tag, tag);
@@ -137,10 +137,8 @@ void add_histogram(Message<Summary>& summary, const std::string& tag,
 /// The name of an event file of the number after the largest in the directory.
 fs::path next_file(const fs::path& dir) {
   std::int64_t last = 0;
-  std::error_code error;
-  for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const fs::path& path : system::paths_in(dir)) {
+    const std::string name = path.filename().string();
     std::int64_t number = 0;
     if (name.starts_with(kPrefix))
       std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);

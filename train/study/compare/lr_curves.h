@@ -12,7 +12,6 @@
 
 #include "train/stats/interval.h"
 #include "train/stats/lr_optimum.h"
-#include "train/stats/sensitivity.h"
 #include "train/study/compare/study.h"
 
 namespace difftape::study {
@@ -35,7 +34,7 @@ struct LrPoint {
   /// Final validation losses by ascending seed, nats per token, at most the loss at init: the
   /// run's, or the mean of the arm's others where it is not known.
   std::vector<double> values;
-  std::vector<std::uint64_t> seeds = {};          ///< of `values`
+  std::vector<std::uint64_t> seeds = {};         ///< of `values`
   std::vector<std::vector<double>> groups = {};  ///< SeedLoss::groups of each value
 
   LossBySeed by_seed() const;

@@ -1,6 +1,7 @@
 // Attention layers and whole models against finite differences, every element of every parameter.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -9,8 +10,9 @@
 #include "layers/attention/context.h"
 #include "layers/model_config.h"
 #include "tests/layers/combinations.h"
+#include "tests/train/run/config/config_files.h"
 #include "train/app/gradcheck/cases.h"
-#include "train/run/config/model_conflicts.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::app {
 namespace {
@@ -112,7 +114,7 @@ std::vector<ModelConfig> field_combinations(const std::string& kind) {
   model.attention.kind = kind;
   for (const test::Combination& choice : test::all_combinations()) {
     model.attention = test::with(model.attention, choice);
-    if (!run::attention_errors(model).empty()) continue;
+    if (!run::model_conflicts(model).empty()) continue;
     const AttentionFields layer = fields_of(model.attention);
     if (std::ranges::find(layers, layer) != layers.end()) continue;
     layers.push_back(layer);
@@ -175,6 +177,31 @@ TEST(ContextRule, that_reads_a_later_token_or_another_document_is_refused_with_t
   EXPECT_EXIT(check_kind(true, packed_documents(1, 6)), ends,
               "output of token 2 of sequence 0 depends on token 0 of sequence 0");
   EXPECT_EXIT(check_kind(true, nullptr), ends, "^$");
+}
+
+/// The fields of what is configured, whatever the number in lambda_init_value.
+AttentionFields layer_of(const AttentionConfig& attention) {
+  AttentionFields fields = fields_of(attention);
+  fields.lambda_init_value = 0;
+  return fields;
+}
+
+TEST(GradcheckedConfigs, hold_the_attention_of_every_shipped_variant_and_ablation) {
+  const std::vector<AttentionVariant> checked = attention_variants();
+  int count = 0;
+  for (const char* folder : {"variants", "ablations"}) {
+    const auto path = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs" / folder;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      const AttentionConfig attention = run::load_config(entry.path()).config.model.attention;
+      EXPECT_TRUE(std::any_of(checked.begin(), checked.end(),
+                              [&](const AttentionVariant& variant) {
+                                return layer_of(variant.attention) == layer_of(attention);
+                              }))
+          << entry.path() << " has no variant in train/app/gradcheck/cases.h";
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 14);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // A step that diverged, repeated from its crash dump.
-#include "train/app/replay/crash_replay.h"
+#include "train/app/replay/replay.h"
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"

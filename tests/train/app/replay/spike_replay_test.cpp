@@ -1,8 +1,7 @@
 // A spike with other batches and other states.
-#include "train/app/replay/spike_replay.h"
+#include "train/app/replay/replay.h"
 
 #include "tests/train/run/loop/tiny.h"
-#include "train/app/replay/recorded_run.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 #include "train/run/records/spike_records.h"

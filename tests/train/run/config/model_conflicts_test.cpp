@@ -1,5 +1,5 @@
 // The fields of attention in every combination: each either trains or is an error that says why.
-#include "train/run/config/model_conflicts.h"
+#include "train/run/config/reader.h"
 
 #include <map>
 
@@ -24,7 +24,7 @@ TEST_P(EveryKind, combines_with_every_field_or_says_why_not) {
   Index built = 0;
   for (const Combination& choice : test::all_combinations()) {
     const ModelConfig model = model_of(GetParam(), choice);
-    const std::vector<ConfigConflict> errors = attention_errors(model);
+    const std::vector<ConfigConflict> errors = model_conflicts(model);
     for (const ConfigConflict& error : errors) {
       EXPECT_GE(error.keys.size(), 2u);
       EXPECT_THAT(error.message, testing::ContainsRegex("write|Write|leave out"));
@@ -63,7 +63,7 @@ TEST_P(EveryKind, refuses_exactly_the_words_that_decide_nothing) {
     for (std::size_t i = 0; i < choice.size(); ++i) {
       if (choice[i] > 0 && !decides(choice, i)) makes_sense = false;
     }
-    EXPECT_EQ(attention_errors(model_of(GetParam(), choice)).empty(), makes_sense)
+    EXPECT_EQ(model_conflicts(model_of(GetParam(), choice)).empty(), makes_sense)
         << testing::PrintToString(choice);
   }
 }

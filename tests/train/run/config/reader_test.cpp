@@ -1,11 +1,14 @@
 #include "train/run/config/reader.h"
 
 #include "tests/train/run/config/config_files.h"
+#include "train/run/config/fields.h"
+#include "train/run/config/writer.h"
 
 namespace difftape::run {
 namespace {
 
 using ConfigReader = ConfigFiles;
+using testing::HasSubstr;
 
 std::string here(const std::string& path) {
   return (std::filesystem::current_path() / path).string();
@@ -135,6 +138,134 @@ TEST_F(ConfigReader, a_file_that_cannot_be_read_is_missing_input) {
   EXPECT_EQ(load("/proc/self/mem"), "/proc/self/mem: cannot be read; check its permissions");
   EXPECT_EQ(load("binary.yaml"), "binary.yaml: is not text; need a YAML file");
   EXPECT_EQ(load("big.yaml"), "big.yaml: longer than 64 KiB; need a YAML file");
+}
+
+class ForeignNames : public ConfigFiles {};
+
+TEST_F(ForeignNames, of_nanogpt_and_hugging_face_lead_to_our_keys_in_files_and_set) {
+  EXPECT_EQ(error("learning_rate: 3e-4\nmodel: {n_embd: 64, dropout: 0.1}\nblock_size: 64\n",
+                  {"max_iters=20", "model.n_layer=2"}),
+            "a.yaml:1:1: error: unknown key 'learning_rate'; it is optim.lr here\n"
+            "a.yaml:2:9: error: unknown key 'model.n_embd'; it is model.d_model here\n"
+            "a.yaml:2:21: error: unknown key 'model.dropout'; there is no dropout; leave it out\n"
+            "a.yaml:3:1: error: unknown key 'block_size'; it is data.seq_len here\n"
+            "--set max_iters=20: error: unknown key 'max_iters'; it is train.steps here\n"
+            "--set model.n_layer=2: error: unknown key 'model.n_layer'; it is model.num_layers "
+            "here");
+}
+
+TEST_F(ForeignNames, say_what_differs) {
+  EXPECT_EQ(error("train.epochs: 3\n"),
+            "a.yaml:1:1: error: unknown key 'train.epochs'; it is train.steps here: steps are "
+            "counted, not passes over the data");
+  EXPECT_EQ(error("optimizer: {lr: 1}\n"),
+            "a.yaml:1:1: error: unknown section 'optimizer'; it is optim here");
+}
+
+TEST_F(ForeignNames, our_own_name_in_another_section_is_found_too) {
+  EXPECT_THAT(error("batch_size: 4\n"), HasSubstr("did you mean 'data.batch_size'?"));
+  EXPECT_THAT(error("train: {batch_size: 4}\n"), HasSubstr("did you mean 'data.batch_size'?"));
+}
+
+TEST(ForeignNameTable, leads_to_keys_that_there_are_by_names_that_are_not_ours) {
+  std::set<std::string> names;
+  for (const ForeignName& foreign : foreign_names()) {
+    const std::string key(foreign.key);
+    EXPECT_TRUE(names.insert(std::string(foreign.name) + (foreign.section ? "/" : "")).second)
+        << foreign.name;
+    EXPECT_FALSE(foreign.description().empty()) << foreign.name;
+    if (foreign.section) {
+      EXPECT_TRUE(std::ranges::any_of(fields(), [&](const Field& field) {
+        return field.key.starts_with(key + ".");
+      })) << key;
+      continue;
+    }
+    EXPECT_TRUE(key.empty() || find_field(key) != nullptr) << key;
+    for (const Field& field : fields())
+      EXPECT_FALSE(field.key.ends_with("." + std::string(foreign.name))) << field.key;
+  }
+  EXPECT_EQ(names.size(), 30u);
+}
+
+class ConfigShares : public ConfigFiles {};
+
+TEST_F(ConfigShares, warm_up_is_a_twentieth_of_the_steps_unless_it_is_given) {
+  EXPECT_EQ(config("").optim.warmup_steps, 25);
+  EXPECT_EQ(config("train.steps: 40\n").optim.warmup_steps, 2);
+  EXPECT_EQ(config("train.steps: 1\n").optim.warmup_steps, 0);
+  EXPECT_EQ(config("optim.warmup_steps: 7\n", {"train.steps=30"}).optim.warmup_steps, 7);
+}
+
+TEST_F(ConfigShares, the_last_rate_is_zero_or_a_fraction_of_the_peak_without_a_stray_digit) {
+  EXPECT_EQ(config("").optim.min_lr, 0);
+  EXPECT_EQ(config("optim: {lr: 3.0e-3, min_lr: 10%}\n").optim.min_lr, 3e-4);
+  EXPECT_EQ(config("optim: {lr: 0.03, min_lr: 1%}\n").optim.min_lr, 3e-4);
+}
+
+TEST_F(ConfigShares, the_model_reads_as_far_as_the_data_go) {
+  EXPECT_EQ(config("data.seq_len: 512\n").model.max_seq_len, 512);
+  EXPECT_EQ(config("data.seq_len: 64\nmodel.max_seq_len: 200%\n").model.max_seq_len, 128);
+  EXPECT_THAT(error("model.max_seq_len: 50%\n"), HasSubstr("lower data.seq_len or raise"));
+}
+
+TEST_F(ConfigShares, a_share_is_of_what_holds_in_the_end) {
+  write("base.yaml", "train.steps: 1000\noptim.warmup_steps: 5%\n");
+  EXPECT_EQ(config("base: base.yaml\ntrain.steps: 200\n").optim.warmup_steps, 10);
+  EXPECT_EQ(config("base: base.yaml\n", {"optim.warmup_steps=30"}).optim.warmup_steps, 30);
+  EXPECT_EQ(config("optim.warmup_steps: 30\n", {"optim.warmup_steps=2%"}).optim.warmup_steps, 10);
+}
+
+TEST_F(ConfigShares, the_resolved_configuration_has_the_number_and_says_what_it_is_a_share_of) {
+  write("a.yaml", "train.steps: 40\noptim.min_lr: 5%\n");
+  const ResolvedConfig resolved = load_config("a.yaml", {"model.max_seq_len=300"});
+  EXPECT_THAT(to_yaml(resolved.config), HasSubstr("\n  warmup_steps: 2\n"));
+  const std::string text = to_yaml_with_origins(resolved);
+  EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 2               # 5% of train.steps, default\n"));
+  EXPECT_THAT(text, HasSubstr("\n  min_lr: 5.0e-05               # 5% of optim.lr, a.yaml:2\n"));
+  EXPECT_THAT(text, HasSubstr("\n  max_seq_len: 300              # --set\n"));
+}
+
+TEST_F(ConfigShares, runs_of_a_sweep_have_shares_of_their_own) {
+  const study::SweepConfig s = sweep(
+      "optim.min_lr: 10%\nsweep: {lr: [0.01, 0.2], grid: {train.steps: [100, 300]}, arms: {a: "
+      "}}\n");
+  ASSERT_EQ(s.runs.size(), 4u);
+  EXPECT_EQ(s.runs[0].config().optim.min_lr, 0.001);
+  EXPECT_EQ(s.runs[0].config().optim.warmup_steps, 5);
+  EXPECT_EQ(s.runs[3].config().optim.min_lr, 0.02);
+  EXPECT_EQ(s.runs[3].config().optim.warmup_steps, 15);
+}
+
+TEST_F(ConfigShares, what_is_no_share_or_too_large_a_one_is_an_error_where_it_is_written) {
+  EXPECT_EQ(error("optim.warmup_steps: ten\n"),
+            "a.yaml:1:21: error: optim.warmup_steps: expected an integer, or a fraction of "
+            "train.steps such as 10%, got 'ten'");
+  EXPECT_THAT(error("optim.min_lr: -1%\n"),
+              HasSubstr("expected a number, or a fraction of optim.lr"));
+  EXPECT_THAT(error("train.steps: 10%\n"), HasSubstr("expected an integer, got '10%'"));
+  EXPECT_EQ(error("model.max_seq_len: 0%\n"),
+            "a.yaml:1:1: error: model.max_seq_len: 0% of data.seq_len, 256, is 0 and out of range; "
+            "need in [1, 1048576]");
+  EXPECT_EQ(error("train.steps: 10\n", {"optim.warmup_steps=150%"}),
+            "--set optim.warmup_steps=150%: error: optim.warmup_steps: warm-up takes 15 steps, but "
+            "the run has 10; lower optim.warmup_steps, to a share such as 10%, or raise "
+            "train.steps");
+}
+
+TEST_F(ConfigShares, a_broken_whole_leaves_no_second_error) {
+  EXPECT_EQ(error("train.steps: 0\n"),
+            "a.yaml:1:14: error: train.steps: 0 is out of range; need >= 1");
+}
+
+TEST(ConfigFields, the_default_of_a_struct_is_the_share_that_the_registry_names) {
+  int shares = 0;
+  for (const Field& field : fields()) {
+    if (field.spec.constraint.share_of.empty()) continue;
+    ++shares;
+    const ConfigValue resolved = field.get(config_from_yaml("{}", "nothing.yaml"));
+    EXPECT_EQ(field.get(Config{}), resolved) << field.key;
+  }
+  EXPECT_EQ(shares, 3);
 }
 
 }  // namespace

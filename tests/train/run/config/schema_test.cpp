@@ -29,13 +29,12 @@ class SchemaInAjv : public ConfigFiles {
     std::vector<std::string> arguments{kSource / "tests/train/run/config/check_schema.js",
                                        "schema.json"};
     arguments.insert(arguments.end(), files.begin(), files.end());
-    const test::Outcome outcome =
-        test::run(arguments, {.directory = std::filesystem::current_path(),
-                              .program = "/usr/bin/node",
-                              .environment = {{"NODE_PATH", "/usr/share/nodejs"}}});
-    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    const std::string outcome =
+        test::output(test::run(arguments, {.directory = std::filesystem::current_path(),
+                                           .program = "/usr/bin/node",
+                                           .environment = {{"NODE_PATH", "/usr/share/nodejs"}}}));
     std::vector<std::string> lines;
-    std::istringstream stream(outcome.out);
+    std::istringstream stream(outcome);
     for (std::string line; std::getline(stream, line);) lines.push_back(line);
     EXPECT_EQ(lines.size(), files.size());
     return lines;

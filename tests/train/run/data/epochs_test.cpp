@@ -1,4 +1,4 @@
-#include "train/run/data/epochs.h"
+#include "train/run/data/windows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#include "train/run/diagnostics/statistics.h"
 #include "core/real.h"
+#include "train/run/diagnostics/map_scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

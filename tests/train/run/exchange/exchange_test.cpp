@@ -8,8 +8,6 @@
 #include "train/run/config/writer.h"
 #include "train/run/exchange/export.h"
 #include "train/run/exchange/hf_config.h"
-#include "train/run/exchange/hf_layout.h"
-#include "train/run/exchange/import.h"
 #include "train/run/loop/grads.h"
 #include "train/run/records/h5.h"
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "tests/layers/combinations.h"
 #include "tests/support/scratch.h"
-#include "train/run/config/model_conflicts.h"
+#include "train/run/config/reader.h"
 
 namespace difftape::run {
 namespace {
@@ -86,7 +86,7 @@ TEST(WhyNotHf, lets_through_only_what_config_json_can_say) {
     for (const test::Combination& choice : test::all_combinations()) {
       ModelConfig model = of_kind(kind.c_str());
       model.attention = test::with(model.attention, choice);
-      if (!attention_errors(model).empty() || !why_not_hf(model).empty()) continue;
+      if (!model_conflicts(model).empty() || !why_not_hf(model).empty()) continue;
       test::put(dir / "config.json", hf_config(model, -1).dump());
       const ModelConfig found = config_of_hf(dir / "config.json", {}).model;
       AttentionFields expected = fields_of(model.attention);

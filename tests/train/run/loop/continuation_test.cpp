@@ -1,14 +1,21 @@
 // With which configurations a run goes on.
 #include "train/run/loop/continuation.h"
 
+#include <gmock/gmock.h>
+
+#include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/run/loop/step.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
 
 namespace difftape::run {
 namespace {
 
 namespace fs = std::filesystem;
+using test::contents;
 using test::TinyProject;
+using testing::HasSubstr;
 
 TEST(OtherRun, is_one_that_differs_in_what_changes_a_result) {
   const TinyProject project;
@@ -119,6 +126,165 @@ TEST(SameRun, says_it_once_if_it_was_killed_before_it_had_its_new_configuration)
   ASSERT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U);
   EXPECT_EQ(config_of_run(project / "run").train.keep_last, 3);
+}
+
+/// A finished run of 20 steps, whose learning rate falls over the last ten.
+class Branch : public testing::Test {
+ protected:
+  Branch() {
+    project.config.optim.schedule = ScheduleKind::wsd;
+    project.config.optim.decay_fraction = 0.5;
+    project.config.train.steps = 20;
+    project.config.train.checkpoint_interval = 8;
+    project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
+    project.save();
+    EXPECT_EQ(project.train("run"), system::Exit::ok);
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Branch, is_what_the_refusal_of_a_longer_run_says_and_has_the_bits_of_one_made_so_long) {
+  const std::vector<std::string> longer{"--set", "train.steps=40"};
+  EXPECT_THAT(test::error(78, project.difftape({"train", "run", "--resume", longer[0], longer[1]})),
+              HasSubstr("its checkpoint of step 8 can go on so, in a directory of its own: "
+                        "difftape train run --resume=run/checkpoints/step-00000008.h5 "
+                        "--set train.steps=40 --out DIR\n"));
+  const std::string before = test::measured(project / "run"), checkpoint = "step-00000008.h5";
+  EXPECT_THAT(
+      test::output(project.difftape({"train", "run", "--resume=run/checkpoints/" + checkpoint,
+                                     longer[0], longer[1], "--out", "more/longer"})),
+      HasSubstr("continues after step 8 of 40\n"
+                "the steps before are those of run/checkpoints/" +
+                checkpoint));
+  EXPECT_EQ(test::measured(project / "run"), before);
+  EXPECT_EQ(read_status(project / "run").step, 20);
+
+  project.config.train.steps = 40;
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  const auto losses = [&](const char* run) {
+    std::vector<double> found;
+    for (const auto& line : test::metrics_lines(project / run)) found.push_back(line["train/loss"]);
+    return found;
+  };
+  EXPECT_EQ(losses("more/longer"), losses("whole"));
+  EXPECT_TRUE(test::last_checkpoint(project / "more/longer") ==
+              test::last_checkpoint(project / "whole"));
+  EXPECT_EQ(read_env(project / "more/longer")["continued"][0]["step"], 8);
+}
+
+TEST_F(Branch, needs_a_free_directory_and_a_checkpoint_of_a_run_that_can_go_on_so) {
+  const fs::path early = project / "run/checkpoints/step-00000008.h5";
+  const auto branch = [&](std::vector<std::string> more) {
+    std::vector<std::string> command{"train", "run", "--set", "train.steps=40"};
+    command.insert(command.end(), more.begin(), more.end());
+    return project.difftape(command);
+  };
+  EXPECT_THAT(test::error(64, branch({"--resume=" + early.string()})),
+              HasSubstr("say where with --out"));
+  EXPECT_EQ(branch({"--resume=" + early.string(), "--out", "run"}).exit, 74);
+  EXPECT_EQ(branch({"--resume=run/checkpoints/latest", "--out", "new"}).exit, 78);
+  EXPECT_EQ(branch({"--resume=run/checkpoints/none.h5", "--out", "new"}).exit, 66);
+  fs::copy(early, project / "alone.h5");
+  EXPECT_EQ(branch({"--resume=alone.h5", "--out", "new"}).exit, 66) << "without its run";
+  EXPECT_FALSE(fs::exists(project / "new"));
+  EXPECT_EQ(branch({"--resume=" + early.string(), "--out", "auto"}).exit, 0);
+  EXPECT_EQ(read_status(project / "run-2").step, 40);
+}
+
+class Fork : public testing::Test {
+ protected:
+  Fork() { EXPECT_EQ(project.train("old"), system::Exit::ok); }
+
+  std::vector<double> losses(const std::string& run) const {
+    std::vector<double> found;
+    for (const auto& line : test::metrics_lines(project / run)) found.push_back(line["train/loss"]);
+    return found;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(Fork, begins_where_the_weights_of_the_other_run_are) {
+  EXPECT_THAT(test::output(project.difftape({"train", "tiny.yaml", "--fork", "old", "--out", "new",
+                                             "--set", "optim.lr=0.005"})),
+              HasSubstr("begins with the weights of "));
+  const auto env = read_env(project / "new");
+  const fs::path checkpoint = project / "old/checkpoints/step-00000012.h5";
+  EXPECT_EQ(env["init_from"]["checkpoint"], checkpoint.string());
+  EXPECT_EQ(env["init_from"]["step"], 12);
+  EXPECT_EQ(env["init_from"]["xxh3_128"], verify_checksum_header(checkpoint));
+  EXPECT_EQ(config_of_run(project / "new").train.init_from, (project / "old").string());
+
+  project.config.optim.lr = 0.005;
+  TrainState by_hand(project.config);
+  Checkpoint(find_checkpoint(project / "old")).load(by_hand.model.parameters(), nullptr);
+  for (const double loss : losses("new")) EXPECT_EQ(train_step(by_hand).loss, loss);
+}
+
+TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
+  test::put(project / "other.txt", std::string(4000, 'x') + test::tiny_text());
+  project.config.data.path = {(project / "other.txt").string()};
+  project.config.train.init_from = (project / "old/checkpoints").string();
+  project.config.model.attention.softmax_denominator = SoftmaxDenominator::softmax1;
+  ASSERT_EQ(project.train("new"), system::Exit::ok);
+  TrainState by_hand(project.config);
+  Checkpoint(find_checkpoint(project / "old")).load(by_hand.model.parameters(), nullptr);
+  EXPECT_EQ(losses("new").front(), train_step(by_hand).loss);
+}
+
+TEST_F(Fork, keeps_the_weights_it_began_with_when_it_goes_on) {
+  ASSERT_EQ(project.train("other"), system::Exit::ok);
+  std::vector<std::string> words{"train", "tiny.yaml", "--fork", "old", "--out", "new"};
+  ASSERT_EQ(project.difftape(words).exit, 0);
+  words[3] = "other";
+  words.insert(words.end(), {"--set", "train.steps=20", "--resume"});
+  EXPECT_THAT(test::error(78, project.difftape(words)),
+              HasSubstr("train.init_from is " + (project / "old").string() + ", not " +
+                        (project / "other").string()));
+}
+
+TEST_F(Fork, goes_on_before_its_first_checkpoint_only_with_the_weights_it_began_with) {
+  project.config.train.init_from = (project / "old").string();
+  ASSERT_EQ(project.train("new"), system::Exit::ok);
+  const std::string measured = test::measured(project / "new");
+  fs::remove_all(project / "new/checkpoints");
+  ASSERT_EQ(project.train("new", true), system::Exit::ok);
+  EXPECT_EQ(test::measured(project / "new"), measured);
+  fs::remove_all(project / "new/checkpoints");
+  fs::copy_file(project / "old/checkpoints/step-00000012.h5", project / "kept.h5");
+  fs::remove_all(project / "old");
+  project.config.train.init_from.clear();
+  project.config.run.seed = 2;
+  ASSERT_EQ(project.train("old"), system::Exit::ok);
+  project.config.train.init_from = (project / "old").string();
+  project.config.run.seed = 1;
+  EXPECT_THROW(project.train("new", true), DataError);
+}
+
+TEST_F(Fork, needs_no_old_run_once_it_has_a_checkpoint) {
+  project.config.train.init_from = (project / "old").string();
+  ASSERT_EQ(project.train("new"), system::Exit::ok);
+  fs::remove_all(project / "old");
+  EXPECT_EQ(project.train("new", true), system::Exit::ok);
+}
+
+TEST_F(Fork, of_what_fits_not_or_is_not_there_leaves_nothing) {
+  const auto error = [&](const std::vector<std::string>& arguments, int exit) {
+    std::vector<std::string> all{"train", "tiny.yaml", "--out", "new"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const std::string outcome = test::error(exit, project.difftape(all));
+    EXPECT_FALSE(fs::exists(project / "new"));
+    return outcome;
+  };
+  EXPECT_THAT(error({"--fork", "gone"}, 66),
+              testing::AllOf(HasSubstr("no checkpoint at "), HasSubstr("in train.init_from")));
+  EXPECT_THAT(error({"--fork", "old", "--set", "model.d_ff=32"}, 65),
+              HasSubstr("does not fit the model: "));
+  EXPECT_THAT(error({"--fork", ""}, 64), HasSubstr("--fork: need a checkpoint"));
+  EXPECT_THAT(error({"--fork", "old", "--set", "train.init_from=old"}, 64),
+              HasSubstr("say the same"));
+  EXPECT_THAT(error({"--fork", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));
 }
 
 }  // namespace

@@ -1,12 +1,17 @@
 // The same configuration and seed gives the same bits, whatever the number of threads.
 #include "core/parallel.h"
+
+#include "optim/optimizer.h"
+#include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/inference/model.h"
+#include "train/run/records/metrics.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
 
+using test::last_checkpoint;
 using test::measured;
 using test::TinyProject;
 
@@ -88,6 +93,107 @@ TEST(Engine, of_bfloat16_units_cannot_be_portable) {
 
 INSTANTIATE_TEST_SUITE_P(Attention, Determinism, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
+
+/// Weights and both moments of every parameter in the last checkpoint of a run.
+std::vector<Tensor> trained(const Config& config, const std::filesystem::path& run) {
+  LanguageModel model(config.model);
+  model.parameters().initialize(99);
+  Optimizer optimizer(model.parameters(), config.optim);
+  Checkpoint(find_checkpoint(run)).load(model.parameters(), &optimizer);
+  std::vector<Tensor> tensors;
+  for (const Optimizer::State& state : optimizer.states()) {
+    tensors.push_back(state.parameter->value);
+    for (const StateTensor& tensor : state.tensors) tensors.push_back(tensor.value);
+  }
+  return tensors;
+}
+
+TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
+  for (const std::string& kind : attention_kinds()) {
+    TinyProject project(kind);
+    project.config.model.tie_word_embeddings = project.config.model.attention.qk_norm = true;
+    project.config.data.eos_token_id = '\n';
+    project.config.train.gradient_accumulation_steps = 2;
+    project.config.log.param_grad_norms_interval = 1;
+    ASSERT_EQ(project.train("kept"), system::Exit::ok);
+    project.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+    ASSERT_EQ(project.train("recomputed"), system::Exit::ok);
+    EXPECT_EQ(measured(project / "kept"), measured(project / "recomputed")) << kind;
+    const std::vector<Tensor> kept = trained(project.config, project / "kept"),
+                              recomputed = trained(project.config, project / "recomputed");
+    ASSERT_EQ(kept.size(), recomputed.size());
+    for (size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(kept[i].values(), recomputed[i].values())) << kind << i;
+    }
+  }
+}
+
+/// The kinds that differ in how their products are made.
+class Precisions : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string unsupported = unsupported_reason(from_string<Precision>(GetParam()).value());
+    if (!unsupported.empty()) GTEST_SKIP() << unsupported;
+  }
+};
+
+/// A project of one kind and precision.
+struct Project : TinyProject {
+  Project(const std::string& kind, const std::string& precision) : TinyProject(kind) {
+    config = test::wider(config);
+    config.train.steps = 4;
+    config.train.precision = from_string<Precision>(precision).value();
+  }
+};
+
+double last_loss(const std::filesystem::path& run) {
+  const std::string text = test::contents(run / "metrics.jsonl");
+  const size_t line = text.rfind('\n', text.size() - 2) + 1;
+  return nlohmann::json::parse(text.substr(line))["train/loss"];
+}
+
+TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recomputed) {
+  for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
+    Project tiny(kind, GetParam());
+    {
+      const test::Threads one(1);
+      ASSERT_EQ(tiny.train("1"), system::Exit::ok);
+    }
+    const test::Threads two(2);
+    ASSERT_EQ(tiny.train("2"), system::Exit::ok);
+    tiny.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+    ASSERT_EQ(tiny.train("recomputed"), system::Exit::ok);
+    EXPECT_EQ(measured(tiny / "1"), measured(tiny / "2"));
+    EXPECT_EQ(last_checkpoint(tiny / "1"), last_checkpoint(tiny / "2"));
+    EXPECT_EQ(measured(tiny / "1"), measured(tiny / "recomputed"));
+  }
+}
+
+TEST_P(Precisions, change_the_loss_but_little) {
+  Project tiny("diff_v2", GetParam());
+  tiny.config.train.steps = 12;
+  ASSERT_EQ(tiny.train("rounded"), system::Exit::ok);
+  tiny.config.train.precision = Precision::full;
+  ASSERT_EQ(tiny.train("full"), system::Exit::ok);
+  const double rounded = last_loss(tiny / "rounded"), full = last_loss(tiny / "full");
+  EXPECT_NE(rounded, full);
+  EXPECT_NEAR(rounded, full, 0.02 * full);
+}
+
+INSTANTIATE_TEST_SUITE_P(Words, Precisions,
+                         testing::Values("bf16", "bf16_emulated"),
+                         [](const auto& word) { return word.param; });
+
+TEST(Precision, is_refused_by_the_program_of_doubles_with_what_to_write_instead) {
+  const TinyProject tiny;
+  const auto outcome =
+      tiny.difftape({"train", "tiny.yaml", "--set", "train.precision=bf16_emulated"},
+                    {.program = DIFFTAPE_TEST_PROGRAM_F64});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err,
+              testing::HasSubstr("train.precision: precision bf16_emulated cannot be had here"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("use full"));
+}
 
 }  // namespace
 }  // namespace difftape::run

@@ -110,10 +110,9 @@ TEST(TrainProfile, names_the_layer_of_an_op_in_both_directions) {
 
 TEST(TrainProfile, prints_and_writes_a_table_whose_rows_make_the_step) {
   TinyProject project;
-  const Outcome outcome = profile(project, "run");
-  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const std::string outcome = test::output(profile(project, "run"));
   const std::string text = test::contents(project / "run/profile.txt");
-  EXPECT_THAT(outcome.out, HasSubstr(text));
+  EXPECT_THAT(outcome, HasSubstr(text));
   EXPECT_THAT(text, HasSubstr("profile of 10 steps: "));
   double ms = 0, percent = 0;
   int rows = 0;
@@ -176,10 +175,9 @@ TEST(TrainProfile, of_a_resumed_run_replaces_the_one_before) {
   EXPECT_EQ(steps(project / "run").front(), "3");
   std::filesystem::remove(project / "run/checkpoints/step-00000012.h5");
   test::put(project / "run/checkpoints/latest", "step-00000008.h5\n");
-  const Outcome resumed = profile(project, "run", {"--resume"});
-  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  const std::string resumed = test::output(profile(project, "run", {"--resume"}));
   EXPECT_THAT(steps(project / "run"), testing::ElementsAre("11", "12"));
-  EXPECT_THAT(resumed.out, HasSubstr("profile of 2 steps: "));
+  EXPECT_THAT(resumed, HasSubstr("profile of 2 steps: "));
 }
 
 TEST(TrainProfile, of_a_run_that_diverges_before_step_3_does_not_exist) {
@@ -214,9 +212,8 @@ TEST(ProfiledSteps, are_done_once_at_the_last_of_them_or_where_the_run_ends) {
 }
 
 TEST(TrainProfile, is_not_for_a_sweep) {
-  const Outcome outcome = test::run({"sweep", "sweep.yaml", "--profile"});
-  EXPECT_EQ(outcome.exit, 64);
-  EXPECT_THAT(outcome.err, HasSubstr("unknown option '--profile'"));
+  EXPECT_THAT(test::error(64, test::run({"sweep", "sweep.yaml", "--profile"})),
+              HasSubstr("unknown option '--profile'"));
 }
 
 }  // namespace

@@ -44,8 +44,7 @@ class Resume : public testing::Test {
       stopped = outcome.out;
     }
     status = read_status(project / "cut");
-    const Outcome resumed = project.difftape({"train", "tiny.yaml", "--out", "cut", "--resume"});
-    ASSERT_EQ(resumed.exit, 0) << resumed.err;
+    test::output(project.difftape({"train", "tiny.yaml", "--out", "cut", "--resume"}));
     ASSERT_EQ(project.train("whole"), system::Exit::ok);
     EXPECT_EQ(measured(project / "cut"), measured(project / "whole"));
     EXPECT_EQ(last_checkpoint(project / "cut"), last_checkpoint(project / "whole"));
@@ -105,19 +104,15 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
     process.signal(SIGTERM);
     ASSERT_EQ(process.wait().exit, 143);
   }
-  const Outcome second = project.difftape(command);
-  EXPECT_EQ(second.exit, 0) << second.err;
-  EXPECT_THAT(second.out, HasSubstr("continues after step "));
-  const Outcome third = project.difftape(command);
-  EXPECT_EQ(third.exit, 0);
+  EXPECT_THAT(test::output(project.difftape(command)), HasSubstr("continues after step "));
+  const std::string third = test::output(project.difftape(command));
   const std::string nothing = "run is finished: nothing to do; --set train.steps=N trains longer\n";
-  EXPECT_THAT(third.out, testing::EndsWith(nothing));
+  EXPECT_THAT(third, testing::EndsWith(nothing));
   const Outcome directory = project.difftape({"train", "run", "--resume"});
   EXPECT_THAT(directory.out, testing::EndsWith(nothing)) << "its own configuration";
   EXPECT_EQ(project.difftape({"train", "run"}).exit, 74);
-  const Outcome word = project.difftape({"train", "run", "--resume=soon"});
-  EXPECT_EQ(word.exit, 64);
-  EXPECT_THAT(word.err, HasSubstr("--resume=soon: need --resume, or --resume=auto"));
+  EXPECT_THAT(test::error(64, project.difftape({"train", "run", "--resume=soon"})),
+              HasSubstr("--resume=soon: need --resume, or --resume=auto"));
 }
 
 TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
@@ -212,8 +207,7 @@ TEST_F(Resume, without_latest_goes_on_from_its_newest_checkpoint) {
   const auto last = find_checkpoint(project / "run");
   std::filesystem::remove(project / "run/checkpoints/latest");
   EXPECT_EQ(find_checkpoint(project / "run"), last);
-  const Outcome outcome = project.difftape({"train", "run", "--resume"});
-  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  test::output(project.difftape({"train", "run", "--resume"}));
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
 }
 
@@ -227,8 +221,7 @@ TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
   EXPECT_EQ(project.difftape(resume).exit, 66);
   std::vector<std::string> found = resume;
   found.insert(found.end(), {"--set", "data.path=elsewhere.txt"});
-  const Outcome outcome = project.difftape(found);
-  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  test::output(project.difftape(found));
   EXPECT_EQ(config_of_run(project / "run").data.path.front(), (project / "elsewhere.txt").string());
   test::put(project / "elsewhere.txt", "other text " + test::tiny_text());
   found[4] = "train.steps=40";
@@ -240,9 +233,7 @@ TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
 TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
   Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
   ASSERT_TRUE(process.read_until("step   1/150"));
-  const Outcome second = project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"});
-  EXPECT_EQ(second.exit, 74);
-  EXPECT_EQ(second.err,
+  EXPECT_EQ(test::error(74, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"})),
             "difftape: run: another process is training here; wait for it, or choose another "
             "directory with --out\n");
   EXPECT_EQ(process.wait().exit, 0) << "the first goes on";
@@ -310,10 +301,9 @@ class ResumeWithAnother : public testing::Test {
     const std::string before = state();
     std::vector<std::string> arguments{"train", "tiny.yaml", "--out", "run", "--resume"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const Outcome outcome = project.difftape(arguments, conditions);
-    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    const std::string outcome = test::error(exit, project.difftape(arguments, conditions));
     EXPECT_EQ(state(), before);
-    return outcome.err;
+    return outcome;
   }
 
   TinyProject project;

@@ -1,11 +1,18 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/spike_records.h"
+#include "train/stats/descriptive.h"
+#include "train/stats/spikes.h"
+#include "train/study/compare/run_record.h"
 
 namespace difftape::run {
 namespace {
 
+using test::contents;
 using test::last_checkpoint;
 using test::measured;
+using test::metrics_lines;
 using test::TinyProject;
 
 TEST(SpikeGuard, of_none_never_interferes) {
@@ -177,6 +184,198 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
       EXPECT_GT(guard["norms"]["spikes"], 0) << "some were clipped";
     }
   }
+}
+
+TEST(SpikesOfARun, of_loss_and_gradient_norm_are_counted_at_every_step) {
+  TinyProject project;
+  project.config.train.steps = 40;
+  project.config.train.eval_interval = 0;
+  project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
+  project.config.log.spike_min_history = 4;
+  project.config.log.spike_threshold = 2.5;
+  ASSERT_EQ(project.train("all"), system::Exit::ok);
+  stats::SpikeDetector loss_spikes({1000, 2.5, 4}), grad_spikes({1000, 2.5, 4});
+  std::vector<Index> expected;
+  for (const auto& line : metrics_lines(project / "all")) {
+    const bool loss = loss_spikes.add(line["train/loss"]);
+    const bool grad = grad_spikes.add(line["optim/grad_norm"]);
+    EXPECT_EQ(line["spike_score/loss"], loss_spikes.score());
+    EXPECT_EQ(line["spike_score/grad_norm"], grad_spikes.score());
+    if (loss || grad) expected.push_back(line["step"]);
+  }
+  EXPECT_GT(expected.size(), 0u) << "the text should give at least one spike";
+  EXPECT_LT(expected.size(), 20u);
+}
+
+TEST(SpikesOfARun, are_written_each_with_a_line_about_them) {
+  TinyProject project;
+  project.config.train.steps = 40;
+  project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
+  project.config.log.spike_min_history = 4;
+  project.config.log.spike_threshold = 2.5;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto records = spike_records(read_metrics(project / "run/metrics.jsonl"), {1000, 2.5, 4});
+  ASSERT_FALSE(records.empty());
+  write_spikes_csv(project / "expected.csv", records);
+  EXPECT_EQ(contents(project / "run/spikes.csv"), contents(project / "expected.csv"));
+  EXPECT_THAT(project.console.str(), testing::HasSubstr("\n" + spike_summary(records) + "\n"));
+}
+
+TEST(GradientRamp, is_one_up_to_half_of_the_steps_and_reaches_its_number_on_a_line) {
+  const TrainConfig train{.steps = 100, .gradient_ramp = 3};
+  EXPECT_EQ(gradient_ramp_at(train, 1), 1);
+  EXPECT_EQ(gradient_ramp_at(train, 50), 1);
+  EXPECT_DOUBLE_EQ(gradient_ramp_at(train, 75), 2);
+  EXPECT_DOUBLE_EQ(gradient_ramp_at(train, 100), 3);
+  EXPECT_EQ(gradient_ramp_at({.steps = 100}, 100), 1);
+}
+
+TEST(GradientRamp, multiplies_the_gradient_and_not_the_loss_that_is_logged) {
+  TinyProject project;
+  project.config.optim.max_grad_norm = 0;
+  ASSERT_EQ(project.train("plain"), system::Exit::ok);
+  project.config.train.gradient_ramp = 2;
+  ASSERT_EQ(project.train("ramp"), system::Exit::ok);
+  const auto plain = metrics_lines(project / "plain"), ramp = metrics_lines(project / "ramp");
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(plain[i]["train/loss"], ramp[i]["train/loss"]);
+    EXPECT_EQ(plain[i]["optim/grad_norm"], ramp[i]["optim/grad_norm"]);
+  }
+  // Step 7 still begins with the same weights.
+  EXPECT_EQ(plain[6]["train/loss"], ramp[6]["train/loss"]);
+  EXPECT_NEAR(ramp[6]["optim/grad_norm"].get<double>() / plain[6]["optim/grad_norm"].get<double>(),
+              1 + 2.0 / 12, 1e-6);
+}
+
+TEST(GradientRamp, is_found_by_the_growth_of_the_gradient_norm_and_no_ramp_is_not) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    TinyProject project;
+    project.config.run.seed = seed;
+    project.config.model.init.preset = InitPreset::lecun;
+    project.config.optim.weight_decay = 1e-4;
+    project.config.optim.independent_weight_decay = true;
+    project.config.data.batch_size = 8;
+    project.config.train.steps = 400;
+    project.config.train.eval_interval = 0;
+    project.config.optim.schedule = ScheduleKind::wsd;
+    project.config.optim.decay_fraction = 0.2;
+    const auto growth_of = [&](const std::string& out, double ramp) {
+      project.config.train.gradient_ramp = ramp;
+      EXPECT_EQ(project.train(out), system::Exit::ok);
+      const study::RunRecord run = study::load_run(project / out);
+      return std::pair(run.number("grad_norm_growth_before_decay"), run.number("val_loss"));
+    };
+    const auto [plain, loss] = growth_of("plain", 1);
+    const auto [ramp, loss_of_ramp] = growth_of("ramp", 2);
+    // A factor of 2 grows as step^1 from half of the steps on.
+    EXPECT_NEAR(ramp - plain, 1, 0.25) << "seed " << seed;
+    EXPECT_LT(plain, 0.5);
+    EXPECT_GT(ramp, 0.5);
+    EXPECT_NEAR(loss_of_ramp, loss, 0.05) << "training hardly changes";
+  }
+}
+
+/// A run with all of them that can be had together.
+Config treated(Config config) {
+  config.model.embedding_norm = true;
+  config.model.final_logit_softcap = 20;
+  config.model.z_loss_weight = 1e-3;
+  config.model.attention.qk_clip_threshold = 0.05;
+  config.model.init = {.preset = InitPreset::torch, .embedding_std = 0.5};
+  config.train.gradient_accumulation_steps = 2;
+  return config;
+}
+
+TEST(Remedies, are_bitwise_equal_for_1_2_and_4_threads) {
+  for (const std::string kind : {"softmax", "diff_v2"}) {
+    TinyProject project(kind);
+    project.config = treated(project.config);
+    project.config.train.steps = 4;
+    project.config.log.param_grad_norms_interval = 1;
+    test::expect_the_same_bits_with_threads(project);
+  }
+}
+
+TEST(Remedies, survive_a_restart_bit_for_bit) {
+  TinyProject project("diff_v1");
+  const Config config = treated(project.config);
+  TrainState whole(config), part(config), rest(config);
+  for (int i = 0; i < 4; ++i) train_step(whole), train_step(part);
+  part.save(project / "saved");
+  rest.restore(find_checkpoint(project / "saved"));
+  for (int i = 0; i < 4; ++i) {
+    const Step a = train_step(whole), b = train_step(rest);
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.squared_log_z, b.squared_log_z);
+    EXPECT_EQ(a.qk_clip.value().largest, b.qk_clip.value().largest);
+    EXPECT_EQ(a.qk_clip->heads, b.qk_clip->heads);
+  }
+}
+
+TEST(Remedies, give_the_same_bits_with_activation_checkpointing) {
+  TinyProject project("diff_v2");
+  Config config = treated(project.config);
+  TrainState keeps(config);
+  config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  TrainState recomputes(config);
+  for (int i = 0; i < 4; ++i) {
+    const Step a = train_step(keeps), b = train_step(recomputes);
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.norms.global, b.norms.global);
+    EXPECT_EQ(a.qk_clip.value().largest, b.qk_clip.value().largest);
+  }
+}
+
+TEST(ZLoss, is_logged_beside_losses_that_leave_it_out) {
+  TinyProject project;
+  TrainState plain(project.config);
+  project.config.model.z_loss_weight = 0.5;
+  TrainState state(project.config);
+  EXPECT_EQ(state.validate().loss, plain.validate().loss);
+  const Step with = train_step(state), without = train_step(plain);
+  EXPECT_EQ(with.loss, without.loss);
+  EXPECT_EQ(with.squared_log_z, without.squared_log_z);
+  EXPECT_NE(with.norms.global, without.norms.global);
+  EXPECT_NE(train_step(state).loss, train_step(plain).loss);
+
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto first = metrics_lines(project / "run").front();
+  EXPECT_EQ(first["train/loss"], with.loss);
+  EXPECT_EQ(first["train/z_loss"], 0.5 * with.squared_log_z);
+  EXPECT_NEAR(with.squared_log_z, std::pow(std::log(256), 2), 0.5) << "logits are almost 0";
+}
+
+TEST(ZLoss, keeps_log_z_smaller_than_it_would_be) {
+  TinyProject project;
+  TrainState plain(project.config);
+  project.config.model.z_loss_weight = 0.5;
+  TrainState state(project.config);
+  Step with, without;
+  for (int i = 0; i < 60; ++i) with = train_step(state), without = train_step(plain);
+  EXPECT_LT(with.squared_log_z, 0.9 * without.squared_log_z);
+}
+
+TEST(QkClip, bounds_the_logits_of_the_next_step_and_logs_what_it_did) {
+  TinyProject project("diff_v1");
+  project.config.optim.lr = 0.05;
+  project.config.train.steps = 20;
+  ASSERT_EQ(project.train("free"), system::Exit::ok);
+  EXPECT_FALSE(metrics_lines(project / "free").back().contains("optim/qk_clip_heads"));
+  project.config.model.attention.qk_clip_threshold = 0.25;
+  ASSERT_EQ(project.train("clipped"), system::Exit::ok);
+  const auto lines = metrics_lines(project / "clipped");
+  bool clipped = false;
+  for (const auto& line : lines) {
+    const double largest = line["optim/qk_clip_logit_max"], heads = line["optim/qk_clip_heads"];
+    EXPECT_EQ(largest > 0.25, heads > 0);
+    EXPECT_LE(heads, 4);
+    clipped = clipped || heads > 0;
+  }
+  EXPECT_TRUE(clipped);
+  const auto logit = [&](const char* run) {
+    return metrics_lines(project / run).back()["attn/logit_max/0"].get<double>();
+  };
+  EXPECT_LT(logit("clipped"), logit("free"));
 }
 
 }  // namespace

@@ -1,10 +1,18 @@
 #include "train/run/loop/step.h"
 
+#include <csignal>
+
+#include "core/error.h"
+#include "tests/support/sentencepiece.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/run/data/prepare/prepare.h"
+#include "train/run/records/run_files.h"
+#include "train/system/exit.h"
 
 namespace difftape::run {
 namespace {
 
+using test::contents;
 using test::TinyProject;
 
 TEST(Step, two_micro_batches_of_two_are_a_batch_of_four) {
@@ -74,33 +82,18 @@ TEST(Validation, reads_more_batches_after_the_last_step_unless_they_are_generate
   EXPECT_EQ(batches_to_validate(config, 99, kAvailable), 8);
 }
 
-TEST(Validation, of_all_that_is_left_counts_the_last_step_once) {
-  Config config;
-  config.train = {.steps = 100, .eval_interval = 25, .eval_batches = 8};
-  EXPECT_EQ(batches_left_to_validate(config, 0, 50), 3 * 8 + 50) << "steps 25, 50, 75 and 100";
-  EXPECT_EQ(batches_left_to_validate(config, 25, 50), 2 * 8 + 50);
-  EXPECT_EQ(batches_left_to_validate(config, 99, 50), 50);
-  config.train.eval_interval = 30;
-  EXPECT_EQ(batches_left_to_validate(config, 0, 50), 3 * 8 + 50) << "steps 30, 60, 90 and 100";
-  config.train.eval_interval = 0;
-  EXPECT_EQ(batches_left_to_validate(config, 0, 50), 50);
-}
-
-TEST(Validation, of_a_run_reads_as_many_batches_as_are_counted_beforehand) {
-  const TinyProject project;  // 12 steps, validated every 5
+TEST(Validation, reads_as_many_batches_as_are_counted_beforehand) {
+  const TinyProject project;
   TrainState state(project.config);
-  const Index available = state.data->val_batches();
+  const Index available = state.data->val_batches(), steps = project.config.train.steps;
   Index losses = 0;
   const Tape::Events count{.on_value = [&](std::string_view op, std::string_view, const Tensor&) {
     losses += op == "cross_entropy" ? 1 : 0;
   }};
-  for (state.step = 1; state.step <= project.config.train.steps; ++state.step) {
-    if (due(state.step, project.config.train.eval_interval, project.config.train.steps)) {
-      state.validate(count);
-    }
-  }
+  for (state.step = steps - 1; state.step <= steps; ++state.step) state.validate(count);
   EXPECT_GT(available, project.config.train.eval_batches);
-  EXPECT_EQ(losses, batches_left_to_validate(project.config, 0, available));
+  EXPECT_EQ(losses, batches_to_validate(project.config, steps - 1, available) +
+                        batches_to_validate(project.config, steps, available));
 }
 
 TEST(Step, that_diverges_leaves_the_parameters_as_they_were) {
@@ -121,6 +114,157 @@ TEST(Step, that_diverges_leaves_the_parameters_as_they_were) {
   EXPECT_TRUE(step.spike);
   EXPECT_TRUE(std::ranges::equal(norm->value.values(), before));
   EXPECT_EQ(state.optimizer.steps(), 1);
+}
+
+/// Whatever started the tests may ignore signals; here they have their usual effect.
+class StopRequestTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+  }
+};
+
+TEST_F(StopRequestTest, remembers_the_signal_as_an_exit_code) {
+  const system::StopRequest stop;
+  EXPECT_EQ(stop.received(), system::Exit::ok);
+  std::raise(SIGTERM);
+  EXPECT_EQ(stop.received(), system::Exit::sigterm);
+  std::raise(SIGINT);
+  EXPECT_EQ(stop.received(), system::Exit::sigint);
+  std::raise(SIGHUP);
+  EXPECT_EQ(stop.received(), system::Exit::sigterm) << "a terminal that closes asks to end";
+}
+
+TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
+  std::signal(SIGHUP, SIG_IGN);  // as nohup does
+  {
+    const system::StopRequest stop;
+    std::raise(SIGHUP);
+    EXPECT_EQ(stop.received(), system::Exit::ok);
+  }
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
+}
+
+TEST_F(StopRequestTest, the_next_one_knows_nothing_of_signals_before_it) {
+  {
+    const system::StopRequest stop;
+    std::raise(SIGTERM);
+  }
+  EXPECT_EQ(system::StopRequest().received(), system::Exit::ok);
+}
+
+TEST_F(StopRequestTest, an_inner_one_shares_what_the_outer_one_received) {
+  const system::StopRequest sweep;
+  std::raise(SIGTERM);
+  {
+    const system::StopRequest run;
+    EXPECT_EQ(run.received(), system::Exit::sigterm);
+  }
+  std::raise(SIGTERM);  // would end the process if the inner one had put the default back
+  EXPECT_EQ(sweep.received(), system::Exit::sigterm);
+}
+
+TEST_F(StopRequestTest, a_second_interrupt_ends_the_process) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const system::StopRequest stop;
+        std::raise(SIGINT);
+        std::raise(SIGINT);
+      },
+      testing::KilledBySignal(SIGINT), "");
+}
+
+TEST_F(StopRequestTest, afterwards_signals_end_the_process_again) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        { const system::StopRequest stop; }
+        std::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST_F(StopRequestTest, stops_a_run_after_the_step_under_way) {
+  test::TinyProject project;
+  const system::StopRequest stop;
+  std::raise(SIGTERM);
+  EXPECT_EQ(project.train("run"), system::Exit::sigterm);
+  const RunStatus status = read_status(project / "run");
+  EXPECT_EQ(status.state, RunState::stopped);
+  EXPECT_EQ(status.step, 1);
+  EXPECT_EQ(status.exit_code, 143);
+  EXPECT_EQ(Checkpoint(find_checkpoint(project / "run")).meta().step, 1);
+  EXPECT_THAT(project.console.str(),
+              testing::EndsWith("stopped at step 1; continue with --resume\n"));
+}
+
+TEST_F(StopRequestTest, in_the_last_step_lets_the_run_finish) {
+  test::TinyProject project;
+  project.config.train.steps = project.config.optim.warmup_steps = 1;
+  const system::StopRequest stop;
+  std::raise(SIGTERM);
+  EXPECT_EQ(project.train("run"), system::Exit::ok);
+  EXPECT_EQ(read_status(project / "run").state, RunState::finished);
+}
+
+TEST(TextSamples, go_to_the_log_and_change_no_bit) {
+  TinyProject project;
+  ASSERT_EQ(project.train("without"), system::Exit::ok);
+  project.config.log.sample_interval = 5;
+  project.config.log.sample_prompt = "the ";
+  project.config.log.sample_tokens = 8;
+  ASSERT_EQ(project.train("with"), system::Exit::ok);
+  EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
+  const std::string log = contents(project / "with/stdout.log");
+  for (const int step : {5, 10, 12}) {
+    EXPECT_THAT(log, testing::HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
+  }
+  EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
+}
+
+/// Trains on the text as tokens of SentencePiece.
+struct TokenProject : TinyProject {
+  TokenProject() {
+    std::vector<std::string> lines;
+    for (int i = 0; i < 500; ++i) lines.push_back(fmt::format("the quick brown fox {} jumps", i));
+    test::put(*this / "bpe.model", test::train_sentencepiece(lines, 300));
+    PrepareRequest request;
+    request.files = {{*this / "text.txt", "text"}};
+    request.out = *this / "tokens.bin";
+    request.tokenizer = sentencepiece_tokenizer(*this / "bpe.model");
+    prepare_tokens(request);
+    config.model.vocab_size = 300;
+    config.data.type = DataKind::tokens;
+    config.data.path = {(*this / "tokens.bin").string()};
+    config.log.sample_interval = 12;
+    config.log.sample_prompt = "the quick";
+  }
+};
+
+TEST(TextSamples, are_text_of_the_tokenizer_that_the_tokens_have) {
+  TokenProject project;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  EXPECT_THAT(contents(project / "run/stdout.log"),
+              testing::HasSubstr("\nsample after step 12: \"the quick"));
+}
+
+TEST(TextSamples, of_tokens_whose_text_nobody_knows_are_refused_before_anything_is_written) {
+  TokenProject project;
+  for (const char* beside : {"tokens.bin.json", "tokens.bin.model"})
+    std::filesystem::remove(project / beside);
+  EXPECT_THAT([&] { project.train("run"); },
+              testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
+                  "log.sample_interval: samples are text, and the tokenizer of")));
+  EXPECT_FALSE(std::filesystem::exists(project / "run"));
+}
+
+TEST(TextSamples, need_a_prompt_that_the_context_holds) {
+  TokenProject project;
+  project.config.log.sample_prompt = "a number of words with letters that are no part of the text";
+  EXPECT_THAT(
+      [&] { project.train("run"); },
+      testing::ThrowsMessage<ConfigError>(testing::HasSubstr("log.sample_prompt: the prompt is")));
 }
 
 }  // namespace

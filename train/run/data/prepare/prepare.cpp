@@ -61,9 +61,9 @@ class H5Writer : public TokenWriter {
   explicit H5Writer(const fs::path& out) : file_(h5::File::create(out)) {}
   void write(std::span<const std::int32_t> tokens) override {
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-    if (std::ssize(tokens_) > kLargest)
-      throw UsageError(fmt::format(
-          "--out: more than {} tokens are too many for a .h5 in memory; write a .bin", kLargest));
+    throw_if<UsageError>(
+        std::ssize(tokens_) > kLargest,
+        "--out: more than {} tokens are too many for a .h5 in memory; write a .bin", kLargest);
   }
   std::string digest() const override {
     Digest digest;
@@ -85,14 +85,12 @@ class H5Writer : public TokenWriter {
 
 std::unique_ptr<TokenWriter> make_writer(const fs::path& out, Index vocab_size) {
   if (out.extension() == ".h5") return std::make_unique<H5Writer>(out);
-  if (out.extension() != ".bin") {
-    throw UsageError(fmt::format("--out: {} ends neither in .bin nor in .h5", out.string()));
-  }
+  throw_if<UsageError>(out.extension() != ".bin", "--out: {} ends neither in .bin nor in .h5",
+                       out.string());
   constexpr Index kTokens = Index{std::numeric_limits<std::uint16_t>::max()} + 1;
-  if (vocab_size > kTokens) {
-    throw UsageError(fmt::format(
-        "--out: a .bin holds {} different tokens, these are {}; write a .h5", kTokens, vocab_size));
-  }
+  throw_if<UsageError>(vocab_size > kTokens,
+                       "--out: a .bin holds {} different tokens, these are {}; write a .h5",
+                       kTokens, vocab_size);
   return std::make_unique<BinWriter>(out);
 }
 
@@ -153,10 +151,10 @@ std::string provenance_of(const Output& output, const Prepared& prepared,
 
 /// Documents would end where they do not.
 void require_no_end_within(const std::vector<std::int32_t>& text, Index eos_token_id) {
-  if (std::ranges::find(text, eos_token_id) == text.end()) return;
-  throw DataError(fmt::format(
+  throw_if<DataError>(
+      std::ranges::find(text, eos_token_id) != text.end(),
       "--eos-token-id {}: the text has this token too; give one that it cannot have, of bytes 256",
-      eos_token_id));
+      eos_token_id);
 }
 
 void require_consistent(const PrepareRequest& request) {
@@ -192,10 +190,8 @@ std::vector<Output> make_outputs(const PrepareRequest& request, const Prepared& 
   require_no_others(request, prepared.domains);
   std::error_code error;
   fs::create_directories(request.val_out, error);
-  if (error) {
-    throw OutputError(
-        fmt::format("--val-out: cannot make {}: {}", request.val_out.string(), error.message()));
-  }
+  throw_if<OutputError>(bool(error), "--val-out: cannot make {}: {}", request.val_out.string(),
+                        error.message());
   for (const DomainCounts& domain : prepared.domains) {
     const fs::path file = val_file(request, domain.name);
     outputs.push_back({.writer = make_writer(file, prepared.vocab_size), .domain = domain.name});
@@ -236,7 +232,7 @@ Prepared prepare_tokens(const PrepareRequest& request) {
     if (corpus.fates.empty()) return outputs.data();
     if (document >= corpus.fates.size() || corpus.fates[document] == Fate::dropped) return nullptr;
     if (corpus.fates[document] == Fate::trains) return outputs.data();
-    return &outputs[static_cast<size_t>(1 + corpus.domain_of[static_cast<size_t>(piece.file)])];
+    return &outputs[1 + corpus.domain_of[piece.file]];
   };
   const auto tokenize = [&](const Piece& piece) {
     if (Output* const output = output_of(piece)) {
@@ -253,7 +249,7 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   };
   prepared.files = read_documents(request.files, request.key, tokenizer.utf8, tokenize);
   require_same_files(corpus.files, prepared.files);
-  if (outputs[0].tokens == 0) throw DataError("the files hold no text");
+  throw_if<DataError>(outputs[0].tokens == 0, "the files hold no text");
   for (Output& output : outputs)
     output.writer->commit(provenance_of(output, prepared, request), tokenizer.file);
   prepared.documents = outputs[0].documents;

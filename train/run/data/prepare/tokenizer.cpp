@@ -135,17 +135,14 @@ Index bytes_of_piece(const Processor& processor, std::int32_t token) {
 
 Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  if (!has_sound_tables(file.model) || !processor->LoadFromSerializedProto(file.model).ok() ||
-      processor->GetPieceSize() == 0) {
-    throw DataError(fmt::format(
-        "{}: is no model of SentencePiece; `spm_train` makes one", where));
-  }
-  Digest digest;
-  digest.add(file.model);
+  throw_if<DataError>(!has_sound_tables(file.model) ||
+                          !processor->LoadFromSerializedProto(file.model).ok() ||
+                          processor->GetPieceSize() == 0,
+                      "{}: is no model of SentencePiece; `spm_train` makes one", where);
   const Processor shared = processor;
   return {
       .file = file,
-      .digest = digest.hex(),
+      .digest = digest_of(file.model),
       .vocab_size = processor->GetPieceSize(),
       .eos_token_id = processor->eos_id(),
       .utf8 = true,

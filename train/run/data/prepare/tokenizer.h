@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/real.h"
-#include "train/run/records/tokenizer_file.h"
+#include "train/run/records/h5.h"
 
 namespace difftape::run {
 

@@ -29,7 +29,7 @@ std::vector<double> one_later(const Bigrams& bigrams, const std::vector<double>&
   std::vector<double> next(p.size(), 0.0);
   for (Index v = 0; v < bigrams.symbols; ++v) {
     const double* row = bigrams.row(v);
-    for (size_t w = 0; w < next.size(); ++w) next[w] += p[static_cast<size_t>(v)] * row[w];
+    for (size_t w = 0; w < next.size(); ++w) next[w] += p[v] * row[w];
   }
   return next;
 }
@@ -40,11 +40,10 @@ void mark_triggers(Bigrams& bigrams, Index count) {
   for (int i = 0; i < kPowerIterations; ++i) p = one_later(bigrams, p);
   std::vector<Index> order(size);
   std::iota(order.begin(), order.end(), Index{0});
-  std::ranges::stable_sort(order, std::greater{},
-                           [&p](Index symbol) { return p[static_cast<size_t>(symbol)]; });
+  std::ranges::stable_sort(order, std::greater{}, [&p](Index symbol) { return p[symbol]; });
   bigrams.triggers.assign(size, 0);
   for (Index i = 0; i < count; ++i) {
-    bigrams.triggers[static_cast<size_t>(order[static_cast<size_t>(i)])] = 1;
+    bigrams.triggers[order[i]] = 1;
   }
 }
 
@@ -85,7 +84,7 @@ class Backcopy : public Task {
   Sequence train_sequence(Sampler& sampler) const override {
     Sequence made{{0}, {}};
     Index before = 0;
-    Index now = starts_[static_cast<size_t>(sampler.below(static_cast<Index>(starts_.size())))];
+    Index now = starts_[sampler.below(std::ssize(starts_))];
     for (Index t = 1; t < length(); ++t) {
       made.tokens.push_back(static_cast<std::int32_t>(now + 1));
       const bool copies = bigrams_.is_trigger(now);

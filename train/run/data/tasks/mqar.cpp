@@ -60,22 +60,22 @@ class Mqar : public Task {
     const auto values = sampler.distinct(pairs, sizes().values);
     const auto gap = drawn_gaps(sampler);
     Sequence made;
-    made.tokens.resize(static_cast<size_t>(length()));
-    made.scored.assign(static_cast<size_t>(config().seq_len), 0);
+    made.tokens.resize(length());
+    made.scored.assign(config().seq_len, 0);
     const std::vector<std::int32_t> others = tokens_but(keys);
     for (std::int32_t& token : made.tokens) {
-      token = others[static_cast<size_t>(sampler.below(static_cast<Index>(others.size())))];
+      token = others[sampler.below(std::ssize(others))];
     }
     const auto put_pair = [&](Index i, Index at) {
       const auto place = made.tokens.begin() + at;
-      place[0] = static_cast<std::int32_t>(keys[static_cast<size_t>(i)]);
-      place[1] = static_cast<std::int32_t>(sizes().keys + values[static_cast<size_t>(i)]);
+      place[0] = static_cast<std::int32_t>(keys[i]);
+      place[1] = static_cast<std::int32_t>(sizes().keys + values[i]);
     };
     for (Index i = 0; i < pairs; ++i) {
-      const Index g = gap[static_cast<size_t>(i)], query = 2 * pairs + 2 * g;
+      const Index g = gap[i], query = 2 * pairs + 2 * g;
       put_pair(i, 2 * i);
       put_pair(i, query);
-      made.scored[static_cast<size_t>(query)] = 1;
+      made.scored[query] = 1;
       made.answers.push_back({0, {query, query + 1}, 0, gap_column(g)});
     }
     return made;
@@ -97,15 +97,15 @@ class Mqar : public Task {
     std::partial_sort(times.begin(), times.begin() + sizes().pairs, times.end());
     std::vector<Index> selected;
     for (Index i = 0; i < sizes().pairs; ++i) {
-      selected.push_back(times[static_cast<size_t>(i)].second);
+      selected.push_back(times[i].second);
     }
     return selected;
   }
 
   /// All tokens that are none of the keys, for places without a query.
   std::vector<std::int32_t> tokens_but(const std::vector<Index>& keys) const {
-    std::vector<bool> taken(static_cast<size_t>(vocab_size()));
-    for (const Index key : keys) taken[static_cast<size_t>(key)] = true;
+    std::vector<bool> taken(vocab_size());
+    for (const Index key : keys) taken[key] = true;
     std::vector<std::int32_t> others;
     for (size_t token = 0; token < taken.size(); ++token) {
       if (!taken[token]) others.push_back(static_cast<std::int32_t>(token));

@@ -72,7 +72,7 @@ class Needles : public Task {
 
  private:
   const NeedlesConfig& sizes() const { return config().needles; }
-  Index settings() const { return static_cast<Index>(sizes().facts.size()); }
+  Index settings() const { return std::ssize(sizes().facts); }
   /// Tokens before the questions.
   Index context(size_t setting) const {
     return length() - sizes().queries[setting] * sizes().question_tokens();
@@ -98,7 +98,7 @@ class Needles : public Task {
   /// Facts about different cities at the slots, which follow the filler that is left over.
   std::vector<Fact> facts_at(Sampler& sampler, size_t setting, const std::vector<Index>& at) const {
     const Index left_over = context(setting) - slots(setting) * sizes().fact_tokens();
-    const auto cities = sampler.distinct(static_cast<Index>(at.size()), sizes().cities);
+    const auto cities = sampler.distinct(std::ssize(at), sizes().cities);
     std::vector<Fact> facts;
     for (size_t i = 0; i < at.size(); ++i) {
       Fact fact{static_cast<std::int32_t>(kCity + cities[i]),
@@ -114,16 +114,16 @@ class Needles : public Task {
 
   Sequence sequence(Sampler& sampler, size_t setting, const std::vector<Index>& at) const {
     Sequence made;
-    made.scored.assign(static_cast<size_t>(config().seq_len), 0);
+    made.scored.assign(config().seq_len, 0);
     const Index end = context(setting);
     for (Index t = 0; t < end; ++t) made.tokens.push_back(filler(sampler));
     const std::vector<Fact> facts = facts_at(sampler, setting, at);
     for (const Fact& fact : facts) {
-      made.tokens[static_cast<size_t>(fact.begin)] = fact.city;
+      made.tokens[fact.begin] = fact.city;
       std::ranges::copy(fact.number, made.tokens.begin() + fact.begin + 1);
     }
     for (Index q = 0; q < sizes().queries[setting]; ++q) {
-      ask(made, facts[static_cast<size_t>(q)], end);
+      ask(made, facts[q], end);
     }
     return made;
   }
@@ -132,8 +132,8 @@ class Needles : public Task {
   void ask(Sequence& made, const Fact& fact, Index context_end) const {
     made.tokens.insert(made.tokens.end(), {kMarker, fact.city});
     for (const std::int32_t digit : fact.number) {
-      const auto position = static_cast<Index>(made.tokens.size()) - 1;
-      made.scored[static_cast<size_t>(position)] = 1;
+      const auto position = std::ssize(made.tokens) - 1;
+      made.scored[position] = 1;
       made.queries.push_back(
           {0, position, {fact.begin, fact.begin + sizes().fact_tokens()}, {0, context_end}});
       made.tokens.push_back(digit);

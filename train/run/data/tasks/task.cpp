@@ -27,11 +27,10 @@ void append(Batch& batch, Sequence sequence) {
 }  // namespace
 
 std::vector<Index> Sampler::distinct(Index count, Index bound) {
-  std::vector<Index> all(static_cast<size_t>(bound));
+  std::vector<Index> all(bound);
   std::iota(all.begin(), all.end(), Index{0});
-  for (Index i = 0; i < count; ++i)
-    std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(i + below(bound - i))]);
-  all.resize(static_cast<size_t>(count));
+  for (Index i = 0; i < count; ++i) std::swap(all[i], all[i + below(bound - i)]);
+  all.resize(count);
   return all;
 }
 

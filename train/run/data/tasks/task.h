@@ -85,7 +85,7 @@ struct Bigrams {
   std::vector<std::uint8_t> triggers;  ///< (S), 1 for a trigger
 
   const double* row(Index symbol) const { return probability.data() + symbol * symbols; }
-  bool is_trigger(Index symbol) const { return triggers[static_cast<std::size_t>(symbol)] != 0; }
+  bool is_trigger(Index symbol) const { return triggers[symbol] != 0; }
 };
 
 /// Row v is softmax_w(a_w + 1.5 z_vw), a and z standard normal from the stream "data/bigrams" of

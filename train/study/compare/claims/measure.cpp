@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "train/stats/descriptive.h"
-#include "train/stats/size_trend.h"
+#include "train/stats/interval.h"
 
 namespace difftape::study {
 
@@ -48,9 +48,8 @@ void add_text_error(const std::vector<double>& weights, Measured& measured) {
     }
   }
   const double seeds_alone = measured.paired.error;
-  measured.group_count = std::ssize(sum) - std::ranges::count_if(sum, [](double each) {
-                           return std::isnan(each);
-                         });
+  measured.group_count =
+      std::ssize(sum) - std::ranges::count_if(sum, [](double each) { return std::isnan(each); });
   measured.paired = stats::with_error_over_groups(measured.paired, std::move(sum));
   if (!(measured.paired.error > seeds_alone)) measured.group_count = 0;
 }

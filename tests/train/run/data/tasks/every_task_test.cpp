@@ -137,8 +137,7 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   EXPECT_THAT(project.console.str(), testing::StartsWith("best achievable: loss "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask,
-                         testing::Values("needles", "mqar", "backcopy"),
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask, testing::Values("needles", "mqar", "backcopy"),
                          [](const auto& kind) { return kind.param; });
 
 TEST(TaskDigests, of_the_first_batches_never_change) {

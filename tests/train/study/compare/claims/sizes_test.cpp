@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/train/study/compare/claims/two_arms.h"
-#include "train/stats/size_trend.h"
+#include "train/stats/interval.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {

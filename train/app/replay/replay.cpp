@@ -1,4 +1,4 @@
-#include "train/app/replay/spike_replay.h"
+#include "train/app/replay/replay.h"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,61 @@
 #include <set>
 
 #include "core/error.h"
-#include "train/app/replay/recorded_run.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics_difference.h"
+#include "train/run/records/spike_records.h"
 #include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
+
+namespace fs = std::filesystem;
+
+double RecordedRun::logged(const char* metric, Index step) const {
+  const auto row = std::ranges::lower_bound(metrics.step, static_cast<double>(step));
+  const auto column = metrics.columns.find(metric);
+  throw_if<DataError>(row == metrics.step.end() || *row != static_cast<double>(step) ||
+                          column == metrics.columns.end(),
+                      "{}: has no {} of step {}; need every step of the run",
+                      (dir / "metrics.jsonl").string(), metric, step);
+  return column->second[row - metrics.step.begin()];
+}
+
+RecordedRun open_recorded(const fs::path& dir) {
+  RecordedRun run{run::open_run(dir), {}, {}};
+  run::require_precision(
+      dir, run.env.value(nlohmann::ordered_json::json_pointer("/build/precision"), kRealName),
+      "replay");
+  run.rule = spike_rule_of(run.config.log);
+  run.metrics = run::read_metrics(dir / "metrics.jsonl");
+  throw_if<DataError>(run.metrics.step.empty(),
+                      "{}: no step is logged yet; nothing can be replayed",
+                      (dir / "metrics.jsonl").string());
+  return run;
+}
+
+Index worst_spike(const RecordedRun& run) {
+  const std::vector<run::SpikeRecord> records = spike_records(run.metrics, run.rule);
+  throw_if<UsageError>(
+      records.empty(),
+      "{}: has no spike by its rule {}; choose a step with --step, or give the crash "
+      "dump of a divergence in its folder diverged",
+      run.dir.string(), to_string(run.rule.definition));
+  return std::ranges::max_element(records, {}, run::size_of)->step;
+}
+
+RestoredState restore_to_step(const RecordedRun& run, Index steps) {
+  RestoredState restored{std::make_unique<run::TrainState>(run.config), "the initial weights"};
+  for (const auto& [step, file] : run::checkpoints_in(run.dir / "checkpoints")) {
+    if (step == 0 || step > steps) continue;
+    restored.state->restore(file);
+    restored.origin = fs::relative(file, run.dir).string();
+    return restored;
+  }
+  run::restore_start(*restored.state, run.dir);
+  return restored;
+}
 
 namespace {
 
@@ -133,10 +180,8 @@ Cause cause_of(Index other_batches, Index other_batches_spike, Index earlier_sta
 SpikeReplay replay_spike(const std::filesystem::path& dir, const SpikeReplayRequest& request) {
   const RecordedRun run = open_recorded(dir);
   const Index step = request.step ? *request.step : worst_spike(run);
-  if (step < 1 || step > run.last_step()) {
-    throw UsageError(
-        fmt::format("--step {}: {} has the steps 1 to {}", step, dir.string(), run.last_step()));
-  }
+  throw_if<UsageError>(step < 1 || step > run.last_step(), "--step {}: {} has the steps 1 to {}",
+                       step, dir.string(), run.last_step());
   std::set<Index> states = steps_around(step, request.states, run.last_step());
   states.insert(step);
   std::set<Index> batches =
@@ -216,6 +261,82 @@ std::string to_text(const SpikeReplay& replay) {
   return text + to_text(table_of(replay)) +
          "deviations: from the window before the step, by the rule " + replay.rule + "\n" +
          "cause: " + conclusion(replay) + "\n";
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The batches of a crash dump in place of the data they came from.
+class CrashDumpData : public run::FixedBatches {
+ public:
+  explicit CrashDumpData(const run::CrashDump& dump)
+      : FixedBatches(dump.batches, dump.config.model.vocab_size), info_(dump.data) {}
+  nlohmann::ordered_json info() const override { return info_; }
+
+ private:
+  nlohmann::json info_;
+};
+
+void repeat_step(run::TrainState& state, const run::CrashDump& dump, CrashReplay& replay) {
+  const run::MicroBatches batches = batches_of(state, dump.diverged.step);
+  replay.numbers.push_back({"loss", dump.loss, accumulate_gradients(state, batches).loss});
+  const GradNorms norms = grad_norms(state.model.parameters());
+  replay.numbers.push_back({"grad_norm", dump.grad_norm, norms.global});
+  std::size_t i = 0;
+  for (const Parameter& parameter : state.model.parameters()) {
+    replay.numbers.push_back({"grad_norm/" + parameter.name, dump.grad_norms.at(parameter.name),
+                              norms.per_parameter[i++]});
+  }
+  replay.now.op = first_non_finite_op(state, batches);
+}
+
+void repeat_validation(run::TrainState& state, const run::CrashDump& dump, CrashReplay& replay) {
+  replay.numbers.push_back({"loss", dump.loss, state.validate().loss});
+  replay.now.op = first_non_finite_op_in_validation(state);
+}
+
+std::string compared(const char* what, const std::string& recorded, const std::string& now) {
+  const auto shown = [](const std::string& name) { return name.empty() ? "none" : name; };
+  if (now == recorded) return fmt::format("{}: {}, as recorded\n", what, shown(now));
+  return fmt::format("{}: {}, but {} was recorded\n", what, shown(now), shown(recorded));
+}
+
+}  // namespace
+
+bool CrashReplay::identical() const {
+  return recorded.op == now.op && recorded.parameter == now.parameter &&
+         std::ranges::all_of(numbers,
+                             [](const Repeated& n) { return run::same_bits(n.recorded, n.now); });
+}
+
+CrashReplay replay_crash(const fs::path& path) {
+  const run::CrashDump dump = run::read_crash_dump(path);
+  run::TrainState state(dump.config, std::make_unique<CrashDumpData>(dump));
+  state.restore(path);
+  CrashReplay replay{path, dump.config.run.name, dump.diverged, dump.diverged, {}};
+  dump.of_validation() ? repeat_validation(state, dump, replay) : repeat_step(state, dump, replay);
+  const Parameter* first = first_non_finite(state.model.parameters());
+  replay.now.parameter = first ? first->name : "";
+  return replay;
+}
+
+std::string to_text(const CrashReplay& replay) {
+  system::Table table{{{"", "", true}, {"", "recorded"}, {"", "now"}, {"", "bits", true}}, {}};
+  for (const Repeated& n : replay.numbers) {
+    table.rows.push_back({n.name, fmt::format("{}", system::shown(n.recorded)),
+                          fmt::format("{}", system::shown(n.now)),
+                          run::same_bits(n.recorded, n.now) ? "equal" : "DIFFERENT"});
+  }
+  const run::Divergence& recorded = replay.recorded;
+  return fmt::format(
+      "{}: step {} of {}, {} was not finite\n{}{}{}{}\n", replay.path.string(), recorded.step,
+      replay.run, recorded.quantity, to_text(table),
+      compared("first op that is not finite", recorded.op, replay.now.op),
+      compared("first parameter that is not finite", recorded.parameter, replay.now.parameter),
+      replay.identical()
+          ? "identical: the step is repeated bit for bit"
+          : "not identical: another build or processor computes other bits than those of the run");
 }
 
 }  // namespace difftape::app

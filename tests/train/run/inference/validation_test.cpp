@@ -1,19 +1,25 @@
 // The loss on held-out text by domain, and in groups of neighboring documents.
-#include "train/run/inference/origin_losses.h"
+#include "train/run/inference/validation.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/train_state.h"
+#include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
 
+using test::Outcome;
 using test::put;
 using test::TinyProject;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
 
 /// Numbers in base 200, two bytes each: where a sequence begins can be told from its text.
 std::string counting_text(int from, int numbers) {
@@ -211,6 +217,104 @@ TEST(OriginLosses, of_a_sequence_count_what_is_scored_of_it) {
   EXPECT_EQ(groups.tokens[5], 3);
   EXPECT_EQ(groups.loss[7], 1.5);
   EXPECT_TRUE(std::isnan(groups.loss[6]));
+}
+
+TEST(PositionLosses, are_means_over_the_sequences_in_which_a_place_is_scored) {
+  Batch batch{.batch = 2, .seq = 2, .tokens = {0, 1, 0, 1, 1, 1}, .scored = {1, 1, 0, 1}};
+  // Rows (b, t): targets are 1 and 0, then 1 and 1, the first of which is not scored.
+  const real two = static_cast<real>(std::log(2.0));
+  const Tensor logits = Tensor::from({2, 2, 2}, std::vector<real>{0, two, 0, 0, 9, 9, two, 0});
+  PositionLosses losses;
+  losses.add(batch, logits);
+  const std::vector<double> means = losses.means();
+  ASSERT_EQ(means.size(), 2u);
+  EXPECT_NEAR(means[0], std::log(3.0 / 2), 1e-7);
+  EXPECT_NEAR(means[1], (std::log(2.0) + std::log(3.0)) / 2, 1e-7);
+  batch.scored = {0, 1, 0, 1};
+  PositionLosses none;
+  none.add(batch, logits);
+  EXPECT_TRUE(std::isnan(none.means()[0]));
+}
+
+TEST(Eval, says_the_loss_at_each_place_of_longer_sequences_with_scaled_positions) {
+  const test::TinyProject project;
+  test::output(project.difftape({"train", "tiny.yaml", "--out", "run"}));
+  const auto eval = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"eval", "run", "--positions", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string outcome = test::output(project.difftape(words));
+    return system::parse_json(outcome);
+  };
+  const auto plain = eval({}),
+             longer = eval({"--set", "data.seq_len=64", "--set", "model.max_seq_len=64"});
+  const std::vector<double> losses = plain["loss_by_position"];
+  double sum = 0;
+  for (const double loss : losses) sum += loss;
+  EXPECT_NEAR(sum / static_cast<double>(losses.size()), plain["loss"].get<double>(), 1e-5);
+  EXPECT_EQ(longer["loss_by_position"].size(), 64u);
+  const auto yarn = eval({"--set", "data.seq_len=64", "--set", "model.max_seq_len=64", "--set",
+                          "model.rope_scaling={rope_type: yarn, factor: 4}"});
+  EXPECT_NE(yarn["loss"], longer["loss"]);
+  const Outcome table = project.difftape({"eval", "run", "--positions"});
+  EXPECT_THAT(table.out, HasSubstr("\npositions    loss\n0 "));
+  EXPECT_THAT(table.out, HasSubstr("\n2 to 3 "));
+}
+
+/// Two rows of three targets over four tokens; the first target of a row is not scored.
+Batch batch_of_six() {
+  Batch batch{2, 3, {0, 9, 1, 2, 0, 9, 3, 0}};
+  batch.scored = {0, 1, 1, 0, 1, 1};
+  batch.answers = {{0, {1, 3}, 0, 0}, {1, {0, 2}, 0, 1}, {1, {2, 3}, 1, 1}};
+  return batch;
+}
+
+/// Logits whose largest is that of the target, plus what a test changes.
+Tensor right_logits() {
+  Tensor logits = Tensor::zeros({2, 3, 4});
+  const Index targets[] = {0, 1, 2, 0, 3, 0};
+  for (Index i = 0; i < 6; ++i) logits.row(i)[targets[i]] = 1;
+  return logits;
+}
+
+const AccuracyGrid kGrid{{"a", "b"}, {"x", "y"}, true};
+
+TEST(TaskAccuracy, counts_scored_targets_answers_and_cells) {
+  TaskAccuracy score(kGrid);
+  Tensor logits = right_logits();
+  logits.row(4)[0] = 2;
+  score.add(batch_of_six(), logits);
+  EXPECT_THAT(score.metrics(),
+              ElementsAre(Pair("val/accuracy", 0.75), Pair("task/exact_match", 2.0 / 3),
+                          Pair("task/accuracy/a/x", 1), Pair("task/accuracy/a/y", 0),
+                          Pair("task/accuracy/b/y", 1)));
+  score.add(batch_of_six(), right_logits());
+  EXPECT_EQ(score.metrics()[0].second, 7.0 / 8);
+}
+
+TEST(TaskAccuracy, an_answer_is_right_only_if_all_its_scored_targets_are) {
+  TaskAccuracy score(kGrid);
+  Tensor logits = right_logits();
+  logits.row(2)[3] = 2;
+  score.add(batch_of_six(), logits);
+  EXPECT_THAT(score.metrics(), testing::Contains(Pair("task/accuracy/a/x", 0)));
+}
+
+TEST(TaskAccuracy, ties_and_numbers_that_are_none_are_misses) {
+  for (const real other : {real(1), std::numeric_limits<real>::quiet_NaN()}) {
+    TaskAccuracy score(kGrid);
+    Tensor logits = right_logits();
+    logits.row(1)[0] = other;
+    score.add(batch_of_six(), logits);
+    EXPECT_EQ(score.metrics()[0].second, 0.75);
+  }
+}
+
+TEST(TaskAccuracy, without_a_grid_is_the_accuracy_alone) {
+  TaskAccuracy score(AccuracyGrid{});
+  Batch batch = batch_of_six();
+  batch.answers.clear();
+  score.add(batch, right_logits());
+  EXPECT_THAT(score.metrics(), ElementsAre(Pair("val/accuracy", 1)));
 }
 
 }  // namespace

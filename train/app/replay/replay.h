@@ -8,9 +8,39 @@
 #include <string>
 #include <vector>
 
+#include "train/run/loop/crash_dump.h"
+#include "train/run/loop/train_state.h"
+#include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::app {
+
+struct RecordedRun : run::RunDir {
+  stats::SpikeRule rule;
+  run::MetricsTable metrics;
+
+  Index last_step() const { return static_cast<Index>(metrics.step.back()); }
+  /// A metric of a step. Throws DataError if the step did not log it.
+  double logged(const char* metric, Index step) const;
+};
+
+/// Throws what run::open_run and read_metrics throw, and DataError if no step is logged or the run
+/// computed in the other precision.
+RecordedRun open_recorded(const std::filesystem::path& dir);
+
+/// The first step of the largest spike event; a value that is not finite is the largest.
+/// Throws UsageError if the run has none.
+Index worst_spike(const RecordedRun& run);
+
+/// The state of the run after at most `steps` steps: from its latest checkpoint that is not
+/// later, or from the start. `origin` says which. Throws what TrainState and its restore throw, and
+/// DataError if the data is not that of the run.
+struct RestoredState {
+  std::unique_ptr<run::TrainState> state;
+  std::string origin;  ///< "checkpoints/step-00000100.h5" or "the initial weights"
+};
+RestoredState restore_to_step(const RecordedRun& run, Index steps);
 
 struct SpikeReplayRequest {
   std::optional<Index> step = {};  ///< none: the first of the event furthest out
@@ -31,20 +61,13 @@ struct ReplayTrial {
 
 enum class Cause { batch, state, both, undecided };
 
-}  // namespace difftape::app
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<app::Cause> =
-    std::to_array<Named<app::Cause>>({{"the batch", app::Cause::batch},
-                                      {"the state", app::Cause::state},
-                                      {"both: it takes this batch on this state", app::Cause::both},
-                                      {"not decided", app::Cause::undecided}});
-
-}  // namespace difftape
-
-namespace difftape::app {
+constexpr auto names_of(Cause) {
+  using enum Cause;
+  return std::to_array<Named<Cause>>({{"the batch", batch},
+                                      {"the state", state},
+                                      {"both: it takes this batch on this state", both},
+                                      {"not decided", undecided}});
+}
 
 /// Where the repetition differs from the run.
 struct Mismatch {
@@ -82,5 +105,29 @@ SpikeReplay replay_spike(const std::filesystem::path& run, const SpikeReplayRequ
 
 /// What `difftape replay` prints.
 std::string to_text(const SpikeReplay& replay);
+
+/// A number as recorded and as computed now.
+struct Repeated {
+  std::string name;  ///< "loss", "grad_norm", or "grad_norm/<parameter>"
+  double recorded = 0, now = 0;
+};
+
+struct CrashReplay {
+  std::filesystem::path path;
+  std::string run;           ///< run.name
+  run::Divergence recorded;  ///< as in the crash dump
+  run::Divergence now;       ///< its step and quantity; parameter and op as found again
+  std::vector<Repeated> numbers;
+
+  /// Whether every number has the recorded bits and the same op and parameter were first.
+  bool identical() const;
+};
+
+/// Throws MissingInput; DataError for a file that is damaged, no crash dump, or of the other
+/// precision; ConfigError if this machine cannot multiply as train.precision asks.
+CrashReplay replay_crash(const std::filesystem::path& path);
+
+/// What `difftape replay` prints.
+std::string to_text(const CrashReplay& replay);
 
 }  // namespace difftape::app

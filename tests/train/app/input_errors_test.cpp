@@ -1,0 +1,215 @@
+// Inputs that are missing, empty, too short or damaged.
+#include "tests/support/sanitizer.h"
+#include "tests/train/run/loop/tiny.h"
+
+namespace difftape::app {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::put;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class BadData : public testing::Test {
+ protected:
+  /// Trains on data.path, which must fail before there is a run directory.
+  std::string error(const std::string& path, int exit) {
+    const Outcome outcome =
+        project.difftape({"train", "tiny.yaml", "--out", "run", "--set", "data.path=" + path});
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_FALSE(fs::exists(project / "run"));
+    return outcome.err;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(BadData, a_text_that_is_not_there_is_missing_input) {
+  EXPECT_EQ(error("gone.txt", 66),
+            "difftape: " + (project / "gone.txt").string() + ": no such file\nin data.path\n");
+  EXPECT_EQ(error("'*.cc'", 66), "difftape: " + (project / "*.cc").string() +
+                                     ": the pattern matches no file\nin data.path\n");
+}
+
+TEST_F(BadData, an_empty_or_too_short_text_says_how_long_it_must_be) {
+  put(project / "empty.txt", "");
+  EXPECT_EQ(error("empty.txt", 65),
+            "difftape: the text of " + (project / "empty.txt").string() +
+                " is 0 bytes long; data.seq_len 16 needs at least 34, one sequence of seq_len + 1 "
+                "to train and one to validate\nin data.path\n");
+  put(project / "short.txt", std::string(33, 'x'));
+  EXPECT_THAT(error("short.txt", 65), HasSubstr("short.txt is 33 bytes long; data.seq_len 16 needs "
+                                                "at least 34"));
+}
+
+TEST_F(BadData, the_shortest_text_that_is_enough_trains) {
+  put(project / "short.txt", std::string(34, 'x'));
+  test::output(
+      project.difftape({"train", "tiny.yaml", "--out", "run", "--set", "data.path=short.txt"}));
+}
+
+TEST_F(BadData, what_is_no_file_is_refused) {
+  EXPECT_EQ(error("/dev/zero", 65),
+            "difftape: /dev/zero: neither a file nor a directory\nin data.path\n");
+}
+
+TEST_F(BadData, resuming_without_a_run_is_missing_input) {
+  EXPECT_EQ(test::error(66, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"})),
+            "difftape: there is no directory run; give that of a run\n");
+  EXPECT_FALSE(fs::exists(project / "run"));
+  EXPECT_THAT(
+      test::error(66, project.difftape({"train", "tiny.yaml", "--out", "text.txt", "--resume"})),
+      HasSubstr("text.txt is not a run directory"));
+}
+
+TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_says_so_and_changes_nothing) {
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const std::string status = contents(project / "run/status.json");
+  const std::string metrics = contents(project / "run/metrics.jsonl");
+  const fs::path checkpoint = project / "run/checkpoints/step-00000012.h5";
+  std::string bytes = contents(checkpoint);
+  const auto resume = [&](int exit) {
+    const std::string outcome =
+        test::error(exit, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"}));
+    EXPECT_EQ(contents(project / "run/status.json"), status);
+    EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
+    return outcome;
+  };
+
+  const std::string name = "run/checkpoints/step-00000012.h5";
+  put(checkpoint, bytes.substr(0, bytes.size() / 2));
+  EXPECT_THAT(resume(65), HasSubstr("difftape: checkpoint " + name + " is cut off: "));
+  bytes[bytes.size() / 2] ^= 1;
+  put(checkpoint, bytes);
+  EXPECT_THAT(resume(65), HasSubstr("difftape: checkpoint " + name + " is damaged: "));
+  put(checkpoint, "hello");
+  EXPECT_THAT(resume(65), HasSubstr(name + " is not a difftape checkpoint"));
+  fs::remove(checkpoint);
+  EXPECT_EQ(resume(66),
+            "difftape: run/checkpoints/latest names 'step-00000012.h5', which is not "
+            "beside it\n");
+  fs::remove(project / "run/checkpoints/latest");
+  const std::string other =
+      test::error(78, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume", "--set",
+                                        "optim.lr=0.5"}));
+  EXPECT_EQ(
+      other,
+      "run: was made with another configuration: optim.lr is 0.01, not 0.5; resume with the run's "
+      "own config.yaml, or start a new run with another --out\n");
+}
+
+TEST_F(BadData, a_report_needs_run_directories) {
+  EXPECT_EQ(test::error(66, project.difftape({"report", "gone"})),
+            "difftape: there is no directory gone; give that of a run\n");
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  put(project / "run/status.json", "{\"state\": \"fini");
+  const Outcome damaged = project.difftape({"report", "run"});
+  EXPECT_EQ(damaged.exit, 65);
+  EXPECT_THAT(damaged.err, HasSubstr("difftape: run/status.json is damaged: "));
+  EXPECT_FALSE(fs::exists(project / "report.html"));
+}
+
+TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_told_from_a_crash) {
+  if (test::kKeepsFreedMemory) GTEST_SKIP() << "the sanitizer takes more addresses than any limit";
+  constexpr std::uint64_t kGigabyte = 1 << 30;  // the embedding alone is four
+  const std::string huge = "model: {vocab_size: 1048576, d_model: 1024}\n";
+  put(project / "huge.yaml", "base: tiny.yaml\n" + huge);
+  put(project / "s.yaml", "base: tiny.yaml\nsweep.arms:\n  huge:\n    " + huge + "  tiny: {}\n");
+  const std::string what = "needs more memory than a process can address";
+  for (const char* command : {"train", "sweep"}) {  // before anything is made
+    const std::string file = command == std::string("train") ? "huge.yaml" : "s.yaml";
+    EXPECT_THAT(
+        test::error(78, project.difftape({command, file, "--out", "out"}, {.memory = kGigabyte})),
+        HasSubstr(what));
+    EXPECT_FALSE(fs::exists(project / "out/tiny"));
+  }
+  EXPECT_EQ(test::error(65, project.difftape({"eval", "huge.yaml"}, {.memory = kGigabyte})),
+            "difftape: out of memory; `difftape plan CONFIG` says what a run needs\n");
+}
+
+class BrokenConfig : public testing::Test {
+ protected:
+  std::string error(const std::string& yaml, const Words& more = {}) {
+    put(project / "a.yaml", yaml);
+    Words arguments{"train", "a.yaml", "--out", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = project.difftape(arguments);
+    EXPECT_EQ(outcome.exit, 78) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_FALSE(std::filesystem::exists(project / "run"));
+    EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+    return outcome.err;
+  }
+
+  test::TinyProject project;
+};
+
+TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place) {
+  EXPECT_EQ(error("base: tiny.yaml\n"
+                  "model: {d_modl: 32, num_heads: 3}\n"
+                  "optim:\n"
+                  "  lr: fast\n"
+                  "  betas: [0.9, 1.5]\n"
+                  "  lr: 0.1\n"
+                  "train: {steps: 0, eval_interval: 2.5}\n",
+                  {"--set", "data.bach_size=4"}),
+            "a.yaml:2:9: error: unknown key 'model.d_modl'; did you mean 'model.d_model'?\n"
+            "a.yaml:6:3: error: duplicate key 'optim.lr'; first given in line 4\n"
+            "--set data.bach_size=4: error: unknown key 'data.bach_size'; did you mean "
+            "'data.batch_size'?\n"
+            "a.yaml:4:7: error: optim.lr: expected a number, got 'fast'\n"
+            "a.yaml:5:16: error: optim.betas: 1.5 is out of range; need in [0, 1)\n"
+            "a.yaml:7:16: error: train.steps: 0 is out of range; need >= 1\n"
+            "a.yaml:7:34: error: train.eval_interval: expected an integer, got '2.5'\n");
+}
+
+TEST_F(BrokenConfig, a_file_that_cannot_be_looked_for_is_not_said_to_be_missing) {
+  const std::string longer_than_a_name(300, 'x');
+  EXPECT_EQ(
+      error("base: " + longer_than_a_name + "\n"),
+      "a.yaml:1:7: error: base: " + longer_than_a_name + ": cannot be read: File name too long\n");
+  std::filesystem::create_symlink("loop", project / "loop");
+  EXPECT_EQ(error("base: loop/a.yaml\n"),
+            "a.yaml:1:7: error: base: loop/a.yaml: cannot be read: Too many levels of symbolic "
+            "links\n");
+}
+
+TEST_F(BrokenConfig, nonsense_for_set_is_an_error_that_quotes_it) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"foo", "expected key=value, for example --set optim.lr=0.001"},
+      {"optim.lr=a=b", "optim.lr: expected a number, got 'a=b'"},
+      {"optim.lr=[", "invalid YAML: end of sequence flow not found"},
+      {"model.attention.kind=diff_v3",
+       "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2, gated, sink, softmax, "
+       "softmax1, softmax_2h; did you mean 'diff_v1'?"}};
+  for (const auto& [text, message] : cases) {
+    EXPECT_EQ(error("base: tiny.yaml\n", {"--set", text}),
+              "--set " + text + ": error: " + message + "\n");
+  }
+}
+
+TEST_F(BrokenConfig, a_vocabulary_smaller_than_the_bytes_of_text_is_an_error) {
+  EXPECT_EQ(error("base: tiny.yaml\nmodel.vocab_size: 100\n"),
+            "model.vocab_size is 100; data.type 'text' needs at least 256\n");
+}
+
+TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_say_which_command_to_use) {
+  EXPECT_EQ(error("sweep: {arms: {a: , b: }}\n"),
+            "a.yaml:1:1: error: sweep: this is a sweep; run it with 'difftape sweep a.yaml'\n");
+  EXPECT_THAT(test::error(78, project.difftape({"sweep", "tiny.yaml", "--out", "run"})),
+              HasSubstr("this file has no 'sweep.arms'; name the arms, or train one "
+                        "model with 'difftape train'"));
+}
+
+TEST_F(BrokenConfig, a_config_that_is_not_there_is_missing_input_with_the_nearest_name) {
+  for (const std::string command : {"train", "plan", "sweep"}) {
+    EXPECT_EQ(test::error(66, project.difftape({command, "tinny.yaml"})),
+              "difftape: tinny.yaml: no such file; did you mean 'tiny.yaml'?\n");
+  }
+}
+
+}  // namespace
+}  // namespace difftape::app

@@ -13,7 +13,6 @@
 #include "train/system/suggest.h"
 
 namespace difftape::app {
-
 namespace {
 
 constexpr const char* kStart =
@@ -31,9 +30,8 @@ struct MeantKeys {
 };
 MeantKeys keys_called(const std::string& name) {
   MeantKeys meant;
-  for (const run::Field& field : run::fields()) {
+  for (const run::Field& field : run::fields())
     if (field.key == name || run::last_part(field.key) == name) meant.keys.push_back(field.key);
-  }
   if (meant.keys.empty()) meant.foreign = run::find_foreign_name(name, false);
   return meant;
 }
@@ -88,9 +86,8 @@ std::string other_habit(const CLI::App& command, const std::vector<std::string>&
 /// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
 std::string usage_problem(const CLI::App& command, const CLI::ParseError& error) {
   std::vector<std::string> commands, options;
-  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
     if (!sub->get_group().empty()) commands.push_back(sub->get_name());
-  }
   for (const CLI::Option* option : command.get_options()) options.push_back(option->get_name());
   const std::vector<std::string> unknown = command.remaining();
   if (unknown.empty()) {
@@ -103,9 +100,8 @@ std::string usage_problem(const CLI::App& command, const CLI::ParseError& error)
     return fmt::format("unknown option '{}'{}", word,
                        habit.empty() ? system::did_you_mean(word, options) : habit);
   }
-  if (!commands.empty()) {
+  if (!commands.empty())
     return fmt::format("unknown command '{}'{}", word, system::did_you_mean(word, commands));
-  }
   return fmt::format("one argument too many: '{}'{}", word, habit);
 }
 

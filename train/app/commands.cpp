@@ -48,9 +48,8 @@ void require_h5_output(const fs::path& out, std::string_view command,
 void require_csv_output(const fs::path& out, std::string_view command, std::string_view header) {
   require_directory_of(out);
   require_output_file(out, ".csv");
-  if (system::is_there(out) && !system::read_text(out).starts_with(std::string(header) + "\n")) {
+  if (system::is_there(out) && !system::read_text(out).starts_with(std::string(header) + "\n"))
     throw no_output_of(out, command);
-  }
 }
 
 void require_output_file(const fs::path& out, std::string_view extension,

@@ -12,7 +12,6 @@
 #include "train/run/exchange/export.h"
 
 namespace difftape::app {
-
 namespace {
 
 /// What can be given for an option or argument, separated by spaces; one that ends in '=' goes on.
@@ -21,9 +20,8 @@ std::string values_of(const std::string& option) {
   std::vector<std::string> values;
   if (option == "KIND") values = attention_kinds();
   if (option == "--format") values = names<run::ExportFormat>();
-  if (option == "--set") {
+  if (option == "--set")
     for (const run::Field& field : run::fields()) values.push_back(field.key + "=");
-  }
   return fmt::format("{}", fmt::join(values, " "));
 }
 
@@ -58,9 +56,8 @@ void add_branches(Branches& to, const CLI::App& command, const std::string& path
 
 /// A name as functions of shells are called.
 std::string function_name(std::string name) {
-  for (char& c : name) {
+  for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
   return name;
 }
 

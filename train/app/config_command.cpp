@@ -24,7 +24,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::app {
-
 namespace {
 
 struct ShowArguments {

@@ -11,7 +11,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::app {
-
 namespace {
 
 using system::grouped;

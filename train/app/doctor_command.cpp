@@ -18,7 +18,6 @@
 #include "train/run/records/run_files.h"
 
 namespace difftape::app {
-
 namespace {
 
 /// The vector instruction sets of the processor that matter here.
@@ -30,9 +29,8 @@ std::string vector_instructions() {
     std::istringstream words(line);
     for (std::string word; words >> word;) {
       for (const char* known :
-           {"sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16"}) {
+           {"sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16"})
         if (word == known) found.push_back(word);
-      }
     }
   }
   return found.empty() ? "unknown" : fmt::format("{}", fmt::join(found, " "));

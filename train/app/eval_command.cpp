@@ -16,7 +16,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::app {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -45,11 +44,10 @@ run::NamedModel open_with_data(const EvalArguments& a) {
 std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::NamedModel& named) {
   const run::Config& config = named.config;
   std::unique_ptr<run::ValidationData> data;
-  if (a.data.empty()) {
+  if (a.data.empty())
     data = make_dataset(config.data, config.model, config.run.seed);
-  } else {
+  else
     data = make_whole_data(config.data, config.model);
-  }
   const bool others = !a.data.empty() || std::ranges::any_of(a.overrides, [](const auto& text) {
     return text.starts_with("data.");
   });
@@ -133,10 +131,9 @@ void print_evaluation(const Json& result) {
     fmt::print(", {:.4f} bits per byte", result["bits_per_byte"].get<double>());
   fmt::print("\n{} tokens, {:.0f} tokens/s\n", result["tokens"].get<Index>(),
              result["tokens_per_sec"].get<double>());
-  for (const auto& [key, value] : result.items()) {
+  for (const auto& [key, value] : result.items())
     if (key.starts_with("val/") || key.starts_with("task/"))
       fmt::print("{:<32} {:.4f}\n", key, value.get<double>());
-  }
   if (result.contains("loss_by_position")) print_positions(result["loss_by_position"]);
 }
 
@@ -160,11 +157,10 @@ void eval_command(CLI::App& program, Context&) {
   add_set(command, a->overrides);
   command.callback([a] {
     const Json result = evaluate(*a);
-    if (a->json) {
+    if (a->json)
       fmt::print("{}\n", system::json_text(result));
-    } else {
+    else
       print_evaluation(result);
-    }
   });
 }
 

@@ -9,7 +9,6 @@
 #include "train/system/files.h"
 
 namespace difftape::app {
-
 namespace {
 
 struct ExportArguments {
@@ -21,11 +20,10 @@ void export_as_told(const ExportArguments& a) {
   throw_if<UsageError>(!format, "--format: '{}' is not one of {}", a.format,
                        fmt::join(names<run::ExportFormat>(), ", "));
   system::require_absent(a.out);
-  if (*format == run::ExportFormat::safetensors) {
+  if (*format == run::ExportFormat::safetensors)
     export_safetensors(run::open_model(a.model), a.out);
-  } else {
+  else
     export_hf(run::open_model(a.model), a.out);
-  }
   fmt::print("{}\n", a.out);
 }
 

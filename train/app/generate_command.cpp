@@ -24,7 +24,6 @@
 #include "train/system/number.h"
 
 namespace difftape::app {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -203,9 +202,7 @@ void write_texts(GenerateArguments& a) {
         known_tokens(*tokenizer, a.request.eos_token_id, named.config.model.vocab_size);
   }
   const std::vector<Prompt> prompts = prompts_of(a, named, tokenizer);
-  for (const std::string& stop : a.stop) {
-    throw_if<UsageError>(stop.empty(), "--stop: need a text");
-  }
+  for (const std::string& stop : a.stop) throw_if<UsageError>(stop.empty(), "--stop: need a text");
   if (!a.stop.empty()) {
     // The last token ends it, so it lies in as many tokens as it has bytes. The first of a text may
     // lose its space, and one that is no text counts none.
@@ -220,11 +217,10 @@ void write_texts(GenerateArguments& a) {
   }
   for (const Prompt& prompt : prompts) {
     a.request.prompt = prompt.tokens;
-    if (a.json) {
+    if (a.json)
       print_json(*named.model, a.request, tokenizer);
-    } else if (!stream_text(*named.model, a.request, tokenizer)) {
+    else if (!stream_text(*named.model, a.request, tokenizer))
       return;
-    }
     ++a.request.stream;
   }
 }

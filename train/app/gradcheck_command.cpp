@@ -15,7 +15,6 @@
 #include "train/app/gradcheck/cases.h"
 
 namespace difftape::app {
-
 namespace {
 
 /// Continues as the same program in double precision, which lies beside this one: difftape-f64.
@@ -131,11 +130,10 @@ void gradcheck_command(CLI::App& program, Context& context) {
       {"gradcheck --filter cross_entropy"});
   add_option(command, "--filter", *filter, "Only cases whose name matches this regular expression");
   command.callback([filter, &context] {
-    if constexpr (std::is_same_v<real, double>) {
+    if constexpr (std::is_same_v<real, double>)
       context.exit = check(*filter);
-    } else {
+    else
       hand_over_to_f64(context.command_line);
-    }
   });
 }
 

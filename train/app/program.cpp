@@ -52,9 +52,8 @@ int fail(system::Exit exit, std::string_view message) {
 /// The next file that is opened would get the number of a closed standard stream, and with it what
 /// is meant for the console.
 void open_standard_streams() {
-  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) == -1) static_cast<void>(open("/dev/null", O_RDWR));
-  }
 }
 
 /// Whether the program that read what this one prints has ended: `| head -1`.

@@ -10,7 +10,6 @@
 #include "train/app/replay/verify.h"
 
 namespace difftape::app {
-
 namespace {
 
 struct ReplayArguments {

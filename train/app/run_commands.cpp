@@ -21,7 +21,6 @@
 #include "train/system/number.h"
 
 namespace difftape::app {
-
 namespace {
 
 constexpr const char* kResume = "latest";

@@ -16,7 +16,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::app {
-
 namespace {
 
 struct RunsArguments {
@@ -29,9 +28,8 @@ void list_runs(const RunsArguments& a) {
   const study::RunList list = study::list_runs(dirs);
   if (list.runs.empty()) throw DataError(fmt::to_string(fmt::join(list.left_out, "\n")));
   if (!a.json) fmt::print("{}", to_text(study::table_of(list.runs)));
-  for (const study::ListedRun& run : list.runs) {
+  for (const study::ListedRun& run : list.runs)
     if (a.json) fmt::print("{}\n", system::json_text(run.object));
-  }
   for (const std::string& what : list.left_out) say("left out: " + system::printable(what));
 }
 
@@ -76,12 +74,10 @@ std::vector<KeyDifference> different_values(const Json& a, const Json& b) {
     return found->is_string() ? found->get<std::string>() : system::json_text(*found);
   };
   std::vector<KeyDifference> found;
-  for (const auto& [key, value] : a.items()) {
+  for (const auto& [key, value] : a.items())
     if (!b.contains(key) || b.at(key) != value) found.push_back({key, text(a, key), text(b, key)});
-  }
-  for (const auto& [key, value] : b.items()) {
+  for (const auto& [key, value] : b.items())
     if (!a.contains(key)) found.push_back({key, "-", text(b, key)});
-  }
   return found;
 }
 

@@ -11,7 +11,6 @@
 #include "core/real.h"
 
 namespace difftape::stats {
-
 namespace {
 
 /// Sums that only rounding tells apart are equal.
@@ -25,9 +24,7 @@ double upper_tail(double t, double degrees) {
 }  // namespace
 
 double equivalence_p(const PairedDifference& difference, double margin) {
-  if (difference.pairs < 2 || !(margin > 0) || std::isnan(difference.error)) {
-    return kNaN;
-  }
+  if (difference.pairs < 2 || !(margin > 0) || std::isnan(difference.error)) return kNaN;
   const double distance = margin - std::abs(difference.difference.mean);
   if (difference.error == 0) return distance > 0 ? least_p(difference.pairs) : 1;
   return upper_tail(distance / difference.error, difference.degrees);
@@ -45,9 +42,8 @@ double least_p(Index pairs) { return std::exp2(static_cast<double>(1 - pairs)); 
 double sign_flip_p(std::span<const double> differences) {
   const std::size_t n = differences.size();
   if (n == 0 || n > kMostSignFlips) return kNaN;
-  if (std::any_of(differences.begin(), differences.end(), [](double d) { return std::isnan(d); })) {
+  if (std::any_of(differences.begin(), differences.end(), [](double d) { return std::isnan(d); }))
     return kNaN;
-  }
   const double found = std::abs(std::accumulate(differences.begin(), differences.end(), 0.0));
   double most = 0;
   for (const double d : differences) most += std::abs(d);
@@ -55,9 +51,8 @@ double sign_flip_p(std::span<const double> differences) {
   std::size_t as_far = 0;
   for (std::size_t signs = 0; signs < ways; ++signs) {
     double sum = differences[n - 1];
-    for (std::size_t i = 0; i + 1 < n; ++i) {
+    for (std::size_t i = 0; i + 1 < n; ++i)
       sum += (signs >> i & 1) != 0 ? -differences[i] : differences[i];
-    }
     as_far += std::abs(sum) >= found - kRounding * most ? 1 : 0;
   }
   return static_cast<double>(as_far) / static_cast<double>(ways);

@@ -45,9 +45,8 @@ constexpr double kRounding = 1e-9;  // also of an error, to the largest gap
 
 double largest_magnitude(std::span<const double> a, std::span<const double> b) {
   double largest = 0;
-  for (const auto& values : {a, b}) {
+  for (const auto& values : {a, b})
     for (const double value : values) largest = std::max(largest, std::abs(value));
-  }
   return largest;
 }
 
@@ -117,9 +116,8 @@ namespace {
 /// The tests with a p value, from the smallest.
 std::vector<std::size_t> ascending_order(std::span<const double> p) {
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < p.size(); ++i) {
+  for (std::size_t i = 0; i < p.size(); ++i)
     if (!std::isnan(p[i])) order.push_back(i);
-  }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
   return order;
@@ -185,10 +183,9 @@ std::map<std::vector<bool>, SeedClass> classes_of(std::span<const SizeGaps> size
     SeedClass& of_seed = classes[mask];
     of_seed.parts.push_back(part_of_seed[seed]);
     of_seed.variance_of_one = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (std::size_t i = 0; i < sizes.size(); ++i)
       if (mask[i])
         of_seed.variance_of_one += weights[i] * weights[i] * sample_variance(sizes[i].gaps);
-    }
   }
   return classes;
 }

@@ -29,16 +29,14 @@ double lr_sensitivity(const Groups& losses) {
 
 Limits bootstrap_limits(const Groups& groups, const std::function<double(const Groups&)>& statistic,
                         const RandomStream& random, int resamples) {
-  for (const std::vector<double>& group : groups) {
+  for (const std::vector<double>& group : groups)
     if (group.size() < 2) return {kNaN, kNaN};
-  }
   std::vector<double> statistics;
   Groups drawn = groups;
   std::uint64_t index = 0;
   for (int resample = 0; resample < resamples; ++resample) {
-    for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t g = 0; g < groups.size(); ++g)
       for (double& value : drawn[g]) value = groups[g][random.below(index++, groups[g].size())];
-    }
     statistics.push_back(statistic(drawn));
     if (std::isnan(statistics.back())) return {kNaN, kNaN};
   }

@@ -57,10 +57,9 @@ struct LrOptimum {
 ///
 /// The limits are those of a bootstrap over the seeds, each drawn with its losses at all rates; a
 /// draw whose lowest rung is at an end of the ladder counts with that end. They are expanded
-/// percentiles (Hesterberg 2015): a plain bootstrap of n seeds is as narrow as the
-/// normal quantile and (n-1)/n of the variance make it, so the limits are taken further out, where
-/// the t quantile and all of the variance lie. Deterministic: they depend on the losses and
-/// `random` alone.
+/// percentiles (Hesterberg 2015): a plain bootstrap of n seeds is as narrow as the normal quantile
+/// and (n-1)/n of the variance make it, so the limits are taken further out, where the t quantile
+/// and all of the variance lie. Deterministic: they depend on the losses and `random` alone.
 LrOptimum lr_optimum(std::span<const double> rates, std::span<const std::vector<double>> losses,
                      const RandomStream& random, int resamples = 10000);
 

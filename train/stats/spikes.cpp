@@ -10,7 +10,6 @@
 #include "train/stats/descriptive.h"
 
 namespace difftape::stats {
-
 namespace {
 
 constexpr double kSmallestSpread = 1e-10;
@@ -103,9 +102,8 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule, SpikeSeries series)
       "spike_threshold {}; need 1 <= spike_window, spike_min_history <= spike_window and "
       "spike_threshold > 0",
       rule.window, rule.min_history, rule.threshold);
-  if (const std::string why_invalid = unsupported_reason(rule); !why_invalid.empty()) {
+  if (const std::string why_invalid = unsupported_reason(rule); !why_invalid.empty())
     throw ConfigError("log: " + why_invalid);
-  }
 }
 
 SpikeVerdict SpikeDetector::judge(double value) const {
@@ -148,9 +146,8 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
   const double std = std::sqrt(moving_->variance);
   const double z = (value - moving_->mean) / (std + kBesideTheStd);
   SpikeVerdict verdict{z > rule_.threshold, moving_->mean, std};
-  if (verdict.spike) {
+  if (verdict.spike)
     verdict.clipped = moving_->mean + rule_.threshold * std / (z / rule_.threshold);
-  }
   return verdict;
 }
 
@@ -175,11 +172,10 @@ SpikeVerdict SpikeDetector::take(double value) {
   count_ += 1;
   spikes_ += verdict.spike ? 1 : 0;
   if (!std::isfinite(value)) return verdict;
-  if (rule_.definition == SpikeDefinition::zclip) {
+  if (rule_.definition == SpikeDefinition::zclip)
     move(value, verdict);
-  } else {
+  else
     remember(value);
-  }
   return verdict;
 }
 

@@ -78,11 +78,10 @@ void become(const Start& start) {
   if (start.directory[0] != '\0' && chdir(start.directory) != 0) return;
   if (!confine(start.limits)) return;
   std::signal(SIGPIPE, SIG_DFL);
-  if (start.in_path) {
+  if (start.in_path)
     execvpe(start.program, start.arguments.data(), start.variables.data());
-  } else {
+  else
     execve(start.program, start.arguments.data(), start.variables.data());
-  }
 }
 
 [[noreturn]] void cannot_start(const std::string& program, int reason) {

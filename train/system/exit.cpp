@@ -5,7 +5,6 @@
 #include "core/error.h"
 
 namespace difftape::system {
-
 namespace {
 
 template <class Type>
@@ -39,9 +38,8 @@ extern "C" void remember_signal(int signal) {
 
 /// A signal that is ignored stays ignored: nohup ignores SIGHUP for the program it starts.
 void handle(void (*handler)(int)) {
-  for (const int signal : kSignals) {
+  for (const int signal : kSignals)
     if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);
-  }
 }
 
 }  // namespace

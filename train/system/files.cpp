@@ -15,7 +15,6 @@
 #include "core/error.h"
 
 namespace difftape::system {
-
 namespace {
 
 OutputError cannot_write(const std::filesystem::path& path) {
@@ -182,9 +181,8 @@ void NewFile::write(std::string_view bytes) {
 void NewFile::commit() {
   flush();
   if (!file_.sync() || !file_.close() ||
-      uninterrupted([this] { return rename(temporary_.c_str(), path_.c_str()); }) != 0) {
+      uninterrupted([this] { return rename(temporary_.c_str(), path_.c_str()); }) != 0)
     throw cannot_write(path_);
-  }
   temporary_.clear();
 }
 
@@ -293,9 +291,8 @@ void set_shared_directory(const std::filesystem::path& fallback) {
 std::string here_or_shared(const std::string& name, const std::filesystem::path& folder) {
   const std::string here = (folder / name).lexically_normal().string();
   if (shared_directory().empty() || std::filesystem::path(name).is_absolute() ||
-      system::is_there(here)) {
+      system::is_there(here))
     return here;
-  }
   const std::filesystem::path shared = (shared_directory() / name).lexically_normal();
   return system::is_there(shared) ? shared.string() : here;
 }

@@ -8,7 +8,6 @@
 #include "core/error.h"
 
 namespace difftape::system {
-
 namespace {
 
 template <class Json>

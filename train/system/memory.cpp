@@ -8,7 +8,6 @@
 #include <string_view>
 
 namespace difftape::system {
-
 namespace {
 
 namespace fs = std::filesystem;

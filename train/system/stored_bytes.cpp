@@ -40,9 +40,8 @@ struct StoredBytes::Mapping {
     struct stat now {};
     if (fstat(descriptor.number(), &now) != 0) throw cannot_read(errno);
     if (now.st_size == facts.st_size && now.st_mtim.tv_sec == facts.st_mtim.tv_sec &&
-        now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec) {
+        now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec)
       return;
-    }
     throw DataError(fmt::format("{}: changed while it was being read; begin again", path.string()));
   }
 

@@ -8,7 +8,6 @@
 #include <numeric>
 
 namespace difftape::system {
-
 namespace {
 
 constexpr std::size_t kGap = 2;
@@ -71,11 +70,10 @@ std::vector<ColumnGroup> column_groups(std::span<const Column> columns) {
   std::vector<ColumnGroup> groups;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const std::string& label = columns[c].group;
-    if (!groups.empty() && !label.empty() && groups.back().label == label) {
+    if (!groups.empty() && !label.empty() && groups.back().label == label)
       groups.back().end = c + 1;
-    } else {
+    else
       groups.push_back({label, c, c + 1});
-    }
   }
   return groups;
 }
@@ -103,9 +101,8 @@ std::string to_text(const Table& unsafe) {
     return table.columns[c].left ? fmt::format("{:<{}}", cell, widths[c])
                                  : fmt::format("{:>{}}", cell, widths[c]);
   };
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
     names.push_back(aligned(table.columns[c].name, c));
-  }
   const bool labelled = std::any_of(groups.begin(), groups.end(),
                                     [](const ColumnGroup& group) { return !group.label.empty(); });
   std::string text = (labelled ? line_of(labels) : "") + line_of(names);
@@ -176,9 +173,8 @@ std::string field_at(std::string_view text, std::size_t& at) {
     }
   }
   const auto ends_line = [&](std::size_t i) { return i == text.size() || text[i] == '\n'; };
-  for (; !ends_line(at) && text[at] != ','; ++at) {
+  for (; !ends_line(at) && text[at] != ','; ++at)
     if (text[at] != '\r' || !ends_line(at + 1)) field += text[at];
-  }
   return field;
 }
 

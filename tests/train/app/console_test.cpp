@@ -53,9 +53,7 @@ TEST(Console, other_commands_end_quietly) {
 
 TEST(Console, no_number_is_printed_as_minus_nan) {
   TinyProject project;
-  project.config.optim.lr = 1e30;
-  project.config.optim.max_grad_norm = 0;
-  project.config.optim.warmup_steps = 0;
+  project.config = test::explosive(project.config);
   project.save();
   std::ofstream(project / "sweep.yaml")
       << "base: tiny.yaml\nsweep: {seeds: [1, 2], arms: {a: {}, b: {optim.lr: 0.01}}}\n";

@@ -104,9 +104,8 @@ TEST_F(Grads, of_a_checkpoint_use_its_weights_and_its_configuration) {
   const auto of_run = contents(project / "grads.h5");
   EXPECT_NE(written().read<double>("loss")[0], initial);
   const run::h5::File checkpoint = run::h5::File::open(run::find_checkpoint(project / "run"));
-  for (const std::string& name : checkpoint.children("model")) {
+  for (const std::string& name : checkpoint.children("model"))
     EXPECT_EQ(written().read<real>("model/" + name), checkpoint.read<real>("model/" + name));
-  }
   ASSERT_EQ(grads("run/checkpoints/step-00000012.h5").exit, 0);
   EXPECT_EQ(contents(project / "grads.h5"), of_run);
 }

@@ -57,9 +57,7 @@ class HelpExamples : public testing::Test {
     std::ofstream(project / "sweep.yaml") << "base: my.yaml\nsweep: {arms: {softmax: {}, diff_v2: "
                                              "{model.attention.kind: diff_v2}}}\n";
     project.config.run.name = "diverged";
-    project.config.optim.lr = 1e30;
-    project.config.optim.max_grad_norm = 0;
-    project.config.optim.warmup_steps = 0;
+    project.config = test::explosive(project.config);
     project.save();
     project.difftape({"train", "tiny.yaml"});
     std::ofstream books(project / "books.jsonl");

@@ -34,17 +34,6 @@ TEST_F(BadData, a_text_that_is_not_there_is_missing_input) {
                                      ": the pattern matches no file\nin data.path\n");
 }
 
-TEST_F(BadData, an_empty_or_too_short_text_says_how_long_it_must_be) {
-  put(project / "empty.txt", "");
-  EXPECT_EQ(error("empty.txt", 65),
-            "difftape: the text of " + (project / "empty.txt").string() +
-                " is 0 bytes long; data.seq_len 16 needs at least 34, one sequence of seq_len + 1 "
-                "to train and one to validate\nin data.path\n");
-  put(project / "short.txt", std::string(33, 'x'));
-  EXPECT_THAT(error("short.txt", 65), HasSubstr("short.txt is 33 bytes long; data.seq_len 16 needs "
-                                                "at least 34"));
-}
-
 TEST_F(BadData, the_shortest_text_that_is_enough_trains) {
   put(project / "short.txt", std::string(34, 'x'));
   test::output(
@@ -175,25 +164,6 @@ TEST_F(BrokenConfig, a_file_that_cannot_be_looked_for_is_not_said_to_be_missing)
   EXPECT_EQ(error("base: loop/a.yaml\n"),
             "a.yaml:1:7: error: base: loop/a.yaml: cannot be read: Too many levels of symbolic "
             "links\n");
-}
-
-TEST_F(BrokenConfig, nonsense_for_set_is_an_error_that_quotes_it) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"foo", "expected key=value, for example --set optim.lr=0.001"},
-      {"optim.lr=a=b", "optim.lr: expected a number, got 'a=b'"},
-      {"optim.lr=[", "invalid YAML: end of sequence flow not found"},
-      {"model.attention.kind=diff_v3",
-       "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2, gated, sink, softmax, "
-       "softmax1, softmax_2h; did you mean 'diff_v1'?"}};
-  for (const auto& [text, message] : cases) {
-    EXPECT_EQ(error("base: tiny.yaml\n", {"--set", text}),
-              "--set " + text + ": error: " + message + "\n");
-  }
-}
-
-TEST_F(BrokenConfig, a_vocabulary_smaller_than_the_bytes_of_text_is_an_error) {
-  EXPECT_EQ(error("base: tiny.yaml\nmodel.vocab_size: 100\n"),
-            "model.vocab_size is 100; data.type 'text' needs at least 256\n");
 }
 
 TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_say_which_command_to_use) {

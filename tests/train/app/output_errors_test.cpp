@@ -122,9 +122,8 @@ TEST_F(Output, with_closed_or_full_standard_streams_files_and_exit_codes_are_the
   };
   EXPECT_EQ(shell(" train tiny.yaml --out open").exit, 0);
   EXPECT_EQ(shell(" train tiny.yaml --out closed <&- >&- 2>&-").exit, 0);
-  for (const char* file : {"config.yaml", "checkpoints/step-00000012.h5"}) {
+  for (const char* file : {"config.yaml", "checkpoints/step-00000012.h5"})
     EXPECT_EQ(contents(project / "closed" / file), contents(project / "open" / file)) << file;
-  }
   EXPECT_EQ(test::measured(project / "closed"), test::measured(project / "open"));
   EXPECT_EQ(shell(" train gone.yaml 2>&-").exit, 66);
   EXPECT_EQ(shell(" train gone.yaml 2>/dev/full").exit, 66);

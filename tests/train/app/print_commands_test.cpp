@@ -40,9 +40,8 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   // Per layer 2 x 16 x 16 keys and values of 4 bytes, whatever the kind: V2 adds queries alone.
   EXPECT_EQ(row(plan, "KV cache per token, bytes"), std::vector<std::string>(counts.size(), "256"));
   for (const std::string label :
-       {"training MFLOP per token", "memory of a step, MB", "the whole run, PFLOP"}) {
+       {"training MFLOP per token", "memory of a step, MB", "the whole run, PFLOP"})
     EXPECT_EQ(row(plan, label).size(), counts.size()) << label;
-  }
   EXPECT_FALSE(std::filesystem::exists(project / "runs"));
 }
 
@@ -76,9 +75,8 @@ TEST(Doctor, says_what_the_machine_and_the_build_can_do) {
   ASSERT_EQ(doctor.exit, 0) << doctor.err;
   for (const std::string label :
        {"compiler", "compiled for", "processor", "instructions", "cores", "threads", "GEMM backend",
-        "bfloat16", "measured peak", "matrix product", "Eigen", "HDF5", "CLI11"}) {
+        "bfloat16", "measured peak", "matrix product", "Eigen", "HDF5", "CLI11"})
     EXPECT_THAT(doctor.out, HasSubstr("\n" + label + "  ")) << label;
-  }
   EXPECT_THAT(doctor.out, testing::MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
   EXPECT_EQ(row(doctor.out, "threads")[0], "1");
   EXPECT_GT(std::stod(row(doctor.out, "measured peak")[0]), 0.5) << "GFLOP/s";
@@ -126,9 +124,8 @@ TEST(ConfigKeys, and_schema_know_every_key_of_a_resolved_configuration) {
   for (const auto& [key, value] : flat) {
     EXPECT_THAT(keys, HasSubstr("\n" + key + " "));
     std::string pointer = "/properties/" + key;
-    for (size_t dot; (dot = pointer.find('.')) != std::string::npos;) {
+    for (size_t dot; (dot = pointer.find('.')) != std::string::npos;)
       pointer.replace(dot, 1, "/properties/");
-    }
     EXPECT_TRUE(json.contains(nlohmann::json::json_pointer(pointer))) << pointer;
   }
 }

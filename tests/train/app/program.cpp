@@ -11,7 +11,6 @@
 #include <thread>
 
 namespace difftape::test {
-
 namespace {
 
 constexpr int kSmallestPipe = 4096;
@@ -22,9 +21,8 @@ constexpr unsigned kSeconds = 240;
 class DefaultSignals {
  public:
   DefaultSignals() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
       before_[i] = std::signal(kSignals[i], SIG_DFL);
-    }
   }
   ~DefaultSignals() {
     for (std::size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);

@@ -146,18 +146,7 @@ TEST_F(RunsCommand, refuses_a_directory_without_runs) {
                                     "status.json, and holds none; "));
 }
 
-class DiffCommand : public testing::Test {
- protected:
-  fs::path write(const std::string& name, test::SyntheticRun run) {
-    run.steps = 100;
-    return test::write_run(dir / name, run);
-  }
-  Outcome difftape(const std::vector<std::string>& arguments) {
-    return test::run(arguments, {.directory = dir.path()});
-  }
-
-  test::ScratchDir dir;
-};
+class DiffCommand : public RunsCommand {};
 
 TEST_F(DiffCommand, says_what_was_asked_for_what_followed_and_from_which_step_on) {
   write("a", {.name = "a", .seed = 1, .lr = "0.001"});

@@ -27,9 +27,8 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.err, "");
   for (const std::string command :
        {"init", "train", "sweep", "report", "runs", "diff", "plan", "config", "export", "import",
-        "data", "grads", "verify", "gradcheck", "doctor"}) {
+        "data", "grads", "verify", "gradcheck", "doctor"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
-  }
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
                               HasSubstr("64 usage; 65 bad data or checkpoint; 66 input missing"),
                               HasSubstr("86 training diverged"), HasSubstr("130/143")));

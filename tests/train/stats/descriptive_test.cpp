@@ -74,18 +74,15 @@ double grad_norm_late_variance(const std::vector<double>& norms) {
 /// Norms of the steps 1 to n that follow 3 step^exponent.
 std::vector<double> power(std::size_t n, double exponent) {
   std::vector<double> norms;
-  for (std::size_t step = 1; step <= n; ++step) {
+  for (std::size_t step = 1; step <= n; ++step)
     norms.push_back(3 * std::pow(static_cast<double>(step), exponent));
-  }
   return norms;
 }
 
 TEST(LateGrowth, is_the_exponent_of_a_power_of_the_step) {
-  for (const double exponent : {-0.5, 0.0, 0.25, 2.0}) {
-    for (const std::size_t steps : {3u, 10u, 101u, 2000u}) {
+  for (const double exponent : {-0.5, 0.0, 0.25, 2.0})
+    for (const std::size_t steps : {3u, 10u, 101u, 2000u})
       EXPECT_NEAR(grad_norm_growth(power(steps, exponent)), exponent, 1e-9) << steps;
-    }
-  }
 }
 
 TEST(LateGrowth, looks_at_the_second_half_of_the_steps_only) {

@@ -270,9 +270,8 @@ TEST(SizeTrend, weights_add_up_to_the_estimate) {
     const std::vector<SizeGaps> sizes = sizes_of(kApart, false);
     const std::vector<double> weights = gap_weights(sizes, trend);
     double sum = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (std::size_t i = 0; i < sizes.size(); ++i)
       sum += weights[i] * std::accumulate(sizes[i].gaps.begin(), sizes[i].gaps.end(), 0.0);
-    }
     EXPECT_NEAR(sum, size_trend(sizes, trend).difference.mean, 1e-15);
   }
 }

@@ -84,10 +84,9 @@ TEST(LrOptimum, has_an_interval_from_four_seeds_on_and_the_same_one_every_time) 
   std::vector<double> all;
   for (int draw = 0; draw < 256; ++draw) {
     std::vector<std::vector<double>> drawn = losses;
-    for (std::size_t rate = 0; rate < rates.size(); ++rate) {
+    for (std::size_t rate = 0; rate < rates.size(); ++rate)
       for (std::size_t i = 0; i < 4; ++i)
         drawn[rate][i] = losses[rate][static_cast<std::size_t>(draw >> (2 * i)) & 3];
-    }
     all.push_back(lr_optimum(rates, drawn, kStream, 1).lr);
   }
   // Four seeds: a normal variable is beyond sqrt(4 / 3) 3.182 = 3.675 deviations in 1.19e-4.

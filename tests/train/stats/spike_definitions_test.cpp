@@ -26,9 +26,8 @@ constexpr std::array kAll{
 /// The values of a series that are finite, before index `end`.
 std::vector<long double> finite_before(const std::vector<double>& series, std::size_t end) {
   std::vector<long double> values;
-  for (std::size_t i = 0; i < end; ++i) {
+  for (std::size_t i = 0; i < end; ++i)
     if (std::isfinite(series[i])) values.push_back(series[i]);
-  }
   return values;
 }
 
@@ -135,13 +134,12 @@ std::vector<double> random_series(Draws& draws) {
   std::vector<double> series(static_cast<std::size_t>(draws.below(50)));
   for (double& value : series) {
     const Index kind = draws.below(24);
-    if (kind == 0) {
+    if (kind == 0)
       value = odd[static_cast<std::size_t>(draws.below(3))];
-    } else if (kind == 1) {
+    else if (kind == 1)
       value = static_cast<double>(draws.below(8001) - 4000) / 8;
-    } else {
+    else
       value = constant ? 0.375 : static_cast<double>(draws.below(17) - 8) / 8;
-    }
   }
   return series;
 }
@@ -187,9 +185,8 @@ TEST(SpikeRules, continue_from_their_exported_state_bit_for_bit) {
       SpikeDetector whole(rule, holds), after(rule, holds);
       for (std::size_t i = 0; i < cut; ++i) whole.add(series[i]);
       after.restore(whole.history(), whole.count(), whole.spikes(), whole.moving());
-      for (std::size_t i = cut; i < series.size(); ++i) {
+      for (std::size_t i = cut; i < series.size(); ++i)
         ASSERT_EQ(whole.add(series[i]), after.add(series[i]));
-      }
       ASSERT_EQ(whole.history(), after.history());
       ASSERT_EQ(whole.moving(), after.moving());
       ASSERT_EQ(whole.score(), after.score());

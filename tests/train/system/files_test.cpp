@@ -182,9 +182,7 @@ TEST(StoredBytes, of_many_looks_are_given_back_and_stay_what_they_are) {
   const ScratchDir dir;
   put(dir / "file", std::string(1 << 20, 'a') + "z");
   const StoredBytes mapped(dir / "file", 0);
-  for (int look = 0; look < 100; ++look) {
-    EXPECT_TRUE(mapped.all().ends_with("aaz"));
-  }
+  for (int look = 0; look < 100; ++look) EXPECT_TRUE(mapped.all().ends_with("aaz"));
 }
 
 TEST(StoredBytes, that_cannot_be_read_name_the_file) {

@@ -11,7 +11,6 @@
 #include "train/system/suggest.h"
 
 namespace difftape::app {
-
 namespace {
 
 constexpr double kMega = 1e6, kPeta = 1e15;
@@ -49,9 +48,8 @@ Index count_of(const ModelCost::Counts& counts, const std::string& name) {
 std::vector<std::string> attention_parts(const Plan& plan) {
   std::vector<std::string> parts{"q_proj", "k_proj", "v_proj", "o_proj"};
   for (const KindCost& column : plan.kinds) {
-    for (const auto& [part, count] : column.cost.attention_parameters) {
+    for (const auto& [part, count] : column.cost.attention_parameters)
       if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
-    }
   }
   return parts;
 }
@@ -67,11 +65,10 @@ class Rows {
     std::vector<std::string> cells{label};
     for (const KindCost& column : plan_.kinds) {
       const auto value = number(column);
-      if constexpr (std::is_same_v<decltype(value), const Index>) {
+      if constexpr (std::is_same_v<decltype(value), const Index>)
         cells.push_back(value == 0 ? "-" : system::grouped(value));
-      } else {
+      else
         cells.push_back(fmt::format("{:.{}f}", value, digits));
-      }
     }
     table_.rows.push_back(std::move(cells));
   }

@@ -8,12 +8,12 @@
 #include "train/run/config/reader.h"
 
 namespace difftape::app {
-
 namespace {
 
 bool contains(const std::string& text, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char* word) { return text.find(word) != std::string::npos; });
+  return std::any_of(
+      words.begin(), words.end(),
+      [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
 /// Values at which no gradient is too small to be checked: maps differ, sigmoids are not flat.
@@ -57,9 +57,11 @@ GradcheckResult conclusive(const std::function<GradcheckResult(std::uint64_t see
 }
 
 bool maps_share_values(const HeadMapping& mapping) {
-  return std::all_of(mapping.outputs.begin(), mapping.outputs.end(), [&](const OutputHead& output) {
-    return mapping.maps == 1 || output.value[0] == output.value[1];
-  });
+  return std::all_of(
+      mapping.outputs.begin(), mapping.outputs.end(),
+      [&](const OutputHead& output) {
+        return mapping.maps == 1 || output.value[0] == output.value[1];
+      });
 }
 
 /// What a layer of one token can learn: each of its maps is a single number, so a head's context is
@@ -181,9 +183,8 @@ ModelConfig small_config(const AttentionConfig& attention, const Heads& heads) {
 }
 
 void add_ops(std::vector<GradcheckCase>& cases) {
-  for (const OpCase& c : op_cases()) {
+  for (const OpCase& c : op_cases())
     cases.push_back({c.op, c.name(), [c] { return gradcheck(c.make_inputs(), c.f); }});
-  }
 }
 
 /// The cases of one variant and one sharing of heads that agree in all but T and the head size. The

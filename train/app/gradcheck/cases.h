@@ -59,9 +59,8 @@ inline DocumentOffsets packed_documents(Index batch, Index seq) {
   std::vector<std::int32_t> starts;
   for (Index b = 0; b < batch; ++b) {
     const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none
-    for (Index t = 0; t < seq; ++t) {
+    for (Index t = 0; t < seq; ++t)
       starts.push_back(static_cast<std::int32_t>(t >= third ? third : t >= second ? second : 0));
-    }
   }
   return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
 }

@@ -105,9 +105,8 @@ std::optional<Mismatch> mismatch(const RecordedRun& run, Index step, double loss
 /// Steps `offsets` away from `step`, within [1, last], ascending.
 std::set<Index> steps_around(Index step, const std::vector<Index>& offsets, Index last) {
   std::set<Index> steps;
-  for (const Index offset : offsets) {
+  for (const Index offset : offsets)
     if (step + offset >= 1 && step + offset <= last) steps.insert(step + offset);
-  }
   return steps;
 }
 
@@ -234,9 +233,8 @@ system::Table table_of(const SpikeReplay& replay) {
 
 std::string conclusion(const SpikeReplay& replay) {
   const ReplayTrial& own = replay.trials.front();
-  if (!own.loss_verdict.spike && !own.grad_verdict.spike) {
+  if (!own.loss_verdict.spike && !own.grad_verdict.spike)
     return fmt::format("not decided: step {} is no spike by the rule {}", replay.step, replay.rule);
-  }
   return fmt::format(
       "{}\n  {} of {} other batches on the state of step {} spike too\n"
       "  on {} of {} earlier states the batch of step {} spikes too",
@@ -306,8 +304,8 @@ std::string compared(const char* what, const std::string& recorded, const std::s
 
 bool CrashReplay::identical() const {
   return recorded.op == now.op && recorded.parameter == now.parameter &&
-         std::ranges::all_of(numbers,
-                             [](const Repeated& n) { return run::same_bits(n.recorded, n.now); });
+         std::ranges::all_of(
+             numbers, [](const Repeated& n) { return run::same_bits(n.recorded, n.now); });
 }
 
 CrashReplay replay_crash(const fs::path& path) {

@@ -18,7 +18,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::app {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,10 +82,9 @@ std::optional<Difference> tensor_difference(const fs::path& file, const run::Tra
     found = {state.step, fmt::format("{}[{}]", name, at), text(was), text(now)};
   };
   for (const Parameter& p : state.model.parameters()) compare("model/" + p.name, p.value.values());
-  for (const Optimizer::State& kept : state.optimizer.states()) {
+  for (const Optimizer::State& kept : state.optimizer.states())
     for (const StateTensor& tensor : kept.tensors)
       compare(fmt::format("optim/{}/{}", kept.parameter->name, tensor.name), tensor.value.values());
-  }
   return found;
 }
 
@@ -132,9 +130,8 @@ std::optional<Difference> step_difference(const Recorded& recorded, const run::T
 VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin) {
   const RestoredState restored = restore_to_step(recorded.run, from);
   run::TrainState& state = *restored.state;
-  for (Index step = 1; step <= state.step; ++step) {  // diagnostics measure their growth
+  for (Index step = 1; step <= state.step; ++step)  // diagnostics measure their growth
     state.grad_norms[step - 1] = recorded.run.logged(run::metric("optim/grad_norm"), step);
-  }
   origin = restored.origin;
   VerifyPass pass{num_threads(), 0, std::nullopt};
   MetricsTable now;
@@ -173,8 +170,8 @@ std::string other_engine(const RecordedRun& run) {
 }  // namespace
 
 bool Verification::equal() const {
-  return std::ranges::none_of(passes,
-                              [](const VerifyPass& pass) { return pass.difference.has_value(); });
+  return std::ranges::none_of(
+      passes, [](const VerifyPass& pass) { return pass.difference.has_value(); });
 }
 
 Verification verify_run(const fs::path& dir, const VerifyRequest& request) {

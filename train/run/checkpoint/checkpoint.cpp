@@ -18,7 +18,6 @@
 #include "train/system/number.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr std::string_view kMagic = "difftape-checkpoint";
@@ -175,11 +174,9 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
   for (const Parameter& p : parameters) file.write(model_path(p), p.value);
   if (optimizer != nullptr) {
     file.set_attribute("/optim", "steps", optimizer->steps());
-    for (const Optimizer::State& state : optimizer->states()) {
-      for (const StateTensor& tensor : state.tensors) {
+    for (const Optimizer::State& state : optimizer->states())
+      for (const StateTensor& tensor : state.tensors)
         file.write(state_path(*state.parameter, tensor), tensor.value);
-      }
-    }
   }
   if (more) more(file);
   file.save(write_checksum_header);
@@ -214,11 +211,9 @@ void Checkpoint::load(ParameterSet& parameters, Optimizer* optimizer) const {
   for (Parameter& p : parameters) file_.read<real>(model_path(p), p.value.values());
   if (optimizer == nullptr) return;
   optimizer->set_steps(file_.int_attribute("/optim", "steps"));
-  for (Optimizer::State& state : optimizer->states()) {
-    for (StateTensor& tensor : state.tensors) {
+  for (Optimizer::State& state : optimizer->states())
+    for (StateTensor& tensor : state.tensors)
       file_.read<real>(state_path(*state.parameter, tensor), tensor.value.values());
-    }
-  }
 }
 
 namespace {
@@ -255,9 +250,8 @@ std::optional<Index> step_of_file(const fs::path& file) {
 
 std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory) {
   std::vector<std::pair<Index, fs::path>> found;
-  for (const fs::path& path : system::paths_in(directory)) {
+  for (const fs::path& path : system::paths_in(directory))
     if (const auto step = step_of_file(path)) found.emplace_back(*step, path);
-  }
   std::ranges::sort(found, std::greater());
   return found;
 }
@@ -298,9 +292,8 @@ fs::path find_checkpoint(const fs::path& where) {
     if (system::is_file(named)) return named;
     throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
   }
-  for (const fs::path& directory : {where, where / "checkpoints"}) {
+  for (const fs::path& directory : {where, where / "checkpoints"})
     if (const auto found = checkpoints_in(directory); !found.empty()) return found.front().second;
-  }
   throw MissingInput(fmt::format(
       "no checkpoint at {}: need a .h5 file, or a run directory with checkpoints/latest",
       where.string()));

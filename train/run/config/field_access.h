@@ -59,13 +59,12 @@ inline ConfigValue to_value(const std::optional<ProjectionStd>& v) {
 
 template <class T>
 void from_value(const ConfigValue& value, T& out) {
-  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+  if constexpr (std::integral<T> && !std::same_as<T, bool>)
     out = static_cast<T>(std::get<Index>(value));
-  } else if constexpr (Choice<T>) {
+  else if constexpr (Choice<T>)
     out = from_string<T>(std::get<std::string>(value)).value();
-  } else {
+  else
     out = std::get<T>(value);
-  }
 }
 template <HasNames T>
 void from_value(const ConfigValue& value, std::optional<T>& out) {
@@ -76,13 +75,12 @@ inline void from_value(const ConfigValue& value, std::optional<double>& out) {
   out = number ? std::optional(*number) : std::nullopt;
 }
 inline void from_value(const ConfigValue& value, std::optional<ProjectionStd>& out) {
-  if (const double* number = std::get_if<double>(&value)) {
+  if (const double* number = std::get_if<double>(&value))
     out = ProjectionStd{*number};
-  } else if (std::get<std::string>(value) == kFanIn) {
+  else if (std::get<std::string>(value) == kFanIn)
     out = ProjectionStd{1, true};
-  } else {
+  else
     out.reset();
-  }
 }
 template <size_t N>
 void from_value(const ConfigValue& value, std::array<double, N>& out) {

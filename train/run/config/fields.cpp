@@ -9,7 +9,6 @@
 #include "train/run/config/field_access.h"
 
 namespace difftape::run {
-
 namespace {
 
 using detail::field;
@@ -270,9 +269,8 @@ const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> joined;
     for (const auto& section : {run_fields(), model_fields(), data_fields(), task_fields(),
-                                optim_fields(), train_fields(), log_fields()}) {
+                                optim_fields(), train_fields(), log_fields()})
       joined.insert(joined.end(), section.begin(), section.end());
-    }
     return joined;
   }();
   return all;

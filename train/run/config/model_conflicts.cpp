@@ -4,7 +4,6 @@
 #include "train/run/config/reader.h"
 
 namespace difftape::run {
-
 namespace {
 
 /// Collects what is wrong. All combinations have one key in common.

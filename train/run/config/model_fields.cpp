@@ -139,9 +139,8 @@ std::vector<Field> init_section() {
 
 std::vector<Field> model_fields() {
   std::vector<Field> joined;
-  for (const auto& section : {size_fields(), rope_section(), attention_section(), init_section()}) {
+  for (const auto& section : {size_fields(), rope_section(), attention_section(), init_section()})
     joined.insert(joined.end(), section.begin(), section.end());
-  }
   return joined;
 }
 

@@ -26,11 +26,10 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
   ConfigErrors errors;
   Assignments assignments(errors);
   const std::filesystem::path dir(path), of_run = dir / "config.yaml";
-  if (system::is_there(dir / "env.json")) {
+  if (system::is_there(dir / "env.json"))
     assignments.add_text(system::read_text(of_run), of_run.string());
-  } else {
+  else
     assignments.add_file(system::is_there(of_run) ? of_run.string() : path);
-  }
   for (const std::string& text : overrides) assignments.add_override(text);
   ResolvedConfig resolved = assignments.resolve();
   errors.throw_if_any();
@@ -90,9 +89,8 @@ std::string read_text(const std::string& path, bool named_by_a_file, std::string
 void make_absolute(ConfigValue& paths, const SourceLocation& said_at) {
   const fs::path folder = said_at.line > 0 ? fs::path(said_at.source).parent_path() : fs::path();
   if (auto* one = std::get_if<std::string>(&paths)) *one = system::absolute_path(*one, folder);
-  if (auto* several = std::get_if<std::vector<std::string>>(&paths)) {
+  if (auto* several = std::get_if<std::vector<std::string>>(&paths))
     for (std::string& path : *several) path = system::absolute_path(path, folder);
-  }
 }
 
 constexpr double kMaxPart = 1e15;  // where each integer still has a double of its own
@@ -112,9 +110,8 @@ double part_of(const ConfigValue& whole, double percent, bool rounds) {
 class Shares {
  public:
   Shares() {
-    for (const Field& field : fields()) {
+    for (const Field& field : fields())
       if (!field.spec.constraint.share_of.empty()) take(field, field.spec.standard());
-    }
   }
 
   /// Takes the value that was read for a key: true if it is a share, to be applied later, and false
@@ -122,11 +119,10 @@ class Shares {
   bool take(const Field& field, const ConfigValue& value) {
     if (field.spec.constraint.share_of.empty()) return false;
     const std::string* share = std::get_if<std::string>(&value);
-    if (share) {
+    if (share)
       text_of_[field.key] = *share;
-    } else {
+    else
       text_of_.erase(field.key);
-    }
     return share != nullptr;
   }
 
@@ -165,9 +161,8 @@ Assignments::Assignments(ConfigErrors& errors, std::vector<std::string> extra_ke
     : errors_(&errors), keys_(std::move(extra_keys)) {
   for (const Field& field : fields()) keys_.push_back(field.key);
   for (const std::string& key : keys_) {
-    for (auto dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
+    for (auto dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1))
       if (!contains(sections_, key.substr(0, dot))) sections_.push_back(key.substr(0, dot));
-    }
   }
 }
 
@@ -322,9 +317,8 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
   }
   std::vector<std::string> candidates = section ? sections_ : keys_;
   if (section && of_sweep) candidates = keys_;  // some of them are maps
-  if (!of_sweep) {
+  if (!of_sweep)
     std::erase_if(candidates, [](const std::string& k) { return k.starts_with("sweep."); });
-  }
   candidates.push_back("base");
   const std::string guess = system::nearest_key(key, candidates);
   suspects_.insert(guess);

@@ -59,11 +59,10 @@ SweepSettings read_sweep_settings(const Assignments& given, SweepSettings settin
     if (!found) continue;
     std::visit(
         [&]<class T>(T SweepSettings::*member) {
-          if constexpr (std::is_same_v<T, std::optional<YamlNode>>) {
+          if constexpr (std::is_same_v<T, std::optional<YamlNode>>)
             settings.*member = found->value;
-          } else if (auto value = read_value(found->value, field.key, field.spec, errors)) {
+          else if (auto value = read_value(found->value, field.key, field.spec, errors))
             settings.*member = std::get<T>(*value);
-          }
         },
         field.member);
   }

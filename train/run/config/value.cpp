@@ -78,9 +78,8 @@ class ValueReader {
     const std::string& text = plain_scalar(node, "an integer");
     Index value = 0;
     const std::errc status = parse_all(text, value);
-    if (status == std::errc::result_out_of_range) {
+    if (status == std::errc::result_out_of_range)
       throw BadValue{node, fmt::format("{} is out of range; need a 64-bit integer", text)};
-    }
     if (status != std::errc()) {
       double number = 0;
       const bool whole = parse_all(text, number) == std::errc() &&
@@ -95,13 +94,11 @@ class ValueReader {
     const std::string& text = plain_scalar(node, "a number");
     double value = 0;
     const std::errc status = parse_all(text, value);
-    if (status == std::errc::result_out_of_range) {
+    if (status == std::errc::result_out_of_range)
       throw BadValue{node, fmt::format("{} is out of range; it does not fit a double", text)};
-    }
     const bool not_finite = text == ".inf" || text == "-.inf" || text == ".nan";
-    if (not_finite || (status == std::errc() && !std::isfinite(value))) {
+    if (not_finite || (status == std::errc() && !std::isfinite(value)))
       throw BadValue{node, fmt::format("{} is not allowed; need a finite number", text)};
-    }
     if (status != std::errc()) throw mistyped(node, "a number");
     check_range(node, value);
     return value;
@@ -114,9 +111,8 @@ class ValueReader {
       throw mistyped(node, names.empty() ? "a string" : "a word",
                      empty ? "; write \"\" for an empty string" : "");
     }
-    if (names.empty() || std::find(names.begin(), names.end(), node.text) != names.end()) {
+    if (names.empty() || std::find(names.begin(), names.end(), node.text) != names.end())
       return node.text;
-    }
     throw BadValue{node, fmt::format("'{}' is not one of {}{}{}", node.text, fmt::join(names, ", "),
                                      spec_.constraint.or_number ? ", or a number" : "",
                                      system::did_you_mean(node.text, names))};
@@ -175,9 +171,8 @@ std::string Constraint::str() const {
 
 std::string Constraint::range() const {
   const bool low = std::isfinite(min), high = std::isfinite(max);
-  if (low && high) {
+  if (low && high)
     return fmt::format("in {}{}, {}{}", above_min ? '(' : '[', min, max, below_max ? ')' : ']');
-  }
   if (low) return fmt::format("{} {}", above_min ? ">" : ">=", min);
   if (high) return fmt::format("{} {}", below_max ? "<" : "<=", max);
   return "any";
@@ -222,9 +217,8 @@ std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& k
 std::string exact_number(double value) {
   std::string text = fmt::format("{}", value);
   const auto exponent = text.find('e');
-  if (exponent != std::string::npos && text.find('.') == std::string::npos) {
+  if (exponent != std::string::npos && text.find('.') == std::string::npos)
     text.insert(exponent, ".0");
-  }
   return text;
 }
 

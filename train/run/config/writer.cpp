@@ -19,9 +19,8 @@ void emit(YAML::Emitter& out, const std::string& text) {
   const YAML::Node node(text);
   double number;
   bool boolean;
-  if (YAML::convert<double>::decode(node, number) || YAML::convert<bool>::decode(node, boolean)) {
+  if (YAML::convert<double>::decode(node, number) || YAML::convert<bool>::decode(node, boolean))
     out << YAML::DoubleQuoted;
-  }
   out << text;
 }
 void emit(YAML::Emitter& out, bool value) { out << value; }
@@ -64,13 +63,11 @@ std::string write(const Config& config, const ResolvedConfig* origins) {
     const std::string name = section.back();
     section.pop_back();
     size_t shared = 0;
-    while (shared < std::min(open.size(), section.size()) && open[shared] == section[shared]) {
+    while (shared < std::min(open.size(), section.size()) && open[shared] == section[shared])
       ++shared;
-    }
     for (; open.size() > shared; open.pop_back()) out << YAML::EndMap;
-    for (; open.size() < section.size(); open.push_back(section[open.size()])) {
+    for (; open.size() < section.size(); open.push_back(section[open.size()]))
       out << YAML::Key << section[open.size()] << YAML::Value << YAML::BeginMap;
-    }
     out << YAML::Key << name << YAML::Value;
     const ConfigValue value = field.get(config);
     std::visit([&](const auto& v) { emit(out, v); }, value);
@@ -95,10 +92,9 @@ std::string to_yaml_with_origins(const ResolvedConfig& resolved) {
 
 FlatConfig flat_config(const Config& config, unsigned flags) {
   FlatConfig flat;
-  for (const Field& field : fields()) {
+  for (const Field& field : fields())
     if (flags == kAllKeys || (field.flags & flags) != 0)
       flat.emplace_back(field.key, yaml_text(field.get(config)));
-  }
   return flat;
 }
 
@@ -161,12 +157,10 @@ Json item_schema(const char* type, const Constraint& constraint) {
     item.erase("type");
     item["enum"].insert(item["enum"].end(), {true, false});
   }
-  if (std::isfinite(constraint.min)) {
+  if (std::isfinite(constraint.min))
     item[constraint.above_min ? "exclusiveMinimum" : "minimum"] = limit(constraint.min, whole);
-  }
-  if (std::isfinite(constraint.max)) {
+  if (std::isfinite(constraint.max))
     item[constraint.below_max ? "exclusiveMaximum" : "maximum"] = limit(constraint.max, whole);
-  }
   return item;
 }
 
@@ -178,9 +172,8 @@ Json value_schema(const ValueSpec& spec) {
   Json list = {{"type", "array"}, {"items", item}};
   if (spec.length != 0) list["minItems"] = list["maxItems"] = spec.length;
   // One text may stand alone.
-  if (std::holds_alternative<std::vector<std::string>>(spec.initial)) {
+  if (std::holds_alternative<std::vector<std::string>>(spec.initial))
     return {{"anyOf", {item, list}}};
-  }
   return list;
 }
 
@@ -241,9 +234,8 @@ class Tree {
 /// Where Tree puts a key.
 std::string pointer_to(const std::string& key) {
   std::string pointer = "/properties/" + key;
-  for (size_t dot; (dot = pointer.find('.')) != std::string::npos;) {
+  for (size_t dot; (dot = pointer.find('.')) != std::string::npos;)
     pointer.replace(dot, 1, "/properties/");
-  }
   return pointer;
 }
 
@@ -260,10 +252,9 @@ Json arm_schema(const Json& file) {
 /// Lists of values by key.
 Json swept_schema() {
   Tree tree("/definitions/swept");
-  for (const Field& field : fields()) {
+  for (const Field& field : fields())
     if ((field.flags & kOfSweep) == 0)
       tree.add(field.key, list_of(reference(pointer_to(field.key))));
-  }
   return tree.root();
 }
 

@@ -45,11 +45,10 @@ std::string without_middle(const std::string& message) {
 void ConfigErrors::add(const SourceLocation& location, const std::string& message) {
   std::string line = fmt::format("{}: error: {}", location.str(), without_middle(message));
   if (std::find(lines_.begin(), lines_.end(), line) != lines_.end()) return;
-  if (full()) {
+  if (full())
     ++more_;
-  } else {
+  else
     lines_.push_back(std::move(line));
-  }
 }
 
 bool ConfigErrors::full() const { return lines_.size() == kMostErrors; }

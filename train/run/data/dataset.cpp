@@ -12,7 +12,6 @@
 #include "train/system/json.h"
 
 namespace difftape::run {
-
 namespace {
 
 std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::uint64_t seed,
@@ -42,17 +41,15 @@ void require_vocab_size(const ValidationData& data, DataKind kind, const ModelCo
 
 std::vector<std::int32_t> Batch::columns(Index first) const {
   std::vector<std::int32_t> out(batch * seq);
-  for (Index b = 0; b < batch; ++b) {
+  for (Index b = 0; b < batch; ++b)
     std::copy_n(tokens.begin() + b * (seq + 1) + first, seq, out.begin() + b * seq);
-  }
   return out;
 }
 
 std::vector<std::int32_t> Batch::targets() const {
   std::vector<std::int32_t> out = columns(1);
-  for (size_t i = 0; i < scored.size(); ++i) {
+  for (size_t i = 0; i < scored.size(); ++i)
     if (scored[i] == 0) out[i] = kIgnoreIndex;
-  }
   return out;
 }
 

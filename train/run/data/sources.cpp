@@ -51,13 +51,11 @@ std::vector<fs::path> files_at(const fs::path& path) {
                       path.string());
   std::vector<fs::path> files;
   fs::recursive_directory_iterator at(path, error), end;
-  for (; !error && at != end; at.increment(error)) {
-    if (hidden(at->path())) {
+  for (; !error && at != end; at.increment(error))
+    if (hidden(at->path()))
       at.disable_recursion_pending();
-    } else if (at->is_regular_file(error)) {
+    else if (at->is_regular_file(error))
       files.push_back(at->path());
-    }
-  }
   if (error) throw cannot_read(path, error.message());
   return files;
 }

@@ -43,9 +43,8 @@ constexpr LlmcFormat kLlmc[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 
 const LlmcFormat* llmc_format(const system::StoredBytes& bytes) {
   if (bytes.size() < sizeof(std::int32_t)) return nullptr;
-  for (const LlmcFormat& format : kLlmc) {
+  for (const LlmcFormat& format : kLlmc)
     if (number_at(bytes, 0) == format.magic) return &format;
-  }
   return nullptr;
 }
 
@@ -233,10 +232,11 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
 
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed, Index micro_batches) {
-  return make_windows_of(config, seed, micro_batches,
-                         [vocab_size](const char* key, const auto& entries) {
-                           return read_token_files(key, entries, vocab_size);
-                         });
+  return make_windows_of(
+      config, seed, micro_batches,
+      [vocab_size](const char* key, const auto& entries) {
+        return read_token_files(key, entries, vocab_size);
+      });
 }
 
 }  // namespace difftape::run

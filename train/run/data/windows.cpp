@@ -15,7 +15,6 @@
 #include "core/random.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr Index kBlock = 16384;
@@ -32,11 +31,10 @@ std::vector<Index> permutation(Index n, std::string_view name) {
 }
 
 void append(std::vector<Span>& spans, const Span& next) {
-  if (!spans.empty() && spans.back().end == next.begin) {
+  if (!spans.empty() && spans.back().end == next.begin)
     spans.back().end = next.end;
-  } else {
+  else
     spans.push_back(next);
-  }
 }
 
 /// Without any if they are not to be told apart.
@@ -204,28 +202,21 @@ Split split_by_blocks(Index size, Index window, double val_fraction) {
 
   std::vector<bool> validates(whole);
   const std::vector<Index> order = permutation(whole, "data/split");
-  for (Index i = 0; i < val_blocks; ++i) {
-    validates[order[i]] = true;
-  }
+  for (Index i = 0; i < val_blocks; ++i) validates[order[i]] = true;
   Split split;
-  for (Index i = 0; i < whole; ++i) {
+  for (Index i = 0; i < whole; ++i)
     append(validates[i] ? split.val : split.train, {i * block, (i + 1) * block});
-  }
   if (whole * block < size) append(split.train, {whole * block, size});
   return split;
 }
 
 std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window, Index stride) {
   std::vector<Index> starts;
-  for (const Span& span : spans) {
-    for (Index begin = span.begin; begin + window <= span.end; begin += stride) {
+  for (const Span& span : spans)
+    for (Index begin = span.begin; begin + window <= span.end; begin += stride)
       starts.push_back(begin);
-    }
-  }
   std::vector<Index> shuffled;
-  for (Index i : permutation(std::ssize(starts), "data/val")) {
-    shuffled.push_back(starts[i]);
-  }
+  for (Index i : permutation(std::ssize(starts), "data/val")) shuffled.push_back(starts[i]);
   return shuffled;
 }
 

@@ -12,7 +12,6 @@
 #include "train/stats/descriptive.h"
 
 namespace difftape::run {
-
 namespace {
 
 Index heads_of(const AttentionView& view) { return std::ssize(view.mapping.outputs); }
@@ -59,9 +58,8 @@ double share_outside(const AttentionView& view, std::span<const double> rms) {
 std::vector<double> lambdas(const AttentionView& view) {
   std::vector<double> all;
   for (Index head = 0; head < heads_of(view); ++head) {
-    for (Index b = 0; b < view.q.shape()[0]; ++b) {
+    for (Index b = 0; b < view.q.shape()[0]; ++b)
       for (Index t = 0; t < view.q.shape()[1]; ++t) all.push_back(lambda_at(view, b, t, head));
-    }
   }
   return all;
 }
@@ -74,9 +72,8 @@ std::span<const double> of_head(const std::vector<double>& values, size_t head, 
 /// Pearson's correlation over the tokens of a head, mean over heads.
 double mean_correlation(const std::vector<double>& a, const std::vector<double>& b, size_t heads) {
   double sum = 0;
-  for (size_t i = 0; i < heads; ++i) {
+  for (size_t i = 0; i < heads; ++i)
     sum += stats::correlation(of_head(a, i, heads), of_head(b, i, heads));
-  }
   return sum / static_cast<double>(heads);
 }
 
@@ -107,9 +104,8 @@ HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequenc
   std::array<double, 3> first{};
   for (const MapSums& sums : sequences) {
     for (size_t map = 0; map < 3; ++map) first[map] += sums.first_token[map] / early;
-    for (size_t map = 0; map < 2; ++map) {
+    for (size_t map = 0; map < 2; ++map)
       head.map_logit_max[map] = larger(head.map_logit_max[map], sums.logit_max[map]);
-    }
     head.entropy += sums.entropy / queries;
   }
   head.map_first_token = {first[0], first[1]};
@@ -237,8 +233,8 @@ AttentionMeasures measure_attention(const AttentionView& view,
   measures.sink_rate =
       mean_over(measures.heads, [](const Head& h) { return is_sink(h.first_token); });
   for (size_t map = 0; map < 2; ++map) {
-    measures.map_sink_rate[map] =
-        mean_over(measures.heads, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
+    measures.map_sink_rate[map] = mean_over(
+        measures.heads, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
   }
   return measures;
 }

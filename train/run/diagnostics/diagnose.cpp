@@ -8,7 +8,6 @@
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
-
 namespace {
 
 /// Metrics and their values in one layer; nothing: the layer has none.
@@ -16,9 +15,8 @@ using Table = std::vector<std::pair<const char*, std::optional<MetricValue>>>;
 
 Metrics of_layer(Index layer, Table table) {
   Metrics metrics;
-  for (auto& [name, value] : table) {
+  for (auto& [name, value] : table)
     if (value) metrics.emplace_back(metric_of(name, std::to_string(layer)), *std::move(value));
-  }
   return metrics;
 }
 

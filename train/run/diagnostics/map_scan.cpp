@@ -10,7 +10,6 @@
 #include "core/real.h"
 
 namespace difftape::run {
-
 namespace {
 
 /// Median of values of which none is NaN.
@@ -30,9 +29,8 @@ Spread spread_of(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double sum = 0;
   for (const double value : values) sum += value;
-  if (std::isnan(sum) && std::ranges::any_of(values, [](double x) { return std::isnan(x); })) {
+  if (std::isnan(sum) && std::ranges::any_of(values, [](double x) { return std::isnan(x); }))
     return {kNaN, kNaN, kNaN, kNaN};
-  }
   const double mean = sum / n;
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
@@ -68,9 +66,8 @@ double kurtosis(const Tensor& x) {
   std::vector<double> squares(features);  // of each feature, summed over rows
   for (Index i = 0; i < rows; ++i) {
     const real* row = x.row(i);
-    for (size_t j = 0; j < squares.size(); ++j) {
+    for (size_t j = 0; j < squares.size(); ++j)
       squares[j] += static_cast<double>(row[j]) * static_cast<double>(row[j]);
-    }
   }
   double second = 0, fourth = 0;
   for (double square : squares) {
@@ -189,9 +186,8 @@ class HeadScan {
   void keep_logits(size_t map, const ArrayXd& magnitudes) {
     sums_.logit_max[map] = larger(sums_.logit_max[map], magnitudes.maxCoeff<Eigen::PropagateNaN>());
     const Index over = kept_.pair % kept_.stride, size = magnitudes.size();
-    for (Index i = over == 0 ? 0 : kept_.stride - over; i < size; i += kept_.stride) {
+    for (Index i = over == 0 ? 0 : kept_.stride - over; i < size; i += kept_.stride)
       *kept_.magnitudes[map]++ = rounded(magnitudes[i]);
-    }
     if (!kept_.largest) return;
     for (const double magnitude : magnitudes) kept_.largest->add(rounded(magnitude));
   }
@@ -217,9 +213,8 @@ class HeadScan {
 /// Ranks of the largest, with the median of a part of all.
 TopValues with_largest(TopValues part, std::span<const Largest> all, bool nan) {
   std::vector<real> values;
-  for (const Largest& some : all) {
+  for (const Largest& some : all)
     values.insert(values.end(), some.values().begin(), some.values().end());
-  }
   // A NaN counts even where it is not in the part that was kept.
   if (nan) values.push_back(std::numeric_limits<real>::quiet_NaN());
   TopValues top = top_values(values);

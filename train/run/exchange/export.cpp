@@ -18,7 +18,6 @@
 DIFFTAPE_ASSET(difftape_modeling, DIFFTAPE_MODELING_FILE)
 
 namespace difftape::run {
-
 namespace {
 
 constexpr const char *kLayout = "difftape_layout", *kConfig = "difftape_config",

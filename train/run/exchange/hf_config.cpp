@@ -9,7 +9,6 @@
 #include "layers/attention/attention.h"
 
 namespace difftape::run {
-
 namespace {
 
 const HfArchitecture& architecture_of(const AttentionFields& fields) {

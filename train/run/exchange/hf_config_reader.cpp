@@ -14,7 +14,6 @@
 #include "train/system/json.h"
 
 namespace difftape::run {
-
 namespace {
 
 using Json = nlohmann::json;

@@ -14,7 +14,6 @@
 #include "train/system/files.h"
 
 namespace difftape::run {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,10 +78,9 @@ void require_tensors(const safetensors::File& file, const std::vector<Wanted>& w
   }
   std::set<std::string_view> names;
   for (const Wanted& each : wanted) names.insert(each.name);
-  for (const auto& [name, entry] : file.tensors()) {
+  for (const auto& [name, entry] : file.tensors())
     if (!names.contains(name))
       problems.push_back(fmt::format("{} {} is of no parameter", name, entry.shape_text()));
-  }
   const auto& [first, of_first] = *file.tensors().begin();
   for (const auto& [name, entry] : file.tensors()) {
     if (entry.dtype == of_first.dtype) continue;
@@ -111,20 +109,17 @@ bool is_folded(const Parameter& p, const ModelConfig& model, WeightLayout layout
 /// Initialises a model, and takes the weights of a file that fits.
 void fill(LanguageModel& model, const safetensors::File& file, const Provenance& from) {
   std::vector<Wanted> wanted;
-  for (const Parameter& p : model.parameters()) {
+  for (const Parameter& p : model.parameters())
     if (!is_folded(p, model.config(), from.layout)) wanted.push_back({p.name, p.shape});
-  }
   require_tensors(file, wanted);  // before memory is taken for what a wrong configuration says
   model.parameters().initialize(from.config.run.seed);
-  for (Parameter& p : model.parameters()) {
-    if (is_folded(p, model.config(), from.layout)) {
+  for (Parameter& p : model.parameters())
+    if (is_folded(p, model.config(), from.layout))
       p.value.fill(1);
-    } else if (from.layout == WeightLayout::hf) {
+    else if (from.layout == WeightLayout::hf)
       p.value.copy_from(in_own_order(tensor_of(file, p.name), hf_rows(p.name, model.config())));
-    } else {
+    else
       p.value.copy_from(tensor_of(file, p.name));
-    }
-  }
 }
 
 /// The file with what the weights of V1 hold multiplied.
@@ -141,10 +136,9 @@ fs::path unfolded_beside(const fs::path& weights) {
 void unfold(LanguageModel& model, const safetensors::File& file) {
   ParameterSet& parameters = model.parameters();
   std::vector<Wanted> wanted;
-  for (Index layer = 0; layer < model.config().num_layers; ++layer) {
+  for (Index layer = 0; layer < model.config().num_layers; ++layer)
     for (const std::string& name : {o_proj_name(layer), subln_name(layer)})
       wanted.push_back({name, parameters.find(name)->shape});
-  }
   require_tensors(file, wanted);
   for (Index layer = 0; layer < model.config().num_layers; ++layer) {
     Tensor& folded = parameters.find(o_proj_name(layer))->value;

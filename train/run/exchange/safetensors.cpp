@@ -91,13 +91,11 @@ class Reader {
 
   void read() {
     const Json header = header_of_file();
-    for (const auto& [name, value] : header.items()) {
-      if (name == kMetadata) {
+    for (const auto& [name, value] : header.items())
+      if (name == kMetadata)
         add_metadata(value);
-      } else {
+      else
         add_tensor(name, value);
-      }
-    }
     require_no_holes();
   }
 

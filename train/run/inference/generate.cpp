@@ -10,7 +10,6 @@
 #include "core/random.h"
 
 namespace difftape::run {
-
 namespace {
 
 void require_finite(std::span<const real> logits) {
@@ -34,9 +33,8 @@ size_t count_allowed(const std::vector<double>& probabilities, const Sampling& s
   double before = 0;
   for (const double p : probabilities) {
     if (count > 0 &&
-        (before >= sampling.top_p * total || p < sampling.min_p * probabilities.front())) {
+        (before >= sampling.top_p * total || p < sampling.min_p * probabilities.front()))
       break;
-    }
     before += p;
     ++count;
   }

@@ -80,9 +80,8 @@ namespace {
 
 bool is_hit(const real* logits, Index vocab, std::int32_t target) {
   const real best = logits[target];
-  for (Index v = 0; v < vocab; ++v) {
+  for (Index v = 0; v < vocab; ++v)
     if (v != target && !(logits[v] < best)) return false;
-  }
   return true;
 }
 
@@ -224,9 +223,8 @@ double cross_entropy(std::span<const real> logits, std::int32_t target) {
 Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
   const Tokenizer tokenizer = tokenizer_of(file);
   Index bytes = 0;
-  for (Index i = 0; i < batches; ++i) {
+  for (Index i = 0; i < batches; ++i)
     for (const std::int32_t target : data.val_batch(i).targets()) bytes += tokenizer.bytes(target);
-  }
   return bytes;
 }
 
@@ -252,9 +250,8 @@ void PositionLosses::add(const Batch& batch, const Tensor& logits) {
 
 std::vector<double> PositionLosses::means() const {
   std::vector<double> means;
-  for (size_t at = 0; at < sums_.size(); ++at) {
+  for (size_t at = 0; at < sums_.size(); ++at)
     means.push_back(counts_[at] > 0 ? sums_[at] / static_cast<double>(counts_[at]) : kNaN);
-  }
   return means;
 }
 

@@ -18,7 +18,6 @@
 #include "train/system/files.h"
 
 namespace difftape::run {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,9 +137,8 @@ void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path
   fs::create_directories(out.parent_path(), ignored);
   system::StagedDirectory staged(out);
   const fs::path& made = staged.path();
-  for (const char* file : {"config.yaml", "env.json", "metrics.jsonl"}) {
+  for (const char* file : {"config.yaml", "env.json", "metrics.jsonl"})
     if (fs::exists(run / file)) copy_one(run / file, made / file);
-  }
   if (fs::exists(made / "metrics.jsonl")) truncate_metrics(made / "metrics.jsonl", step);
   fs::create_directory(made / "checkpoints");
   copy_one(checkpoint, made / "checkpoints" / step_file_name(step));

@@ -5,7 +5,6 @@
 #include "train/system/files.h"
 
 namespace difftape::run {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,17 +23,15 @@ std::vector<Batch> batches_behind(const TrainState& state, const Step& step, boo
 
 void write_tokens(h5::File& file, const std::vector<Batch>& batches) {
   std::vector<std::int32_t> tokens;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : batches)
     tokens.insert(tokens.end(), batch.tokens.begin(), batch.tokens.end());
-  }
   const Batch& first = batches.front();
   const auto count = std::ssize(batches);
   file.write<std::int32_t>("/diverged/tokens", {count, first.batch, first.seq + 1}, tokens);
   if (first.scored.empty()) return;
   std::vector<std::int32_t> scored;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : batches)
     scored.insert(scored.end(), batch.scored.begin(), batch.scored.end());
-  }
   file.write<std::int32_t>("/diverged/scored", {count, first.batch, first.seq}, scored);
 }
 
@@ -83,9 +80,8 @@ fs::path write_crash_dump(const fs::path& run, const TrainState& state, const St
     if (validation) return;
     write_number(file, "grad_norm", step.norms.global);
     std::size_t i = 0;
-    for (const Parameter& parameter : state.model.parameters()) {
+    for (const Parameter& parameter : state.model.parameters())
       write_number(file, "grad_norms/" + parameter.name, step.norms.per_parameter[i++]);
-    }
   };
   write_checkpoint(path, state.model.parameters(), &state.optimizer,
                    state.meta(validation ? step.step : step.step - 1), more);
@@ -110,9 +106,8 @@ CrashDump read_crash_dump(const fs::path& path) {
   dump.loss = read_number(file, "loss");
   if (dump.of_validation()) return dump;
   dump.grad_norm = read_number(file, "grad_norm");
-  for (const std::string& name : file.children("/diverged/grad_norms")) {
+  for (const std::string& name : file.children("/diverged/grad_norms"))
     dump.grad_norms[name] = read_number(file, "grad_norms/" + name);
-  }
   return dump;
 }
 

@@ -21,9 +21,8 @@ void require_shares(const Config& config, Index processes) {
   const Index micros = config.train.gradient_accumulation_steps;
   if (cuts_into_subtrees(micros, processes)) return;
   std::vector<Index> able;
-  for (Index n = 1; n <= micros; ++n) {
+  for (Index n = 1; n <= micros; ++n)
     if (cuts_into_subtrees(micros, n)) able.push_back(n);
-  }
   const Index sequences = config.data.batch_size * micros;
   throw ConfigError(
       fmt::format("{} processes cannot share a step of train.gradient_accumulation_steps: {} ({} "
@@ -73,9 +72,8 @@ std::string described(const std::vector<KeyDifference>& differences) {
 }  // namespace
 
 void require_same(const TrainState& state) {
-  if (const Other other = first_other(system::read_text("/proc/self/exe")); other.process > 0) {
+  if (const Other other = first_other(system::read_text("/proc/self/exe")); other.process > 0)
     refuse<UsageError>(other, "runs another build of the program", "");
-  }
   const std::string engine = fmt::format("{}, bfloat16 {}, vectors {}", gemm_backend(),
                                          bf16_backend_name(), build_info().vectors);
   if (const Other other = first_other(engine); other.process > 0) {
@@ -87,9 +85,8 @@ void require_same(const TrainState& state) {
         other, "has another configuration",
         ": " + described(differences(state.config, config_from_yaml(other.text, ""))));
   }
-  if (const Other other = first_other(state.data->info().dump()); other.process > 0) {
+  if (const Other other = first_other(state.data->info().dump()); other.process > 0)
     refuse<DataError>(other, "has other data", ": " + other.text);
-  }
 }
 
 system::Exit received_by_any(system::Exit received) {

@@ -8,7 +8,6 @@
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,9 +54,8 @@ Batch read_token_batch(const fs::path& path) {
     throw_if<DataError>(!(scored == Shape{batch.batch, batch.seq}),
                         "{}: /scored is {}; need {}, one number a target", path.string(),
                         scored.str(), Shape{batch.batch, batch.seq}.str());
-    for (const std::int32_t counts : file.read<std::int32_t>("scored")) {
+    for (const std::int32_t counts : file.read<std::int32_t>("scored"))
       batch.scored.push_back(counts != 0);
-    }
   }
   return batch;
 }

@@ -7,7 +7,6 @@
 #include "train/run/loop/step.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr double kLr = 3e-3;

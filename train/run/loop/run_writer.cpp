@@ -23,7 +23,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::run {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -119,9 +118,8 @@ Json describe_data(const Dataset& data) {
     info["best_loss"] = best->loss;
     info["best_accuracy"] = best->accuracy;
   }
-  if (const std::optional<double> entropy = data.bigram_entropy()) {
+  if (const std::optional<double> entropy = data.bigram_entropy())
     info["bigram_entropy"] = *entropy;
-  }
   return info;
 }
 

@@ -25,10 +25,9 @@ std::string trace_json(std::span<const profile::Event> events);
 /// `step_tokens` and `step_flops` are those of one step, for the rates; at least one step.
 std::string profile_text(const profile::Table& table, double step_tokens, double step_flops);
 
-/// The steps of a run that are profiled, and what was recorded of them:
-/// ten steps after two that warm up, so that a profile stays small however long the run is: the
-/// third to the twelfth that the process takes; of fewer steps those from the third on, else the
-/// last one.
+/// The steps of a run that are profiled, and what was recorded of them: ten steps after two that
+/// warm up, so that a profile stays small however long the run is: the third to the twelfth that
+/// the process takes; of fewer steps those from the third on, else the last one.
 class ProfiledSteps {
  public:
   /// For a process that takes the steps `done` + 1 to `steps`. Not `wanted`: no step is profiled.

@@ -13,7 +13,6 @@
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -49,9 +48,8 @@ class CompleteGradients {
             [this](Parameter& parameter) { hand_on(parameter); }};
   }
   void hand_on_the_rest() {
-    for (Parameter& parameter : parameters_) {
+    for (Parameter& parameter : parameters_)
       if (!done_[parameter.position]) hand_on(parameter);
-    }
   }
 
  private:
@@ -140,11 +138,9 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     const profile::Span span(Category::phase, "exchange");
     exchange->finish();
     processes::combine(terms_of);
-    if (state.qk_clip) {
-      for (QkClip::Layer& layer : state.qk_clip->layers()) {
+    if (state.qk_clip)
+      for (QkClip::Layer& layer : state.qk_clip->layers())
         layer.join(processes::all_of(std::span<const real>(layer.largest)));
-      }
-    }
   }
   StepTerms total;
   for (const StepTerms& terms : terms_of) {
@@ -206,9 +202,8 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
                   {metric("spike_score/loss"), state.loss_spikes.score()},
                   {metric("spike_score/grad_norm"), state.grad_spikes.score()}};
   metrics.insert(metrics.end(), speed.begin(), speed.end());
-  if (const double weight = state.config.model.z_loss_weight; weight > 0) {
+  if (const double weight = state.config.model.z_loss_weight; weight > 0)
     metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
-  }
   if (step.qk_clip) {
     metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
     metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));

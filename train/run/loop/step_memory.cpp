@@ -11,7 +11,6 @@
 #include "train/system/memory.h"
 
 namespace difftape::run {
-
 namespace {
 
 /// A batch of the size of the configuration whose tokens are all 0.

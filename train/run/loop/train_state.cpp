@@ -18,7 +18,6 @@
 #include "train/system/json.h"
 
 namespace difftape::run {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,9 +166,8 @@ void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
   restore_state(loss_spikes, extra.at("loss_spikes"));
   restore_state(grad_spikes, extra.at("grad_spikes"));
   if (guard.active()) guard.restore(extra.at("guard"));
-  if (const auto was = extra.find("best"); was != extra.end()) {
+  if (const auto was = extra.find("best"); was != extra.end())
     best = {system::whole_number(was->at("step")), was->at("loss")};
-  }
   step = at_step;
   grad_norms.assign(step, kNaN);
 }
@@ -180,9 +178,8 @@ void TrainState::scatter() {
   processes::combine(done);
   const std::string extra = processes::broadcast(meta(step).extra_state.dump(), 0);
   if (processes::rank() > 0) restore_extra(done[0], nlohmann::json::parse(extra));
-  for (Parameter& p : model.parameters()) {
+  for (Parameter& p : model.parameters())
     processes::broadcast(std::as_writable_bytes(p.value.values()), 0);
-  }
   optimizer.scatter();
 }
 
@@ -207,9 +204,8 @@ void take_initial_weights(TrainState& state) {
 void restore_start(TrainState& state, const fs::path& dir) {
   const auto env = read_env(dir), now = state.data->info();
   nlohmann::json recorded = nlohmann::json::object();  // it has what is best achievable beside it
-  for (const auto& [key, value] : now.items()) {
+  for (const auto& [key, value] : now.items())
     if (env.at("data").contains(key)) recorded[key] = env.at("data").at(key);
-  }
   require_same_data(*state.data, recorded, dir / "env.json");
   take_initial_weights(state);
   const std::optional<WeightsOrigin>& origin = state.origin;
@@ -231,9 +227,8 @@ void restore(TrainState& state, const fs::path& dir) {
   }
   if (!fs::exists(dir / "metrics.jsonl")) return;
   // Every step logs its norm, so a checkpoint need not hold them.
-  for (const auto& [step, norm] : read_metric(dir / "metrics.jsonl", metric("optim/grad_norm"))) {
+  for (const auto& [step, norm] : read_metric(dir / "metrics.jsonl", metric("optim/grad_norm")))
     if (step >= 1 && step <= state.step) state.grad_norms[step - 1] = norm;
-  }
   truncate_metrics(dir / "metrics.jsonl", state.step);
 }
 

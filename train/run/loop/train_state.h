@@ -126,10 +126,9 @@ void take_initial_weights(TrainState& state);
 /// data are others than when it began.
 void restore_start(TrainState& state, const std::filesystem::path& dir);
 
-/// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but
-/// the configuration, from which the same steps follow again. Drops the metrics after it. Throws
-/// what reading them throws, and ConfigError if there is no checkpoint and the configuration is
-/// another.
+/// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but the
+/// configuration, from which the same steps follow again. Drops the metrics after it. Throws what
+/// reading them throws, and ConfigError if there is no checkpoint and the configuration is another.
 void restore(TrainState& state, const std::filesystem::path& dir);
 
 }  // namespace difftape::run

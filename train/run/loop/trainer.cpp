@@ -19,7 +19,6 @@
 #include "train/system/memory.h"
 
 namespace difftape::run {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -199,11 +198,10 @@ Records open_records(TrainState& state, const TrainRequest& request) {
   if (!request.resume) take_initial_weights(state);
   if (state.config.log.sample_interval > 0) records.samples.emplace(state);
   records.lock.emplace(take_directory(request));
-  if (!request.resume) {
+  if (!request.resume)
     write_start(state, request);
-  } else if (!continue_run(state, request)) {
+  else if (!continue_run(state, request))
     return records;
-  }
   const double peak = measure_fma_peak(kPeakSeconds) * static_cast<double>(processes::count());
   records.writer = std::make_unique<RunWriter>(state, request, peak);
   show_start(*records.writer, state, request);
@@ -218,11 +216,10 @@ void end_finished(const TrainState& state, const TrainRequest& request, RunWrite
   const std::string line =
       done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer", dir)
            : fmt::format("finished; results are in {}", dir);
-  if (writer) {
+  if (writer)
     writer->end(state, RunState::finished, system::Exit::ok, line);
-  } else if (request.console) {
+  else if (request.console)
     *request.console << line << std::endl;
-  }
 }
 
 }  // namespace

@@ -177,9 +177,8 @@ void File::write(const std::string& dataset, const Shape& shape, std::span<const
                                   with_groups_on_the_way(), made, H5P_DEFAULT),
                        H5Dclose);
   if (!created.valid() ||
-      H5Dwrite(created, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
+      H5Dwrite(created, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     throw state_->cannot_write(dataset);
-  }
 }
 
 void File::write(const std::string& dataset, const Tensor& tensor) {
@@ -197,9 +196,8 @@ void File::set_attribute(const std::string& object, const std::string& name, hid
   const Handle attribute(H5Acreate_by_name(state_->file, object.c_str(), name.c_str(), type, space,
                                            H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                          H5Aclose);
-  if (!attribute.valid() || H5Awrite(attribute, type, value) < 0) {
+  if (!attribute.valid() || H5Awrite(attribute, type, value) < 0)
     throw state_->cannot_write(object + ", attribute " + name);
-  }
 }
 
 void File::set_attribute(const std::string& object, const std::string& name,
@@ -215,9 +213,8 @@ void File::set_attribute(const std::string& object, const std::string& name, std
 void File::save(const std::function<void(std::span<std::byte>)>& finish) {
   void* handle = nullptr;  // the in-memory driver gives the address of its pointer to the bytes
   if (H5Fflush(state_->file, H5F_SCOPE_LOCAL) < 0 ||
-      H5Fget_vfd_handle(state_->file, H5P_DEFAULT, &handle) < 0) {
+      H5Fget_vfd_handle(state_->file, H5P_DEFAULT, &handle) < 0)
     throw state_->cannot_write("the file");
-  }
   // Flushed once only: a second flush may give space back and make the image shorter.
   const auto size = static_cast<std::size_t>(H5Fget_file_image(state_->file, nullptr, 0));
   const std::span<std::byte> image{*static_cast<std::byte**>(handle), size + state_->user_block};
@@ -226,10 +223,8 @@ void File::save(const std::function<void(std::span<std::byte>)>& finish) {
 }
 
 bool File::exists(const std::string& object) const {
-  for (size_t end = object.find('/', 1); end != std::string::npos;
-       end = object.find('/', end + 1)) {
+  for (size_t end = object.find('/', 1); end != std::string::npos; end = object.find('/', end + 1))
     if (H5Lexists(state_->file, object.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
-  }
   return object == "/" || H5Lexists(state_->file, object.c_str(), H5P_DEFAULT) > 0;
 }
 
@@ -241,9 +236,8 @@ std::vector<std::string> File::children(const std::string& group) const {
     return 0;
   };
   if (!opened.valid() ||
-      H5Literate(opened, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect, &names) < 0) {
+      H5Literate(opened, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect, &names) < 0)
     throw state_->cannot_read(group);
-  }
   return names;
 }
 
@@ -285,9 +279,8 @@ void File::read(const std::string& dataset, std::span<T> into) const {
                 state_->path.string(), dataset, found.str(), into.size());
   const Handle opened = state_->open_dataset(dataset);
   if (std::integral<T>) require_whole_numbers(opened, state_->path, dataset);
-  if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0) {
+  if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0)
     throw state_->cannot_read(dataset);
-  }
 }
 
 void File::read_range(const std::string& dataset, Index begin, std::span<std::int64_t> into) const {
@@ -297,9 +290,8 @@ void File::read_range(const std::string& dataset, Index begin, std::span<std::in
   const hsize_t first = static_cast<hsize_t>(begin), count = into.size();
   const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);
   if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &count, nullptr) < 0 ||
-      H5Dread(opened, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, into.data()) < 0) {
+      H5Dread(opened, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, into.data()) < 0)
     throw state_->cannot_read(dataset);
-  }
 }
 
 std::optional<File::Contiguous> File::contiguous(const std::string& dataset) const {
@@ -315,9 +307,8 @@ std::optional<File::Contiguous> File::contiguous(const std::string& dataset) con
       H5Tget_class(type) == H5T_INTEGER && (width == 1 || H5Tget_order(type) == H5T_ORDER_LE) &&
       H5Tget_precision(type) == 8 * width && (width >= 4 || H5Tget_sign(type) == H5T_SGN_NONE);
   if (!whole_numbers || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) != 0 ||
-      user_block != 0 || offset == HADDR_UNDEF) {
+      user_block != 0 || offset == HADDR_UNDEF)
     return std::nullopt;
-  }
   return Contiguous{static_cast<std::size_t>(offset), width};
 }
 
@@ -337,9 +328,8 @@ std::string File::string_attribute(const std::string& object, const std::string&
 std::int64_t File::int_attribute(const std::string& object, const std::string& name) const {
   std::int64_t value = 0;
   const Handle attribute = state_->open_attribute(object, name);
-  if (H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0) {
+  if (H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0)
     throw state_->cannot_read(object + ", attribute " + name);
-  }
   return value;
 }
 

@@ -77,8 +77,8 @@ struct Metric {
 };
 
 /// Of each layer, and of each head of one, as diagnostics measure them.
-constexpr Metric layer_metric(const char* name, const char* unit, const char* what,
-                              Of of = Of::any, Picture picture = {}) {
+constexpr Metric layer_metric(const char* name, const char* unit, const char* what, Of of = Of::any,
+                              Picture picture = {}) {
   return {name, unit, what, Per::layer, When::diagnostics, of, picture};
 }
 constexpr Metric head_metric(const char* name, const char* unit, const char* what,
@@ -89,16 +89,24 @@ constexpr Metric head_metric(const char* name, const char* unit, const char* wha
 /// In the order in which a report draws them. "The map" of a head is its softmax A, or
 /// |A1 - lambda A2| with rows that add up to 1; token 1 is the first of a sequence.
 inline constexpr Metric kMetrics[] = {
-    {"train/loss", "nats per token", "mean over the scored tokens of the step, before its update",
-     Per::run, When::step, Of::any, {"Training loss", "nats per token", false, true, Bound::loss}},
+    {"train/loss",
+     "nats per token",
+     "mean over the scored tokens of the step, before its update",
+     Per::run,
+     When::step,
+     Of::any,
+     {"Training loss", "nats per token", false, true, Bound::loss}},
     {"train/z_loss", "nats per token",
      "model.z_loss_weight times the mean of log(sum exp(logits))^2 in the same step, which "
      "train/loss and val/loss leave out",
      Per::run, When::step, Of::z_loss},
-    {"val/loss", "nats per token",
+    {"val/loss",
+     "nats per token",
      "mean over the scored tokens of train.eval_batches validation batches; after the last step of "
      "train.final_eval_batches",
-     Per::run, When::validation, Of::any,
+     Per::run,
+     When::validation,
+     Of::any,
      {"Validation loss", "nats per token", false, false, Bound::loss}},
     {"val/loss", "nats per token",
      "the same of each domain: a file of data.val_path, or a directory that it names; logged where "
@@ -110,13 +118,27 @@ inline constexpr Metric kMetrics[] = {
      Per::group, When::last, Of::text},
     {"val/group_tokens", "tokens", "scored in each of these groups", Per::group, When::last,
      Of::text},
-    {"optim/grad_norm", "L2", "norm of the gradient of all parameters, before clipping", Per::run,
-     When::step, Of::any, {"Gradient norm", "global L2 before clipping", true, true}},
-    {"val/accuracy", "fraction", "scored targets whose logit is above all others", Per::run,
-     When::validation, Of::task,
+    {"optim/grad_norm",
+     "L2",
+     "norm of the gradient of all parameters, before clipping",
+     Per::run,
+     When::step,
+     Of::any,
+     {"Gradient norm", "global L2 before clipping", true, true}},
+    {"val/accuracy",
+     "fraction",
+     "scored targets whose logit is above all others",
+     Per::run,
+     When::validation,
+     Of::task,
      {"Validation accuracy", "share of scored targets", false, false, Bound::accuracy}},
-    {"task/exact_match", "fraction", "answers of which every token is right", Per::run,
-     When::validation, Of::exact_match, {"Exact match", "share of answers that are right in full"}},
+    {"task/exact_match",
+     "fraction",
+     "answers of which every token is right",
+     Per::run,
+     When::validation,
+     Of::exact_match,
+     {"Exact match", "share of answers that are right in full"}},
     {"task/accuracy", "fraction",
      "answers that are right, by difficulty; rows and columns are those of the task", Per::grid,
      When::validation, Of::task},
@@ -224,9 +246,8 @@ inline constexpr Metric kMetrics[] = {
 
 /// The name of a metric of the registry. Any other string does not compile.
 consteval const char* metric(std::string_view name) {
-  for (const Metric& each : kMetrics) {
+  for (const Metric& each : kMetrics)
     if (each.name == name) return each.name;
-  }
   throw "no metric of the registry has this name";
 }
 

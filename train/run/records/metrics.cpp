@@ -17,7 +17,6 @@
 #include "train/system/json.h"
 
 namespace difftape::run {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -77,9 +76,8 @@ using ParsedLine = simdjson::simdjson_result<dom::element>;
 Index step_of(const ParsedLine& row, const auto& place) {
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;  // columns are of doubles
   std::uint64_t found = 0;
-  if (row["step"].get(found) != simdjson::SUCCESS || found > kLargest) {
+  if (row["step"].get(found) != simdjson::SUCCESS || found > kLargest)
     throw DataError(place() + ": not a line of metrics; need a JSON object with a whole \"step\"");
-  }
   return static_cast<Index>(found);
 }
 
@@ -139,18 +137,16 @@ MetricsTable read_metrics(const std::filesystem::path& path) {
     for (const auto& [name, value] : row) {
       if (name == "step") continue;
       std::optional<MetricValue> found = to_value(value);
-      if (!found) {
+      if (!found)
         throw DataError(
             fmt::format("{}: {} is {}; need a number, \"NaN\", \"Infinity\" or "
                         "\"-Infinity\", or a list of them",
                         place(), name, simdjson::minify(value)));
-      }
-      if (!add(table, name, std::move(*found))) {
+      if (!add(table, name, std::move(*found)))
         throw DataError(
             fmt::format("{}: {} is {}; a metric is a number in every line or a list in "
                         "every line",
                         place(), name, simdjson::minify(value)));
-      }
     }
   });
   return table;
@@ -207,9 +203,9 @@ constexpr const char* kMaps = "attention_maps";
 
 /// Whether a list is logged once: among NaN for all other steps it would be most of the file.
 bool is_of_last_step(std::string_view name) {
-  return std::ranges::any_of(kMetrics, [name](const Metric& metric) {
-    return metric.name == name && metric.when == When::last;
-  });
+  return std::ranges::any_of(
+      kMetrics,
+      [name](const Metric& metric) { return metric.name == name && metric.when == When::last; });
 }
 
 /// A dataset of one row per step, NaN where there is nothing. Most of it is NaN if the list was not

@@ -1,10 +1,9 @@
 #pragma once
-// What a run measured.
-// metrics.jsonl is the original: one JSON object a logged step, never rewritten. A value is a
-// number or a list of numbers. Numbers are JSON numbers that read back bit for bit; JSON has none
-// for NaN and the infinities, so those are the strings "NaN", "Infinity" and "-Infinity".
-// metrics.h5 has its lists as arrays for tools that read HDF5, with the attention maps that
-// diagnostics saw last.
+// What a run measured. metrics.jsonl is the original: one JSON object a logged step, never
+// rewritten. A value is a number or a list of numbers. Numbers are JSON numbers that read back bit
+// for bit; JSON has none for NaN and the infinities, so those are the strings "NaN", "Infinity" and
+// "-Infinity". metrics.h5 has its lists as arrays for tools that read HDF5, with the attention maps
+// that diagnostics saw last.
 
 #include <algorithm>
 #include <concepts>

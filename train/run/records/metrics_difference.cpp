@@ -13,17 +13,18 @@
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr std::string_view kSpeeds = "throughput/";
 
 /// The metric of the registry that is logged under a name, or its end if there is none.
 const Metric* registered(const std::string& name) {
-  return std::ranges::find_if(kMetrics, [&](const Metric& metric) {
-    return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
-                                 : name == metric.name;
-  });
+  return std::ranges::find_if(
+      kMetrics,
+      [&](const Metric& metric) {
+        return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
+                                     : name == metric.name;
+      });
 }
 
 using Found = std::optional<DifferentMetric>;
@@ -43,10 +44,9 @@ Found compared(const std::string& name, const std::vector<double>& a,
   const auto item = [](const std::vector<double>& list, std::size_t i) {
     return i < list.size() ? list[i] : kNaN;
   };
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
     if (!same_bits(item(a, i), item(b, i)))
       return DifferentMetric{fmt::format("{}[{}]", name, i), 0, item(a, i), item(b, i)};
-  }
   return std::nullopt;
 }
 
@@ -68,15 +68,13 @@ class Comparison {
     for (const auto& [name, column] : a) {
       if (name.starts_with(kSpeeds)) continue;
       const auto other = b.find(name);
-      if (other == b.end()) {
+      if (other == b.end())
         to.metrics_of_a.push_back(name);
-      } else if (const Found found = first(name, column, other->second)) {
+      else if (const Found found = first(name, column, other->second))
         to.metrics.push_back(*found);
-      }
     }
-    for (const auto& [name, column] : b) {
+    for (const auto& [name, column] : b)
       if (!a.contains(name) && !name.starts_with(kSpeeds)) to.metrics_of_b.push_back(name);
-    }
   }
 
   Index common_steps() const { return std::ssize(rows_); }

@@ -12,7 +12,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
@@ -36,12 +35,10 @@ std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
                                 {"grad_norm", fmt::format("{:#.4g}", system::shown(r.grad_norm))},
                                 {"lr", fmt::format("{:.2e}", r.lr)},
                                 {"tok/s", rate(r.tokens_per_sec), true}};
-  if (std::isfinite(r.peak_share)) {
+  if (std::isfinite(r.peak_share))
     all.push_back({"of peak", fmt::format("{:.0f}%", 100 * r.peak_share), true});
-  }
-  if (r.spikes > 0) {
+  if (r.spikes > 0)
     all.push_back({r.spikes == 1 ? "spike" : "spikes", fmt::to_string(r.spikes), true});
-  }
   return all;
 }
 
@@ -131,9 +128,8 @@ void Progress::end_rewritten_line() {
 
 Index plain_interval(Index steps) {
   for (Index decade = 1;; decade *= 10) {
-    for (const Index interval : {decade, 2 * decade, 5 * decade}) {
+    for (const Index interval : {decade, 2 * decade, 5 * decade})
       if (steps <= kPlainLines * interval) return interval;
-    }
   }
 }
 

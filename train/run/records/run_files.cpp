@@ -28,9 +28,8 @@ using Json = nlohmann::ordered_json;
 
 RunState state_of_name(const std::string& name) {
   const auto state = from_string<RunState>(name);
-  if (!state || *state == RunState::queued || *state == RunState::killed) {
+  if (!state || *state == RunState::queued || *state == RunState::killed)
     throw std::domain_error(fmt::format("unknown state \"{}\"", name));
-  }
   return *state;
 }
 
@@ -97,9 +96,7 @@ void require_run_dir(const fs::path& dir) {
   throw_if<MissingInput>(fs::status(dir, error).type() == fs::file_type::not_found,
                          "there is no directory {}; give that of a run", dir.string());
   if (!fs::exists(dir / "status.json", error)) {
-    if (error) {
-      throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
-    }
+    if (error) throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
     throw MissingInput(
         fmt::format("{} is not a run directory: it has no status.json; give the directory of a run",
                     dir.string()));
@@ -131,23 +128,24 @@ void write_status(const fs::path& dir, RunStatus& status) {
 namespace {
 
 RunStatus parse_status(const fs::path& dir) {
-  return parse_file(dir / "status.json", [](const Json& json) {
-    RunStatus status;
-    status.state = state_of_name(json.at("state").get<std::string>());
-    status.step = system::whole_number(json.at("step"));
-    status.steps = system::whole_number(json.at("steps"));
-    json.at("started").get_to(status.started);
-    json.at("updated").get_to(status.updated);
-    status.parameters = system::whole_number(json.at("summary").at("parameters"));
-    status.tokens_per_step = system::whole_number(json.at("summary").at("tokens_per_step"));
-    if (const Json& at = json.at("diverged"); !at.is_null()) {
-      status.diverged = {system::whole_number(at.at("step")), at.at("quantity"), at.at("parameter"),
-                         at.value("op", "")};
-    }
-    if (const Json& code = json.at("exit_code"); !code.is_null())
-      status.exit_code = static_cast<int>(system::whole_number(code));
-    return status;
-  });
+  return parse_file(
+      dir / "status.json",
+      [](const Json& json) {
+        RunStatus status;
+        status.state = state_of_name(json.at("state").get<std::string>());
+        status.step = system::whole_number(json.at("step"));
+        status.steps = system::whole_number(json.at("steps"));
+        json.at("started").get_to(status.started);
+        json.at("updated").get_to(status.updated);
+        status.parameters = system::whole_number(json.at("summary").at("parameters"));
+        status.tokens_per_step = system::whole_number(json.at("summary").at("tokens_per_step"));
+        if (const Json& at = json.at("diverged"); !at.is_null())
+          status.diverged = {system::whole_number(at.at("step")), at.at("quantity"),
+                             at.at("parameter"), at.value("op", "")};
+        if (const Json& code = json.at("exit_code"); !code.is_null())
+          status.exit_code = static_cast<int>(system::whole_number(code));
+        return status;
+      });
 }
 
 }  // namespace
@@ -234,9 +232,8 @@ bool is_partial_start(const fs::path& dir) {
   std::error_code error;
   if (!fs::is_directory(dir, error) || fs::is_empty(dir, error) || error) return false;
   fs::directory_iterator entry(dir, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
     if (!belongs_to_a_start(*entry)) return false;
-  }
   return !error;
 }
 

@@ -11,7 +11,6 @@
 #include "train/system/text_table.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr Index kLargestGap = 20;       // steps between two spikes of one event
@@ -47,9 +46,8 @@ std::optional<Index> lead_of(const SpikeRecord& loss, std::span<const SpikeRecor
 std::vector<SpikeRecord> events_of(const char* quantity, std::span<const double> steps,
                                    std::span<const double> values, const stats::SpikeRule& rule) {
   SpikeEvents events(quantity, rule);
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::size_t i = 0; i < values.size(); ++i)
     events.add(static_cast<Index>(steps[i]), values[i]);
-  }
   return events.records();
 }
 

@@ -20,11 +20,9 @@ run::Config plan_7b() { return run::load_config(kConfigs / "plan/7b.yaml").confi
 
 /// The cells of a row, its label without the indent.
 std::vector<std::string> row(const system::Table& table, const std::string& label) {
-  for (const auto& cells : table.rows) {
-    if (cells[0].substr(std::min(cells[0].find_first_not_of(' '), cells[0].size())) == label) {
+  for (const auto& cells : table.rows)
+    if (cells[0].substr(std::min(cells[0].find_first_not_of(' '), cells[0].size())) == label)
       return {cells.begin() + 1, cells.end()};
-    }
-  }
   return {"no row " + label};
 }
 
@@ -125,9 +123,8 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
     for (const system::Table* table : {&kept, &recomputed}) {
       double parts = 0;
       for (const char* part : {"weights", "gradients", "moments", "activations",
-                               "gradients of activations", "scratch"}) {
+                               "gradients of activations", "scratch"})
         parts += numbers(*table, part)[kind];
-      }
       EXPECT_NEAR(parts, numbers(*table, "memory of a step, MB")[kind], 0.6) << "rounded parts";
     }
     EXPECT_EQ(numbers(kept, "with train.activation_checkpointing: blocks, MB")[kind],

@@ -93,9 +93,8 @@ TEST(GradcheckCases, pack_several_documents_and_leave_some_query_two_keys) {
     ASSERT_EQ(static_cast<Index>(starts.size()), 2 * seq);
     EXPECT_GT(*std::max_element(starts.begin(), starts.end()), 0) << seq;
     Index keys = 0;
-    for (Index i = 0; i < 2 * seq; ++i) {
+    for (Index i = 0; i < 2 * seq; ++i)
       keys = std::max(keys, i % seq + 1 - starts[static_cast<size_t>(i)]);
-    }
     EXPECT_GE(keys, 2) << seq;
   }
   const auto long_row = *packed_documents(1, 17);
@@ -137,9 +136,8 @@ class EveryCombination : public testing::TestWithParam<std::string> {};
 TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
   const std::vector<ModelConfig> models = field_combinations(GetParam());
   EXPECT_GE(models.size(), 17u);  // softmax_denominator, subln and gate go with every kind
-  for (const ModelConfig& model : models) {
+  for (const ModelConfig& model : models)
     EXPECT_EQ(check_layer(model, 2, 5).failure, "") << describe(model.attention);
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Fields, EveryCombination, testing::ValuesIn(attention_kinds()),

@@ -20,10 +20,7 @@ constexpr const char* kDump = "run/diverged/step-00000002.h5";
 class CrashDumpOf : public testing::Test {
  protected:
   explicit CrashDumpOf(const std::string& kind = "softmax") : project(kind) {
-    project.config.optim.lr = 1e30;
-    project.config.optim.max_grad_norm = 0;
-    project.config.optim.warmup_steps = 0;
-    project.config.train.eval_interval = 0;
+    project.config = test::explosive(project.config);
   }
 
   void diverge() {
@@ -134,9 +131,8 @@ TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
               EndsWith("not identical: another build or processor computes other bits than those "
                        "of the run\n"));
   std::size_t different = 0;
-  for (const Repeated& n : replay_crash(project / "other/diverged/step-00000001.h5").numbers) {
+  for (const Repeated& n : replay_crash(project / "other/diverged/step-00000001.h5").numbers)
     different += n.recorded == n.now ? 0 : 1;
-  }
   EXPECT_EQ(different, 1u) << "the one that was changed";
 }
 

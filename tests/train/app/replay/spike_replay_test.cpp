@@ -30,9 +30,8 @@ TEST(CauseOf, follows_what_most_and_few_others_do) {
 /// Every file of a directory with its contents.
 std::map<std::string, std::string> everything(const fs::path& dir) {
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(dir)) {
+  for (const auto& entry : fs::recursive_directory_iterator(dir))
     if (entry.is_regular_file()) files[entry.path()] = contents(entry.path());
-  }
   return files;
 }
 
@@ -42,9 +41,8 @@ class Spike : public testing::Test {
   Spike() {
     std::string text = test::tiny_text() + test::tiny_text();
     const RandomStream stream(3, "noise");
-    for (std::uint64_t i = 0; i < 120; ++i) {
+    for (std::uint64_t i = 0; i < 120; ++i)
       text[6000 + i] = static_cast<char>(128 + stream.below(i, 128));
-    }
     test::put(project / "text.txt", text);
     project.config.train.steps = 150;
     project.config.train.eval_interval = 0;
@@ -137,10 +135,7 @@ TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
 }
 
 TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {
-  project.config.optim.lr = 1e30;
-  project.config.optim.max_grad_norm = 0;
-  project.config.optim.warmup_steps = 0;
-  project.save();
+  project.config = test::explosive(project.config);
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const SpikeReplay replay = replay_spike(project / "run");
   EXPECT_EQ(replay.step, 2);

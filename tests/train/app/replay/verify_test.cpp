@@ -101,9 +101,8 @@ TEST_F(Verify, names_the_first_step_and_number_that_differs) {
   const auto checkpoint = run() / "checkpoints" / run::step_file_name(6);
   run::TrainState state(project.config);
   state.restore(checkpoint);
-  for (Parameter& p : state.model.parameters()) {
+  for (Parameter& p : state.model.parameters())
     if (p.name == "model.norm.weight") p.value.data()[1] = real(1.5);
-  }
   state.save(run() / "checkpoints");
   found = difference();
   EXPECT_EQ(found.step, 6);
@@ -154,9 +153,7 @@ TEST_F(Verify, holds_for_a_run_that_was_resumed_and_made_longer) {
 }
 
 TEST_F(Verify, holds_for_a_run_that_diverged) {
-  project.config.optim.lr = 1e30;
-  project.config.optim.max_grad_norm = 0;
-  project.config.optim.warmup_steps = 0;
+  project.config = test::explosive(project.config);
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const Verification found = verify_run(run());
   EXPECT_TRUE(found.equal()) << to_text(found);

@@ -47,9 +47,8 @@ struct Training {
       all.emplace_back(t.values().begin(), t.values().end());
     };
     for (const Parameter& p : set) keep(p.value);
-    for (const Optimizer::State& state : std::as_const(*optimizer).states()) {
+    for (const Optimizer::State& state : std::as_const(*optimizer).states())
       for (const StateTensor& tensor : state.tensors) keep(tensor.value);
-    }
     return all;
   }
 };
@@ -116,13 +115,11 @@ TEST(Checkpoint, latest_names_the_newest_and_is_found_from_the_run_directory) {
 TEST(Checkpoint, a_file_is_named_by_its_step_which_is_read_from_the_name) {
   EXPECT_EQ(step_file_name(15), "step-00000015.h5");
   EXPECT_EQ(step_file_name(123456789), "step-123456789.h5");
-  for (const Index step : {Index{0}, Index{15}, Index{123456789}}) {
+  for (const Index step : {Index{0}, Index{15}, Index{123456789}})
     EXPECT_EQ(step_of_file(fs::path("run/checkpoints") / step_file_name(step)), step);
-  }
   for (const char* other : {"latest", "best-00000015.h5", "step-00000015.h5.tmp", "step-.h5",
-                            "step-5x.h5", "step--5.h5", "step-00000015"}) {
+                            "step-5x.h5", "step--5.h5", "step-00000015"})
     EXPECT_EQ(step_of_file(other), std::nullopt) << other;
-  }
 }
 
 TEST(Checkpoint, a_missing_one_is_named) {

@@ -32,14 +32,6 @@ class ConfigCommand : public ConfigFiles {
   app::Context context;
 };
 
-TEST_F(ConfigCommand, show_prints_the_resolved_configuration) {
-  write("a.yaml", "optim.lr: 0.25\n");
-  Config expected;
-  expected.optim.lr = 0.25;
-  EXPECT_EQ(run({"config", "show", "a.yaml"}), to_yaml(expected));
-  EXPECT_EQ(context.exit, system::Exit::ok);
-}
-
 TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
   write("a.yaml", "optim.lr: 0.25\n");
   Config expected;

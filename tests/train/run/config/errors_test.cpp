@@ -204,10 +204,5 @@ TEST_F(ConfigMessages, an_error_in_a_base_of_two_files_is_reported_once) {
             "root.yaml:1:11: error: optim.lr: 0 is out of range; need > 0");
 }
 
-TEST_F(ConfigMessages, a_sweep_given_to_train_points_to_the_sweep_command) {
-  EXPECT_EQ(error("run.seed: 1\nsweep:\n  arms: {}\n"),
-            "a.yaml:2:1: error: sweep: this is a sweep; run it with 'difftape sweep a.yaml'");
-}
-
 }  // namespace
 }  // namespace difftape::run

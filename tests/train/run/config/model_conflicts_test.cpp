@@ -45,24 +45,21 @@ TEST_P(EveryKind, combines_with_every_field_or_says_why_not) {
 TEST_P(EveryKind, refuses_exactly_the_words_that_decide_nothing) {
   const Tensor x = test::random({1, 5, 6}, "x");
   std::map<Combination, Tensor> outputs;
-  for (const Combination& choice : test::all_combinations()) {
+  for (const Combination& choice : test::all_combinations())
     outputs[choice] = test::Layer(model_of(GetParam(), choice)).forward(x);
-  }
   const Combination sizes = test::sizes();
   const auto decides = [&](Combination choice, std::size_t field) {
     const Tensor& chosen = outputs.at(choice);
-    for (choice[field] = 0; choice[field] < sizes[field]; ++choice[field]) {
+    for (choice[field] = 0; choice[field] < sizes[field]; ++choice[field])
       if (!test::same(outputs.at(choice), chosen)) return true;
-    }
     return false;
   };
   const AttentionKind baseline;
   const Tensor of_baseline = test::Layer(model_of(std::string(baseline.name()), {})).forward(x);
   for (const auto& [choice, output] : outputs) {
     bool makes_sense = GetParam() == baseline.name() || !test::same(output, of_baseline);
-    for (std::size_t i = 0; i < choice.size(); ++i) {
+    for (std::size_t i = 0; i < choice.size(); ++i)
       if (choice[i] > 0 && !decides(choice, i)) makes_sense = false;
-    }
     EXPECT_EQ(model_conflicts(model_of(GetParam(), choice)).empty(), makes_sense)
         << testing::PrintToString(choice);
   }

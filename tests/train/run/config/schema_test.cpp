@@ -54,11 +54,10 @@ class SchemaInAjv : public ConfigFiles {
   bool is_read(const std::string& text) {
     write("read.yaml", text);
     try {
-      if (text.find("sweep") == std::string::npos) {
+      if (text.find("sweep") == std::string::npos)
         load_config("read.yaml");
-      } else {
+      else
         study::load_sweep("read.yaml");
-      }
     } catch (const ConfigError&) {
       return false;
     }
@@ -74,9 +73,8 @@ TEST_F(SchemaInAjv, accepts_every_shipped_file_sweeps_too) {
     if (entry.path().extension() == ".yaml" && !claims) files.push_back(entry.path());
   }
   EXPECT_GE(files.size(), 28u);
-  for (const std::string& verdict : verdicts(files)) {
+  for (const std::string& verdict : verdicts(files))
     EXPECT_THAT(verdict, testing::EndsWith(".yaml: valid"));
-  }
 }
 
 TEST_F(SchemaInAjv, accepts_what_the_reader_accepts) {

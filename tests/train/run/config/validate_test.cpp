@@ -215,9 +215,7 @@ TEST_F(ConfigRules, a_rule_stays_silent_while_one_of_its_keys_cannot_be_read) {
             "a.yaml:1:7: error: base: gone.yaml: no such file");
 }
 
-TEST_F(CommonPitfalls, an_odd_or_halved_head_count_is_told_what_num_heads_means) {
-  EXPECT_THAT(error("model: {d_model: 96, num_heads: 3, attention: {kind: diff_v1}}\n"),
-              HasSubstr("num_heads is always the baseline's head count: its pairs follow from it"));
+TEST_F(CommonPitfalls, a_halved_head_count_is_no_key) {
   EXPECT_THAT(error("model: {num_diff_heads: 2}\n"),
               HasSubstr("unknown key 'model.num_diff_heads'"));
 }
@@ -242,13 +240,6 @@ TEST_F(CommonPitfalls, halves_of_one_group_are_an_error_because_they_change_only
 TEST_F(CommonPitfalls, a_kind_without_what_makes_it_is_told_that_it_is_softmax) {
   EXPECT_THAT(error("model: {attention: {kind: gated, gate: none}}\n"),
               HasSubstr("without what makes it gated, this is softmax; write kind: softmax"));
-}
-
-TEST_F(CommonPitfalls, v1_with_one_key_head_is_an_error_because_its_maps_need_two) {
-  EXPECT_THAT(
-      error("model: {num_kv_heads: 1, attention: {kind: diff_v1}}\n"),
-      HasSubstr("diff_v1 pairs the key and value heads of the baseline, but num_kv_heads is "
-                "1; need an even number"));
 }
 
 TEST_F(CommonPitfalls, lambda_of_one_map_and_its_init_without_the_exponential_are_errors) {

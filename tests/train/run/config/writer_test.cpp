@@ -98,9 +98,8 @@ TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
   for (const Field& field : fields()) {
     EXPECT_EQ(field.get(before), field.get(after)) << field.key;
     if (field.key != "data.type" && field.key != "model.attention.qk_clip_threshold" &&
-        !field.key.starts_with("model.rope_scaling.")) {
+        !field.key.starts_with("model.rope_scaling."))
       EXPECT_NE(field.get(before), field.get(Config())) << field.key << " is not tested";
-    }
   }
 }
 
@@ -151,10 +150,9 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
 /// The keys without one of the flags, or with one, that begin like this.
 std::vector<std::string> keys_of(const char* begin, unsigned flags, bool with) {
   std::vector<std::string> keys;
-  for (const Field& field : fields()) {
+  for (const Field& field : fields())
     if (field.key.starts_with(begin) && has_flag(field.key, flags) == with)
       keys.push_back(field.key);
-  }
   return keys;
 }
 
@@ -230,11 +228,10 @@ struct AnyMember {
 /// Number of members of an aggregate.
 template <class T, class... Members>
 constexpr size_t member_count() {
-  if constexpr (requires { T{Members{}..., AnyMember{}}; }) {
+  if constexpr (requires { T{Members{}..., AnyMember{}}; })
     return member_count<T, Members..., AnyMember>();
-  } else {
+  else
     return sizeof...(Members);
-  }
 }
 
 /// Number of keys and sections directly within a section.

@@ -17,10 +17,9 @@ constexpr std::uint64_t kSeed = 3;
 /// First tokens of all windows of an epoch at an offset.
 std::vector<Index> windows_of(const std::vector<Span>& spans, Index seq_len, Index offset) {
   std::vector<Index> starts;
-  for (const Span& span : spans) {
+  for (const Span& span : spans)
     for (Index at = span.begin + offset; at + seq_len + 1 <= span.end; at += seq_len)
       starts.push_back(at);
-  }
   return starts;
 }
 

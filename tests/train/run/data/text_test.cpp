@@ -66,13 +66,11 @@ TEST_F(TextData, bigram_entropy_is_of_what_trains) {
   std::string all = test::contents(dir / "text");
   const double before = data->bigram_entropy().value();
   std::set<size_t> held_out;  // where validation windows begin
-  for (Index i = 0; i < data->val_batches(); ++i) {
+  for (Index i = 0; i < data->val_batches(); ++i)
     for (const std::string& row : rows(data->val_batch(i))) held_out.insert(all.find(row));
-  }
   ASSERT_FALSE(held_out.empty());
-  for (const size_t at : held_out) {
+  for (const size_t at : held_out)
     for (size_t t = at; t < at + 17; ++t) all[t] = static_cast<char>(255 - t * t % 31);
-  }
   put(dir / "text", all);
   EXPECT_EQ(make(config())->bigram_entropy().value(), before);
 }
@@ -218,10 +216,9 @@ TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
   put(dir / "text/c", begin);
   const auto data = make(config());
   EXPECT_EQ(data->info()["bytes"], 1 + large.size()) << "c is a part of b";
-  for (Index step = 0; step < 50; ++step) {
+  for (Index step = 0; step < 50; ++step)
     for (const std::string& row : rows(data->train_batch(step, 0)))
       EXPECT_NE((begin + begin).find(row), std::string::npos);
-  }
   fs::resize_file(dir / "text/b", large.size() / 2);
   EXPECT_THAT(
       [&] {

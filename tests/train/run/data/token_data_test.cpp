@@ -138,9 +138,8 @@ TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
   put(dir / "whole", bytes_of(all));
   const auto parts = make("*.bin"), whole = make("whole");
   EXPECT_EQ(parts->info()["files"], 2);
-  for (Index step = 0; step < 20; ++step) {
+  for (Index step = 0; step < 20; ++step)
     EXPECT_EQ(parts->train_batch(step, 0).tokens, whole->train_batch(step, 0).tokens);
-  }
   EXPECT_EQ(parts->info()["xxh3_128"], whole->info()["xxh3_128"]);
 }
 

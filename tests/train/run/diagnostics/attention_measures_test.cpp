@@ -30,14 +30,16 @@ TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
   AttentionView view = view_of(HeadMapping::standard(2, 1), 2, 64);
   view.q.fill(0);
   const AttentionMeasures found = measure_attention(view);
-  EXPECT_NEAR(found.first_token, mean_over_queries(64, [](double n) { return 1 / n; }), 1e-12);
+  EXPECT_NEAR(found.first_token,
+              mean_over_queries(
+                  64, [](double n) { return 1 / n; }),
+              1e-12);
   EXPECT_NEAR(found.entropy, mean_over_queries(64, [](double n) { return std::log(n); }), 1e-12);
   EXPECT_EQ(found.sink_rate, 0);
   EXPECT_EQ(found.logits.top1, 0);
   EXPECT_EQ(found.logits.median, 0);
-  for (Index j = 0; j < 64; ++j) {
+  for (Index j = 0; j < 64; ++j)
     EXPECT_NEAR(static_cast<double>(found.first_maps.row(63)[j]), 1.0 / 64, 1e-7);
-  }
 }
 
 TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
@@ -97,9 +99,8 @@ TEST(AttentionMeasures, of_soft_capped_attention_are_of_capped_maps_and_uncapped
         EXPECT_NEAR(weights.sum(), 1, 1e-12);
         if (mapping.maps == 2) weights -= 0.5 * rows.row(1, t).probabilities;
         double context = 0;  // what the kernel made of the first feature
-        for (Index s = 0; s <= t; ++s) {
+        for (Index s = 0; s <= t; ++s)
           context += weights[s] * static_cast<double>(capped.v.row(s * mapping.value_heads)[0]);
-        }
         EXPECT_NEAR(context, static_cast<double>(capped.context.row(t * heads + head)[0]), 1e-5);
       }
     }
@@ -178,13 +179,11 @@ TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
   const AttentionMeasures found = measure_attention(view);
   for (const double value : {found.first_token, found.entropy, found.sink_rate, found.logits.top1,
                              found.context_rms.mean, found.context_rms.max,
-                             found.heads[0].logit_max, found.map_sink_rate[0]}) {
+                             found.heads[0].logit_max, found.map_sink_rate[0]})
     EXPECT_TRUE(std::isnan(value));
-  }
   for (const double value : {found.heads[1].entropy, found.heads[1].first_token,
-                             found.heads[1].logit_max, found.map_sink_rate[1], found.lambda.mean}) {
+                             found.heads[1].logit_max, found.map_sink_rate[1], found.lambda.mean})
     EXPECT_TRUE(std::isfinite(value));
-  }
 }
 
 TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
@@ -213,9 +212,8 @@ TEST(AttentionMeasures, lambda_correlates_with_the_context_it_scales) {
   AttentionView view = view_of(HeadMapping::doubled(2, 1), 2, 40);
   EXPECT_FALSE(measure_attention(view).lambda_rms_correlation) << "one lambda for all";
   view.lambda = test::drawn({2, 40, 2}, "lambda", 1);
-  for (Index i = 0; i < view.context.size(); ++i) {
+  for (Index i = 0; i < view.context.size(); ++i)
     view.context.data()[i] = 3 - view.lambda.data()[i / 8];  // its RMS is |3 - lambda|
-  }
   EXPECT_NEAR(measure_attention(view).lambda_rms_correlation.value(), -1, 1e-3);
   view.lambda.fill(0.5);
   EXPECT_TRUE(std::isnan(measure_attention(view).lambda_rms_correlation.value()));
@@ -310,9 +308,8 @@ TEST(V2Article, twice_the_heads_do_not_learn_opposite_output_projections) {
   const auto lines = test::metrics_lines(project / "out");
   const auto loss = [](const auto& line) { return line.at("train/loss").template get<double>(); };
   EXPECT_LT(loss(lines.back()), loss(lines.front()) - 0.5) << "it has learnt something";
-  for (const char* layer : {"attn/output_cosine/0", "attn/output_cosine/1"}) {
+  for (const char* layer : {"attn/output_cosine/0", "attn/output_cosine/1"})
     EXPECT_GT(lines.back().at(layer).get<double>(), -0.5);  // opposite ones have -1
-  }
 }
 
 }  // namespace

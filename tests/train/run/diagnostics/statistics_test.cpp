@@ -44,13 +44,11 @@ RC_GTEST_PROP(TopValues, are_those_of_the_sorted_values, (std::vector<std::uint1
   std::ranges::sort(sorted, std::greater<>());
   const std::vector<double> found = top_of(values);
   const std::size_t ranks[] = {1, 2, 3, 10, 100};
-  for (std::size_t i = 0; i < 5; ++i) {
-    if (ranks[i] <= sorted.size()) {
+  for (std::size_t i = 0; i < 5; ++i)
+    if (ranks[i] <= sorted.size())
       RC_ASSERT(found[i] == static_cast<double>(sorted[ranks[i] - 1]));
-    } else {
+    else
       RC_ASSERT(std::isnan(found[i]));
-    }
-  }
 }
 
 TEST(Spread, of_values_is_mean_population_deviation_and_range) {

@@ -32,10 +32,9 @@ NamedModel some_model(const AttentionConfig& attention, bool tied = false) {
   named.config.data.seq_len = 32;
   named.model = std::make_unique<LanguageModel>(named.config.model);
   named.model->parameters().initialize(7);
-  for (Parameter& p : named.model->parameters()) {
+  for (Parameter& p : named.model->parameters())
     for (Index i = 0; i < p.value.size(); ++i)
       p.value.data()[i] += static_cast<real>(0.3 * std::sin(static_cast<double>(i) + 0.1));
-  }
   named.step = 123;
   named.data = {{"type", "text"}, {"files", 3}};
   return named;
@@ -57,10 +56,9 @@ std::vector<AttentionConfig> exportable() {
   std::vector<AttentionConfig> all;
   for (const char* kind : {"softmax", "softmax_2h", "diff_v1", "diff_v2"})
     all.push_back({.kind = kind});
-  for (const Pairing pairing : {Pairing::interleaved, Pairing::split_half}) {
+  for (const Pairing pairing : {Pairing::interleaved, Pairing::split_half})
     for (const LambdaKind lambda : {LambdaKind::sigmoid, LambdaKind::raw, LambdaKind::one})
       all.push_back({.kind = "diff_v2", .pairing = pairing, .lambda = lambda});
-  }
   return all;
 }
 

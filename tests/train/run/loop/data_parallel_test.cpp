@@ -26,32 +26,23 @@ TEST_P(EveryOptimizerTogether, has_the_bits_of_one_process_in_two) {
   expect_the_bits_of_one(2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizerTogether, testing::ValuesIn([] {
-                           std::vector<std::string> words;
-                           for (const auto& [word, kind] : kNames<OptimizerKind>)
-                             words.emplace_back(word);
-                           return words;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizerTogether, testing::ValuesIn(names<OptimizerKind>()),
                          [](const auto& kind) { return kind.param; });
 
-class EveryPrecisionTogether : public Mpirun, public testing::WithParamInterface<Precision> {};
+class EveryPrecisionTogether : public Mpirun, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryPrecisionTogether, has_the_bits_of_one_process_in_two) {
-  const std::string unsupported = unsupported_reason(GetParam());
+  const Precision precision = from_string<Precision>(GetParam()).value();
+  const std::string unsupported = unsupported_reason(precision);
   if (!unsupported.empty()) GTEST_SKIP() << unsupported;
   project.config = test::wider(project.config);
-  project.config.train.precision = GetParam();
+  project.config.train.precision = precision;
   project.config.train.steps = project.config.optim.warmup_steps = 3;
   expect_the_bits_of_one(2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether, testing::ValuesIn([] {
-                           std::vector<Precision> all;
-                           for (const auto& [word, precision] : kNames<Precision>)
-                             all.push_back(precision);
-                           return all;
-                         }()),
-                         [](const auto& p) { return std::string(to_string(p.param)); });
+INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether, testing::ValuesIn(names<Precision>()),
+                         [](const auto& word) { return word.param; });
 
 class Together : public Mpirun {};
 

@@ -11,7 +11,6 @@
 namespace difftape::run {
 namespace {
 
-using test::last_checkpoint;
 using test::measured;
 using test::TinyProject;
 
@@ -122,9 +121,8 @@ TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
     const std::vector<Tensor> kept = trained(project.config, project / "kept"),
                               recomputed = trained(project.config, project / "recomputed");
     ASSERT_EQ(kept.size(), recomputed.size());
-    for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t i = 0; i < kept.size(); ++i)
       EXPECT_TRUE(std::ranges::equal(kept[i].values(), recomputed[i].values())) << kind << i;
-    }
   }
 }
 
@@ -146,25 +144,15 @@ struct Project : TinyProject {
   }
 };
 
-double last_loss(const std::filesystem::path& run) {
-  const std::string text = test::contents(run / "metrics.jsonl");
-  const size_t line = text.rfind('\n', text.size() - 2) + 1;
-  return nlohmann::json::parse(text.substr(line))["train/loss"];
-}
-
 TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recomputed) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     Project tiny(kind, GetParam());
-    {
-      const test::Threads one(1);
-      ASSERT_EQ(tiny.train("1"), system::Exit::ok);
-    }
+    ASSERT_EQ(tiny.train("1"), system::Exit::ok);
     const test::Threads two(2);
     ASSERT_EQ(tiny.train("2"), system::Exit::ok);
     tiny.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
     ASSERT_EQ(tiny.train("recomputed"), system::Exit::ok);
-    EXPECT_EQ(measured(tiny / "1"), measured(tiny / "2"));
-    EXPECT_EQ(last_checkpoint(tiny / "1"), last_checkpoint(tiny / "2"));
+    test::expect_the_same_run(tiny / "1", tiny / "2");
     EXPECT_EQ(measured(tiny / "1"), measured(tiny / "recomputed"));
   }
 }
@@ -175,7 +163,8 @@ TEST_P(Precisions, change_the_loss_but_little) {
   ASSERT_EQ(tiny.train("rounded"), system::Exit::ok);
   tiny.config.train.precision = Precision::full;
   ASSERT_EQ(tiny.train("full"), system::Exit::ok);
-  const double rounded = last_loss(tiny / "rounded"), full = last_loss(tiny / "full");
+  const double rounded = test::losses(tiny / "rounded").back();
+  const double full = test::losses(tiny / "full").back();
   EXPECT_NE(rounded, full);
   EXPECT_NEAR(rounded, full, 0.02 * full);
 }

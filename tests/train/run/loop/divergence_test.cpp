@@ -13,20 +13,16 @@ using test::metrics_lines;
 using test::TinyProject;
 using testing::HasSubstr;
 
-/// A learning rate that blows up every parameter in the first step.
-TinyProject& explosive(TinyProject& project) {
-  project.config.optim.lr = 1e30;
-  project.config.optim.max_grad_norm = 0;
-  project.config.optim.warmup_steps = 0;
-  project.config.train.eval_interval = 0;
+void explode(TinyProject& project) {
+  project.config = test::explosive(project.config);
   project.save();
-  return project;
 }
 
 TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_parameter) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
-    EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
+    explode(project);
+    EXPECT_EQ(project.train("run"), system::Exit::diverged);
     const RunStatus status = read_status(project / "run");
     EXPECT_EQ(status.state, RunState::diverged);
     EXPECT_EQ(status.exit_code, 86);
@@ -49,7 +45,8 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
 
 TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
   TinyProject project;
-  EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
+  explode(project);
+  EXPECT_EQ(project.train("run"), system::Exit::diverged);
   const auto lines = metrics_lines(project / "run");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_TRUE(lines[0]["train/loss"].is_number());
@@ -65,7 +62,8 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
 
 TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
   TinyProject project;
-  explosive(project).config.train.eval_interval = 1;
+  explode(project);
+  project.config.train.eval_interval = 1;
   EXPECT_EQ(project.train("run"), system::Exit::diverged);
   const RunStatus status = read_status(project / "run");
   ASSERT_TRUE(status.diverged.has_value());
@@ -81,7 +79,7 @@ TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
 TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished) {
   TinyProject project;
   ASSERT_EQ(project.train("fine"), system::Exit::ok);
-  explosive(project);
+  explode(project);
   const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"});
   EXPECT_EQ(outcome.exit, 86);
   EXPECT_EQ(outcome.err, "") << "it is a result, not an error";
@@ -110,9 +108,8 @@ TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
     // A tiny residual stream that the last norm makes large: its gradient does not fit.
     for (Parameter& p : state.model.parameters()) {
       if (p.name == "model.embed_tokens.weight") p.value.fill(real(1e-35));
-      if (p.name.ends_with("o_proj.weight") || p.name.ends_with("down_proj.weight")) {
+      if (p.name.ends_with("o_proj.weight") || p.name.ends_with("down_proj.weight"))
         p.value.fill(0);
-      }
       if (p.name == "model.norm.weight") p.value.fill(real(3e38));
       if (p.name == "lm_head.weight") p.value.fill(0);
     }
@@ -136,7 +133,8 @@ TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
     TinyProject project("diff_v2");
     project.config.train.activation_checkpointing =
         recompute ? ActivationCheckpointing::blocks : ActivationCheckpointing::none;
-    EXPECT_EQ(explosive(project).train("run"), system::Exit::diverged);
+    explode(project);
+    EXPECT_EQ(project.train("run"), system::Exit::diverged);
     ops[recompute] = read_status(project / "run").diverged->op;
   }
   EXPECT_NE(ops[0], "");
@@ -145,7 +143,8 @@ TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
 
 TEST(Divergence, that_cannot_be_dumped_is_still_the_result) {
   TinyProject project;
-  explosive(project).train("whole");
+  explode(project);
+  project.train("whole");
   const auto dump = std::filesystem::file_size(project / "whole/diverged/step-00000002.h5");
   const auto outcome =
       project.difftape({"train", "tiny.yaml", "--out", "run"}, {.largest_file = dump - 1});

@@ -39,11 +39,7 @@ TEST_P(EveryOptimizer, gives_the_same_bits_for_1_2_and_4_threads) {
 TEST_P(EveryOptimizer, resumes_to_the_bits_of_an_uninterrupted_run) {
   project.config.train.checkpoint_interval = 6;
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
-  // As a run that was killed after its checkpoint at step 6 and some steps more.
-  std::filesystem::copy(project / "whole", project / "cut",
-                        std::filesystem::copy_options::recursive);
-  test::put(project / "cut/checkpoints/latest", "step-00000006.h5\n");
-  std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
+  test::cut_after(6, project / "whole", project / "cut");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   test::expect_the_same_run(project / "cut", project / "whole");
 }

@@ -8,7 +8,6 @@ namespace difftape::run {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using test::measured;
 using test::Outcome;
 using test::TinyProject;
 using testing::HasSubstr;
@@ -25,17 +24,15 @@ Outcome profile(const TinyProject& project, const std::string& out,
 std::vector<Json> events(const std::filesystem::path& run) {
   std::vector<Json> all;
   const Json trace = Json::parse(test::contents(run / "trace.json"));
-  for (const Json& event : trace.at("traceEvents")) {
+  for (const Json& event : trace.at("traceEvents"))
     if (event.at("ph") == "X") all.push_back(event);
-  }
   return all;
 }
 
 std::vector<std::string> steps(const std::filesystem::path& run) {
   std::vector<std::string> all;
-  for (const Json& event : events(run)) {
+  for (const Json& event : events(run))
     if (event.at("cat") == "step") all.push_back(event.at("args").at("step"));
-  }
   return all;
 }
 
@@ -141,8 +138,7 @@ TEST(TrainProfile, changes_no_bit_of_the_training) {
   TinyProject project("diff_v1");
   ASSERT_EQ(profile(project, "on").exit, 0);
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "off"}).exit, 0);
-  EXPECT_EQ(measured(project / "on"), measured(project / "off"));
-  EXPECT_EQ(test::last_checkpoint(project / "on"), test::last_checkpoint(project / "off"));
+  test::expect_the_same_run(project / "on", project / "off");
   EXPECT_TRUE(std::filesystem::exists(project / "on/trace.json"));
   EXPECT_FALSE(std::filesystem::exists(project / "off/trace.json"));
   EXPECT_FALSE(std::filesystem::exists(project / "off/profile.txt"));
@@ -182,9 +178,7 @@ TEST(TrainProfile, of_a_resumed_run_replaces_the_one_before) {
 
 TEST(TrainProfile, of_a_run_that_diverges_before_step_3_does_not_exist) {
   TinyProject project;
-  project.config.optim.lr = 1e30;
-  project.config.optim.max_grad_norm = 0;
-  project.config.optim.warmup_steps = 0;
+  project.config = test::explosive(project.config);
   project.save();
   const Outcome outcome = profile(project, "run");
   ASSERT_EQ(outcome.exit, 86) << outcome.err;
@@ -209,11 +203,6 @@ TEST(ProfiledSteps, are_done_once_at_the_last_of_them_or_where_the_run_ends) {
     EXPECT_FALSE(none.done_at(number, true));
   }
   EXPECT_TRUE(none.events().empty());
-}
-
-TEST(TrainProfile, is_not_for_a_sweep) {
-  EXPECT_THAT(test::error(64, test::run({"sweep", "sweep.yaml", "--profile"})),
-              HasSubstr("unknown option '--profile'"));
 }
 
 }  // namespace

@@ -10,8 +10,6 @@ namespace difftape::run {
 namespace {
 
 using test::contents;
-using test::last_checkpoint;
-using test::measured;
 using test::metrics_lines;
 using test::TinyProject;
 
@@ -23,9 +21,8 @@ TEST(SpikeGuard, of_none_never_interferes) {
 
 TEST(SpikeGuard, of_zclip_clips_a_spike_to_what_the_norms_before_it_let_expect) {
   SpikeGuard guard(OnSpike::zclip);
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < 25; ++i)
     EXPECT_EQ(guard.scale(1, std::array{1.0, 2.0, 3.0, 2.0, 2.0}.at(i % 5)), 1) << "warm-up";
-  }
   // Mean 2, variance 0.4. z = 8 / std, and mean + 2.5^2 std / z = 2 + 6.25 0.4 / 8.
   const double clipped = 2 + 6.25 * 0.4 / 8;
   EXPECT_NEAR(guard.scale(1, 10), clipped / 10, 1e-6);
@@ -151,7 +148,7 @@ TEST(OnSpike, is_logged_only_where_it_is_asked_for) {
   for (const auto& [name, value] : kNames<OnSpike>) {
     project.config.train.on_spike = value;
     ASSERT_EQ(project.train(std::string(name)), system::Exit::ok);
-    for (const auto& line : test::metrics_lines(project / std::string(name))) {
+    for (const auto& line : metrics_lines(project / std::string(name))) {
       EXPECT_EQ(line.contains("optim/spike_scale"), value != OnSpike::none);
       EXPECT_EQ(line.value("optim/spike_scale", 1.0), 1);
     }
@@ -171,49 +168,30 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
     const std::string whole(to_string(value)), cut = whole + " cut";
     project.config.train.on_spike = value;
     ASSERT_EQ(project.train(whole), system::Exit::ok);
-    std::filesystem::copy(project / whole, project / cut, std::filesystem::copy_options::recursive);
-    test::put(project / (cut + "/checkpoints/latest"), "step-00000045.h5\n");
-    std::filesystem::remove(project / (cut + "/checkpoints/step-00000090.h5"));
+    test::cut_after(45, project / whole, project / cut);
     ASSERT_EQ(project.train(cut, true), system::Exit::ok);
-    EXPECT_EQ(measured(project / cut), measured(project / whole));
-    EXPECT_EQ(last_checkpoint(project / cut), last_checkpoint(project / whole));
+    test::expect_the_same_run(project / cut, project / whole);
     const auto guard = Checkpoint(find_checkpoint(project / whole)).meta().extra_state["guard"];
     EXPECT_EQ(guard["norms"]["count"], 90);
     EXPECT_EQ(guard["norms"].contains("variance"), value == OnSpike::zclip);
-    if (value == OnSpike::zclip) {
-      EXPECT_GT(guard["norms"]["spikes"], 0) << "some were clipped";
-    }
+    if (value == OnSpike::zclip) EXPECT_GT(guard["norms"]["spikes"], 0) << "some were clipped";
   }
 }
 
-TEST(SpikesOfARun, of_loss_and_gradient_norm_are_counted_at_every_step) {
-  TinyProject project;
-  project.config.train.steps = 40;
-  project.config.train.eval_interval = 0;
-  project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
-  project.config.log.spike_min_history = 4;
-  project.config.log.spike_threshold = 2.5;
-  ASSERT_EQ(project.train("all"), system::Exit::ok);
-  stats::SpikeDetector loss_spikes({1000, 2.5, 4}), grad_spikes({1000, 2.5, 4});
-  std::vector<Index> expected;
-  for (const auto& line : metrics_lines(project / "all")) {
-    const bool loss = loss_spikes.add(line["train/loss"]);
-    const bool grad = grad_spikes.add(line["optim/grad_norm"]);
-    EXPECT_EQ(line["spike_score/loss"], loss_spikes.score());
-    EXPECT_EQ(line["spike_score/grad_norm"], grad_spikes.score());
-    if (loss || grad) expected.push_back(line["step"]);
-  }
-  EXPECT_GT(expected.size(), 0u) << "the text should give at least one spike";
-  EXPECT_LT(expected.size(), 20u);
-}
-
-TEST(SpikesOfARun, are_written_each_with_a_line_about_them) {
+TEST(SpikesOfARun, are_counted_at_every_step_and_written_each_with_a_line_about_them) {
   TinyProject project;
   project.config.train.steps = 40;
   project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
   project.config.log.spike_min_history = 4;
   project.config.log.spike_threshold = 2.5;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
+  stats::SpikeDetector loss_spikes({1000, 2.5, 4}), grad_spikes({1000, 2.5, 4});
+  for (const auto& line : metrics_lines(project / "run")) {
+    loss_spikes.add(line["train/loss"]);
+    grad_spikes.add(line["optim/grad_norm"]);
+    EXPECT_EQ(line["spike_score/loss"], loss_spikes.score());
+    EXPECT_EQ(line["spike_score/grad_norm"], grad_spikes.score());
+  }
   const auto records = spike_records(read_metrics(project / "run/metrics.jsonl"), {1000, 2.5, 4});
   ASSERT_FALSE(records.empty());
   write_spikes_csv(project / "expected.csv", records);

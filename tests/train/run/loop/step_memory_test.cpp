@@ -35,27 +35,13 @@ Config config_of(const AttentionConfig& attention, const Sizes& sizes) {
   return config;
 }
 
-/// Batches of one token.
-class OneToken : public Dataset {
- public:
-  explicit OneToken(const Config& config) : config_(config) {}
-  Batch train_batch(Index, Index) const override {
-    const Index batch = config_.data.batch_size, seq = config_.data.seq_len;
-    return {batch, seq, std::vector<std::int32_t>(static_cast<size_t>(batch * (seq + 1)), 7)};
-  }
-  Batch val_batch(Index) const override { return train_batch(0, 0); }
-  Index val_batches() const override { return 1; }
-  Index vocab_size() const override { return 8; }
-  nlohmann::ordered_json info() const override { return {}; }
-
- private:
-  const Config& config_;
-};
-
 /// What the pool held at the peak of the second and third step of a run, with threads as they are.
 Index measured_peak(const Config& config) {
   const auto before = pool::stats().bytes_in_use;
-  TrainState state(config, std::make_unique<OneToken>(config));
+  const Index batch = config.data.batch_size, seq = config.data.seq_len;
+  const std::vector tokens(batch * (seq + 1), std::int32_t{7});
+  TrainState state(config,
+                   std::make_unique<FixedBatches>(std::vector{Batch{batch, seq, tokens}}, 8));
   train_step(state);
   pool::reset_peak();
   for (const int number : {2, 3}) {
@@ -161,12 +147,8 @@ TEST(StepMemory, needs_no_unit_for_the_precision) {
 TEST(StepMemory, beyond_what_a_process_can_address_is_an_error) {
   Config config = config_of({}, {64, 2, 64, 256});
   config.model.vocab_size = Index{1} << 42;
-  try {
-    step_memory(config);
-    FAIL() << "no error";
-  } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("more memory than a process can address"));
-  }
+  EXPECT_THAT([&] { step_memory(config); }, testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
+                                                "more memory than a process can address")));
   EXPECT_FALSE(pool::dry());
 }
 

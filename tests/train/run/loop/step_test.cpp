@@ -217,9 +217,8 @@ TEST(TextSamples, go_to_the_log_and_change_no_bit) {
   ASSERT_EQ(project.train("with"), system::Exit::ok);
   EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
   const std::string log = contents(project / "with/stdout.log");
-  for (const int step : {5, 10, 12}) {
+  for (const int step : {5, 10, 12})
     EXPECT_THAT(log, testing::HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
-  }
   EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
 }
 

@@ -98,23 +98,35 @@ inline run::Config wider(run::Config config) {
   return config;
 }
 
+/// Of which the first step blows up every parameter.
+inline run::Config explosive(run::Config config) {
+  config.optim.lr = 1e30;
+  config.optim.max_grad_norm = 0;
+  config.optim.warmup_steps = 0;
+  config.train.eval_interval = 0;
+  return config;
+}
+
 /// One JSON object a logged step.
 inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::path& run) {
   std::vector<nlohmann::ordered_json> lines;
   std::istringstream file(contents(run / "metrics.jsonl"));
-  for (std::string line; std::getline(file, line);) {
-    lines.push_back(system::parse_json(line));
-  }
+  for (std::string line; std::getline(file, line);) lines.push_back(system::parse_json(line));
   return lines;
 }
 
 /// Steps whose line has a metric.
 inline std::vector<Index> steps_with(const std::filesystem::path& run, const std::string& metric) {
   std::vector<Index> steps;
-  for (const auto& line : metrics_lines(run)) {
+  for (const auto& line : metrics_lines(run))
     if (line.contains(metric)) steps.push_back(line["step"]);
-  }
   return steps;
+}
+
+inline std::vector<double> losses(const std::filesystem::path& run) {
+  std::vector<double> found;
+  for (const auto& line : metrics_lines(run)) found.push_back(line["train/loss"]);
+  return found;
 }
 
 /// All that a run measured but its speed, bit for bit: JSON numbers here read back exactly.
@@ -130,6 +142,13 @@ inline std::string measured(const std::filesystem::path& run) {
 
 inline std::string last_checkpoint(const std::filesystem::path& run) {
   return contents(run::find_checkpoint(run));
+}
+
+/// Makes `cut` as a run that was killed some steps after its checkpoint at `step`.
+inline void cut_after(Index step, const std::filesystem::path& whole,
+                      const std::filesystem::path& cut) {
+  std::filesystem::copy(whole, cut, std::filesystem::copy_options::recursive);
+  put(cut / "checkpoints/latest", run::step_file_name(step) + "\n");
 }
 
 inline void expect_the_same_run(const std::filesystem::path& a, const std::filesystem::path& b) {

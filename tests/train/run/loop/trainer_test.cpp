@@ -72,13 +72,12 @@ std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
                       (metric.of == Of::qk_clip && config.attention.qk_clip_threshold > 0);
   if (!logged) return {};
   std::set<std::string> names;
-  if (!has_parts(metric.per)) {
+  if (!has_parts(metric.per))
     names.insert(metric.name);
-  } else if (metric.per == Per::parameter) {
+  else if (metric.per == Per::parameter)
     for (const Parameter& p : model.parameters()) names.insert(metric_of(metric.name, p.name));
-  } else {
+  else
     for (const char* layer : {"0", "1"}) names.insert(metric_of(metric.name, layer));
-  }
   return names;
 }
 
@@ -98,9 +97,8 @@ void expect_the_metrics_of_the_registry(TinyProject& project) {
                                     {When::diagnostics, step == 1 || step == 12},
                                     {When::last, step == 12}};
     std::set<std::string> expected{"step"}, found;
-    for (const Metric& metric : kMetrics) {
+    for (const Metric& metric : kMetrics)
       if (logs.at(metric.when)) expected.merge(names_of(metric, model));
-    }
     for (const auto& [name, value] : lines[i].items()) found.insert(name);
     EXPECT_EQ(found, expected) << "step " << step;
     EXPECT_EQ(lines[i]["step"], step);
@@ -129,9 +127,8 @@ TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) 
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   for (const auto& line : metrics_lines(project / "run")) {
     double sum = 0;
-    for (const auto& [name, value] : line.items()) {
+    for (const auto& [name, value] : line.items())
       if (name.starts_with("optim/grad_norm/")) sum += value.get<double>() * value.get<double>();
-    }
     EXPECT_NEAR(std::sqrt(sum), line["optim/grad_norm"].get<double>(), 1e-9);
   }
 }

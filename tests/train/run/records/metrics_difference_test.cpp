@@ -97,9 +97,8 @@ TEST(MetricsDifference, knows_what_a_logged_name_is_one_of) {
                                           {"attn/head/lambda/3[1]", "attn/head/lambda/..."},
                                           {"val/loss/code", "val/loss/..."},
                                           {"val/group_loss", "val/group_loss"},
-                                          {"unknown/3", "unknown/3"}}) {
+                                          {"unknown/3", "unknown/3"}})
     EXPECT_EQ(family_of(name), family);
-  }
 }
 
 }  // namespace

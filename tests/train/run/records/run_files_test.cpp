@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -28,29 +27,6 @@ TEST(RunDirectory, is_created_with_its_parents_and_may_be_an_empty_one) {
   EXPECT_NO_THROW(create_run_dir(dir / "runs/a"));
 }
 
-TEST(RunDirectory, that_holds_a_run_is_never_overwritten) {
-  const ScratchDir dir;
-  RunStatus status;
-  write_status(dir.path(), status);
-  EXPECT_THAT([&] { create_run_dir(dir.path()); },
-              ThrowsMessage<OutputError>(
-                  dir.path().string() +
-                  " exists and holds a run; nothing is overwritten: continue the run with "
-                  "--resume, or choose another directory with --out, or --out auto"));
-}
-
-TEST(RunDirectory, that_holds_anything_else_or_is_a_file_is_refused) {
-  const ScratchDir dir;
-  put(dir / "thesis.tex", "");
-  const std::string rule =
-      " exists and is not an empty directory; nothing is overwritten: choose another directory "
-      "with --out, or --out auto";
-  EXPECT_THAT([&] { create_run_dir(dir.path()); },
-              ThrowsMessage<OutputError>(dir.path().string() + rule));
-  EXPECT_THAT([&] { create_run_dir(dir / "thesis.tex"); },
-              ThrowsMessage<OutputError>((dir / "thesis.tex").string() + rule));
-}
-
 TEST(RunDirectory, is_rid_of_half_written_files_and_of_nothing_else) {
   const ScratchDir dir;
   fs::create_directories(dir / "checkpoints/kept.tmp");
@@ -63,38 +39,6 @@ TEST(RunDirectory, is_rid_of_half_written_files_and_of_nothing_else) {
   for (const char* name : {"metrics.jsonl", "checkpoints/latest", "checkpoints/kept.tmp"})
     EXPECT_TRUE(fs::exists(dir / name)) << name;
   EXPECT_NO_THROW(remove_temporary_files(dir / "nowhere"));
-}
-
-TEST(RunDirectory, below_a_file_states_path_and_reason) {
-  const ScratchDir dir;
-  put(dir / "file", "");
-  EXPECT_THAT([&] { create_run_dir(dir / "file/run"); },
-              ThrowsMessage<OutputError>("cannot create run directory " +
-                                         (dir / "file/run").string() + ": Not a directory"));
-}
-
-TEST(RunDirectory, below_a_read_only_parent_states_path_and_reason) {
-  const ScratchDir dir;
-  fs::permissions(dir.path(), fs::perms::owner_read | fs::perms::owner_exec |
-                                  fs::perms::others_read | fs::perms::others_exec);
-  constexpr uid_t kNobody = 65534;
-  const bool root = geteuid() == 0;  // root writes anywhere
-  ASSERT_TRUE(!root || seteuid(kNobody) == 0);
-  EXPECT_THAT([&] { create_run_dir(dir / "run"); },
-              ThrowsMessage<OutputError>("cannot create run directory " + (dir / "run").string() +
-                                         ": Permission denied"));
-  ASSERT_TRUE(!root || seteuid(0) == 0);
-  fs::permissions(dir.path(), fs::perms::owner_all);
-}
-
-TEST(RunDirectory, to_resume_must_hold_a_run) {
-  const ScratchDir dir;
-  EXPECT_THAT([&] { require_run_dir(dir.path()); },
-              ThrowsMessage<MissingInput>(dir.path().string() +
-                                          " is not a run directory: it has no status.json; give "
-                                          "the directory of a run"));
-  put(dir / "status.json", "{}");
-  EXPECT_NO_THROW(require_run_dir(dir.path()));
 }
 
 TEST(RunStatus, reads_back_what_was_written) {

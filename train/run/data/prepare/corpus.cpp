@@ -110,11 +110,10 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
       piece.file = std::ssize(read);
       see(piece);
     };
-    if (lines) {
+    if (lines)
       read_lines(file, stored.all(), key, see_in_all);
-    } else {
+    else
       read_text_file(file, stored.all(), utf8, see_in_all);
-    }
     // The digest tells if the file changed meanwhile.
     read.push_back({file, std::ssize(stored), digest_of(stored.all())});
     before += read.back().bytes;

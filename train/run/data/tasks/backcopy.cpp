@@ -17,7 +17,6 @@
 #include "train/run/data/tasks/task.h"
 
 namespace difftape::run {
-
 namespace {
 
 constexpr std::uint64_t kAnySeed = 0;  // all seeds share one table
@@ -42,9 +41,7 @@ void mark_triggers(Bigrams& bigrams, Index count) {
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::stable_sort(order, std::greater{}, [&p](Index symbol) { return p[symbol]; });
   bigrams.triggers.assign(size, 0);
-  for (Index i = 0; i < count; ++i) {
-    bigrams.triggers[order[i]] = 1;
-  }
+  for (Index i = 0; i < count; ++i) bigrams.triggers[order[i]] = 1;
 }
 
 double entropy(const double* p, Index n) {
@@ -72,9 +69,8 @@ class Backcopy : public Task {
   nlohmann::ordered_json info() const override {
     nlohmann::ordered_json info = base_info();
     std::vector<Index> triggers;
-    for (Index v = 0; v < bigrams_.symbols; ++v) {
+    for (Index v = 0; v < bigrams_.symbols; ++v)
       if (bigrams_.is_trigger(v)) triggers.push_back(v + 1);
-    }
     info.update({{"symbols", config().backcopy.symbols}, {"triggers", triggers}});
     return info;
   }
@@ -118,9 +114,8 @@ Bigrams make_bigrams(Index symbols, Index triggers) {
   Bigrams bigrams{symbols, {}, {}};
   for (Index v = 0; v < symbols; ++v) {
     std::vector<double> row;
-    for (Index w = 0; w < symbols; ++w) {
+    for (Index w = 0; w < symbols; ++w)
       row.push_back(std::exp(normal(w) + kRowSpread * normal(symbols + v * symbols + w)));
-    }
     const double total = std::accumulate(row.begin(), row.end(), 0.0);
     for (const double weight : row) bigrams.probability.push_back(weight / total);
   }

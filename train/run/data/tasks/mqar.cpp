@@ -1,12 +1,11 @@
-// data.type mqar: multi-query associative recall.
-// Multi-query associative recall; Arora et al. 2023, `multiquery_ar` of Zoology. D distinct keys
-// and D distinct values; pair i at token 2i. Its query is the key at token 2D + 2g, g its gap, the
-// value follows. Gaps in [0, (T - 2D) / 2) are drawn pair by pair without replacement,
-// p(g) ~ (g + 1)^(a - 1), a = `gap_power`. All other tokens are uniform over those that are no key
-// of the sequence. Zoology differs in two ways: its inputs have a random token where the value
-// belongs, here a row is a sequence whose targets are its inputs one later; and its other tokens
-// may be keys, which is rare with its 8192 tokens and would make false pairs with 128. Grid: D
-// by gap.
+// data.type mqar: multi-query associative recall. Multi-query associative recall; Arora et al.
+// 2023, `multiquery_ar` of Zoology. D distinct keys and D distinct values; pair i at token 2i. Its
+// query is the key at token 2D + 2g, g its gap, the value follows. Gaps in [0, (T - 2D) / 2) are
+// drawn pair by pair without replacement, p(g) ~ (g + 1)^(a - 1), a = `gap_power`. All other tokens
+// are uniform over those that are no key of the sequence. Zoology differs in two ways: its inputs
+// have a random token where the value belongs, here a row is a sequence whose targets are its
+// inputs one later; and its other tokens may be keys, which is rare with its 8192 tokens and would
+// make false pairs with 128. Grid: D by gap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "train/run/data/tasks/task.h"
 
 namespace difftape::run {
-
 namespace {
 
 /// Columns "gap0", "gap1", "gap2-3", "gap4-7", ... for gaps in [0, count), and the column of a gap.
@@ -34,9 +32,8 @@ class Mqar : public Task {
  public:
   Mqar(const DataConfig& config, std::uint64_t seed)
       : Task(config, config.mqar.vocab_size(), seed) {
-    for (Index gap = 0; gap < gaps(); ++gap) {
+    for (Index gap = 0; gap < gaps(); ++gap)
       weights_.push_back(std::pow(static_cast<double>(gap + 1), config.mqar.gap_power - 1));
-    }
   }
 
   AccuracyGrid grid() const override {
@@ -63,9 +60,7 @@ class Mqar : public Task {
     made.tokens.resize(length());
     made.scored.assign(config().seq_len, 0);
     const std::vector<std::int32_t> others = tokens_but(keys);
-    for (std::int32_t& token : made.tokens) {
-      token = others[sampler.below(std::ssize(others))];
-    }
+    for (std::int32_t& token : made.tokens) token = others[sampler.below(std::ssize(others))];
     const auto put_pair = [&](Index i, Index at) {
       const auto place = made.tokens.begin() + at;
       place[0] = static_cast<std::int32_t>(keys[i]);
@@ -91,14 +86,11 @@ class Mqar : public Task {
   /// Spirakis 2006).
   std::vector<Index> drawn_gaps(Sampler& sampler) const {
     std::vector<std::pair<double, Index>> times;
-    for (size_t g = 0; g < weights_.size(); ++g) {
+    for (size_t g = 0; g < weights_.size(); ++g)
       times.emplace_back(-std::log(sampler.uniform()) / weights_[g], static_cast<Index>(g));
-    }
     std::partial_sort(times.begin(), times.begin() + sizes().pairs, times.end());
     std::vector<Index> selected;
-    for (Index i = 0; i < sizes().pairs; ++i) {
-      selected.push_back(times[i].second);
-    }
+    for (Index i = 0; i < sizes().pairs; ++i) selected.push_back(times[i].second);
     return selected;
   }
 
@@ -107,9 +99,8 @@ class Mqar : public Task {
     std::vector<bool> taken(vocab_size());
     for (const Index key : keys) taken[key] = true;
     std::vector<std::int32_t> others;
-    for (size_t token = 0; token < taken.size(); ++token) {
+    for (size_t token = 0; token < taken.size(); ++token)
       if (!taken[token]) others.push_back(static_cast<std::int32_t>(token));
-    }
     return others;
   }
 

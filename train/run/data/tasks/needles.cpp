@@ -14,7 +14,6 @@
 #include "train/run/data/tasks/task.h"
 
 namespace difftape::run {
-
 namespace {
 
 // Tokens: the marker of a question, ten digits, cities, filler.
@@ -38,9 +37,8 @@ class Needles : public Task {
   AccuracyGrid grid() const override {
     AccuracyGrid grid;
     for (const Index facts : rows_) grid.rows.push_back(fmt::format("n{}", facts));
-    for (Index depth = 0; depth < NeedlesConfig::kDepths; ++depth) {
+    for (Index depth = 0; depth < NeedlesConfig::kDepths; ++depth)
       grid.columns.push_back(fmt::format("depth{}", 100 * depth / (NeedlesConfig::kDepths - 1)));
-    }
     grid.exact_match = true;
     return grid;
   }
@@ -85,9 +83,8 @@ class Needles : public Task {
     const Index last = slots(setting) - 1;
     const Index answer = std::llround(share * static_cast<double>(last));
     std::vector<Index> selected{answer};
-    for (const Index other : sampler.distinct(sizes().facts[setting] - 1, last)) {
+    for (const Index other : sampler.distinct(sizes().facts[setting] - 1, last))
       selected.push_back(other < answer ? other : other + 1);
-    }
     return selected;
   }
 
@@ -104,9 +101,8 @@ class Needles : public Task {
       Fact fact{static_cast<std::int32_t>(kCity + cities[i]),
                 {},
                 left_over + at[i] * sizes().fact_tokens()};
-      for (Index digit = 0; digit < sizes().digits; ++digit) {
+      for (Index digit = 0; digit < sizes().digits; ++digit)
         fact.number.push_back(static_cast<std::int32_t>(kDigit + sampler.below(10)));
-      }
       facts.push_back(std::move(fact));
     }
     return facts;
@@ -122,9 +118,7 @@ class Needles : public Task {
       made.tokens[fact.begin] = fact.city;
       std::ranges::copy(fact.number, made.tokens.begin() + fact.begin + 1);
     }
-    for (Index q = 0; q < sizes().queries[setting]; ++q) {
-      ask(made, facts[q], end);
-    }
+    for (Index q = 0; q < sizes().queries[setting]; ++q) ask(made, facts[q], end);
     return made;
   }
 

@@ -4,7 +4,6 @@
 #include <numeric>
 
 namespace difftape::run {
-
 namespace {
 
 constexpr std::uint64_t kAnySeed = 0;  // validation does not depend on the seed of the run

@@ -46,9 +46,8 @@ TEST(Backcopy, follows_the_table_elsewhere) {
     const Batch batch = data->train_batch(step, 0);
     for (Index b = 0; b < batch.batch; ++b) {
       const auto row = row_of(batch, b);
-      for (size_t t = 1; t + 1 < row.size(); ++t) {
+      for (size_t t = 1; t + 1 < row.size(); ++t)
         ++counts[static_cast<size_t>(row[t] - 1)][static_cast<size_t>(row[t + 1] - 1)];
-      }
     }
   }
   for (Index v = 0; v < 8; ++v) {
@@ -65,17 +64,15 @@ TEST(Backcopy, follows_the_table_elsewhere) {
 TEST(Backcopy, shares_one_table_among_seeds_whose_triggers_are_its_most_frequent_symbols) {
   const Bigrams bigrams = make_bigrams(20, 3);
   EXPECT_EQ(std::ranges::count(bigrams.triggers, 1), 3);
-  for (Index v = 0; v < 20; ++v) {
+  for (Index v = 0; v < 20; ++v)
     EXPECT_NEAR(std::accumulate(bigrams.row(v), bigrams.row(v) + 20, 0.0), 1, 1e-12);
-  }
   EXPECT_EQ(make_task(backcopy_data(), 1)->info(), make_task(backcopy_data(), 2)->info());
   // A chain of the table alone visits each trigger more often than any other symbol.
   std::vector<double> p(20, 0.05);
   for (int i = 0; i < 1000; ++i) {
     std::vector<double> next(20, 0.0);
-    for (Index v = 0; v < 20; ++v) {
+    for (Index v = 0; v < 20; ++v)
       for (size_t w = 0; w < 20; ++w) next[w] += p[static_cast<size_t>(v)] * bigrams.row(v)[w];
-    }
     p = next;
   }
   double rarest_trigger = 1, commonest_other = 0;

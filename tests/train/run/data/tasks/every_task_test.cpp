@@ -30,9 +30,7 @@ TEST_P(EveryTask, gives_whole_rows_of_known_tokens_and_scores_some_of_them) {
       EXPECT_GE(token, 0);
       EXPECT_LT(token, data->vocab_size());
     }
-    if (!batch.scored.empty()) {
-      EXPECT_EQ(batch.scored.size(), 4u * 64);
-    }
+    if (!batch.scored.empty()) EXPECT_EQ(batch.scored.size(), 4u * 64);
     for (Index b = 0; b < 4; ++b) {
       Index scored = 0;
       for (Index t = 0; t < 64; ++t) scored += test::is_scored(batch, b, t);
@@ -88,9 +86,8 @@ TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
     EXPECT_LT(answer.grid_row, static_cast<Index>(grid.rows.size()));
     EXPECT_LT(answer.grid_column, static_cast<Index>(grid.columns.size()));
     Index scored = 0;
-    for (Index t = answer.targets.begin; t < answer.targets.end; ++t) {
+    for (Index t = answer.targets.begin; t < answer.targets.end; ++t)
       scored += test::is_scored(batch, answer.row, t);
-    }
     EXPECT_GE(scored, 1);
   }
   EXPECT_EQ(row, 3);
@@ -119,13 +116,9 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   project.config.data.seq_len = 32;
   project.config.train.checkpoint_interval = 5;
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
-  ASSERT_EQ(project.train("cut"), system::Exit::ok);
-  std::filesystem::remove(project / "cut/checkpoints/step-00000012.h5");
-  std::filesystem::remove(project / "cut/checkpoints/step-00000010.h5");
-  test::put(project / "cut/checkpoints/latest", "step-00000005.h5\n");
+  test::cut_after(5, project / "whole", project / "cut");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
-  EXPECT_EQ(test::measured(project / "whole"), test::measured(project / "cut"));
-  EXPECT_EQ(test::last_checkpoint(project / "whole"), test::last_checkpoint(project / "cut"));
+  test::expect_the_same_run(project / "whole", project / "cut");
   const auto last = test::metrics_lines(project / "whole").back();
   ASSERT_TRUE(last.contains("val/accuracy"));
   EXPECT_GE(last["val/accuracy"], 0);

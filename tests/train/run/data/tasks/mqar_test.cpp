@@ -99,9 +99,8 @@ TEST(Mqar, a_later_pair_draws_from_the_gaps_that_are_left) {
     for (Index b = 0; b < 50; ++b) ++counts[static_cast<size_t>(gaps_of(batch, b, 2)[1])];
   }
   for (size_t g = 0; g < 30; ++g) {
-    for (size_t first = 0; first < 30; ++first) {
+    for (size_t first = 0; first < 30; ++first)
       if (first != g) expected[g] += 6000 * p[first] * p[g] / (1 - p[first]);
-    }
   }
   EXPECT_GT(test::chi_square_p(counts, expected), 0.001);
 }

@@ -133,9 +133,8 @@ TEST(Needles, training_places_facts_anywhere_with_the_same_probability) {
 TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
   const auto data = make_task(needles_data());
   std::map<std::int32_t, double> counts;
-  for (Index step = 0; step < 30; ++step) {
+  for (Index step = 0; step < 30; ++step)
     for (const std::int32_t token : data->train_batch(step, 0).tokens) ++counts[token];
-  }
   const auto p_of = [&counts](std::int32_t first, std::int32_t end) {
     std::vector<double> found;
     double total = 0;

@@ -61,9 +61,8 @@ inline std::string digest_of(const run::DataConfig& config) {
 /// chi-square); the expectations add up to the counts.
 inline double chi_square_p(const std::vector<double>& counts, const std::vector<double>& expected) {
   double statistic = 0;
-  for (size_t i = 0; i < counts.size(); ++i) {
+  for (size_t i = 0; i < counts.size(); ++i)
     statistic += (counts[i] - expected[i]) * (counts[i] - expected[i]) / expected[i];
-  }
   const boost::math::chi_squared distribution(static_cast<double>(counts.size() - 1));
   return boost::math::cdf(boost::math::complement(distribution, statistic));
 }

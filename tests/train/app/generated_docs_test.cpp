@@ -71,11 +71,16 @@ std::string config_page() {
 
 const char* name_of(run::When when) {
   switch (when) {
-    case run::When::step: return "every step";
-    case run::When::validation: return "`train.eval_interval`";
-    case run::When::parameters: return "`log.param_grad_norms_interval`";
-    case run::When::diagnostics: return "`log.diagnostics_interval`";
-    case run::When::last: return "last step";
+    case run::When::step:
+      return "every step";
+    case run::When::validation:
+      return "`train.eval_interval`";
+    case run::When::parameters:
+      return "`log.param_grad_norms_interval`";
+    case run::When::diagnostics:
+      return "`log.diagnostics_interval`";
+    case run::When::last:
+      return "last step";
   }
   throw std::logic_error("no such When");
 }
@@ -83,13 +88,18 @@ const char* name_of(run::When when) {
 const char* suffix_of(run::Per per) {
   switch (per) {
     case run::Per::run:
-    case run::Per::group: return "";
+    case run::Per::group:
+      return "";
     case run::Per::layer:
     case run::Per::head:
-    case run::Per::rank: return "/LAYER";
-    case run::Per::parameter: return "/PARAMETER";
-    case run::Per::grid: return "/ROW/COLUMN";
-    case run::Per::domain: return "/DOMAIN";
+    case run::Per::rank:
+      return "/LAYER";
+    case run::Per::parameter:
+      return "/PARAMETER";
+    case run::Per::grid:
+      return "/ROW/COLUMN";
+    case run::Per::domain:
+      return "/DOMAIN";
   }
   throw std::logic_error("no such Per");
 }
@@ -100,15 +110,14 @@ std::string metrics_page() {
       "steps that log it. [run-directory](run-directory.md) shows how to read the file.\n{}\n",
       kNote);
   for (const run::Metric& metric : run::kMetrics) {
-    page += fmt::format("- `{}{}` ({}; {}{}): {}.\n", metric.name, suffix_of(metric.per),
-                        metric.unit, name_of(metric.when),
-                        run::is_list(metric.per) ? "; a list" : "", metric.what);
+    page +=
+        fmt::format("- `{}{}` ({}; {}{}): {}.\n", metric.name, suffix_of(metric.per), metric.unit,
+                    name_of(metric.when), run::is_list(metric.per) ? "; a list" : "", metric.what);
   }
   return page;
 }
 
-class GeneratedDocs
-    : public testing::TestWithParam<std::pair<const char*, std::string (*)()>> {};
+class GeneratedDocs : public testing::TestWithParam<std::pair<const char*, std::string (*)()>> {};
 
 TEST_P(GeneratedDocs, equal_what_the_program_says) {
   const auto& [name, page] = GetParam();

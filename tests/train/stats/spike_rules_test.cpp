@@ -234,7 +234,9 @@ TEST_P(PlantedSpikes, are_all_found_by_the_median_whatever_their_number) {
   for (std::size_t i = 0; i < kPlanted.size(); ++i) {
     const auto true_count = static_cast<double>(kPlanted[i]);
     EXPECT_NEAR(static_cast<double>(counts[i]), true_count, 1 + true_count / 50);
-    if (i > 0) EXPECT_GT(counts[i], counts[i - 1]);
+    if (i > 0) {
+      EXPECT_GT(counts[i], counts[i - 1]);
+    }
   }
 }
 

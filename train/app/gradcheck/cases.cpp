@@ -11,9 +11,8 @@ namespace difftape::app {
 namespace {
 
 bool contains(const std::string& text, std::initializer_list<const char*> words) {
-  return std::any_of(
-      words.begin(), words.end(),
-      [&](const char* word) { return text.find(word) != std::string::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
 /// Values at which no gradient is too small to be checked: maps differ, sigmoids are not flat.
@@ -57,11 +56,9 @@ GradcheckResult conclusive(const std::function<GradcheckResult(std::uint64_t see
 }
 
 bool maps_share_values(const HeadMapping& mapping) {
-  return std::all_of(
-      mapping.outputs.begin(), mapping.outputs.end(),
-      [&](const OutputHead& output) {
-        return mapping.maps == 1 || output.value[0] == output.value[1];
-      });
+  return std::all_of(mapping.outputs.begin(), mapping.outputs.end(), [&](const OutputHead& output) {
+    return mapping.maps == 1 || output.value[0] == output.value[1];
+  });
 }
 
 /// What a layer of one token can learn: each of its maps is a single number, so a head's context is

@@ -304,8 +304,8 @@ std::string compared(const char* what, const std::string& recorded, const std::s
 
 bool CrashReplay::identical() const {
   return recorded.op == now.op && recorded.parameter == now.parameter &&
-         std::ranges::all_of(
-             numbers, [](const Repeated& n) { return run::same_bits(n.recorded, n.now); });
+         std::ranges::all_of(numbers,
+                             [](const Repeated& n) { return run::same_bits(n.recorded, n.now); });
 }
 
 CrashReplay replay_crash(const fs::path& path) {

@@ -170,8 +170,8 @@ std::string other_engine(const RecordedRun& run) {
 }  // namespace
 
 bool Verification::equal() const {
-  return std::ranges::none_of(
-      passes, [](const VerifyPass& pass) { return pass.difference.has_value(); });
+  return std::ranges::none_of(passes,
+                              [](const VerifyPass& pass) { return pass.difference.has_value(); });
 }
 
 Verification verify_run(const fs::path& dir, const VerifyRequest& request) {

@@ -177,14 +177,12 @@ std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents,
     Covered covered;
     fresh.clear();
     if (!again) {
-      for_each_string(
-          read(i), sampled,
-          [&](Index end, std::uint64_t hash) {
-            if (kept.contains(hash))
-              covered.add(end, sampled.around());
-            else
-              fresh.push_back(hash);
-          });
+      for_each_string(read(i), sampled, [&](Index end, std::uint64_t hash) {
+        if (kept.contains(hash))
+          covered.add(end, sampled.around());
+        else
+          fresh.push_back(hash);
+      });
     }
     drop[i] = (again && document.bytes > 0) ||
               static_cast<double>(covered.bytes()) > fraction * static_cast<double>(document.bytes);

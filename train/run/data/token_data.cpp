@@ -232,11 +232,10 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
 
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed, Index micro_batches) {
-  return make_windows_of(
-      config, seed, micro_batches,
-      [vocab_size](const char* key, const auto& entries) {
-        return read_token_files(key, entries, vocab_size);
-      });
+  return make_windows_of(config, seed, micro_batches,
+                         [vocab_size](const char* key, const auto& entries) {
+                           return read_token_files(key, entries, vocab_size);
+                         });
 }
 
 }  // namespace difftape::run

@@ -233,8 +233,8 @@ AttentionMeasures measure_attention(const AttentionView& view,
   measures.sink_rate =
       mean_over(measures.heads, [](const Head& h) { return is_sink(h.first_token); });
   for (size_t map = 0; map < 2; ++map) {
-    measures.map_sink_rate[map] = mean_over(
-        measures.heads, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
+    measures.map_sink_rate[map] =
+        mean_over(measures.heads, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
   }
   return measures;
 }

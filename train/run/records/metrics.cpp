@@ -203,9 +203,9 @@ constexpr const char* kMaps = "attention_maps";
 
 /// Whether a list is logged once: among NaN for all other steps it would be most of the file.
 bool is_of_last_step(std::string_view name) {
-  return std::ranges::any_of(
-      kMetrics,
-      [name](const Metric& metric) { return metric.name == name && metric.when == When::last; });
+  return std::ranges::any_of(kMetrics, [name](const Metric& metric) {
+    return metric.name == name && metric.when == When::last;
+  });
 }
 
 /// A dataset of one row per step, NaN where there is nothing. Most of it is NaN if the list was not

@@ -19,12 +19,10 @@ constexpr std::string_view kSpeeds = "throughput/";
 
 /// The metric of the registry that is logged under a name, or its end if there is none.
 const Metric* registered(const std::string& name) {
-  return std::ranges::find_if(
-      kMetrics,
-      [&](const Metric& metric) {
-        return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
-                                     : name == metric.name;
-      });
+  return std::ranges::find_if(kMetrics, [&](const Metric& metric) {
+    return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
+                                 : name == metric.name;
+  });
 }
 
 using Found = std::optional<DifferentMetric>;

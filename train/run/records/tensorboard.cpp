@@ -148,23 +148,19 @@ fs::path next_file(const fs::path& dir) {
 
 /// What a file begins with, if its first step is `step`.
 std::string head(Index step, const std::string& config) {
-  return event_record(
-             0,
-             [](Message<Event>& event) {
-               event.add_string(Event::file_version, "brain.Event:2");
-             }) +
-         event_record(
-             step,
-             [](Message<Event>& event) {
-               Message<SessionLog> session(event, Event::session_log);
-               session.add_enum(SessionLog::status, kStart);
-             }) +
-         event_record(
-             step,
-             [&config](Message<Event>& event) {
-               Message<Summary> summary(event, Event::summary);
-               add_config(summary, config);
-             });
+  return event_record(0,
+                      [](Message<Event>& event) {
+                        event.add_string(Event::file_version, "brain.Event:2");
+                      }) +
+         event_record(step,
+                      [](Message<Event>& event) {
+                        Message<SessionLog> session(event, Event::session_log);
+                        session.add_enum(SessionLog::status, kStart);
+                      }) +
+         event_record(step, [&config](Message<Event>& event) {
+           Message<Summary> summary(event, Event::summary);
+           add_config(summary, config);
+         });
 }
 
 }  // namespace

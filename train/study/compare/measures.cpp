@@ -7,7 +7,6 @@
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
 #include "train/stats/lr_optimum.h"
-#include "train/stats/spikes.h"
 #include "train/study/compare/run_record.h"
 
 namespace difftape::study {

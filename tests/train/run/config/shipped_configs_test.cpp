@@ -21,12 +21,13 @@ TEST(ShippedConfigs, every_file_loads) {
     if (entry.path().extension() != ".yaml") continue;
     std::ifstream file(entry.path());
     const std::string text(std::istreambuf_iterator<char>(file), {});
-    if (text.find("\nclaims:") != std::string::npos)
+    if (text.find("\nclaims:") != std::string::npos) {
       EXPECT_NO_THROW(study::load_claims(entry.path())) << entry.path();
-    else if (text.find("\nsweep:") != std::string::npos)
+    } else if (text.find("\nsweep:") != std::string::npos) {
       EXPECT_NO_THROW(study::load_sweep(entry.path())) << entry.path();
-    else
+    } else {
       EXPECT_NO_THROW(load_config(entry.path())) << entry.path();
+    }
     ++count;
   }
   EXPECT_GE(count, 6);
@@ -53,13 +54,10 @@ std::vector<std::filesystem::path> shipped_files() {
 
 TEST(ShippedConfigs, every_file_trains_for_20_steps) {
   for (const auto& path : shipped_files()) {
-    EXPECT_NO_THROW(each_config(
-        path, {"train.steps=20"},
-        [](const Config& config) {
-          EXPECT_EQ(config.train.steps, 20);
-          EXPECT_LE(config.optim.warmup_steps, 5);
-        }))
-        << path;
+    EXPECT_NO_THROW(each_config(path, {"train.steps=20"}, [](const Config& config) {
+      EXPECT_EQ(config.train.steps, 20);
+      EXPECT_LE(config.optim.warmup_steps, 5);
+    })) << path;
   }
 }
 

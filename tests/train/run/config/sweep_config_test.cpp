@@ -158,8 +158,7 @@ TEST_F(SweepFile, names_folders_and_seeds_of_runs_come_from_the_sweep_alone) {
 }
 
 TEST_F(SweepFile, a_sweep_file_that_is_not_there_is_missing_input) {
-  EXPECT_EQ(message(
-                system::Exit::missing_input, [] { study::load_sweep("gone.yaml"); }),
+  EXPECT_EQ(message(system::Exit::missing_input, [] { study::load_sweep("gone.yaml"); }),
             "gone.yaml: no such file");
 }
 

@@ -98,8 +98,9 @@ TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
   for (const Field& field : fields()) {
     EXPECT_EQ(field.get(before), field.get(after)) << field.key;
     if (field.key != "data.type" && field.key != "model.attention.qk_clip_threshold" &&
-        !field.key.starts_with("model.rope_scaling."))
+        !field.key.starts_with("model.rope_scaling.")) {
       EXPECT_NE(field.get(before), field.get(Config())) << field.key << " is not tested";
+    }
   }
 }
 

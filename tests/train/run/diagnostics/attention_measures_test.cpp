@@ -30,10 +30,7 @@ TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
   AttentionView view = view_of(HeadMapping::standard(2, 1), 2, 64);
   view.q.fill(0);
   const AttentionMeasures found = measure_attention(view);
-  EXPECT_NEAR(found.first_token,
-              mean_over_queries(
-                  64, [](double n) { return 1 / n; }),
-              1e-12);
+  EXPECT_NEAR(found.first_token, mean_over_queries(64, [](double n) { return 1 / n; }), 1e-12);
   EXPECT_NEAR(found.entropy, mean_over_queries(64, [](double n) { return std::log(n); }), 1e-12);
   EXPECT_EQ(found.sink_rate, 0);
   EXPECT_EQ(found.logits.top1, 0);

@@ -65,26 +65,16 @@ TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
   }
   EXPECT_EQ(key_in_the_way(of_kind("sink")), "model.attention.softmax_denominator");
   EXPECT_EQ(key_in_the_way(of_kind("gated")), "model.attention.gate");
-  EXPECT_EQ(changed(
-                "softmax", [](auto& m) { m.attention.subln = true; }),
+  EXPECT_EQ(changed("softmax", [](auto& m) { m.attention.subln = true; }), "model.attention.subln");
+  EXPECT_EQ(changed("softmax", [](auto& m) { m.head_dim = 16, m.d_model = 130; }), "model.d_model");
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.attention.subln = false; }),
             "model.attention.subln");
-  EXPECT_EQ(changed(
-                "softmax", [](auto& m) { m.head_dim = 16, m.d_model = 130; }),
-            "model.d_model");
-  EXPECT_EQ(changed(
-                "diff_v1", [](auto& m) { m.attention.subln = false; }),
-            "model.attention.subln");
-  EXPECT_EQ(changed(
-                "diff_v1", [](auto& m) { m.attention.lambda_init = LambdaInit::constant; }),
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.attention.lambda_init = LambdaInit::constant; }),
             "model.attention.lambda_init");
-  EXPECT_EQ(changed(
-                "diff_v1", [](auto& m) { m.attention.lambda = LambdaKind::sigmoid; }),
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.attention.lambda = LambdaKind::sigmoid; }),
             "model.attention.lambda");
-  EXPECT_EQ(changed(
-                "diff_v1", [](auto& m) { m.norm_eps = 1e-6; }),
-            "model.norm_eps");
-  EXPECT_EQ(changed(
-                "diff_v2", [](auto& m) { m.attention.lambda = LambdaKind::exponential; }),
+  EXPECT_EQ(changed("diff_v1", [](auto& m) { m.norm_eps = 1e-6; }), "model.norm_eps");
+  EXPECT_EQ(changed("diff_v2", [](auto& m) { m.attention.lambda = LambdaKind::exponential; }),
             "model.attention.lambda");
   EXPECT_EQ(changed("diff_v2", [](auto& m) { m.attention.subln = true; }), "model.attention.subln");
 }

@@ -56,14 +56,9 @@ TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {
   };
   const auto longer = [](Config& c) { c.train.steps = 200; };
   EXPECT_EQ(why(100, longer), "");
-  EXPECT_EQ(why(
-                50, [](Config& c) { c.train.checkpoint_interval = 7, c.train.keep_last = 2; }),
-            "");
-  EXPECT_EQ(why(
-                100, [](Config& c) { c.train.steps = 99; }),
-            "train.steps is 100, not 99");
-  EXPECT_EQ(why(
-                0, [](Config& c) { c.optim.lr = 0.5, c.run.seed = 9; }),
+  EXPECT_EQ(why(50, [](Config& c) { c.train.checkpoint_interval = 7, c.train.keep_last = 2; }), "");
+  EXPECT_EQ(why(100, [](Config& c) { c.train.steps = 99; }), "train.steps is 100, not 99");
+  EXPECT_EQ(why(0, [](Config& c) { c.optim.lr = 0.5, c.run.seed = 9; }),
             "run.seed is 1, not 9; optim.lr is 0.001, not 0.5");
   EXPECT_EQ(why(100, [](Config& c) { c.train.steps = 5000; }), "");
   made.train.gradient_ramp = 2;

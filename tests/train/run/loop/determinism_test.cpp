@@ -169,8 +169,7 @@ TEST_P(Precisions, change_the_loss_but_little) {
   EXPECT_NEAR(rounded, full, 0.02 * full);
 }
 
-INSTANTIATE_TEST_SUITE_P(Words, Precisions,
-                         testing::Values("bf16", "bf16_emulated"),
+INSTANTIATE_TEST_SUITE_P(Words, Precisions, testing::Values("bf16", "bf16_emulated"),
                          [](const auto& word) { return word.param; });
 
 TEST(Precision, is_refused_by_the_program_of_doubles_with_what_to_write_instead) {

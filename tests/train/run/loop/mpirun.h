@@ -80,8 +80,9 @@ class Mpirun : public testing::Test {
     ASSERT_FALSE(measured(project / a).empty());
     EXPECT_EQ(measured(project / a), measured(project / b));
     EXPECT_TRUE(files_in(project / a / "diverged") == files_in(project / b / "diverged"));
-    if (std::filesystem::exists(project / a / "checkpoints"))
+    if (std::filesystem::exists(project / a / "checkpoints")) {
       EXPECT_TRUE(last_checkpoint(project / a) == last_checkpoint(project / b));
+    }
   }
   /// Names and contents; empty if there is no such folder.
   static std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {

@@ -174,7 +174,9 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
     const auto guard = Checkpoint(find_checkpoint(project / whole)).meta().extra_state["guard"];
     EXPECT_EQ(guard["norms"]["count"], 90);
     EXPECT_EQ(guard["norms"].contains("variance"), value == OnSpike::zclip);
-    if (value == OnSpike::zclip) EXPECT_GT(guard["norms"]["spikes"], 0) << "some were clipped";
+    if (value == OnSpike::zclip) {
+      EXPECT_GT(guard["norms"]["spikes"], 0) << "some were clipped";
+    }
   }
 }
 

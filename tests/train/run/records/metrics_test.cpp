@@ -52,8 +52,11 @@ TEST(MetricsWriter, continues_an_existing_file) {
 
 TEST(MetricsWriter, a_full_disk_is_an_output_error) {
   MetricsWriter writer("/dev/full");
-  EXPECT_THAT([&] { writer.write(1, {{"train/loss", 5.5}}); },
-              ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
+  EXPECT_THAT(
+      [&] {
+        writer.write(1, {{"train/loss", 5.5}});
+      },
+      ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
 }
 
 TEST(MetricsWriter, a_path_that_cannot_be_opened_is_an_output_error) {
@@ -229,11 +232,13 @@ TEST(Column, is_a_map_from_rows_in_whatever_order_they_come) {
       EXPECT_EQ(column.row(i), row);
       EXPECT_EQ(column.values()[i++], value);
     }
-    for (std::size_t row = 0; row < 60; ++row)
-      if (expected.contains(row))
+    for (std::size_t row = 0; row < 60; ++row) {
+      if (expected.contains(row)) {
         EXPECT_EQ(column[row], expected[row]);
-      else
+      } else {
         EXPECT_TRUE(std::isnan(column[row]));
+      }
+    }
   }
 }
 

@@ -218,9 +218,8 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   const Index passes = request.options.any() ? 2 : 1, total = passes * total_size(request.files);
   Corpus corpus;
   if (request.options.any()) {
-    corpus = divide_documents(
-        request.files, request.key, tokenizer.utf8, request.options,
-        [&](Index done) { request.on_progress(done, total); });
+    corpus = divide_documents(request.files, request.key, tokenizer.utf8, request.options,
+                              [&](Index done) { request.on_progress(done, total); });
   }
   Prepared prepared;
   prepared.domains = corpus.domains;

@@ -33,9 +33,8 @@ Tokenizer byte_tokenizer() {
           .decode =
               [](std::span<const std::int32_t> tokens) {
                 std::vector<std::int32_t> bytes;
-                std::ranges::copy_if(
-                    tokens, std::back_inserter(bytes),
-                    [](std::int32_t token) { return token < kBytes; });
+                std::ranges::copy_if(tokens, std::back_inserter(bytes),
+                                     [](std::int32_t token) { return token < kBytes; });
                 return text_of(bytes);
               },
           .bytes = [](std::int32_t token) { return Index{token >= 0 && token < kBytes}; }};

@@ -30,7 +30,9 @@ TEST_P(EveryTask, gives_whole_rows_of_known_tokens_and_scores_some_of_them) {
       EXPECT_GE(token, 0);
       EXPECT_LT(token, data->vocab_size());
     }
-    if (!batch.scored.empty()) EXPECT_EQ(batch.scored.size(), 4u * 64);
+    if (!batch.scored.empty()) {
+      EXPECT_EQ(batch.scored.size(), 4u * 64);
+    }
     for (Index b = 0; b < 4; ++b) {
       Index scored = 0;
       for (Index t = 0; t < 64; ++t) scored += test::is_scored(batch, b, t);

@@ -105,12 +105,11 @@ int main(int argc, char** argv) {
       Index best = 0;
       softmax_logs.push_back(logs.col(0).mean());
       best_logs.push_back(logs.colwise().mean().maxCoeff(&best));
-      std::printf("%-11g  %-5g  %-24s  %-24s  %-11.3g  %-24s  %s\n", correlation, noise,
-                  geometric_mean(logs.col(0)).c_str(),
-                  geometric_mean(logs.col(kLambdas - 1)).c_str(),
-                  static_cast<double>(best) / (kLambdas - 1),
-                  geometric_mean(logs.col(best)).c_str(),
-                  geometric_mean(logs.col(best) - logs.col(0)).c_str());
+      std::printf(
+          "%-11g  %-5g  %-24s  %-24s  %-11.3g  %-24s  %s\n", correlation, noise,
+          geometric_mean(logs.col(0)).c_str(), geometric_mean(logs.col(kLambdas - 1)).c_str(),
+          static_cast<double>(best) / (kLambdas - 1), geometric_mean(logs.col(best)).c_str(),
+          geometric_mean(logs.col(best) - logs.col(0)).c_str());
     }
     std::printf("%-11g  SNR below 1 from noise %s (softmax), %s (best lambda)\n", correlation,
                 crossing(softmax_logs).c_str(), crossing(best_logs).c_str());

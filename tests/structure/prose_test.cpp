@@ -52,8 +52,8 @@ std::vector<std::string> files_with(const std::vector<std::string>& extensions) 
     if (is_generated(name + "/")) continue;
     const auto add = [&](const fs::path& path) {
       const std::string relative = fs::relative(path, kRoot);
-      if (std::ranges::count(extensions, path.extension().string()) > 0 && !is_generated(relative) &&
-          is_rewritten(relative)) {
+      if (std::ranges::count(extensions, path.extension().string()) > 0 &&
+          !is_generated(relative) && is_rewritten(relative)) {
         found.push_back(relative);
       }
     };

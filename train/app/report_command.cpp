@@ -12,12 +12,12 @@
 
 #include "train/app/commands.h"
 #include "train/run/records/progress.h"
-#include "train/study/compare/tables.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/lr_curves.h"
 #include "train/study/compare/run_record.h"
 #include "train/study/compare/study.h"
+#include "train/study/compare/tables.h"
 #include "train/study/page/report.h"
 #include "train/system/exit.h"
 #include "train/system/files.h"

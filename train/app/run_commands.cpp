@@ -27,32 +27,25 @@ constexpr const char* kResume = "latest";
 constexpr const char* kResumeAuto = "auto";
 
 struct TrainArguments {
-  std::string config, out, resume, fork;
+  std::string config, out, resume, init_from, fork_from;
   std::vector<std::string> overrides;
   Index overfit_steps = 0;
-  bool forks = false, profile = false, overfits = false;
+  bool inits_from = false, profile = false, overfits = false;
 };
 
-/// Of --resume=CHECKPOINT: the file that is meant; nothing of other words.
-std::optional<std::filesystem::path> checkpoint_to_resume(const std::string& resume) {
-  if (resume.empty() || resume == kResume || resume == kResumeAuto) return std::nullopt;
-  if (run::names_checkpoint(resume)) return run::find_checkpoint(resume);
-  throw UsageError(
-      fmt::format("--resume={}: need --resume, or --resume=auto, which starts the run or continues "
-                  "it, whichever it needs, or --resume=CHECKPOINT",
-                  resume));
-}
-
-/// Says in the request what --resume means for a run that goes to its directory. Of processes that
-/// train together the first has the directory.
-void ask_to_resume(const std::string& resume, const run::Config& config,
-                   run::TrainRequest& request) {
-  if (processes::rank() != 0 || resume.empty()) return;
-  if (const auto checkpoint = checkpoint_to_resume(resume)) {
-    branch_run(*checkpoint, config, request.out);
-    request.note = fmt::format("the steps before are those of {}", checkpoint->string());
+/// Sets what the request says about steps that were done before, here or in the run of --fork-from.
+/// Only the first of several processes touches the directory.
+void ask_to_continue(const TrainArguments& a, const run::Config& config,
+                     run::TrainRequest& request) {
+  if (processes::rank() != 0) return;
+  if (!a.fork_from.empty()) {
+    const std::filesystem::path checkpoint = run::find_checkpoint(a.fork_from);
+    branch_run(checkpoint, config, request.out);
+    request.note = fmt::format("earlier steps come from {}", checkpoint.string());
+    request.resume = true;
   }
-  request.resume = resume != kResumeAuto || run::has_run_to_resume(request.out);
+  if (a.resume.empty()) return;
+  request.resume = a.resume != kResumeAuto || run::has_run_to_resume(request.out);
   if (!request.resume)
     request.note = fmt::format("begins before step 1 of {}: there is no run to continue in {}",
                                config.train.steps, request.out.string());
@@ -64,28 +57,24 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
   const std::filesystem::path usual = std::filesystem::is_directory(a.config)
                                           ? std::filesystem::path(a.config)
                                           : default_out(config);
-  const bool branches = checkpoint_to_resume(a.resume).has_value();
-  throw_if<UsageError>(
-      branches && a.out.empty(),
-      "--resume={}: goes on in a directory of its own, the run of the checkpoint stays as it is; "
-      "say where with --out",
-      a.resume);
+  throw_if<UsageError>(!a.fork_from.empty() && a.out.empty(),
+                       "--fork-from writes to a new run directory; name it with --out");
   if (a.out.empty()) return usual;
-  throw_if<UsageError>(
-      !a.resume.empty() && !branches,
-      "--out auto is a directory of a new run; --resume needs that of the old one");
+  throw_if<UsageError>(!a.resume.empty(),
+                       "--out auto names a new run directory, but --resume needs an existing one; "
+                       "name it with --out");
   return run::free_run_dir(usual);
 }
 
-/// --fork is train.init_from in other words.
-void fork(const TrainArguments& a, run::Config& config) {
-  if (!a.forks) return;
-  throw_if<UsageError>(a.fork.empty(), "--fork: need a checkpoint or a run directory");
+/// Applies --init-from, the option for train.init_from.
+void set_initial_weights(const TrainArguments& a, run::Config& config) {
+  if (!a.inits_from) return;
+  throw_if<UsageError>(a.init_from.empty(), "--init-from: expected a checkpoint or run directory");
   for (const std::string& text : a.overrides) {
     throw_if<UsageError>(text.starts_with("train.init_from="),
-                         "--fork and --set train.init_from say the same; give one of them");
+                         "--init-from and --set train.init_from are the same; give one of them");
   }
-  config.train.init_from = system::absolute_path(a.fork);
+  config.train.init_from = system::absolute_path(a.init_from);
 }
 
 void print_step(Index step, Index steps, double loss) {
@@ -110,8 +99,9 @@ std::string verdict(const run::Overfit& found, double target) {
 }
 
 system::Exit overfit_as_told(const TrainArguments& a) {
-  throw_if<UsageError>(!a.out.empty() || !a.resume.empty() || a.forks || a.profile,
-                       "--overfit leaves nothing behind; give it alone, with --set");
+  throw_if<UsageError>(
+      !a.out.empty() || !a.resume.empty() || a.inits_from || !a.fork_from.empty() || a.profile,
+      "--overfit leaves nothing behind; give it alone, with --set");
   run::OverfitRequest request;
   request.steps = a.overfit_steps;
   throw_if<UsageError>(request.steps < 1, "--overfit: need a number of steps above 0");
@@ -127,11 +117,17 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   if (system::is_there(std::filesystem::path(a.config) / "env.json"))
     run::read_env(a.config);  // refuses a run of another format by name, before its keys are read
   run::Config config = run::load_config(a.config, a.overrides).config;
-  fork(a, config);
+  set_initial_weights(a, config);
+  throw_if<UsageError>(!a.resume.empty() && a.resume != kResume && a.resume != kResumeAuto,
+                       "--resume={}: expected --resume or --resume=auto; --fork-from CHECKPOINT "
+                       "continues from a checkpoint in a new directory",
+                       a.resume);
+  throw_if<UsageError>(!a.fork_from.empty() && (!a.resume.empty() || a.inits_from),
+                       "--fork-from excludes --resume and --init-from; give one of them");
   run::TrainRequest request;
   request.out = directory_of(a, config);
   outlive_reader();
-  ask_to_resume(a.resume, config, request);
+  ask_to_continue(a, config, request);
   request.profile = a.profile;
   request.command = context.command_line;
   request.console = &std::cout;
@@ -143,11 +139,11 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
 
 void train_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<TrainArguments>();
-  CLI::App& command =
-      add_command(program, "train", "Train one model from a configuration",
-                  {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
-                   "train my.yaml --resume=auto",
-                   "train my.yaml --fork runs/mine --out runs/forked", "train my.yaml --overfit"});
+  CLI::App& command = add_command(
+      program, "train", "Train one model from a configuration",
+      {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
+       "train my.yaml --resume=auto", "train my.yaml --init-from runs/mine --out runs/tuned",
+       "train my.yaml --overfit"});
   command.preparse_callback([](std::size_t) { processes::join(); });
   add_config(command, a->config);
   add_set(command, a->overrides);
@@ -155,12 +151,14 @@ void train_command(CLI::App& program, Context& context) {
              "Run directory (default: run.out, or runs/<run.name>); auto: the first of that, "
              "that-2, that-3, ... that is free");
   command.add_flag(fmt::format("--resume{{{}}}", kResume), a->resume,
-                   "Continue from the latest checkpoint of the run; --resume=auto: start it if "
-                   "there is none; --resume=CHECKPOINT: go on from there in a new directory, "
-                   "--out");
-  const CLI::Option* fork =
-      add_option(command, "--fork", a->fork,
-                 "Begin with the weights of this checkpoint or run (train.init_from)");
+                   "Continue the run from its latest checkpoint; --resume=auto starts the run if "
+                   "there is nothing to continue");
+  add_option(command, "--fork-from", a->fork_from,
+             "Continue from this checkpoint in a new run directory, --out, with its history")
+      ->check(refuse_empty);
+  const CLI::Option* init_from =
+      add_option(command, "--init-from", a->init_from,
+                 "Start with the weights of this checkpoint or run (train.init_from)");
   command.add_flag("--profile", a->profile,
                    "Also write trace.json and profile.txt: where the time of ten steps goes");
   const CLI::Option* overfit =
@@ -169,8 +167,8 @@ void train_command(CLI::App& program, Context& context) {
                     "Only check that the model can learn: one sequence by heart, with AdamW; "
                     "--overfit=STEPS: in so many. Exit code 0: it did; 1: it did not")
           ->check(refuse_no_index);
-  command.callback([a, &context, fork, overfit] {
-    a->forks = fork->count() > 0;
+  command.callback([a, &context, init_from, overfit] {
+    a->inits_from = init_from->count() > 0;
     a->overfits = overfit->count() > 0;
     context.exit = train_as_told(*a, context);
   });
@@ -184,7 +182,8 @@ struct GradsArguments {
 };
 
 void write_grads_of(const GradsArguments& arguments) {
-  require_h5_output(arguments.out, "grads", {"grad", "logits"}, {arguments.model, arguments.batch});
+  require_h5_output(arguments.out, "dump-grads", {"grad", "logits"},
+                    {arguments.model, arguments.batch});
   const run::NamedModel named = run::open_model(arguments.model, arguments.overrides);
   const run::Batch batch = run::read_token_batch(arguments.batch);
   const run::LossAndLogits result = forward_backward(
@@ -199,9 +198,10 @@ void write_grads_of(const GradsArguments& arguments) {
 
 void grads_command(CLI::App& program, Context&) {
   auto a = std::make_shared<GradsArguments>();
-  CLI::App& command = add_command(
-      program, "grads", "Write loss, logits and every gradient of a batch, for other frameworks",
-      {"grads runs/mine --batch tokens.h5 --out grads.h5"});
+  CLI::App& command =
+      add_command(program, "dump-grads",
+                  "Write loss, logits and every gradient of a batch, for other frameworks",
+                  {"dump-grads runs/mine --batch tokens.h5 --out grads.h5"});
   add_option(command, "CONFIG_OR_CKPT", a->model,
              "Configuration (initial weights), checkpoint or run directory")
       ->required();

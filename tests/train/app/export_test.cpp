@@ -64,9 +64,9 @@ TEST_F(Exported, come_back_as_a_checkpoint_that_everything_takes) {
     EXPECT_EQ(loss(back), loss("run"));
     put(project / "back.yaml", output({"config", "show", back}));
     EXPECT_EQ(contents(project / "back.yaml"), contents(project / "run/config.yaml"));
-    output({"train", "back.yaml", "--fork", back, "--out", "fork_" + form[0]});
+    output({"train", "back.yaml", "--init-from", back, "--out", "fork_" + form[0]});
   }
-  output({"train", "tiny.yaml", "--fork", "run", "--out", "fork"});
+  output({"train", "tiny.yaml", "--init-from", "run", "--out", "fork"});
   EXPECT_EQ(test::measured(project / "fork_hf"), test::measured(project / "fork"));
   EXPECT_EQ(test::measured(project / "fork_safetensors"), test::measured(project / "fork"));
 }

@@ -1,4 +1,4 @@
-// difftape grads: loss, logits and gradients of a batch as a file.
+// difftape dump-grads: loss, logits and gradients of a batch as a file.
 #include "train/run/loop/grads.h"
 
 #include "tests/train/run/loop/tiny.h"
@@ -27,7 +27,7 @@ class Grads : public testing::Test {
     file.save();
   }
   Outcome grads(const std::string& model, Words more = {}, const test::Conditions& with = {}) {
-    Words arguments{"grads", model, "--batch", "tokens.h5", "--out", "grads.h5"};
+    Words arguments{"dump-grads", model, "--batch", "tokens.h5", "--out", "grads.h5"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return project.difftape(arguments, with);
   }
@@ -195,23 +195,23 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   const std::string tokens = contents(project / "tokens.h5");
   const Outcome input = grads("tiny.yaml", {"--out", "./tokens.h5"});
   EXPECT_EQ(input.exit, 64) << "given twice";
-  EXPECT_EQ(test::error(74, project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out",
-                                              "./tokens.h5"})),
+  EXPECT_EQ(test::error(74, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
+                                              "--out", "./tokens.h5"})),
             "difftape: ./tokens.h5 exists and is what this command reads; only .h5 files "
             "are replaced: choose another name with --out\n");
   EXPECT_EQ(contents(project / "tokens.h5"), tokens);
   const Outcome text =
-      project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "text.txt"});
+      project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "text.txt"});
   EXPECT_EQ(text.exit, 64);
   EXPECT_EQ(text.err, "difftape: --out: text.txt does not end in .h5\n");
   put(project / "mine.h5", tokens);
   const Outcome mine =
-      project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "mine.h5"});
+      project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "mine.h5"});
   EXPECT_EQ(mine.exit, 74);
   EXPECT_THAT(mine.err, HasSubstr("mine.h5 exists and is no output of grads"));
   EXPECT_EQ(contents(project / "mine.h5"), tokens);
-  EXPECT_EQ(test::error(74, project.difftape({"grads", "tiny.yaml", "--batch", "tokens.h5", "--out",
-                                              "gone/grads.h5"})),
+  EXPECT_EQ(test::error(74, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
+                                              "--out", "gone/grads.h5"})),
             "difftape: cannot write gone/grads.h5: gone is no directory\n");
 }
 

@@ -27,7 +27,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
   EXPECT_EQ(help.err, "");
   for (const std::string command :
        {"init", "train", "sweep", "report", "runs", "diff", "plan", "config", "export", "import",
-        "data", "grads", "verify", "gradcheck", "doctor"})
+        "data", "dump-grads", "verify", "gradcheck", "doctor"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
   EXPECT_THAT(help.out, AllOf(HasSubstr("difftape sweep configs/sweeps/quickstart.yaml"),
                               HasSubstr("64 usage; 65 bad data or checkpoint; 66 input missing"),
@@ -49,7 +49,7 @@ TEST(Help, of_every_command_mentions_its_arguments) {
       {{"config", "show"}, {"CONFIG", "--set", "--arm", "--origin", "--json"}},
       {{"config", "keys"}, {"PREFIX", "--json"}},
       {{"config", "schema"}, {}},
-      {{"grads"}, {"CONFIG_OR_CKPT", "--batch", "--out", "--set"}},
+      {{"dump-grads"}, {"CONFIG_OR_CKPT", "--batch", "--out", "--set"}},
       {{"export"}, {"RUN_OR_CKPT", "--format", "--out"}},
       {{"import"}, {"FILE_OR_DIR", "--out", "--set"}},
       {{"verify"}, {"RUN", "--threads", "--from"}},
@@ -158,8 +158,8 @@ TEST(Usage, missing_arguments_are_named) {
   EXPECT_THAT(usage_error({"sweep"}), HasSubstr("SWEEP is required"));
   EXPECT_THAT(usage_error({"report"}), HasSubstr("RUN_DIR is required"));
   EXPECT_THAT(usage_error({"config", "show"}), HasSubstr("CONFIG_OR_CKPT is required"));
-  EXPECT_THAT(usage_error({"grads", "tiny.yaml"}), HasSubstr("--batch is required"));
-  EXPECT_THAT(usage_error({"grads", "tiny.yaml", "--batch", "b.h5"}),
+  EXPECT_THAT(usage_error({"dump-grads", "tiny.yaml"}), HasSubstr("--batch is required"));
+  EXPECT_THAT(usage_error({"dump-grads", "tiny.yaml", "--batch", "b.h5"}),
               HasSubstr("--out is required"));
   EXPECT_THAT(usage_error({"train", "tiny.yaml", "--out"}), HasSubstr("--out: 1 required TEXT"));
   EXPECT_THAT(usage_error({"train", "tiny.yaml", "--set"}),

@@ -101,8 +101,8 @@ std::string earlier_checkpoint(const Config& made, const Config& wanted, const f
   for (const auto& [step, file] : checkpoints_in(directory)) {
     if (!why_not_continued(made, wanted, step).empty()) continue;
     return fmt::format(
-        "; its checkpoint of step {} can go on so, in a directory of its own: difftape train {} "
-        "--resume={} --set train.steps={} --out DIR",
+        "; to continue from its checkpoint of step {} in a new directory: difftape train {} "
+        "--fork-from {} --set train.steps={} --out DIR",
         step, directory.parent_path().string(), file.string(), wanted.train.steps);
   }
   return "; resume with the run's own config.yaml, or start a new run with another --out";

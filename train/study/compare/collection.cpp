@@ -80,8 +80,8 @@ bool has_more(const fs::path& dir) {
   if (!is_there(dir / kIndexFile) || !system::DirectoryLock::is_held(dir)) return false;
   const auto rows = system::read_csv(system::read_text(dir / kIndexFile));
   if (rows.empty()) return false;
-  const auto at = static_cast<std::size_t>(std::ranges::find(rows.front(), "state") -
-                                           rows.front().begin());
+  const auto at =
+      static_cast<std::size_t>(std::ranges::find(rows.front(), "state") - rows.front().begin());
   return std::ranges::any_of(rows, [at](const std::vector<std::string>& row) {
     return at < row.size() && (row[at] == to_string(run::RunState::queued) ||
                                row[at] == to_string(run::RunState::running));

@@ -122,8 +122,8 @@ void Drawing::line(Point from, Point to, std::string_view attributes) {
           attributes);
 }
 
-void Drawing::points(const char* shape, std::span<const Point> points,
-                     std::string_view attributes, std::string_view title) {
+void Drawing::points(const char* shape, std::span<const Point> points, std::string_view attributes,
+                     std::string_view title) {
   std::string text;
   for (const Point& each : points)
     text += fmt::format("{}{},{}", text.empty() ? "" : " ", number(each.x), number(each.y));

@@ -43,8 +43,7 @@ constexpr double kFewestPoints = 20, kPointBytes = 29;
 constexpr std::size_t kMostCharts = 140;
 
 std::size_t drawn_charts(const Input& input) {
-  const double each =
-      static_cast<double>(input.study.cells().size()) * kFewestPoints * kPointBytes;
+  const double each = static_cast<double>(input.study.cells().size()) * kFewestPoints * kPointBytes;
   return std::min(
       {input.charts.curves.size(), kMostCharts, static_cast<std::size_t>(kDataBytes / each)});
 }

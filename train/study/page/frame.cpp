@@ -60,9 +60,10 @@ namespace {
 /// For a reader without JavaScript; the script of the page keeps what was chosen.
 std::string refresh_element(int seconds) {
   return seconds == 0 ? ""
-                      : fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\">"
-                                    "</noscript>",
-                                    seconds);
+                      : fmt::format(
+                            "<noscript><meta http-equiv=\"refresh\" content=\"{}\">"
+                            "</noscript>",
+                            seconds);
 }
 
 /// Scripts that have it may run. Whoever wrote what is in a run could not know it.

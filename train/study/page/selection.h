@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "train/run/records/metric_registry.h"
-#include "train/study/compare/measures.h"
 #include "train/study/compare/lr_curves.h"
+#include "train/study/compare/measures.h"
 
 namespace difftape::study::page {
 

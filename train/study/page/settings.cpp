@@ -50,13 +50,14 @@ KeyValues side_by_side(const Study& study, Json (*object_of)(const RunRecord&)) 
       for (const auto& [key, value] : object.items()) {
         const std::size_t at = add_once(names, key);
         if (at == found.size()) found.emplace_back(study.arms.size());
-        add_once(found[at][arm], value.is_string() ? value.get<std::string>()
-                                                   : system::json_text(value));
+        add_once(found[at][arm],
+                 value.is_string() ? value.get<std::string>() : system::json_text(value));
       }
     }
   }
   KeyValues keys;
-  for (std::size_t i = 0; i < names.size(); ++i) keys.emplace_back(names[i], mapped(found[i], joined));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    keys.emplace_back(names[i], mapped(found[i], joined));
   return keys;
 }
 

@@ -6,9 +6,9 @@
 #include "train/run/loop/step.h"
 #include "train/run/records/progress.h"
 #include "train/study/compare/run_record.h"
-#include "train/study/sweep/worker.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/study/sweep/sweep.h"
+#include "train/study/sweep/worker.h"
 #include "train/system/number.h"
 #include "train/system/text_table.h"
 

@@ -43,7 +43,8 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                 run::ConfigErrors& errors) {
   const std::vector<std::string> arms = names_of(runs, arm_of);
   const auto check_task = [&](const Claim& claim, const std::string& a, const std::string& b) {
-    const auto first = std::ranges::find(runs, a, arm_of), second = std::ranges::find(runs, b, arm_of);
+    const auto first = std::ranges::find(runs, a, arm_of),
+               second = std::ranges::find(runs, b, arm_of);
     if (first == runs.end() || second == runs.end()) return;
     const auto found = differences(first->config(), second->config(), run::kOfTask);
     if (found.empty()) return;
@@ -122,9 +123,9 @@ class SweepReader {
     const std::vector<Index> seeds = seeds_of(settings);
     const Axes axes = read_axes(settings, errors_);
     sweep.swept = swept_keys(axes);
-    const RunListSource source{
-        file_, all_, overrides_, {path_, 1, 1}, arms,
-        seeds, axes, sweep.out,  sweep.claims ? sweep.claims->digest : ""};
+    const RunListSource source{file_,         all_,      overrides_,
+                               {path_, 1, 1}, arms,      seeds,
+                               axes,          sweep.out, sweep.claims ? sweep.claims->digest : ""};
     sweep.runs = make_runs(source, errors_);
     if (sweep.claims && !errors_.any())
       check_claims(*sweep.claims, sweep.runs, all_.find("sweep.claims")->value.location, errors_);

@@ -66,7 +66,7 @@ def train(program, run, model):
 
 
 def logits_of(program, model, batch, out):
-    difftape(program, "grads", model, "--batch", batch, "--out", out)
+    difftape(program, "dump-grads", model, "--batch", batch, "--out", out)
     with h5py.File(out) as file:
         return file["logits"][:]
 

@@ -135,14 +135,14 @@ TEST_F(Branch, is_what_the_refusal_of_a_longer_run_says_and_has_the_bits_of_one_
   const std::vector<std::string> longer{"--set", "train.steps=40"};
   EXPECT_THAT(test::error(78, project.difftape({"train", "run", "--resume", longer[0], longer[1]})),
               HasSubstr("its checkpoint of step 8 can go on so, in a directory of its own: "
-                        "difftape train run --resume=run/checkpoints/step-00000008.h5 "
+                        "difftape train run --fork-from run/checkpoints/step-00000008.h5 "
                         "--set train.steps=40 --out DIR\n"));
   const std::string before = test::measured(project / "run"), checkpoint = "step-00000008.h5";
   EXPECT_THAT(
-      test::output(project.difftape({"train", "run", "--resume=run/checkpoints/" + checkpoint,
+      test::output(project.difftape({"train", "run", "--fork-from", "run/checkpoints/" + checkpoint,
                                      longer[0], longer[1], "--out", "more/longer"})),
       HasSubstr("continues after step 8 of 40\n"
-                "the steps before are those of run/checkpoints/" +
+                "earlier steps come from run/checkpoints/" +
                 checkpoint));
   EXPECT_EQ(test::measured(project / "run"), before);
   EXPECT_EQ(read_status(project / "run").step, 20);
@@ -162,15 +162,15 @@ TEST_F(Branch, needs_a_free_directory_and_a_checkpoint_of_a_run_that_can_go_on_s
     command.insert(command.end(), more.begin(), more.end());
     return project.difftape(command);
   };
-  EXPECT_THAT(test::error(64, branch({"--resume=" + early.string()})),
-              HasSubstr("say where with --out"));
-  EXPECT_EQ(branch({"--resume=" + early.string(), "--out", "run"}).exit, 74);
-  EXPECT_EQ(branch({"--resume=run/checkpoints/latest", "--out", "new"}).exit, 78);
-  EXPECT_EQ(branch({"--resume=run/checkpoints/none.h5", "--out", "new"}).exit, 66);
+  EXPECT_THAT(test::error(64, branch({"--fork-from", early.string()})),
+              HasSubstr("--fork-from writes to a new run directory; name it with --out"));
+  EXPECT_EQ(branch({"--fork-from", early.string(), "--out", "run"}).exit, 74);
+  EXPECT_EQ(branch({"--fork-from", "run/checkpoints/latest", "--out", "new"}).exit, 78);
+  EXPECT_EQ(branch({"--fork-from", "run/checkpoints/none.h5", "--out", "new"}).exit, 66);
   fs::copy(early, project / "alone.h5");
-  EXPECT_EQ(branch({"--resume=alone.h5", "--out", "new"}).exit, 66) << "without its run";
+  EXPECT_EQ(branch({"--fork-from", "alone.h5", "--out", "new"}).exit, 66) << "without its run";
   EXPECT_FALSE(fs::exists(project / "new"));
-  EXPECT_EQ(branch({"--resume=" + early.string(), "--out", "auto"}).exit, 0);
+  EXPECT_EQ(branch({"--fork-from", early.string(), "--out", "auto"}).exit, 0);
   EXPECT_EQ(read_status(project / "run-2").step, 40);
 }
 
@@ -182,8 +182,8 @@ class Fork : public testing::Test {
 };
 
 TEST_F(Fork, begins_where_the_weights_of_the_other_run_are) {
-  EXPECT_THAT(test::output(project.difftape({"train", "tiny.yaml", "--fork", "old", "--out", "new",
-                                             "--set", "optim.lr=0.005"})),
+  EXPECT_THAT(test::output(project.difftape({"train", "tiny.yaml", "--init-from", "old", "--out",
+                                             "new", "--set", "optim.lr=0.005"})),
               HasSubstr("begins with the weights of "));
   const auto env = read_env(project / "new");
   const fs::path checkpoint = project / "old/checkpoints/step-00000012.h5";
@@ -211,7 +211,7 @@ TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
 
 TEST_F(Fork, keeps_the_weights_it_began_with_when_it_goes_on) {
   ASSERT_EQ(project.train("other"), system::Exit::ok);
-  std::vector<std::string> words{"train", "tiny.yaml", "--fork", "old", "--out", "new"};
+  std::vector<std::string> words{"train", "tiny.yaml", "--init-from", "old", "--out", "new"};
   ASSERT_EQ(project.difftape(words).exit, 0);
   words[3] = "other";
   words.insert(words.end(), {"--set", "train.steps=20", "--resume"});
@@ -253,14 +253,14 @@ TEST_F(Fork, of_what_fits_not_or_is_not_there_leaves_nothing) {
     EXPECT_FALSE(fs::exists(project / "new"));
     return outcome;
   };
-  EXPECT_THAT(error({"--fork", "gone"}, 66),
+  EXPECT_THAT(error({"--init-from", "gone"}, 66),
               testing::AllOf(HasSubstr("no checkpoint at "), HasSubstr("in train.init_from")));
-  EXPECT_THAT(error({"--fork", "old", "--set", "model.d_ff=32"}, 65),
+  EXPECT_THAT(error({"--init-from", "old", "--set", "model.d_ff=32"}, 65),
               HasSubstr("does not fit the model: "));
-  EXPECT_THAT(error({"--fork", ""}, 64), HasSubstr("--fork: need a checkpoint"));
-  EXPECT_THAT(error({"--fork", "old", "--set", "train.init_from=old"}, 64),
+  EXPECT_THAT(error({"--init-from", ""}, 64), HasSubstr("--init-from: expected a checkpoint"));
+  EXPECT_THAT(error({"--init-from", "old", "--set", "train.init_from=old"}, 64),
               HasSubstr("say the same"));
-  EXPECT_THAT(error({"--fork", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));
+  EXPECT_THAT(error({"--init-from", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
   EXPECT_THAT(directory.out, testing::EndsWith(nothing)) << "its own configuration";
   EXPECT_EQ(project.difftape({"train", "run"}).exit, 74);
   EXPECT_THAT(test::error(64, project.difftape({"train", "run", "--resume=soon"})),
-              HasSubstr("--resume=soon: need --resume, or --resume=auto"));
+              HasSubstr("--resume=soon: expected --resume or --resume=auto"));
 }
 
 TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {

@@ -18,8 +18,8 @@ using test::records;
 using test::Result;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::ThrowsMessage;
 using testing::Not;
+using testing::ThrowsMessage;
 
 /// Two arms at two learning rates with three seeds: losses 2.3 and 2.4 or 0.05 below, plus 0.01 a
 /// seed.

@@ -23,9 +23,9 @@ using test::ScratchDir;
 using test::SyntheticRun;
 using test::write_run;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
-using testing::AnyOf;
 
 TEST(RunsSection, links_the_files_that_each_run_has) {
   const ScratchDir dir;

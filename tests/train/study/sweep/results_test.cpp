@@ -14,9 +14,9 @@ using test::contents;
 using test::Outcome;
 using test::put;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
-using testing::ContainsRegex;
 
 constexpr const char* kClaims = R"(learning_rates: lr_star.csv
 margins: {val_loss: {margin: 0.01, reason: r}, lr_sensitivity: {margin: 0.5, reason: r}}

@@ -114,8 +114,8 @@ Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& 
   for (const double factor : claim.own_lr) {
     if (std::ranges::find(selected.rates, factor) != selected.rates.end()) continue;
     throw NoNumbers(
-        "no run of {} at lr {:g}, {:g} times its own, with a seed that did not choose it",
-        arm.name, selected.own * factor, factor);
+        "no run of {} at lr {:g}, {:g} times its own, with a seed that did not choose it", arm.name,
+        selected.own * factor, factor);
   }
   return selected;
 }
@@ -167,8 +167,7 @@ void require_one_population(const ArmRuns& arm) {
     std::vector<std::string> keys = differing_keys(first, *run);
     std::erase_if(keys, [](const auto& key) { return !run::has_flag(key, run::kOfArm); });
     if (keys.empty() && task_difference(first, *run).empty()) continue;
-    throw NoNumbers("runs of {} differ in {}: {} and {}; let 'where' say which are meant",
-                    arm.name,
+    throw NoNumbers("runs of {} differ in {}: {} and {}; let 'where' say which are meant", arm.name,
                     keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
                     first.dir.string(), run->dir.string());
   }

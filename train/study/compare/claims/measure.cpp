@@ -174,8 +174,7 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
     if (counts(*run, claim.seeds)) values.push_back(run->number(metric));
   }
   const double mean = stats::mean(values);
-  if (std::isnan(mean))
-    throw NoNumbers("control: a run of {} has no {}", arm.name, metric.label);
+  if (std::isnan(mean)) throw NoNumbers("control: a run of {} has no {}", arm.name, metric.label);
   if (mean >= control.from && mean <= control.to) return "";
   return fmt::format("{}: {} has {:.3g} on average; need {}", metric.label, arm.name, mean,
                      std::isinf(control.to) ? fmt::format("{:g} or more", control.from)

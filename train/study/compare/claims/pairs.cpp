@@ -130,8 +130,8 @@ std::vector<double> shared_rates(const Selected& a, const Selected& b, const Cla
   std::vector<double> shared;
   std::ranges::set_intersection(of_a, of_b, std::back_inserter(shared));
   if (shared.empty()) {
-    throw NoNumbers("{} and {} share no learning rate ({:g} and {:g})", pairs.arm,
-                    pairs.reference, fmt::join(of_a, ", "), fmt::join(of_b, ", "));
+    throw NoNumbers("{} and {} share no learning rate ({:g} and {:g})", pairs.arm, pairs.reference,
+                    fmt::join(of_a, ", "), fmt::join(of_b, ", "));
   }
   if (claim.metric->is_of_seed() && shared.size() < 2) {
     throw NoNumbers("{} needs two learning rates or more; there is {:g}", claim.metric->label,

@@ -14,7 +14,6 @@
 
 namespace difftape::test {
 
-
 /// A claim with these lines, about arms a and b.
 inline study::ClaimsFile claims(const std::string& lines, const std::string& top = "") {
   return study::claims_from_text(

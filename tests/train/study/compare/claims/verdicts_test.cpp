@@ -13,8 +13,8 @@
 namespace difftape::study {
 namespace {
 
-using testing::HasSubstr;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 Claim claim(const std::string& id, Rank rank = Rank::primary, Expect expect = Expect::lower,
             double margin = kNone) {

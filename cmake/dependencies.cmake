@@ -53,7 +53,7 @@ endif()
 if(DIFFTAPE_MPI)
   pkg_check_modules(MPI QUIET ompi-c)
   if(MPI_FOUND)
-    set_source_files_properties(core/processes.cpp PROPERTIES
+    set_source_files_properties(core/distributed.cpp PROPERTIES
       COMPILE_DEFINITIONS DIFFTAPE_WITH_MPI=1 INCLUDE_DIRECTORIES "${MPI_INCLUDE_DIRS}")
   else()
     message(STATUS "Open MPI not found: a model is trained by one process")

@@ -12,11 +12,11 @@ GradientExchange::GradientExchange(ParameterSet& parameters, const Shards& shard
   received_.resize(parameters.size());
   for (size_t i = 0; i < received_.size(); ++i) {
     if (!shards.here(i)) continue;
-    for (Index from = 0; from < processes::count(); ++from) {
+    for (Index from = 0; from < distributed::count(); ++from) {
       Tensor& room = received_[i].emplace_back();
-      if (from == processes::rank()) continue;
+      if (from == distributed::rank()) continue;
       room = Tensor::empty(parameters[i].shape);
-      processes::receive(std::as_writable_bytes(room.values()), from, i);
+      distributed::receive(std::as_writable_bytes(room.values()), from, i);
     }
   }
 }
@@ -24,17 +24,17 @@ GradientExchange::GradientExchange(ParameterSet& parameters, const Shards& shard
 void GradientExchange::send(size_t parameter) {
   if (shards_.here(parameter)) return;
   const Tensor& gradient = parameters_[parameter].grad;
-  processes::send(std::as_bytes(gradient.values()), shards_.owner(parameter), parameter);
+  distributed::send(std::as_bytes(gradient.values()), shards_.owner(parameter), parameter);
 }
 
 void GradientExchange::finish() {
-  processes::wait();
+  distributed::wait();
   for (size_t i = 0; i < received_.size(); ++i) {
     if (!shards_.here(i)) continue;
     Tensor& gradient = parameters_[i].grad;
-    received_[i][processes::rank()] = std::move(gradient);
-    TreeSum sum(processes::count());
-    for (Index from = 0; from < processes::count(); ++from) {
+    received_[i][distributed::rank()] = std::move(gradient);
+    TreeSum sum(distributed::count());
+    for (Index from = 0; from < distributed::count(); ++from) {
       gradient = std::move(received_[i][from]);
       sum.add(from, gradient);
     }

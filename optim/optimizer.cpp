@@ -81,7 +81,7 @@ UpdateNorms norms_of(std::span<const GradientBlock> blocks, std::span<const Upda
 }  // namespace
 
 Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
-    : parameters_(parameters), shards_(parameters, processes::count()) {
+    : parameters_(parameters), shards_(parameters, distributed::count()) {
   if (config.independent_weight_decay) peak_lr_ = config.lr;
   rules_.push_back(make_rule(config.name, config));
   rules_.push_back(make_rule(OptimizerKind::adamw, config));
@@ -140,33 +140,33 @@ void Optimizer::for_each_tensor(F&& f) {
 void Optimizer::gather() {
   for_each_tensor([](Tensor& tensor, const Shape& shape, Index owner, Index tag) {
     if (owner == 0) return;
-    if (processes::rank() == owner) processes::send(std::as_bytes(tensor.values()), 0, tag);
-    if (processes::rank() > 0) return;
+    if (distributed::rank() == owner) distributed::send(std::as_bytes(tensor.values()), 0, tag);
+    if (distributed::rank() > 0) return;
     tensor = Tensor::empty(shape);
-    processes::receive(std::as_writable_bytes(tensor.values()), owner, tag);
+    distributed::receive(std::as_writable_bytes(tensor.values()), owner, tag);
   });
-  processes::wait();
+  distributed::wait();
 }
 
 void Optimizer::release() {
   for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index) {
-    if (owner != processes::rank()) tensor = Tensor();
+    if (owner != distributed::rank()) tensor = Tensor();
   });
-  if (processes::rank() == 0 && processes::count() > 1) pool::trim();  // no step needs it
+  if (distributed::rank() == 0 && distributed::count() > 1) pool::trim();  // no step needs it
 }
 
 void Optimizer::scatter() {
-  std::vector<Index> steps{processes::rank() == 0 ? steps_ : 0};
+  std::vector<Index> steps{distributed::rank() == 0 ? steps_ : 0};
   shards_.share(steps);
   steps_ = steps[0];
   for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index tag) {
     if (owner == 0) return;
-    if (processes::rank() == 0) processes::send(std::as_bytes(tensor.values()), owner, tag);
-    if (processes::rank() == owner) {
-      processes::receive(std::as_writable_bytes(tensor.values()), 0, tag);
+    if (distributed::rank() == 0) distributed::send(std::as_bytes(tensor.values()), owner, tag);
+    if (distributed::rank() == owner) {
+      distributed::receive(std::as_writable_bytes(tensor.values()), 0, tag);
     }
   });
-  processes::wait();
+  distributed::wait();
   release();
 }
 

@@ -21,7 +21,7 @@ Shards::Shards(const ParameterSet& parameters, Index processes) {
 }
 
 bool Shards::here(size_t parameter) const {
-  return owners_.empty() || owners_[parameter] == processes::rank();
+  return owners_.empty() || owners_[parameter] == distributed::rank();
 }
 
 void Shards::publish_values(ParameterSet& parameters) const {
@@ -29,15 +29,15 @@ void Shards::publish_values(ParameterSet& parameters) const {
   for (Index i = 0; i < std::ssize(owners_); ++i) {
     const Index owner = owners_[i];
     Tensor& value = parameters[i].value;
-    if (owner != processes::rank()) {
-      processes::receive(std::as_writable_bytes(value.values()), owner, i);
+    if (owner != distributed::rank()) {
+      distributed::receive(std::as_writable_bytes(value.values()), owner, i);
       continue;
     }
-    for (Index to = 0; to < processes::count(); ++to) {
-      if (to != owner) processes::send(std::as_bytes(value.values()), to, i);
+    for (Index to = 0; to < distributed::count(); ++to) {
+      if (to != owner) distributed::send(std::as_bytes(value.values()), to, i);
     }
   }
-  processes::wait();
+  distributed::wait();
 }
 
 }  // namespace difftape

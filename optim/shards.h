@@ -1,12 +1,12 @@
 #pragma once
-// The assignment of parameters to data-parallel processes (core/processes.h). The owner of a
+// The assignment of parameters to data-parallel processes (core/distributed.h). The owner of a
 // parameter reduces its gradient, keeps its optimizer state and updates it (ZeRO, stage 1:
 // Rajbhandari et al. 2020, arXiv 1910.02054).
 
 #include <vector>
 
 #include "autograd/parameter.h"
-#include "core/processes.h"
+#include "core/distributed.h"
 
 namespace difftape {
 
@@ -31,7 +31,7 @@ class Shards {
   /// All-reduces numbers that owners know and that are 0 elsewhere.
   template <class T>
   void share(std::vector<T>& numbers) const {
-    if (several()) processes::combine(numbers);
+    if (several()) distributed::combine(numbers);
   }
 
  private:

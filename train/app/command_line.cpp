@@ -26,13 +26,13 @@ constexpr const char* kExitCodes =
 /// to know of a name from elsewhere.
 struct MeantKeys {
   std::vector<std::string> keys;
-  const run::ForeignName* foreign = nullptr;  ///< only without keys
+  const run::FrameworkAlias* foreign = nullptr;  ///< only without keys
 };
 MeantKeys keys_called(const std::string& name) {
   MeantKeys meant;
   for (const run::Field& field : run::fields())
     if (field.key == name || run::last_part(field.key) == name) meant.keys.push_back(field.key);
-  if (meant.keys.empty()) meant.foreign = run::find_foreign_name(name, false);
+  if (meant.keys.empty()) meant.foreign = run::find_framework_alias(name, false);
   return meant;
 }
 

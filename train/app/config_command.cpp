@@ -92,7 +92,7 @@ KeyList keys_that_begin(std::string_view prefix) {
                        [&](const run::KeyInfo* key) { return key->key.starts_with(prefix); });
   if (!keys.empty()) return keys;
   std::string advice = "'difftape config keys' lists all";
-  if (const run::ForeignName* foreign = run::find_foreign_name(prefix, false)) {
+  if (const run::FrameworkAlias* foreign = run::find_framework_alias(prefix, false)) {
     advice = foreign->description();
   } else {
     std::vector<std::string> names;

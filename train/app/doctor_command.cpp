@@ -7,11 +7,11 @@
 #include <sstream>
 #include <thread>
 
+#include "core/distributed.h"
 #include "core/gemm.h"
 #include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
-#include "core/processes.h"
 #include "train/app/commands.h"
 #include "train/app/measured_gemm.h"
 #include "train/run/records/h5.h"
@@ -72,7 +72,7 @@ void print_doctor() {
   line("instructions", vector_instructions());
   line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
   line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
-  const std::string mpi = processes::library();
+  const std::string mpi = distributed::library();
   line("processes", mpi.empty() ? "one: built without MPI" : "mpirun, " + mpi);
   const double peak = measure_fma_peak(0.3);
   line("GEMM backend", gemm_backend());

@@ -13,8 +13,8 @@
 #include <memory>
 #include <new>
 
+#include "core/distributed.h"
 #include "core/gemm_backend.h"
-#include "core/processes.h"
 #include "train/app/commands.h"
 #include "train/system/files.h"
 
@@ -37,7 +37,7 @@ void name_process(const std::string& name) { prctl(PR_SET_NAME, name.c_str()); }
 
 /// Says why this process ends, and ends those with it that it trains with.
 int fail(system::Exit exit, std::string_view message) {
-  processes::failed();
+  distributed::failed();
   // Errors of a configuration begin with file:line:column, which editors and terminals follow.
   std::string text =
       fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
@@ -45,7 +45,7 @@ int fail(system::Exit exit, std::string_view message) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return (c < ' ' && c != '\n') || c == 127; }, '?');
   std::fputs(text.c_str(), stderr);  // throws nothing, wherever it goes
-  if (processes::count() > 1) processes::end_all(static_cast<int>(exit));
+  if (distributed::count() > 1) distributed::end_all(static_cast<int>(exit));
   return static_cast<int>(exit);
 }
 
@@ -85,7 +85,7 @@ int main(int argc, char** argv, const std::string& shared) {
   try {
     gemm_backend();  // a backend that is not there is an error before anything starts
     if (!parse_and_run(*program, argc, argv)) {
-      processes::leave();
+      distributed::leave();
       return 0;
     }
   } catch (const Error& error) {
@@ -97,7 +97,7 @@ int main(int argc, char** argv, const std::string& shared) {
     if (std::ferror(stdout) == 0) return fail(system::Exit::bad_data, error.what());
   }
   const int code = finish(context.exit);
-  processes::leave();
+  distributed::leave();
   return code;
 }
 

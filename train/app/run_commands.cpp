@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/processes.h"
+#include "core/distributed.h"
 #include "train/app/commands.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
@@ -37,7 +37,7 @@ struct TrainArguments {
 /// Only the first of several processes touches the directory.
 void ask_to_continue(const TrainArguments& a, const run::Config& config,
                      run::TrainRequest& request) {
-  if (processes::rank() != 0) return;
+  if (distributed::rank() != 0) return;
   if (!a.fork_from.empty()) {
     const std::filesystem::path checkpoint = run::find_checkpoint(a.fork_from);
     branch_run(checkpoint, config, request.out);
@@ -144,7 +144,7 @@ void train_command(CLI::App& program, Context& context) {
       {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
        "train my.yaml --resume=auto", "train my.yaml --init-from runs/mine --out runs/tuned",
        "train my.yaml --overfit"});
-  command.preparse_callback([](std::size_t) { processes::join(); });
+  command.preparse_callback([](std::size_t) { distributed::join(); });
   add_config(command, a->config);
   add_set(command, a->overrides);
   add_option(command, "--out", a->out,

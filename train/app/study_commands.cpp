@@ -7,7 +7,7 @@
 #include <memory>
 #include <set>
 
-#include "core/processes.h"
+#include "core/distributed.h"
 #include "train/app/analyze/plan.h"
 #include "train/app/commands.h"
 #include "train/run/records/run_files.h"
@@ -82,11 +82,11 @@ struct SweepArguments {
 
 /// Throws UsageError for several processes of mpirun, which would all train the same runs.
 void require_one_process() {
-  if (processes::count() == 1) return;
+  if (distributed::count() == 1) return;
   throw UsageError(fmt::format(
       "{} processes of mpirun would all train the same runs; start one, and --jobs workers share "
       "them",
-      processes::count()));
+      distributed::count()));
 }
 
 /// The sweep once more, for jobs that begin in the directory of this process.
@@ -133,7 +133,7 @@ void sweep_command(CLI::App& program, Context& context) {
       add_command(program, "sweep", "Train every run of a sweep, then compare them in a report",
                   {"sweep sweep.yaml --dry-run", "sweep sweep.yaml",
                    "sweep sweep.yaml --arms softmax --set train.steps=20 --out auto"});
-  command.preparse_callback([](std::size_t) { processes::join(); });
+  command.preparse_callback([](std::size_t) { distributed::join(); });
   add_option(command, "SWEEP", a->sweep, "Sweep file (YAML)")->required();
   add_set(command, a->overrides);
   add_option(command, "--out", a->out,

@@ -303,7 +303,7 @@ constexpr std::string_view kShare = "a number of steps, or a fraction of them su
 constexpr std::string_view kPasses = "steps are counted, not passes over the data";
 constexpr std::string_view kBetas = "both betas in one list, [0.9, 0.95]";
 
-constexpr auto kForeign = std::to_array<ForeignName>({
+constexpr auto kForeign = std::to_array<FrameworkAlias>({
     {"learning_rate", "optim.lr", ""},
     {"lr_scheduler_type", "optim.schedule", ""},
     {"warmup_iters", "optim.warmup_steps", kShare},
@@ -338,16 +338,16 @@ constexpr auto kForeign = std::to_array<ForeignName>({
 
 }  // namespace
 
-std::string ForeignName::description() const {
+std::string FrameworkAlias::description() const {
   if (key.empty()) return std::string(note);
   return fmt::format("it is {} here{}{}", key, note.empty() ? "" : ": ", note);
 }
 
-std::span<const ForeignName> foreign_names() { return kForeign; }
+std::span<const FrameworkAlias> framework_aliases() { return kForeign; }
 
-const ForeignName* find_foreign_name(std::string_view key, bool section) {
+const FrameworkAlias* find_framework_alias(std::string_view key, bool section) {
   const std::string name = normalised(last_part(key));
-  const auto found = std::ranges::find_if(kForeign, [&](const ForeignName& foreign) {
+  const auto found = std::ranges::find_if(kForeign, [&](const FrameworkAlias& foreign) {
     return foreign.name == name && foreign.section == section;
   });
   return found == kForeign.end() ? nullptr : &*found;

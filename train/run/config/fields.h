@@ -55,7 +55,7 @@ unsigned usual_flags(std::string_view key);
 /// Whether a key has one of the flags. One that another version knows has those of its section.
 bool has_flag(const std::string& key, unsigned flags);
 
-struct ForeignName {
+struct FrameworkAlias {
   std::string_view name;  ///< "n_embd"
   std::string_view key;   ///< ours, "model.d_model"; empty: there is nothing like it here
   std::string_view note;  ///< what differs from it here, or why there is nothing
@@ -65,10 +65,10 @@ struct ForeignName {
   std::string description() const;
 };
 
-std::span<const ForeignName> foreign_names();
+std::span<const FrameworkAlias> framework_aliases();
 
 /// By the last part of a key, "model.n_embd"; null if the name is nobody's.
-const ForeignName* find_foreign_name(std::string_view key, bool section);
+const FrameworkAlias* find_framework_alias(std::string_view key, bool section);
 
 /// "lr" of "optim.lr".
 std::string_view last_part(std::string_view key);

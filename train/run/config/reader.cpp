@@ -309,7 +309,7 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
     return;
   }
   const bool section = value.kind == YamlNode::Kind::map;
-  if (const ForeignName* foreign = find_foreign_name(key, section)) {
+  if (const FrameworkAlias* foreign = find_framework_alias(key, section)) {
     suspects_.emplace(foreign->key);
     errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
                                        foreign->description()));

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "autograd/ops.h"
+#include "core/distributed.h"
 #include "core/parallel.h"
-#include "core/processes.h"
 #include "core/real.h"
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/records/metric_registry.h"
@@ -40,7 +40,7 @@ void OriginLosses::add(Index i, const Batch& batch, std::span<const double> row_
   }
 }
 
-void OriginLosses::share() { processes::combine(sequences_); }
+void OriginLosses::share() { distributed::combine(sequences_); }
 
 std::vector<OriginLosses::Sum> OriginLosses::sums(std::size_t parts,
                                                   Index RowOrigin::*part_of) const {
@@ -116,7 +116,7 @@ void TaskAccuracy::share() {
   std::vector<Share> mine = cells_;
   mine.insert(mine.end(), {targets_, answers_});
   std::vector<Share> sums(mine.size());
-  const std::vector<Share> all = processes::all_of(std::span<const Share>(mine));
+  const std::vector<Share> all = distributed::all_of(std::span<const Share>(mine));
   for (size_t i = 0; i < all.size(); ++i) {
     sums[i % sums.size()].hits += all[i].hits;
     sums[i % sums.size()].total += all[i].total;
@@ -179,8 +179,8 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   if (data.best()) sums.score.emplace(data.grid());
   if (request.positions) sums.positions.emplace();
   Validation result;
-  const Index begin = request.batches * processes::rank() / processes::count();
-  const Index end = request.batches * (processes::rank() + 1) / processes::count();
+  const Index begin = request.batches * distributed::rank() / distributed::count();
+  const Index end = request.batches * (distributed::rank() + 1) / distributed::count();
   std::vector<double> losses(request.batches);
   std::vector<Index> scored(losses.size());
   OriginLosses origins(data, request.batches);
@@ -191,8 +191,8 @@ Validation validate(LanguageModel& model, const ValidationData& data,
     scored[i] = batch.scored_targets();
     origins.add(i, batch, terms.row_losses);
   }
-  processes::combine(losses);
-  processes::combine(scored);
+  distributed::combine(losses);
+  distributed::combine(scored);
   origins.share();
   if (sums.score) sums.score->share();
   double total = 0, weights = 0;

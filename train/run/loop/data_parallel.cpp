@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "core/digest.h"
+#include "core/distributed.h"
 #include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/platform.h"
-#include "core/processes.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
@@ -47,18 +47,18 @@ struct Other {
 };
 Other first_other(const std::string& text) {
   const std::string here = digest_of(text);
-  const std::vector<char> all = processes::all_of(std::span<const char>(here));
-  for (Index i = 1; i < processes::count(); ++i) {
+  const std::vector<char> all = distributed::all_of(std::span<const char>(here));
+  for (Index i = 1; i < distributed::count(); ++i) {
     const auto at = all.begin() + i * std::ssize(here);
     if (!std::equal(all.begin(), all.begin() + std::ssize(here), at))
-      return {i, processes::broadcast(text, i)};
+      return {i, distributed::broadcast(text, i)};
   }
   return {};
 }
 
 template <class Error>
 void refuse(const Other& other, std::string_view what, std::string_view details) {
-  if (processes::rank() > 0) return;
+  if (distributed::rank() > 0) return;
   throw Error(fmt::format("process {} {} than process 0{}", other.process, what, details));
 }
 
@@ -91,7 +91,8 @@ void require_same(const TrainState& state) {
 
 system::Exit received_by_any(system::Exit received) {
   const std::vector<int> mine{static_cast<int>(received)};
-  return static_cast<system::Exit>(std::ranges::max(processes::all_of(std::span<const int>(mine))));
+  return static_cast<system::Exit>(
+      std::ranges::max(distributed::all_of(std::span<const int>(mine))));
 }
 
 }  // namespace difftape::run

@@ -1,6 +1,6 @@
 #pragma once
-// Processes that train one run together (core/processes.h): how they share its work, and what must
-// be the same in all of them.
+// Processes that train one run together (core/distributed.h): how they share its work, and what
+// must be the same in all of them.
 
 #include "train/run/config/config.h"
 #include "train/run/loop/train_state.h"

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/processes.h"
+#include "core/distributed.h"
 #include "core/profile.h"
 #include "optim/gradient_exchange.h"
 #include "train/run/records/metric_registry.h"
@@ -41,7 +41,7 @@ class CompleteGradients {
     const auto progress_after = [](const Tape::Events::See& see) {
       return [&see](const char* op, std::string_view scope, const Tensor& seen) {
         if (see) see(op, scope, seen);
-        processes::progress();
+        distributed::progress();
       };
     };
     return {progress_after(also.on_value), progress_after(also.on_gradient),
@@ -111,14 +111,14 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events) {
   const TrainConfig& config = state.config.train;
-  const Index micros = config.gradient_accumulation_steps, share = micros / processes::count();
+  const Index micros = config.gradient_accumulation_steps, share = micros / distributed::count();
   const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
   ParameterSet& parameters = state.model.parameters();
   std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
   std::vector<StepTerms> terms_of(micros);
   for (Index i = 0; i < share; ++i) {
-    const Index micro = processes::rank() * share + i;
+    const Index micro = distributed::rank() * share + i;
     const bool last = i + 1 == share;
     for (Parameter& parameter : parameters) parameter.zero_grad();
     CompleteGradients gradients(parameters, [&](Parameter& parameter) {
@@ -126,7 +126,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
       if (last) exchange->send(parameter.position);
     });
     Tape tape(Tape::Mode::training, state.precision);
-    tape.set_events(last && processes::count() > 1 ? gradients.events(events) : events);
+    tape.set_events(last && distributed::count() > 1 ? gradients.events(events) : events);
     LossTerms terms;
     const Var loss = forward(state, tape, batches, micro, terms);
     terms_of[micro] = {static_cast<double>(terms.cross_entropy), terms.squared_log_z};
@@ -137,10 +137,10 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
   {
     const profile::Span span(Category::phase, "exchange");
     exchange->finish();
-    processes::combine(terms_of);
+    distributed::combine(terms_of);
     if (state.qk_clip)
       for (QkClip::Layer& layer : state.qk_clip->layers())
-        layer.join(processes::all_of(std::span<const real>(layer.largest)));
+        layer.join(distributed::all_of(std::span<const real>(layer.largest)));
   }
   StepTerms total;
   for (const StepTerms& terms : terms_of) {
@@ -186,7 +186,7 @@ Step take_logged_step(TrainState& state) {
                        first_non_finite_op_in_validation(state)};
     }
   }
-  const bool logs = processes::rank() == 0;
+  const bool logs = distributed::rank() == 0;
   if (logs && (step.diverged || diagnoses(state.config, step.step)))
     step.diagnostics = state.diagnose();
   return step;
@@ -265,9 +265,9 @@ Tape::Events events_for(std::string& found) {
 /// What the first process found that found something: its batches come first.
 std::string first_of_all(std::string found) {
   const std::array<char, 1> here{!found.empty()};
-  const std::vector<char> all = processes::all_of(std::span<const char>(here));
+  const std::vector<char> all = distributed::all_of(std::span<const char>(here));
   const auto first = std::ranges::find(all, char{1});
-  return first == all.end() ? "" : processes::broadcast(std::move(found), first - all.begin());
+  return first == all.end() ? "" : distributed::broadcast(std::move(found), first - all.begin());
 }
 
 }  // namespace

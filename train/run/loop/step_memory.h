@@ -27,7 +27,7 @@ struct StepMemory {
 /// LanguageModel does, and if the step is larger than the addresses of a process.
 StepMemory step_memory(const Config& config);
 
-/// Throws ConfigError, with what to change, if `processes` that train like this at the same time
+/// Throws ConfigError, with what to change, if `distributed` that train like this at the same time
 /// need more memory than `free` bytes; nothing: it is not known.
 void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free);
 

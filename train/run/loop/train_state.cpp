@@ -2,9 +2,9 @@
 
 #include <optional>
 
+#include "core/distributed.h"
 #include "core/error.h"
 #include "core/name_scope.h"
-#include "core/processes.h"
 #include "core/profile.h"
 #include "core/real.h"
 #include "optim/grad_norm.h"
@@ -91,7 +91,7 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       qk_clip(qk_clip_of(config.model)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       gradient_sums(model.parameters().size(),
-                    TreeSum(config.train.gradient_accumulation_steps / processes::count())),
+                    TreeSum(config.train.gradient_accumulation_steps / distributed::count())),
       schedule(config.optim, config.train.steps),
       loss_spikes(spike_rule_of(config.log)),
       grad_spikes(loss_spikes.rule(), stats::SpikeSeries::grad_norm),
@@ -173,13 +173,13 @@ void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
 }
 
 void TrainState::scatter() {
-  if (processes::count() == 1) return;
-  std::vector<Index> done{processes::rank() == 0 ? step : 0};
-  processes::combine(done);
-  const std::string extra = processes::broadcast(meta(step).extra_state.dump(), 0);
-  if (processes::rank() > 0) restore_extra(done[0], nlohmann::json::parse(extra));
+  if (distributed::count() == 1) return;
+  std::vector<Index> done{distributed::rank() == 0 ? step : 0};
+  distributed::combine(done);
+  const std::string extra = distributed::broadcast(meta(step).extra_state.dump(), 0);
+  if (distributed::rank() > 0) restore_extra(done[0], nlohmann::json::parse(extra));
   for (Parameter& p : model.parameters())
-    processes::broadcast(std::as_writable_bytes(p.value.values()), 0);
+    distributed::broadcast(std::as_writable_bytes(p.value.values()), 0);
   optimizer.scatter();
 }
 

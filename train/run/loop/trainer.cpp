@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/distributed.h"
 #include "core/error.h"
 #include "core/platform.h"
-#include "core/processes.h"
 #include "core/profile.h"
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/generate.h"
@@ -202,7 +202,7 @@ Records open_records(TrainState& state, const TrainRequest& request) {
     write_start(state, request);
   else if (!continue_run(state, request))
     return records;
-  const double peak = measure_fma_peak(kPeakSeconds) * static_cast<double>(processes::count());
+  const double peak = measure_fma_peak(kPeakSeconds) * static_cast<double>(distributed::count());
   records.writer = std::make_unique<RunWriter>(state, request, peak);
   show_start(*records.writer, state, request);
   records.writer->begin(state);
@@ -236,18 +236,18 @@ bool has_run_to_resume(const std::filesystem::path& dir) {
 
 system::Exit train(const Config& config, const TrainRequest& request) {
   const system::StopRequest stop;  // from here on a signal loses no step
-  require_shares(config, processes::count());
-  require_memory(config, processes::on_this_machine(), system::free_memory());
+  require_shares(config, distributed::count());
+  require_memory(config, distributed::on_this_machine(), system::free_memory());
   TrainState state(config);
-  processes::ready();
+  distributed::ready();
   require_same(state);
   state.optimizer.gather();
-  const Records records = processes::rank() == 0 ? open_records(state, request) : Records{};
+  const Records records = distributed::rank() == 0 ? open_records(state, request) : Records{};
   const bool done = state.step == config.train.steps;
   try {
     state.scatter();
     const system::Exit exit = run_steps(state, records, request.profile, stop);
-    if (exit == system::Exit::ok && processes::rank() == 0)
+    if (exit == system::Exit::ok && distributed::rank() == 0)
       end_finished(state, request, records.writer.get(), done);
     return exit;
   } catch (...) {

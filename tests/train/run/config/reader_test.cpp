@@ -140,9 +140,9 @@ TEST_F(ConfigReader, a_file_that_cannot_be_read_is_missing_input) {
   EXPECT_EQ(load("big.yaml"), "big.yaml: longer than 64 KiB; need a YAML file");
 }
 
-class ForeignNames : public ConfigFiles {};
+class FrameworkAliases : public ConfigFiles {};
 
-TEST_F(ForeignNames, of_nanogpt_and_hugging_face_lead_to_our_keys_in_files_and_set) {
+TEST_F(FrameworkAliases, of_nanogpt_and_hugging_face_lead_to_our_keys_in_files_and_set) {
   EXPECT_EQ(error("learning_rate: 3e-4\nmodel: {n_embd: 64, dropout: 0.1}\nblock_size: 64\n",
                   {"max_iters=20", "model.n_layer=2"}),
             "a.yaml:1:1: error: unknown key 'learning_rate'; it is optim.lr here\n"
@@ -154,7 +154,7 @@ TEST_F(ForeignNames, of_nanogpt_and_hugging_face_lead_to_our_keys_in_files_and_s
             "here");
 }
 
-TEST_F(ForeignNames, say_what_differs) {
+TEST_F(FrameworkAliases, say_what_differs) {
   EXPECT_EQ(error("train.epochs: 3\n"),
             "a.yaml:1:1: error: unknown key 'train.epochs'; it is train.steps here: steps are "
             "counted, not passes over the data");
@@ -162,14 +162,14 @@ TEST_F(ForeignNames, say_what_differs) {
             "a.yaml:1:1: error: unknown section 'optimizer'; it is optim here");
 }
 
-TEST_F(ForeignNames, our_own_name_in_another_section_is_found_too) {
+TEST_F(FrameworkAliases, our_own_name_in_another_section_is_found_too) {
   EXPECT_THAT(error("batch_size: 4\n"), HasSubstr("did you mean 'data.batch_size'?"));
   EXPECT_THAT(error("train: {batch_size: 4}\n"), HasSubstr("did you mean 'data.batch_size'?"));
 }
 
 TEST(ForeignNameTable, leads_to_keys_that_there_are_by_names_that_are_not_ours) {
   std::set<std::string> names;
-  for (const ForeignName& foreign : foreign_names()) {
+  for (const FrameworkAlias& foreign : framework_aliases()) {
     const std::string key(foreign.key);
     EXPECT_TRUE(names.insert(std::string(foreign.name) + (foreign.section ? "/" : "")).second)
         << foreign.name;

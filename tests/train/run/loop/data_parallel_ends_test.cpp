@@ -144,7 +144,7 @@ TEST_F(TogetherEnds, where_the_command_line_is_wrong) {
 }
 
 TEST(Processes, of_a_program_without_mpi_are_refused) {
-  if (!processes::library().empty()) GTEST_SKIP() << "the build has MPI";
+  if (!distributed::library().empty()) GTEST_SKIP() << "the build has MPI";
   const test::TinyProject project;
   const auto outcome =
       project.difftape({"train", "tiny.yaml"}, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});

@@ -112,10 +112,10 @@ class InsideTogether : public Mpirun {
  protected:
   void SetUp() override {
     if (!std::getenv("DIFFTAPE_TEST_INSIDE")) GTEST_SKIP() << "runs in processes of the next test";
-    processes::join();
+    distributed::join();
   }
   void TearDown() override {
-    if (processes::count() > 1) processes::leave();
+    if (distributed::count() > 1) distributed::leave();
   }
 };
 
@@ -123,14 +123,14 @@ TEST_F(InsideTogether, a_step_sends_what_it_must_and_no_process_more_than_its_sh
   project.config = test::wider(project.config);
   TrainState state(project.config);
   train_step(state);
-  const auto before = processes::bytes_sent();
+  const auto before = distributed::bytes_sent();
   train_step(state);
-  const std::vector<std::uint64_t> mine{processes::bytes_sent() - before};
+  const std::vector<std::uint64_t> mine{distributed::bytes_sent() - before};
   const auto bytes = static_cast<double>(state.model.parameters().count()) * sizeof(real);
-  const auto others = static_cast<double>(processes::count() - 1);
-  ASSERT_EQ(processes::count(), 4);
+  const auto others = static_cast<double>(distributed::count() - 1);
+  ASSERT_EQ(distributed::count(), 4);
   double sum = 0;
-  for (const std::uint64_t sent : processes::all_of(std::span<const std::uint64_t>(mine))) {
+  for (const std::uint64_t sent : distributed::all_of(std::span<const std::uint64_t>(mine))) {
     EXPECT_NEAR(static_cast<double>(sent), 2 * others / 4 * bytes, 0.25 * bytes);
     sum += static_cast<double>(sent);
   }

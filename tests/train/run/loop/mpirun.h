@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "core/processes.h"
+#include "core/distributed.h"
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::test {
@@ -26,7 +26,7 @@ class Mpirun : public testing::Test {
   }
 
   void SetUp() override {
-    const bool there = std::filesystem::exists(kMpirun) && !processes::library().empty();
+    const bool there = std::filesystem::exists(kMpirun) && !distributed::library().empty();
     const char* wanted = std::getenv("DIFFTAPE_TEST_MPI");
     ASSERT_TRUE(there || !wanted) << "openmpi-bin is missing, or the build is without it";
     if (!there) GTEST_SKIP() << "openmpi-bin is not installed, or the build is without it";

@@ -204,21 +204,21 @@ TEST(DescribeState, says_how_far_a_run_got) {
 
 std::string answer_of(const std::vector<Result>& results, const std::string& baseline = "") {
   const std::vector<RunRecord> runs = records(results);
-  return answer(make_study(runs, baseline));
+  return headline(make_study(runs, baseline));
 }
 
-TEST(Answer, of_one_seed_is_no_evidence) {
+TEST(Headline, of_one_seed_is_no_evidence) {
   EXPECT_EQ(
       answer_of({{.loss = 1.7948}, {.arm = "diff_v2", .loss = 1.7388}}),
       "lowest validation loss: diff_v2 1.7388, 0.0560 below softmax; one seed, so no evidence");
 }
 
-TEST(Answer, of_a_baseline_that_is_lowest_names_the_next) {
+TEST(Headline, of_a_baseline_that_is_lowest_names_the_next) {
   EXPECT_EQ(answer_of({{.loss = 1.7}, {.arm = "diff_v1", .loss = 1.9}, {.arm = "b", .loss = 1.8}}),
             "lowest validation loss: softmax 1.7000, 0.1000 below b; one seed, so no evidence");
 }
 
-TEST(Answer, of_several_seeds_is_the_paired_difference_with_its_interval) {
+TEST(Headline, of_several_seeds_is_the_paired_difference_with_its_interval) {
   std::vector<Result> results;
   for (const int seed : {1, 2, 3}) {
     results.push_back({.seed = seed, .loss = 2 + 0.1 * seed});
@@ -234,7 +234,7 @@ TEST(Answer, of_several_seeds_is_the_paired_difference_with_its_interval) {
   EXPECT_THAT(answer_of(results), HasSubstr(", n 3, so no difference is shown"));
 }
 
-TEST(Answer, pairs_the_seeds_that_both_arms_have) {
+TEST(Headline, pairs_the_seeds_that_both_arms_have) {
   const std::vector<Result> apart = {{.seed = 1, .loss = 2}, {.arm = "b", .seed = 2, .loss = 1.5}};
   EXPECT_EQ(answer_of(apart),
             "lowest validation loss: b 1.5000, 0.5000 below softmax; no seed in common, so no "
@@ -244,7 +244,7 @@ TEST(Answer, pairs_the_seeds_that_both_arms_have) {
   EXPECT_THAT(answer_of(one), HasSubstr(", 1.5000 below softmax; one seed, so no evidence"));
 }
 
-TEST(Answer, of_a_sweep_says_at_which_rates_and_that_they_were_chosen) {
+TEST(Headline, of_a_sweep_says_at_which_rates_and_that_they_were_chosen) {
   std::vector<Result> results;
   for (const int seed : {1, 2}) {
     for (const double lr : {1e-3, 1e-2}) {
@@ -259,7 +259,7 @@ TEST(Answer, of_a_sweep_says_at_which_rates_and_that_they_were_chosen) {
   EXPECT_THAT(answer_of(results), HasSubstr(", uncorrected for the choice, n 2"));
 }
 
-TEST(Answer, of_failed_runs_says_so) {
+TEST(Headline, of_failed_runs_says_so) {
   using enum run::RunState;
   EXPECT_EQ(answer_of({{.state = diverged}, {.arm = "b", .state = diverged}}),
             "no run finished: 2 diverged at 12, 12");
@@ -270,7 +270,7 @@ TEST(Answer, of_failed_runs_says_so) {
             "so far, lowest validation loss: softmax 2.0000");
 }
 
-TEST(Answer, leaves_out_learning_rates_at_which_a_run_diverged) {
+TEST(Headline, leaves_out_learning_rates_at_which_a_run_diverged) {
   using enum run::RunState;
   const std::vector<Result> softmax = {{.loss = 2}, {.seed = 2, .loss = 2}};
   std::vector<Result> with_v1 = softmax;
@@ -294,12 +294,12 @@ TEST(Answer, leaves_out_learning_rates_at_which_a_run_diverged) {
   EXPECT_THAT(answer_of(once), Not(HasSubstr("left out")));
 }
 
-TEST(Answer, ranks_no_arm_whose_only_learning_rate_has_a_diverged_run) {
+TEST(Headline, ranks_no_arm_whose_only_learning_rate_has_a_diverged_run) {
   EXPECT_EQ(answer_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
             "no arm is ranked, since runs of each diverged: softmax (1 of 2 runs diverged)");
 }
 
-TEST(Answer, of_several_tasks_is_a_line_each) {
+TEST(Headline, of_several_tasks_is_a_line_each) {
   EXPECT_EQ(
       answer_of(
           {{.loss = 2},
@@ -311,7 +311,7 @@ TEST(Answer, of_several_tasks_is_a_line_each) {
       "80 steps: no run finished: 1 diverged at 12");
 }
 
-TEST(Answer, of_a_task_among_others_is_short_and_explained_below_the_tables) {
+TEST(Headline, of_a_task_among_others_is_short_and_explained_below_the_tables) {
   std::vector<Result> results;
   for (const char* steps : {"800", "1600"}) {
     for (const int seed : {1, 2, 3}) {
@@ -338,9 +338,9 @@ TEST(Answer, of_a_task_among_others_is_short_and_explained_below_the_tables) {
   EXPECT_THAT(text, HasSubstr("in brackets the 95 %"));
 }
 
-TEST(Answer, of_a_single_run_compares_nothing) {
+TEST(Headline, of_a_single_run_compares_nothing) {
   const std::vector<RunRecord> runs = records({{.loss = 1.7388}});
-  EXPECT_EQ(answer(make_study(runs)), "validation loss: softmax 1.7388");
+  EXPECT_EQ(headline(make_study(runs)), "validation loss: softmax 1.7388");
   const std::string text = study_text(make_study(runs), 100);
   EXPECT_THAT(text, testing::StartsWith("validation loss: softmax 1.7388\n\n"));
   EXPECT_THAT(text, Not(HasSubstr("not tested")));

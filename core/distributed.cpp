@@ -1,4 +1,4 @@
-#include "core/processes.h"
+#include "core/distributed.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include <mpi.h>
 #endif
 
-namespace difftape::processes {
+namespace difftape::distributed {
 
 namespace {
 
@@ -211,4 +211,4 @@ std::string broadcast(std::string text, Index from) {
   return text;
 }
 
-}  // namespace difftape::processes
+}  // namespace difftape::distributed

@@ -128,7 +128,7 @@ std::string answer_of_task(const Study& study, std::size_t task) {
 
 }  // namespace
 
-std::string answer(const Study& study) {
+std::string headline(const Study& study) {
   std::string text;
   for (std::size_t task = 0; task < study.tasks.size(); ++task) {
     text += (task > 0 ? "\n" : "") + answer_of_task(study, task);
@@ -155,7 +155,7 @@ std::string tables_text(const Study& study, std::size_t width) {
     }
     return text;
   };
-  std::string text = paragraphs(answer(study)) + '\n';
+  std::string text = paragraphs(headline(study)) + '\n';
   if (study.runs().size() == study.arms.size()) {
     return text + to_text(run_table(study)) +
            paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));

@@ -13,7 +13,7 @@
 
 #include "core/real.h"
 
-namespace difftape::processes {
+namespace difftape::distributed {
 
 /// Joins the processes that mpirun started with this one, if there are several. Throws UsageError
 /// if there are and the program is built without MPI.
@@ -69,4 +69,4 @@ std::vector<T> all_of(std::span<const T> mine) {
   return all;
 }
 
-}  // namespace difftape::processes
+}  // namespace difftape::distributed

@@ -19,21 +19,19 @@ std::vector<Field> run_fields() {
   using R = RunConfig;
   return {
       field<at, &R::name>("run.name", any_value(), "",
-                          "Name of the run in logs and reports; one word, used as a folder name.",
+                          "Name of the run in logs and reports: one word, used as a folder name.",
                           kOfResult | kOfSweep | kNamesRun),
       field<at, &R::arm>("run.arm", any_value(), "",
-                         "Arm of a sweep that the run belongs to; empty means run.name.",
+                         "Arm of the sweep that the run belongs to; empty means run.name.",
                          kOfResult | kOfSweep | kNamesRun),
       field<at, &R::seed>("run.seed", at_least(0), "",
-                          "Seed of the initial values and of the order of the data.",
+                          "Seed of the initialization and of the data order.",
                           kOfResult | kOfNumbers | kOfSweep),
-      field<at, &R::out>("run.out", any_value(), "",
-                         "Folder the run writes to; empty means runs/<run.name>.",
+      field<at, &R::out>("run.out", any_value(), "", "Run directory; empty means runs/<run.name>.",
                          kOfSweep | kNamesRun),
-      field<at, &R::claims>("run.claims", any_value(), "",
-                            "Digest of the claims that were stated before the run; a sweep with "
-                            "sweep.claims sets it.",
-                            kOfSweep),
+      field<at, &R::claims>(
+          "run.claims", any_value(), "",
+          "Digest of the preregistered claims; a sweep with sweep.claims sets it.", kOfSweep),
   };
 }
 
@@ -41,30 +39,28 @@ std::vector<Field> data_fields() {
   constexpr auto at = &Config::data;
   using D = DataConfig;
   return {
-      field<at, &D::type>(
-          "data.type", any_value(), "",
-          "What the tokens are: the bytes of files, token files, or a task that is generated."),
-      field<at, &D::path>(
-          "data.path", paths(), "",
-          "Files, folders or globs, seen from the file that says so; empty means "
-          "the Eigen headers. Of several files of text near-duplicates are dropped, "
-          "unless data.val_path is set.",
-          kOfResult | kNamesData | kBesideModel),
+      field<at, &D::type>("data.type", any_value(), "",
+                          "Data source: bytes of text files, token files, or a generated task."),
+      field<at, &D::path>("data.path", paths(), "",
+                          "Files, folders or globs, relative to the file that names them; empty "
+                          "means the Eigen headers. Near-duplicates among several text files are "
+                          "dropped unless data.val_path is set.",
+                          kOfResult | kNamesData | kBesideModel),
       field<at, &D::val_path>("data.val_path", paths(), "",
-                              "The same, to validate on as a whole and by file or folder; empty "
-                              "means a share of data.path.",
+                              "Validation files, folders or globs, each reported as a domain; "
+                              "empty means a split of data.path.",
                               kOfResult | kNamesData | kBesideModel),
       field<at, &D::seq_len>("data.seq_len", between(1, kMaxSize), "tokens",
-                             "Length of a training sequence."),
+                             "Sequence length in training."),
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
-                                "Sequences in one micro-batch."),
+                                "Number of sequences in one micro-batch."),
       field<at, &D::eos_token_id>(
           "data.eos_token_id", between(-1, kMaxSize), "token",
-          "This token ends a document, and attention stays within each; -1: no documents."),
+          "Token that ends a document; attention stays within each document. -1 disables it."),
       field<at, &D::val_fraction>(
           "data.val_fraction", strictly_between(0, 1), "fraction",
-          "Share of the data held out for validation, without data.val_path: whole files of text "
-          "if there are enough, else blocks."),
+          "Fraction of the data held out for validation without data.val_path: whole text files if "
+          "there are enough of them, else blocks."),
   };
 }
 
@@ -78,25 +74,28 @@ std::vector<Field> task_fields() {
   using B = BackcopyConfig;
   const Constraint size = between(1, kMaxSize);
   return {
-      field<at, needles, &N::cities>("data.needles.cities", size, "tokens", "Different cities."),
+      field<at, needles, &N::cities>("data.needles.cities", size, "tokens",
+                                     "Number of different cities."),
       field<at, needles, &N::facts>("data.needles.facts", size, "facts",
-                                    "Facts N in a sequence, one number a setting (N, R)."),
+                                    "Numbers of facts N in a sequence, one per setting (N, R)."),
       field<at, needles, &N::queries>("data.needles.queries", size, "queries",
-                                      "Queries R of the same settings."),
+                                      "Numbers of queries R, one per setting."),
       field<at, needles, &N::digits>("data.needles.digits", between(1, 16), "tokens",
-                                     "Digits of the number of a city, one token each."),
+                                     "Number of digits in the number of a city, one token each."),
       field<at, needles, &N::filler>("data.needles.filler", size, "tokens",
-                                     "Different tokens of filler."),
-      field<at, mqar, &M::keys>("data.mqar.keys", size, "tokens", "Different keys."),
-      field<at, mqar, &M::values>("data.mqar.values", size, "tokens", "Different values."),
+                                     "Number of different filler tokens."),
+      field<at, mqar, &M::keys>("data.mqar.keys", size, "tokens", "Number of different keys."),
+      field<at, mqar, &M::values>("data.mqar.values", size, "tokens",
+                                  "Number of different values."),
       field<at, mqar, &M::pairs>("data.mqar.pairs", size, "pairs",
-                                 "Keys D with a value, each asked for once."),
+                                 "Number of key-value pairs D, each queried once."),
       field<at, mqar, &M::gap_power>("data.mqar.gap_power", above(0), "",
-                                     "a in the probability (g + 1)^(a - 1) of gap g."),
+                                     "Exponent a in the probability (g + 1)^(a - 1) of gap g."),
       field<at, backcopy, &B::symbols>("data.backcopy.symbols", between(2, 1024), "tokens",
-                                       "Different tokens after the first."),
-      field<at, backcopy, &B::triggers>("data.backcopy.triggers", between(1, 1023), "tokens",
-                                        "Tokens after which the one before is repeated."),
+                                       "Number of different tokens after the first."),
+      field<at, backcopy, &B::triggers>(
+          "data.backcopy.triggers", between(1, 1023), "tokens",
+          "Number of trigger tokens, after which the previous token is repeated."),
   };
 }
 
@@ -105,38 +104,38 @@ std::vector<Field> optim_fields() {
   using O = OptimConfig;
   return {
       field<at, &O::lr>("optim.lr", above(0), "", "Peak learning rate.", kOfResult | kOfNumbers),
-      field<at, &O::name>("optim.name", any_value(), "",
-                          "How a step follows from the gradient; muon is for the projections of "
-                          "the blocks and leaves the rest to AdamW."),
+      field<at, &O::name>(
+          "optim.name", any_value(), "",
+          "Optimizer; muon updates the projections of the blocks and leaves the rest to AdamW."),
       field<at, &O::min_lr>("optim.min_lr", at_least(0).or_share_of("optim.lr", 0), "",
                             "Learning rate at the last step.", kOfResult | kOfNumbers),
       field<at, &O::schedule>("optim.schedule", any_value(), "",
-                              "Course of the learning rate after warm-up; wsd is "
-                              "warmup-stable-decay."),
+                              "Learning-rate schedule after warm-up (wsd: warmup-stable-decay)."),
       field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0).or_share_of("train.steps", 5),
-                                  "steps", "Steps in which the learning rate rises to its peak."),
+                                  "steps",
+                                  "Number of steps in which the learning rate rises to its peak."),
       field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "fraction",
-                                    "wsd only: share of the steps in the final decay."),
+                                    "Fraction of the steps in the final decay of wsd."),
       field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
                                   "Decoupled weight decay of the projections."),
       field<at, &O::independent_weight_decay>("optim.independent_weight_decay", any_value(), "",
-                                              "Weight decay takes its share times lr over its "
-                                              "peak in a step, instead of times lr."),
+                                              "Scale weight decay by lr / peak lr instead of lr."),
       field<at, &O::decay_embeddings>("optim.decay_embeddings", any_value(), "",
                                       "Apply weight decay to the embeddings too."),
       field<at, &O::betas>("optim.betas", from_to_below(0, 1), "",
-                           "AdamW averaging of the gradient and of its square; of lion that in "
-                           "the step, and that after it."),
-      field<at, &O::eps>("optim.eps", at_least(1e-30), "", "AdamW's addition to the denominator."),
+                           "AdamW decay rates of the averages of the gradient and of its square; "
+                           "for lion, the rates of the update and of the momentum."),
+      field<at, &O::eps>("optim.eps", at_least(1e-30), "",
+                         "AdamW epsilon, added to the denominator for numerical stability."),
       field<at, &O::momentum>("optim.momentum", from_to_below(0, 1), "",
                               "Momentum of muon and sgd."),
       field<at, &O::max_grad_norm>(
           "optim.max_grad_norm", at_least(0), "",
-          "Global L2 norm to which gradients are clipped; 0 clips nothing."),
+          "Global L2 norm to which gradients are clipped; 0 disables clipping."),
       field<&Config::train, &TrainConfig::on_spike>(
           "optim.on_spike", any_value(), "",
-          "Beside max_grad_norm: clip a spike of the gradient norm as ZClip does, "
-          "or skip the step of a spike of loss or norm as OLMo-core does."),
+          "Reaction to spikes besides max_grad_norm: clip the gradient norm (ZClip), or skip the "
+          "step (OLMo-core)."),
   };
 }
 
@@ -144,63 +143,62 @@ std::vector<Field> train_fields() {
   constexpr auto at = &Config::train;
   using T = TrainConfig;
   return {
-      field<at, &T::steps>("train.steps", at_least(1), "steps", "Optimizer steps of the whole run.",
+      field<at, &T::steps>("train.steps", at_least(1), "steps", "Number of optimizer steps.",
                            kDecides | kOfTask | kBesideModel),
       field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
-                                   "Validate this often; 0 means only at the end."),
+                                   "Steps between validations; 0 means only at the end."),
       field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
-                                  "Batches in one validation."),
+                                  "Number of batches in one validation."),
       field<at, &T::final_eval_batches>(
           "train.final_eval_batches", between(0, kMaxSize), "batches",
-          fmt::format("Batches in the validation after the last step, at most those held out; 0 "
-                      "means all of them up to {}, or train.eval_batches of data that are "
-                      "generated.",
-                      kFinalEvalBatches)),
+          fmt::format(
+              "Number of batches in the final validation; 0 means all held-out batches up to "
+              "{}, or train.eval_batches of a generated task.",
+              kFinalEvalBatches)),
       field<at, &T::checkpoint_interval>("train.checkpoint_interval", at_least(0), "steps",
-                                         "Write a checkpoint this often; 0 means only at the end.",
+                                         "Steps between checkpoints; 0 means only at the end.",
                                          kBesideModel),
       field<at, &T::keep_last>("train.keep_last", at_least(0), "checkpoints",
-                               "Keep so many checkpoints, the newest, and remove older ones; 0 "
-                               "keeps all.",
+                               "Number of newest checkpoints to keep; 0 keeps all.",
                                kOfArm | kBesideModel),
       field<at, &T::keep_interval>("train.keep_interval", at_least(0), "steps",
-                                   "Keep the checkpoints of these steps too; 0 keeps none but "
-                                   "train.keep_last.",
+                                   "Also keep checkpoints at multiples of this step; 0 keeps only "
+                                   "the train.keep_last newest.",
                                    kOfArm | kBesideModel),
       field<at, &T::keep_best>("train.keep_best", any_value(), "",
-                               "Write a checkpoint after each validation whose loss is the lowest "
-                               "since this was set, let checkpoints/best name it, and keep it.",
+                               "Write and keep a checkpoint after each validation with the lowest "
+                               "loss so far; checkpoints/best points to it.",
                                kOfArm | kBesideModel),
       field<at, &T::init_from>("train.init_from", paths(), "",
-                               "Checkpoint or run directory whose weights the run begins with; "
-                               "empty means weights drawn from run.seed."),
+                               "Checkpoint or run directory whose weights the run starts with; "
+                               "empty means a random initialization from run.seed."),
       field<at, &T::gradient_accumulation_steps>(
           "train.gradient_accumulation_steps", between(1, kMaxSize), "batches",
-          "Micro-batches whose gradients are averaged in one step.",
+          "Number of micro-batches whose gradients are averaged in one step.",
           kDecides | kOfTask | kBesideModel),
       field<at, &T::activation_checkpointing>(
           "train.activation_checkpointing", any_value(), "",
-          "What backward computes again instead of keeping it: nothing, or "
-          "each block; the results are the same.",
+          "Activations that backward recomputes instead of storing: none, or those of each block; "
+          "the results are the same.",
           kOfArm | kBesideModel),
       field<at, &T::precision>(
           "train.precision", any_value(), "",
-          "Operands of matrix products as they are, or rounded to bfloat16 (weights, moments, "
-          "norms, softmax and losses stay as they are); bf16 needs a processor that multiplies "
-          "bfloat16, bf16_emulated rounds the same way on any."),
-      field<at, &T::gemm>("train.gemm", any_value(), "",
-                          "What multiplies matrices: what is fastest on this machine, or loops "
-                          "that give the same bits on every processor with fused multiply-add "
-                          "(not with train.precision bf16)."),
-      field<at, &T::flush_subnormals>(
-          "train.flush_subnormals", any_value(), "",
-          "Arithmetic in f32 takes numbers below 1.2e-38 for 0, which is faster at large learning "
-          "rates; f64 never does."),
+          "Precision of matmul operands: f32 (full), or rounded to bfloat16, with weights, "
+          "moments, "
+          "norms, softmax and losses in f32. bf16 needs a processor with bfloat16 instructions; "
+          "bf16_emulated rounds in the same way on any."),
+      field<at, &T::gemm>(
+          "train.gemm", any_value(), "",
+          "Matrix multiplication: the fastest on this machine (auto), or loops with the same bits "
+          "on every processor with fused multiply-add (portable; not with train.precision bf16)."),
+      field<at, &T::flush_subnormals>("train.flush_subnormals", any_value(), "",
+                                      "Treat f32 numbers below 1.2e-38 as 0, which is faster at "
+                                      "large learning rates; f64 never does."),
       field<at, &T::gradient_ramp>(
           "train.gradient_ramp", above(0), "",
-          "An instrument for positive controls, 1 in any other run: multiply the loss, and so the "
-          "gradient, by a factor that grows from 1 at half of the steps to this at the last one. "
-          "The gradient norm that is logged grows alike, while AdamW and clipping hardly see it."),
+          "Positive control for claims about late gradients; 1 in any other run. The loss and its "
+          "gradient are multiplied by a factor that grows from 1 at half of the steps to this "
+          "value at the last step."),
   };
 }
 
@@ -222,44 +220,40 @@ std::vector<Field> log_fields() {
   return {
       field<at, &L::param_grad_norms_interval>(
           "log.param_grad_norms_interval", at_least(0), "steps",
-          "Log the gradient norm of every parameter this often; 0 means only at the end.",
+          "Steps between logs of the gradient norm of every parameter; 0 means only at the end.",
           kOfResult),
       field<at, &L::diagnostics_interval>(
           "log.diagnostics_interval", at_least(0), "steps",
-          "Measure attention, activations and updates layer by layer this often, and after the "
-          "first step; 0 means only at the end."),
+          "Steps between per-layer measurements of attention, activations and updates, also made "
+          "after the first step; 0 means only at the end."),
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
-                                           "Validation sequences that diagnostics measure."),
-      field<at, &L::sample_interval>(
-          "log.sample_interval", at_least(0), "steps",
-          "Write a line of text that the model generates to the log this "
-          "often; 0 means never.",
-          0),
+                                           "Number of validation sequences that diagnostics read."),
+      field<at, &L::sample_interval>("log.sample_interval", at_least(0), "steps",
+                                     "Steps between text samples in the log; 0 means never.", 0),
       field<at, &L::sample_prompt>("log.sample_prompt", any_value(), "",
-                                   "What that text begins with.", 0),
+                                   "Prompt of the text samples.", 0),
       field<at, &L::sample_tokens>("log.sample_tokens", between(1, kMaxSize), "tokens",
-                                   "Length of that text.", 0),
+                                   "Length of a text sample.", 0),
       field<at, &L::tensorboard>("log.tensorboard", any_value(), "",
-                                 "Also write event files that TensorBoard opens: every number that "
-                                 "is logged, the configuration, histograms of lambda.",
+                                 "Also write TensorBoard event files: all logged numbers, the "
+                                 "configuration, histograms of lambda.",
                                  0),
-      field<at, &L::spike_rule>(
-          "log.spike_rule", any_value(), "",
-          "What a spike is. median: a gradient norm above 5 times the median of the steps before "
-          "it, or a loss more than 8 median absolute deviations above theirs, however many spikes "
-          "there are; or as OLMo 2, OLMo-core, llm.c or ZClip define it."),
-      field<at, &L::spike_window>(
-          "log.spike_window", at_least(0), "steps",
-          fmt::format("Values a spike is judged by; {}.", own_number(&Rule::window))),
+      field<at, &L::spike_rule>("log.spike_rule", any_value(), "",
+                                "Definition of a spike. median: a gradient norm above 5 times the "
+                                "running median, or a loss more than 8 median absolute deviations "
+                                "above it. The others follow OLMo 2, OLMo-core, llm.c and ZClip."),
+      field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",
+                                  fmt::format("Number of earlier steps that define a spike; {}.",
+                                              own_number(&Rule::window))),
       field<at, &L::spike_threshold>(
           "log.spike_threshold", at_least(0), "standard deviations",
-          fmt::format("Distance from their mean that makes a spike, not of "
-                      "median; {}.",
+          fmt::format("Distance from the mean that makes a spike, not used by median; {}.",
                       own_number(&Rule::threshold))),
-      field<at, &L::spike_min_history>("log.spike_min_history", at_least(0), "steps",
-                                       fmt::format("Values needed before the first verdict; {}.",
-                                                   own_number(&Rule::min_history))),
+      field<at, &L::spike_min_history>(
+          "log.spike_min_history", at_least(0), "steps",
+          fmt::format("Number of steps before the first spike can be found; {}.",
+                      own_number(&Rule::min_history))),
   };
 }
 

@@ -18,42 +18,39 @@ std::vector<Field> size_fields() {
                                 "Number of transformer blocks."),
       field<at, &M::num_heads>(
           "model.num_heads", between(1, 4096), "heads",
-          "Head count H of the softmax baseline, whatever the attention kind."),
-      field<at, &M::num_kv_heads>("model.num_kv_heads", between(0, 4096), "heads",
-                                  "Key and value heads of the baseline; 0 means num_heads."),
+          "Number of heads H of the softmax baseline, for every attention kind."),
+      field<at, &M::num_kv_heads>(
+          "model.num_kv_heads", between(0, 4096), "heads",
+          "Number of key and value heads of the baseline; 0 means num_heads."),
       field<at, &M::head_dim>("model.head_dim", between(0, 4096), "features",
-                              "Width of one head, even; 0 means d_model / num_heads."),
+                              "Width of one head, an even number; 0 means d_model / num_heads."),
       field<at, &M::d_ff>("model.d_ff", between(1, kMaxSize), "features",
-                          "Inner width of the SwiGLU feed-forward layer.", kDecides | kOfAttention),
-      field<at, &M::max_seq_len>("model.max_seq_len",
-                                 between(1, kMaxSize).or_share_of("data.seq_len", 100), "tokens",
-                                 "Longest sequence the model can read.", kDecides | kBesideModel),
+                          "Hidden width of the SwiGLU MLP.", kDecides | kOfAttention),
+      field<at, &M::max_seq_len>(
+          "model.max_seq_len", between(1, kMaxSize).or_share_of("data.seq_len", 100), "tokens",
+          "Longest sequence that the model accepts.", kDecides | kBesideModel),
       field<at, &M::vocab_size>("model.vocab_size", between(2, kMaxSize), "tokens",
-                                "Number of different tokens; text data needs 256.",
-                                kDecides | kOfTask),
+                                "Vocabulary size; byte-level text needs 256.", kDecides | kOfTask),
       field<at, &M::rope>("model.rope", any_value(), "",
-                          "Turn queries and keys by their positions (RoPE)."),
-      field<at, &M::rope_theta>("model.rope_theta", above(0), "",
-                                "Base of the rotary position frequencies.",
+                          "Apply rotary position embeddings (RoPE) to queries and keys."),
+      field<at, &M::rope_theta>("model.rope_theta", above(0), "", "Base of the rotary frequencies.",
                                 kDecides | kBesideModel),
       field<at, &M::norm_eps>("model.norm_eps", between(1e-12, 1), "",
-                              "Added to the mean square in RMSNorm."),
+                              "RMSNorm epsilon, added to the mean square."),
       field<at, &M::tie_word_embeddings>("model.tie_word_embeddings", any_value(), "",
                                          "Use the embedding matrix as the output projection too."),
       field<at, &M::match_params>(
           "model.match_params", any_value(), "",
-          "d_ff shrinks until the number of parameters is that of the softmax baseline.",
+          "Shrink d_ff until the parameter count matches the softmax baseline.",
           kDecides | kOfAttention),
       field<at, &M::embedding_norm>("model.embedding_norm", any_value(), "",
-                                    "RMSNorm of the embeddings before the first block."),
-      field<at, &M::z_loss_weight>(
-          "model.z_loss_weight", at_least(0), "",
-          "Weight of the mean of log(sum exp(logits))^2 in the loss that is "
-          "trained on; PaLM has 1e-4, and 0 means none."),
-      field<at, &M::final_logit_softcap>(
-          "model.final_logit_softcap", at_least(0), "",
-          "c: output logits are c tanh(logits / c); Gemma 2 has 30, and "
-          "0 leaves them as they are."),
+                                    "Apply RMSNorm to the embeddings before the first block."),
+      field<at, &M::z_loss_weight>("model.z_loss_weight", at_least(0), "",
+                                   "Weight of the z-loss, the mean of log(sum exp(logits))^2; PaLM "
+                                   "uses 1e-4, and 0 disables it."),
+      field<at, &M::final_logit_softcap>("model.final_logit_softcap", at_least(0), "",
+                                         "Soft cap c of the output logits, c tanh(logits / c); "
+                                         "Gemma 2 uses 30, and 0 disables it."),
   };
 }
 
@@ -64,16 +61,15 @@ std::vector<Field> rope_section() {
   return {
       field<at, in, &R::rope_type>(
           "model.rope_scaling.rope_type", any_value(), "",
-          "How rotary frequencies change for sequences longer than those of "
-          "training."),
+          "Scaling of rotary frequencies for sequences longer than in training."),
       field<at, in, &R::factor>("model.rope_scaling.factor", at_least(1), "",
-                                "How much longer they are."),
+                                "Ratio of the extended to the original sequence length."),
       field<at, in, &R::original_seq_len>(
           "model.rope_scaling.original_seq_len", between(0, kMaxSize), "tokens",
-          "Length in training, which yarn reads; 0 means max_seq_len / factor."),
+          "Sequence length in training, which yarn needs; 0 means max_seq_len / factor."),
       field<at, in, &R::attention_factor>(
           "model.rope_scaling.attention_factor", at_least(0), "",
-          "Queries and keys are multiplied by it; 0 means 0.1 ln(factor) + 1 with yarn, else 1."),
+          "Factor on queries and keys; 0 means 0.1 ln(factor) + 1 with yarn, else 1."),
   };
 }
 
@@ -83,37 +79,38 @@ std::vector<Field> attention_section() {
   using A = AttentionConfig;
   return {
       field<at, in, &A::kind>("model.attention.kind", any_value(), "",
-                              "The attention variant, a preset of the fields below."),
-      field<at, in, &A::pairing>(
-          "model.attention.pairing", any_value(), "",
-          "Which query heads V2 subtracts: neighbours, or the second half from the first."),
-      field<at, in, &A::lambda>("model.attention.lambda", any_value(), "",
-                                "Weight of the second map; none subtracts it as it is."),
+                              "Attention kind, a preset of the fields below."),
+      field<at, in, &A::pairing>("model.attention.pairing", any_value(), "",
+                                 "Query heads that V2 subtracts: neighbors, or the second half "
+                                 "from the first (cross-group)."),
+      field<at, in, &A::lambda>(
+          "model.attention.lambda", any_value(), "",
+          "Parameterization of lambda, the weight of the second map; none fixes it at 1."),
       field<at, in, &A::lambda_init>(
           "model.attention.lambda_init", any_value(), "",
-          "The constant in the exponential lambda: by layer, or lambda_init_value."),
+          "Constant term of the exponential lambda: by layer (schedule), or lambda_init_value."),
       field<at, in, &A::lambda_init_value>("model.attention.lambda_init_value", from_to_below(0, 1),
-                                           "", "The constant of lambda_init: constant."),
-      field<at, in, &A::softmax_denominator>(
-          "model.attention.softmax_denominator", any_value(), "",
-          "What joins the softmax's sum: nothing, exp(0), or exp of a learned sink a head."),
+                                           "",
+                                           "Constant term of lambda with lambda_init: constant."),
+      field<at, in, &A::softmax_denominator>("model.attention.softmax_denominator", any_value(), "",
+                                             "Extra term in the softmax denominator: none, exp(0) "
+                                             "(softmax1), or one learned sink per head."),
       field<at, in, &A::subln>("model.attention.subln", any_value(), "",
-                               "RMSNorm of each head's result, as in V1."),
-      field<at, in, &A::gate>(
-          "model.attention.gate", any_value(), "",
-          "Sigmoid gate of the input on each element of the result, or on each head."),
+                               "Apply RMSNorm to the output of each head, as V1 does."),
+      field<at, in, &A::gate>("model.attention.gate", any_value(), "",
+                              "Sigmoid gate on the attention output, per element or per head."),
       field<at, in, &A::qk_norm>("model.attention.qk_norm", any_value(), "",
-                                 "RMSNorm of every query and key head, before RoPE."),
-      field<at, in, &A::attn_logit_softcap>(
-          "model.attention.attn_logit_softcap", at_least(0), "",
-          "c: scaled scores become c tanh(score / c); Gemma 2 has 50, and 0 leaves them."),
+                                 "Apply RMSNorm to every query and key head before RoPE."),
+      field<at, in, &A::attn_logit_softcap>("model.attention.attn_logit_softcap", at_least(0), "",
+                                            "Soft cap c of the scaled scores, c tanh(score / c); "
+                                            "Gemma 2 uses 50, and 0 disables it."),
       field<at, in, &A::qk_clip_threshold>(
           "model.attention.qk_clip_threshold", at_least(0), "",
-          "Largest attention logit that a head may have in a step: above it, its query and key "
-          "weights are scaled down after the update; Kimi K2 has 100, and 0 clips nothing."),
+          "QK-clip threshold: heads with a larger attention logit get smaller query and key "
+          "weights after the update; Kimi K2 uses 100, and 0 disables it."),
       field<at, in, &A::sliding_window>(
           "model.attention.sliding_window", between(0, kMaxSize), "tokens",
-          "Tokens a query sees, itself included; 0 means all before it."),
+          "Number of tokens a query attends to, itself included; 0 means all earlier tokens."),
   };
 }
 
@@ -122,14 +119,15 @@ std::vector<Field> init_section() {
   constexpr auto in = &ModelConfig::init;
   using I = InitConfig;
   return {
-      field<at, in, &I::preset>("model.init.preset", any_value(), "",
-                                "Initial weights, a preset of the keys below: nanoGPT's, PyTorch's "
-                                "defaults, or LeCun's with unit embeddings."),
+      field<at, in, &I::preset>(
+          "model.init.preset", any_value(), "",
+          "Initialization, a preset of the keys below: nanoGPT's (gpt2), PyTorch's defaults "
+          "(torch), or fan-in projections with unit embeddings (lecun)."),
       field<at, in, &I::embedding_std>("model.init.embedding_std", above(0), "",
                                        "Standard deviation of the embeddings."),
       field<at, in, &I::projection_std>(
           "model.init.projection_std", above(0), "",
-          "Standard deviation of the projections; fan_in is 1 / sqrt(inputs)."),
+          "Standard deviation of the projections; fan_in means 1 / sqrt(fan_in)."),
       field<at, in, &I::residual_scaling>("model.init.residual_scaling", any_value(), "",
                                           "Divide o_proj and down_proj by sqrt(2 num_layers)."),
   };

@@ -23,25 +23,23 @@ const std::vector<SweepField>& sweep_fields() {
       field("sweep.name", &S::name, any_value(),
             "Name of the sweep, used as a folder name; empty means the name of the file."),
       field("sweep.baseline", &S::baseline, any_value(),
-            "Arm the others are compared with; empty means the first."),
+            "Reference arm; empty means the first arm."),
       field("sweep.claims", &S::claims, any_value(),
-            "File of the claims that the sweep is to decide, seen from this file; empty means "
-            "none."),
+            "File with the preregistered claims, relative to this file; empty means none."),
       field("sweep.results", &S::results, any_value(),
-            "Folder with the index.csv of an earlier sweep, relative to this file: its complete "
-            "runs of the same configuration are not trained again; empty means none."),
-      field("sweep.only", &S::only, any_value(), "Arms that are trained; empty means all."),
+            "Folder with the index.csv of an earlier sweep, relative to this file; its complete "
+            "runs with the same configuration are not trained again. Empty means none."),
+      field("sweep.only", &S::only, any_value(), "Arms to train; empty means all."),
       field("sweep.seeds", &S::seeds, at_least(0), "Seeds of every arm; empty means run.seed."),
-      structured(
-          "sweep.lr", &S::lr, above(0), "list of numbers",
-          "Values of optim.lr; or wortsman: the seven of Wortsman et al. 2023; or {own: FILE, "
-          "times: [1, 4]}: the lr_star of each arm in a CSV file, times each factor."),
+      structured("sweep.lr", &S::lr, above(0), "list of numbers",
+                 "Values of optim.lr; or wortsman, the seven of Wortsman et al. 2023; or {own: "
+                 "FILE, times: [1, 4]}, the lr_star of each arm in a CSV file times each factor."),
       structured("sweep.grid", &S::grid, any_value(), "lists by key",
-                 "Values of other keys, of which every combination is trained."),
+                 "Values of other keys; every combination is trained."),
       structured("sweep.zip", &S::zip, any_value(), "lists by key",
-                 "Values of other keys, the first of each list together, then the second."),
+                 "Values of other keys, combined by position in their lists."),
       structured("sweep.arms", &S::arms, any_value(), "settings by arm",
-                 "What differs in each arm; without arms there is one, called like the sweep."),
+                 "Settings of each arm; without arms there is one, named after the sweep."),
   };
   return all;
 }

@@ -130,16 +130,16 @@ CLI::App& add_command(CLI::App& above, const std::string& name, const std::strin
 }
 
 std::string refuse_empty(const std::string& text) {
-  return text.empty() ? "need a value, not an empty text" : "";
+  return text.empty() ? "expected a value, got an empty string" : "";
 }
 
 std::string refuse_no_index(const std::string& text) {
   if (text.empty()) return refuse_empty(text);
   const bool digits = text.find_first_not_of("0123456789", text.starts_with('-')) == text.npos;
-  if (!digits || text == "-") return fmt::format("need an integer in digits, not '{}'", text);
+  if (!digits || text == "-") return fmt::format("expected an integer, got '{}'", text);
   return system::read_number<Index>(text)
              ? ""
-             : fmt::format("need an integer of at most {}", std::numeric_limits<Index>::max());
+             : fmt::format("expected an integer of at most {}", std::numeric_limits<Index>::max());
 }
 
 void add_config(CLI::App& command, std::string& path) {

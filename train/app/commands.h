@@ -23,7 +23,7 @@ struct Context {
 
 /// What a command that uses a model says of the argument that names it.
 inline constexpr const char* kModelHelp =
-    "Checkpoint or run directory; or a configuration, with its initial weights";
+    "Checkpoint or run directory; or a configuration, for its initial weights";
 
 /// `--arm NAME` of the commands that take the file of a run or of a sweep (study::config_of_arm).
 void add_arm(CLI::App& command, std::string& arm);

@@ -92,10 +92,9 @@ complete -o default -F _{1} {0}
 
 void completion_command(CLI::App& program, Context&) {
   CLI::App& command =
-      add_command(program, "completion", "Print the completions of a shell", {"completion bash"});
-  add_command(command, "bash", "For bash", {"completion bash"}).callback([&program] {
-    fmt::print("{}", bash(program));
-  });
+      add_command(program, "completion", "Print shell completions", {"completion bash"});
+  add_command(command, "bash", "Print completions for bash", {"completion bash"})
+      .callback([&program] { fmt::print("{}", bash(program)); });
 }
 
 }  // namespace difftape::app

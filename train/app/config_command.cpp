@@ -139,17 +139,17 @@ std::string keys_json(const KeyList& keys) {
 
 void show_command(CLI::App& above) {
   auto a = std::make_shared<ShowArguments>();
-  CLI::App& command = add_command(
-      above, "show", "Print the resolved configuration, or that of a checkpoint, which runs as is",
-      {"config show my.yaml --origin", "config show sweep.yaml --arm diff_v2",
-       "config show my.yaml --set train.steps=20 --json"});
+  CLI::App& command =
+      add_command(above, "show", "Print the resolved configuration of a file, run or checkpoint",
+                  {"config show my.yaml --origin", "config show sweep.yaml --arm diff_v2",
+                   "config show my.yaml --set train.steps=20 --json"});
   add_option(command, "CONFIG_OR_CKPT", a->path,
-             "Configuration file (YAML), run directory or sweep, or a checkpoint: what eval takes")
+             "Configuration, sweep, run directory or checkpoint")
       ->required();
   add_set(command, a->overrides);
   add_arm(command, a->arm);
-  command.add_flag("--origin", a->origin, "Say after every value where it came from");
-  command.add_flag("--json", a->json, "Print one JSON object, for scripts");
+  command.add_flag("--origin", a->origin, "Append the origin of each value");
+  command.add_flag("--json", a->json, "Print one JSON object");
   command.callback([a] { fmt::print("{}", shown(*a)); });
 }
 
@@ -162,8 +162,8 @@ void keys_command(CLI::App& above) {
   CLI::App& command =
       add_command(above, "keys", "List every key: type, default, range, unit, meaning",
                   {"config keys optim", "config keys --json"});
-  add_option(command, "PREFIX", a->prefix, "Only keys that begin like this, such as optim");
-  command.add_flag("--json", a->json, "Print one JSON array, for scripts");
+  add_option(command, "PREFIX", a->prefix, "Prefix of the keys to list, such as optim");
+  command.add_flag("--json", a->json, "Print one JSON array");
   command.callback([a] {
     const KeyList keys = keys_that_begin(a->prefix);
     const std::size_t width =
@@ -176,7 +176,7 @@ void keys_command(CLI::App& above) {
 
 void add_arm(CLI::App& command, std::string& arm) {
   add_option(command, "--arm", arm,
-             "Of a sweep: an arm, whose first run it is, or the name of a run");
+             "For a sweep: an arm, meaning its first run, or the name of a run");
 }
 
 void config_command(CLI::App& program, Context&) {
@@ -285,9 +285,8 @@ void write_starter(const InitArguments& a) {
 
 void init_command(CLI::App& program, Context&) {
   auto a = std::make_shared<InitArguments>();
-  CLI::App& command = add_command(
-      program, "init", "Write a configuration with comments to begin with, which trains as it is",
-      {"init", "init diff_v1 --out v1.yaml"});
+  CLI::App& command = add_command(program, "init", "Write a commented starter configuration",
+                                  {"init", "init diff_v1 --out v1.yaml"});
   add_option(command, "KIND", a->kind,
              fmt::format("Attention kind: {}", fmt::join(attention_kinds(), ", ")))
       ->capture_default_str();

@@ -105,41 +105,41 @@ void prepare(PrepareArguments& a) {
 void prepare_command(CLI::App& above) {
   auto a = std::make_shared<PrepareArguments>();
   CLI::App& command =
-      add_command(above, "prepare", "Make a file of tokens from text",
+      add_command(above, "prepare", "Convert text to a token file",
                   {"data prepare text.txt --out tokens.bin",
                    "data prepare books.jsonl --out train.bin --val-out val --val-fraction 0.05 "
                    "--drop-duplicates 0.3"});
   add_option(command, "SOURCES", a->sources,
-             "Files, folders or globs; a .jsonl has one document a line")
+             "Files, folders or globs; a .jsonl file has one document per line")
       ->required();
-  add_option(command, "--out", a->out, "File to write: .bin, as nanoGPT reads it, or .h5")
+  add_option(command, "--out", a->out, "File to write: .bin in nanoGPT's format, or .h5")
       ->required();
   add_option(command, "--tokenizer", a->tokenizer,
-             "Model of SentencePiece, as spm_train makes it (default: bytes)");
-  add_option(command, "--key", a->request.key, "Key of the text in lines of JSON")
+             "SentencePiece model, written by spm_train (default: bytes)");
+  add_option(command, "--key", a->request.key, "Key of the text in JSON lines")
       ->capture_default_str();
   add_option(command, "--eos-token-id", a->request.eos_token_id,
-             "Token that ends each document, -1 for none (default: the tokenizer's)");
+             "Token that ends each document; -1 means none (default: the tokenizer's)");
   run::CorpusOptions& options = a->request.options;
   add_option(command, "--drop-duplicates", options.drop_duplicates,
-             "Drop a document if more than this fraction of its bytes is in strings of 50 bytes of "
+             "Drop documents that share more than this fraction of their 50-byte strings with "
              "longer ones");
   add_option(command, "--val-fraction", options.val_fraction,
-             "Fraction of the bytes of every domain to hold out, in whole documents; lines of JSON "
-             "with the same \"group\" stay together");
+             "Fraction of each domain to hold out, in whole documents; JSON lines with the same "
+             "\"group\" stay together");
   add_option(command, "--val-out", a->val_out,
-             "Directory of held-out tokens, a file for each domain: a source file, or a folder "
-             "that SOURCES names");
+             "Directory for held-out tokens, one file per domain; a domain is a file or folder in "
+             "SOURCES");
   add_option(command, "--max-overlap", options.max_overlap,
-             "Drop held-out documents that are most like training until at most this fraction of a "
-             "domain's is in training, too");
+             "Drop the held-out documents most similar to training until at most this fraction of "
+             "a domain overlaps");
   command.callback([a] { prepare(*a); });
 }
 
 }  // namespace
 
 void data_command(CLI::App& program, Context&) {
-  CLI::App& command = add_command(program, "data", "Make what models train on: files of tokens",
+  CLI::App& command = add_command(program, "data", "Prepare token files for training",
                                   {"data prepare text.txt --out tokens.bin"});
   prepare_command(command);
 }

@@ -92,7 +92,7 @@ void print_doctor() {
 }  // namespace
 
 void doctor_command(CLI::App& program, Context&) {
-  add_command(program, "doctor", "What this machine and this build can do, measured", {"doctor"})
+  add_command(program, "doctor", "Describe and measure this machine and build", {"doctor"})
       .callback(print_doctor);
 }
 

@@ -141,17 +141,16 @@ void print_evaluation(const Json& result) {
 
 void eval_command(CLI::App& program, Context&) {
   auto a = std::make_shared<EvalArguments>();
-  CLI::App& command = add_command(
-      program, "eval", "How well a model predicts: loss, perplexity, bits per byte, accuracy",
-      {"eval runs/mine", "eval runs/mine --data text.txt --json"});
+  CLI::App& command =
+      add_command(program, "eval", "Measure loss, perplexity, bits per byte and accuracy",
+                  {"eval runs/mine", "eval runs/mine --data text.txt --json"});
   add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
   add_option(command, "--data", a->data,
-             "File, folder or glob to evaluate on as a whole, each token that has one before it "
-             "once (default: what the run held out)");
+             "File, folder or glob to evaluate in full (default: the run's validation data)");
   add_option(command, "--batches", a->batches,
-             "So many batches (default: all; of generated data those of a validation)");
+             "Number of batches (default: all; for a generated task, one validation)");
   command.add_flag("--positions", a->positions,
-                   "The loss at each place of a sequence too, for example of longer ones: --set "
+                   "Also print the loss by position; for longer sequences add --set "
                    "data.seq_len=512 --set model.max_seq_len=512");
   command.add_flag("--json", a->json, "Print one JSON object");
   add_set(command, a->overrides);

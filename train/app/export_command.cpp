@@ -46,11 +46,10 @@ void import_as_told(const ImportArguments& a) {
 
 void export_command(CLI::App& program, Context&) {
   auto a = std::make_shared<ExportArguments>();
-  CLI::App& command =
-      add_command(program, "export",
-                  "Write a model for other programs: safetensors, or a directory for transformers",
-                  {"export runs/mine --format safetensors --out mine.safetensors",
-                   "export runs/mine --format hf --out mine_hf"});
+  CLI::App& command = add_command(program, "export",
+                                  "Export a model as safetensors or for Hugging Face transformers",
+                                  {"export runs/mine --format safetensors --out mine.safetensors",
+                                   "export runs/mine --format hf --out mine_hf"});
   add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
   add_option(command, "--format", a->format,
              "safetensors: one file; hf: a directory for from_pretrained of transformers")
@@ -62,8 +61,7 @@ void export_command(CLI::App& program, Context&) {
 void import_command(CLI::App& program, Context&) {
   auto a = std::make_shared<ImportArguments>();
   CLI::App& command =
-      add_command(program, "import",
-                  "Make a checkpoint of an exported model, or of one that transformers saved",
+      add_command(program, "import", "Import an exported model or one that transformers saved",
                   {"import mine.safetensors --out mine.h5"});
   add_option(command, "FILE_OR_DIR", a->weights,
              "A .safetensors file, or a directory with model.safetensors")

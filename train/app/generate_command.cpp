@@ -231,28 +231,28 @@ void generate_command(CLI::App& program, Context&) {
   auto a = std::make_shared<GenerateArguments>();
   run::GenerateRequest& request = a->request;
   CLI::App& command = add_command(
-      program, "generate", "Let a model write on: text after a prompt",
+      program, "generate", "Generate text from a prompt",
       {"generate runs/mine --prompt 'the quick ' --max-tokens 8",
        "generate runs/mine --prompt 'the ' --temperature 0.8 --top-k 40 --seed 2 --json"});
   const auto shown = [&](const char* name, auto& value, const char* help) {
     add_option(command, name, value, help)->capture_default_str();
   };
   add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
-  const CLI::Option* prompt = add_option(command, "--prompt", a->prompt, "Text to begin with");
-  add_option(command, "--prompts", a->prompts, "File with a prompt a line");
-  add_option(command, "--tokens", a->tokens, "Tokens to begin with, such as 1,2,3")
+  const CLI::Option* prompt = add_option(command, "--prompt", a->prompt, "Prompt");
+  add_option(command, "--prompts", a->prompts, "File with one prompt per line");
+  add_option(command, "--tokens", a->tokens, "Prompt as token ids, such as 1,2,3")
       ->check(refuse_empty);
-  shown("--max-tokens", request.max_tokens, "Tokens to write at most");
+  shown("--max-tokens", request.max_tokens, "Maximum number of tokens to generate");
   shown("--temperature", request.sampling.temperature,
-        "Logits are divided by it; 0: the likeliest token");
+        "Sampling temperature; 0 selects greedy decoding");
   shown("--top-k", request.sampling.top_k, "So many likeliest tokens; 0: all");
   shown("--top-p", request.sampling.top_p,
         "The likeliest tokens that together have this probability");
   shown("--min-p", request.sampling.min_p,
         "Tokens of this share of the largest probability or more");
   shown("--seed", a->seed, "Another seed is another text");
-  add_option(command, "--stop", a->stop, "Text that ends it; may be repeated");
-  command.add_flag("--json", a->json, "Print one JSON object a prompt");
+  add_option(command, "--stop", a->stop, "String that ends the generation; may be repeated");
+  command.add_flag("--json", a->json, "Print one JSON object per prompt");
   command.callback([a, prompt] {
     a->has_prompt = prompt->count() > 0;
     write_texts(*a);

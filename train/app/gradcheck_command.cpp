@@ -125,10 +125,10 @@ Tally check_group(std::span<const GradcheckCase> group) {
 
 void gradcheck_command(CLI::App& program, Context& context) {
   auto filter = std::make_shared<std::string>();
-  CLI::App& command = add_command(
-      program, "gradcheck", "Check every gradient against finite differences, in double precision",
-      {"gradcheck --filter cross_entropy"});
-  add_option(command, "--filter", *filter, "Only cases whose name matches this regular expression");
+  CLI::App& command =
+      add_command(program, "gradcheck", "Check every gradient against finite differences in f64",
+                  {"gradcheck --filter cross_entropy"});
+  add_option(command, "--filter", *filter, "Regular expression that selects cases by name");
   command.callback([filter, &context] {
     if constexpr (std::is_same_v<real, double>)
       context.exit = check(*filter);

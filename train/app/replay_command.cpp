@@ -39,19 +39,18 @@ void replay_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<ReplayArguments>();
   a->request.say = say;
   CLI::App& command = add_command(
-      program, "replay",
-      "Repeat a step bit for bit: a divergence, or a spike with other batches and states",
+      program, "replay", "Replay a divergence, or a spike with other batches and states",
       {"replay runs/mine --step 8", "replay runs/diverged/diverged/step-00000002.h5"});
   add_option(command, "CRASH_DUMP_OR_RUN", a->where,
-             "The crash dump of a divergence (RUN/diverged/step-....h5), or a run directory")
+             "Crash dump of a divergence (RUN/diverged/step-....h5), or run directory")
       ->required();
   const CLI::Option* of_run[] = {
       add_option(command, "--step", a->request.step,
-                 "The step of the run (default: where its worst spike begins)"),
+                 "Step to replay (default: the start of the worst spike)"),
       add_list(command, "--batches", a->request.batches,
-               "Steps away from it whose batches are run from its state, separated by commas"),
+               "Offsets of the batches to run from the state of that step, separated by commas"),
       add_list(command, "--states", a->request.states,
-               "Steps away from it whose states are run with its batch, separated by commas")};
+               "Offsets of the states to run with the batch of that step, separated by commas")};
   command.callback([a, &context, options = std::to_array(of_run)] {
     a->asked_for_run =
         std::ranges::any_of(options, [](const CLI::Option* each) { return each->count() > 0; });
@@ -72,16 +71,13 @@ struct VerifyArguments {
 void verify_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<VerifyArguments>();
   a->request.say = say;
-  CLI::App& command =
-      add_command(program, "verify",
-                  "Train a run again, and name the first step and tensor that differs in any bit",
-                  {"verify runs/mine", "verify runs/mine --threads 1,2 --from 6"});
+  CLI::App& command = add_command(program, "verify", "Train a run again and compare every bit",
+                                  {"verify runs/mine", "verify runs/mine --threads 1,2 --from 6"});
   add_option(command, "RUN", a->run, "Run directory")->required();
   add_list(command, "--threads", a->request.threads,
-           "Train it once with each of these numbers of threads, separated by commas (default: "
-           "once)");
+           "Thread counts to train with, separated by commas (default: one run)");
   add_option(command, "--from", a->request.from,
-             "Begin at the latest checkpoint up to this step (default: at the start)");
+             "Start at the latest checkpoint up to this step (default: the first step)");
   command.callback([a, &context] {
     const Verification found = verify_run(a->run, a->request);
     fmt::print("{}", to_text(found));

@@ -213,29 +213,29 @@ system::Exit watch(const ReportArguments& arguments) {
 
 void report_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<ReportArguments>();
-  CLI::App& command = add_command(
-      program, "report", "Compare runs: tables and verdicts here, curves in an HTML page",
-      {"report runs/sweep", "report runs/sweep --baseline softmax --out r.html",
-       "report runs/sweep --charts optim/lr,attn/entropy"});
+  CLI::App& command =
+      add_command(program, "report", "Compare runs: tables and verdicts, curves in an HTML page",
+                  {"report runs/sweep", "report runs/sweep --baseline softmax --out r.html",
+                   "report runs/sweep --charts optim/lr,attn/entropy"});
   add_option(command, "RUN_DIR", a->runs,
-             "Run directories, directories that hold them, such as that of a sweep, or the "
-             "index.csv of a sweep, which stands for its runs")
+             "Run directories, folders of runs such as a sweep, or the index.csv of a sweep")
       ->required();
   add_option(command, "--baseline", a->baseline,
-             "The arm that the others are compared with; default: that of the first run");
+             "Reference arm (default: the arm of the first run)");
   add_option(command, "--claims", a->claims,
-             "A file of claims to judge by these runs; default: that of the first sweep among them "
-             "that has one");
-  add_option(command, "--out", a->out, "The page to write")->capture_default_str();
+             "Claims to judge (default: the claims of the first sweep that has some)");
+  add_option(command, "--out", a->out, "HTML file to write")->capture_default_str();
   add_list(command, "--charts", a->charts,
-           "Logged quantities to draw, separated by commas, such as optim/lr,attn/entropy,"
-           "attn/entropy/3 (default: a selection)");
-  add_option(command, "--svg", a->svg, "Also write the learning-rate curve, as SVG");
-  add_option(command, "--forest", a->forest, "Also write the forest plot of the claims, as SVG");
+           "Metrics to draw, separated by commas, such as optim/lr,attn/entropy,attn/entropy/3 "
+           "(default: a selection)");
+  add_option(command, "--svg", a->svg,
+             "Also write the curves of loss against learning rate to this SVG file");
+  add_option(command, "--forest", a->forest,
+             "Also write the forest plot of the claims to this SVG file");
   add_option(command, "--verdicts", a->verdicts,
-             "A CSV file to write with the numbers of every claim");
+             "Also write the numbers of every claim to this CSV file");
   command.add_flag("--watch", a->watch,
-                   "Rewrite the page while the runs are trained, until all have ended or Ctrl-C");
+                   "Rewrite the page until all runs have ended, or until Ctrl-C");
   command.callback([a, &context] {
     require_outputs(*a);
     if (a->watch) {

@@ -148,8 +148,8 @@ void train_command(CLI::App& program, Context& context) {
   add_config(command, a->config);
   add_set(command, a->overrides);
   add_option(command, "--out", a->out,
-             "Run directory (default: run.out, or runs/<run.name>); auto: the first of that, "
-             "that-2, that-3, ... that is free");
+             "Run directory (default: run.out, or runs/<run.name>); auto picks the first free of "
+             "that, that-2, that-3, ...");
   command.add_flag(fmt::format("--resume{{{}}}", kResume), a->resume,
                    "Continue the run from its latest checkpoint; --resume=auto starts the run if "
                    "there is nothing to continue");
@@ -160,12 +160,12 @@ void train_command(CLI::App& program, Context& context) {
       add_option(command, "--init-from", a->init_from,
                  "Start with the weights of this checkpoint or run (train.init_from)");
   command.add_flag("--profile", a->profile,
-                   "Also write trace.json and profile.txt: where the time of ten steps goes");
+                   "Also write trace.json and profile.txt, a time profile of ten steps");
   const CLI::Option* overfit =
       command
           .add_flag(fmt::format("--overfit{{{}}}", run::OverfitRequest{}.steps), a->overfit_steps,
-                    "Only check that the model can learn: one sequence by heart, with AdamW; "
-                    "--overfit=STEPS: in so many. Exit code 0: it did; 1: it did not")
+                    "Sanity check: overfit a single sequence with AdamW in STEPS steps; exit code "
+                    "1 if the model does not learn it")
           ->check(refuse_no_index);
   command.callback([a, &context, init_from, overfit] {
     a->inits_from = init_from->count() > 0;
@@ -198,10 +198,9 @@ void write_grads_of(const GradsArguments& arguments) {
 
 void grads_command(CLI::App& program, Context&) {
   auto a = std::make_shared<GradsArguments>();
-  CLI::App& command =
-      add_command(program, "dump-grads",
-                  "Write loss, logits and every gradient of a batch, for other frameworks",
-                  {"dump-grads runs/mine --batch tokens.h5 --out grads.h5"});
+  CLI::App& command = add_command(program, "dump-grads",
+                                  "Write loss, logits and every gradient of one batch to HDF5",
+                                  {"dump-grads runs/mine --batch tokens.h5 --out grads.h5"});
   add_option(command, "CONFIG_OR_CKPT", a->model,
              "Configuration (initial weights), checkpoint or run directory")
       ->required();

@@ -39,9 +39,8 @@ void runs_command(CLI::App& program, Context&) {
   auto a = std::make_shared<RunsArguments>();
   CLI::App& command = add_command(program, "runs", "List runs: state, steps, losses, spikes",
                                   {"runs", "runs runs/sweep --json"});
-  add_option(command, "DIR", a->dirs,
-             "Run directories, or directories that hold them (default: runs)");
-  command.add_flag("--json", a->json, "Print one JSON object a line and run");
+  add_option(command, "DIR", a->dirs, "Run directories, or folders of runs (default: runs)");
+  command.add_flag("--json", a->json, "Print one JSON object per run and line");
   command.callback([a] { list_runs(*a); });
 }
 
@@ -138,16 +137,14 @@ void compare_runs(const DiffArguments& arguments, Context& context) {
 
 void diff_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<DiffArguments>();
-  CLI::App& command = add_command(
-      program, "diff",
-      "What two runs differ in: configuration, environment, and from which step on numbers",
-      {"diff runs/mine runs/mine-2"});
+  CLI::App& command = add_command(program, "diff", "Show how two runs differ, and from which step",
+                                  {"diff runs/mine runs/mine-2"});
   add_option(command, "RUN_A", a->a, "Run directory")->required();
   add_option(command, "RUN_B", a->b, "Run directory")->required();
   command.add_flag("--all", a->all,
-                   "Show every layer, head and parameter, not the first of each metric alone");
+                   "Show every layer, head and parameter instead of the first of each metric");
   command.add_flag("--exit-code", a->exit_code,
-                   "Exit with 1 if the runs logged other numbers, in any bit (default: 0)");
+                   "Exit with 1 if any bit of the logged numbers differs");
   command.callback([a, &context] { compare_runs(*a, context); });
 }
 

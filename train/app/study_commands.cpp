@@ -42,11 +42,9 @@ void print_plan(const PlanArguments& arguments) {
 
 void plan_command(CLI::App& program, Context&) {
   auto a = std::make_shared<PlanArguments>();
-  CLI::App& command = add_command(
-      program, "plan",
-      "Cost estimate of each attention kind: parameters by component, FLOPs, memory, KV cache; "
-      "trains nothing",
-      {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2"});
+  CLI::App& command =
+      add_command(program, "plan", "Estimate parameters, FLOPs, memory and KV cache per kind",
+                  {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2"});
   add_config(command, a->config);
   add_set(command, a->overrides);
   add_arm(command, a->arm);
@@ -137,27 +135,25 @@ void sweep_command(CLI::App& program, Context& context) {
   add_option(command, "SWEEP", a->sweep, "Sweep file (YAML)")->required();
   add_set(command, a->overrides);
   add_option(command, "--out", a->out,
-             "Directory of the sweep (default: runs/<sweep.name>); auto: the first of that, "
-             "that-2, that-3, ... that is free");
+             "Sweep directory (default: runs/<sweep.name>); auto picks the first free of that, "
+             "that-2, that-3, ...");
   add_list(command, "--arms", a->arms,
-           "Arms to train now, separated by commas (default: sweep.only, or all)");
+           "Arms to train, separated by commas (default: sweep.only, or all)");
   add_option(command, "--jobs", a->jobs,
-             "Runs trained at the same time, each on its own cores (default: one a core)")
+             "Number of runs to train at the same time (default: one per core)")
       ->check(CLI::Range(1, 1024));
-  command.add_flag(
-      "--dry-run", a->dry_run,
-      "Say what would be trained and, once runs are finished, about how long it takes, "
-      "and stop");
+  command.add_flag("--dry-run", a->dry_run,
+                   "List the runs and, once some are finished, estimate the time; train nothing");
   command.add_flag("--power", a->power,
-                   "Say what its claims can decide with these seeds, and stop");
+                   "Print the effects that the claims can detect with these seeds; train nothing");
   add_option(command, "--submit", a->submit,
-             "slurm: leave the runs to a cluster, as a job array, with a job that compares them");
+             "slurm: submit the runs as a job array, and a job that compares them");
   add_option(command, "--sbatch", a->sbatch,
-             "An option of Slurm's sbatch for the runs, --sbatch=--time=60; can be given again");
+             "Option for sbatch, such as --sbatch=--time=60; may be repeated");
   add_option(command, "--run", a->run,
-             "Train the run of this name alone, as the tasks of a job array do");
+             "Train only the run with this name, as a task of a job array does");
   command.add_flag("--compare", a->compare,
-                   "Train nothing: index, comparison and report of what is there");
+                   "Train nothing; update index.csv, comparison and report");
   command.callback([a, &context] { context.exit = sweep_as_told(*a, context); });
 }
 

@@ -173,7 +173,7 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(64, {"--tokens", "1,x"}), HasSubstr("--tokens 1,x: 'x' is no token"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}), HasSubstr("--seed -1: need 0 or more"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "99999999999999999999"}),
-              HasSubstr("need an integer of at most 9223372036854775807"));
+              HasSubstr("expected an integer of at most 9223372036854775807"));
   EXPECT_THAT(wrong(65, {"--prompt", ""}), HasSubstr("the prompt is empty"));
   EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
               HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
@@ -192,7 +192,7 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("and finite"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "1e20"}),
-              HasSubstr("--max-tokens: need an integer in digits, not '1e20'"));
+              HasSubstr("--max-tokens: expected an integer, got '1e20'"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: need"));

@@ -32,7 +32,7 @@ void serve(json ready, double idle_bytes, const std::function<double()>& step) {
   std::string word;
   for (int count = 0; std::cin >> word >> count;) {
     if (word != "step" || count < 1)
-      throw UsageError(fmt::format("serve: '{} {}' is no request; need 'step N'", word, count));
+      throw UsageError(fmt::format("serve: '{} {}' is not a request; need 'step N'", word, count));
     json seconds = json::array();
     for (int i = 0; i < count; ++i) seconds.push_back(step());
     std::cout << json{{"seconds", seconds}, {"peak_bytes", process_memory().peak}} << std::endl;

@@ -15,16 +15,17 @@ namespace fs = std::filesystem;
 namespace {
 
 OutputError no_output_of(const fs::path& out, std::string_view command) {
-  return OutputError(fmt::format(
-      "{} exists and is no output of {}; nothing else is replaced: choose another name with --out",
-      out.string(), command));
+  return OutputError(
+      fmt::format("{} exists and is not an output of {}; nothing else is replaced: choose another "
+                  "name with --out",
+                  out.string(), command));
 }
 
 /// Checked before minutes of measuring: a missing directory would lose the result.
 void require_directory_of(const fs::path& out) {
   if (!out.has_parent_path() || system::is_folder(out.parent_path())) return;
-  throw OutputError(
-      fmt::format("cannot write {}: {} is no directory", out.string(), out.parent_path().string()));
+  throw OutputError(fmt::format("cannot write {}: {} is not a directory", out.string(),
+                                out.parent_path().string()));
 }
 
 }  // namespace

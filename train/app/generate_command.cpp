@@ -52,7 +52,7 @@ struct Prompt {
 
 Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, std::string name) {
   const std::size_t foreign = tokenizer.utf8 ? run::first_foreign(text) : text.npos;
-  throw_if<DataError>(foreign != text.npos, "{}: is no UTF-8 at byte {}, which {} needs", name,
+  throw_if<DataError>(foreign != text.npos, "{}: is not UTF-8 at byte {}, which {} needs", name,
                       foreign, tokenizer.file.name);
   return {tokenizer.encode(text), std::move(name)};
 }
@@ -77,14 +77,14 @@ std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& toke
   return prompts;
 }
 
-/// "1,2,3"; what is no number is refused.
+/// "1,2,3"; what is not a number is refused.
 std::vector<Index> numbers_of(const std::string& text) {
   std::vector<Index> numbers;
   std::istringstream items(text + ",");
   for (std::string item; std::getline(items, item, ',');) {
     const std::optional<Index> number = system::read_number<Index>(item);
-    throw_if<UsageError>(!number, "--tokens {}: '{}' is no token; need numbers such as 1,2,3", text,
-                         item);
+    throw_if<UsageError>(!number, "--tokens {}: '{}' is not a token; need numbers such as 1,2,3",
+                         text, item);
     numbers.push_back(*number);
   }
   return numbers;
@@ -205,7 +205,7 @@ void write_texts(GenerateArguments& a) {
   for (const std::string& stop : a.stop) throw_if<UsageError>(stop.empty(), "--stop: need a text");
   if (!a.stop.empty()) {
     // The last token ends it, so it lies in as many tokens as it has bytes. The first of a text may
-    // lose its space, and one that is no text counts none.
+    // lose its space, and one that is not text counts none.
     constexpr std::size_t kMore = 8;
     const std::size_t longest = std::ranges::max(a.stop, {}, &std::string::size).size();
     a.request.is_stop = [&, longest](std::span<const std::int32_t> written) {

@@ -85,7 +85,8 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 std::vector<double> holm(std::span<const double> p);
 
 /// Benjamini and Hochberg (1995): adjusted p values such that among those below q at most a share q
-/// is false, on average over independent tests. In the order given; a NaN is no test and stays NaN.
+/// is false, on average over independent tests. In the order given; a NaN is not a test and stays
+/// NaN.
 std::vector<double> benjamini_hochberg(std::span<const double> p);
 
 /// The differences at one size, one for each seed.

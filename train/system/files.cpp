@@ -53,7 +53,7 @@ void for_each_block(const std::filesystem::path& path, F&& f) {
   std::error_code ignored;
   if (const auto status = std::filesystem::status(path, ignored);
       exists(status) && !is_regular_file(status) && !is_directory(status))
-    throw MissingInput(fmt::format("cannot read {}: is no ordinary file", path.string()));
+    throw MissingInput(fmt::format("cannot read {}: is not a regular file", path.string()));
   const File file(std::fopen(path.c_str(), "rb"));
   std::array<char, 1 << 16> block;
   bool failed = file == nullptr;

@@ -97,7 +97,7 @@ template <class Json>
 std::int64_t whole_number_of(const Json& json) {
   const bool fits = json.is_number_integer() && (!json.is_number_unsigned() ||
                                                  json <= std::numeric_limits<std::int64_t>::max());
-  throw_if<DataError>(!fits, "{} is no integer of 64 bits", text_of(json, -1));
+  throw_if<DataError>(!fits, "{} is not a 64-bit integer", text_of(json, -1));
   return json.template get<std::int64_t>();
 }
 

@@ -10,7 +10,7 @@
 namespace difftape::system {
 
 /// The keys keep their order. Throws nlohmann::json::parse_error with line and column; what is
-/// nested more than 64 deep is no JSON here, nor in the next two.
+/// nested more than 64 deep is not JSON here, nor in the next two.
 nlohmann::ordered_json parse_json(std::string_view text);
 
 /// The same, but what is not JSON is a value that `is_discarded()`.

@@ -33,7 +33,7 @@ constexpr Names kFirst{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_
 
 /// What a group has left; nothing without a limit.
 Bytes left_in(const fs::path& group, const Names& names) {
-  const Bytes limit = number_after(group / names.limit, "");  // "max" is no number
+  const Bytes limit = number_after(group / names.limit, "");  // "max" is not a number
   const Bytes usage = number_after(group / names.usage, "");
   if (!limit || !usage) return std::nullopt;
   const std::uint64_t cached = number_after(group / "memory.stat", names.reclaimable).value_or(0);

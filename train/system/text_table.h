@@ -11,7 +11,7 @@
 
 namespace difftape::system {
 
-/// Columns of a text that goes to a file or to a console that is no terminal.
+/// Columns of a text that goes to a file or to a console that is not a terminal.
 inline constexpr std::size_t kTextWidth = 100;
 
 /// Columns of the terminal of a file descriptor; first of all what the variable COLUMNS says, and

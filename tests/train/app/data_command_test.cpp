@@ -73,7 +73,7 @@ TEST_F(TokenizedText, is_written_by_a_run_that_is_elsewhere_now) {
   EXPECT_EQ(line.at("tokens").size(), 6U);
   EXPECT_EQ("value 12 of" + line.at("text").get<std::string>() + "\n", text.out);
   EXPECT_THAT(test::error(65, generate("elsewhere", {"--prompt", "caf\xe9"})),
-              HasSubstr("--prompt: is no UTF-8 at byte 3, which my.model needs"));
+              HasSubstr("--prompt: is not UTF-8 at byte 3, which my.model needs"));
 }
 
 TEST_F(TokenizedText, says_when_its_tokenizer_is_gone_or_another) {

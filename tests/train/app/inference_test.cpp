@@ -169,8 +169,8 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--tokens", "1"}),
               HasSubstr("--prompt and --tokens exclude each other: give one of them"));
   EXPECT_THAT(wrong(64, {"--tokens", "1,,2"}),
-              HasSubstr("--tokens 1,,2: '' is no token; need numbers such as 1,2,3"));
-  EXPECT_THAT(wrong(64, {"--tokens", "1,x"}), HasSubstr("--tokens 1,x: 'x' is no token"));
+              HasSubstr("--tokens 1,,2: '' is not a token; need numbers such as 1,2,3"));
+  EXPECT_THAT(wrong(64, {"--tokens", "1,x"}), HasSubstr("--tokens 1,x: 'x' is not a token"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}), HasSubstr("--seed -1: need 0 or more"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "99999999999999999999"}),
               HasSubstr("expected an integer of at most 9223372036854775807"));

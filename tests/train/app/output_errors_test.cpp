@@ -138,7 +138,7 @@ TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
   fs::create_symlink("/dev/null", project / "device.html");
   EXPECT_THAT(error({"report", "run", "--out", "device.html"}), HasSubstr("is something else"));
-  EXPECT_TRUE(fs::is_symlink(project / "device.html")) << "a device is no page";
+  EXPECT_TRUE(fs::is_symlink(project / "device.html")) << "a device is not a page";
   EXPECT_THAT(error({"report", "run", "--out", "run"}), HasSubstr("run exists and is something"));
   EXPECT_THAT(error({"report", "run", "--out", "gone/report.html"}),
               HasSubstr("difftape: cannot write gone/report.html: No such file or directory"));

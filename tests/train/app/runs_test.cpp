@@ -99,7 +99,7 @@ TEST_F(RunsCommand, leaves_out_what_cannot_be_read_and_says_where_it_is_broken) 
   const Outcome outcome = difftape({"runs"});
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\nruns/good "), Not(HasSubstr("runs/bad"))))
-      << "a line that a crash cut off is no damage";
+      << "a line that a crash cut off is not a damage";
   EXPECT_THAT(outcome.err,
               StartsWith("difftape: left out: runs/bad/metrics.jsonl:2: not a line of metrics"));
   EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1);

@@ -101,7 +101,7 @@ TEST(Files, that_are_pipes_are_not_waited_for) {
   ASSERT_EQ(mkfifo((dir / "lock").c_str(), 0600), 0);
   EXPECT_FALSE(DirectoryLock::is_held(dir.path()));
   EXPECT_THAT([&] { read_text(dir / "lock"); },
-              ThrowsMessage<MissingInput>(HasSubstr("/lock: is no ordinary file")));
+              ThrowsMessage<MissingInput>(HasSubstr("/lock: is not a regular file")));
 }
 
 using LinesAndEnds = std::vector<std::pair<std::string, std::size_t>>;

@@ -234,7 +234,8 @@ system::Table table_of(const SpikeReplay& replay) {
 std::string conclusion(const SpikeReplay& replay) {
   const ReplayTrial& own = replay.trials.front();
   if (!own.loss_verdict.spike && !own.grad_verdict.spike)
-    return fmt::format("not decided: step {} is no spike by the rule {}", replay.step, replay.rule);
+    return fmt::format("not decided: step {} is not a spike by the rule {}", replay.step,
+                       replay.rule);
   return fmt::format(
       "{}\n  {} of {} other batches on the state of step {} spike too\n"
       "  on {} of {} earlier states the batch of step {} spikes too",

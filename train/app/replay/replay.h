@@ -95,7 +95,7 @@ struct SpikeReplay {
 ///   batch      few other batches do, its batch does on most earlier states
 ///   state      most other batches do, its batch does on few earlier states
 ///   both       few do either way: it takes this batch on this state
-///   undecided  anything else, or nothing to compare with, or the step is no spike
+///   undecided  anything else, or nothing to compare with, or the step is not a spike
 Cause cause_of(Index other_batches, Index other_batches_spike, Index earlier_states,
                Index earlier_states_spike);
 

@@ -111,8 +111,8 @@ CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
   throw_if<DataError>(step < 0, "checkpoint {} is of step {}", path.string(), step);
   const nlohmann::json extra_state =
       system::json_or_discarded(file.string_attribute("/data", "extra_state"));
-  throw_if<DataError>(!extra_state.is_object(), "checkpoint {}: its extra_state is no JSON object",
-                      path.string());
+  throw_if<DataError>(!extra_state.is_object(),
+                      "checkpoint {}: its extra_state is not a JSON object", path.string());
   return {.step = step,
           .config_yaml = file.string_attribute("/", "config_yaml"),
           .extra_state = extra_state,

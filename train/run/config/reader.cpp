@@ -75,7 +75,7 @@ std::string read_text(const std::string& path, bool named_by_a_file, std::string
   if (!fs::exists(status)) return "no such file" + system::did_you_mean_file(path);
   if (fs::is_directory(status)) return "is a folder; need a YAML file";
   if (named_by_a_file && !fs::is_regular_file(status))
-    return "is no ordinary file; need a YAML file";
+    return "is not a regular file; need a YAML file";
   std::ifstream file(path, std::ios::binary);
   text.resize(kMaxFileBytes + 1);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

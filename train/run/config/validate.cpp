@@ -168,8 +168,8 @@ void validate_data(const Config& c, const Rules& rules) {
               "model.max_seq_len",
               data.seq_len, model.max_seq_len);
   rules.check(data.eos_token_id < model.vocab_size, {"data.eos_token_id", "model.vocab_size"},
-              "eos_token_id {} is no token; need one below model.vocab_size, {}", data.eos_token_id,
-              model.vocab_size);
+              "eos_token_id {} is not a token; need one below model.vocab_size, {}",
+              data.eos_token_id, model.vocab_size);
   rules.check(data.val_path.empty() || !is_task(data.type), {"data.val_path", "data.type"},
               "data.type {} is generated, for validation too; remove data.val_path",
               to_string(data.type));

@@ -50,7 +50,7 @@ inline Constraint from_to_below(double min, double max) {
 inline Constraint paths() { return {.path = true}; }
 inline Constraint choices(std::vector<std::string> names) { return {.names = std::move(names)}; }
 
-/// 10 for "10%"; nothing for a text that is no share.
+/// 10 for "10%"; nothing for a text that is not a share.
 std::optional<double> percent_of(const std::string& text);
 
 /// The type of a key, given by its default, and its constraint.

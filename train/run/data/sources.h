@@ -30,7 +30,7 @@ struct SourceFile {
 /// entries. An entry is a file, a directory (every file below it; names that begin with a dot are
 /// skipped), or a POSIX glob pattern of these, in which `~` is the home directory. Without entries:
 /// the headers of Eigen, default_text().
-/// Throws MissingInput for an entry that matches nothing, DataError for one that is no file.
+/// Throws MissingInput for an entry that matches nothing, DataError for one that is not a file.
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
 /// Tokens of data.type text: bytes.
@@ -47,7 +47,7 @@ std::string one_or_number(std::span<const SourceFile> files);
 std::vector<std::string> default_text();
 
 /// The text of the files that `entries` of the key `key` name. Throws MissingInput, and DataError
-/// if one of them is no text.
+/// if one of them is not text.
 std::shared_ptr<const TokenSource> read_text(const char* key, std::span<const std::string> entries);
 
 /// The tokens of such files, in the formats that token_data.cpp names, one file after the other.

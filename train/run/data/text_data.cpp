@@ -20,7 +20,7 @@ void require_text(const TokenFile& file, Index first, std::span<const std::int32
   const auto zero = std::ranges::find(bytes, 0);
   throw_if<DataError>(
       zero != bytes.end(),
-      "{}: is no text, byte {} of it is 0. Files of tokens, .bin of nanoGPT or llm.c and .h5, need "
+      "{}: is not text: byte {} is 0. Files of tokens, .bin of nanoGPT or llm.c and .h5, need "
       "data.type tokens; other files have to be left out",
       file.path.string(), first + (zero - bytes.begin()));
 }

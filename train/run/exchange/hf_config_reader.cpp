@@ -163,7 +163,7 @@ Config read_config(HfReader& reader) {
 
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   const Json json = system::json_or_discarded(system::read_text(file));
-  throw_if<DataError>(!json.is_object(), "{}: is no JSON object", file.string());
+  throw_if<DataError>(!json.is_object(), "{}: is not a JSON object", file.string());
   HfReader reader(json);
   const Config config = read_config(reader);
   throw_if<DataError>(!reader.reasons.list.empty(), "{}: difftape has no such model:\n  {}",

@@ -121,10 +121,10 @@ class Reader {
     require(text.starts_with('{'), "its header does not begin with '{{'");
     try {
       Json header = system::parse_json_without_duplicates(text);
-      require(header.is_object(), "its header is no JSON object");
+      require(header.is_object(), "its header is not a JSON object");
       return header;
     } catch (const Json::exception& error) {
-      require(false, "its header is no JSON: {}", error.what());
+      require(false, "its header is not JSON: {}", error.what());
     } catch (const DataError& error) {
       require(false, "its header is ambiguous: {}", error.what());
     }
@@ -132,9 +132,9 @@ class Reader {
   }
 
   void add_metadata(const Json& texts) {
-    require(texts.is_object(), "its metadata are no JSON object");
+    require(texts.is_object(), "its metadata are not a JSON object");
     for (const auto& [name, text] : texts.items()) {
-      require(text.is_string(), "{} of its metadata is no text", quoted(name));
+      require(text.is_string(), "{} of its metadata is not text", quoted(name));
       file_.metadata_[name] = text.get<std::string>();
     }
   }
@@ -155,7 +155,7 @@ class Reader {
          "the dtype {} is unknown", system::json_text(dtype));
     entry.dtype = dtype.get<std::string>();
     Size size = bytes_of(entry.dtype);
-    need(shape.is_array(), "its shape is no list");
+    need(shape.is_array(), "its shape is not a list");
     for (const Json& extent : shape) {
       need(extent.is_number_unsigned() && extent.get<Size>() <= kLargestExtent,
            "an extent of its shape is {}", system::json_text(extent));
@@ -165,7 +165,7 @@ class Reader {
     }
     need(offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() &&
              offsets[1].is_number_unsigned(),
-         "its data_offsets are no two numbers from 0");
+         "its data_offsets are not two numbers from 0");
     const Size begin = offsets[0], end = offsets[1];
     need(begin <= end && end <= data_.size(),
          "its data_offsets [{}, {}] do not lie in the {} bytes that are there", begin, end,

@@ -21,7 +21,7 @@ FlatConfig result_config(const Config& config);
 /// it and the digest of their data have the same results.
 std::string result_digest(const Config& config);
 
-/// Why what `dir` holds is no run that can be continued with `config`, the same steps following:
+/// Why what `dir` holds is not a run that can be continued with `config`, the same steps following:
 /// "optim.lr is 0.001 there, not 0.002"; "there is no config.yaml". Empty if it is one.
 std::string why_other_run(const std::filesystem::path& dir, const Config& config);
 

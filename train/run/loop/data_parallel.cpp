@@ -24,18 +24,18 @@ void require_shares(const Config& config, Index processes) {
   for (Index n = 1; n <= micros; ++n)
     if (cuts_into_subtrees(micros, n)) able.push_back(n);
   const Index sequences = config.data.batch_size * micros;
-  throw ConfigError(
-      fmt::format("{} processes cannot share a step of train.gradient_accumulation_steps: {} ({} "
-                  "can); start another "
-                  "number of processes, or {}",
-                  processes, micros, fmt::join(able, " or "),
-                  sequences % processes == 0
-                      ? fmt::format("set train.gradient_accumulation_steps to {} and "
-                                    "data.batch_size to {}, for the same "
-                                    "{} sequences",
-                                    processes, sequences / processes, sequences)
-                      : fmt::format("change data.batch_size: {} sequences are no {} equal parts",
-                                    sequences, processes)));
+  throw ConfigError(fmt::format(
+      "{} processes cannot share a step of train.gradient_accumulation_steps: {} ({} "
+      "can); start another "
+      "number of processes, or {}",
+      processes, micros, fmt::join(able, " or "),
+      sequences % processes == 0
+          ? fmt::format("set train.gradient_accumulation_steps to {} and "
+                        "data.batch_size to {}, for the same "
+                        "{} sequences",
+                        processes, sequences / processes, sequences)
+          : fmt::format("change data.batch_size: {} sequences cannot be split into {} equal parts",
+                        sequences, processes)));
 }
 
 namespace {

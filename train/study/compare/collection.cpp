@@ -261,7 +261,7 @@ RunWatch::RunWatch(std::vector<fs::path> dirs) : dirs_(std::move(dirs)) {
     std::error_code ignored;
     if (fs::is_directory(dir, ignored)) continue;
     throw MissingInput(
-        fmt::format("--watch: {} is no directory; need that of a run or a sweep", dir.string()));
+        fmt::format("--watch: {} is not a directory; need that of a run or a sweep", dir.string()));
   }
 }
 

@@ -306,7 +306,8 @@ run::ResolvedConfig config_of_arm(const std::string& path,
                                   const std::vector<std::string>& overrides,
                                   const std::string& name) {
   if (!is_sweep(path)) {
-    if (!name.empty()) throw UsageError(fmt::format("--arm: {} is no sweep; leave it out", path));
+    if (!name.empty())
+      throw UsageError(fmt::format("--arm: {} is not a sweep; leave it out", path));
     return run::load_config(path, overrides);
   }
   const SweepConfig sweep = load_sweep(path, overrides);

@@ -101,7 +101,7 @@ TEST(GradcheckCases, pack_several_documents_and_leave_some_query_two_keys) {
   EXPECT_EQ(std::set<std::int32_t>(long_row.begin(), long_row.end()).size(), 3u);
 }
 
-/// Every combination of fields that is no error, once for each layer that it makes.
+/// Every combination of fields that is not an error, once for each layer that it makes.
 std::vector<ModelConfig> field_combinations(const std::string& kind) {
   std::vector<ModelConfig> models;
   std::vector<AttentionFields> layers;

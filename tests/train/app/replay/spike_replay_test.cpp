@@ -131,7 +131,7 @@ TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
   EXPECT_EQ(replay.retrained, 31);
   EXPECT_FALSE(replay.mismatch);
   EXPECT_EQ(replay.earlier_states, 1) << "later ones do not count";
-  EXPECT_THAT(to_text(replay), HasSubstr("not decided: step 30 is no spike by the rule olmo2"));
+  EXPECT_THAT(to_text(replay), HasSubstr("not decided: step 30 is not a spike by the rule olmo2"));
 }
 
 TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {

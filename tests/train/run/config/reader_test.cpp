@@ -60,7 +60,7 @@ TEST_F(ConfigReader, paths_are_seen_from_the_file_that_says_them_and_become_abso
       << "those of a run stay as they are";
   write("own/config.yaml", "data.path: a.txt\n");
   EXPECT_EQ(load_config("own").config.data.path, std::vector<std::string>{here("own/a.txt")})
-      << "a folder that is no run";
+      << "a folder that is not a run";
   EXPECT_EQ(config("data.path: []\ntrain.init_from: \"\"\n").train.init_from, "");
 }
 

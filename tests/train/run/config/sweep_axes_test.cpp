@@ -27,7 +27,7 @@ TEST_F(SweepAxes, rates_come_before_arms_so_that_a_part_of_a_sweep_is_balanced) 
   const Config& last = s.runs.back().config();
   EXPECT_EQ(last.optim.lr, 1.5e-2);
   EXPECT_EQ(last.run.seed, 2u);
-  EXPECT_EQ(last.run.arm, "a") << "learning rates and seeds are no arms";
+  EXPECT_EQ(last.run.arm, "a") << "learning rates and seeds are not arms";
   EXPECT_EQ(last.run.out, "runs/s/a-lr1.5e-02-seed2");
   EXPECT_EQ(s.swept, std::vector<std::string>{"optim.lr"});
 }

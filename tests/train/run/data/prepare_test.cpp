@@ -139,9 +139,9 @@ TEST_F(Prepare, cuts_long_texts_after_lines_and_shows_how_far_it_is) {
 
 TEST_F(Prepare, refuses_what_it_cannot_read_and_leaves_nothing_behind) {
   put(dir / "binary", std::string("ab\0c", 4));
-  fails<DataError>(request({"binary"}), "binary: is no text, byte 2 of it is 0");
+  fails<DataError>(request({"binary"}), "binary: is not text: byte 2 is 0");
   put(dir / "list.jsonl", "{\"text\": \"a\"}\n[1]\n");
-  fails<DataError>(request({"list.jsonl"}), "list.jsonl:2: is no JSON object");
+  fails<DataError>(request({"list.jsonl"}), "list.jsonl:2: is not a JSON object");
   put(dir / "key.jsonl", "{\"text\": \"a\"}\n{\"body\": \"b\"}\n");
   fails<DataError>(request({"key.jsonl"}),
                    "key.jsonl:2: has no text under \"text\"; --key names another");
@@ -212,9 +212,9 @@ TEST_F(SentencePiece, refuses_other_text_and_other_files) {
   put(dir / "latin1", "caf\xe9 au lait");
   PrepareRequest asked = request({"latin1"});
   asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
-  fails<DataError>(asked, "latin1: is no UTF-8 at byte 3; convert it");
+  fails<DataError>(asked, "latin1: is not UTF-8 at byte 3; convert it");
   EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "latin1"); },
-              ThrowsMessage<DataError>(HasSubstr("latin1: is no model of SentencePiece")));
+              ThrowsMessage<DataError>(HasSubstr("latin1: is not a SentencePiece model")));
 }
 
 }  // namespace

@@ -202,7 +202,7 @@ TEST_F(TextData, what_is_no_text_is_refused_with_the_key_to_set) {
   EXPECT_THAT([&] { make(config()); },
               ThrowsMessage<DataError>(
                   (dir / "text").string() +
-                  ": is no text, byte 500 of it is 0. Files of tokens, .bin of nanoGPT or llm.c "
+                  ": is not text: byte 500 is 0. Files of tokens, .bin of nanoGPT or llm.c "
                   "and .h5, need data.type tokens; other files have to be left out\nin data.path"));
 }
 

@@ -111,16 +111,16 @@ TEST_F(Safetensors, a_header_of_impossible_length_is_refused_before_memory_is_ta
 TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
   EXPECT_THAT(refusal(with_length("", "")), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(refusal(with_length(" {}", "")), HasSubstr("does not begin with '{'"));
-  EXPECT_THAT(refusal(with_length("{", "")), HasSubstr("its header is no JSON"));
-  EXPECT_THAT(refusal(with_length("{} {}", "")), HasSubstr("its header is no JSON"));
-  EXPECT_THAT(refusal(with_length("{\"a\xff\":1}", "")), HasSubstr("its header is no JSON"));
+  EXPECT_THAT(refusal(with_length("{", "")), HasSubstr("its header is not JSON"));
+  EXPECT_THAT(refusal(with_length("{} {}", "")), HasSubstr("its header is not JSON"));
+  EXPECT_THAT(refusal(with_length("{\"a\xff\":1}", "")), HasSubstr("its header is not JSON"));
   const std::string a = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_THAT(refusal(with_length("{" + a + "," + a + "}", "1234")),
               HasSubstr("the key 'a' is there twice"));
   EXPECT_THAT(of_tensor(R"({"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]})"),
               HasSubstr("the key 'dtype' is there twice"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":{"a":1}})", "")),
-              HasSubstr("'a' of its metadata is no text"));
+              HasSubstr("'a' of its metadata is not text"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":[]})", "")), HasSubstr("no JSON object"));
   EXPECT_EQ(refusal(with_length("{}", "")), "") << "no tensors";
 }
@@ -155,7 +155,7 @@ TEST_F(Safetensors, a_tensor_of_wrong_description_is_refused) {
               AllOf(HasSubstr("tensor 'a'"), HasSubstr("the dtype \"f32\" is unknown")));
   EXPECT_THAT(of_tensor(R"({"dtype":4,"shape":[1],"data_offsets":[0,4]})"),
               HasSubstr("the dtype 4 is unknown"));
-  EXPECT_THAT(of_offsets("1", "[0,4]"), HasSubstr("its shape is no list"));
+  EXPECT_THAT(of_offsets("1", "[0,4]"), HasSubstr("its shape is not a list"));
   for (const std::string extent : {"-1", "1.0", "1e0", "\"1\"", "9223372036854775808"})
     EXPECT_THAT(of_offsets("[" + extent + "]", "[0,4]"), HasSubstr("an extent of its shape is"));
   EXPECT_THAT(of_offsets("[4294967296,4294967296]", "[0,4]"), HasSubstr("its shape is too large"));

@@ -47,7 +47,7 @@ TEST(SpikeGuard, of_skip_step_skips_spikes_of_loss_and_norm_and_judges_by_all_va
   EXPECT_EQ(prepared().scale(3.05, 1.1), 1);
   EXPECT_EQ(prepared().scale(9, 1.1), 0) << "of the loss";
   EXPECT_EQ(prepared().scale(3.05, 9), 0) << "of the norm";
-  EXPECT_EQ(prepared().scale(0.1, 0.1), 1) << "falling is no spike";
+  EXPECT_EQ(prepared().scale(0.1, 0.1), 1) << "falling is not a spike";
   SpikeGuard guard = prepared();
   EXPECT_EQ(guard.scale(3.05, 9), 0);
   EXPECT_EQ(guard.scale(3.05, 7), 1) << "the first one is in the window";

@@ -119,7 +119,7 @@ TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_where_there_a
   EXPECT_EQ(curves[1].gap.difference.pairs, 3);
   EXPECT_TRUE(curves[1].gap.fresh);
   EXPECT_NEAR(curves[1].gap.difference.difference.mean, -0.03, 1e-12);
-  EXPECT_THAT(curves[1].seeds, ElementsAre(1, 2, 3, 4)) << "the others are no seeds of the ladder";
+  EXPECT_THAT(curves[1].seeds, ElementsAre(1, 2, 3, 4)) << "the others are not seeds of the ladder";
   EXPECT_EQ(curves[1].ladder.size(), 4u);
   EXPECT_NEAR(curves[1].sensitivity.mean, (0.4 + 0.1 + 0 + 0.1) / 4, 1e-12) << "of the ladder";
 }
@@ -193,8 +193,8 @@ TEST(OwnRates, that_are_no_such_file_or_damaged_are_refused) {
     return "";
   };
   EXPECT_EQ(why(head + "a,32,1,0.01,,,2,1 2,\n"), "");
-  EXPECT_THAT(why("arm,lr\n"), HasSubstr("is no lr_optimum.csv"));
-  EXPECT_THAT(why(""), HasSubstr("is no lr_optimum.csv"));
+  EXPECT_THAT(why("arm,lr\n"), HasSubstr("is not an lr_optimum.csv"));
+  EXPECT_THAT(why(""), HasSubstr("is not an lr_optimum.csv"));
   EXPECT_THAT(why(head + "a,32,1\n"), HasSubstr("lr.csv:2: has 3 fields, but must have 9"));
   EXPECT_THAT(why(head + "a,32,1,,,,2,1,\n"), HasSubstr("lr.csv:2: lr_star is \"\", but must be"));
   EXPECT_THAT(why(head + "a,32,1,-1,,,2,1,\n"), HasSubstr("lr_star is \"-1\""));

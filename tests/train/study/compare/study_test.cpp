@@ -140,7 +140,7 @@ TEST(LrCurves, leave_out_what_is_still_running) {
   for (const int i : {3, 4, 5}) results[static_cast<std::size_t>(i)].state = run::RunState::failed;
   const std::vector<RunRecord> runs = records(results);
   const LrCurve curve = lr_curves(make_study(runs))[0];
-  ASSERT_EQ(curve.points.size(), 1u) << "a learning rate without an ended run is no point";
+  ASSERT_EQ(curve.points.size(), 1u) << "a learning rate without an ended run is not a point";
   EXPECT_EQ(curve.points[0].lr, 1e-2);
   EXPECT_EQ(curve.points[0].runs, 2);
   EXPECT_TRUE(std::isnan(curve.sensitivity.mean)) << "one learning rate";
@@ -249,7 +249,7 @@ std::vector<std::string> words_of(const std::vector<Config>& configs) {
 }
 
 TEST(Tasks, are_said_in_the_fewest_keys_that_tell_them_apart) {
-  EXPECT_THAT(words_of({{}, {{"optim.lr", "7"}}}), ElementsAre("")) << "a rate is no task";
+  EXPECT_THAT(words_of({{}, {{"optim.lr", "7"}}}), ElementsAre("")) << "a rate is not a task";
   EXPECT_THAT(words_of({{}, {{"train.steps", "40"}}}), ElementsAre("20 steps", "40 steps"));
   EXPECT_THAT(words_of({{}, {{"data.seq_len", "64"}}}),
               ElementsAre("sequences of 256", "sequences of 64"));

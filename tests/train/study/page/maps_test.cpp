@@ -155,7 +155,7 @@ TEST(Grid, is_none_of_learning_rates_or_kinds_alone) {
   std::vector<Result> lrs, kinds;
   for (const double lr : {1e-4, 1e-3, 1e-2, 1e-1}) {
     for (const char* kind : {"softmax", "diff_v2"}) {
-      // A size that follows from the kind is no key of its own.
+      // A size that follows from the kind is not a key of its own.
       lrs.push_back({.arm = kind,
                      .attention = {{"kind", kind}},
                      .lr = lr,

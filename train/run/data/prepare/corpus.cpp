@@ -43,10 +43,10 @@ std::size_t piece_of(std::string_view text) {
 /// Throws DataError for a piece that begins with byte `first` of the file.
 void require_text(const fs::path& path, std::string_view text, std::size_t first, bool utf8) {
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    throw DataError(fmt::format("{}: is no text, byte {} of it is 0", path.string(), first + zero));
+    throw DataError(fmt::format("{}: is not text: byte {} is 0", path.string(), first + zero));
   const std::size_t foreign = utf8 ? first_foreign(text) : text.npos;
   throw_if<DataError>(foreign != text.npos,
-                      "{}: is no UTF-8 at byte {}; convert it, with iconv for example",
+                      "{}: is not UTF-8 at byte {}; convert it, with iconv for example",
                       path.string(), first + foreign);
 }
 
@@ -73,7 +73,8 @@ struct Line {
 Line parse_line(std::string_view line, const std::string& key, const std::string& where) {
   nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
   throw_if<DataError>(!object.is_object(),
-                      "{}: is no JSON object; need {{\"{}\": \"...\"}} on each line", where, key);
+                      "{}: is not a JSON object; need {{\"{}\": \"...\"}} on each line", where,
+                      key);
   const auto text = object.find(key);
   throw_if<DataError>(text == object.end() || !text->is_string(),
                       "{}: has no text under \"{}\"; --key names another", where, key);
@@ -82,7 +83,7 @@ Line parse_line(std::string_view line, const std::string& key, const std::string
   return {text->get<std::string>(), grouped ? group->get<std::string>() : ""};
 }
 
-/// Of text that is no UTF-8 JSON is none.
+/// Of text that is not UTF-8 JSON is none.
 void read_lines(const fs::path& path, std::string_view all, const std::string& key,
                 const std::function<void(const Piece&)>& see) {
   Index number = 0;

@@ -33,7 +33,7 @@ struct ReadFile {
 /// Shows `see` all pieces in order. A file .jsonl or .ndjson has one document a line, the text that
 /// its JSON object has under `key`, and its group, if it has a text under "group" that is not
 /// empty; every other file is one document. Throws MissingInput, and DataError, with file and line
-/// or byte, for what is no text, no such object, or, if `utf8` is asked for, no UTF-8.
+/// or byte, for what is not text, no such object, or, if `utf8` is asked for, no UTF-8.
 std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const std::string& key,
                                      bool utf8, const std::function<void(const Piece&)>& see);
 

@@ -17,7 +17,8 @@ namespace difftape::run {
 namespace {
 
 constexpr const char* kByteTokenizer = "bytes";
-const std::string kReplacement = "\xEF\xBF\xBD";  // U+FFFD, which stands for what is no character
+const std::string kReplacement =
+    "\xEF\xBF\xBD";  // U+FFFD, which stands for what is not a character
 
 }  // namespace
 
@@ -137,7 +138,7 @@ Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& 
   throw_if<DataError>(!has_sound_tables(file.model) ||
                           !processor->LoadFromSerializedProto(file.model).ok() ||
                           processor->GetPieceSize() == 0,
-                      "{}: is no model of SentencePiece; `spm_train` makes one", where);
+                      "{}: is not a SentencePiece model; `spm_train` makes one", where);
   const Processor shared = processor;
   return {
       .file = file,

@@ -29,9 +29,9 @@ struct Tokenizer {
 
 Tokenizer byte_tokenizer();
 
-/// Throws MissingInput, and DataError if the file is no model of SentencePiece.
+/// Throws MissingInput, and DataError if the file is not a SentencePiece model.
 Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model);
-/// One that was kept, which must be known. Throws DataError if it is no model of SentencePiece.
+/// One that was kept, which must be known. Throws DataError if it is not a SentencePiece model.
 Tokenizer tokenizer_of(const TokenizerFile& file);
 
 /// Of `vocab_size` tokens those that a text can have: the tokenizer's, and the end of a document.

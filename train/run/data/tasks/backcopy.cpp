@@ -1,5 +1,5 @@
 // data.type backcopy: a Markov chain, interrupted by triggers that repeat the token before them.
-// Bigram-backcopy; Guo et al. 2024. Token 0, then a symbol that is no trigger, uniform. After a
+// Bigram-backcopy; Guo et al. 2024. Token 0, then a symbol that is not a trigger, uniform. After a
 // trigger comes the symbol before it, after another symbol v a draw from row v of the table,
 // softmax_w(a_w + 1.5 z_vw), with a and z standard normal from the stream `data/bigrams` of seed 0:
 // all seeds share it. Triggers are the `triggers` most frequent symbols of the table's own chain,
@@ -103,7 +103,7 @@ class Backcopy : public Task {
   Bigrams bigrams_;
   BestAchievable best_;
   std::vector<double> cumulative_;  // (S, S), sums along the rows
-  std::vector<Index> starts_;       // symbols that are no triggers
+  std::vector<Index> starts_;       // symbols that are not triggers
 };
 
 }  // namespace
@@ -124,7 +124,8 @@ Bigrams make_bigrams(Index symbols, Index triggers) {
 }
 
 // A trigger never follows a trigger: it repeats a symbol that is none. So the state is a symbol v
-// that is no trigger, either read just now (probability `fresh` of v) or before a trigger that was
+// that is not a trigger, either read just now (probability `fresh` of v) or before a trigger that
+// was
 // (`held` of v, which v follows surely).
 BestAchievable best_of_backcopy(const Bigrams& bigrams, Index seq_len) {
   const auto size = static_cast<size_t>(bigrams.symbols);

@@ -234,7 +234,7 @@ TEST_F(ReportCommand, draws_the_quantities_that_are_named) {
                           HasSubstr("\"title\":\"Context RMS, layer 1\""),
                           HasSubstr("\"title\":\"Kurtosis\""), Not(HasSubstr("Training loss"))));
   EXPECT_EQ(test::error(64, report({"sweep", "--charts", "act/kurtossis", "--out", "none.html"})),
-            "difftape: report --charts: 'act/kurtossis' is no quantity; did you mean "
+            "difftape: report --charts: 'act/kurtossis' is not a quantity; did you mean "
             "'act/kurtosis'?\n");
   EXPECT_FALSE(fs::exists(dir / "none.html"));
 }
@@ -329,7 +329,7 @@ TEST_F(ReportWatch, of_complete_runs_is_a_report_and_of_no_directory_an_error) {
   EXPECT_EQ(watch()->wait().exit, 0);
   EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
   EXPECT_EQ(test::error(66, test::run({"report", "swep", "--watch"}, {.directory = dir.path()})),
-            "difftape: --watch: swep is no directory; need that of a run or a sweep\n");
+            "difftape: --watch: swep is not a directory; need the directory of a run or a sweep\n");
 }
 
 }  // namespace

@@ -292,7 +292,7 @@ const OwnRate& OwnRates::of(std::string_view arm, std::string_view d_model) cons
 OwnRates read_own_rates(const std::filesystem::path& file) {
   const auto lines = system::read_csv(system::read_text(file));
   if (lines.empty() || !std::ranges::equal(lines.front(), kColumns)) {
-    throw DataError(fmt::format("{}: is no lr_optimum.csv: its first line must be {}",
+    throw DataError(fmt::format("{}: is not an lr_optimum.csv: its first line must be {}",
                                 file.string(), fmt::join(kColumns, ",")));
   }
   OwnRates own{file, {}};

@@ -212,10 +212,21 @@ std::string dropped_note(const Study& study) {
 system::Table lr_table(std::span<const LrCurve> curves) {
   system::Table table;
   constexpr std::pair<const char*, const char*> kHeads[] = {
-      {"", "arm"},        {"", "parameters"},    {"", "lrs"},          {"", "seeds"},
-      {"", "diverged"},   {"lr*", "lr"},         {"lr*", "from"},      {"lr*", "to"},
-      {"lr*", "loss"},    {"gap at lr*", "mean"}, {"gap at lr*", "+-"}, {"gap at lr*", "seeds"},
-      {"lr sensitivity", "E"}, {"lr sensitivity", "from"}, {"lr sensitivity", "to"}};
+      {"", "arm"},
+      {"", "parameters"},
+      {"", "lrs"},
+      {"", "seeds"},
+      {"", "diverged"},
+      {"lr*", "lr"},
+      {"lr*", "from"},
+      {"lr*", "to"},
+      {"lr*", "loss"},
+      {"gap at lr*", "mean"},
+      {"gap at lr*", "+-"},
+      {"gap at lr*", "seeds"},
+      {"lr sensitivity", "E"},
+      {"lr sensitivity", "from"},
+      {"lr sensitivity", "to"}};
   for (const auto& [group, head] : kHeads)
     table.columns.push_back({group, head, table.columns.empty()});
   for (const LrCurve& curve : curves) {

@@ -1,4 +1,4 @@
-#include "train/study/page/selection.h"
+#include "train/study/page/sections.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -117,7 +117,7 @@ bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
   names.insert(names.end(), logged.lists.begin(), logged.lists.end());
   const std::string hint = near.empty() ? system::did_you_mean(name, names) : near;
   throw UsageError(fmt::format(
-      "report --charts: '{}' is no quantity{}", name,
+      "report --charts: '{}' is not a quantity{}", name,
       hint.empty()
           ? fmt::format("; need a name of metrics.jsonl, or one of {}", fmt::join(registered, ", "))
           : hint));

@@ -56,7 +56,8 @@ KeyValues side_by_side(const Study& study, Json (*object_of)(const RunRecord&)) 
     }
   }
   KeyValues keys;
-  for (std::size_t i = 0; i < names.size(); ++i) keys.emplace_back(names[i], mapped(found[i], joined));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    keys.emplace_back(names[i], mapped(found[i], joined));
   return keys;
 }
 

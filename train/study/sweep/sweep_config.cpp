@@ -43,7 +43,8 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                 run::ConfigErrors& errors) {
   const std::vector<std::string> arms = names_of(runs, arm_of);
   const auto check_task = [&](const Claim& claim, const std::string& a, const std::string& b) {
-    const auto first = std::ranges::find(runs, a, arm_of), second = std::ranges::find(runs, b, arm_of);
+    const auto first = std::ranges::find(runs, a, arm_of),
+               second = std::ranges::find(runs, b, arm_of);
     if (first == runs.end() || second == runs.end()) return;
     const auto found = differences(first->config(), second->config(), run::kOfTask);
     if (found.empty()) return;
@@ -305,7 +306,8 @@ run::ResolvedConfig config_of_arm(const std::string& path,
                                   const std::vector<std::string>& overrides,
                                   const std::string& name) {
   if (!is_sweep(path)) {
-    if (!name.empty()) throw UsageError(fmt::format("--arm: {} is no sweep; leave it out", path));
+    if (!name.empty())
+      throw UsageError(fmt::format("--arm: {} is not a sweep; leave it out", path));
     return run::load_config(path, overrides);
   }
   const SweepConfig sweep = load_sweep(path, overrides);

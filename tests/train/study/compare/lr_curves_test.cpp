@@ -193,8 +193,8 @@ TEST(OwnRates, that_are_no_such_file_or_damaged_are_refused) {
     return "";
   };
   EXPECT_EQ(why(head + "a,32,1,0.01,,,2,1 2,\n"), "");
-  EXPECT_THAT(why("arm,lr\n"), HasSubstr("is no lr_optimum.csv"));
-  EXPECT_THAT(why(""), HasSubstr("is no lr_optimum.csv"));
+  EXPECT_THAT(why("arm,lr\n"), HasSubstr("is not an lr_optimum.csv"));
+  EXPECT_THAT(why(""), HasSubstr("is not an lr_optimum.csv"));
   EXPECT_THAT(why(head + "a,32,1\n"), HasSubstr("lr.csv:2: has 3 fields, but must have 9"));
   EXPECT_THAT(why(head + "a,32,1,,,,2,1,\n"), HasSubstr("lr.csv:2: lr_star is \"\", but must be"));
   EXPECT_THAT(why(head + "a,32,1,-1,,,2,1,\n"), HasSubstr("lr_star is \"-1\""));

@@ -1,4 +1,4 @@
-#include "train/study/page/selection.h"
+#include "train/study/page/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -232,11 +232,11 @@ TEST(Charts, of_what_no_run_logged_are_said_and_of_no_quantity_refused) {
                           "not drawn: no run logged attn/entropy/7"));
   EXPECT_THAT([] { charts({"atn/entropy"}); },
               ThrowsMessage<UsageError>(
-                  "report --charts: 'atn/entropy' is no quantity; did you mean 'attn/entropy'?"));
+                  "report --charts: 'atn/entropy' is not a quantity; did you mean 'attn/entropy'?"));
   EXPECT_THAT([] { charts({"val/old_nam"}); },
               ThrowsMessage<UsageError>(HasSubstr("did you mean 'val/old_name'?")));
   EXPECT_THAT([] { charts({"beauty"}); }, ThrowsMessage<UsageError>(HasSubstr(
-                                              "'beauty' is no quantity; need a name of "
+                                              "'beauty' is not a quantity; need a name of "
                                               "metrics.jsonl, or one of act/kurtosis, act/max")));
 }
 

@@ -155,8 +155,7 @@ constexpr int kRefreshSeconds = 5;
 
 /// Calls `look` whenever a file of the runs in these directories was written, with pauses in which
 /// the runs have the processor, until it has seen all runs end and no sweep there has one to come,
-/// or until a signal comes, whose code is returned. Throws MissingInput for what is not a
-/// directory.
+/// or until a signal comes, whose code is returned. Throws MissingInput if one is not a directory.
 system::Exit watch_runs(const std::vector<fs::path>& dirs, const std::function<Seen()>& look) {
   using namespace std::chrono_literals;
   using Clock = std::chrono::steady_clock;

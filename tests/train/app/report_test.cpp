@@ -329,7 +329,7 @@ TEST_F(ReportWatch, of_complete_runs_is_a_report_and_of_no_directory_an_error) {
   EXPECT_EQ(watch()->wait().exit, 0);
   EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
   EXPECT_EQ(test::error(66, test::run({"report", "swep", "--watch"}, {.directory = dir.path()})),
-            "difftape: --watch: swep is not a directory; need that of a run or a sweep\n");
+            "difftape: --watch: swep is not a directory; need the directory of a run or a sweep\n");
 }
 
 }  // namespace

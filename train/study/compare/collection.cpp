@@ -260,8 +260,8 @@ RunWatch::RunWatch(std::vector<fs::path> dirs) : dirs_(std::move(dirs)) {
   for (const fs::path& dir : dirs_) {
     std::error_code ignored;
     if (fs::is_directory(dir, ignored)) continue;
-    throw MissingInput(
-        fmt::format("--watch: {} is not a directory; need that of a run or a sweep", dir.string()));
+    throw MissingInput(fmt::format(
+        "--watch: {} is not a directory; need the directory of a run or a sweep", dir.string()));
   }
 }
 

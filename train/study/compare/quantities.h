@@ -35,7 +35,7 @@ enum Tables : unsigned {
   kStudyTable = 2  ///< one row an arm and learning rate: the mean over its seeds
 };
 struct Column {
-  const char *group = "", *head = "";  ///< labels; neighbours share a group
+  const char *group = "", *head = "";  ///< labels; neighbors share a group
   Format format = Format::loss;
   unsigned tables = kNoTable;
   bool against_baseline = false;  ///< followed by the difference to the baseline

@@ -1,8 +1,8 @@
 #pragma once
-// SVG elements and their colours. Elements are written one after another. Positions are in user
+// SVG elements and their colors. Elements are written one after another. Positions are in user
 // units, y downwards. `attributes` are written as they are; names and titles are escaped.
 //
-// Colours are presentation attributes, which stand alone in a file, next to a class by which the
+// Colors are presentation attributes, which stand alone in a file, next to a class by which the
 // page replaces them for a dark screen (page/css/figures.css).
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace difftape::study {
 /// Text as HTML text or as the value of a quoted attribute.
 std::string escape_html(std::string_view text);
 
-/// A picture in the page, which gives it its colours, or a file of its own on white.
+/// A picture in the page, which gives it its colors, or a file of its own on white.
 enum class SvgKind { inlined, standalone };
 
 }  // namespace difftape::study
@@ -29,7 +29,7 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// Shapes that tell arms and verdicts apart without their colour.
+/// Shapes that tell arms and verdicts apart without their color.
 enum class Marker { circle, square, triangle, diamond, down, star, cross, plus, dash };
 
 /// At most two decimals, "12.5"; what is finer than a hundredth of a unit is not seen.
@@ -79,9 +79,9 @@ class Drawing {
   std::string label_, body_;
 };
 
-/// Colours of arms: those of Okabe and Ito (2008), in an order that keeps neighbours far apart.
+/// Colors of arms: those of Okabe and Ito (2008), in an order that keeps neighbors far apart.
 inline constexpr std::size_t kArmColors = 8;
-/// `class="stroke-1" stroke="#0072b2"`; from the ninth arm on the colours repeat, dashed.
+/// `class="stroke-1" stroke="#0072b2"`; from the ninth arm on the colors repeat, dashed.
 std::string stroke(std::size_t arm);
 /// `class="fill-1" fill="#0072b2"`.
 std::string fill(std::size_t arm);
@@ -142,7 +142,7 @@ struct Labels {
 void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& labels,
                std::span<const double> x_ticks = {});
 
-/// Draws the names of arms in their colours from left to right, in as many lines as `at` ...
+/// Draws the names of arms in their colors from left to right, in as many lines as `at` ...
 /// `right` needs, and returns the height used.
 double legend(Drawing& drawing, Point at, double right, std::span<const std::string> names);
 

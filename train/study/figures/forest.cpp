@@ -1,4 +1,4 @@
-#include "train/study/figures/forest.h"
+#include "train/study/figures/figures.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/study/page/selection.h"
+#include "train/study/page/sections.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -62,7 +62,7 @@ std::string table_head(const system::Table& table);
 /// What a row of a table is about.
 struct RowMark {
   static constexpr auto kNoArm = static_cast<std::size_t>(-1);
-  std::size_t arm = kNoArm;  ///< in whose colour it is marked
+  std::size_t arm = kNoArm;  ///< in whose color it is marked
   bool diverged = false;     ///< its state is marked
   std::string links = {};    ///< HTML, in a last column if any row has some
 };

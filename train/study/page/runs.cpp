@@ -6,8 +6,7 @@
 
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/tables.h"
-#include "train/study/figures/forest.h"
-#include "train/study/figures/lr_curve.h"
+#include "train/study/figures/figures.h"
 #include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
 

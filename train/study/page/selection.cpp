@@ -1,4 +1,4 @@
-#include "train/study/page/selection.h"
+#include "train/study/page/sections.h"
 
 #include <algorithm>
 #include <cmath>

@@ -27,8 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using run::RunState;
 
-/// The state of a run of this sweep. One that cannot be read is not a reason not to train the
-/// others.
+/// The state of a run of this sweep. A run that cannot be read does not stop the others.
 void read_state(const fs::path& dir, RunProgress& progress) {
   try {
     const run::RunStatus status = run::read_status(dir);

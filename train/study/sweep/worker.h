@@ -32,7 +32,7 @@ Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads);
 Layout choose_layout(std::span<const run::Config* const> left, int jobs);
 
 /// What a worker does: reads a job and trains. Returns what train() returns, and throws what it
-/// throws, and DataError for a text that is not a job.
+/// throws, and DataError for input that is not a job.
 system::Exit work(std::istream& in);
 
 /// One of the processes (worker.cpp).

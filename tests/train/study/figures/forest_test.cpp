@@ -1,4 +1,4 @@
-#include "train/study/figures/forest.h"
+#include "train/study/figures/figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

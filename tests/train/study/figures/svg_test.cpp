@@ -6,7 +6,7 @@
 
 #include "tests/support/count.h"
 #include "train/study/figures/drawing.h"
-#include "train/study/figures/lr_curve.h"
+#include "train/study/figures/figures.h"
 
 namespace difftape::study::svg {
 namespace {

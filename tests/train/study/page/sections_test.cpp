@@ -12,7 +12,7 @@
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
-#include "train/study/figures/forest.h"
+#include "train/study/figures/figures.h"
 #include "train/study/page/frame.h"
 #include "train/system/json.h"
 

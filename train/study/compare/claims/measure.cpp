@@ -73,7 +73,7 @@ void measure_one_size(const Claim& claim, const ClaimsFile& file,
   measured.paired = stats::paired_difference(measured.a, measured.b);
   const std::size_t pairs = measured.a.size();
   add_text_error(std::vector<double>(pairs, 1 / static_cast<double>(pairs)), measured);
-  // A difference of roots is not a root of anything.
+  // A difference of roots is not a root.
   const Scale scale = claim.metric->scale;
   const Scale read = claim.compared_with && scale == Scale::root ? Scale::difference : scale;
   measured.arm_mean = mean_from_scale(measured.a, read);

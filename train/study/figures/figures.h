@@ -1,7 +1,7 @@
 #pragma once
-// A forest plot: what each claim comes to, as an effect with its interval beside what was published
-// and the margin within which two arms count as equal. And how a verdict looks, there and in the
-// table of claims: a colour and a shape, since a colour alone says nothing to some readers.
+// The figures: a forest plot of what each claim comes to, and final loss against learning rate. And
+// how a verdict looks, there and in the table of claims: a color and a shape, since a color alone
+// says nothing to some readers.
 
 #include <limits>
 #include <span>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "train/study/compare/claims/verdicts.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/figures/drawing.h"
 
 namespace difftape::study {
@@ -31,8 +32,14 @@ struct ForestRow {
 /// share a logarithmic one.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
-/// The claims that are tested, a row each.
+/// The claims that are tested, one row each.
 std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
+
+/// A panel for each size and task, by ascending number of parameters: final validation loss against
+/// peak learning rate (logarithmic), one line an arm through the means of its ladder, a band from
+/// the lowest to the highest seed, a star at lr* with its interval; small hollow marks are runs
+/// beside the ladder.
+std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
 
 }  // namespace difftape::study
 
@@ -42,7 +49,7 @@ struct VerdictLook {
   Finding finding;
   bool exploratory;
   Marker shape;
-  int arm;      ///< whose colour it has (drawing.h); -1: grey
+  int arm;      ///< whose color it has (drawing.h); -1: grey
   bool filled;  ///< or its outline
 };
 

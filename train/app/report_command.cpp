@@ -198,7 +198,7 @@ system::Exit watch(const ReportArguments& arguments) {
     add_claims(arguments, asked);
     asked.write_page(arguments, kRefreshSeconds);
     const std::string now =
-        fmt::format("{}; {}", describe_states(asked.study.runs()), answer(asked.study));
+        fmt::format("{}; {}", describe_states(asked.study.runs()), headline(asked.study));
     if (now != said) fmt::print("{}\n", said = now);
     const bool goes_on = std::ranges::any_of(runs, [](const study::RunRecord& run) {
       return run.status.state == run::RunState::running;

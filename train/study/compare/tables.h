@@ -38,7 +38,7 @@ std::vector<std::string> lr_refusals(std::span<const LrCurve> curves);
 /// for having chosen arm and learning rate. Each arm counts at its best learning rate among those
 /// at which no complete run diverged; an arm without one is named as left out. One line per task,
 /// of several tasks a shorter one. No newline at the end.
-std::string answer(const Study& study);
+std::string headline(const Study& study);
 
 /// Explains a study of several tasks; empty for one task.
 std::string tasks_note(const Study& study);

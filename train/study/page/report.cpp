@@ -58,7 +58,7 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
                 accuracy = accuracy_section(input), layers = layers_section(input),
                 attention = attention_section(input);
   Framed page{.title = title,
-              .answer = answer(study),
+              .answer = headline(study),
               .subtitle = subtitle_of(study),
               .sections = notices(study, notes),
               .data = drawn.data,

@@ -34,7 +34,9 @@ real run_chains(real seed) {
     for (Register& sum : sums) sum = detail::fused(sum, a, b);
   }
   for (int i = 1; i < kChains; ++i) sums[0] += sums[i];
-  return sums[0][0];
+  real sum = 0;
+  for (size_t lane = 0; lane < detail::kLanes; ++lane) sum += sums[0][lane];
+  return sum;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct BasicAttentionInputs {
   /// (query_heads), an extra logit in every softmax whose probability is discarded (gpt-oss 2025;
   /// zeros: Miller 2023, "off by one"); may be absent.
   Operand sinks{};
-  double scale = 1;  ///< multiplies q k^T
+  double scale = 0;  ///< multiplies q k^T; must be set (attention_scale), 0 is an error
   Visibility visible{};
   /// c: scaled scores become c tanh(score / c) before masks and sinks (Gemma Team 2024, "Gemma 2");
   /// 0: no cap.

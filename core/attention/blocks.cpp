@@ -62,6 +62,8 @@ Dims dims_of(const AttentionInputs& in) {
                 q[1], heads_out);
   require_shape(!in.sinks.allocated() || sinks == Shape{mapping.query_heads}, "attention",
                 "sinks are {}; need ({}), one per query head", sinks.str(), mapping.query_heads);
+  require_shape(in.scale != 0, "attention",
+                "scale is not set; set it to attention_scale(head_dim)");
   require_visibility(in);
   const Index window = in.visible.sliding_window;
   return {q[0], q[1], q[3], v[3], heads_out, mapping.maps, keys_of_block(q[1], window)};

@@ -227,6 +227,8 @@ Tensor attention_cached(const AttentionInputs& in, const KvCache& cache) {
       q == Shape{cache.batch(), n, mapping.query_heads, cache.head_dim()} && n <= cache.length(),
       "attention_cached", "q is {}; need ({}, n, {}, {}) with n of the {} tokens kept", q.str(),
       cache.batch(), mapping.query_heads, cache.head_dim(), cache.length());
+  require_shape(in.scale != 0, "attention_cached",
+                "scale is not set; set it to attention_scale(head_dim)");
   Tensor out = Tensor::empty({cache.batch(), n, mapping.heads_out(), cache.value_dim()});
   const DecodeCall call{in, cache, n, out};
   const auto groups = mapping.groups();

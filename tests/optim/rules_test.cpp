@@ -122,6 +122,43 @@ TEST(Lion, a_momentum_and_gradient_that_cancel_move_nothing) {
   EXPECT_EQ(lion.states()[0].tensors[0].value.item(), 0);
 }
 
+TEST(AdamW, three_steps_equal_the_arithmetic_written_out) {
+  Single one(1);
+  Parameter& p = one.p;
+  Optimizer optimizer(
+      one.set,
+      {.weight_decay = 0.1, .independent_weight_decay = false, .betas = {0.9, 0.95}, .eps = 1e-8});
+  const std::span<const StateTensor> state = optimizer.states()[0].tensors;
+
+  // Step 1, lr 0.1, g = 0.5: bias corrections 0.1 and 0.05.
+  set_gradient(p, {0.5});
+  optimizer.step(0.1);
+  const double m1 = 0.05, v1 = 0.0125;
+  const double p1 = 0.99 - 0.1 * 0.5 / (0.5 + 1e-8);
+  EXPECT_NEAR(p.value.item(), p1, 1e-15);
+  EXPECT_NEAR(state[0].value.item(), m1, 1e-16);
+  EXPECT_NEAR(state[1].value.item(), v1, 1e-16);
+
+  // Step 2, lr 0.2, g = -0.25: m = 0.9 * 0.05 - 0.025 = 0.02, v = 0.95 * 0.0125 + 0.003125 = 0.015.
+  set_gradient(p, {-0.25});
+  optimizer.step(0.2);
+  const double p2 = p1 * 0.98 - 0.2 * (0.02 / 0.19) / (std::sqrt(0.015 / 0.0975) + 1e-8);
+  EXPECT_NEAR(p.value.item(), p2, 1e-15);
+  EXPECT_NEAR(state[0].value.item(), 0.02, 1e-16);
+  EXPECT_NEAR(state[1].value.item(), 0.015, 1e-16);
+
+  // Step 3, lr 0.1, gradient 0.4 scaled by 0.25, g = 0.1: m = 0.018 + 0.01 = 0.028,
+  // v = 0.01425 + 0.0005 = 0.01475.
+  set_gradient(p, {0.4});
+  optimizer.step(0.1, 0.25);
+  const double p3 = p2 * 0.99 - 0.1 * (0.028 / 0.271) / (std::sqrt(0.01475 / 0.142625) + 1e-8);
+  EXPECT_NEAR(p.value.item(), p3, 1e-15);
+  EXPECT_NEAR(state[0].value.item(), 0.028, 1e-16);
+  EXPECT_NEAR(state[1].value.item(), 0.01475, 1e-16);
+  EXPECT_EQ(optimizer.steps(), 3);
+  EXPECT_EQ(p.grad.item(), 0.4);
+}
+
 TEST(StableAdamW, a_surprising_gradient_moves_a_tensor_less_than_in_adamw) {
   for (const bool surprise : {false, true}) {
     std::vector<double> values;

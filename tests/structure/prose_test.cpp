@@ -38,7 +38,8 @@ bool is_generated(const std::string& path) {
 /// Files that have been rewritten; the others follow folder by folder.
 bool is_rewritten(const std::string& path) {
   static const std::regex rewritten(
-      "[A-Z]+\\.md|(docs|\\.github|autograd|bench|configs|packaging)/.*\\.md|examples/.*|"
+      "[A-Z]+\\.md|(docs|\\.github|configs|packaging)/.*\\.md|(autograd|bench|examples)/.*|"
+      "(core|layers|optim)/.*\\.(h|cpp)|"
       "(core|layers|optim|train.*|tests|tests/mutants)/README\\.md|tests/golden/.*\\.md|"
       "tests/(faults|fuzz|structure|portable|configs)/.*");
   return std::regex_match(path, rewritten);

@@ -129,7 +129,12 @@ TEST_P(GeneratedDocs, equal_what_the_program_says) {
 INSTANTIATE_TEST_SUITE_P(Pages, GeneratedDocs,
                          testing::Values(std::pair{"commands.md", &commands_page},
                                          std::pair{"config-reference.md", &config_page},
-                                         std::pair{"metrics.md", &metrics_page}));
+                                         std::pair{"metrics.md", &metrics_page}),
+                         [](const auto& page) {
+                           const std::string name = page.param.first;
+                           return name == "config-reference.md" ? "configuration"
+                                                                : name.substr(0, name.find('.'));
+                         });
 
 }  // namespace
 }  // namespace difftape::app

@@ -45,8 +45,8 @@ TEST_F(Output, auto_is_the_first_directory_that_is_free) {
   EXPECT_EQ(sweep.exit, 0) << sweep.err;
   EXPECT_TRUE(fs::exists(project / "runs/sweep-2/sweep/status.json"));
   EXPECT_EQ(test::error(64, project.difftape({"train", "tiny.yaml", "--resume", "--out", "auto"})),
-            "difftape: --out auto is a directory of a new run; --resume needs that of the old "
-            "one\n");
+            "difftape: --out auto names a new run directory, but --resume needs an existing one; "
+            "name it with --out\n");
 }
 
 TEST_F(Output, a_folder_with_other_things_or_a_file_is_never_overwritten) {

@@ -37,7 +37,7 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
 TEST(Help, of_every_command_mentions_its_arguments) {
   const std::vector<std::pair<Words, Words>> commands{
       {{"train"},
-       {"CONFIG", "--set", "--out", "--resume", "--profile", "--overfit", "Exit code 0"}},
+       {"CONFIG", "--set", "--out", "--resume", "--profile", "--overfit", "exit code 1"}},
       {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
       {{"report"},
        {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},
@@ -86,7 +86,7 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: give a command: init, train, sweep, report, runs, diff, eval, generate, export, "
-      "import, data, plan, config, grads, replay, verify, gradcheck, doctor, completion\n"
+      "import, data, plan, config, dump-grads, replay, verify, gradcheck, doctor, completion\n"
       "'difftape --help' says more\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: give a command: show, keys, schema\n"

@@ -271,6 +271,9 @@ class CrashDumpData : public run::FixedBatches {
  public:
   explicit CrashDumpData(const run::CrashDump& dump)
       : FixedBatches(dump.batches, dump.config.model.vocab_size), info_(dump.data) {}
+  run::Batch train_batch(Index, Index micro) const override {
+    return batches_.at(static_cast<std::size_t>(micro));  // a damaged dump may lack some
+  }
   nlohmann::ordered_json info() const override { return info_; }
 
  private:

@@ -125,8 +125,8 @@ class Dataset : public ValidationData {
   virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
 };
 
-/// Batches at hand in place of data: number i of each step and of validation, the last one after
-/// that.
+/// Batches in memory in place of a data set: batch i of each step and of validation. The last batch
+/// repeats after that.
 class FixedBatches : public Dataset {
  public:
   FixedBatches(std::vector<Batch> batches, Index vocab_size)

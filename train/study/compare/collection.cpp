@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
   std::map<std::string, std::size_t> order;
-  if (!is_there(sweep / kIndexFile)) return order;
+  if (!system::is_there(sweep / kIndexFile)) return order;
   for (const std::vector<std::string>& line :
        system::read_csv(system::read_text(sweep / kIndexFile))) {
     order.emplace(line.front(), order.size());
@@ -77,7 +77,7 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
 constexpr std::array kFiles = {"status.json", "metrics.jsonl", kIndexFile};
 
 bool has_more(const fs::path& dir) {
-  if (!is_there(dir / kIndexFile) || !system::DirectoryLock::is_held(dir)) return false;
+  if (!system::is_there(dir / kIndexFile) || !system::DirectoryLock::is_held(dir)) return false;
   const auto rows = system::read_csv(system::read_text(dir / kIndexFile));
   if (rows.empty()) return false;
   const auto at =
@@ -108,13 +108,13 @@ fs::path index_of(const fs::path& input) {
   std::error_code ignored;
   if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
   const fs::path index = input / kIndexFile;
-  const bool run = is_there(input / "status.json");
+  const bool run = system::is_there(input / "status.json");
   return !run && is_index(index) && runs_below(input).empty() ? index : "";
 }
 
 std::vector<RunRecord> taken_runs(const fs::path& sweep) {
   std::vector<RunRecord> runs;
-  if (is_there(sweep / "status.json") || !is_index(sweep / kIndexFile)) return runs;
+  if (system::is_there(sweep / "status.json") || !is_index(sweep / kIndexFile)) return runs;
   const RunIndex index = read_index(sweep / kIndexFile);
   for (const IndexRow& row : index.rows) {
     if (!field_of(row, "from").empty()) runs.push_back(record_of(index, row));
@@ -178,7 +178,8 @@ std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   std::set<fs::path> seen;
   for (const fs::path& dir : dirs) {
     std::error_code ignored;
-    const bool holds_runs = fs::is_directory(dir, ignored) && !is_there(dir / "status.json");
+    const bool holds_runs =
+        fs::is_directory(dir, ignored) && !system::is_there(dir / "status.json");
     const std::vector<fs::path> runs = holds_runs ? runs_below(dir) : std::vector{dir};
     if (runs.empty()) {
       if (const std::error_code error = why_closed(dir))

@@ -21,7 +21,8 @@ constexpr const char* kStudyNote =
 constexpr const char* kLrNote =
     "lr*: vertex of a parabola in log lr through the lowest mean loss over the seeds and its two "
     "neighbors. Gap: final loss at an arm's own lr* less the baseline's at its own, paired by "
-    "seed; of the ladder: at the lowest rungs, by the seeds that chose them. lr sensitivity E: "
+    "seed, with the error of the held-out text; of the ladder: at the lowest rungs, by the seeds "
+    "that chose them. lr sensitivity E: "
     "mean over the learning rates of [final loss - the lowest]. Losses in nats per token; a "
     "diverged run counts with the loss at init. From, to: 95 %, bootstrap over seeds.";
 

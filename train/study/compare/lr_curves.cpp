@@ -186,7 +186,10 @@ stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
     summed += 1;
   }
   for (double& group : sum) group /= summed;
-  return stats::with_error_over_groups(stats::paired_difference(of_a, of_b), std::move(sum));
+  const stats::PairedDifference seeds = stats::paired_difference(of_a, of_b);
+  const stats::PairedDifference both = stats::with_error_over_groups(seeds, std::move(sum));
+  // The error of the text has more degrees of freedom, which must not narrow the interval.
+  return both.difference.half_width < seeds.difference.half_width ? seeds : both;
 }
 
 std::vector<LrPoint> lr_points(const Arm& arm) {

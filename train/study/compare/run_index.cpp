@@ -55,8 +55,9 @@ bool is_key(const std::string& column) {
 }
 
 /// Sets the keys of the configuration that a row has. Returns false if this program does not know
-/// a key or word of the attention. Other keys that it does not know are of another version.
-bool read_config(const IndexRow& row, run::Config& config) {
+/// a key or word of the attention; other unknown keys belong to another version. Throws DataError
+/// for a value that another key cannot have.
+bool read_config(const RunIndex& index, const IndexRow& row, run::Config& config) {
   constexpr std::string_view kAttention = "model.attention.";
   bool known = std::ranges::all_of(row, [&](const auto& each) {
     return !each.first.starts_with(kAttention) || run::find_field(each.first);
@@ -66,8 +67,11 @@ bool read_config(const IndexRow& row, run::Config& config) {
     if (found == row.end() || !is_key(field.key)) continue;
     try {
       run::set_value(config, field.key, found->second);
-    } catch (const ConfigError&) {
-      known = known && !field.key.starts_with(kAttention);
+    } catch (const ConfigError& error) {
+      if (!field.key.starts_with(kAttention))
+        throw DataError(fmt::format("{}: run {}: {}", index.file.string(), field_of(row, "name"),
+                                    error.what()));
+      known = false;
     }
   }
   config.run.name = field_of(row, "name");
@@ -119,7 +123,7 @@ Lines lines_of(const fs::path& file) {
 std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
   std::map<std::string, std::vector<double>> groups;
   const fs::path file = index.file.parent_path() / kGroupsFile;
-  if (!is_there(file)) return groups;
+  if (!system::is_there(file)) return groups;
   const Lines lines = lines_of(file);
   const RunIndex named{file, {}, {}};
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -220,7 +224,7 @@ IndexRow index_row(const RunRecord& run) {
 }
 
 bool is_index(const fs::path& file) {
-  if (!is_there(file)) return false;
+  if (!system::is_there(file)) return false;
   const Lines lines = system::read_csv(system::read_text(file));
   return !lines.empty() && std::ranges::find(lines[0], "config") != lines[0].end();
 }
@@ -267,7 +271,7 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   const std::string &name = field_of(row, "name"), &dir = field_of(row, "dir");
   run::RunDir found{index.file.parent_path() / (dir.empty() ? name : dir), status_of(index, row),
                     env_of(row)};
-  const bool known = read_config(row, found.config);
+  const bool known = read_config(index, row, found.config);
   found.config.optim.lr = number<double>(index, row, "lr");
   found.config.run.seed = number<std::uint64_t>(index, row, "seed");
   RunRecord run = make_record(std::move(found), {});

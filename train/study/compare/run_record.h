@@ -38,12 +38,6 @@ std::size_t add_once(std::vector<T>& values, const T& value) {
   return at;
 }
 
-/// Returns whether a path can be seen and something is there.
-inline bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 /// A run directory in memory, and the numbers by which it is compared.
 struct RunRecord : run::RunDir {
   run::MetricsTable metrics;

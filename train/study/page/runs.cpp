@@ -9,6 +9,7 @@
 #include "train/study/figures/figures.h"
 #include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
+#include "train/system/files.h"
 
 namespace difftape::study::page {
 
@@ -43,7 +44,7 @@ std::string file_links(const fs::path& run, const fs::path& page_dir) {
   for (const auto& [name, word] : kFiles) {
     std::error_code ignored;
     const fs::path file = (fs::absolute(run, ignored) / name).lexically_normal();
-    if (!is_there(file)) continue;
+    if (!system::is_there(file)) continue;
     const fs::path from = fs::absolute(page_dir.empty() ? "." : page_dir, ignored);
     const fs::path target = file.lexically_proximate(from.lexically_normal());
     links += fmt::format("<a href=\"{}\">{}</a>", escape_html(uri_text(target.string())), word);

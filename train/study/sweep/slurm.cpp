@@ -57,7 +57,7 @@ std::string submit(const fs::path& script, std::vector<std::string> options) {
 
 /// Throws OutputError while jobs of this sweep wait or train.
 void require_none_queued(const fs::path& jobs) {
-  if (!is_there(jobs)) return;
+  if (!system::is_there(jobs)) return;
   const std::string job = system::last_line(system::read_text(jobs));
   const Answer answer = ask({"squeue", "--noheader", "--jobs=" + job});
   if (answer.ok && !answer.out.empty()) {

@@ -122,7 +122,7 @@ void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   const fs::path copy = out / kClaimsCopy;
   if (claims.own_rates)
     system::replace_text(out / claims.learning_rates, system::read_text(claims.own_rates->file));
-  if (is_there(copy)) {
+  if (system::is_there(copy)) {
     const std::string before = system::read_text(copy);
     if (before == claims.text) return;
     Digest digest;

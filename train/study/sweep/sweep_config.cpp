@@ -15,6 +15,7 @@
 #include "train/run/config/writer.h"
 #include "train/study/compare/claims/measure.h"
 #include "train/study/sweep/run_progress.h"
+#include "train/system/files.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -187,7 +188,7 @@ class SweepReader {
     const run::Assignment* given = all_.find(key);
     if (given == nullptr || text.empty()) return std::nullopt;
     const fs::path path = named_path(text, given->location);
-    if (is_there(path)) return path;
+    if (system::is_there(path)) return path;
     errors_.add(given->value.location,
                 fmt::format("{}: there is no {}; the path is seen from {}", key, path.string(),
                             given->location.line > 0 ? "this file" : "the working directory"));

@@ -59,7 +59,7 @@ TEST_F(ConfigCommand, keys_prints_a_line_a_key_with_type_default_range_unit_and_
         "data.path +list of strings +.. +any ", "sweep.seeds +list of integers +.. +>= 0 +- +Seed",
         "sweep.lr +list of numbers +- +> 0 +- +Values",
         "model.init.projection_std +number or word +preset +preset . fan_in . > 0 +- +Standard",
-        "sweep.arms +settings by arm +- +any +- +What"})
+        "sweep.arms +settings by arm +- +any +- +Settings"})
     EXPECT_THAT(text, testing::ContainsRegex(line));
 }
 

@@ -121,7 +121,7 @@ TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
               HasSubstr("the key 'dtype' is there twice"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":{"a":1}})", "")),
               HasSubstr("'a' of its metadata is not text"));
-  EXPECT_THAT(refusal(with_length(R"({"__metadata__":[]})", "")), HasSubstr("no JSON object"));
+  EXPECT_THAT(refusal(with_length(R"({"__metadata__":[]})", "")), HasSubstr("not a JSON object"));
   EXPECT_EQ(refusal(with_length("{}", "")), "") << "no tensors";
 }
 
@@ -165,7 +165,7 @@ TEST_F(Safetensors, a_tensor_of_wrong_description_is_refused) {
 
 TEST_F(Safetensors, offsets_that_do_not_fit_are_refused) {
   for (const std::string offsets : {"[0]", "[0,4,8]", "0", "[-4,0]", "[0,4.0]", "[null,4]"})
-    EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("no two numbers from 0")) << offsets;
+    EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("not two numbers from 0")) << offsets;
   for (const std::string offsets : {"[4,0]", "[0,8]", "[4,8]", "[0,18446744073709551615]"})
     EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("do not lie in the 4 bytes")) << offsets;
   EXPECT_THAT(of_offsets("[2]", "[0,4]"),

@@ -134,7 +134,7 @@ class Branch : public testing::Test {
 TEST_F(Branch, is_what_the_refusal_of_a_longer_run_says_and_has_the_bits_of_one_made_so_long) {
   const std::vector<std::string> longer{"--set", "train.steps=40"};
   EXPECT_THAT(test::error(78, project.difftape({"train", "run", "--resume", longer[0], longer[1]})),
-              HasSubstr("its checkpoint of step 8 can go on so, in a directory of its own: "
+              HasSubstr("to continue from its checkpoint of step 8 in a new directory: "
                         "difftape train run --fork-from run/checkpoints/step-00000008.h5 "
                         "--set train.steps=40 --out DIR\n"));
   const std::string before = test::measured(project / "run"), checkpoint = "step-00000008.h5";
@@ -259,7 +259,7 @@ TEST_F(Fork, of_what_fits_not_or_is_not_there_leaves_nothing) {
               HasSubstr("does not fit the model: "));
   EXPECT_THAT(error({"--init-from", ""}, 64), HasSubstr("--init-from: expected a checkpoint"));
   EXPECT_THAT(error({"--init-from", "old", "--set", "train.init_from=old"}, 64),
-              HasSubstr("say the same"));
+              HasSubstr("are the same"));
   EXPECT_THAT(error({"--init-from", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));
 }
 

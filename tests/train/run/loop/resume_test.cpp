@@ -68,7 +68,13 @@ TEST_F(Resume, after_a_termination_request_gives_the_bits_of_an_uninterrupted_ru
 
 TEST_F(Resume, after_an_interrupt_gives_the_bits_of_an_uninterrupted_run) {
   interrupt_and_resume(SIGINT, 130);
+  EXPECT_EQ(status.state, RunState::stopped);
   EXPECT_EQ(status.exit_code, 130);
+}
+
+TEST_F(Resume, after_a_closed_terminal_gives_the_bits_of_an_uninterrupted_run) {
+  interrupt_and_resume(SIGHUP, 143);
+  EXPECT_EQ(status.state, RunState::stopped);
 }
 
 TEST_F(Resume, after_a_kill_gives_the_bits_of_an_uninterrupted_run) {
@@ -81,6 +87,8 @@ TEST_F(Resume, after_a_kill_before_the_first_checkpoint_begins_again) {
   project.config.train.checkpoint_interval = 0;
   project.save();
   interrupt_and_resume(SIGKILL, -SIGKILL);
+  EXPECT_EQ(status.state, RunState::killed);
+  EXPECT_GE(status.step, 25) << "as of the last line of metrics.jsonl";
 }
 
 TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {

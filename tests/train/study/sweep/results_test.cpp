@@ -258,5 +258,25 @@ TEST_F(DryRun, jobs_and_arms_that_cannot_be_meant_are_usage_errors) {
             "mean 'diff_v1'?\n");
 }
 
+TEST(CommittedResults, are_judged_as_when_they_were_made) {
+  const fs::path root = DIFFTAPE_TEST_SOURCE_DIR, ladder = root / "results/size_ladder";
+  const std::string claims = root / "configs/studies/size_ladder/claims.yaml";
+  int parts = 0;
+  for (const auto& part : fs::directory_iterator(ladder)) {
+    if (!fs::exists(part.path() / "verdicts.csv")) continue;
+    SCOPED_TRACE(part.path());
+    ++parts;
+    const test::ScratchDir dir;
+    const std::string verdicts = dir / "verdicts.csv", page = dir / "page.html";
+    const Outcome outcome = test::run({"report", part.path() / "index.csv", "--baseline", "softmax",
+                                       "--claims", claims, "--verdicts", verdicts, "--out", page},
+                                      {.directory = dir.path()});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(contents(verdicts), contents(part.path() / "verdicts.csv"));
+    EXPECT_EQ(contents(dir / "lr_optimum.csv"), contents(part.path() / "lr_optimum.csv"));
+  }
+  EXPECT_GE(parts, 3);
+}
+
 }  // namespace
 }  // namespace difftape::study

@@ -55,7 +55,7 @@ std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
   std::vector<fs::path> copies;
   for (const fs::path& input : arguments.dirs()) {
     const fs::path copy = study::folder_of(input) / study::kClaimsCopy;
-    if (study::is_there(copy)) copies.push_back(copy);
+    if (system::is_there(copy)) copies.push_back(copy);
   }
   return copies;
 }

@@ -176,7 +176,7 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   step->add_option("--llmc", arguments.selection.llmc, "a checkout of llm.c");
 
-  CLI::App* generate = app.add_subcommand("generate", "texts written token by token");
+  CLI::App* generate = app.add_subcommand("generate", "text generation, token by token");
   add_training_options(*generate, arguments);
   add_common_options(*generate, arguments);
   add_round_options(*generate, arguments);

@@ -17,10 +17,10 @@ struct CandidateGroup {
 };
 
 /// Returns a table of milliseconds per step (median, 10 %, 90 %), microseconds per token, tokens
-/// per second, fraction of the FMA peak, memory in MB (peak and at the start), and speed relative
-/// to the first candidate of the group (median, 10 %, 90 % of rounds). Below it: the speed of the
-/// first relative to the best of each framework, versions, and candidates left out with reasons.
-/// `label` heads the column of groups.
+/// per second, fraction of the FMA peak, and memory in MB (peak and at the start). The last columns
+/// are the speed relative to the first candidate of the group (median, 10 %, 90 % of rounds). Notes
+/// below compare the first candidate with the best of each framework, and list versions and
+/// candidates left out. `label` heads the column of groups.
 std::string results_table(const std::vector<CandidateGroup>& groups, const std::string& label);
 
 /// Returns a table of the seconds to the first step.

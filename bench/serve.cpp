@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     return command;
   };
   const CLI::App* step = add_model("step", "whole training steps");
-  CLI::App* generate = add_model("generate", "texts");
+  CLI::App* generate = add_model("generate", "text generation");
   Index tokens = 200;
   generate->add_option("--tokens", tokens, "of a text, after the prompt")
       ->check(CLI::PositiveNumber);

@@ -147,6 +147,7 @@ TEST(CommonPitfalls, it_is_a_difference_of_two_softmaxes_not_a_softmax_of_a_diff
   for (Index s = 0; s < kSeq; ++s) in.v.row(s)[s] = 1;  // the output is the weights themselves
   in.lambda = Tensor::full({1, kSeq, 1}, real(0.6));
   in.mapping = HeadMapping::doubled(1, 1);
+  in.scale = 1;
   const Tensor weights = attention_forward(in).out;
   real smallest = 0;
   for (Index t = 0; t < kSeq; ++t) {

@@ -19,7 +19,8 @@ double gain_of_norm(Index n, bool independent) {
   AttentionInputs in{.mapping = HeadMapping::standard(1, 1),
                      .q = Tensor::zeros({1, n, 1, 8}),
                      .k = Tensor::zeros({1, n, 1, 8}),
-                     .v = Tensor::zeros({1, n, 1, kSize})};
+                     .v = Tensor::zeros({1, n, 1, kSize}),
+                     .scale = 1};
   for (Index i = 0; i < n * kSize; ++i) {
     in.v.data()[i] =
         static_cast<real>(random.normal(static_cast<std::uint64_t>(independent ? i : i % kSize)));

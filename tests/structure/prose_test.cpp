@@ -130,7 +130,8 @@ void read_source(const std::string& path, std::vector<Passage>& comments,
       literals.push_back({path, number, (*each)[1]});
     }
     std::smatch parts;
-    if (!std::regex_match(code, parts, comment)) {
+    const bool formula = std::regex_match(code, parts, comment) && parts[2].str().starts_with("  ");
+    if (parts.empty() || formula) {
       close();
       continue;
     }

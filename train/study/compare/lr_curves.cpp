@@ -187,9 +187,13 @@ stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
   }
   for (double& group : sum) group /= summed;
   const stats::PairedDifference seeds = stats::paired_difference(of_a, of_b);
-  const stats::PairedDifference both = stats::with_error_over_groups(seeds, std::move(sum));
+  stats::PairedDifference both = stats::with_error_over_groups(seeds, std::move(sum));
   // The error of the text has more degrees of freedom, which must not narrow the interval.
-  return both.difference.half_width < seeds.difference.half_width ? seeds : both;
+  if (both.difference.half_width < seeds.difference.half_width) {
+    both.difference = seeds.difference;
+    both.p = std::max(both.p, seeds.p);
+  }
+  return both;
 }
 
 std::vector<LrPoint> lr_points(const Arm& arm) {

@@ -183,8 +183,7 @@ TEST(Clusters, get_a_script_that_a_shell_reads_as_it_was_meant) {
   const std::string script =
       slurm_script({"a", "it's"}, {{"/bin/difftape", "sweep", "my sweep.yaml"}, {}, nullptr});
   EXPECT_THAT(script, HasSubstr("runs=(\n  'a'\n  'it'\\''s'\n)"));
-  EXPECT_THAT(script,
-              HasSubstr("'/bin/difftape' 'sweep' 'my sweep.yaml' --run \"${runs[i]}\" &"));
+  EXPECT_THAT(script, HasSubstr("'/bin/difftape' 'sweep' 'my sweep.yaml' --run \"${runs[i]}\" &"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 const std::string kCommand =
     "difftape "
-    "((?:train|sweep|report|eval|generate|plan|config|grads|replay|verify|gradcheck|"
+    "((?:train|sweep|report|eval|generate|plan|config|dump-grads|replay|verify|gradcheck|"
     "doctor|completion|data|export|import|init|runs|diff)\\b";
 
 /// Appends the command lines in backquotes that name a file; a synopsis does not.
@@ -69,15 +69,21 @@ std::vector<CommandLine> command_lines(const fs::path& file) {
   return found;
 }
 
-std::vector<CommandLine> all_command_lines() {
-  std::vector<CommandLine> found;
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found;
   fs::recursive_directory_iterator entry(kRoot), end;
   for (; entry != end; ++entry) {
     const fs::path path = entry->path().lexically_relative(kRoot);
     if (path == "build" || path == "runs") entry.disable_recursion_pending();
-    if (path.extension() != ".md") continue;
-    for (CommandLine& line : command_lines(path)) found.push_back(std::move(line));
+    if (path.extension() == ".md") found.push_back(path);
   }
+  return found;
+}
+
+std::vector<CommandLine> all_command_lines() {
+  std::vector<CommandLine> found;
+  for (const fs::path& page : pages())
+    for (CommandLine& line : command_lines(page)) found.push_back(std::move(line));
   return found;
 }
 

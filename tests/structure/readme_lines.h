@@ -1,5 +1,5 @@
 #pragma once
-// The command lines that the READMEs tell a reader to type.
+// The Markdown files and the command lines that they tell a reader to type.
 
 #include <filesystem>
 #include <string>
@@ -23,7 +23,9 @@ Words lines_of(const std::filesystem::path& file);
 /// Returns the command lines of a file below the root: lines of fenced blocks, and text in
 /// backquotes that names a file, except in the rows of tables.
 std::vector<CommandLine> command_lines(const std::filesystem::path& file);
-/// Returns the command lines of all READMEs.
+/// Returns the paths of all Markdown files, relative to the root.
+std::vector<std::filesystem::path> pages();
+/// Returns the command lines of all Markdown files.
 std::vector<CommandLine> all_command_lines();
 
 /// The words of a command line as a shell takes them, up to a pipe or a comment.

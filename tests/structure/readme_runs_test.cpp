@@ -1,5 +1,5 @@
-// Runs each command line of the root README in a directory that has the files it names. Added
-// arguments shorten the long ones.
+// Runs each command line of the root README and of docs/ in a directory that has the files it
+// names. Added arguments shorten the long ones.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -30,8 +30,9 @@ Words operator+(Words a, const Words& b) {
   return a;
 }
 
-/// The arguments that shorten a command, by its first word or two.
+/// The arguments that shorten a command, by its first word or two. A resumed run has its own.
 Words little(const Words& command) {
+  if (std::ranges::count(command, "--resume") > 0) return {};
   static const std::map<std::string, Words> added{
       {"train", kLittleModel + kTwoSteps},
       {"sweep", kLittleModel + kTwoSteps},
@@ -53,17 +54,19 @@ Words fewer_runs(const std::string& sweep) {
     if (seeds.size() < 2) seeds.insert(run.config().run.seed);
     if (unsupported_reason(run.config().train.precision).empty()) arms.insert(run.base_arm);
   }
-  return {"--jobs", "1",
-          "--arms", fmt::format("{}", fmt::join(arms, ",")),
-          "--set",  fmt::format("sweep.seeds=[{}]", fmt::join(seeds, ", "))};
+  return {"--arms", fmt::format("{}", fmt::join(arms, ",")), "--set",
+          fmt::format("sweep.seeds=[{}]", fmt::join(seeds, ", "))};
 }
 
-/// A directory with what the README takes to be there, and the YAML files that it shows, each below
-/// a first line `# <its name>`.
-class ReadmeRuns : public testing::Test {
+/// A directory with the files that a page presupposes, and the YAML files that it or the README
+/// shows, each below a first line `# <its name>`.
+class PageRuns : public testing::Test {
  protected:
-  ReadmeRuns() {
+  PageRuns() {
     fs::create_directory_symlink(kRoot / "configs", dir_ / "configs");
+    fs::create_directory(dir_ / "results");
+    fs::copy(kRoot / "results/size_ladder", dir_ / "results/size_ladder",
+             fs::copy_options::recursive);
     fs::create_directory(dir_ / "my_corpus");
     for (const char* folder : {"core", "autograd", "layers"}) {
       for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
@@ -79,7 +82,7 @@ class ReadmeRuns : public testing::Test {
     run::h5::File tokens = run::h5::File::create(dir_ / "tokens.h5");
     tokens.write<std::int32_t>("tokens", {2, 17}, std::vector<std::int32_t>(34, 7));
     tokens.save();
-    write_shown_files();
+    write_shown_files("README.md");
   }
 
   void run(Words words) {
@@ -96,11 +99,10 @@ class ReadmeRuns : public testing::Test {
   ScratchDir dir_;
   Words shown_;
 
- private:
-  void write_shown_files() {
-    static const std::regex name("^# ([a-z]+\\.yaml)\\b.*");
+  void write_shown_files(const fs::path& page) {
+    static const std::regex name("^# ([a-z0-9_]+\\.yaml)\\b.*");
     std::string file, text;
-    for (const std::string& line : lines_of(kRoot / "README.md")) {
+    for (const std::string& line : lines_of(kRoot / page)) {
       std::smatch match;
       if (line.starts_with("```") && !file.empty()) {
         put(dir_ / file, text);
@@ -114,7 +116,7 @@ class ReadmeRuns : public testing::Test {
   }
 };
 
-TEST_F(ReadmeRuns, blocks_and_sentences_in_an_order_in_which_what_they_read_is_there) {
+TEST_F(PageRuns, blocks_and_sentences_in_an_order_in_which_what_they_read_is_there) {
   EXPECT_THAT(shown_, testing::ElementsAre("my.yaml", "sweep.yaml", "claims.yaml"));
   std::vector<Words> first, then;
   std::set<Words> seen;
@@ -151,7 +153,7 @@ std::string with_files(std::string synopsis) {
   return synopsis;
 }
 
-TEST_F(ReadmeRuns, rows_of_the_table_of_commands) {
+TEST_F(PageRuns, rows_of_the_table_of_commands) {
   static const std::regex command("`(?:difftape )?([^`]+)`");
   int rows = 0;
   for (const std::string& line : lines_of(kRoot / "README.md")) {
@@ -162,6 +164,90 @@ TEST_F(ReadmeRuns, rows_of_the_table_of_commands) {
     ++rows;
   }
   EXPECT_GE(rows, 19);
+}
+
+/// The pages of docs/ with command lines. All but the tutorial presuppose the README's runs.
+class DocsRuns : public PageRuns, public testing::WithParamInterface<std::string> {
+ protected:
+  void make_readme_runs() {
+    for (const char* line : {"train my.yaml", "train my.yaml --out auto", "sweep sweep.yaml",
+                             "data prepare my_corpus --out tokens.bin"})
+      run(words_of(line));
+    for (const char* study : {"results/a", "results/b"}) {
+      fs::create_directory(dir_ / study);
+      for (const char* file : {"index.csv", "config.csv", "val_groups.csv"})
+        fs::copy(dir_ / "runs/sweep" / file, dir_ / study / file);
+    }
+  }
+};
+
+TEST_P(DocsRuns, command_lines_in_their_order) {
+  // The first needs a queue, the second a run that diverged.
+  static const std::regex not_here("--submit|/diverged/"), long_run("step-00001000");
+  if (GetParam() == "docs/getting-started.md") {
+    fs::remove(dir_ / "my.yaml");
+  } else {
+    make_readme_runs();
+  }
+  write_shown_files(GetParam());
+  const auto before = fs::current_path();
+  fs::current_path(dir_.path());  // patterns such as a1_*/index.csv expand here
+  for (const CommandLine& line : command_lines(GetParam()))
+    if (!std::regex_search(line.text, not_here))
+      run(words_of(std::regex_replace(line.text, long_run, "step-00000002")));
+  fs::current_path(before);
+}
+
+std::set<std::string> docs_with_command_lines() {
+  std::set<std::string> pages;
+  for (const CommandLine& line : all_command_lines())
+    if (line.file.starts_with("docs/")) pages.insert(line.file);
+  return pages;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, DocsRuns, testing::ValuesIn(docs_with_command_lines()),
+                         [](const testing::TestParamInfo<std::string>& page) {
+                           const std::string stem = fs::path(page.param).stem();
+                           return std::regex_replace(stem, std::regex("-"), "_");
+                         });
+
+/// The columns "gap at lr*" of a report: mean and half of the interval of each arm minus baseline.
+std::map<std::string, std::pair<double, double>> gaps(const std::string& printed) {
+  static const std::regex row(R"((\w+) +(-?\d\.\d+) +(\d\.\d+) +\d+ of the ladder .*)");
+  std::map<std::string, std::pair<double, double>> found;
+  std::istringstream lines(printed.substr(printed.find("gap at lr*")));
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, match, row))
+      found[match[1]] = {std::stod(match[2]), std::stod(match[3])};
+  return found;
+}
+
+TEST_F(PageRuns, findings_of_the_readme_are_those_that_report_prints) {
+  static const std::map<std::string, std::string> arms{{"V1", "v1"},
+                                                       {"V2", "v2"},
+                                                       {"softmax", "softmax"},
+                                                       {"gated attention", "gated"},
+                                                       {"V2 without lambda", "v2_no_lambda"}};
+  static const std::regex row(
+      R"(\| ([^|]+) - ([^|]+) \| ([+-]\d\.\d{3}) \| ([+-]\d\.\d{3}) to ([+-]\d\.\d{3}) \|)");
+  int rows = 0;
+  std::smatch match;
+  for (const std::string& line : lines_of(kRoot / "README.md")) {
+    if (!std::regex_match(line, match, row)) continue;
+    SCOPED_TRACE(line);
+    Words report{"report"};
+    for (const char* part : {"a1_1", "a1_2", "a1_3"})
+      report.push_back(fmt::format("results/size_ladder/{}/index.csv", part));
+    report = report + Words{"--baseline", arms.at(match[2])};
+    const auto found = gaps(output(test::run(report, {.directory = dir_.path()})));
+    const auto [mean, half] = found.at(arms.at(match[1]));
+    EXPECT_NEAR(std::stod(match[3]), mean, 0.0006);
+    EXPECT_NEAR(std::stod(match[4]), mean - half, 0.0006);
+    EXPECT_NEAR(std::stod(match[5]), mean + half, 0.0006);
+    ++rows;
+  }
+  EXPECT_EQ(rows, 5);
 }
 
 }  // namespace

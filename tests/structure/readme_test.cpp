@@ -1,4 +1,5 @@
-// The table of files in a README lists what its folder holds, no more and no less.
+// The table of files in a README lists the contents of its folder, no more and no less, and links
+// of all pages are valid.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,8 @@
 #include <regex>
 #include <set>
 #include <string>
+
+#include "tests/structure/readme_lines.h"
 
 namespace difftape::test {
 namespace {
@@ -100,6 +103,39 @@ TEST(Readme, the_table_of_files_lists_what_the_folder_holds) {
     }
   }
   EXPECT_GE(tables, 25);
+}
+
+/// The anchors of a page's headings, as GitHub and Sphinx make them.
+Names anchors(const fs::path& page) {
+  static const std::regex heading("#+ (.*)"), left_out("[^a-z0-9_ -]"), space(" ");
+  Names found;
+  std::smatch match;
+  for (std::string line : lines_of(page)) {
+    std::ranges::transform(line, line.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (std::regex_match(line, match, heading))
+      found.insert(
+          std::regex_replace(std::regex_replace(match[1].str(), left_out, ""), space, "-"));
+  }
+  return found;
+}
+
+TEST(Readme, links_of_all_pages_lead_to_files_and_headings_that_exist) {
+  static const std::regex link(R"(\]\(([^)#\s]*)(#([^)]+))?\))");
+  int links = 0;
+  for (const fs::path& page : pages()) {
+    for (const std::string& line : lines_of(kRoot / page)) {
+      for (std::sregex_iterator each(line.begin(), line.end(), link), end; each != end; ++each) {
+        const std::string path = (*each)[1], anchor = (*each)[3];
+        if (path.starts_with("http")) continue;
+        const fs::path target = path.empty() ? kRoot / page : kRoot / page.parent_path() / path;
+        EXPECT_TRUE(fs::exists(target)) << page << ": " << each->str();
+        EXPECT_TRUE(anchor.empty() || anchors(target).contains(anchor))
+            << page << ": " << each->str();
+        ++links;
+      }
+    }
+  }
+  EXPECT_GE(links, 70);
 }
 
 }  // namespace

@@ -1,0 +1,70 @@
+// `./dev check` in a small repository whose `dev` does nothing, or fails.
+#include <gmock/gmock.h>
+
+#include "tests/structure/readme_lines.h"
+#include "tests/support/scratch.h"
+#include "tests/train/app/program.h"
+
+namespace difftape::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class Checks : public testing::Test {
+ protected:
+  Checks() {
+    fs::create_directories(dir_ / "tests/check");
+    fs::create_directory(dir_ / "docs");
+    fs::copy(kRoot / "tests/check/check.sh", dir_ / "tests/check/check.sh");
+    write_dev("echo '[  PASSED  ] 7 tests.'; [ $1 != torture ]");
+    git("init -q");
+    commit();
+  }
+
+  void write_dev(const std::string& body) {
+    put(dir_ / "dev", "#!/bin/bash\n" + body + "\n");
+    fs::permissions(dir_ / "dev", fs::perms::owner_all);
+  }
+  Outcome shell(const std::string& command) {
+    return test::run({"-c", command}, {.directory = dir_.path(), .program = "/bin/bash"});
+  }
+  void git(const std::string& arguments) {
+    output(shell("git -c user.name=x -c user.email=x@example.com " + arguments));
+  }
+  void commit() {
+    git("add dev tests");
+    git("commit -qm 'Change dev'");
+  }
+  std::string table() { return contents(dir_ / "docs/checks.md"); }
+
+  ScratchDir dir_;
+};
+
+TEST_F(Checks, write_one_row_each_and_run_again_only_after_a_failure_or_a_change) {
+  const std::string check = "tests/check/check.sh clang torture";
+  EXPECT_THAT(error(1, shell(check)), "");
+  EXPECT_THAT(table(), testing::ContainsRegex("./dev clang.*7 tests.*passed"));
+  EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*7 tests.*failed"));
+
+  const Outcome again = shell(check);
+  EXPECT_EQ(again.exit, 1);
+  EXPECT_THAT(again.out, HasSubstr("clang passed before"));
+  EXPECT_THAT(again.out, Not(HasSubstr("torture passed before")));
+
+  write_dev("echo '[  PASSED  ] 8 tests.'");
+  EXPECT_THAT(error(64, shell(check)), HasSubstr("commit your changes first"));
+  commit();
+  output(shell(check));
+  EXPECT_THAT(table(), testing::ContainsRegex("./dev clang.*8 tests.*passed"));
+  EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*8 tests.*passed"));
+}
+
+TEST_F(Checks, with_an_unknown_name_are_refused) {
+  EXPECT_THAT(error(64, shell("tests/check/check.sh clangg")),
+              HasSubstr("'clangg' is not a check"));
+}
+
+}  // namespace
+}  // namespace difftape::test

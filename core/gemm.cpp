@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
+#include <vector>
 
 #include "core/few_rows.h"
 #include "core/pack.h"
@@ -85,12 +87,13 @@ struct Cut {
   Index groups(const GemmCall& call) const { return ceil_div(call.b.cols, group * kPanel); }
 };
 
+constexpr Index kEnoughTasks = 12;
+
 /// Prefers large blocks, which read rows of A for many panels, while there are enough tasks.
-Cut cut_of(const GemmCall& call) {
-  constexpr Index kEnough = 12;
+Cut cut_of(const GemmCall& call, Index enough = kEnoughTasks) {
   Cut cut;
-  if (cut.tasks(call) < kEnough) cut.rows = 64;
-  while (cut.tasks(call) < kEnough && cut.group > 1) cut.group /= 2;
+  if (cut.tasks(call) < enough) cut.rows = 64;
+  while (cut.tasks(call) < enough && cut.group > 1) cut.group /= 2;
   return cut;
 }
 
@@ -137,37 +140,94 @@ Index packed_bytes(const GemmCall& call) {
 
 std::shared_ptr<void> take(Index bytes) { return bytes == 0 ? nullptr : pool::allocate(bytes); }
 
-/// Returns the right operand for the tiles; `memory` holds packed_bytes.
-pack::Right right_of(const GemmCall& call, void* memory) {
+/// Returns the right operand for the tiles: B itself, or panels to be packed in `memory`.
+pack::Right right_at(const GemmCall& call, void* memory) {
   if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
   const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
-  parallel_for(ceil_div(call.b.cols, kPanel), [&](Index i) {
-    pack::panel(call.format, call.b, i * kPanel, static_cast<char*>(memory) + i * bytes);
-  });
   return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
+}
+
+/// Packs panel i into the memory of call.right.
+void pack_panel(const GemmCall& call, Index i) {
+  pack::panel(call.format, call.b, i * kPanel, const_cast<void*>(call.right.at(i, 0)));
+}
+
+/// Multiplies one block of the cut. Neighboring tasks share their panels, which stay in the cache.
+void multiply_task(const GemmCall& call, const Cut& cut, Index task, void* scratch) {
+  const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel);
+  const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
+  multiply_block(call, row, std::min(cut.rows, call.a.rows - row), panel,
+                 std::min(panel + cut.group, panels), scratch);
+}
+
+/// Returns true for a product of few rows, which it computes.
+bool run_few_rows(const GemmCall& call) {
+  if (call.format != Format::plain || !are_few_rows(call.a, call.b)) return false;
+  const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;
+  multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
+  return true;
 }
 
 void run(GemmCall call) {
   assert(call.a.cols == call.b.rows);
-  if (call.format == Format::plain && are_few_rows(call.a, call.b)) {
-    const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;
-    multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
-    return;
-  }
+  if (run_few_rows(call)) return;
   tile::backend();  // throws its errors here, not in a thread
   const auto packed = take(packed_bytes(call));
-  call.right = right_of(call, packed.get());
+  call.right = right_at(call, packed.get());
+  if (packed) parallel_for(ceil_div(call.b.cols, kPanel), [&](Index i) { pack_panel(call, i); });
   const Cut cut = cut_of(call);
-  const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel),
-              bytes = left_bytes(call);
+  const Index bytes = left_bytes(call);
   const auto scratch = take(bytes * num_threads());
-  // Neighboring tasks share their panels, which stay in the cache.
   parallel_for(cut.tasks(call), [&](Index task) {
-    const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
-    multiply_block(call, row, std::min(cut.rows, call.a.rows - row), panel,
-                   std::min(panel + cut.group, panels),
-                   static_cast<char*>(scratch.get()) + thread_index() * bytes);
+    multiply_task(call, cut, task, static_cast<char*>(scratch.get()) + thread_index() * bytes);
   });
+}
+
+/// Returns an upper bound of the packed bytes that is linear in the rows of B, so that its sum does
+/// not depend on how rows are divided.
+Index most_packed_bytes(const GemmCall& call) {
+  const Index padding = call.format == Format::bf16 ? tile::kBf16Inner : 0;
+  return (call.b.rows + padding) * round_up(call.b.cols, kPanel) * pack::element_size(call.format);
+}
+
+/// Calls f(call, i) for each i below count(call), for all calls.
+template <class Count, class F>
+void parallel_over(std::span<const GemmCall> calls, Count&& count, F&& f) {
+  std::vector<std::pair<const GemmCall*, Index>> items;
+  for (const GemmCall& call : calls) {
+    for (Index i = 0; i < count(call); ++i) items.emplace_back(&call, i);
+  }
+  parallel_for(std::ssize(items), [&](Index i) { f(*items[i].first, items[i].second); });
+}
+
+void run_group(std::vector<GemmCall>& calls) {
+  Index packed_bytes_of_all = 0, bytes = 0;
+  for (const GemmCall& call : calls) {
+    packed_bytes_of_all += most_packed_bytes(call);
+    if (!pack::left_lies_well(call.format, call.a)) {
+      bytes = pack::left_bytes(call.format, Cut().rows, kChunk);
+    }
+  }
+  std::erase_if(calls, [](const GemmCall& call) { return call.a.rows == 0 || run_few_rows(call); });
+  tile::backend();  // throws its errors here, not in a thread
+  const auto packed = take(packed_bytes_of_all), scratch = take(bytes * num_threads());
+  char* next = static_cast<char*>(packed.get());
+  const auto is_packed = [](const GemmCall& call) { return packed_bytes(call) > 0; };
+  for (GemmCall& call : calls) {
+    call.right = right_at(call, is_packed(call) ? next : nullptr);
+    next += packed_bytes(call);
+  }
+  parallel_over(
+      calls,
+      [&](const GemmCall& call) { return is_packed(call) ? ceil_div(call.b.cols, kPanel) : 0; },
+      pack_panel);
+  const Index enough = ceil_div(kEnoughTasks, std::max<Index>(std::ssize(calls), 1));
+  parallel_over(
+      calls, [&](const GemmCall& call) { return cut_of(call, enough).tasks(call); },
+      [&](const GemmCall& call, Index task) {
+        multiply_task(call, cut_of(call, enough), task,
+                      static_cast<char*>(scratch.get()) + thread_index() * bytes);
+      });
 }
 
 }  // namespace
@@ -180,6 +240,15 @@ void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulat
 void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
                         Index c_stride, Precision precision) {
   run({a, b, c, c_stride, Accumulate::no, residual, pack::format_of(precision)});
+}
+
+void gemm_group(std::span<const GemmProduct> products, Precision precision) {
+  std::vector<GemmCall> calls;
+  for (const GemmProduct& p : products) {
+    assert(p.a.cols == p.b.rows);
+    calls.push_back({p.a, p.b, p.c, p.c_stride, p.accumulate, nullptr, pack::format_of(precision)});
+  }
+  run_group(calls);
 }
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,

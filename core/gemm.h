@@ -3,6 +3,8 @@
 // tile of C has one owner and one order of summation, so results do not depend on threads.
 // core/gemm_backend.h chooses the library that multiplies the tiles.
 
+#include <span>
+
 #include "core/precision.h"
 #include "core/tensor.h"
 
@@ -34,6 +36,18 @@ void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulat
 /// Computes C = residual + A B. The residual has the stride of C and does not overlap it.
 void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
                         Index c_stride, Precision precision = Precision::full);
+
+/// One of several products: C = A B, or C += A B, with C[i * stride + j].
+struct GemmProduct {
+  Operand a, b;
+  real* c;
+  Index c_stride;
+  Accumulate accumulate = Accumulate::no;
+};
+/// Computes products with distinct C on all threads, as one list of tasks and with the bits of
+/// gemm. The scratch memory depends on sums over the products only: how rows are divided among them
+/// leaves it alone.
+void gemm_group(std::span<const GemmProduct> products, Precision precision = Precision::full);
 
 /// Columns of one panel, the width of a tile of C.
 inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;

@@ -252,6 +252,60 @@ TEST_P(EveryGemm, takes_equal_memory_in_a_dry_run) {
   }
 }
 
+/// Rows of x of each group times its matrix of w, by gemm_group or one gemm each.
+Tensor grouped(const Tensor& x, const Tensor& w, const std::vector<Index>& rows, bool one_by_one,
+               Precision precision) {
+  const Index k = x.shape()[1], n = w.shape()[1];
+  Tensor y = Tensor::full({x.shape()[0], n}, real(0.5));
+  std::vector<GemmProduct> products;
+  Index begin = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Operand b = matrix(w.data() + static_cast<Index>(i) * n * k, n, k);
+    products.push_back({matrix(x.row(begin), rows[i], k), transpose(b), y.row(begin), n,
+                        i % 2 == 0 ? Accumulate::no : Accumulate::yes});
+    begin += rows[i];
+  }
+  if (!one_by_one) {
+    gemm_group(products, precision);
+    return y;
+  }
+  for (const GemmProduct& p : products) gemm(p.a, p.b, p.c, p.c_stride, p.accumulate, precision);
+  return y;
+}
+
+TEST_P(EveryGemm, of_a_group_has_the_bits_of_single_products) {
+  const Tensor x = test::random({700, 90}, "x"), w = test::random({5, 130, 90}, "w");
+  for (const std::vector<Index>& rows :
+       {std::vector<Index>{140, 140, 140, 140, 140}, {600, 0, 3, 96, 1}, {0, 0, 0, 0, 700}}) {
+    const Tensor expected = grouped(x, w, rows, true, precision);
+    for (const int threads : {1, 3}) {
+      const test::Threads scope(threads);
+      EXPECT_TRUE(test::same(grouped(x, w, rows, false, precision), expected)) << threads;
+    }
+  }
+}
+
+TEST_P(EveryGemm, of_a_group_takes_memory_that_does_not_depend_on_the_division_of_rows) {
+  const Tensor x = test::random({700, 500}, "x"), y = test::random({700, 450}, "y");
+  Tensor c = Tensor::empty({3, 500, 450});
+  std::vector<size_t> peaks;
+  for (const std::vector<Index>& rows : {std::vector<Index>{233, 233, 234}, {700, 0, 0}}) {
+    std::vector<GemmProduct> products;
+    Index begin = 0;
+    for (Index i = 0; i < 3; ++i) {
+      products.push_back({transpose(matrix(x.row(begin), rows[i], 500)),
+                          matrix(y.row(begin), rows[i], 450), c.data() + i * 500 * 450, 450});
+      begin += rows[i];
+    }
+    const auto before = pool::stats().bytes_in_use;
+    pool::reset_peak();
+    gemm_group(products, precision);
+    peaks.push_back(pool::stats().peak_bytes_in_use - before);
+  }
+  EXPECT_EQ(peaks[0], peaks[1]);
+  EXPECT_GT(peaks[0], 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Arithmetics, EveryGemm,
                          testing::Values(Arithmetic{"fast", Engine::fast, Precision::full},
                                          Arithmetic{"portable", Engine::portable, Precision::full},

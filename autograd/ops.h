@@ -2,7 +2,8 @@
 // All ops. Each computes a value and records its pullback; its file in autograd/ops begins with its
 // formulas. Wrong shapes throw ShapeError with op, shapes and rule.
 //
-// Letters: B batch, T sequence, C d_model, H heads, D head_dim, F d_ff, V vocabulary.
+// Letters: B batch, T sequence, C d_model, H heads, D head_dim, F d_ff, V vocabulary; N tokens, E
+// experts, k experts of a token.
 
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "autograd/tape.h"
 #include "core/attention/attention.h"
 #include "core/rope.h"
+#include "core/routing.h"
 
 namespace difftape {
 
@@ -71,6 +73,8 @@ struct LossTerms {
   real cross_entropy = 0;               ///< nats, without z-loss
   double squared_log_z = 0;             ///< log(sum exp(logits))^2
   std::vector<double> row_losses = {};  ///< N cross-entropies, 0 if not scored
+  /// Weighted losses of the routers of all layers, which LanguageModel adds.
+  double router_loss = 0;
 };
 /// Mean of -log softmax(hidden weight^T)[target] over the scored rows, in nats, plus the z-loss.
 /// hidden (..., C) has N rows, weight is (V, C). Rows with target kIgnoreIndex are left out and
@@ -78,9 +82,40 @@ struct LossTerms {
 /// Logits exist for one chunk of rows at a time. Fills `terms` if given.
 Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
                   const LossOptions& options = {}, LossTerms* terms = nullptr);
+/// The experts of N tokens and their weights (N, k).
+struct Routed {
+  Var weights;
+  std::shared_ptr<const Routing> routing;
+};
+/// Chooses the k experts of each row of logits (N, E) with the highest score + bias. The weights
+/// are the scores of the chosen, without the bias, divided by their sum if rule.normalize.
+Routed route(const Var& logits, const RouterRule& rule, std::span<const real> bias = {});
+/// Weights of the losses of a router.
+struct RouterLosses {
+  /// E sum(f P): f is the number of choices of an expert per token, P its mean score, for sigmoid
+  /// after division by the sum of the token (Fedus et al. 2021, Switch; Jiang et al. 2024,
+  /// Mixtral).
+  double load_balancing = 0;
+  /// Mean of log(sum exp(logits))^2 (Zoph et al. 2022, ST-MoE).
+  double z_loss = 0;
+};
+/// The weighted sum of both losses, a scalar; f is a constant.
+Var router_loss(const Var& logits, RouterScore score, const Routing& routing,
+                const RouterLosses& weights);
+/// The weights of E experts: gate and up (F, C), down (C, F).
+struct Experts {
+  std::vector<Var> gate, up, down;
+};
+/// Sums weight * down(silu(gate(x)) up(x)) over the experts of each row of x (..., C), plus
+/// `residual` if defined: (..., C). Rows are sorted by expert, so each meets its own experts only,
+/// and none is dropped (Gale et al. 2022, MegaBlocks).
+Var experts(const Var& x, const Routed& routed, const Experts& weights, const Var& residual = {});
 /// Computes body(x) without keeping its activations: backward runs body again. Values and gradients
 /// are bitwise those of body(x). body must be deterministic and read no Var except its argument; it
 /// takes parameters from that Var's tape. If x needs no gradient, body runs once, on its tape.
 Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body);
+/// Does the same for several results. Backward must reach the first; others may have no gradient.
+std::vector<Var> checkpointed(const Var& x,
+                              const std::function<std::vector<Var>(const Var&)>& body);
 
 }  // namespace difftape

@@ -11,8 +11,9 @@
 namespace difftape {
 
 /// The role of a parameter, which decides weight decay and update rule. `output` is the projection
-/// to the vocabulary; `other` are V1's lambda vectors and sinks.
-enum class Role { projection, output, embedding, norm_weight, other };
+/// to the vocabulary; `other` are V1's lambda vectors and sinks. `state` has no gradient:
+/// optimizers leave it alone, and a rule of its own changes it (layers/load_balancer.h).
+enum class Role { projection, output, embedding, norm_weight, other, state };
 
 /// The component under which tables of a model count a parameter.
 enum class Component { embedding, attention, mlp, norms, head };

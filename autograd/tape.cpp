@@ -70,8 +70,7 @@ Var Tape::parameter(Parameter& parameter) {
   return {parameter.value, this, known->second};
 }
 
-Var Tape::record(const char* op, Tensor value, std::initializer_list<Var> inputs,
-                 Pullback pullback) {
+Var Tape::record(const char* op, Tensor value, const std::vector<Var>& inputs, Pullback pullback) {
   profile::since_last(profile::Category::forward, op, NameScope::current());
   if (events_.on_value) events_.on_value(op, NameScope::current(), value);
   const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(), [](const Var& x) {
@@ -130,12 +129,9 @@ std::vector<std::string> Tape::ops() const {
   return names;
 }
 
-Var record(const char* op, Tensor value, std::initializer_list<Var> inputs,
-           Tape::Pullback pullback) {
-  for (const Var& input : inputs) {
-    return input.tape().record(op, std::move(value), inputs, std::move(pullback));
-  }
-  throw std::logic_error("an op needs at least one input");
+Var record(const char* op, Tensor value, const std::vector<Var>& inputs, Tape::Pullback pullback) {
+  if (inputs.empty()) throw std::logic_error("an op needs at least one input");
+  return inputs.front().tape().record(op, std::move(value), inputs, std::move(pullback));
 }
 
 }  // namespace difftape

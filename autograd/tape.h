@@ -3,7 +3,6 @@
 // backward runs it in reverse (Griewank & Walther 2008, chapter 3).
 
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -83,7 +82,7 @@ class Tape {
   /// Records the result of an op. The pullback receives the gradient of `value` and adds to those
   /// of the inputs; it is dropped if no input needs one. In a profile the op began when the
   /// previous event ended, because ops compute before they record.
-  Var record(const char* op, Tensor value, std::initializer_list<Var> inputs, Pullback pullback);
+  Var record(const char* op, Tensor value, const std::vector<Var>& inputs, Pullback pullback);
 
   /// Runs all pullbacks in reverse from the scalar `loss`, once per tape. Frees captured tensors as
   /// it goes. Afterwards every parameter on the tape has a gradient, zero if none reached it.
@@ -145,7 +144,6 @@ class Tape {
 };
 
 /// Records on the tape of the inputs.
-Var record(const char* op, Tensor value, std::initializer_list<Var> inputs,
-           Tape::Pullback pullback);
+Var record(const char* op, Tensor value, const std::vector<Var>& inputs, Tape::Pullback pullback);
 
 }  // namespace difftape

@@ -1,6 +1,8 @@
 #include "autograd/gradcheck/op_cases.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace difftape::composition {
 
@@ -18,6 +20,13 @@ Var as_matrix(const Var& x) { return reshape(x, {x.shape().rows(), x.shape().las
 /// Returns cap tanh(x / cap), by tanh(y) = 2 sigmoid(2 y) - 1.
 Var capped(const Var& x, double cap) {
   return affine(sigmoid(affine(x, 2 / cap, 0)), 2 * cap, -cap);
+}
+
+/// Returns 1 / x of positive elements.
+Var reciprocal(const Var& x) { return exp(affine(log(x), -1, 0)); }
+
+Var scores_of(const Var& logits, RouterScore score) {
+  return score == RouterScore::softmax ? softmax(logits) : sigmoid(logits);
 }
 
 /// Returns one head of (B, T, H, D) as (B, T, D).
@@ -147,6 +156,53 @@ Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int
   if (options.z_loss == 0) return mean;
   const Var log_z = log(sum_last(exp(logits)));
   return add(mean, affine(sum(mul(log_z, log_z)), options.z_loss / static_cast<double>(count), 0));
+}
+
+Var route(const Var& logits, const RouterRule& rule, std::span<const real> bias) {
+  const Var scores = scores_of(logits, rule.score);
+  const Index tokens = logits.shape()[0], experts = logits.shape()[1];
+  Tensor hot = Tensor::zeros({tokens, rule.top_k, experts});
+  for (Index i = 0; i < tokens; ++i) {
+    std::vector<Index> order(experts);
+    std::iota(order.begin(), order.end(), Index{0});
+    const auto rank = [&](Index e) {
+      return scores.value().row(i)[e] + (bias.empty() ? 0 : bias[e]);
+    };
+    std::ranges::stable_sort(order, std::ranges::greater(), rank);
+    for (Index j = 0; j < rule.top_k; ++j) hot.row(i * rule.top_k + j)[order[j]] = 1;
+  }
+  const Var chosen = mul(reshape(scores, {tokens, 1, experts}), logits.tape().constant(hot));
+  const Var weights = reshape(sum_last(chosen), {tokens, rule.top_k});
+  return rule.normalize ? mul(weights, reciprocal(sum_last(weights))) : weights;
+}
+
+Var router_loss(const Var& logits, RouterScore score, const Routing& routing,
+                const RouterLosses& weights) {
+  const auto tokens = static_cast<double>(routing.tokens());
+  Tensor load = Tensor::zeros({routing.experts});
+  for (const std::int32_t expert : routing.chosen) load.data()[expert] += 1;
+  Var mean = scores_of(logits, score);
+  if (score == RouterScore::sigmoid) mean = mul(mean, reciprocal(sum_last(mean)));
+  const Var balancing = sum(mul(mean, logits.tape().constant(load)));
+  const Var log_z = log(sum_last(exp(logits)));
+  const double factor =
+      weights.load_balancing * static_cast<double>(routing.experts) / (tokens * tokens);
+  return add(affine(balancing, factor, 0),
+             affine(sum(mul(log_z, log_z)), weights.z_loss / tokens, 0));
+}
+
+Var experts(const Var& x, const Routed& routed, const Experts& weights, const Var& residual) {
+  const Routing& routing = *routed.routing;
+  Var y = residual.defined() ? as_matrix(residual) : affine(as_matrix(x), 0, 0);
+  for (Index e = 0; e < routing.experts; ++e) {
+    Tensor mask = Tensor::zeros({routing.tokens(), routing.top_k});
+    for (Index i = 0; i < mask.size(); ++i) mask.data()[i] = routing.chosen[i] == e ? 1 : 0;
+    const Var weight = sum_last(mul(routed.weights, x.tape().constant(mask)));
+    const Var gate = composition::linear(as_matrix(x), weights.gate[e]);
+    const Var up = composition::linear(as_matrix(x), weights.up[e]);
+    y = add(y, mul(weight, composition::swiglu_linear(gate, up, weights.down[e])));
+  }
+  return reshape(y, x.shape());
 }
 
 }  // namespace difftape::composition

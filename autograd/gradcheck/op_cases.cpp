@@ -93,6 +93,9 @@ struct Fused {
   Var rms_norm(auto&&... x) const { return difftape::rms_norm(x...); }
   Var swiglu_linear(auto&&... x) const { return difftape::swiglu_linear(x...); }
   Var cross_entropy(auto&&... x) const { return difftape::cross_entropy(x...); }
+  Var route(auto&&... x) const { return difftape::route(x...).weights; }
+  Var router_loss(auto&&... x) const { return difftape::router_loss(x...); }
+  Var experts(auto&&... x) const { return difftape::experts(x...); }
 };
 struct Composed {
   Var embedding(const Var& table) const { return composition::embedding(kTokens, {2, 3}, table); }
@@ -101,6 +104,9 @@ struct Composed {
   Var rms_norm(auto&&... x) const { return composition::rms_norm(x...); }
   Var swiglu_linear(auto&&... x) const { return composition::swiglu_linear(x...); }
   Var cross_entropy(auto&&... x) const { return composition::cross_entropy(x...); }
+  Var route(auto&&... x) const { return composition::route(x...); }
+  Var router_loss(auto&&... x) const { return composition::router_loss(x...); }
+  Var experts(auto&&... x) const { return composition::experts(x...); }
 };
 
 /// Makes a case of f(ops, inputs), which must give the same with Fused and Composed.
@@ -117,6 +123,40 @@ OpCase loss_case(const char* variant, const Shape& hidden, Index vocab,
                 [targets, options](auto ops, Vars v) {
                   return ops.cross_entropy(v[0], v[1], targets, options);
                 });
+}
+
+/// Makes a case with 6 tokens and 5 experts.
+OpCase route_case(const char* variant, const RouterRule& rule, const std::vector<real>& bias = {}) {
+  return coarse("route", variant, {{6, 5}},
+                [rule, bias](auto ops, Vars v) { return ops.route(v[0], rule, bias); });
+}
+
+/// Returns experts for tokens, which differ in their loads.
+Routing some_routing(Index tokens, Index experts, Index top_k) {
+  Tensor scores = Tensor::empty({tokens, experts});
+  fill_normal(scores, RandomStream(1, "routing"), 1);
+  return choose_experts(scores, {}, top_k);
+}
+
+OpCase router_loss_case(const char* variant, RouterScore score, const RouterLosses& weights) {
+  return coarse("router_loss", variant, {{6, 5}}, [=](auto ops, Vars v) {
+    return ops.router_loss(v[0], score, some_routing(6, 5, 2), weights);
+  });
+}
+
+/// Makes a case with 3 experts; inputs are x, the weights, gates, ups, downs, and a residual.
+OpCase experts_case(const char* variant, const Shape& x, Index top_k, bool residual) {
+  const Index tokens = x.rows(), width = x.last(), hidden = 4;
+  std::vector<Shape> inputs{x, {tokens, top_k}};
+  for (int i = 0; i < 6; ++i) inputs.push_back({hidden, width});
+  for (int i = 0; i < 3; ++i) inputs.push_back({width, hidden});
+  if (residual) inputs.push_back(x);
+  return coarse("experts", variant, inputs, [=](auto ops, Vars v) {
+    const auto three = [&v](int first) { return std::vector<Var>{&v[first], &v[first] + 3}; };
+    return ops.experts(
+        v[0], Routed{v[1], std::make_shared<const Routing>(some_routing(tokens, 3, top_k))},
+        Experts{three(2), three(5), three(8)}, residual ? v[11] : Var());
+  });
 }
 
 std::vector<OpCase> primitives() {
@@ -177,6 +217,30 @@ std::vector<OpCase> coarse_ops() {
       loss_case("z_loss", {2, 3, 3}, 7, kSomeIgnored, {.z_loss = 0.3}),
       loss_case("softcap", {6, 3}, 19, kTokens, {.softcap = 1.5}),
       loss_case("z_loss_softcap", {6, 3}, 7, kTokens, {.z_loss = 0.2, .softcap = 2}),
+      route_case("", {RouterScore::softmax, 2, true}),
+      route_case("softmax_plain", {RouterScore::softmax, 2, false}),
+      route_case("sigmoid", {RouterScore::sigmoid, 2, true}),
+      route_case("sigmoid_plain", {RouterScore::sigmoid, 3, false}),
+      route_case("bias", {RouterScore::sigmoid, 2, true}, {0.3, -0.2, 0.1, 0.4, -0.4}),
+      router_loss_case("", RouterScore::softmax, {.load_balancing = 0.7}),
+      router_loss_case("sigmoid", RouterScore::sigmoid, {.load_balancing = 0.7}),
+      router_loss_case("z_loss", RouterScore::softmax, {.z_loss = 0.3}),
+      router_loss_case("both_sigmoid", RouterScore::sigmoid,
+                       {.load_balancing = 0.7, .z_loss = 0.3}),
+      experts_case("", {6, 5}, 2, false),
+      experts_case("residual", {2, 3, 5}, 2, true),
+      experts_case("one_of_three", {6, 5}, 1, false),
+      experts_case("all", {4, 5}, 3, false),
+      {"checkpointed",
+       "several_results",
+       {{2, 3, 4}},
+       [](Vars v) {
+         const std::vector<Var> y = checkpointed(v[0], [](const Var& x) {
+           return std::vector<Var>{mul(softmax(x), sigmoid(x)), sigmoid(x)};
+         });
+         return mul(y[0], y[1]);
+       },
+       [](Vars v) { return mul(mul(softmax(v[0]), sigmoid(v[0])), sigmoid(v[0])); }},
       {"checkpointed",
        "",
        {{2, 3, 4}},

@@ -36,5 +36,10 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
 Var attention(const AttentionOperands& in);
 Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
                   const LossOptions& options = {});
+Var route(const Var& logits, const RouterRule& rule, std::span<const real> bias = {});
+Var router_loss(const Var& logits, RouterScore score, const Routing& routing,
+                const RouterLosses& weights);
+/// Every expert computes every token; a mask keeps the chosen.
+Var experts(const Var& x, const Routed& routed, const Experts& weights, const Var& residual = {});
 
 }  // namespace difftape::composition

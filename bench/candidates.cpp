@@ -119,7 +119,7 @@ std::string beyond_torch(const run::Config& config) {
 /// The sizes that the scripts of the peers take.
 Command sizes(const run::Config& config) {
   const ModelConfig& m = config.model;
-  const Index d_ff = model_cost(m, config.data.seq_len).d_ff;
+  const Index d_ff = model_cost(m, config.data.seq_len).mlp_width;
   Command options;
   const auto add = [&](const char* name, Index value) {
     options.insert(options.end(), {fmt::format("--{}", name), std::to_string(value)});

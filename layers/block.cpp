@@ -22,12 +22,18 @@ TransformerBlock::TransformerBlock(ParameterSet& parameters, const ModelConfig& 
                  std::move(rope)),
       post_attention_norm_(
           module_of(parameters, layer, Component::norms, "") / "post_attention_layernorm",
-          config.d_model, config.norm_eps),
-      mlp_(module_of(parameters, layer, Component::mlp, ".mlp"), config) {}
+          config.d_model, config.norm_eps) {
+  const Module mlp = module_of(parameters, layer, Component::mlp, ".mlp");
+  if (config.moe.num_experts > 0) {
+    moe_.emplace(mlp, config);
+  } else {
+    mlp_.emplace(mlp, config, config.d_ff);
+  }
+}
 
-Var TransformerBlock::operator()(const Var& x, const Pass& pass) const {
-  const Var h = attention_(input_norm_(x), pass, x);
-  Var y = mlp_(post_attention_norm_(h), h);
+Var TransformerBlock::operator()(const Var& x, const Pass& pass, Var* router_loss) const {
+  const Var h = attention_(input_norm_(x), pass, x), normed = post_attention_norm_(h);
+  Var y = moe_ ? (*moe_)(normed, h, pass, router_loss) : (*mlp_)(normed, h);
   if (pass.observer && !pass.cache) pass.observer->hidden(layer_, y.value());
   return y;
 }

@@ -1,6 +1,7 @@
 #include "layers/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace difftape {
 
@@ -27,20 +28,29 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   const LanguageModel model(config);
   const ModelConfig& used = model.config();
   ModelCost cost;
-  cost.d_ff = used.d_ff;
+  const MoeConfig& moe = used.moe;
+  cost.mlp_width = moe.num_experts > 0 ? moe.moe_intermediate_size : used.d_ff;
   cost.total_parameters = model.parameters().count();
   for (const auto& component : kNames<Component>) cost.parameters.emplace_back(component.name, 0);
+  double active_parameters = 0;
   double products = 0, attention_products = 0;  // weights that multiply each token
   for (const Parameter& p : model.parameters()) {
     const Index size = p.shape.size();
+    // k of E experts of equal size multiply a token.
+    const double active = p.part.name == kExperts ? static_cast<double>(moe.num_experts_per_tok) /
+                                                        static_cast<double>(moe.num_experts)
+                                                  : 1;
+    active_parameters += active * static_cast<double>(size);
     const bool in_attention = p.part.component == Component::attention;
     add(cost.parameters, to_string(p.part.component), size);
     if (in_attention) add(cost.attention_parameters, p.part.name, size);
     if (p.role != Role::projection && p.role != Role::output) continue;
-    products += static_cast<double>(size);
+    products += active * static_cast<double>(size);
     if (in_attention) attention_products += static_cast<double>(size);
   }
   if (used.tie_word_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);
+
+  cost.active_parameters = std::llround(active_parameters);
 
   const Attention& attention = model.attention();
   const HeadMapping& mapping = attention.mapping();

@@ -17,6 +17,8 @@ struct ModelCost {
   /// Attention parameters by part, in order of declaration: "lambda", "q_proj", ...
   Counts attention_parameters;
   Index total_parameters = 0;
+  /// Parameters that a token uses: all but the experts that it is not routed to.
+  Index active_parameters = 0;
   /// Floating-point operations of forward and backward per token at sequence length `seq`. A
   /// multiply-add counts 2, causal attention half the square, backward twice forward; lookups,
   /// norms and element-wise work are not counted.
@@ -26,7 +28,7 @@ struct ModelCost {
   double attention_projection_flops_per_token = 0;
   /// Elements of keys and values cached per token.
   Index kv_cache_per_token = 0;
-  Index d_ff = 0;  ///< after model.match_params
+  Index mlp_width = 0;  ///< d_ff, or moe_intermediate_size, after model.match_params
 };
 
 ModelCost model_cost(const ModelConfig& config, Index seq);

@@ -33,16 +33,27 @@ LanguageModel::LanguageModel(const ModelConfig& config)
                                      {Component::head});
 }
 
-Var LanguageModel::hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
-                          Observer* observer, ModelKvCache* cache) {
-  Var x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
+LanguageModel::Hidden LanguageModel::hidden(Tape& tape, const TokenBatch& tokens,
+                                            ActivationCheckpointing activations, Observer* observer,
+                                            ModelKvCache* cache) {
+  Var router_loss,
+      x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   if (embedding_norm_) x = (*embedding_norm_)(x);
   const Pass pass{tokens.document_offsets, observer, cache};
   for (const TransformerBlock& block : blocks_) {
-    const auto run = [&block, pass](const Var& in) { return block(in, pass); };
-    x = activations == ActivationCheckpointing::blocks ? checkpointed(x, run) : run(x);
+    const auto run = [&block, pass](const Var& in) {
+      Var loss;
+      std::vector<Var> results{block(in, pass, &loss)};
+      if (loss.defined()) results.push_back(loss);
+      return results;
+    };
+    const std::vector<Var> results =
+        activations == ActivationCheckpointing::blocks ? checkpointed(x, run) : run(x);
+    x = results[0];
+    if (results.size() == 1) continue;
+    router_loss = router_loss.defined() ? add(router_loss, results[1]) : results[1];
   }
-  return (*norm_)(x);
+  return {(*norm_)(x), router_loss};
 }
 
 Var LanguageModel::head(Tape& tape) { return tape.parameter(*head_); }
@@ -54,12 +65,20 @@ Var LanguageModel::logits_of(const Var& x, const Var& weight) {
 
 Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
                         ActivationCheckpointing activations, LossTerms* terms, Observer* observer) {
-  const Var x = hidden(tape, tokens, activations, observer);
-  return cross_entropy(x, head(tape), targets, loss_options(), terms);
+  const Hidden found = hidden(tape, tokens, activations, observer);
+  return loss_of(found, head(tape), targets, terms);
+}
+
+Var LanguageModel::loss_of(const Hidden& hidden, const Var& weight,
+                           std::span<const std::int32_t> targets, LossTerms* terms) {
+  const Var loss = cross_entropy(hidden.x, weight, targets, loss_options(), terms);
+  if (!hidden.router_loss.defined()) return loss;
+  if (terms) terms->router_loss = static_cast<double>(hidden.router_loss.value().item());
+  return add(loss, hidden.router_loss);
 }
 
 Var LanguageModel::logits(Tape& tape, const TokenBatch& tokens) {
-  const Var x = hidden(tape, tokens, ActivationCheckpointing::none);
+  const Var x = hidden(tape, tokens, ActivationCheckpointing::none).x;
   return logits_of(x, head(tape));
 }
 
@@ -80,7 +99,7 @@ ModelKvCache LanguageModel::make_cache(Index batch, Index capacity) const {
 }
 
 Var LanguageModel::next_logits(Tape& tape, const TokenBatch& tokens, ModelKvCache& cache) {
-  const Var x = hidden(tape, tokens, ActivationCheckpointing::none, nullptr, &cache);
+  const Var x = hidden(tape, tokens, ActivationCheckpointing::none, nullptr, &cache).x;
   Tensor last = Tensor::empty({tokens.batch, config_.d_model});
   parallel_for(tokens.batch, [&](Index b) {
     std::copy_n(x.value().row((b + 1) * tokens.seq - 1), config_.d_model, last.row(b));
@@ -94,10 +113,11 @@ void LanguageModel::observe(Tape& tape, const TokenBatch& tokens, Observer& obse
 
 LanguageModel::LossAndLogits LanguageModel::loss_and_logits(Tape& tape, const TokenBatch& tokens,
                                                             std::span<const std::int32_t> targets) {
-  const Var x = hidden(tape, tokens, ActivationCheckpointing::none), weight = head(tape);
+  const Hidden found = hidden(tape, tokens, ActivationCheckpointing::none);
+  const Var weight = head(tape);
   LossAndLogits result;
-  result.loss = cross_entropy(x, weight, targets, loss_options(), &result.terms);
-  result.logits = logits_of(x, weight);
+  result.loss = loss_of(found, weight, targets, &result.terms);
+  result.logits = logits_of(found.x, weight);
   return result;
 }
 
@@ -109,18 +129,22 @@ ModelConfig matched(const ModelConfig& config) {
   baseline.attention = plain_kind(AttentionKind(), config.attention);
   const Index surplus =
       LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
-  const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers);
-  const double exact = static_cast<double>(config.d_ff) - static_cast<double>(surplus) / per_unit;
+  const MoeConfig& moe = config.moe;
+  const Index mlps = moe.num_experts > 0 ? moe.num_experts + moe.num_shared_experts : 1;
+  const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers * mlps);
+  Index& width = mlp_width(plain);
+  const double exact = static_cast<double>(width) - static_cast<double>(surplus) / per_unit;
   const Index shrunk = kStep * static_cast<Index>(std::llround(exact / kStep));
-  const bool nearer = std::abs(static_cast<double>(shrunk) - exact) <
-                      std::abs(static_cast<double>(config.d_ff) - exact);
-  if (nearer && shrunk < config.d_ff) plain.d_ff = shrunk;
+  const bool nearer =
+      std::abs(static_cast<double>(shrunk) - exact) < std::abs(static_cast<double>(width) - exact);
   if (nearer && shrunk < kStep) {
+    const char* key = moe.num_experts > 0 ? "moe.moe_intermediate_size" : "d_ff";
     throw ConfigError(fmt::format(
-        "model.match_params: {} has {} parameters more than softmax, more than a d_ff of {} "
-        "can give up; raise model.d_ff or set model.match_params: false",
-        config.attention.kind.name(), surplus, config.d_ff));
+        "model.match_params: {0} has {1} parameters more than softmax, more than a {2} of {3} "
+        "can give up; raise model.{2} or set model.match_params: false",
+        config.attention.kind.name(), surplus, key, width));
   }
+  if (nearer && shrunk < width) width = shrunk;
   return plain;
 }
 

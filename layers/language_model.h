@@ -28,9 +28,10 @@ class LanguageModel {
   /// Returns the attention of the first block; all blocks are alike.
   const Attention& attention() const { return blocks_.front().attention(); }
 
-  /// Returns the mean cross-entropy in nats per token, plus the z-loss. `targets` holds the token
-  /// after each of `tokens`, or kIgnoreIndex. Checkpointing does not change a bit of the gradients.
-  /// Fills `terms` if given; an observer sees every layer, twice with checkpointing.
+  /// Returns the mean cross-entropy in nats per token, plus the z-loss and the losses of routers.
+  /// `targets` holds the token after each of `tokens`, or kIgnoreIndex. Checkpointing does not
+  /// change a bit of the gradients. Fills `terms` if given; an observer sees every layer, twice
+  /// with checkpointing.
   Var loss(Tape& tape, const TokenBatch& tokens, std::span<const std::int32_t> targets,
            ActivationCheckpointing activations = ActivationCheckpointing::none,
            LossTerms* terms = nullptr, Observer* observer = nullptr);
@@ -53,9 +54,14 @@ class LanguageModel {
   void observe(Tape& tape, const TokenBatch& tokens, Observer& observer);
 
  private:
-  /// (B, T, C), after the norm
-  Var hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
-             Observer* observer = nullptr, ModelKvCache* cache = nullptr);
+  /// (B, T, C) after the norm, and the sum of the losses of routers, undefined without any.
+  struct Hidden {
+    Var x, router_loss{};
+  };
+  Hidden hidden(Tape& tape, const TokenBatch& tokens, ActivationCheckpointing activations,
+                Observer* observer = nullptr, ModelKvCache* cache = nullptr);
+  Var loss_of(const Hidden& hidden, const Var& weight, std::span<const std::int32_t> targets,
+              LossTerms* terms);
   Var head(Tape& tape);                            // (V, C)
   Var logits_of(const Var& x, const Var& weight);  // (B, T, V)
   LossOptions loss_options() const { return {config_.z_loss_weight, config_.final_logit_softcap}; }
@@ -68,9 +74,9 @@ class LanguageModel {
   Parameter* head_;
 };
 
-/// Applies `match_params`: d_ff shrinks to the multiple of 4 whose parameter count is nearest to
-/// that of softmax, unless it is nearest already. Throws ConfigError if nothing is left for the
-/// feed-forward layers.
+/// Applies `match_params`: d_ff, or moe_intermediate_size, shrinks to the multiple of 4 whose
+/// parameter count is nearest to that of softmax, unless it is nearest already. Throws ConfigError
+/// if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
 
 }  // namespace difftape

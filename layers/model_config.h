@@ -7,6 +7,7 @@
 
 #include "core/names.h"
 #include "core/rope.h"
+#include "core/routing.h"
 #include "layers/attention/kinds.h"
 #include "layers/init.h"
 
@@ -21,6 +22,19 @@ template <>
 inline constexpr auto kNames<ActivationCheckpointing> =
     std::to_array<Named<ActivationCheckpointing>>({{"none", ActivationCheckpointing::none},
                                                    {"blocks", ActivationCheckpointing::blocks}});
+
+/// A mixture of experts in place of the MLP of every block.
+struct MoeConfig {
+  Index num_experts = 0;            ///< E; 0: the dense MLP
+  Index num_experts_per_tok = 2;    ///< k
+  Index num_shared_experts = 0;     ///< experts of every token, computed as one MLP
+  Index moe_intermediate_size = 0;  ///< hidden width F of one expert
+  RouterScore scoring_func = RouterScore::softmax;
+  bool norm_topk_prob = true;  ///< weights of a token sum to 1
+  double router_aux_loss_coef = 0;
+  double router_z_loss_coef = 0;
+  double router_bias_update_rate = 0;  ///< of layers/load_balancer.h; 0: no bias
+};
 
 struct ModelConfig {
   Index d_model = 128;
@@ -40,6 +54,7 @@ struct ModelConfig {
   bool embedding_norm = false;     ///< RMSNorm of the embeddings before the first block
   double z_loss_weight = 0;        ///< weight of the z-loss (autograd/ops.h)
   double final_logit_softcap = 0;  ///< c: output logits become c tanh(logits / c); 0: no cap
+  MoeConfig moe{};
   AttentionConfig attention{};
   InitConfig init{};
 };
@@ -57,6 +72,10 @@ inline RopeRule rope_rule(const ModelConfig& config) {
         std::llround(static_cast<double>(config.max_seq_len) / rule.scaling.factor), 1);
   }
   return rule;
+}
+/// Returns the hidden width of an MLP or expert that `match_params` shrinks.
+inline Index& mlp_width(ModelConfig& config) {
+  return config.moe.num_experts > 0 ? config.moe.moe_intermediate_size : config.d_ff;
 }
 /// Returns num_kv_heads with its default resolved.
 inline Index kv_heads_of(const ModelConfig& config) {

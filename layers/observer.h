@@ -3,6 +3,7 @@
 // observer costs nothing extra.
 
 #include "core/attention/attention.h"
+#include "core/routing.h"
 
 namespace difftape {
 
@@ -16,6 +17,13 @@ struct AttentionView : AttentionInputs {
   Tensor output_weight{};  ///< (C, output heads * E): W_O
 };
 
+/// The decisions of one router.
+struct RoutingView {
+  RouterRule rule;
+  Tensor logits;  ///< (N, E)
+  const Routing& routing;
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -23,6 +31,8 @@ class Observer {
   virtual void attention(Index layer, const AttentionView& view) = 0;
   /// Receives the hidden states (B, T, C) after a layer.
   virtual void hidden(Index layer, const Tensor& x) = 0;
+  /// Receives the routing of a layer with experts.
+  virtual void routing(Index /*layer*/, const RoutingView& /*view*/) {}
 };
 
 }  // namespace difftape

@@ -125,6 +125,18 @@ TEST(DryRunOfAStep, counts_the_memory_of_every_variant) {
   }
 }
 
+TEST(DryRunOfAStep, counts_the_memory_of_experts_whatever_their_load) {
+  const std::vector<app::MoeVariant> variants = app::moe_variants();
+  for (const app::MoeVariant& variant : {variants.front(), variants.back()}) {
+    for (const ActivationCheckpointing recompute : kRecompute) {
+      ModelConfig config = model_of({}, {16, 2, 100, 50});
+      config.moe = variant.moe;
+      config.moe.moe_intermediate_size = 420;  // gradients of weights read packed rows
+      expect_counted(config, {2, 100, recompute}, variant.name);
+    }
+  }
+}
+
 TEST(DryRunOfAStep, has_activations_proportional_to_sequence_length) {
   const auto of = [](Index seq, ActivationCheckpointing recompute) {
     return measure_dry(model_of({.kind = "diff_v2"}, {128, 1, seq, 256}), {2, seq, recompute});

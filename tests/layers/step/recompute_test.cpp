@@ -78,6 +78,16 @@ TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_
   }
 }
 
+TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_mixture) {
+  for (const app::MoeVariant& variant : app::moe_variants()) {
+    ModelConfig config = small({});
+    config.moe = variant.moe;
+    config.moe.router_bias_update_rate = 0;  // the bias has no gradient
+    expect_same(gradients(config, ActivationCheckpointing::none),
+                gradients(config, ActivationCheckpointing::blocks), variant.name);
+  }
+}
+
 TEST(ActivationCheckpointing, of_blocks_records_one_op_per_block) {
   const Gradients result = gradients(small({}), ActivationCheckpointing::blocks);
   EXPECT_THAT(result.ops, testing::ElementsAre("embedding", "checkpointed", "checkpointed",

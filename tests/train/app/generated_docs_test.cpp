@@ -92,6 +92,7 @@ const char* suffix_of(run::Per per) {
       return "";
     case run::Per::layer:
     case run::Per::head:
+    case run::Per::expert:
     case run::Per::rank:
       return "/LAYER";
     case run::Per::parameter:

@@ -97,6 +97,9 @@ void add_parameters(const Plan& plan, Rows& rows) {
   const auto total = [](const KindCost& c) { return c.cost.total_parameters; };
   rows.add("parameters", total);
   rows.against("  against ", kBaseline, total);
+  const bool experts = plan.kinds.front().cost.active_parameters != total(plan.kinds.front());
+  if (experts)
+    rows.add("  active per token", [](const KindCost& c) { return c.cost.active_parameters; });
   for (const auto& [component, ignored] : plan.kinds.front().cost.parameters) {
     const auto count = [&name = component](const KindCost& c) {
       return count_of(c.cost.parameters, name);
@@ -113,7 +116,8 @@ void add_parameters(const Plan& plan, Rows& rows) {
     rows.against("    q_proj + o_proj against ", kSameQueries,
                  [&](const KindCost& c) { return part_of(c, "q_proj") + part_of(c, "o_proj"); });
   }
-  rows.add("d_ff", [](const KindCost& c) { return c.cost.d_ff; });
+  rows.add(experts ? "moe_intermediate_size" : "d_ff",
+           [](const KindCost& c) { return c.cost.mlp_width; });
 }
 
 void add_work(const run::Config& config, Rows& rows) {

@@ -23,6 +23,8 @@ Distribution check_values(const Parameter& p) {
   if (p.role == Role::norm_weight) return {1, 0.2};
   if (p.role == Role::embedding) return {0, 1};  // not less: they are divided by their own norm
   if (contains(p.name, {"sinks"})) return {-1, 0.5};
+  if (p.role == Role::state) return {0, 0.05};
+  if (contains(p.name, {"mlp.gate.weight"})) return {0, 1};  // no near ties of experts
   if (p.role == Role::other) return {0, 0.6};
   if (contains(p.name, {"q_proj", "k_proj"})) return {0, 1};
   return {0, contains(p.name, {"v_proj"}) ? 0.8 : 0.4};
@@ -144,12 +146,20 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
 GradcheckResult check_model(const ModelConfig& config, const DocumentOffsets& document_offsets) {
   LanguageModel model(config);
   const std::vector<std::int32_t> tokens{3, 1, 4, 1, 5, 2, 6, 5}, targets{1, 4, 1, 5, 2, 6, 5, 0};
+  // The choice of experts is piecewise constant in the bias.
+  const Expectation expected = [&](const std::string& name) {
+    return model.parameters().find(name)->role == Role::state ? ExpectedGradient::zero
+                                                              : ExpectedGradient::gradient;
+  };
   return conclusive([&](std::uint64_t seed) {
     enlarge(model.parameters(), seed);
-    return gradcheck(model.parameters(), [&](Tape& tape) {
-      const Var mean = model.loss(tape, {tokens, 2, 4, document_offsets}, targets);
-      return affine(mean, static_cast<double>(tokens.size()), 0);
-    });
+    return gradcheck(
+        model.parameters(),
+        [&](Tape& tape) {
+          const Var mean = model.loss(tape, {tokens, 2, 4, document_offsets}, targets);
+          return affine(mean, static_cast<double>(tokens.size()), 0);
+        },
+        expected);
   });
 }
 
@@ -227,19 +237,27 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   }
 }
 
+ModelConfig small_model(const AttentionConfig& attention, const Heads& heads) {
+  ModelConfig config = small_config(attention, heads);
+  config.d_model = 4;
+  config.head_dim = 2;
+  config.d_ff = 3;
+  config.max_seq_len = 6;
+  config.vocab_size = 7;
+  config.norm_eps = 0.1;  // as for the layers
+  return config;
+}
+
 void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& variant) {
   const std::string group = "model/" + variant.name;
   for (const Heads& heads : kHeads) {
-    ModelConfig config = small_config(variant.attention, heads);
+    ModelConfig config = small_model(variant.attention, heads);
     if (!run::unsupported_reason(config).empty()) continue;
-    config.d_model = 4;
-    config.head_dim = 2;
-    config.d_ff = 3;
-    config.max_seq_len = 6;
-    config.vocab_size = 7;
-    config.norm_eps = 0.1;  // as for the layers
     const std::string name = fmt::format("{}/{}", group, heads.name);
     cases.push_back({group, name, [config] { return check_model(config); }});
+    ModelConfig with_experts = config;
+    with_experts.moe = moe_variants().front().moe;
+    cases.push_back({group, name + "/moe", [with_experts] { return check_model(with_experts); }});
     config.tie_word_embeddings = config.attention.qk_norm = true;
     cases.push_back({group, name + "/tied/packed/qk_norm",
                      [config] { return check_model(config, packed_documents(2, 4)); }});
@@ -252,6 +270,15 @@ void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   }
 }
 
+void add_experts(std::vector<GradcheckCase>& cases) {
+  for (const MoeVariant& variant : moe_variants()) {
+    ModelConfig config = small_model({}, kHeads[0]);
+    config.moe = variant.moe;
+    cases.push_back(
+        {"model/moe", "model/moe/" + variant.name, [config] { return check_model(config); }});
+  }
+}
+
 }  // namespace
 
 std::vector<GradcheckCase> gradcheck_cases() {
@@ -261,6 +288,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
     add_layers(cases, variant);
     add_models(cases, variant);
   }
+  add_experts(cases);
   return cases;
 }
 

@@ -53,6 +53,39 @@ inline std::vector<AttentionVariant> attention_variants() {
   return variants;
 }
 
+/// A mixture of experts that has a name.
+struct MoeVariant {
+  std::string name;
+  MoeConfig moe;
+};
+
+/// The full product {softmax, sigmoid} x {normalized, plain} x {none, shared experts} x {none, both
+/// losses}; sigmoid also has the bias for balancing.
+inline std::vector<MoeVariant> moe_variants() {
+  std::vector<MoeVariant> variants;
+  for (const auto& score : kNames<RouterScore>) {
+    for (const bool normalized : {true, false}) {
+      for (const Index shared : {0, 1}) {
+        for (const bool losses : {false, true}) {
+          const bool sigmoid = score.value == RouterScore::sigmoid;
+          variants.push_back({std::string(score.name) + (normalized ? "/normalized" : "/plain") +
+                                  (shared > 0 ? "/shared" : "") + (losses ? "/losses" : ""),
+                              {.num_experts = 3,
+                               .num_experts_per_tok = 2,
+                               .num_shared_experts = shared,
+                               .moe_intermediate_size = 3,
+                               .scoring_func = score.value,
+                               .norm_topk_prob = normalized,
+                               .router_aux_loss_coef = losses ? 0.3 : 0,
+                               .router_z_loss_coef = losses ? 0.1 : 0,
+                               .router_bias_update_rate = sigmoid ? 0.01 : 0}});
+        }
+      }
+    }
+  }
+  return variants;
+}
+
 /// Document starts of (B, T) tokens, three documents in a row that is long enough. The first row
 /// of a batch has other documents than the next.
 inline DocumentOffsets packed_documents(Index batch, Index seq) {

@@ -130,17 +130,57 @@ void check_rope(const ModelConfig& model, Conflicts& conflicts) {
                    "is used with a kind of scaling; leave it out");
 }
 
+void check_moe(const ModelConfig& model, Conflicts& conflicts) {
+  const MoeConfig& moe = model.moe;
+  const MoeConfig defaults;
+  if (moe.num_experts == 0) {
+    const std::pair<bool, const char*> without_experts[] = {
+        {moe.num_shared_experts > 0, "num_shared_experts"},
+        {moe.moe_intermediate_size > 0, "moe_intermediate_size"},
+        {moe.router_aux_loss_coef > 0, "router_aux_loss_coef"},
+        {moe.router_z_loss_coef > 0, "router_z_loss_coef"},
+        {moe.router_bias_update_rate > 0, "router_bias_update_rate"},
+        {moe.scoring_func != defaults.scoring_func, "scoring_func"}};
+    for (const auto& [given, key] : without_experts)
+      conflicts.add_if(given, {std::string("moe.") + key},
+                       "there are no experts; write model.moe.num_experts: 8, or leave it out");
+    return;
+  }
+  conflicts.add_if(moe.moe_intermediate_size == 0, {"moe.moe_intermediate_size"},
+                   "experts need a size; write model.moe.moe_intermediate_size: {}, which has the "
+                   "active FLOPs of d_ff {}",
+                   std::max<Index>(model.d_ff / moe.num_experts_per_tok, 1), model.d_ff);
+  conflicts.add_if(moe.num_experts_per_tok > moe.num_experts, {"moe.num_experts_per_tok"},
+                   "a token cannot choose {} of {} experts; write at most {}",
+                   moe.num_experts_per_tok, moe.num_experts, moe.num_experts);
+  conflicts.add_if(moe.num_experts_per_tok == 1 && moe.norm_topk_prob,
+                   {"moe.norm_topk_prob", "moe.num_experts_per_tok"},
+                   "the weight of a single expert after normalization is 1, so the router would "
+                   "not learn; write model.moe.norm_topk_prob: false");
+  const bool all = moe.num_experts_per_tok == moe.num_experts;
+  conflicts.add_if(all && moe.router_bias_update_rate > 0,
+                   {"moe.router_bias_update_rate", "moe.num_experts_per_tok"},
+                   "every token has all experts, so there is no load to balance; write fewer "
+                   "experts per token, or leave out router_bias_update_rate");
+  conflicts.add_if(all && moe.router_aux_loss_coef > 0,
+                   {"moe.router_aux_loss_coef", "moe.num_experts_per_tok"},
+                   "every token has all experts, so there is no load to balance; write fewer "
+                   "experts per token, or leave out router_aux_loss_coef");
+}
+
 }  // namespace
 
 std::vector<ConfigConflict> model_conflicts(const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);
-  Conflicts attention("attention.kind"), rope("rope_scaling.rope_type");
+  Conflicts attention("attention.kind"), rope("rope_scaling.rope_type"), moe("moe.num_experts");
   check_context(model, fields, attention);
   check_heads(model, fields, attention);
   check_maps(model, fields, attention);
   check_qk_clip(fields, attention);
   check_rope(model, rope);
-  attention.list.insert(attention.list.end(), rope.list.begin(), rope.list.end());
+  check_moe(model, moe);
+  for (const Conflicts& others : {rope, moe})
+    attention.list.insert(attention.list.end(), others.list.begin(), others.list.end());
   return attention.list;
 }
 

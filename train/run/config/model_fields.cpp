@@ -114,6 +114,42 @@ std::vector<Field> attention_section() {
   };
 }
 
+std::vector<Field> moe_section() {
+  constexpr auto at = &Config::model;
+  constexpr auto in = &ModelConfig::moe;
+  using M = MoeConfig;
+  return {
+      field<at, in, &M::num_experts>(
+          "model.moe.num_experts", between(0, 1024), "experts",
+          "Number of SwiGLU experts in place of each MLP; 0 means a dense MLP."),
+      field<at, in, &M::num_experts_per_tok>("model.moe.num_experts_per_tok", between(1, 1024),
+                                             "experts", "Number of experts of one token."),
+      field<at, in, &M::num_shared_experts>("model.moe.num_shared_experts", between(0, 1024),
+                                            "experts",
+                                            "Number of experts that compute every token."),
+      field<at, in, &M::moe_intermediate_size>("model.moe.moe_intermediate_size",
+                                               between(0, kMaxSize), "features",
+                                               "Hidden width of one expert."),
+      field<at, in, &M::scoring_func>(
+          "model.moe.scoring_func", any_value(), "",
+          "Scores of the router: softmax (Mixtral, Qwen-MoE) or sigmoid (DeepSeek-V3)."),
+      field<at, in, &M::norm_topk_prob>(
+          "model.moe.norm_topk_prob", any_value(), "",
+          "Divide the scores of the chosen experts by their sum (Mixtral, DeepSeek-V3); false "
+          "keeps them (Switch, Qwen2-MoE)."),
+      field<at, in, &M::router_aux_loss_coef>(
+          "model.moe.router_aux_loss_coef", at_least(0), "",
+          "Weight of the load-balancing loss of each layer; Mixtral uses 0.001, Switch 0.01."),
+      field<at, in, &M::router_z_loss_coef>(
+          "model.moe.router_z_loss_coef", at_least(0), "",
+          "Weight of the z-loss of router logits in each layer; ST-MoE uses 0.001."),
+      field<at, in, &M::router_bias_update_rate>(
+          "model.moe.router_bias_update_rate", at_least(0), "",
+          "Change per step of the bias that balances the experts without a loss; DeepSeek-V3 uses "
+          "0.001, and 0 disables the bias."),
+  };
+}
+
 std::vector<Field> init_section() {
   constexpr auto at = &Config::model;
   constexpr auto in = &ModelConfig::init;
@@ -137,7 +173,8 @@ std::vector<Field> init_section() {
 
 std::vector<Field> model_fields() {
   std::vector<Field> joined;
-  for (const auto& section : {size_fields(), rope_section(), attention_section(), init_section()})
+  for (const auto& section :
+       {size_fields(), rope_section(), moe_section(), attention_section(), init_section()})
     joined.insert(joined.end(), section.begin(), section.end());
   return joined;
 }

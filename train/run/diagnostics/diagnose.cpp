@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "train/run/diagnostics/attention_measures.h"
@@ -52,6 +53,9 @@ class Probe : public Observer {
     found.maps.layers.push_back(std::move(measures.first_maps));
   }
   void hidden(Index layer, const Tensor& x) override { append(activation_metrics(layer, x)); }
+  void routing(Index layer, const RoutingView& view) override {
+    append(routing_metrics(layer, view));
+  }
 
   Diagnostics found;
 
@@ -107,6 +111,33 @@ Metrics activation_metrics(Index layer, const Tensor& hidden) {
                           {metric("act/kurtosis"), kurtosis(hidden)},
                           {metric("act/topk"), list_of(top)},
                           {metric("act/rms"), rms(hidden)}});
+}
+
+Metrics routing_metrics(Index layer, const RoutingView& view) {
+  const Routing& routing = view.routing;
+  std::vector<double> load;
+  for (Index e = 0; e < routing.experts; ++e) {
+    load.push_back(static_cast<double>(routing.load(e)) /
+                   static_cast<double>(routing.chosen.size()));
+  }
+  double entropy = 0;
+  for (Index i = 0; i < routing.tokens(); ++i) {
+    const std::span logits(view.logits.row(i), static_cast<size_t>(routing.experts));
+    const auto top = static_cast<double>(std::ranges::max(logits));
+    std::vector<double> scores;
+    for (const real logit : logits) {
+      const auto z = static_cast<double>(logit);
+      scores.push_back(view.rule.score == RouterScore::softmax ? std::exp(z - top)
+                                                               : 1 / (1 + std::exp(-z)));
+    }
+    const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+    for (const double score : scores)
+      if (score > 0) entropy -= score / total * std::log(score / total);
+  }
+  return of_layer(
+      layer, {{metric("moe/load_max"), *std::ranges::max_element(load)},
+              {metric("moe/load"), std::move(load)},
+              {metric("moe/router_entropy"), entropy / static_cast<double>(routing.tokens())}});
 }
 
 Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,

@@ -20,6 +20,8 @@ struct Diagnostics {
 Metrics attention_metrics(Index layer, const AttentionMeasures& measures);
 Metrics activation_metrics(Index layer, const Tensor& hidden);
 
+Metrics routing_metrics(Index layer, const RoutingView& view);
+
 /// Runs the model on the sequences once more, in inference mode and in the precision of the
 /// training, and measures every layer. Reads parameters, data and nothing else, and changes
 /// nothing; documents end as data.eos_token_id says.

@@ -21,7 +21,7 @@ using profile::Category;
 Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index micro,
             LossTerms& terms) {
   const profile::Span span(Category::pass, "forward");
-  return state.loss(tape, batches(micro), &terms, state.qk_clip ? &*state.qk_clip : nullptr);
+  return state.loss(tape, batches(micro), &terms, state.step_observer());
 }
 
 void backward(Tape& tape, const Var& loss, double scale) {
@@ -81,6 +81,7 @@ void update(TrainState& state, Step& step) {
     state.optimizer.step(step.lr, std::min(scale, step.spike_scale),
                          step.update ? &*step.update : nullptr);
     if (state.qk_clip) step.qk_clip = state.qk_clip->clip(state.model.parameters());
+    if (state.balancer) state.balancer->update(state.model.parameters());
     return;
   }
   if (state.qk_clip) step.qk_clip = state.qk_clip->seen();
@@ -116,6 +117,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
   ParameterSet& parameters = state.model.parameters();
   std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
+  if (state.balancer) state.balancer->reset();
   std::vector<StepTerms> terms_of(micros);
   for (Index i = 0; i < share; ++i) {
     const Index micro = distributed::rank() * share + i;
@@ -129,9 +131,11 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     tape.set_events(last && distributed::count() > 1 ? gradients.events(events) : events);
     LossTerms terms;
     const Var loss = forward(state, tape, batches, micro, terms);
-    terms_of[micro] = {static_cast<double>(terms.cross_entropy), terms.squared_log_z};
+    terms_of[micro] = {static_cast<double>(terms.cross_entropy), terms.squared_log_z,
+                       terms.router_loss};
     if (last) exchange.emplace(parameters, state.optimizer.shards());
     backward(tape, loss, scale);
+    if (state.balancer) state.balancer->end_pass();
     gradients.hand_on_the_rest();
   }
   {
@@ -141,14 +145,17 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     if (state.qk_clip)
       for (QkClip::Layer& layer : state.qk_clip->layers())
         layer.join(distributed::all_of(std::span<const real>(layer.largest)));
+    if (state.balancer) state.balancer->join_processes();
   }
   StepTerms total;
   for (const StepTerms& terms : terms_of) {
     total.loss += terms.loss;
     total.squared_log_z += terms.squared_log_z;
+    total.router_loss += terms.router_loss;
   }
   total.loss /= static_cast<double>(micros);
   total.squared_log_z /= static_cast<double>(micros);
+  total.router_loss /= static_cast<double>(micros);
   return total;
 }
 
@@ -161,6 +168,7 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   const StepTerms terms = accumulate_gradients(state, batches, events);
   step.loss = terms.loss;
   step.squared_log_z = terms.squared_log_z;
+  step.router_loss = terms.router_loss;
   update(state, step);
   state.step = step.step;
   state.grad_norms.push_back(step.norms.global);
@@ -204,6 +212,9 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   metrics.insert(metrics.end(), speed.begin(), speed.end());
   if (const double weight = state.config.model.z_loss_weight; weight > 0)
     metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
+  const MoeConfig& moe = state.config.model.moe;
+  if (moe.router_aux_loss_coef > 0 || moe.router_z_loss_coef > 0)
+    metrics.emplace_back(metric("train/router_loss"), step.router_loss);
   if (step.qk_clip) {
     metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
     metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));
@@ -218,11 +229,12 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   const bool each = due(step.step, log.param_grad_norms_interval, state.config.train.steps);
   size_t i = 0;
   for (const Parameter& parameter : state.model.parameters()) {
-    if (step.diverged || each) {
+    const bool trained = parameter.role != Role::state;
+    if (trained && (step.diverged || each)) {
       metrics.emplace_back(metric_of(metric("optim/grad_norm"), parameter.name),
                            step.norms.per_parameter[i]);
     }
-    if (step.update) {
+    if (trained && step.update) {
       metrics.emplace_back(metric_of(metric("optim/update_ratio"), parameter.name),
                            step.update->update[i] / step.update->weight[i]);
     }

@@ -19,6 +19,7 @@ struct Step {
   double lr = 0;
   double loss = 0;           ///< nats per token, mean over the batch, before the update
   double squared_log_z = 0;  ///< log(sum exp(logits))^2, likewise
+  double router_loss = 0;    ///< weighted losses of all routers, likewise
   double val_loss = kNaN;    ///< after the update, if validated
   std::vector<std::pair<std::string, double>> val_metrics;  ///< Validation::metrics, with val_loss
   GroupLosses group_losses;                                 ///< of held-out text, at the last step
@@ -46,6 +47,7 @@ MicroBatches batches_of(const TrainState& state, Index number);
 struct StepTerms {
   double loss = 0;           ///< cross-entropy in nats per token, without a z-loss
   double squared_log_z = 0;  ///< log(sum exp(logits))^2 a token
+  double router_loss = 0;    ///< LossTerms::router_loss
 };
 /// Terms of the loss of train.gradient_accumulation_steps micro-batches; their mean gradients,
 /// those of the z-loss among them, are left in the parameters that this process answers for

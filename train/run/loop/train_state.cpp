@@ -32,6 +32,12 @@ std::optional<QkClip> qk_clip_of(const ModelConfig& model) {
   return threshold > 0 ? std::optional<QkClip>(threshold) : std::nullopt;
 }
 
+std::optional<LoadBalancer> balancer_of(const ModelConfig& model, std::optional<QkClip>& next) {
+  const double rate = model.moe.router_bias_update_rate;
+  if (rate == 0) return std::nullopt;
+  return LoadBalancer(rate, next ? &*next : nullptr);
+}
+
 stats::SpikeRule rule_of(OnSpike on_spike) {
   return stats::make_spike_rule(on_spike == OnSpike::zclip ? stats::SpikeDefinition::zclip
                                                            : stats::SpikeDefinition::olmo_core);
@@ -89,6 +95,7 @@ TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_da
       data(std::move(the_data)),
       model(config.model),
       qk_clip(qk_clip_of(config.model)),
+      balancer(balancer_of(config.model, qk_clip)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       gradient_sums(model.parameters().size(),
                     TreeSum(config.train.gradient_accumulation_steps / distributed::count())),
@@ -106,6 +113,11 @@ Var TrainState::loss(Tape& tape, const Batch& batch, LossTerms* terms, Observer*
   const ModelInput input = input_of(batch);
   return model.loss(tape, {input.tokens, batch.batch, batch.seq, input.starts}, input.targets,
                     config.train.activation_checkpointing, terms, observer);
+}
+
+Observer* TrainState::step_observer() {
+  if (balancer) return &*balancer;
+  return qk_clip ? &*qk_clip : nullptr;
 }
 
 Validation TrainState::validate(const Tape::Events& events) {

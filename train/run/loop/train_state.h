@@ -10,6 +10,7 @@
 #include "core/real.h"
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
+#include "layers/load_balancer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "optim/tree_sum.h"
@@ -75,6 +76,8 @@ struct TrainState {
   /// sees the layers.
   Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
            Observer* observer = nullptr);
+  /// Returns the observer of the layers in a training step, null if there is none.
+  Observer* step_observer();
   /// Of the first batches_to_validate() validation batches. `events` see the tapes.
   Validation validate(const Tape::Events& events = {});
   /// Measures the model as it is (train/run/diagnostics); changes nothing.
@@ -97,7 +100,8 @@ struct TrainState {
   Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;
-  std::optional<QkClip> qk_clip;  ///< of model.attention.qk_clip_threshold
+  std::optional<QkClip> qk_clip;         ///< of model.attention.qk_clip_threshold
+  std::optional<LoadBalancer> balancer;  ///< of model.moe.router_bias_update_rate
   Optimizer optimizer;
   std::vector<TreeSum> gradient_sums;  ///< of each parameter, over this process's micro-batches
   Schedule schedule;

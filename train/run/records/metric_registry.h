@@ -14,6 +14,7 @@ enum class Per {
   run,        ///< nothing follows
   layer,      ///< "/<layer>", from 0
   head,       ///< "/<layer>": a list, one number a head
+  expert,     ///< "/<layer>": a list, one number an expert
   rank,       ///< "/<layer>": a list, the numbers of TopValues
   parameter,  ///< "/<name of the parameter>", beside Per::run of the same name if there is one
   grid,       ///< "/<row>/<column>" of the accuracy grid of a task
@@ -24,7 +25,7 @@ enum class Per {
 /// Whether something follows the name, and whether the value is a list.
 constexpr bool has_parts(Per per) { return per != Per::run && per != Per::group; }
 constexpr bool is_list(Per per) {
-  return per == Per::head || per == Per::rank || per == Per::group;
+  return per == Per::head || per == Per::expert || per == Per::rank || per == Per::group;
 }
 
 /// Which steps log it. The last step of a run that finishes logs all.
@@ -49,6 +50,8 @@ enum class Of {
   token_lambda,   ///< whose lambda is one a token and head
   shared_values,  ///< whose output heads share value heads
   z_loss,         ///< model.z_loss_weight above 0
+  moe,            ///< model.moe.num_experts above 0
+  router_loss,    ///< a router_aux_loss_coef or router_z_loss_coef above 0
   qk_clip,        ///< model.attention.qk_clip_threshold above 0
   on_spike        ///< optim.on_spike is not none
 };
@@ -100,6 +103,10 @@ inline constexpr Metric kMetrics[] = {
      "model.z_loss_weight times the mean of log(sum exp(logits))^2 in the same step, which "
      "train/loss and val/loss leave out",
      Per::run, When::step, Of::z_loss},
+    {"train/router_loss", "nats per token",
+     "weighted load-balancing and z-losses of the routers of all layers in the same step, which "
+     "train/loss and val/loss leave out",
+     Per::run, When::step, Of::router_loss},
     {"val/loss",
      "nats per token",
      "mean over the scored tokens of train.eval_batches validation batches; after the last step of "
@@ -232,6 +239,19 @@ inline constexpr Metric kMetrics[] = {
                 Of::two_maps),
     head_metric("attn/map1/logit_max", "1", "the largest |logit| of A1 of each head", Of::two_maps),
     head_metric("attn/map2/logit_max", "1", "the largest |logit| of A2 of each head", Of::two_maps),
+    {"moe/load",
+     "fraction",
+     "choices of each expert over all choices of the layer",
+     Per::expert,
+     When::diagnostics,
+     Of::moe,
+     {"Load of experts", "fraction of the choices of a layer, one row per expert"}},
+    layer_metric("moe/load_max", "fraction", "the largest moe/load of the layer; 1 / E if balanced",
+                 Of::moe, {"Largest load", "fraction of the choices of a layer"}),
+    layer_metric("moe/router_entropy", "nats",
+                 "entropy of the scores of a token, for sigmoid after division by their sum: mean "
+                 "over tokens",
+                 Of::moe, {"Router entropy", "of the scores of a token, mean over tokens"}),
     layer_metric("act/max", "1", "the largest |hidden state| after the layer's residual sums"),
     layer_metric("act/max_over_median", "1", "act/max over the median of the |hidden states|",
                  Of::any, {"Outliers", "largest hidden state over the median, absolute values"}),

@@ -45,7 +45,8 @@ std::string title_of(const Metric& metric, const std::string& name) {
   const char* title = metric.picture.title == nullptr ? metric.name : metric.picture.title;
   const std::string part = name.substr(std::string_view(metric.name).size());
   if (part.empty()) return title;
-  const bool layer = metric.per == Per::layer || metric.per == Per::head || metric.per == Per::rank;
+  const bool layer = metric.per == Per::layer || metric.per == Per::head ||
+                     metric.per == Per::expert || metric.per == Per::rank;
   return fmt::format("{}, {}{}", title, layer ? "layer " : "", part.substr(1));
 }
 
@@ -171,7 +172,8 @@ Charts select_charts(const Study& study, std::span<const std::string> names) {
   for (const Metric& metric : run::kMetrics) {
     if (metric.picture.title == nullptr) continue;
     const bool is_curve = metric.per == Per::run && logged.numbers.contains(metric.name);
-    if (is_curve || metric.per == Per::layer) add(charts, metric, metric.name, !is_curve);
+    const bool is_map = metric.per == Per::layer || metric.per == Per::expert;
+    if (is_curve || is_map) add(charts, metric, metric.name, is_map);
   }
   return charts;
 }

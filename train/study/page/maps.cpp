@@ -35,6 +35,7 @@ const char* row_label(const MapChart& chart) {
   return chart.per == parameter ? "parameter"
          : chart.per == grid    ? "row / column"
          : chart.per == head    ? (one ? "head" : "layer.head")
+         : chart.per == expert  ? (one ? "expert" : "layer.expert")
          : chart.per == rank    ? (one ? "rank" : "layer.rank")
                                 : "layer";
 }

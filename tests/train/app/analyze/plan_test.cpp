@@ -26,6 +26,13 @@ std::vector<std::string> row(const system::Table& table, const std::string& labe
   return {"no row " + label};
 }
 
+/// The cells of a row as numbers.
+std::vector<double> numbers(const system::Table& table, const std::string& label) {
+  std::vector<double> all;
+  for (const std::string& cell : row(table, label)) all.push_back(std::stod(cell));
+  return all;
+}
+
 TEST(Plan, of_a_7b_model_counts_every_component_as_by_hand) {
   const run::Config config = plan_7b();
   const system::Table table =
@@ -76,6 +83,24 @@ TEST(Plan, compares_attention_with_softmax_and_with_as_many_query_heads_where_it
   EXPECT_THAT(row(table, "against softmax_2h"), ElementsAre("-44.4 %", "-22.0 %", "-"));
 }
 
+TEST(Plan, of_experts_counts_total_and_active_parameters_and_active_work) {
+  run::Config config = plan_7b();
+  const system::Table dense = plan_table(make_plan(config, {"softmax"}), config);
+  EXPECT_THAT(row(dense, "active per token"), ElementsAre("no row active per token"));
+  config.model.moe = {.num_experts = 8,
+                      .num_experts_per_tok = 2,
+                      .moe_intermediate_size = config.model.d_ff};  // Mixtral 8x7B
+  config.model.vocab_size = 32000;
+  const system::Table table = plan_table(make_plan(config, {"softmax", "diff_v2"}), config);
+  EXPECT_THAT(row(table, "parameters")[0], "46,702,792,704") << "as published: 46.7 B";
+  EXPECT_THAT(row(table, "active per token")[0], "12,879,925,248") << "as published: 12.9 B";
+  EXPECT_THAT(row(table, "moe_intermediate_size"), ElementsAre("14,336", "14,336"));
+  EXPECT_THAT(row(table, "d_ff"), ElementsAre("no row d_ff"));
+  EXPECT_NEAR(numbers(table, "training MFLOP per token")[0] -
+                  numbers(table, "of it attention scores and values")[0],
+              6 * (12.879925248e3 - 65 * 4096e-6 - 32000 * 4096e-6), 0.01);
+}
+
 TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
   run::Config config = plan_7b();
   config.model.num_kv_heads = 1;
@@ -103,13 +128,6 @@ TEST(Plan, takes_the_kinds_in_the_order_given_and_marks_that_of_the_configuratio
   EXPECT_EQ(table.columns[1].name, "diff_v2");
   EXPECT_EQ(table.columns[2].name, "softmax *");
   EXPECT_EQ(make_plan(config).kinds.size(), attention_kinds().size());
-}
-
-/// The cells of a row as numbers.
-std::vector<double> numbers(const system::Table& table, const std::string& label) {
-  std::vector<double> all;
-  for (const std::string& cell : row(table, label)) all.push_back(std::stod(cell));
-  return all;
 }
 
 TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {

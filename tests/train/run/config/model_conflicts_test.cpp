@@ -65,6 +65,55 @@ TEST_P(EveryKind, refuses_exactly_the_words_that_decide_nothing) {
   }
 }
 
+/// The messages about a mixture of experts; the first key is what to change.
+std::vector<std::string> moe_messages(const MoeConfig& moe) {
+  ModelConfig model;
+  model.moe = moe;
+  std::vector<std::string> messages;
+  for (const ConfigConflict& conflict : model_conflicts(model))
+    messages.push_back(conflict.keys[0] + ": " + conflict.message);
+  return messages;
+}
+
+TEST(MoeConflicts, say_what_to_write) {
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  const MoeConfig sound{.num_experts = 8, .moe_intermediate_size = 20};
+  EXPECT_THAT(moe_messages({}), IsEmpty());
+  EXPECT_THAT(moe_messages(sound), IsEmpty());
+  const auto changed = [&](auto change) {
+    MoeConfig moe = sound;
+    change(moe);
+    return moe_messages(moe);
+  };
+  EXPECT_THAT(changed([](auto& m) { m.moe_intermediate_size = 0; }),
+              ElementsAre("model.moe.moe_intermediate_size: experts need a size; write "
+                          "model.moe.moe_intermediate_size: 172, which has the active FLOPs of "
+                          "d_ff 344"));
+  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 9; }),
+              ElementsAre("model.moe.num_experts_per_tok: a token cannot choose 9 of 8 experts; "
+                          "write at most 8"));
+  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1; }),
+              ElementsAre(testing::EndsWith("so the router would not learn; write "
+                                            "model.moe.norm_topk_prob: false")));
+  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1, m.norm_topk_prob = false; }),
+              IsEmpty());
+  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 8, m.router_aux_loss_coef = 1; }),
+              ElementsAre(testing::HasSubstr("there is no load to balance; write fewer experts")));
+  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 8, m.router_bias_update_rate = 1; }),
+              ElementsAre(testing::HasSubstr("or leave out router_bias_update_rate")));
+  EXPECT_THAT(moe_messages({.num_shared_experts = 1}),
+              ElementsAre("model.moe.num_shared_experts: there are no experts; write "
+                          "model.moe.num_experts: 8, or leave it out"));
+  EXPECT_EQ(moe_messages({.moe_intermediate_size = 4,
+                          .scoring_func = RouterScore::sigmoid,
+                          .router_aux_loss_coef = 1,
+                          .router_z_loss_coef = 1,
+                          .router_bias_update_rate = 1})
+                .size(),
+            5u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Fields, EveryKind, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
 

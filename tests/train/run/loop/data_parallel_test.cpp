@@ -73,6 +73,16 @@ TEST_F(Together, has_the_bits_of_one_process_with_all_that_depends_on_whole_step
   EXPECT_GT(test::metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
 }
 
+TEST_F(Together, has_the_bits_of_one_process_with_experts_and_their_bias) {
+  Config& config = project.config;
+  config.model.moe = test::every_part_of_moe();
+  config.model.attention.qk_clip_threshold = 0.05;
+  config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  expect_the_bits_of_one(2);
+  EXPECT_GT(test::metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0)
+      << "both observe the step";
+}
+
 TEST_F(Together, has_the_bits_of_one_process_where_answers_are_counted) {
   project.config.model.vocab_size = 256;
   project.config.data = {.type = DataKind::mqar,

@@ -23,6 +23,13 @@ TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threa
   test::expect_the_same_bits_with_threads(project);
 }
 
+TEST(DeterminismOfExperts, holds_for_1_2_and_4_threads) {
+  TinyProject project("diff_v2");
+  project.config.model.moe = test::every_part_of_moe();
+  project.config.train.steps = 4;
+  test::expect_the_same_bits_with_threads(project);
+}
+
 TEST(DeterminismOfTheProgram, holds_for_omp_num_threads_1_2_and_4) {
   TinyProject project("diff_v2");
   project.config = test::wider(project.config);

@@ -88,6 +88,18 @@ class TinyProject {
   Threads one_{1};
 };
 
+/// A mixture of experts with all that it can have.
+inline MoeConfig every_part_of_moe() {
+  return {.num_experts = 4,
+          .num_experts_per_tok = 2,
+          .num_shared_experts = 1,
+          .moe_intermediate_size = 12,
+          .scoring_func = RouterScore::sigmoid,
+          .router_aux_loss_coef = 0.01,
+          .router_z_loss_coef = 0.001,
+          .router_bias_update_rate = 0.01};
+}
+
 /// As wide as it takes for every kernel to cut its work into several blocks.
 inline run::Config wider(run::Config config) {
   config.model.d_model = 64;

@@ -69,13 +69,17 @@ std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   const ModelConfig& config = model.config();
   const bool logged = metric.of == Of::any || metric.of == Of::text || metric.of == Of::two_maps ||
                       (metric.of == Of::z_loss && config.z_loss_weight > 0) ||
+                      (metric.of == Of::moe && config.moe.num_experts > 0) ||
+                      (metric.of == Of::router_loss && config.moe.router_z_loss_coef > 0) ||
                       (metric.of == Of::qk_clip && config.attention.qk_clip_threshold > 0);
   if (!logged) return {};
   std::set<std::string> names;
   if (!has_parts(metric.per))
     names.insert(metric.name);
   else if (metric.per == Per::parameter)
-    for (const Parameter& p : model.parameters()) names.insert(metric_of(metric.name, p.name));
+    for (const Parameter& p : model.parameters()) {
+      if (p.role != Role::state) names.insert(metric_of(metric.name, p.name));
+    }
   else
     for (const char* layer : {"0", "1"}) names.insert(metric_of(metric.name, layer));
   return names;
@@ -119,6 +123,21 @@ TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
   with_remedies.config.model.attention.qk_clip_threshold = 100;
   expect_the_metrics_of_the_registry(plain);
   expect_the_metrics_of_the_registry(with_remedies);
+  TinyProject with_experts("diff_v1");
+  with_experts.config.model.moe = test::every_part_of_moe();
+  expect_the_metrics_of_the_registry(with_experts);
+  const auto last = metrics_lines(with_experts / "run").back();
+  double load = 0, largest = 0;
+  ASSERT_EQ(last["moe/load/1"].size(), 4u);
+  for (const double of_expert : last["moe/load/1"]) {
+    load += of_expert;
+    largest = std::max(largest, of_expert);
+  }
+  EXPECT_NEAR(load, 1, 1e-12);
+  EXPECT_EQ(last["moe/load_max/1"], largest);
+  EXPECT_GT(last["moe/router_entropy/1"], 0.5);
+  EXPECT_LE(last["moe/router_entropy/1"], std::log(4.0));
+  EXPECT_GT(last["train/router_loss"], 0.01) << "E sum(f P) is at least about k";
 }
 
 TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) {

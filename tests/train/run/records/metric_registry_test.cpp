@@ -16,6 +16,7 @@ const char* suffix(Per per) {
     case Per::layer:
       return "/<layer>";
     case Per::head:
+    case Per::expert:
     case Per::rank:
       return "/<layer> (list)";
     case Per::parameter:
@@ -35,7 +36,8 @@ TEST(MetricRegistry, has_each_name_once_for_what_it_has_a_value_of) {
   for (const Metric& metric : kMetrics) {
     EXPECT_TRUE(names.insert(std::string(metric.name) + suffix(metric.per)).second) << metric.name;
     EXPECT_FALSE(std::string(metric.unit).empty() || std::string(metric.what).empty());
-    const bool drawable = metric.per == Per::run || metric.per == Per::layer;
+    const bool drawable =
+        metric.per == Per::run || metric.per == Per::layer || metric.per == Per::expert;
     EXPECT_TRUE(metric.picture.title == nullptr || drawable) << metric.name;
   }
 }

@@ -1,0 +1,38 @@
+#pragma once
+#include <deque>
+#include <optional>
+
+#include "layers/mlp.h"
+#include "layers/pass.h"
+
+namespace difftape {
+
+/// The part of a model (ModelPart) of which a token uses k / E of the parameters.
+inline constexpr std::string_view kExperts = "experts";
+
+/// A mixture of SwiGLU experts in place of an MLP: each token is computed by its k of E experts,
+/// and by the shared experts. The router computes in full precision.
+class Moe {
+ public:
+  /// Declares `<module>.gate.weight` (E, C), the router; `<module>.experts.<e>` and
+  /// `<module>.shared_experts` with the weights of an MLP; and `<module>.gate.
+  /// e_score_correction_bias` (E), zeros, if router_bias_update_rate is not 0.
+  Moe(const Module& module, const ModelConfig& config);
+  /// Returns residual + moe(x), both (B, T, C), and shows the routing to the observer. Stores the
+  /// loss of the router in `router_loss`, if both exist.
+  Var operator()(const Var& x, const Var& residual, const Pass& pass, Var* router_loss) const;
+
+ private:
+  Routed routed(const Var& x, const Pass& pass, Var* router_loss) const;
+
+  std::string name_;
+  Index layer_;
+  RouterRule rule_;
+  RouterLosses losses_;
+  Parameter& gate_;
+  Parameter* bias_ = nullptr;
+  std::deque<Mlp> experts_;
+  std::optional<Mlp> shared_;
+};
+
+}  // namespace difftape

@@ -104,6 +104,21 @@ CASES = {
     "softmax_linear": dict(kind="softmax", rope_scaling={"rope_type": "linear", "factor": 4.0},
                            batch_size=3, seq_len=12, d_model=9, num_heads=3, head_dim=4,
                            vocab_size=8, d_ff=7, rope_theta=10.0),
+    "moe_mixtral": dict(kind="softmax", batch_size=2, seq_len=11, d_model=10, num_heads=2,
+                        num_kv_heads=1, head_dim=4, vocab_size=11,
+                        moe={"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 7,
+                             "router_aux_loss_coef": 0.2}),
+    "moe_qwen_v1": dict(kind="diff_v1", batch_size=3, seq_len=7, d_model=9, num_heads=4,
+                        head_dim=2, vocab_size=9,
+                        moe={"num_experts": 5, "num_experts_per_tok": 3, "num_shared_experts": 2,
+                             "moe_intermediate_size": 3, "norm_topk_prob": False,
+                             "router_z_loss_coef": 0.1}),
+    "moe_deepseek_v2": dict(kind="diff_v2", batch_size=3, seq_len=23, d_model=10, num_heads=2,
+                            head_dim=4, vocab_size=10,
+                            moe={"num_experts": 6, "num_experts_per_tok": 2, "num_shared_experts": 1,
+                                 "moe_intermediate_size": 4, "scoring_func": "sigmoid",
+                                 "router_aux_loss_coef": 0.1, "router_z_loss_coef": 0.05,
+                                 "router_bias_update_rate": 0.01}),
 }
 SEED = 2026
 
@@ -131,6 +146,8 @@ def draw_weights(spec: ModelSpec, rng: np.random.Generator) -> dict:
         value = rng.standard_normal(shape)
         if name.endswith(("norm.weight", "subln.weight")):
             value = 1 + 0.2 * value
+        elif name.endswith("e_score_correction_bias"):
+            value *= 0.1
         elif not name.endswith("sinks"):
             value *= 0.3 if len(shape) == 1 else 0.2  # lambda vectors; matrices
         weights[name] = value.astype(np.float32).astype(np.float64)

@@ -52,6 +52,10 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
   EXPECT_LE(error_of(result.logits, file.read<double>("logits")), kTolerance);
   double worst = 0;
   for (const Parameter& parameter : model.parameters()) {
+    if (parameter.role == Role::state) {
+      EXPECT_TRUE(std::ranges::all_of(parameter.grad.values(), [](real g) { return g == 0; }));
+      continue;
+    }
     const double error = error_of(parameter.grad, file.read<double>("grad/" + parameter.name));
     EXPECT_LE(error, kTolerance) << parameter.name;
     worst = std::max(worst, error);
@@ -69,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "v2_qk_norm_no_rope", "v2_window_gqa", "v1_packed_gqa",
                     "v1_sink_gate_qk_norm_packed_window", "softmax_window_packed",
                     "v2_split_half_sink_packed", "softmax_softcaps_gqa", "v1_embedding_norm_z_loss",
-                    "v2_all_remedies_sink_packed", "v2_yarn_mqa", "v1_ntk", "softmax_linear"),
+                    "v2_all_remedies_sink_packed", "v2_yarn_mqa", "v1_ntk", "softmax_linear",
+                    "moe_mixtral", "moe_qwen_v1", "moe_deepseek_v2"),
     [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

@@ -16,9 +16,20 @@ from attention import rms_norm, softcap
 from spec import ModelSpec
 
 
+def mlps(spec: ModelSpec) -> dict:
+    """Name -> hidden width of every MLP of a layer."""
+    if not spec.num_experts:
+        return {"mlp": spec.d_ff}
+    f = spec.moe_intermediate_size
+    widths = {f"mlp.experts.{e}": f for e in range(spec.num_experts)}
+    if spec.num_shared_experts:
+        widths["mlp.shared_experts"] = spec.num_shared_experts * f
+    return widths
+
+
 def parameter_shapes(spec: ModelSpec) -> dict:
     """Name -> shape of every weight; matrices are [out, in]."""
-    c, f = spec.d_model, spec.d_ff
+    c = spec.d_model
     shapes = {"model.embed_tokens.weight": (spec.vocab_size, c)}
     if spec.embedding_norm:
         shapes["model.embedding_norm.weight"] = (c,)
@@ -28,9 +39,14 @@ def parameter_shapes(spec: ModelSpec) -> dict:
         shapes |= {f"{layer}self_attn.{name}": shape
                    for name, shape in attention.parameter_shapes(spec).items()}
         shapes[layer + "post_attention_layernorm.weight"] = (c,)
-        shapes[layer + "mlp.gate_proj.weight"] = (f, c)
-        shapes[layer + "mlp.up_proj.weight"] = (f, c)
-        shapes[layer + "mlp.down_proj.weight"] = (c, f)
+        for mlp, width in mlps(spec).items():
+            shapes[f"{layer}{mlp}.gate_proj.weight"] = (width, c)
+            shapes[f"{layer}{mlp}.up_proj.weight"] = (width, c)
+            shapes[f"{layer}{mlp}.down_proj.weight"] = (c, width)
+        if spec.num_experts:
+            shapes[layer + "mlp.gate.weight"] = (spec.num_experts, c)
+        if spec.router_bias_update_rate:
+            shapes[layer + "mlp.gate.e_score_correction_bias"] = (spec.num_experts,)
     shapes["model.norm.weight"] = (c,)
     if not spec.tie_word_embeddings:
         shapes["lm_head.weight"] = (spec.vocab_size, c)
@@ -42,8 +58,45 @@ def swiglu(w: Callable[[str], Tensor], x: Tensor) -> Tensor:
     return (gate * torch.sigmoid(gate) * up) @ w("down_proj.weight").T
 
 
+def mixture(spec: ModelSpec, w: Callable[[str], Tensor], x: Tensor):
+    """The output of a mixture of experts, token by token, and the loss of its router."""
+    out, chosen_by, scores_of, log_z = torch.zeros_like(x), [], [], []
+    for place in torch.cartesian_prod(*(torch.arange(n) for n in x.shape[:-1])).tolist():
+        token = x[tuple(place)]
+        router = w("gate.weight") @ token
+        if spec.scoring_func == "softmax":
+            scores = torch.softmax(router, 0)
+        else:
+            scores = 1 / (1 + torch.exp(-router))
+        wanted = scores.detach()
+        if spec.router_bias_update_rate:
+            wanted = wanted + w("gate.e_score_correction_bias").detach()
+        chosen = sorted(range(spec.num_experts), key=lambda e: -wanted[e])[:spec.num_experts_per_tok]
+        total = sum(scores[e] for e in chosen) if spec.norm_topk_prob else 1
+        for e in chosen:
+            expert = swiglu(lambda name, e=e: w(f"experts.{e}.{name}"), token)
+            out[tuple(place)] = out[tuple(place)] + scores[e] / total * expert
+        chosen_by += chosen
+        scores_of.append(scores / scores.sum())
+        log_z.append(torch.logsumexp(router, 0))
+    if spec.num_shared_experts:
+        out = out + swiglu(lambda name: w("shared_experts." + name), x)
+    tokens = len(log_z)
+    balance = spec.num_experts * sum(
+        chosen_by.count(e) / tokens * torch.stack(scores_of)[:, e].mean()
+        for e in range(spec.num_experts))
+    z_loss = torch.stack(log_z).square().mean()
+    return out, spec.router_aux_loss_coef * balance + spec.router_z_loss_coef * z_loss
+
+
 def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
     """[B, T, V] for tokens [B, T]."""
+    return forward(spec, weights, tokens)[0]
+
+
+def forward(spec: ModelSpec, weights: dict, tokens: Tensor):
+    """The logits, and the losses of all routers."""
+    router_loss = torch.zeros((), dtype=torch.float64)
     visible = attention.visibility(tokens, spec.sliding_window, spec.eos_token_id)
     x = weights["model.embed_tokens.weight"][tokens]
     if spec.embedding_norm:
@@ -56,10 +109,15 @@ def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
         normed = rms_norm(x, w("input_layernorm.weight"), spec.norm_eps)
         x = x + attention.attention(spec, i, lambda name: w("self_attn." + name), normed, visible)
         normed = rms_norm(x, w("post_attention_layernorm.weight"), spec.norm_eps)
-        x = x + swiglu(lambda name: w("mlp." + name), normed)
+        mlp = (lambda name: w("mlp." + name))
+        if spec.num_experts:
+            y, of_router = mixture(spec, mlp, normed)
+            x, router_loss = x + y, router_loss + of_router
+        else:
+            x = x + swiglu(mlp, normed)
     x = rms_norm(x, weights["model.norm.weight"], spec.norm_eps)
     head = "model.embed_tokens.weight" if spec.tie_word_embeddings else "lm_head.weight"
-    return softcap(x @ weights[head].T, spec.final_logit_softcap)
+    return softcap(x @ weights[head].T, spec.final_logit_softcap), router_loss
 
 
 def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
@@ -84,7 +142,8 @@ def evaluate(spec: ModelSpec, weights: dict, tokens: Tensor) -> Result:
     """Loss, logits and every gradient. tokens is [B, T+1]: inputs and, one later, targets."""
     leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
     tokens = tokens.long()
-    scores = logits(spec, leaves, tokens[:, :-1])
-    total = loss(spec, scores, tokens[:, 1:])
+    scores, router_loss = forward(spec, leaves, tokens[:, :-1])
+    total = loss(spec, scores, tokens[:, 1:]) + router_loss
     total.backward()
-    return Result(total.detach(), scores.detach(), {name: w.grad for name, w in leaves.items()})
+    grads = {name: torch.zeros_like(w) if w.grad is None else w.grad for name, w in leaves.items()}
+    return Result(total.detach(), scores.detach(), grads)

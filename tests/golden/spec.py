@@ -25,6 +25,10 @@ MODEL_KEYS = {name: name for name in (
     "rope_theta", "norm_eps", "tie_word_embeddings", "embedding_norm", "z_loss_weight",
     "final_logit_softcap")}
 MODEL_KEYS |= {"max_seq_len": None, "match_params": None, "init": None}
+MOE_KEYS = {name: name for name in (
+    "num_experts", "num_experts_per_tok", "num_shared_experts", "moe_intermediate_size",
+    "scoring_func", "norm_topk_prob", "router_aux_loss_coef", "router_z_loss_coef",
+    "router_bias_update_rate")}
 ROPE_KEYS = {"rope_type": "rope_scaling", "factor": "rope_factor",
              "original_seq_len": "rope_original", "attention_factor": "rope_attention_factor"}
 
@@ -87,6 +91,15 @@ class ModelSpec:
     embedding_norm: bool = False
     z_loss_weight: float = 0.0
     final_logit_softcap: float = 0.0
+    num_experts: int = 0  # 0: the dense MLP
+    num_experts_per_tok: int = 2
+    num_shared_experts: int = 0
+    moe_intermediate_size: int = 0
+    scoring_func: str = "softmax"
+    norm_topk_prob: bool = True
+    router_aux_loss_coef: float = 0.0
+    router_z_loss_coef: float = 0.0
+    router_bias_update_rate: float = 0.0  # above 0: there is a bias
     eos_token_id: int = -1
 
     def __post_init__(self):
@@ -99,6 +112,8 @@ class ModelSpec:
                 raise ValueError(f"{field} is {value!r}; need preset or one of {words}")
             if getattr(PRESETS[self.kind], field) is None:
                 raise ValueError(f"{self.kind} has no {field}")
+        if self.scoring_func not in ("softmax", "sigmoid"):
+            raise ValueError(f"scoring_func is {self.scoring_func!r}; need softmax or sigmoid")
         if self.rope_scaling not in ROPE_SCALINGS:
             raise ValueError(f"rope_scaling is {self.rope_scaling!r}; need one of {ROPE_SCALINGS}")
         if self.rope_scaling == "yarn" and not self.rope_original:
@@ -129,9 +144,10 @@ class ModelSpec:
         config = yaml.safe_load(text)
         model = dict(config["model"])
         attention = model.pop("attention", {})
-        scaling = model.pop("rope_scaling", {})
+        scaling, moe = model.pop("rope_scaling", {}), model.pop("moe", {})
         values = values_of("model", model, MODEL_KEYS)
         values |= values_of("model.rope_scaling", scaling, ROPE_KEYS)
+        values |= values_of("model.moe", moe, MOE_KEYS)
         values |= values_of("model.attention", attention, ATTENTION_KEYS)
         if "eos_token_id" in config.get("data", {}):
             values["eos_token_id"] = config["data"]["eos_token_id"]

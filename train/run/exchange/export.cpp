@@ -65,7 +65,8 @@ struct HfTensors {
 HfTensors hf_tensors(const LanguageModel& model) {
   HfTensors found;
   for (const Parameter& p : model.parameters())
-    found.weights.push_back({p.name, in_hf_order(p.value, hf_rows(p.name, model.config()))});
+    found.weights.push_back(
+        {hf_name(p.name), in_hf_order(p.value, hf_rows(p.name, model.config()))});
   if (!folds_subln(model.config())) return found;
   const auto at = [&found](const std::string& name) {
     return std::ranges::find(found.weights, name, &NamedTensor::name);

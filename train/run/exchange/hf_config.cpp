@@ -11,8 +11,13 @@
 namespace difftape::run {
 namespace {
 
-const HfArchitecture& architecture_of(const AttentionFields& fields) {
-  return *std::ranges::find(kHfArchitectures, fields.mapping, &HfArchitecture::mapping);
+/// Null for experts behind an attention that no class has.
+const HfArchitecture* architecture_of(const ModelConfig& model) {
+  const MappingKind mapping = fields_of(model.attention).mapping;
+  const auto found = std::ranges::find_if(kHfArchitectures, [&](const HfArchitecture& each) {
+    return each.mapping == mapping && each.has_experts == (model.moe.num_experts > 0);
+  });
+  return found == kHfArchitectures.end() ? nullptr : &*found;
 }
 
 /// num_attention_heads; DifftapeV2 doubles it itself.
@@ -44,6 +49,21 @@ void check_heads(const AttentionFields& fields, const ModelConfig& model, Reason
                      fmt::format("model.d_model: Llama needs a multiple of its {} heads",
                                  attention_heads(model)));
   }
+}
+
+void check_experts(const ModelConfig& model, Reasons& reasons) {
+  const MoeConfig& moe = model.moe;
+  if (moe.num_experts == 0) return;
+  reasons.unless(architecture_of(model) != nullptr,
+                 "model.attention.kind: Mixtral's attention is softmax, and no other model of "
+                 "these has experts");
+  reasons.unless(moe.scoring_func == RouterScore::softmax,
+                 "model.moe.scoring_func: Mixtral's is softmax");
+  reasons.unless(moe.norm_topk_prob, "model.moe.norm_topk_prob: Mixtral's weights sum to 1");
+  reasons.unless(moe.num_shared_experts == 0,
+                 "model.moe.num_shared_experts: Mixtral has no shared experts");
+  reasons.unless(moe.router_bias_update_rate == 0,
+                 "model.moe.router_bias_update_rate: Mixtral's choice has no bias");
 }
 
 nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
@@ -81,6 +101,7 @@ std::vector<std::string> why_not_hf(const ModelConfig& model) {
   reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
   reasons.unless(model.final_logit_softcap == 0, "model.final_logit_softcap: no Llama caps logits");
   check_heads(fields, model, reasons);
+  check_experts(model, reasons);
   reasons.unless(fields.softmax_denominator == SoftmaxDenominator::softmax,
                  "model.attention.softmax_denominator: every Llama has a plain softmax");
   reasons.unless(fields.gate == Gate::none, "model.attention.gate: no Llama has gates");
@@ -98,7 +119,7 @@ bool needs_modeling_file(const ModelConfig& model) {
 
 nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
   const AttentionFields fields = fields_of(model.attention);
-  const HfArchitecture& architecture = architecture_of(fields);
+  const HfArchitecture& architecture = *architecture_of(model);
   nlohmann::ordered_json json{{"architectures", {architecture.name}},
                               {"model_type", architecture.model_type},
                               {"vocab_size", model.vocab_size},
@@ -123,6 +144,13 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
   // transformers 5 reads the base of RoPE here, version 4 above.
   json["rope_parameters"] = rope_parameters(model);
   json["rope_theta"] = json["rope_parameters"]["rope_theta"];
+  if (architecture.has_experts) {
+    json["intermediate_size"] = model.moe.moe_intermediate_size;
+    json["num_local_experts"] = model.moe.num_experts;
+    json["num_experts_per_tok"] = model.moe.num_experts_per_tok;
+    json["router_aux_loss_coef"] = model.moe.router_aux_loss_coef;
+    json["sliding_window"] = nullptr;
+  }
   if (eos_token_id >= 0) json["eos_token_id"] = eos_token_id;
   if (!needs_modeling_file(model)) return json;
   json["pairing"] = to_string(fields.pairing);
@@ -156,6 +184,21 @@ std::vector<Index> rows_of(Heads heads, bool reorder_heads, bool reorder_feature
 }
 
 }  // namespace
+
+std::string hf_name(std::string parameter) {
+  const auto replace = [&parameter](std::string_view ours, std::string_view theirs) {
+    if (const size_t at = parameter.find(ours); at != parameter.npos)
+      parameter.replace(at, ours.size(), theirs);
+  };
+  if (parameter.find(".mlp.experts.") != parameter.npos) {
+    replace(".gate_proj.", ".w1.");
+    replace(".up_proj.", ".w3.");
+    replace(".down_proj.", ".w2.");
+  }
+  replace(".mlp.experts.", ".block_sparse_moe.experts.");
+  replace(".mlp.gate.", ".block_sparse_moe.gate.");
+  return parameter;
+}
 
 std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);

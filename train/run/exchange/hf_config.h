@@ -14,16 +14,18 @@
 
 namespace difftape::run {
 
-/// What a way to map heads is called here and there.
+/// What a way to map heads, with or without experts, is called here and there.
 struct HfArchitecture {
   MappingKind mapping;
   std::string_view kind;        ///< of difftape
   std::string_view model_type;  ///< of config.json
   std::string_view name;        ///< of the class
+  bool has_experts = false;
 };
 /// That of V2 is in modeling_difftape.py, which lies beside the weights.
 inline constexpr std::array kHfArchitectures{
     HfArchitecture{MappingKind::standard, "softmax", "llama", "LlamaForCausalLM"},
+    HfArchitecture{MappingKind::standard, "softmax", "mixtral", "MixtralForCausalLM", true},
     HfArchitecture{MappingKind::paired, "diff_v1", "diffllama", "DiffLlamaForCausalLM"},
     HfArchitecture{MappingKind::doubled, "diff_v2", "difftape_v2", "DifftapeV2ForCausalLM"}};
 
@@ -49,6 +51,9 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id);
 /// another size than that of bytes is of data.type tokens. Throws MissingInput; DataError with all
 /// that difftape has not; ConfigError.
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+
+/// The name of a parameter there: experts of Mixtral are w1 (gate), w3 (up) and w2 (down).
+std::string hf_name(std::string parameter);
 
 /// The row of difftape's parameter that each row of transformers' is; empty: the same one.
 std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& model);

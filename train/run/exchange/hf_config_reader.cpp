@@ -123,6 +123,12 @@ void read_attention(HfReader& reader, ModelConfig& model) {
         model.norm_eps == kSublnEps,
         fmt::format("rms_norm_eps: the norm of each head of V1 has {} here", kSublnEps));
   }
+  if (architecture->has_experts) {
+    model.moe.num_experts = reader.size("num_local_experts", 8);
+    model.moe.num_experts_per_tok = reader.size("num_experts_per_tok", 2);
+    model.moe.moe_intermediate_size = model.d_ff;
+    reader.only("sliding_window", nullptr);
+  }
   if (architecture->mapping == MappingKind::doubled) {
     model.attention.pairing = reader.choice("pairing", Pairing::interleaved);
     model.attention.lambda = reader.choice("lambda_rule", LambdaKind::sigmoid);

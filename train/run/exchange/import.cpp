@@ -108,16 +108,20 @@ bool is_folded(const Parameter& p, const ModelConfig& model, WeightLayout layout
 
 /// Initialises a model, and takes the weights of a file that fits.
 void fill(LanguageModel& model, const safetensors::File& file, const Provenance& from) {
+  const auto name_in_file = [&from](const Parameter& p) {
+    return from.layout == WeightLayout::hf ? hf_name(p.name) : p.name;
+  };
   std::vector<Wanted> wanted;
   for (const Parameter& p : model.parameters())
-    if (!is_folded(p, model.config(), from.layout)) wanted.push_back({p.name, p.shape});
+    if (!is_folded(p, model.config(), from.layout)) wanted.push_back({name_in_file(p), p.shape});
   require_tensors(file, wanted);  // before memory is taken for what a wrong configuration says
   model.parameters().initialize(from.config.run.seed);
   for (Parameter& p : model.parameters())
     if (is_folded(p, model.config(), from.layout))
       p.value.fill(1);
     else if (from.layout == WeightLayout::hf)
-      p.value.copy_from(in_own_order(tensor_of(file, p.name), hf_rows(p.name, model.config())));
+      p.value.copy_from(
+          in_own_order(tensor_of(file, name_in_file(p)), hf_rows(p.name, model.config())));
     else
       p.value.copy_from(tensor_of(file, p.name));
 }

@@ -8,6 +8,7 @@
 #include "train/run/config/writer.h"
 #include "train/run/exchange/export.h"
 #include "train/run/exchange/hf_config.h"
+#include "train/run/exchange/safetensors.h"
 #include "train/run/loop/grads.h"
 #include "train/run/records/h5.h"
 
@@ -19,7 +20,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// A model of other weights than initial ones: norms are not 1.
-NamedModel some_model(const AttentionConfig& attention, bool tied = false) {
+NamedModel some_model(const AttentionConfig& attention, bool tied = false,
+                      const MoeConfig& moe = {}) {
   NamedModel named;
   named.config.model = {.d_model = 24,
                         .num_layers = 2,
@@ -28,6 +30,7 @@ NamedModel some_model(const AttentionConfig& attention, bool tied = false) {
                         .d_ff = 20,
                         .max_seq_len = 32,
                         .tie_word_embeddings = tied,
+                        .moe = moe,
                         .attention = attention};
   named.config.data.seq_len = 32;
   named.model = std::make_unique<LanguageModel>(named.config.model);
@@ -83,6 +86,21 @@ TEST(Exchange, every_kind_that_transformers_has_comes_back_from_there_bit_for_bi
   }
 }
 
+TEST(Exchange, experts_come_back_bit_for_bit_with_the_names_of_mixtral) {
+  const test::ScratchDir dir;
+  const NamedModel model =
+      some_model({}, false, {.num_experts = 4, .num_experts_per_tok = 3, .moe_intermediate_size = 8});
+  export_hf(model, dir / "hf");
+  expect_same(import_model(dir / "hf"), model);
+  const auto file = safetensors::File::read(dir / "hf/model.safetensors");
+  EXPECT_TRUE(file.tensors().contains("model.layers.1.block_sparse_moe.experts.3.w2.weight"));
+  const NamedModel other = some_model(
+      {}, false, {.num_experts = 3, .num_shared_experts = 1, .moe_intermediate_size = 8,
+                  .scoring_func = RouterScore::sigmoid, .router_bias_update_rate = 0.1});
+  export_safetensors(other, dir / "m.safetensors");
+  expect_same(import_model(dir / "m.safetensors"), other);
+}
+
 TEST(Exchange, equal_models_give_equal_bytes) {
   const test::ScratchDir dir;
   export_hf(some_model({.kind = "diff_v1"}), dir / "a");
@@ -133,6 +151,7 @@ double difference_from_transformers(const std::string& name) {
 
 TEST(Exchange, models_that_transformers_saved_have_its_logits) {
   EXPECT_LT(difference_from_transformers("llama"), 1e-5) << "weights in BF16";
+  EXPECT_LT(difference_from_transformers("mixtral"), 1e-5);
   EXPECT_LT(difference_from_transformers("diffllama"), 1e-5);
 }
 

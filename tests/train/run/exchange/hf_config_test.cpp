@@ -43,6 +43,36 @@ TEST(WhyNotHf, plain_kinds_of_one_or_two_maps_can_be_computed) {
   EXPECT_THAT(why_not_hf(trained), testing::IsEmpty()) << "the first two matter in training only";
 }
 
+TEST(WhyNotHf, of_experts_only_mixtral_can_be_computed) {
+  ModelConfig model = of_kind("softmax");
+  model.moe = {.num_experts = 8, .moe_intermediate_size = 20, .router_aux_loss_coef = 0.02};
+  EXPECT_THAT(why_not_hf(model), testing::IsEmpty());
+  const auto of = [&](auto change) {
+    ModelConfig changed = model;
+    change(changed);
+    return key_in_the_way(changed);
+  };
+  EXPECT_EQ(of([](auto& m) { m.attention.kind = "diff_v2"; }), "model.attention.kind");
+  EXPECT_EQ(of([](auto& m) { m.moe.scoring_func = RouterScore::sigmoid; }),
+            "model.moe.scoring_func");
+  EXPECT_EQ(of([](auto& m) { m.moe.norm_topk_prob = false; }), "model.moe.norm_topk_prob");
+  EXPECT_EQ(of([](auto& m) { m.moe.num_shared_experts = 1; }), "model.moe.num_shared_experts");
+  EXPECT_EQ(of([](auto& m) { m.moe.router_bias_update_rate = 1e-3; }),
+            "model.moe.router_bias_update_rate");
+  const auto json = hf_config(model, -1);
+  EXPECT_EQ(json["model_type"], "mixtral");
+  EXPECT_EQ(json["architectures"][0], "MixtralForCausalLM");
+  EXPECT_EQ(json["num_local_experts"], 8);
+  EXPECT_EQ(json["num_experts_per_tok"], 2);
+  EXPECT_EQ(json["intermediate_size"], 20);
+  EXPECT_TRUE(json["sliding_window"].is_null());
+  EXPECT_EQ(hf_name("model.layers.3.mlp.gate.weight"),
+            "model.layers.3.block_sparse_moe.gate.weight");
+  EXPECT_EQ(hf_name("model.layers.3.mlp.experts.11.down_proj.weight"),
+            "model.layers.3.block_sparse_moe.experts.11.w2.weight");
+  EXPECT_EQ(hf_name("model.layers.3.mlp.down_proj.weight"), "model.layers.3.mlp.down_proj.weight");
+}
+
 TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
   const auto changed = [](const char* kind, auto change) {
     ModelConfig model = of_kind(kind);
@@ -194,7 +224,7 @@ TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
                                    {"rope_parameters", {{"rope_type", "longrope"}}},
                                    {"quantization_config", Json::object()}});
   for (const char* line :
-       {"model_type is \"gpt2\": need llama, diffllama, difftape_v2",
+       {"model_type is \"gpt2\": need llama, mixtral, diffllama, difftape_v2",
         "hidden_act is \"gelu\": difftape has \"silu\" only",
         "attention_bias is true: difftape has false only", "hidden_size: need a number from 1",
         "rms_norm_eps: need a number",

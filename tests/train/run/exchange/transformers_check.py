@@ -6,7 +6,7 @@ the models of transformers that the tests read.
       is exported of it: logits in double (DIFFTAPE-f64) and single precision, greedy texts over a
       KV cache, and the weights that come back. Exits 1 above the tolerance. Where single precision
       itself rounds by more than that, as where lambda is 1, the rounding is the tolerance.
-  transformers_check.py make                     writes llama/ and diffllama/ of this folder
+  transformers_check.py make                     writes llama/, mixtral/ and diffllama/ of this folder
 """
 
 import argparse
@@ -44,6 +44,9 @@ CASES = {
                      "rope_scaling": {"rope_type": "yarn", "factor": 4, "original_seq_len": 16}},
     "diff_v2_yarn": {"attention.kind": "diff_v2", "num_kv_heads": 2, "head_dim": 16,
                      "rope_scaling": {"rope_type": "yarn", "factor": 2, "attention_factor": 1.2}},
+    "mixtral_gqa": {"num_kv_heads": 2, "moe": {"num_experts": 4, "num_experts_per_tok": 2,
+                                               "moe_intermediate_size": 40,
+                                               "router_aux_loss_coef": 0.01}},
     "diff_v2_none": {"attention.kind": "diff_v2", "attention.lambda": "none", "match_params": True},
 }
 MODEL = {"d_model": 48, "num_layers": 3, "num_heads": 8, "d_ff": 72, "max_seq_len": 64}
@@ -182,6 +185,8 @@ def main():
                  num_attention_heads=8, num_key_value_heads=4, head_dim=6,
                  max_position_embeddings=32, rope_theta=300.0)
     make("llama", transformers.LlamaConfig(**sizes), torch.bfloat16)
+    make("mixtral", transformers.MixtralConfig(**sizes, num_local_experts=3, num_experts_per_tok=2,
+                                               sliding_window=None), torch.float32)
     make("diffllama", transformers.DiffLlamaConfig(**sizes, rms_norm_eps=1e-5), torch.float32)
 
 

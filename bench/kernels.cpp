@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/ops.h"
 #include "bench/attention_call.h"
@@ -10,6 +11,7 @@
 #include "core/gemm.h"
 #include "core/platform.h"
 #include "core/random.h"
+#include "layers/moe.h"
 #include "optim/optimizer.h"
 #include "train/system/text_table.h"
 
@@ -149,6 +151,38 @@ void sequences(benchmark::internal::Benchmark* b) {
 BENCHMARK_CAPTURE(attention_both, softmax, "softmax")->Apply(sequences);
 BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1")->Apply(sequences);
 BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2")->Apply(sequences);
+
+/// Forward and backward of the feed-forward layer over 2048 tokens: a dense MLP, or 8 experts of
+/// which a token has 2, with equal active FLOPs. FLOPs of the router are not counted.
+void feed_forward_both(benchmark::State& state, Index experts) {
+  ModelConfig config{.d_model = state.range(0)};
+  config.d_ff = (config.d_model * 8 / 3 + 7) / 8 * 8;
+  config.moe = {.num_experts = experts, .moe_intermediate_size = config.d_ff / 2};
+  ParameterSet parameters;
+  const Module module{parameters, "mlp", {Component::mlp, 0}};
+  std::optional<Moe> moe;
+  std::optional<Mlp> mlp;
+  if (experts > 0) {
+    moe.emplace(module, config);
+  } else {
+    mlp.emplace(module, config, config.d_ff);
+  }
+  parameters.initialize(1);
+  const Tensor x = random({2048, config.d_model});
+  for (auto _ : state) {
+    for (Parameter& p : parameters) p.zero_grad();
+    Tape tape;
+    const Var in = tape.input(x);
+    tape.backward(moe ? (*moe)(in, in, {}, nullptr) : (*mlp)(in, in), x);
+  }
+  count_flops(state, 6.0 * 2048 * 3 * static_cast<double>(config.d_model * config.d_ff));
+}
+
+void widths(benchmark::internal::Benchmark* b) {
+  b->Arg(128)->Arg(384)->Arg(768)->ArgName("C")->UseRealTime();
+}
+BENCHMARK_CAPTURE(feed_forward_both, dense, 0)->Apply(widths);
+BENCHMARK_CAPTURE(feed_forward_both, experts, 8)->Apply(widths);
 
 void rms_norm_both(benchmark::State& state) {
   const Tensor x = random({2048, state.range(0)}), norm_weight = random({state.range(0)});

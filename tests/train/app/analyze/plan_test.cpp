@@ -68,6 +68,35 @@ TEST(Plan, of_grouped_heads_keeps_one_cache_whatever_the_kind) {
               ElementsAre(system::grouped(4 * bytes)));
 }
 
+// The lesson on V2 for hidden 4096, 32 heads of 128, 32 layers: V2 adds about hidden * hidden
+// parameters per attention block, V1 next to nothing, and 8 key-value heads keep one cache.
+TEST(Plan, of_a_7b_model_reproduces_the_accounting_of_v1_and_v2) {
+  run::Config config = plan_7b();
+  const auto table_of = [&](Index kv_heads) {
+    config.model.num_kv_heads = kv_heads;
+    return plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
+  };
+  const Index of_v1 = 32 * (4 * 128 + 256), of_v2 = 32 * (4096 * 4096 + 32 * 4096);
+  for (const auto& [kv_heads, softmax] :
+       {std::pair<Index, Index>{8, 7'241'732'096}, {32, 8'047'038'464}}) {
+    const system::Table table = table_of(kv_heads);
+    EXPECT_THAT(row(table, "parameters"),
+                ElementsAre(system::grouped(softmax), system::grouped(softmax + of_v1),
+                            system::grouped(softmax + of_v2)));
+    EXPECT_THAT(row(table, "KV cache per token, bytes"),
+                testing::Each(system::grouped(32 * 2 * kv_heads * 128 * Index{sizeof(real)})));
+  }
+  const system::Table table = table_of(8);
+  EXPECT_THAT(row(table, "against softmax"), ElementsAre("-", "+0.0 %", "+7.5 %"));
+  // 6 times the weights, and 3 * 32 layers * 4096 keys * (maps * 128 + value width) per head.
+  EXPECT_THAT(row(table, "training MFLOP per token"),
+              ElementsAre("45883.589", "45883.589", "50740.593"));
+  EXPECT_THAT(row(table, "of it attention scores and values"),
+              ElementsAre("3221.225", "3221.225", "4831.838"));
+  EXPECT_THAT(row(table, "of it attention projections"),
+              ElementsAre("8053.064", "8053.064", "11299.455"));
+}
+
 TEST(Plan, compares_attention_with_softmax_and_with_as_many_query_heads_where_it_has_them) {
   const run::Config config = plan_7b();
   Plan plan = make_plan(config, {"softmax", "diff_v2"});

@@ -16,10 +16,18 @@ void add(ModelCost::Counts& counts, std::string_view name, Index count) {
   }
 }
 
-/// Returns twice the mean number of visible keys: half the square, minus keys before a window.
-double twice_visible(Index seq, Index window) {
+/// Returns twice the mean number of keys that a query reads: half the square, minus keys before a
+/// window, or half the square of its block and `others` earlier blocks as far as there are.
+double twice_read(const AttentionFields& fields, Index seq, Index others) {
+  const Index window = fields.sliding_window, size = fields.block_size;
   const auto keys = static_cast<double>(window > 0 ? std::min(window, seq) : seq);
-  return 2 * keys - keys * keys / static_cast<double>(seq);
+  if (size == 0) return 2 * keys - keys * keys / static_cast<double>(seq);
+  double pairs = 0;
+  for (Index begin = 0; begin < seq; begin += size) {
+    const auto rows = static_cast<double>(std::min(size, seq - begin));
+    pairs += rows * (2 * static_cast<double>(std::min(begin, others * size)) + rows);
+  }
+  return pairs / static_cast<double>(seq);
 }
 
 }  // namespace
@@ -56,13 +64,20 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   const HeadMapping& mapping = attention.mapping();
   const Index head_dim = head_dim_of(used), value_dim = attention.value_dim();
   const auto layers = static_cast<double>(used.num_layers);
-  Index products_of_heads = 0;  // widths of q k^T and W v; two products if value heads differ
+  Index scores = 0, values = 0;  // widths of q k^T and W v; two products if value heads differ
   for (const OutputHead& output : mapping.outputs) {
     const bool two_values = mapping.maps == 2 && output.value[0] != output.value[1];
-    products_of_heads += mapping.maps * head_dim + (two_values ? 2 : 1) * value_dim;
+    scores += mapping.maps * head_dim;
+    values += (two_values ? 2 : 1) * value_dim;
   }
-  cost.attention_flops_per_token = 3 * layers * static_cast<double>(products_of_heads) *
-                                   twice_visible(seq, used.attention.sliding_window);
+  const AttentionFields fields = fields_of(used.attention);
+  const Index others = fields.num_selected_blocks - 1;
+  // W v reads the blocks of either map.
+  const Index lists = fields.block_selection == BlockSelection::separately ? 2 : 1;
+  cost.attention_flops_per_token =
+      3 * layers *
+      (static_cast<double>(scores) * twice_read(fields, seq, others) +
+       static_cast<double>(values) * twice_read(fields, seq, lists * others));
   cost.attention_projection_flops_per_token = 6 * attention_products;
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
   cost.kv_cache_per_token =

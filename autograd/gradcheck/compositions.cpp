@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+
+#include "core/attention/selection.h"
 
 namespace difftape::composition {
 
@@ -46,13 +49,32 @@ Var with_column(const Var& x, const Var& logit) {
   return add(moved, mul(logit, tape.constant(first)));
 }
 
-/// Returns the probabilities (B, T, T) of one head; `sink` is a scalar or undefined. The mask is
-/// added after the column of the sink, because 0 times -inf is NaN.
-Var softmax_map(const AttentionOperands& in, const Var& q, const Var& k, const Var& sink) {
+/// Returns the mask (B, T, T) of one map of an output head.
+Tensor mask_of(const AttentionInputs& in, Index head, Index map) {
+  const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
+  Tensor mask = attention_mask(batch, seq, in.visible);
+  const auto group = in.mapping.groups()[groups_of_heads(in.mapping)[head]];
+  for (Index b = 0; b < batch; ++b) {
+    const KeySelection selection(in, b, group);
+    for (Index t = 0; t < seq; ++t) {
+      for (Index s = 0; s < t; ++s) {
+        if (!selection.reads(map, t, s))
+          mask.row(b * seq + t)[s] = -std::numeric_limits<real>::infinity();
+      }
+    }
+  }
+  return mask;
+}
+
+/// Returns the probabilities (B, T, T) of one map of an output head; `sink` is a scalar or
+/// undefined. The mask is added after the column of the sink, because 0 times -inf is NaN.
+Var softmax_map(const AttentionOperands& in, Index head, Index map, const Var& sink) {
+  const OutputHead& output = in.mapping.outputs[head];
+  const Var q = head_of(in.q, output.query[map]), k = head_of(in.k, output.key[map]);
   Var scores = affine(matmul(q, transpose(k, 1, 2)), in.scale, 0);
   if (in.logit_softcap > 0) scores = capped(scores, in.logit_softcap);
   const Index batch = q.shape()[0], seq = q.shape()[1];
-  const Var mask = q.tape().constant(attention_mask(batch, seq, in.visible));
+  const Var mask = q.tape().constant(mask_of(values_of(in), head, map));
   if (!sink.defined()) return softmax(add(scores, mask));
   Tensor wide = Tensor::zeros({batch, seq, seq + 1});
   for (Index row = 0; row < batch * seq; ++row) {
@@ -122,9 +144,7 @@ Var attention(const AttentionOperands& in) {
     const auto attend = [&](Index map) {
       const Index query = output.query[map];
       const Var sink = in.sinks.defined() ? reshape(slice(in.sinks, 0, query, 1), {}) : Var();
-      const Var weights =
-          softmax_map(in, head_of(in.q, query), head_of(in.k, output.key[map]), sink);
-      return matmul(weights, head_of(in.v, output.value[map]));
+      return matmul(softmax_map(in, i, map, sink), head_of(in.v, output.value[map]));
     };
     Var y = attend(0);
     if (in.mapping.maps == 2) {

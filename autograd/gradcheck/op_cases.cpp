@@ -28,6 +28,7 @@ struct AttentionShape {
   bool one_lambda = false;
   bool sinks = false;
   Visibility visible{};
+  BlockSparsity blocks{};
   double logit_softcap = 0;
 };
 
@@ -54,6 +55,7 @@ OpCase attention_case(const char* variant, const HeadMapping& mapping,
                              .sinks = shape.sinks ? v.back() : Var(),
                              .scale = attention_scale(shape.head_dim),
                              .visible = shape.visible,
+                             .blocks = shape.blocks,
                              .logit_softcap = shape.logit_softcap};
   };
   result.f = [operands](Vars v) { return attention(operands(v)); };
@@ -74,6 +76,13 @@ AttentionOperands to_itself(const Var& x) {
 Visibility three_documents() {
   const std::vector<std::int32_t> starts{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 1, 6};
   return {0, std::make_shared<const std::vector<std::int32_t>>(starts)};
+}
+
+/// One document in the first of 2 sequences, two in the other.
+DocumentOffsets two_documents(Index seq) {
+  std::vector<std::int32_t> starts(2 * seq);
+  std::fill(starts.begin() + seq + 21, starts.end(), 21);
+  return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
 }
 
 /// Two maps that read different value heads and share some with others.
@@ -309,6 +318,29 @@ std::vector<OpCase> coarse_ops() {
                       .sinks = true,
                       .visible = {.sliding_window = 3}}),
       attention_case("crossed_values", crossed_values(), {.seq = 5, .head_dim = 3, .value_dim = 4}),
+      attention_case("selected", HeadMapping::standard(4, 2),
+                     {.seq = 69, .head_dim = 3, .value_dim = 2, .blocks = {16, 2}}),
+      attention_case("selected_own", HeadMapping::standard(1, 1),
+                     {.seq = 67, .head_dim = 2, .value_dim = 2, .blocks = {32, 1}}),
+      attention_case("v2_selected", HeadMapping::doubled(2, 1),
+                     {.seq = 69, .head_dim = 2, .value_dim = 2, .blocks = {16, 3}}),
+      attention_case("v2_selected_separately", HeadMapping::doubled(2, 2),
+                     {.seq = 69, .head_dim = 2, .value_dim = 2, .blocks = {16, 2, true}}),
+      attention_case("v2_split_half_selected_separately", HeadMapping::doubled(2, 2, true),
+                     {.seq = 52,
+                      .head_dim = 2,
+                      .value_dim = 2,
+                      .sinks = true,
+                      .blocks = {16, 2, true},
+                      .logit_softcap = 1.2}),
+      attention_case("v1_selected_separately", HeadMapping::paired(4, 4),
+                     {.seq = 52, .head_dim = 2, .value_dim = 4, .blocks = {16, 2, true}}),
+      attention_case("v2_selected_window_documents", HeadMapping::doubled(1, 1),
+                     {.seq = 70,
+                      .head_dim = 2,
+                      .value_dim = 2,
+                      .visible = {45, two_documents(70)},
+                      .blocks = {16, 2}}),
   };
 }
 

@@ -10,6 +10,7 @@
 //             dsink1 += -p1 r1;  dsink2 += lambda p2 r2         (sums over tokens)
 //   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row
 //   fails     heads or shapes do not fit the mapping; two maps without lambda, or one map with it
+// Block-sparse attention reads chosen keys only; the choice has no gradient.
 // A soft cap c turns scores s into c tanh(s / c) and multiplies dS_m by 1 - tanh^2(s / c).
 // In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 #include "core/attention/attention.h"
@@ -90,6 +91,7 @@ AttentionInputs values_of(const AttentionOperands& in) {
           .sinks = in.sinks.value(),
           .scale = in.scale,
           .visible = in.visible,
+          .blocks = in.blocks,
           .logit_softcap = in.logit_softcap,
           .round_maps = in.round_maps};
 }

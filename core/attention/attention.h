@@ -33,6 +33,7 @@ struct BasicAttentionInputs {
   Operand sinks{};
   double scale = 0;  ///< multiplies q k^T; must be set (attention_scale), 0 is an error
   Visibility visible{};
+  BlockSparsity blocks{};
   /// c: scaled scores become c tanh(score / c) before masks and sinks (Gemma Team 2024, "Gemma 2");
   /// 0: no cap.
   double logit_softcap = 0;

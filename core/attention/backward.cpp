@@ -127,7 +127,7 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
                    work.queries[map], block, tile, to.p[map]);
     for_each_lanes(block, tile, [&](const Lanes& lanes) {
       const Buffers at = to.at(lanes.offset(tile));
-      cap_and_mask(call.in, block, tile, lanes, at.p[map], at.slopes[map]);
+      cap_and_mask(call.in, block, tile, map, lanes, at.p[map], at.slopes[map]);
       Simd& r = work.r[map][lanes.number()];
       r = recompute_softmax(at.p[map], at.dp[work.shared_value ? 0 : map], lanes.keys,
                             load_stats(call.softmax_stats, block, lanes, map), r);
@@ -190,7 +190,7 @@ void add_to_keys(const real* weights, const Block& block, const Tile& tile, cons
   const bool overwrites = to.first && tile.diagonal;  // comes before any other use
   tile_gemm({weights, tile.keys, block.rows - tile.query, kBlockRows},
             rows.row(block.begin + tile.query), rows.stride, to.width,
-            head_data(to.gradient, block.b, to.head, block.first_key + tile.key),
+            head_data(to.gradient, block.b, to.head, tile.position),
             to.gradient.shape()[2] * to.width, overwrites ? Accumulate::no : Accumulate::yes);
 }
 
@@ -260,6 +260,7 @@ void attention_backward(const AttentionInputs& in, const Tensor& softmax_stats, 
   BackwardCall call{in, softmax_stats, dout, dims, gradients};
   const auto groups = in.mapping.groups();
   const Index group_count = std::ssize(groups);
+  const Selections selections(in);  // the choice of forward
   const Index parts = attention_backward_parts(in.mapping, dims.batch, dims.seq);
   // One owner adds to the gradients of the keys of a sequence in order; several parts have their
   // own.
@@ -272,11 +273,12 @@ void attention_backward(const AttentionInputs& in, const Tensor& softmax_stats, 
   parallel_for(dims.batch * group_count * parts, [&](Index task) {
     const Index part = task % parts, b = task / parts / group_count;
     const std::vector<Index>& heads = groups[task / parts % group_count];
-    const Index pairs = std::ssize(heads) * dims.blocks();
+    const Index pairs = std::ssize(heads) * dims.tasks();
     for (Index pair = part * pairs / parts; pair < (part + 1) * pairs / parts; ++pair) {
-      const Index begin = pair % dims.blocks() * kBlockRows;
-      backward_block(call, make_block(in, dims, b, heads[pair / dims.blocks()], begin),
-                     scratch.row(thread_index()), to[part]);
+      for_each_block(in, dims, selections, b, heads[pair / dims.tasks()], pair % dims.tasks(),
+                     [&](const Block& block) {
+                       backward_block(call, block, scratch.row(thread_index()), to[part]);
+                     });
     }
   });
   if (parts > 1) add_parts(to, gradients);

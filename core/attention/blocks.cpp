@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "core/bf16.h"
@@ -16,9 +17,29 @@ namespace {
 /// Returns the most keys that one query can see.
 Index reach_of(Index seq, Index window) { return window > 0 ? std::min(seq, window) : seq; }
 
-/// Returns the most keys that a block of queries can see.
-Index keys_of_block(Index seq, Index window) {
-  return std::min(seq, reach_of(seq, window) + kBlockRows + kStepRows);
+/// Returns the most keys that a block of queries can read.
+Index keys_of_block(const AttentionInputs& in, Index seq) {
+  const BlockSparsity& blocks = in.blocks;
+  const Index others = (blocks.separately ? 2 : 1) * (blocks.num_selected - 1);
+  Index reach = reach_of(seq, in.visible.sliding_window);
+  if (blocks.block_size > 0) reach = std::min(reach, (others + 1) * blocks.block_size);
+  return std::min(seq, reach + kBlockRows + kStepRows);
+}
+
+/// Returns the queries of a block: they share one choice of keys.
+Index rows_of_block(const BlockSparsity& blocks) {
+  return blocks.block_size == 0 ? kBlockRows : std::gcd(blocks.block_size, kBlockRows);
+}
+
+void require_blocks(const BlockSparsity& blocks, Index maps) {
+  if (blocks.block_size == 0) return;
+  require_shape(blocks.block_size > 0 && blocks.block_size % 16 == 0, "attention",
+                "the block size is {}; need 0 (dense) or a multiple of 16", blocks.block_size);
+  require_shape(blocks.num_selected > 0, "attention",
+                "{} blocks are to be read; need 1, the block of the query, or more",
+                blocks.num_selected);
+  require_shape(maps == 2 || !blocks.separately, "attention",
+                "one map cannot choose blocks separately from another; need two maps");
 }
 
 void require_visibility(const AttentionInputs& in) {
@@ -65,8 +86,15 @@ Dims dims_of(const AttentionInputs& in) {
   require_shape(in.scale != 0, "attention",
                 "scale is not set; set it to attention_scale(head_dim)");
   require_visibility(in);
-  const Index window = in.visible.sliding_window;
-  return {q[0], q[1], q[3], v[3], heads_out, mapping.maps, keys_of_block(q[1], window)};
+  require_blocks(in.blocks, mapping.maps);
+  return {q[0],
+          q[1],
+          q[3],
+          v[3],
+          heads_out,
+          mapping.maps,
+          keys_of_block(in, q[1]),
+          rows_of_block(in.blocks)};
 }
 
 Head head_of(const Tensor& x, Index b, Index head) {
@@ -105,10 +133,33 @@ SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, In
   return const_cast<SoftmaxStats&>(softmax_stats_at(std::as_const(stats), b, head, map, t));
 }
 
-Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin) {
+Selections::Selections(const AttentionInputs& in)
+    : group_of_(groups_of_heads(in.mapping)),
+      groups_(std::ssize(in.mapping.groups())),
+      all_(in.q.shape()[0] * groups_) {
+  if (in.blocks.block_size == 0) return;
+  const auto groups = in.mapping.groups();
+  parallel_for(std::ssize(all_), [&](Index task) {
+    all_[task] = KeySelection(in, task / groups_, groups[task % groups_]);
+  });
+}
+
+Block make_block(const AttentionInputs& in, const Dims& dims, const Selections& selections, Index b,
+                 Index head, Index begin, Index rows) {
   // Later queries never see further back than the first one does.
-  const Index first = in.visible.first_visible(begin, b * dims.seq + begin);
-  return {b, head, begin, std::min(kBlockRows, dims.seq - begin), first / kStepRows * kStepRows};
+  const Index visible = in.visible.first_visible(begin, b * dims.seq + begin);
+  const Index first = visible / kStepRows * kStepRows, size = in.blocks.block_size;
+  Block block{b, head, begin, std::min(rows, dims.seq - begin), {}};
+  const auto add = [&](Index from, Index end, const std::array<bool, 2>& maps) {
+    from = std::max(from, first);
+    append_run(block.runs, {from, std::max<Index>(0, end - from), maps});
+  };
+  if (size > 0) {
+    for (const KeyRun& run : selections.of(b, head).before(begin))
+      add(run.first, run.end(), run.maps);
+  }
+  add(size > 0 ? begin / size * size : 0, begin, {true, true});
+  return block;
 }
 
 Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes) {
@@ -130,13 +181,20 @@ void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& l
   for (Index i = 0; i < lanes.count; ++i) to[i] = {lane_stats.max[i], lane_stats.inverse_sum[i]};
 }
 
-void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile,
+void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile, Index map,
                   const Lanes& lanes, real* scores, real* slopes) {
+  const Simd masked = -std::numeric_limits<real>::infinity();
+  if (!tile.maps[map]) {
+    for (Index at = 0; at < lanes.keys * kBlockRows; at += kBlockRows) {
+      store(masked, scores + at);
+      if (slopes) store(Simd{}, slopes + at);
+    }
+    return;
+  }
   for (Index key = 0; in.logit_softcap > 0 && key < lanes.keys; ++key) {
     softcap(scores + key * kBlockRows, kSimdWidth, static_cast<real>(in.logit_softcap),
             slopes ? slopes + key * kBlockRows : nullptr);
   }
-  const Simd masked = -std::numeric_limits<real>::infinity();
   const auto hide = [&](Index key, const SimdInts& hidden) {
     store(select(hidden, masked, load(scores + key * kBlockRows)), scores + key * kBlockRows);
   };
@@ -145,7 +203,7 @@ void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& til
     const auto limit = vector_of<SimdInt>([&](Index i) {
       const Index t = block.begin + lanes.first + std::min(i, lanes.count - 1);
       const Index first = in.visible.first_visible(t, block.b * in.q.shape()[1] + t);
-      return static_cast<SimdInt>(first - block.first_key - tile.key);
+      return static_cast<SimdInt>(first - tile.position);
     });
     const Index end = std::min<Index>(lanes.keys, limit[lanes.count - 1]);
     for (Index key = 0; key < end; ++key) hide(key, at(key) < limit);
@@ -172,15 +230,15 @@ void pack_queries(const Operand& rows, double scale, real* panel) {
 
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
                     const Tile& tile, real* scores) {
-  tile_gemm(keys.rows(block.first_key + tile.key, tile.keys, width), panel + tile.query, kPanel,
+  tile_gemm(keys.rows(tile.position, tile.keys, width), panel + tile.query, kPanel,
             round_up_to_width(block.rows - tile.query), scores, kBlockRows, Accumulate::no);
 }
 
 void multiply_rows(const real* weights, const Block& block, const Tile& tile, const Head& head,
                    Index n, real* to, Index to_stride, Accumulate accumulate) {
   const Operand transposed{weights, block.rows - tile.query, tile.keys, kBlockRows, true};
-  tile_gemm(transposed, head.row(block.first_key + tile.key), head.stride, n,
-            to + tile.query * to_stride, to_stride, tile.first ? accumulate : Accumulate::yes);
+  tile_gemm(transposed, head.row(tile.position), head.stride, n, to + tile.query * to_stride,
+            to_stride, tile.first ? accumulate : Accumulate::yes);
 }
 
 }  // namespace difftape::attention

@@ -1,6 +1,6 @@
 #pragma once
 // Shared by the forward and the backward kernel. A block is 64 queries (32 in double) of one output
-// head and the keys that they see, cut into tiles. Scores have one row per key:
+// head and the runs of keys that they read, cut into tiles. Scores have one row per key:
 //
 //      queries   0.. 16.. 32.. 48..63    A vector register (Lanes) holds one key of 16 queries:
 //              +----+----+----+----+     nothing is summed within a register.
@@ -19,6 +19,7 @@
 
 #include "core/attention/attention.h"
 #include "core/attention/lanes.h"
+#include "core/attention/selection.h"
 #include "core/parallel.h"
 
 namespace difftape::attention {
@@ -26,8 +27,10 @@ namespace difftape::attention {
 /// Sizes of one call.
 struct Dims {
   Index batch, seq, head_dim, value_dim, heads_out, maps;
-  Index keys;  ///< rows of the score buffers: the most keys of a block
-  Index blocks() const { return ceil_div(seq, kBlockRows); }
+  Index keys;        ///< rows of the score buffers: the most keys of a block
+  Index block_rows;  ///< queries of a block that leaves out keys, at most kBlockRows
+  /// Returns the number of tasks that a head is cut into, kBlockRows queries each.
+  Index tasks() const { return ceil_div(seq, kBlockRows); }
   Index map_size() const { return keys * kBlockRows; }
 };
 /// Throws ShapeError if the operands do not fit the mapping or each other.
@@ -67,13 +70,41 @@ struct Sink {
 };
 Sink sink_of(const AttentionInputs& in, Index query_head);
 
-/// Queries [begin, begin + rows) of one output head and all keys that any of them sees. Their score
-/// buffers have kBlockRows columns, one per query; row 0 is first_key.
+/// The chosen keys of each sequence and group of heads in one call.
+class Selections {
+ public:
+  explicit Selections(const AttentionInputs& in);
+  const KeySelection& of(Index b, Index head) const { return all_[b * groups_ + group_of_[head]]; }
+
+ private:
+  std::vector<Index> group_of_;
+  Index groups_;
+  std::vector<KeySelection> all_;
+};
+
+/// Queries [begin, begin + rows) of one output head and all keys that any of them reads. Their
+/// score buffers have kBlockRows columns, one per query, and the keys of the runs as rows.
 struct Block {
   Index b, head, begin, rows;
-  Index first_key;  ///< a multiple of kStepRows, so that products have few shapes
+  /// The keys before `begin`. Dense attention has one run, from a multiple of kStepRows on, so that
+  /// products have few shapes.
+  KeyRuns runs;
 };
-Block make_block(const AttentionInputs& in, const Dims& dims, Index b, Index head, Index begin);
+Block make_block(const AttentionInputs& in, const Dims& dims, const Selections& selections, Index b,
+                 Index head, Index begin, Index rows);
+/// Calls f(block) for the blocks of one task of a head: kBlockRows queries if they read all keys,
+/// so that sums are in the order of dense attention, else blocks of queries that share a choice.
+template <class F>
+void for_each_block(const AttentionInputs& in, const Dims& dims, const Selections& selections,
+                    Index b, Index head, Index task, F&& f) {
+  const Index first = task * kBlockRows, end = std::min(dims.seq, first + kBlockRows);
+  bool all = true;
+  for (Index t = first; t < end && dims.block_rows < kBlockRows; t += dims.block_rows)
+    all = all && selections.of(b, head).reads_all(t);
+  const Index rows = all ? kBlockRows : dims.block_rows;
+  for (Index begin = first; begin < end; begin += rows)
+    f(make_block(in, dims, selections, b, head, begin, rows));
+}
 
 /// Queries in one step of the diagonal: a product stops at the last key that the step sees.
 inline constexpr Index kStepRows = kBlockRows / 2;
@@ -84,20 +115,27 @@ inline constexpr Index kTileKeys = 64;
 /// the step of the keys on.
 struct Tile {
   Index key, keys;  ///< rows [key, key + keys) of the score buffers
+  Index position;   ///< of the first key in its sequence
   Index query;      ///< columns [query, rows of the block)
   bool diagonal;
-  bool first;  ///< of its block; has all queries
+  bool first;                            ///< of its block; has all queries
+  std::array<bool, 2> maps{true, true};  ///< the maps that read it
   /// Returns the position of its first score in a buffer.
   Index offset() const { return key * kBlockRows + query; }
 };
 /// Calls f(tile) for all keys of a block.
 template <class F>
 void for_each_tile(const Block& block, F&& f) {
-  const Index diagonal = block.begin - block.first_key;
-  for (Index key = 0; key < diagonal; key += kTileKeys)
-    f(Tile{key, std::min(kTileKeys, diagonal - key), 0, false, key == 0});
-  for (Index i = 0; i < block.rows; i += kStepRows)
-    f(Tile{diagonal + i, std::min(kStepRows, block.rows - i), i, true, diagonal + i == 0});
+  Index key = 0;
+  for (const KeyRun& run : block.runs) {
+    for (Index i = 0, keys = 0; i < run.count; i += keys, key += keys) {
+      keys = std::min(kTileKeys, run.count - i);
+      f(Tile{key, keys, run.first + i, 0, false, key == 0, run.maps});
+    }
+  }
+  for (Index i = 0; i < block.rows; i += kStepRows) {
+    f(Tile{key + i, std::min(kStepRows, block.rows - i), block.begin + i, i, true, key + i == 0});
+  }
 }
 
 /// kSimdWidth neighboring queries of a block. Lanes beyond its last query hold values that nothing
@@ -125,9 +163,10 @@ LaneStats load_stats(const Tensor& stats, const Block& block, const Lanes& lanes
 void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
                  Tensor& stats);
 
-/// Caps the scores of lanes in a tile and puts -inf on keys that a query does not see. Writes the
-/// slopes of the cap, laid out like the scores, unless null.
-void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile,
+/// Computes the scores of lanes in a tile from the products q k^T: caps them and puts -inf on keys
+/// that a query does not see or the map does not read. Writes the slopes of the cap, laid out like
+/// the scores, unless null.
+void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile, Index map,
                   const Lanes& lanes, real* scores, real* slopes);
 
 /// Prepares the weights of lanes in a tile for products: zeros on keys that no lane sees, rounded

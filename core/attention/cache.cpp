@@ -34,6 +34,16 @@ Index KvCache::values_of(Index b, Index head) const {
   return (b * value_heads_ + head) * capacity_ * value_stride_;
 }
 
+std::vector<real> KvCache::rows_of_keys(Index b, Index head) const {
+  std::vector<real> rows(length_ * head_dim_);
+  const real* panels = key_panels(b, head);
+  for (Index t = 0; t < length_; ++t) {
+    const real* key = panels + t / kSimdWidth * head_dim_ * kSimdWidth + t % kSimdWidth;
+    for (Index d = 0; d < head_dim_; ++d) rows[t * head_dim_ + d] = key[d * kSimdWidth];
+  }
+  return rows;
+}
+
 void KvCache::append(const Tensor& k, const Tensor& v) {
   const Index n = k.shape().rank() == 4 ? k.shape()[1] : 0;
   require_shape(k.shape() == Shape{batch_, n, key_heads_, head_dim_} &&

@@ -2,6 +2,7 @@
 // Keys and values of the tokens so far, kept for generation (core/attention/decode.h).
 
 #include "core/attention/heads.h"
+#include "core/attention/visibility.h"
 #include "core/tensor.h"
 
 namespace difftape {
@@ -22,7 +23,7 @@ class KvCache {
   Index batch() const { return batch_; }
   Index head_dim() const { return head_dim_; }
   Index value_dim() const { return value_dim_; }
-  /// Returns the bytes that one step at this length reads.
+  /// Returns the bytes that one step of dense attention at this length reads.
   Index bytes_read() const;
 
   /// Returns the keys of one head as panels of kSimdWidth tokens, each (D, kSimdWidth): the scores
@@ -31,6 +32,12 @@ class KvCache {
   /// Returns the values of one head, (capacity, value_stride()), zero-filled beyond E.
   const real* values(Index b, Index head) const { return values_.data() + values_of(b, head); }
   Index value_stride() const { return value_stride_; }
+  /// Returns the keys of one head as rows, (length, D).
+  std::vector<real> rows_of_keys(Index b, Index head) const;
+
+  /// The earlier keys that the last block of queries reads, at b * groups + group; empty if
+  /// attention is dense (selection.h).
+  std::vector<KeyRuns> selection;
 
  private:
   Index keys_of(Index b, Index head) const;

@@ -21,26 +21,41 @@ using namespace attention;
 constexpr Index kChunk = 128;  ///< tokens whose keys, or values, are read for all heads together
 constexpr Index kChains = 4;   ///< independent sums, which hide the latency of a multiply-add
 
-/// One query and the keys that it sees.
+/// One query and the keys that it reads, in whole panels. Scores of all runs follow one another.
 struct Query {
-  Index b, token;     ///< token counts from the first of the n new ones
-  Index first, end;   ///< keys [first, end)
-  Index first_panel;  ///< panel of its first key, where its scores begin
-  Index width() const { return round_up_to_width(end - first_panel * kSimdWidth); }
+  Index b, token;    ///< token counts from the first of the n new ones
+  Index first, end;  ///< keys [first, end) are visible
+  KeyRuns runs;
+  Index width = 0;  ///< scores
 };
 
 struct DecodeCall {
   const AttentionInputs& in;
-  const KvCache& cache;
+  KvCache& cache;
   Index tokens;  ///< new tokens, n
   Tensor& out;
   const OutputHead& output(Index head) const { return in.mapping.outputs[head]; }
 };
 
-Query make_query(const DecodeCall& call, Index b, Index token) {
+/// `selected` is the choice of its sequence and group, which the first query of a block renews.
+Query make_query(const DecodeCall& call, Index b, const std::vector<Index>& group, Index token,
+                 KeyRuns* selected) {
   const Index position = call.cache.length() - call.tokens + token;
   const Index first = call.in.visible.first_visible(position, b * call.tokens + token);
-  return {b, token, first, position + 1, first / kSimdWidth};
+  const Index begin = first / kSimdWidth * kSimdWidth, size = call.in.blocks.block_size;
+  Query query{b, token, first, position + 1, {}};
+  const auto add = [&](Index from, Index end, const std::array<bool, 2>& maps) {
+    from = std::max(from, begin);
+    append_run(query.runs, {from, std::max<Index>(0, round_up_to_width(end) - from), maps});
+  };
+  if (size > 0) {
+    if (position % size == 0)
+      *selected = select_cached(call.in, call.cache, b, group, token, position);
+    for (const KeyRun& run : *selected) add(run.first, run.end(), run.maps);
+  }
+  add(size > 0 ? position / size * size : 0, position + 1, {true, true});
+  for (const KeyRun& run : query.runs) query.width += run.count;
+  return query;
 }
 
 /// One map of one token: its query, the head of its keys, its scores.
@@ -101,6 +116,17 @@ struct Scratch {
   real* row(Index i, Index map) const { return rows + (i * maps + map) * stride; }
 };
 
+/// Calls f(first key, keys, index of the first score) for the chunks of all runs.
+template <class F>
+void for_each_chunk(const Query& at, F&& f) {
+  Index score = 0;
+  for (const KeyRun& run : at.runs) {
+    for (Index i = 0; i < run.count; i += kChunk)
+      f(run.first + i, std::min(kChunk, run.count - i), score + i);
+    score += run.count;
+  }
+}
+
 void score(const DecodeCall& call, const Query& at, const std::vector<Index>& group,
            const Scratch& scratch) {
   std::vector<Map> maps;
@@ -111,40 +137,46 @@ void score(const DecodeCall& call, const Query& at, const std::vector<Index>& gr
                       scratch.row(i, map)});
     }
   }
-  const Index panels = at.width() / kSimdWidth, head_dim = call.cache.head_dim();
+  const Index head_dim = call.cache.head_dim();
   const auto scale = static_cast<real>(call.in.scale);
-  constexpr Index kPanels = kChunk / kSimdWidth;
-  for (Index p = 0; p < panels; p += kPanels) {
-    const Index count = std::min(kPanels, panels - p);
+  for_each_chunk(at, [&](Index key, Index count, Index score) {
     for (size_t i = 0; i < maps.size();) {
       const Index head = maps[i].key_head;
-      const real* keys =
-          call.cache.key_panels(at.b, head) + (at.first_panel + p) * head_dim * kSimdWidth;
+      const real* keys = call.cache.key_panels(at.b, head) + key * head_dim;
       const bool two = i + 1 < maps.size() && maps[i + 1].key_head == head;
       const auto score_maps = two ? score_panels<2> : score_panels<1>;
-      score_maps(&maps[i], keys, p * kSimdWidth, count, head_dim, scale);
+      score_maps(&maps[i], keys, score, count / kSimdWidth, head_dim, scale);
       i += two ? 2 : 1;
     }
+  });
+}
+
+/// Puts -inf on the scores of one map that its query does not see or the map does not read.
+void hide(const Query& at, Index map, real* scores) {
+  constexpr real kHidden = -std::numeric_limits<real>::infinity();
+  for (const KeyRun& run : at.runs) {
+    if (!run.maps[map]) std::fill_n(scores, run.count, kHidden);
+    if (run.first < at.first) std::fill_n(scores, at.first - run.first, kHidden);
+    if (run.end() > at.end) std::fill(scores + (at.end - run.first), scores + run.count, kHidden);
+    scores += run.count;
   }
 }
 
 /// scores of one map := exp(score - max), not yet divided by their sum.
-SoftmaxStats softmax_row(const DecodeCall& call, const Query& at, Index query_head, real* scores) {
+SoftmaxStats softmax_row(const DecodeCall& call, const Query& at, const OutputHead& output,
+                         Index map, real* scores) {
   if (call.in.logit_softcap > 0)
-    softcap(scores, at.width(), static_cast<real>(call.in.logit_softcap));
-  constexpr real kHidden = -std::numeric_limits<real>::infinity();
-  const Index begin = at.first_panel * kSimdWidth;
-  std::fill_n(scores, at.first - begin, kHidden);
-  std::fill(scores + (at.end - begin), scores + at.width(), kHidden);
+    softcap(scores, at.width, static_cast<real>(call.in.logit_softcap));
+  hide(at, map, scores);
   Simd top = load(scores);
-  for (Index j = kSimdWidth; j < at.width(); j += kSimdWidth) {
+  for (Index j = kSimdWidth; j < at.width; j += kSimdWidth) {
     const Simd s = load(scores + j);
     top = select(s > top, s, top);
   }
-  const Sink sink = sink_of(call.in, query_head);
+  const Sink sink = sink_of(call.in, output.query[map]);
   const real max = sink.present ? std::max(largest(top), sink.logit) : largest(top);
   Simd total{};
-  for (Index j = 0; j < at.width(); j += kSimdWidth) {
+  for (Index j = 0; j < at.width; j += kSimdWidth) {
     const Simd numerator = exp_simd(load(scores + j) - max);
     store(numerator, scores + j);
     total += numerator;
@@ -173,35 +205,35 @@ void subtract_maps(real* first, const real* second, Index width, const SoftmaxSt
 /// are shared, else A1 and -lambda A2.
 void weigh(const DecodeCall& call, const Query& at, Index head, real* first, real* second) {
   const OutputHead& output = call.output(head);
-  const SoftmaxStats stats1 = softmax_row(call, at, output.query[0], first);
+  const SoftmaxStats stats1 = softmax_row(call, at, output, 0, first);
   if (call.in.mapping.maps == 1) {
-    normalize(first, at.width(), stats1, 1);
+    normalize(first, at.width, stats1, 1);
     return;
   }
-  const SoftmaxStats stats2 = softmax_row(call, at, output.query[1], second);
+  const SoftmaxStats stats2 = softmax_row(call, at, output, 1, second);
   const real lambda = lambda_at(call.in, at.b, at.token, head);
   if (call.in.mapping.shares_value(output)) {
-    subtract_maps(first, second, at.width(), stats1, stats2, lambda);
+    subtract_maps(first, second, at.width, stats1, stats2, lambda);
   } else {
-    normalize(first, at.width(), stats1, 1);
-    normalize(second, at.width(), stats2, -lambda);
+    normalize(first, at.width, stats1, 1);
+    normalize(second, at.width, stats2, -lambda);
   }
 }
 
 void sum_values(const DecodeCall& call, const Query& at, const std::vector<Index>& group,
                 const Scratch& scratch) {
-  const Index stride = call.cache.value_stride(), begin = at.first_panel * kSimdWidth;
+  const Index stride = call.cache.value_stride();
   std::fill_n(scratch.outputs, std::ssize(group) * stride, real{0});
-  for (Index j = begin; j < at.end; j += kChunk) {
+  for_each_chunk(at, [&](Index key, Index count, Index score) {
     for (Index i = 0; i < std::ssize(group); ++i) {
       const OutputHead& output = call.output(group[i]);
       for (Index map = 0; map < (call.in.mapping.shares_value(output) ? 1 : 2); ++map) {
-        add_values(scratch.row(i, map) + (j - begin),
-                   call.cache.values(at.b, output.value[map]) + j * stride,
-                   std::min(kChunk, at.end - j), stride, scratch.outputs + i * stride);
+        add_values(scratch.row(i, map) + score,
+                   call.cache.values(at.b, output.value[map]) + key * stride,
+                   std::min(count, at.end - key), stride, scratch.outputs + i * stride);
       }
     }
-  }
+  });
 }
 
 void attend(const DecodeCall& call, const Query& at, const std::vector<Index>& group,
@@ -219,7 +251,7 @@ void attend(const DecodeCall& call, const Query& at, const std::vector<Index>& g
 
 }  // namespace
 
-Tensor attention_cached(const AttentionInputs& in, const KvCache& cache) {
+Tensor attention_cached(const AttentionInputs& in, KvCache& cache) {
   const HeadMapping& mapping = in.mapping;
   const Shape& q = in.q.shape();
   const Index n = q.rank() == 4 ? q[1] : 0;
@@ -229,6 +261,13 @@ Tensor attention_cached(const AttentionInputs& in, const KvCache& cache) {
       cache.batch(), mapping.query_heads, cache.head_dim(), cache.length());
   require_shape(in.scale != 0, "attention_cached",
                 "scale is not set; set it to attention_scale(head_dim)");
+  const bool sparse = in.blocks.block_size > 0;
+  require_shape(
+      !sparse || !cache.selection.empty() || (cache.length() - n) % in.blocks.block_size == 0,
+      "attention_cached",
+      "the first of {} tokens needs the choice of its block; call "
+      "keep_selection first",
+      n);
   Tensor out = Tensor::empty({cache.batch(), n, mapping.heads_out(), cache.value_dim()});
   const DecodeCall call{in, cache, n, out};
   const auto groups = mapping.groups();
@@ -238,10 +277,13 @@ Tensor attention_cached(const AttentionInputs& in, const KvCache& cache) {
   const Index stride = round_up_to_width(cache.length()) + kSimdWidth;
   const Index rows = largest * mapping.maps * stride;
   Tensor scratch = Tensor::empty({num_threads(), rows + largest * cache.value_stride()});
+  if (sparse) cache.selection.resize(cache.batch() * group_count);
   parallel_for(cache.batch() * group_count, [&](Index task) {
     real* memory = scratch.row(thread_index());
+    const std::vector<Index>& group = groups[task % group_count];
+    KeyRuns* selected = sparse ? &cache.selection[task] : nullptr;
     for (Index token = 0; token < n; ++token) {
-      attend(call, make_query(call, task / group_count, token), groups[task % group_count],
+      attend(call, make_query(call, task / group_count, group, token, selected), group,
              {memory, mapping.maps, stride, memory + rows});
     }
   });

@@ -1,6 +1,6 @@
 // For a block of queries, scratch holds the scores of both maps with all of its keys, one row per
 // key. Their exponentials are subtracted, multiplied with V once, and divided by the sums last.
-// Keys that no query of the block sees are skipped; other masked scores are -inf and become exact
+// Keys that no query of the block reads are skipped; other masked scores are -inf and become exact
 // zeros. A soft cap comes before the mask. A sink joins maximum and sum of its query and has no
 // key.
 #include <algorithm>
@@ -50,7 +50,7 @@ void score(const ForwardCall& call, Work& work, Index map) {
                    tile, scores);
     for_each_lanes(block, tile, [&](const Lanes& lanes) {
       real* at = scores + lanes.offset(tile);
-      cap_and_mask(call.in, block, tile, lanes, at, nullptr);
+      cap_and_mask(call.in, block, tile, map, lanes, at, nullptr);
       Simd& max = work.max[map][lanes.number()];
       max = largest_scores(at, lanes.keys, max);
     });
@@ -147,11 +147,13 @@ AttentionOutputs attention_forward(const AttentionInputs& in) {
   ForwardCall call{in, dims, result};
   Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims)});
   const Index heads = dims.batch * dims.heads_out;
-  parallel_for(dims.blocks() * heads, [&](Index task) {
-    // The longest blocks, at the end of the sequence, start first.
-    const Index begin = (dims.blocks() - 1 - task / heads) * kBlockRows;
+  const Selections selections(in);
+  parallel_for(dims.tasks() * heads, [&](Index task) {
     const Index b = task % heads / dims.heads_out, head = task % dims.heads_out;
-    forward_block(call, make_block(in, dims, b, head, begin), scratch.row(thread_index()));
+    // The longest blocks, at the end of the sequence, start first.
+    for_each_block(
+        in, dims, selections, b, head, dims.tasks() - 1 - task / heads,
+        [&](const Block& block) { forward_block(call, block, scratch.row(thread_index())); });
   });
   return result;
 }

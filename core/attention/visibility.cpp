@@ -13,6 +13,15 @@ Index Visibility::first_visible(Index position, Index token) const {
   return first;
 }
 
+void append_run(KeyRuns& runs, const KeyRun& run) {
+  if (run.count == 0) return;
+  if (!runs.empty() && runs.back().end() == run.first && runs.back().maps == run.maps) {
+    runs.back().count += run.count;
+  } else {
+    runs.push_back(run);
+  }
+}
+
 Tensor attention_mask(Index batch, Index seq, const Visibility& visible) {
   constexpr real kUnseen = -std::numeric_limits<real>::infinity();
   Tensor mask = Tensor::empty({batch, seq, seq});

@@ -1,6 +1,7 @@
 #pragma once
 // The tokens that a query sees.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,6 +24,24 @@ struct Visibility {
   /// `token` its index in document_offsets.
   Index first_visible(Index position, Index token) const;
 };
+
+/// Blocks of keys that queries read instead of all (selection.h has the definition).
+struct BlockSparsity {
+  Index block_size = 0;     ///< S, tokens per block, a multiple of 16; 0: dense attention
+  Index num_selected = 0;   ///< n, blocks that a query reads, its own included
+  bool separately = false;  ///< first and second maps choose separately
+};
+
+/// Consecutive keys that the queries of a block read, and the maps that read them.
+struct KeyRun {
+  Index first, count;
+  std::array<bool, 2> maps{true, true};
+  Index end() const { return first + count; }
+  bool operator==(const KeyRun&) const = default;
+};
+using KeyRuns = std::vector<KeyRun>;
+/// Appends a run after the last one, or extends it if both are adjacent and have the same maps.
+void append_run(KeyRuns& runs, const KeyRun& run);
 
 /// Returns (B, T, T): 0 where query t sees key s, itself included, and -inf elsewhere. For
 /// attention composed of primitives, which adds it to the scores.

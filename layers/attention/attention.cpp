@@ -1,6 +1,7 @@
 #include "layers/attention/attention.h"
 
 #include "core/attention/decode.h"
+#include "core/attention/selection.h"
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "layers/linear.h"
@@ -92,6 +93,8 @@ AttentionOperands Attention::operands_of(const Var& x, Index position,
           .sinks = sink_logits(x.tape()),
           .scale = attention_scale(head_dim_),
           .visible = visible,
+          .blocks = {fields_.block_size, fields_.num_selected_blocks,
+                     fields_.block_selection == BlockSelection::separately},
           .logit_softcap = fields_.logit_softcap};
 }
 
@@ -126,7 +129,10 @@ Var Attention::context_of(const AttentionOperands& in, Tensor* stats) const {
 Var Attention::context_after(KvCache& cache, const AttentionOperands& in) const {
   const Index before = cache.length();
   cache.append(in.k.value(), in.v.value());
-  if (before == 0) return context_of(in, nullptr);
+  if (before == 0) {
+    keep_selection(values_of(in), cache);
+    return context_of(in, nullptr);
+  }
   if (in.q.tape().recording()) throw std::logic_error("attention to a cache has no gradient");
   return in.q.tape().constant(attention_cached(values_of(in), cache));
 }

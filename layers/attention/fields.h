@@ -49,6 +49,13 @@ inline constexpr auto kNames<Gate> = std::to_array<Named<Gate>>({{"none", Gate::
                                                                  {"elementwise", Gate::elementwise},
                                                                  {"head", Gate::head}});
 
+/// The maps that choose the blocks of keys of block-sparse attention: all maps of a group by their
+/// summed scores, or first and second maps each for themselves.
+enum class BlockSelection { averaged, separately };
+template <>
+inline constexpr auto kNames<BlockSelection> = std::to_array<Named<BlockSelection>>(
+    {{"averaged", BlockSelection::averaged}, {"separately", BlockSelection::separately}});
+
 /// All properties of an attention layer, with defaults resolved. Two configurations make the same
 /// layer if and only if these are equal.
 struct AttentionFields {
@@ -67,6 +74,10 @@ struct AttentionFields {
   double logit_softcap = 0;  ///< c: scaled scores become c tanh(score / c); 0: no cap
   double qk_clip = 0;        ///< largest logit before weights are scaled (qk_clip.h); 0: none
   Index sliding_window = 0;  ///< keys that a query sees, itself included; 0: all
+  /// Block-sparse attention (core/attention/selection.h): tokens per block, 0: dense; blocks that a
+  /// query reads.
+  Index block_size = 0, num_selected_blocks = 0;
+  BlockSelection block_selection = BlockSelection::averaged;
 
   Index maps() const { return mapping == MappingKind::standard ? 1 : 2; }
   bool operator==(const AttentionFields&) const = default;

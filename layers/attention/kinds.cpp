@@ -119,6 +119,9 @@ AttentionFields fields_of(const AttentionConfig& config) {
   fields.logit_softcap = config.attn_logit_softcap;
   fields.qk_clip = config.qk_clip_threshold;
   fields.sliding_window = config.sliding_window;
+  fields.block_size = config.block_size;
+  fields.num_selected_blocks = config.num_selected_blocks;
+  fields.block_selection = config.block_selection;
   const bool is_used = fields.maps() == 2 && fields.lambda == LambdaKind::exponential &&
                        fields.lambda_init == LambdaInit::constant;
   fields.lambda_init_value = is_used ? config.lambda_init_value : 0;
@@ -130,7 +133,11 @@ AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config) {
           .qk_norm = config.qk_norm,
           .attn_logit_softcap = config.attn_logit_softcap,
           .qk_clip_threshold = config.qk_clip_threshold,
-          .sliding_window = config.sliding_window};
+          .sliding_window = config.sliding_window,
+          .block_size = config.block_size,
+          .num_selected_blocks = config.num_selected_blocks,
+          .block_selection =
+              kind.fields().maps() == 2 ? config.block_selection : BlockSelection::averaged};
 }
 
 }  // namespace difftape

@@ -82,13 +82,16 @@ struct AttentionConfig {
   double attn_logit_softcap = 0;
   double qk_clip_threshold = 0;
   Index sliding_window = 0;
+  Index block_size = 0;
+  Index num_selected_blocks = 0;
+  BlockSelection block_selection = BlockSelection::averaged;
 };
 
 /// Returns the fields of the kind, with the fields set in `config`.
 AttentionFields fields_of(const AttentionConfig& config);
 
-/// Returns the kind alone with the settings that no kind decides: qk_norm, soft cap, QK-clip and
-/// sliding window.
+/// Returns the kind alone with the settings that no kind decides: qk_norm, soft cap, QK-clip,
+/// sliding window and blocks. With one map no map chooses blocks separately.
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config);
 
 }  // namespace difftape

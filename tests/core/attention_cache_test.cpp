@@ -9,22 +9,14 @@ namespace {
 
 constexpr Index kSeq = 300, kLast = 5;  // several chunks of keys
 
-Tensor last_tokens(const Tensor& x) {
-  const Index width = x.size() / kSeq;
-  Tensor y = Tensor::empty(x.shape().with(1, kLast));
-  std::copy_n(x.data() + (kSeq - kLast) * width, kLast * width, y.data());
-  return y;
-}
+Tensor last_tokens(const Tensor& x) { return tokens_of(x, kSeq - kLast, kLast); }
 
 /// The largest difference from the whole, of one sequence.
 double difference(Problem& problem) {
   const Tensor whole = last_tokens(problem.forward().out);
   KvCache cache(problem.in.mapping, 1, kSeq, problem.in.k.shape()[3], problem.in.v.shape()[3]);
   cache.append(problem.in.k, problem.in.v);
-  AttentionInputs in = problem.in;
-  in.q = last_tokens(in.q);
-  in.lambda = last_tokens(in.lambda);
-  const Tensor found = attention_cached(in, cache);
+  const Tensor found = attention_cached(problem.tokens(kSeq - kLast, kLast), cache);
   EXPECT_EQ(found.shape(), whole.shape());
   double largest = 0;
   for (Index i = 0; i < found.size(); ++i) {

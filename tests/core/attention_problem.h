@@ -20,6 +20,16 @@ inline Tensor sequence(const Tensor& x, Index b) {
   return y;
 }
 
+/// Tokens [begin, begin + n) of x (B, T, ...).
+inline Tensor tokens_of(const Tensor& x, Index begin, Index n) {
+  const Shape& s = x.shape();
+  const Index width = x.size() / (s[0] * s[1]);
+  Tensor y = Tensor::empty(s.with(1, n));
+  for (Index b = 0; b < s[0]; ++b)
+    std::copy_n(x.data() + (b * s[1] + begin) * width, n * width, y.data() + b * n * width);
+  return y;
+}
+
 /// Documents that are longer in later sequences.
 inline DocumentOffsets packed_documents(Index batch, Index seq) {
   auto starts = std::make_shared<std::vector<std::int32_t>>();
@@ -54,6 +64,24 @@ struct Problem {
           std::make_shared<const std::vector<std::int32_t>>(first, first + seq);
     }
     return one;
+  }
+  /// The call of tokens [begin, begin + n), for a cache; fewer at the end of the sequence.
+  AttentionInputs tokens(Index begin, Index n) const {
+    const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
+    n = std::min(n, seq - begin);
+    AttentionInputs part = in;
+    for (Tensor* x : {&part.q, &part.k, &part.v, &part.lambda})
+      if (x->allocated()) *x = tokens_of(*x, begin, n);
+    if (in.visible.document_offsets) {
+      std::vector<std::int32_t> starts;
+      for (Index b = 0; b < batch; ++b) {
+        const auto from = in.visible.document_offsets->begin() + b * seq + begin;
+        starts.insert(starts.end(), from, from + n);
+      }
+      part.visible.document_offsets =
+          std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
+    }
+    return part;
   }
   AttentionOutputs forward() const { return attention_forward(in); }
   AttentionGradients backward() const { return backward(random(forward().out.shape(), "dout")); }

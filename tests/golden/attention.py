@@ -8,6 +8,7 @@ Letters: B batch, T sequence, C d_model, H baseline query heads, d head_dim. Hea
 [B, T, heads, width].
 """
 
+import itertools
 import math
 from typing import Callable, NamedTuple
 
@@ -130,6 +131,60 @@ def visibility(tokens: Tensor, window: int = 0, eos_token_id: int = -1) -> Tenso
     return visible
 
 
+# Block-sparse attention: the queries of block i read their own block and the n - 1 earlier ones with
+# the highest score, the mean of q . k over the keys of the block that the first query of block i
+# sees. Scores are added up over the heads of a group, or over its first and its second maps.
+
+
+def groups(heads_read: list) -> list:
+    """Output heads that share key or value heads, directly or through others."""
+    sets = []
+    for i, maps in enumerate(heads_read):
+        mine = [{i}, {("k", m.key) for m in maps} | {("v", m.value) for m in maps}]
+        for other in [s for s in sets if s[1] & mine[1]]:
+            mine = [mine[0] | other[0], mine[1] | other[1]]
+            sets.remove(other)
+        sets.append(mine)
+    return [sorted(heads) for heads, _ in sets]
+
+
+def block_scores(spec: ModelSpec, maps: list, q, k, visible, b: int, i: int) -> dict:
+    """Score of each block before block i of sequence b of which its first query sees a key."""
+    t, size, scores = i * spec.block_size, spec.block_size, {}
+    for j in range(i):
+        seen = [s for s in range(j * size, (j + 1) * size) if visible[b, t, s]]
+        if seen:
+            scores[j] = sum(sum(q[b, t, m.query] @ k[b, s, m.key] for s in seen) / len(seen)
+                            for m in maps).item()
+    return scores
+
+
+def chosen(spec: ModelSpec, maps: list, q, k, visible) -> Tensor:
+    """[B, T, T]: may a query of these maps read a key?"""
+    read = torch.zeros_like(visible)
+    size, length = spec.block_size, visible.shape[1]
+    for b, i in itertools.product(range(len(visible)), range(math.ceil(length / size))):
+        scores = block_scores(spec, maps, q, k, visible, b, i)
+        best = sorted(scores, key=lambda j: (scores[j], j))[::-1][:spec.num_selected_blocks - 1]
+        for j in best + [i]:
+            read[b, i * size:(i + 1) * size, j * size:(j + 1) * size] = True
+    return read & visible
+
+
+def keys_read(spec: ModelSpec, heads_read: list, q, k, visible) -> list:
+    """For each output head and map [B, T, T]: does query t read key j?"""
+    if not spec.block_size:
+        return [[visible] * len(maps) for maps in heads_read]
+    read = [[None] * len(maps) for maps in heads_read]
+    for group in groups(heads_read):
+        every = range(len(heads_read[group[0]]))
+        for choosing in ([[m] for m in every] if spec.block_selection == "separately" else [every]):
+            mask = chosen(spec, [heads_read[i][m] for i in group for m in choosing], q, k, visible)
+            for i, m in itertools.product(group, choosing):
+                read[i][m] = mask
+    return read
+
+
 # Softmax denominators: scores [B, T, T], with -inf where a key is not visible, to probabilities. The
 # extra logit takes its share of a row and has no value.
 
@@ -160,18 +215,20 @@ def probabilities(q, k, visible, normalise=softmax, sink=None, cap=0.0) -> Tenso
 def contexts(heads_read, q, k, v, visible, lam=None, normalise=softmax, sinks=None,
              cap=0.0) -> Tensor:
     """First map minus lambda times the second, if there is one: [B, T, output heads, width].
-    lam is [output heads] or [B, T, output heads]."""
+    lam is [output heads] or [B, T, output heads]; visible is one mask, or one of each head and
+    map."""
 
-    def read(m: Map) -> Tensor:
+    def read(m: Map, seen: Tensor) -> Tensor:
         sink = None if sinks is None else sinks[m.query]
-        return probabilities(q[:, :, m.query], k[:, :, m.key], visible, normalise, sink,
+        return probabilities(q[:, :, m.query], k[:, :, m.key], seen, normalise, sink,
                              cap) @ v[:, :, m.value]
 
     heads = []
     for i, maps in enumerate(heads_read):
-        context = read(maps[0])
+        seen = [visible] * 2 if isinstance(visible, Tensor) else visible[i]
+        context = read(maps[0], seen[0])
         if len(maps) == 2:
-            context = context - lam[..., i, None] * read(maps[1])
+            context = context - lam[..., i, None] * read(maps[1], seen[1])
         heads.append(context)
     return torch.stack(heads, dim=2)
 
@@ -263,7 +320,7 @@ def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor
     denominator = spec.chosen("softmax_denominator")
     lam = LAMBDAS[rule](spec, layer, w, x, len(heads_read)) if rule else None
     sinks = w("sinks") if denominator == "sink" else None
-    context = contexts(heads_read, q, k, v, visible, lam, DENOMINATORS[denominator], sinks,
-                       spec.attn_logit_softcap)
+    context = contexts(heads_read, q, k, v, keys_read(spec, heads_read, q, k, visible), lam,
+                       DENOMINATORS[denominator], sinks, spec.attn_logit_softcap)
     context = gated(spec, w, x, normed(spec, layer, w, context))
     return context.flatten(2) @ w("o_proj.weight").T

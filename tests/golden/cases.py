@@ -119,6 +119,23 @@ CASES = {
                                  "moe_intermediate_size": 4, "scoring_func": "sigmoid",
                                  "router_aux_loss_coef": 0.1, "router_z_loss_coef": 0.05,
                                  "router_bias_update_rate": 0.01}),
+    "softmax_blocks_gqa": dict(
+        kind="softmax", attention={"block_size": 16, "num_selected_blocks": 3}, batch_size=1,
+        seq_len=101, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=11, d_ff=6),
+    "v1_blocks_separately": dict(
+        kind="diff_v1", attention={"block_size": 16, "num_selected_blocks": 2,
+                                   "block_selection": "separately"},
+        batch_size=2, seq_len=70, d_model=8, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=9,
+        d_ff=6),
+    "v2_blocks_gqa_packed": dict(
+        kind="diff_v2", attention={"block_size": 16, "num_selected_blocks": 2}, batch_size=2,
+        seq_len=85, d_model=9, num_heads=4, num_kv_heads=2, head_dim=4, vocab_size=40, d_ff=5,
+        data={"eos_token_id": 3}),
+    "v2_split_half_sink_blocks_separately": dict(
+        kind="diff_v2", attention={"pairing": "split_half", "softmax_denominator": "sink",
+                                   "block_size": 32, "num_selected_blocks": 2,
+                                   "block_selection": "separately"},
+        batch_size=1, seq_len=130, d_model=8, num_heads=2, head_dim=4, vocab_size=9, d_ff=6),
 }
 SEED = 2026
 

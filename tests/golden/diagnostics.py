@@ -12,6 +12,9 @@ import h5py
 import numpy as np
 import torch
 
+import attention
+from spec import ModelSpec
+
 # heads, kv_heads: the baseline's, wired as single, pairs (V1) or doubled (V2); split_half is V2's
 # ablation. lambda: one number, or drawn a token and head (before the sigmoid, unless raw).
 CASES = {
@@ -30,6 +33,8 @@ CASES = {
                                 sinks="random", window=23, documents=True),
     "v2_lambda_one_short": dict(wiring="doubled", heads=1, kv_heads=1, seq=5, batch=1,
                                 lambda_scalar=1.0),
+    "v2_blocks_separately": dict(wiring="doubled", heads=4, kv_heads=2, seq=70, lambda_std=1.0,
+                                 documents=True, blocks=(16, 2, True)),
 }
 HEAD_DIM, FEATURES, BATCH, SEED = 8, 12, 2, 20260301
 
@@ -92,6 +97,15 @@ def visible(case, x, b, seq):
     return torch.from_numpy(mask)
 
 
+def keys_read(case, wired, t, masks):
+    """For each output head and map (B, T, T): visible keys of the blocks that are read."""
+    size, selected, separately = case.get("blocks", (0, 0, False))
+    spec = ModelSpec(block_size=size, num_selected_blocks=selected,
+                     block_selection="separately" if separately else "averaged")
+    heads_read = [[attention.Map(*m) for m in maps] for maps in wired]
+    return attention.keys_read(spec, heads_read, t["q"], t["k"], masks)
+
+
 def layer(case, wired, x):
     """Maps (B, heads, maps, T, T), logits alike, masks (B, T, T), lambda (B, T, heads), context."""
     t = {key: torch.from_numpy(np.asarray(value)) for key, value in x.items()}
@@ -99,14 +113,15 @@ def layer(case, wired, x):
     maps = torch.zeros(batch, len(wired), len(wired[0]), seq, seq, dtype=torch.float64)
     logits = torch.zeros_like(maps)
     masks = torch.stack([visible(case, x, b, seq) for b in range(batch)])
+    read = keys_read(case, wired, t, masks)
     lam = None if "lambda" not in x else t["lambda"].expand(batch, seq, len(wired))
     context = torch.zeros(batch, seq, len(wired), x["v"].shape[-1], dtype=torch.float64)
     for b in range(batch):
         for h, heads in enumerate(wired):
             for m, (q, k, v) in enumerate(heads):
                 s = t["q"][b, :, q] @ t["k"][b, :, k].T / HEAD_DIM ** 0.5
-                logits[b, h, m] = s
-                s = s.masked_fill(~masks[b], float("-inf"))
+                logits[b, h, m] = s.masked_fill(~read[h][m][b] & masks[b], 0)  # not read
+                s = s.masked_fill(~read[h][m][b], float("-inf"))
                 if "sinks" in x:
                     s = torch.cat([s, t["sinks"][q].expand(seq, 1)], 1)
                 maps[b, h, m] = torch.softmax(s, -1)[:, :seq]
@@ -196,6 +211,8 @@ def main(names):
                 file.create_dataset(key, data=data, **options)
             for key, value in expected.items():
                 file[f"expected/{key}"] = np.asarray(value, np.float64)
+            if "blocks" in case:
+                file["blocks"] = np.int32(case["blocks"])
             file.attrs["metrics"] = np.int64(len(expected))
             file.attrs["wiring"] = case["wiring"]
             for key in ("heads", "kv_heads"):

@@ -39,6 +39,10 @@ AttentionView view_of(const run::h5::File& file) {
   view.context = tensor(file, "context");
   view.scale = attention_scale(view.q.shape().last());
   view.visible.sliding_window = file.int_attribute("/", "window");
+  if (file.exists("blocks")) {
+    const auto blocks = file.read<std::int32_t>("blocks");
+    view.blocks = {blocks[0], blocks[1], blocks[2] != 0};
+  }
   view.gated = file.int_attribute("/", "gated") != 0;
   if (file.exists("document_starts")) {
     view.visible.document_offsets = std::make_shared<const std::vector<std::int32_t>>(
@@ -90,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenDiagnostics,
                          testing::Values("softmax_gqa", "softmax_window_packed", "softmax_gated",
                                          "softmax1", "sink_packed", "v1_gqa", "v1_large_lambda",
                                          "v2_gqa", "v2_raw", "v2_split_half_sinks",
-                                         "v2_lambda_one_short"),
+                                         "v2_lambda_one_short", "v2_blocks_separately"),
                          [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

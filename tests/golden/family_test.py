@@ -34,10 +34,14 @@ class Family(unittest.TestCase):
         shape = dict(d_model=7, num_heads=4, num_kv_heads=2, head_dim=2, lambda_init_value=0.35)
         others = (dict(), dict(qk_norm=True, rope=False, norm_eps=1e-2),
                   dict(qk_norm=True, rope_theta=9.0, sliding_window=3, eos_token_id=1),
-                  dict(attn_logit_softcap=1.5, sliding_window=3, eos_token_id=1))
+                  dict(attn_logit_softcap=1.5, sliding_window=3, eos_token_id=1),
+                  dict(block_size=2, num_selected_blocks=2, eos_token_id=1),
+                  dict(block_size=2, num_selected_blocks=2, block_selection="separately"))
         tokens, x = torch.tensor([[0, 0, 1, 0, 0, 0, 0, 1, 1], [0] * 9]), random(2, 9, 7)
         checked = 0
         for fields, other in itertools.product(combinations(), others):
+            if fields["kind"].startswith("softmax") and "block_selection" in other:
+                continue  # of one map
             spec = ModelSpec(**shape, **fields, **other)
             shapes = attention.parameter_shapes(spec)
             weights = {name: random(*shapes[name], seed=i) for i, name in enumerate(shapes)}
@@ -46,7 +50,7 @@ class Family(unittest.TestCase):
                 args = (spec, layer, weights.__getitem__, x, visible)
                 assert_same(attention.attention(*args), vectorised.layer_output(*args), 1e-12)
             checked += 1
-        self.assertEqual(checked, 4 * 18 * (1 + 1 + 5 + 10))
+        self.assertEqual(checked, 5 * 18 * (1 + 1 + 5 + 10) + 18 * (5 + 10))
 
     def test_a_kind_is_its_preset(self):
         presets = {
@@ -74,7 +78,7 @@ class Family(unittest.TestCase):
                 ModelSpec(**fields)
         for text, said in (("model: {attention: {kind: diff_v2, windows: 3}}", "windows"),
                            ("model: {attention: {d_model: 8}}", "d_model"),
-                           ("model: {final_logit_softcap: 2}", "final_logit_softcap"),
+                           ("model: {logit_softcap: 2}", "logit_softcap"),
                            ("model: {embedding_scale: 3}", "embedding_scale"),
                            ('model: {embedding_norm: "false"}', "boolean")):
             with self.assertRaisesRegex(ValueError, said):

@@ -74,7 +74,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "v1_sink_gate_qk_norm_packed_window", "softmax_window_packed",
                     "v2_split_half_sink_packed", "softmax_softcaps_gqa", "v1_embedding_norm_z_loss",
                     "v2_all_remedies_sink_packed", "v2_yarn_mqa", "v1_ntk", "softmax_linear",
-                    "moe_mixtral", "moe_qwen_v1", "moe_deepseek_v2"),
+                    "moe_mixtral", "moe_qwen_v1", "moe_deepseek_v2", "softmax_blocks_gqa",
+                    "v1_blocks_separately", "v2_blocks_gqa_packed",
+                    "v2_split_half_sink_blocks_separately"),
     [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

@@ -18,7 +18,8 @@ ROPE_SCALINGS = ("none", "linear", "ntk", "yarn")
 # Key of a config -> field of ModelSpec. None: the key changes nothing for given weights.
 ATTENTION_KEYS = {name: name for name in (
     "kind", "pairing", "lambda_init", "lambda_init_value", "softmax_denominator", "subln", "gate",
-    "qk_norm", "attn_logit_softcap", "sliding_window")}
+    "qk_norm", "attn_logit_softcap", "sliding_window", "block_size", "num_selected_blocks",
+    "block_selection")}
 ATTENTION_KEYS |= {"lambda": "lambda_rule", "qk_clip_threshold": None}
 MODEL_KEYS = {name: name for name in (
     "d_model", "num_layers", "num_heads", "num_kv_heads", "head_dim", "d_ff", "vocab_size", "rope",
@@ -73,6 +74,9 @@ class ModelSpec:
     qk_norm: bool = False
     attn_logit_softcap: float = 0.0
     sliding_window: int = 0
+    block_size: int = 0
+    num_selected_blocks: int = 0
+    block_selection: str = "averaged"
     d_model: int = 128
     num_layers: int = 4
     num_heads: int = 4
@@ -120,6 +124,10 @@ class ModelSpec:
             raise ValueError("yarn needs the original length")
         if self.lambda_init != "preset" and self.chosen("lambda_rule") != "exponential":
             raise ValueError("lambda_init needs the exponential lambda")
+        if self.block_selection not in ("averaged", "separately"):
+            raise ValueError(f"block_selection is {self.block_selection!r}")
+        if self.block_size and self.num_selected_blocks < 1:
+            raise ValueError("a query reads its own block at least")
         for field in ("attn_logit_softcap", "final_logit_softcap", "z_loss_weight"):
             if getattr(self, field) < 0:
                 raise ValueError(f"{field} is {getattr(self, field)}; need 0 or more")

@@ -106,6 +106,24 @@ TEST(KvCache, works_with_every_option_of_a_layer) {
       << "no multiple of a vector, nor of the sums side by side";
 }
 
+TEST(KvCache, reads_the_blocks_that_one_pass_reads) {
+  for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
+    for (const BlockSelection selection : {BlockSelection::averaged, BlockSelection::separately}) {
+      ModelConfig config = layer_config(kind);
+      if (kind == std::string("softmax") && selection == BlockSelection::separately) continue;
+      config.attention.block_size = 16;
+      config.attention.num_selected_blocks = 2;
+      config.attention.block_selection = selection;
+      Layer layer(config);
+      for (const Index prompt : {1, 16, 20, 33}) {
+        EXPECT_LT(difference(layer, prompt_then_one_by_one(prompt)), kTolerance)
+            << kind << ", prompt of " << prompt;
+      }
+      EXPECT_LT(difference(layer, {3, 20, 1, 17, 4}), kTolerance) << kind;
+    }
+  }
+}
+
 TEST(KvCache, keeps_documents_apart) {
   std::vector<std::int32_t> begins(kBatchSize * kSeqLen, 0);
   std::fill(begins.begin() + 20, begins.begin() + kSeqLen, 20);  // the first sequence has two
@@ -147,6 +165,7 @@ TEST(ModelKvCache, gives_the_logits_of_the_model) {
     config.d_ff = 12;
     config.embedding_norm = config.tie_word_embeddings = with_all;
     config.final_logit_softcap = with_all ? 3 : 0;
+    if (with_all) config.attention.block_size = 16, config.attention.num_selected_blocks = 2;
     LanguageModel model(config);
     model.parameters().initialize(1);
     for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));

@@ -213,5 +213,19 @@ TEST(Cost, counts_the_keys_that_a_window_leaves) {
   EXPECT_DOUBLE_EQ(model_cost(config, 16).attention_flops_per_token, all);
 }
 
+TEST(Cost, counts_the_keys_of_the_blocks_that_are_read) {
+  ModelConfig config = config_of("diff_v2");
+  const double all = model_cost(config, 64).attention_flops_per_token;
+  config.attention.block_size = 16;
+  config.attention.num_selected_blocks = 4;
+  EXPECT_DOUBLE_EQ(model_cost(config, 64).attention_flops_per_token, all) << "all blocks";
+  config.attention.num_selected_blocks = 2;  // half of 4 own blocks and 3 others instead of 6
+  EXPECT_DOUBLE_EQ(model_cost(config, 64).attention_flops_per_token, all * 5 / 8);
+  // W v, a third of the work, reads up to 2 others for each block of queries: 1, 2, 2.
+  config.attention.block_selection = BlockSelection::separately;
+  EXPECT_DOUBLE_EQ(model_cost(config, 64).attention_flops_per_token,
+                   all * (2.0 / 3 * 5 / 8 + 1.0 / 3 * 7 / 8));
+}
+
 }  // namespace
 }  // namespace difftape

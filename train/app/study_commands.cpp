@@ -32,6 +32,7 @@ void print_plan(const PlanArguments& arguments) {
   fmt::print("Sequences of {}, batches of {}, {}.\n\n", config.data.seq_len, config.data.batch_size,
              kRealName);
   std::fflush(stdout);
+  for (const std::string& warning : run::warnings_of(config)) say("warning: " + warning);
   const Plan plan = make_plan(config, arguments.kinds);
   fmt::print("{}\n", to_text(plan_table(plan, config)));
   for (const std::string& line : plan.left_out) fmt::print("{}\n", line);

@@ -48,6 +48,14 @@ inline std::vector<AttentionVariant> attention_variants() {
         .attn_logit_softcap = 4}},
       {"v2_exponential_subln",
        {.kind = "diff_v2", .lambda = LambdaKind::exponential, .subln = true}},
+      {"selected_blocks", {.kind = "softmax", .block_size = 16, .num_selected_blocks = 2}},
+      {"v1_selected_blocks", {.kind = "diff_v1", .block_size = 16, .num_selected_blocks = 2}},
+      {"v2_selected_blocks", {.kind = "diff_v2", .block_size = 16, .num_selected_blocks = 3}},
+      {"v2_blocks_selected_separately",
+       {.kind = "diff_v2",
+        .block_size = 16,
+        .num_selected_blocks = 2,
+        .block_selection = BlockSelection::separately}},
   };
   variants.insert(variants.end(), ablations.begin(), ablations.end());
   return variants;

@@ -88,11 +88,36 @@ void check_context(const ModelConfig& model, const AttentionFields& fields, Conf
   const std::pair<bool, std::string> unknown[] = {
       {model.attention.softmax_denominator.has_value(), "softmax_denominator"},
       {fields.logit_softcap > 0, "attn_logit_softcap"},
-      {fields.qk_clip > 0, "qk_clip_threshold"}};
+      {fields.qk_clip > 0, "qk_clip_threshold"},
+      {fields.block_size > 0, "block_size"}};
   for (const auto& [given, key] : unknown)
     conflicts.add_if(given, {"attention." + key},
                      "{} makes its context by a rule of its own, which knows no {}; leave it out",
                      fields.context, key);
+}
+
+void check_blocks(const AttentionFields& fields, Conflicts& conflicts) {
+  const std::string size = "attention.block_size", count = "attention.num_selected_blocks",
+                    selection = "attention.block_selection";
+  const bool sparse = fields.block_size > 0;
+  const bool separately = fields.block_selection == BlockSelection::separately;
+  conflicts.add_if(fields.block_size % 16 != 0, {size},
+                   "block_size is {}, but must be a multiple of 16; write {}", fields.block_size,
+                   (fields.block_size + 15) / 16 * 16);
+  conflicts.add_if(sparse && fields.num_selected_blocks == 0, {count, size},
+                   "with block_size {} a query reads a number of blocks; write "
+                   "num_selected_blocks: 1 (its own) or more, or block_size: 0 for dense attention",
+                   fields.block_size);
+  conflicts.add_if(
+      !sparse && (fields.num_selected_blocks > 0 || separately), {count, size, selection},
+      "dense attention has no blocks to select; write block_size, such as 64, or leave "
+      "out num_selected_blocks and block_selection");
+  conflicts.add_if(sparse && fields.sliding_window > 0, {size, "attention.sliding_window"},
+                   "a window and selected blocks exclude each other; write sliding_window: 0 or "
+                   "block_size: 0");
+  conflicts.add_if(sparse && separately && fields.maps() == 1, {selection},
+                   "with one softmax map per head there is no second map to select blocks for; "
+                   "write block_selection: averaged, or kind: diff_v1 or diff_v2");
 }
 
 void check_heads(const ModelConfig& model, const AttentionFields& fields, Conflicts& conflicts) {
@@ -177,6 +202,7 @@ std::vector<ConfigConflict> model_conflicts(const ModelConfig& model) {
   check_heads(model, fields, attention);
   check_maps(model, fields, attention);
   check_qk_clip(fields, attention);
+  check_blocks(fields, attention);
   check_rope(model, rope);
   check_moe(model, moe);
   for (const Conflicts& others : {rope, moe})

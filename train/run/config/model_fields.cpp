@@ -111,6 +111,17 @@ std::vector<Field> attention_section() {
       field<at, in, &A::sliding_window>(
           "model.attention.sliding_window", between(0, kMaxSize), "tokens",
           "Number of tokens a query attends to, itself included; 0 means all earlier tokens."),
+      field<at, in, &A::block_size>(
+          "model.attention.block_size", between(0, kMaxSize), "tokens",
+          "Block-sparse attention: tokens per block of keys, a multiple of 16; 0 means dense."),
+      field<at, in, &A::num_selected_blocks>(
+          "model.attention.num_selected_blocks", between(0, kMaxSize), "blocks",
+          "Number of blocks a query reads: its own and the earlier blocks with the highest mean "
+          "scores; used with block_size."),
+      field<at, in, &A::block_selection>(
+          "model.attention.block_selection", any_value(), "",
+          "Selection of blocks: by scores averaged over all heads of a group, or separately for "
+          "first and second maps."),
   };
 }
 

@@ -108,6 +108,9 @@ std::vector<ConfigConflict> model_conflicts(const ModelConfig& model);
 /// Why this model cannot be built, for example because its heads make no pairs; empty if it can.
 std::string unsupported_reason(const ModelConfig& model);
 
+/// Settings that are valid but without effect, each with what to write instead.
+std::vector<std::string> warnings_of(const Config& config);
+
 /// True for one word that can be a folder: no '/', no control characters, not "." or "..".
 bool can_name_folder(const std::string& name);
 

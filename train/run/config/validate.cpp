@@ -60,6 +60,25 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   for (const auto& [keys, message] : model_conflicts(m)) rules.check(false, keys, "{}", message);
 }
 
+/// Selected blocks of keys must fit in the sequences of training.
+void validate_blocks(const Config& c, const Rules& rules) {
+  const std::string size = "model.attention.block_size", seq = "data.seq_len",
+                    count = "model.attention.num_selected_blocks";
+  const Index block = c.model.attention.block_size,
+              selected = c.model.attention.num_selected_blocks;
+  if (block == 0) return;
+  rules.check(block <= c.data.seq_len, {size, seq},
+              "block_size {} is longer than data.seq_len {}; lower block_size, or set it to 0 for "
+              "dense attention",
+              block, c.data.seq_len);
+  const Index blocks = (c.data.seq_len + block - 1) / block;
+  rules.check(
+      block > c.data.seq_len || selected <= blocks, {count, size, seq},
+      "num_selected_blocks is {}, but data.seq_len {} has {} blocks of {}; lower it, or set "
+      "block_size: 0 for dense attention",
+      selected, c.data.seq_len, blocks, block);
+}
+
 void validate_softcaps(const ModelConfig& m, const Rules& rules) {
   constexpr double kLeast = 1e-3;  // smaller ones leave no logit to speak of, or divide by 0 in f32
   const auto check = [&](const std::string& key, double cap) {
@@ -205,6 +224,15 @@ void validate_training(const Config& c, const Rules& rules) {
 
 }  // namespace
 
+std::vector<std::string> warnings_of(const Config& config) {
+  const Index window = config.model.attention.sliding_window, seq = config.data.seq_len;
+  if (window <= seq) return {};
+  return {fmt::format(
+      "model.attention.sliding_window is {}, longer than data.seq_len {}, so training hides no "
+      "token; write a shorter window, or 0",
+      window, seq)};
+}
+
 bool can_name_folder(const std::string& name) {
   const bool plain =
       std::none_of(name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < ' '; });
@@ -220,6 +248,7 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
               config.run.name);
   validate_heads(config.model, rules);
   validate_softcaps(config.model, rules);
+  validate_blocks(config, rules);
   validate_data(config, rules);
   validate_training(config, rules);
 }

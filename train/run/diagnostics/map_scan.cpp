@@ -235,8 +235,26 @@ double lambda_at(const AttentionView& view, Index sequence, Index t, Index head)
   return static_cast<double>(lambda.data()[token * lambda.shape()[2] + head]);
 }
 
+namespace {
+
+KeySelection selection_of(const AttentionView& view, Index sequence, Index head) {
+  if (view.blocks.block_size == 0) return {};
+  return {view, sequence, view.mapping.groups()[groups_of_heads(view.mapping)[head]]};
+}
+
+void hide_unread(const KeySelection& selection, Index map, Index t, Index first, ArrayXd& logits,
+                 ArrayXd& scores) {
+  for (Index i = 0; i < logits.size(); ++i) {
+    if (selection.reads(map, t, first + i)) continue;
+    logits[i] = 0;
+    scores[i] = -std::numeric_limits<double>::infinity();
+  }
+}
+
+}  // namespace
+
 MapRows::MapRows(const AttentionView& view, Index sequence, Index head)
-    : view_(view), sequence_(sequence) {
+    : view_(view), sequence_(sequence), selection_(selection_of(view, sequence, head)) {
   const OutputHead& route = view.mapping.outputs[head];
   for (size_t map = 0; map < static_cast<size_t>(view.mapping.maps); ++map) {
     const bool has_sink = view.sinks.allocated();
@@ -253,7 +271,8 @@ MapRow MapRows::row(Index map, Index t) const {
   MapRow row;
   row.logits = (of.keys.middleRows(first, count) * of.queries.row(t).transpose()).array();
   const double cap = view_.logit_softcap;
-  const ArrayXd scores = cap > 0 ? ArrayXd((row.logits / cap).tanh() * cap) : row.logits;
+  ArrayXd scores = cap > 0 ? ArrayXd((row.logits / cap).tanh() * cap) : row.logits;
+  hide_unread(selection_, map, t, first, row.logits, scores);
   double max = scores.maxCoeff();
   if (of.has_sink) max = std::max(max, of.sink);
   row.probabilities = (scores - max).exp();

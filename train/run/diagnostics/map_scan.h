@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/attention/selection.h"
 #include "core/tensor.h"
 #include "layers/observer.h"
 
@@ -48,7 +49,8 @@ Index first_key(const AttentionView& view, Index sequence, Index t);
 /// lambda of a token and output head. Only with two maps.
 double lambda_at(const AttentionView& view, Index sequence, Index t, Index head);
 
-/// The maps of one output head on one sequence. The view outlives it.
+/// The maps of one output head on one sequence. A key that block-sparse attention does not read has
+/// logit and probability 0. The view outlives it.
 class MapRows {
  public:
   MapRows(const AttentionView& view, Index sequence, Index head);
@@ -66,6 +68,7 @@ class MapRows {
 
   const AttentionView& view_;
   Index sequence_;
+  KeySelection selection_;
   std::vector<Map> maps_;
 };
 

@@ -110,6 +110,8 @@ std::vector<std::string> why_not_hf(const ModelConfig& model) {
                  "model.attention.attn_logit_softcap: no Llama caps attention logits");
   reasons.unless(fields.sliding_window == 0,
                  "model.attention.sliding_window: every Llama sees all tokens");
+  reasons.unless(fields.block_size == 0,
+                 "model.attention.block_size: every Llama reads all blocks of keys");
   return reasons.list;
 }
 

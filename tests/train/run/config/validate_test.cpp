@@ -126,6 +126,49 @@ TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
   EXPECT_EQ(config("model: {final_logit_softcap: 30}\n").model.final_logit_softcap, 30);
 }
 
+TEST_F(ConfigRules, selected_blocks_must_exist_and_fit) {
+  const auto rejected = [&](const std::string& keys, int column, const std::string& message) {
+    EXPECT_EQ(error("model.attention: {" + keys + "}\n"),
+              fmt::format("a.yaml:1:{}: error: model.attention.{}", column, message));
+  };
+  rejected("num_selected_blocks: 2, block_size: 20", 43,
+           "block_size: block_size is 20, but must be a multiple of 16; write 32");
+  rejected("block_size: 64", 19,
+           "block_size: with block_size 64 a query reads a number of blocks; write "
+           "num_selected_blocks: 1 (its own) or more, or block_size: 0 for dense attention");
+  const std::string dense =
+      "dense attention has no blocks to select; write block_size, such as 64, or leave out "
+      "num_selected_blocks and block_selection";
+  rejected("num_selected_blocks: 2", 19, "num_selected_blocks: " + dense);
+  rejected("block_selection: separately", 19, "block_selection: " + dense);
+  rejected("block_size: 64, num_selected_blocks: 2, sliding_window: 8", 59,
+           "sliding_window: a window and selected blocks exclude each other; write sliding_window: "
+           "0 or block_size: 0");
+  rejected("block_size: 64, num_selected_blocks: 2, block_selection: separately", 59,
+           "block_selection: with one softmax map per head there is no second map to select blocks "
+           "for; write block_selection: averaged, or kind: diff_v1 or diff_v2");
+  rejected(
+      "num_selected_blocks: 1, block_size: 320", 43,
+      "block_size: block_size 320 is longer than data.seq_len 256; lower block_size, or set it "
+      "to 0 for dense attention");
+  rejected(
+      "block_size: 48, num_selected_blocks: 7", 35,
+      "num_selected_blocks: num_selected_blocks is 7, but data.seq_len 256 has 6 blocks of 48; "
+      "lower it, or set block_size: 0 for dense attention");
+  EXPECT_EQ(config("model.attention: {block_size: 48, num_selected_blocks: 6}\n")
+                .model.attention.block_size,
+            48);
+}
+
+TEST_F(ConfigRules, a_window_beyond_the_sequence_is_a_warning) {
+  EXPECT_THAT(warnings_of(config("model.attention.sliding_window: 256\n")), testing::IsEmpty());
+  EXPECT_THAT(
+      warnings_of(config("model.attention.sliding_window: 4096\n")),
+      testing::ElementsAre(
+          "model.attention.sliding_window is 4096, longer than data.seq_len 256, so training "
+          "hides no token; write a shorter window, or 0"));
+}
+
 TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) {
   EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, qk_norm: true}\n"),
             "a.yaml:1:43: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "

@@ -89,6 +89,7 @@ TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
     EXPECT_EQ(of([](auto& m) { m.attention.qk_norm = true; }), "model.attention.qk_norm");
     EXPECT_EQ(of([](auto& m) { m.attention.sliding_window = 8; }),
               "model.attention.sliding_window");
+    EXPECT_EQ(of([](auto& m) { m.attention.block_size = 16; }), "model.attention.block_size");
     EXPECT_EQ(of([](auto& m) { m.attention.gate = Gate::head; }), "model.attention.gate");
     EXPECT_EQ(of([](auto& m) { m.attention.softmax_denominator = SoftmaxDenominator::sink; }),
               "model.attention.softmax_denominator");

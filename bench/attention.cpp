@@ -1,6 +1,6 @@
 // Compares the fused attention kernels, forward and backward, interleaved within one run: V2 with
-// two calls of the softmax kernel, V1 with softmax in the baseline's shape, and the memory that a
-// call needs besides its operands and results.
+// two calls of the softmax kernel, V1 with softmax in the baseline's shape, block-sparse with dense
+// V2, and the memory that a call needs besides its operands and results.
 #include <fmt/core.h>
 
 #include "bench/attention_call.h"
@@ -88,6 +88,48 @@ void compare_times(Index tokens, int rounds) {
              to_text(table));
 }
 
+/// Dense V2 against block-sparse V2 over blocks of 64: a quarter of the pairs of blocks that dense
+/// attention reads, and a quarter of the blocks for each query.
+void compare_blocks(Index seq, int rounds) {
+  constexpr Index kSize = 64;
+  const Index blocks = seq / kSize;
+  Index quarter = 1;  // reads quarter * (blocks - (quarter - 1) / 2) of blocks (blocks + 1) / 2
+  while ((quarter + 1) * (2 * blocks - quarter) <= blocks * (blocks + 1) / 4) ++quarter;
+  system::Table table{{{"", "reads"},
+                       {"num_selected_blocks", ""},
+                       {"V2", "ms"},
+                       {"dense / V2", "median (10-90 %)"}},
+                      {}};
+  const auto call = [&](const BlockSparsity& sparsity) {
+    AttentionCall v2 = attention_call("diff_v2", kHeads, kHeadDim, 1, seq);
+    v2.in.blocks = sparsity;
+    return v2;
+  };
+  const std::pair<const char*, BlockSparsity> cases[] = {
+      {"all keys", {}},
+      {"25 % of the pairs of blocks", {kSize, quarter}},
+      {"25 % of the blocks", {kSize, blocks / 4}},
+      {"25 % of the pairs, separately", {kSize, quarter, true}},
+      {"all blocks", {kSize, blocks}}};
+  std::vector<AttentionCall> calls;
+  for (const auto& [name, sparsity] : cases) calls.push_back(call(sparsity));
+  std::vector<std::vector<double>> seconds(calls.size());
+  for (int round = -1; round < rounds; ++round) {  // the first one warms up
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const double time = seconds_of([&] { calls[i].run(); });
+      if (round >= 0) seconds[i].push_back(time);
+    }
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Index selected = cases[i].second.num_selected;
+    table.rows.push_back({cases[i].first, selected > 0 ? std::to_string(selected) : "-",
+                          fmt::format("{:.1f}", 1e3 * stats::quantile(seconds[i], 0.5)),
+                          ratio_text(seconds[0], seconds[i])});
+  }
+  fmt::print("block-sparse V2, {} heads of {}, T {}, blocks of {}, forward + backward\n{}\n",
+             kHeads, kHeadDim, seq, kSize, to_text(table));
+}
+
 void measure_memory() {
   system::Table table{
       {{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes a token"}}, {}};
@@ -113,14 +155,18 @@ void measure_memory() {
 int main(int argc, char** argv) {
   CLI::App app("attention kernels, forward and backward, interleaved");
   difftape::Index tokens = 4096;
+  difftape::Index sparse_tokens = 8192;
   int rounds = 15;
   app.add_option("--tokens", tokens, "tokens of all sequences together")
       ->check(CLI::PositiveNumber);
+  app.add_option("--sparse-tokens", sparse_tokens, "tokens of the block-sparse sequence")
+      ->check(CLI::Range(256, 1 << 20));
   app.add_option("--rounds", rounds)->check(CLI::PositiveNumber);
   return difftape::bench::run_program(app, argc, argv, [&] {
     difftape::bench::print_environment();
     fmt::print("\n");
     difftape::bench::compare_times(tokens, rounds);
+    difftape::bench::compare_blocks(sparse_tokens, rounds);
     difftape::bench::measure_memory();
   });
 }

@@ -126,10 +126,13 @@ def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
     return -log_p.gather(-1, targets[..., None]).mean()
 
 
-def loss(spec: ModelSpec, scores: Tensor, targets: Tensor) -> Tensor:
-    """What is trained on: the cross-entropy and the z-loss, a mean over the same positions."""
+def loss(spec: ModelSpec, weights: dict, tokens: Tensor):
+    """What is trained on, the cross-entropy, the z-loss as a mean over the same positions, and the
+    losses of routers; and the logits. tokens is [B, T+1]: inputs and, one later, targets."""
+    scores, router_loss = forward(spec, weights, tokens[:, :-1])
     log_z = torch.logsumexp(scores, dim=-1)
-    return cross_entropy(scores, targets) + spec.z_loss_weight * (log_z * log_z).mean()
+    z_loss = spec.z_loss_weight * (log_z * log_z).mean()
+    return cross_entropy(scores, tokens[:, 1:]) + z_loss + router_loss, scores
 
 
 class Result(NamedTuple):
@@ -139,11 +142,10 @@ class Result(NamedTuple):
 
 
 def evaluate(spec: ModelSpec, weights: dict, tokens: Tensor) -> Result:
-    """Loss, logits and every gradient. tokens is [B, T+1]: inputs and, one later, targets."""
+    """Loss, logits and every gradient; the bias of a router has none."""
     leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
     tokens = tokens.long()
-    scores, router_loss = forward(spec, leaves, tokens[:, :-1])
-    total = loss(spec, scores, tokens[:, 1:]) + router_loss
+    total, scores = loss(spec, leaves, tokens)
     total.backward()
     grads = {name: torch.zeros_like(w) if w.grad is None else w.grad for name, w in leaves.items()}
     return Result(total.detach(), scores.detach(), grads)

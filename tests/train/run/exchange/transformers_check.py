@@ -75,8 +75,9 @@ def logits_of(program, model, batch, out):
 
 
 def opened(directory, dtype=None):
-    model = transformers.AutoModelForCausalLM.from_pretrained(directory, trust_remote_code=True,
-                                                              dtype=dtype)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        directory, trust_remote_code=True, dtype=dtype,
+        experts_implementation="eager")  # the default has no double precision
     return model.eval()
 
 
